@@ -1,0 +1,55 @@
+import type { Db } from '../server/database/connect.ts'
+
+const HEADER = `-- What the migrations add up to, for reading. Made by "npm run generate"; never run.
+`
+
+/** The database's tables, constraints and indexes as text that is the same wherever it's made. */
+export async function schemaSql(db: Db): Promise<string> {
+  const tables = await db<{ name: string; columns: string[]; constraints: string[] }[]>`
+    select
+      c.relname as name,
+      (
+        select array_agg(
+          a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
+            || coalesce(' collate "' || nullif(col.collname, 'default') || '"', '')
+            || case a.attidentity when 'a' then ' generated always as identity' else '' end
+            || coalesce(' default ' || pg_get_expr(d.adbin, d.adrelid), '')
+            || case when a.attnotnull then ' not null' else '' end
+          order by a.attnum
+        )
+        from pg_attribute a
+        left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+        left join pg_collation col on col.oid = a.attcollation
+        where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+      ) as columns,
+      (
+        select coalesce(
+          array_agg(
+            'constraint ' || k.conname || ' ' || pg_get_constraintdef(k.oid, true)
+            order by k.contype = 'p' desc, k.conname
+          ),
+          '{}'
+        )
+        from pg_constraint k
+        where k.conrelid = c.oid and k.contype in ('p', 'u', 'c', 'f', 'x')
+      ) as constraints
+    from pg_class c
+    where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
+    order by c.relname
+  `
+  const indexes = await db<{ table: string; definition: string }[]>`
+    select c.relname as table, pg_get_indexdef(i.indexrelid) as definition
+    from pg_index i
+    join pg_class c on c.oid = i.indrelid
+    where
+      c.relnamespace = 'public'::regnamespace
+      and not exists (select from pg_constraint k where k.conindid = i.indexrelid)
+    order by 1, 2
+  `
+  const parts = tables.map(({ name, columns, constraints }) => {
+    const lines = [...columns, ...constraints].map((line) => `  ${line}`).join(',\n')
+    const own = indexes.filter(({ table }) => table === name).map((i) => `${i.definition};`)
+    return [`create table ${name} (\n${lines}\n);`, ...own].join('\n')
+  })
+  return `${HEADER}\n${parts.join('\n\n')}\n`
+}

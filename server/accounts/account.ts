@@ -1,0 +1,54 @@
+import { notFound } from '../errors.ts'
+import type { ApiAccess, Fulfilment, SellerTier } from '../values.ts'
+
+/** One way in which a seller sends parcels. */
+export type ShippingOption = {
+  /** Unique within the account. */
+  code: string
+  name: string
+  fulfilment: Fulfilment
+  tracked: boolean
+  priceCents: number
+  enabled: boolean
+}
+
+/** A shop on the marketplace, as the operator sees it. */
+export type Account = {
+  id: number
+  shopName: string
+  slug: string
+  email: string
+  business: boolean
+  sellerTier: SellerTier
+  payoutVerified: boolean
+  apiAccess: ApiAccess
+  rating: number | null
+  reviews: number
+  shippingOptions: ShippingOption[]
+  createdAt: Date
+}
+
+/** The fields of an account that a request may set; `password` is for the dashboard's login and never shown. */
+export type AccountChanges = Partial<
+  Omit<Account, 'id' | 'createdAt'> & { password: string | null }
+>
+
+export const accountNotFound = () => notFound('There is no such account.')
+
+const LONGEST_SLUG = 60
+
+/**
+ * The shop's name as a part of an address: lower case ASCII letters, digits and single hyphens. "shop" when the
+ * name has none of these (a name in Japanese, say).
+ */
+export function slugFor(shopName: string): string {
+  const slug = shopName
+    .normalize('NFKD')
+    .replace(/[\u0300-\u036f'’]/g, '')
+    .toLowerCase()
+    .replace(/&/g, ' and ')
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, LONGEST_SLUG)
+    .replace(/^-+|-+$/g, '')
+  return slug || 'shop'
+}

@@ -1,0 +1,213 @@
+import postgres from 'postgres'
+import { type Context, inTransaction } from '../context.ts'
+import type { Db } from '../database/connect.ts'
+import { notify } from '../database/notices.ts'
+import { validationError } from '../errors.ts'
+import type { Page } from '../pages.ts'
+import {
+  type Account,
+  type AccountChanges,
+  accountNotFound,
+  type ShippingOption,
+  slugFor,
+} from './account.ts'
+import { hashPassword } from './password.ts'
+
+/** What a new account can't do without. */
+export type NewAccount = AccountChanges & { shopName: string; email: string }
+
+/**
+ * Opens an account. Without a slug it gets one made from the shop's name, numbered when that is taken.
+ *
+ * @throws validation_error when the e-mail address or the given slug is taken
+ */
+export async function createAccount(ctx: Context, wanted: NewAccount): Promise<Account> {
+  const passwordHash = wanted.password ? await hashPassword(wanted.password) : null
+  return whereTaken(() =>
+    inTransaction(ctx, async ({ db, now }) => {
+      const id = await insertAccount(db, { ...wanted, passwordHash, createdAt: now() })
+      await writeShippingOptions(db, id, wanted.shippingOptions ?? [])
+      return getAccount({ db }, id)
+    }),
+  )
+}
+
+/**
+ * Changes the fields that were sent; shipping options are replaced as a whole.
+ *
+ * @throws not_found, or validation_error when the e-mail address or slug is taken
+ */
+export async function changeAccount(
+  ctx: Context,
+  id: number,
+  changes: AccountChanges,
+): Promise<Account> {
+  const passwordHash = changes.password ? await hashPassword(changes.password) : null
+  const account = await whereTaken(() =>
+    inTransaction(ctx, async ({ db }) => {
+      const columns = Object.fromEntries(
+        Object.entries({
+          shop_name: changes.shopName,
+          slug: changes.slug,
+          email: changes.email,
+          password_hash: changes.password === undefined ? undefined : passwordHash,
+          business: changes.business,
+          seller_tier: changes.sellerTier,
+          payout_verified: changes.payoutVerified,
+          api_access: changes.apiAccess,
+          rating: changes.rating,
+          reviews: changes.reviews,
+        }).filter(([, value]) => value !== undefined),
+      )
+      if (Object.keys(columns).length > 0) {
+        await db`update accounts set ${db(columns)} where id = ${id}`
+      }
+      const changed = await getAccount({ db }, id)
+      if (changes.shippingOptions) {
+        await writeShippingOptions(db, id, changes.shippingOptions)
+        changed.shippingOptions = changes.shippingOptions
+      }
+      await notify(db, 'keys')
+      return changed
+    }),
+  )
+  ctx.keys.drop()
+  return account
+}
+
+/** @throws not_found without such an account */
+export async function getAccount(ctx: Pick<Context, 'db'>, id: number): Promise<Account> {
+  const [account] = await ctx.db<Account[]>`
+    select ${shown(ctx.db)} from accounts a where id = ${id}
+  `
+  if (!account) throw accountNotFound()
+  return account
+}
+
+/** One page of all accounts, newest first, and how many there are. */
+export async function listAccounts(
+  ctx: Context,
+  page: Page,
+): Promise<{ rows: Account[]; total: number }> {
+  const [rows, [counted]] = await Promise.all([
+    ctx.db<Account[]>`
+      select ${shown(ctx.db)}
+      from accounts a
+      order by id desc
+      limit ${page.perPage}
+      offset ${page.offset}
+    `,
+    ctx.db<{ total: number }[]>`select count(*) as total from accounts`,
+  ])
+  return { rows, total: counted?.total ?? 0 }
+}
+
+type AccountRow = NewAccount & { passwordHash: string | null; createdAt: Date }
+
+async function insertAccount(db: Db, row: AccountRow): Promise<number> {
+  if (row.slug !== undefined) {
+    const [inserted] = await insertWithSlug(db, row, row.slug, db``)
+    if (inserted) return inserted.id
+  }
+  const base = slugFor(row.shopName)
+  for (let copy = 1; ; copy++) {
+    const slug = copy === 1 ? base : `${base}-${copy}`
+    const [inserted] = await insertWithSlug(db, row, slug, db`on conflict (slug) do nothing`)
+    if (inserted) return inserted.id
+  }
+}
+
+const insertWithSlug = (
+  db: Db,
+  row: AccountRow,
+  slug: string,
+  whenTaken: postgres.PendingQuery<postgres.Row[]>,
+) => db<{ id: number }[]>`
+  insert into accounts (
+    shop_name, slug, email, password_hash, business, seller_tier,
+    payout_verified, api_access, rating, reviews, created_at
+  )
+  values (
+    ${row.shopName},
+    ${slug},
+    ${row.email},
+    ${row.passwordHash},
+    ${row.business ?? false},
+    ${row.sellerTier ?? 'Bronze'},
+    ${row.payoutVerified ?? false},
+    ${row.apiAccess ?? 'disabled'},
+    ${row.rating ?? null},
+    ${row.reviews ?? 0},
+    ${row.createdAt}
+  )
+  ${whenTaken}
+  returning id
+`
+
+async function writeShippingOptions(
+  db: Db,
+  accountId: number,
+  options: ShippingOption[],
+): Promise<void> {
+  await db`delete from shipping_options where account_id = ${accountId}`
+  await db`
+    insert into shipping_options (
+      account_id, code, position, name, fulfilment, tracked, price_cents, enabled
+    )
+    select ${accountId}, code, position, name, fulfilment, tracked, "priceCents", enabled
+    from jsonb_to_recordset(${db.json(options.map((option, position) => ({ ...option, position })))})
+      as o (
+        code text, position integer, name text, fulfilment text, tracked boolean,
+        "priceCents" integer, enabled boolean
+      )
+  `
+}
+
+const shown = (db: Db) => db`
+  a.id,
+  a.shop_name as "shopName",
+  a.slug,
+  a.email,
+  a.business,
+  a.seller_tier as "sellerTier",
+  a.payout_verified as "payoutVerified",
+  a.api_access as "apiAccess",
+  a.rating::float8 as rating,
+  a.reviews,
+  a.created_at as "createdAt",
+  (
+    select coalesce(
+      json_agg(
+        json_build_object(
+          'code', o.code,
+          'name', o.name,
+          'fulfilment', o.fulfilment,
+          'tracked', o.tracked,
+          'priceCents', o.price_cents,
+          'enabled', o.enabled
+        )
+        order by o.position
+      ),
+      '[]'
+    )
+    from shipping_options o
+    where o.account_id = a.id
+  ) as "shippingOptions"
+`
+
+/** Runs `work`; a slug or e-mail address that another account holds is told as what it is. */
+async function whereTaken<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof postgres.PostgresError) {
+      if (error.constraint_name === 'accounts_email_taken') {
+        throw validationError({ email: ['The email has already been taken.'] })
+      }
+      if (error.constraint_name === 'accounts_slug_taken') {
+        throw validationError({ slug: ['The slug has already been taken.'] })
+      }
+    }
+    throw error
+  }
+}

@@ -1,0 +1,100 @@
+import { STATUS_CODES } from 'node:http'
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import findMyWay from 'find-my-way'
+import type { Context } from './context.ts'
+import { methodNotAllowed, notFound } from './errors.ts'
+import { BODY_LIMIT_BYTES, readJsonBodies } from './http/body.ts'
+import { clientErrorAnswer, malformedUrl, problemHandler } from './http/problem.ts'
+import { isMalformed, parseQuery } from './http/query.ts'
+import { requestIds } from './http/request-id.ts'
+import { validatorCompiler } from './http/validate.ts'
+import { routes } from './routes.ts'
+
+/** Identifiers go to 150 code points, each of which can take twelve characters percent-encoded. */
+const LONGEST_PATH_PART = 4_096
+
+/** Builds the whole HTTP service on a context. It doesn't listen yet. */
+export async function buildApp(ctx: Context): Promise<FastifyInstance> {
+  const { log, config } = ctx
+  const nextRequestId = requestIds()
+  const app = Fastify({
+    loggerInstance: log as FastifyBaseLogger,
+    // One line of our own per answer (below) instead of Fastify's two, and no child logger per request.
+    logController: new LogController({ disableRequestLogging: true }),
+    childLoggerFactory: (logger) => logger,
+    genReqId: nextRequestId,
+    trustProxy: config.trustProxy.length > 0 ? config.trustProxy : false,
+    bodyLimit: BODY_LIMIT_BYTES,
+    // Requests that come while closing are answered; their connections close after them.
+    return503OnClosing: false,
+    routerOptions: {
+      ignoreTrailingSlash: true,
+      maxParamLength: LONGEST_PATH_PART,
+      querystringParser: parseQuery,
+    },
+    http: { requireHostHeader: false },
+    frameworkErrors: (error, request, reply) => {
+      reply.header('x-request-id', request.id)
+      problemHandler(log)(error, request, reply)
+    },
+    clientErrorHandler: (error, socket) => {
+      if (socket.writable) socket.end(clientErrorAnswer(error, nextRequestId()))
+    },
+  }).withTypeProvider<TypeBoxTypeProvider>()
+
+  app.decorateRequest('caller')
+  app.setValidatorCompiler(validatorCompiler)
+  // Answers are what the handlers return, all of it; the tests hold them against the schemas.
+  app.setSerializerCompiler(() => JSON.stringify)
+  app.setErrorHandler(problemHandler(log))
+  readJsonBodies(app as unknown as FastifyInstance)
+
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-request-id', request.id)
+    done(isMalformed(request.query) ? malformedUrl() : undefined)
+  })
+  app.addHook('onResponse', (request, reply, done) => {
+    const { method } = request
+    const { url: route = 'unknown' } = request.routeOptions
+    const status = reply.statusCode
+    const ms = reply.elapsedTime
+    ctx.metrics.answered(method, route, status, ms / 1000)
+    // The path alone: a query can hold a signed link's secret.
+    const path = request.url.split('?', 1)[0]
+    log.info(
+      { reqId: request.id, method, path, status, ms: Math.round(ms * 1000) / 1000 },
+      STATUS_CODES[status],
+    )
+    done()
+  })
+
+  const allowed = allowedMethods(app as unknown as FastifyInstance)
+  app.setNotFoundHandler((request) => {
+    const allow = allowed(request.url)
+    if (allow) throw methodNotAllowed(request.method, allow)
+    throw notFound('There is nothing at this address.')
+  })
+  routes(app as unknown as FastifyInstance, ctx)
+  await app.ready()
+  return app as unknown as FastifyInstance
+}
+
+/** Remembers which methods each path has, to tell a wrong method (405) from an unknown path (404). */
+function allowedMethods(app: FastifyInstance): (url: string) => string[] | undefined {
+  const methods = new Map<string, Set<string>>()
+  const paths = findMyWay({ ignoreTrailingSlash: true, maxParamLength: LONGEST_PATH_PART })
+  app.addHook('onRoute', ({ url, method }) => {
+    let known = methods.get(url)
+    if (!known) {
+      known = new Set()
+      methods.set(url, known)
+      paths.on('GET', url, () => {}, known)
+    }
+    for (const name of [method].flat()) known.add(name)
+  })
+  return (url) => {
+    const found = paths.find('GET', url.split(/[?;#]/, 1)[0] ?? '')
+    return found ? [...(found.store as Set<string>)].sort() : undefined
+  }
+}

@@ -1,0 +1,137 @@
+import {
+  byNumber,
+  byReleaseDate,
+  type CardEntry,
+  compare,
+  type ProductEntry,
+  type SeriesEntry,
+  type SetEntry,
+} from './entries.ts'
+import { buildNameIndex, type NameIndex } from './name-index.ts'
+
+/**
+ * One state of the whole catalog, complete and never changed: requests read it without waiting, an import
+ * puts another one in its place.
+ */
+export type Catalog = {
+  version: number
+  /** Most sets first, then name. */
+  series: SeriesEntry[]
+  /** Newest release first, unknown last, then name, then id. */
+  sets: SetEntry[]
+  setsById: Map<string, SetEntry>
+  setsByShortcut: Map<string, SetEntry[]>
+  /** Newest set first, then natural number, then id. */
+  cards: CardEntry[]
+  cardsById: Map<string, CardEntry>
+  cardsByFriendlyId: Map<string, CardEntry[]>
+  /** Newest set first, then name, then slug. */
+  products: ProductEntry[]
+  productsBySlug: Map<string, ProductEntry>
+  setNames: Names<SetEntry>
+  cardNames: Names<CardEntry>
+  productNames: Names<ProductEntry>
+  /** Products of no set, kept apart so that the next state can be built from this one. */
+  looseProducts: ProductEntry[]
+}
+
+/** A search index over distinct names, and what bears each name, in the order of the whole list. */
+export type Names<T> = { index: NameIndex; bearers: T[][] }
+
+export type CatalogParts = {
+  version: number
+  series: { name: string; shortcut: string | null }[]
+  sets: SetEntry[]
+  looseProducts: ProductEntry[]
+}
+
+/** Lets the event loop go on between two slices of work; returns nothing when there is no need yet. */
+export type Breathe = () => Promise<void> | undefined
+
+/** Orders and indexes the parts. Takes some hundred milliseconds for the whole catalog, hence the breaths. */
+export async function assembleCatalog(parts: CatalogParts, breathe: Breathe): Promise<Catalog> {
+  const sets = parts.sets.sort(bySet)
+  await breathe()
+
+  const cards: CardEntry[] = []
+  for (const sameDay of groupsOf(sets, (set) => set.releaseDate)) {
+    const batch = sameDay.flatMap((set) => set.cards)
+    if (sameDay.length > 1) batch.sort(byNumber)
+    for (const card of batch) cards.push(card)
+    await breathe()
+  }
+  const products = [...sets.flatMap((set) => set.products), ...parts.looseProducts].sort(byProduct)
+
+  const cardsById = new Map<string, CardEntry>()
+  const cardsByFriendlyId = new Map<string, CardEntry[]>()
+  for (const [index, card] of cards.entries()) {
+    cardsById.set(card.id, card)
+    if (card.friendlyId !== null) append(cardsByFriendlyId, card.friendlyId, card)
+    if (index % 2_000 === 0) await breathe()
+  }
+  const setsByShortcut = new Map<string, SetEntry[]>()
+  for (const set of sets) if (set.shortcut !== null) append(setsByShortcut, set.shortcut, set)
+
+  return {
+    version: parts.version,
+    series: seriesEntries(parts.series, sets),
+    sets,
+    setsById: new Map(sets.map((set) => [set.id, set])),
+    setsByShortcut,
+    cards,
+    cardsById,
+    cardsByFriendlyId,
+    products,
+    productsBySlug: new Map(products.map((product) => [product.slug, product])),
+    setNames: await namesOf(sets, breathe),
+    cardNames: await namesOf(cards, breathe),
+    productNames: await namesOf(products, breathe),
+    looseProducts: parts.looseProducts,
+  }
+}
+
+function seriesEntries(series: CatalogParts['series'], sets: SetEntry[]): SeriesEntry[] {
+  const counts = new Map<string, number>()
+  for (const set of sets) counts.set(set.series, (counts.get(set.series) ?? 0) + 1)
+  return series
+    .map(({ name, shortcut }) => ({ name, shortcut, setsCount: counts.get(name) ?? 0 }))
+    .sort((a, b) => b.setsCount - a.setsCount || compare(a.name, b.name))
+}
+
+async function namesOf<T extends { name: string }>(
+  entries: T[],
+  breathe: Breathe,
+): Promise<Names<T>> {
+  const byName = new Map<string, T[]>()
+  for (const [index, entry] of entries.entries()) {
+    append(byName, entry.name, entry)
+    if (index % 5_000 === 0) await breathe()
+  }
+  return { index: await buildNameIndex([...byName.keys()], breathe), bearers: [...byName.values()] }
+}
+
+const bySet = (a: SetEntry, b: SetEntry) =>
+  byReleaseDate(a.releaseDate, b.releaseDate) || compare(a.name, b.name) || compare(a.id, b.id)
+
+const byProduct = (a: ProductEntry, b: ProductEntry) =>
+  byReleaseDate(a.set?.releaseDate ?? null, b.set?.releaseDate ?? null) ||
+  compare(a.name, b.name) ||
+  compare(a.slug, b.slug)
+
+/** Runs of neighbours that share a key. */
+function groupsOf<T>(items: T[], key: (item: T) => unknown): T[][] {
+  const groups: T[][] = []
+  let last: unknown
+  for (const item of items) {
+    if (groups.length === 0 || key(item) !== last) groups.push([])
+    groups.at(-1)!.push(item)
+    last = key(item)
+  }
+  return groups
+}
+
+function append<K, V>(map: Map<K, V[]>, key: K, value: V): void {
+  const values = map.get(key)
+  if (values) values.push(value)
+  else map.set(key, [value])
+}

@@ -1,0 +1,203 @@
+/**
+ * The catalog's nouns as a process holds them in memory: the few fields that requests look at, and the
+ * answer's bytes, ready made. A set owns its cards and products; changing any of them makes a new set entry.
+ */
+
+export type SeriesEntry = { name: string; shortcut: string | null; setsCount: number }
+
+export type SetEntry = {
+  id: string
+  shortcut: string | null
+  name: string
+  series: string
+  language: string
+  region: string
+  releaseDate: string | null
+  /** By natural number, then id. */
+  cards: CardEntry[]
+  /** By name, then slug. */
+  products: ProductEntry[]
+  /** The Set object (§2.3). */
+  json: Buffer
+  /** The set's Card objects (§2.4) one after the other, each up to and including its `"set":`. */
+  cardBytes: Buffer
+}
+
+export type CardEntry = {
+  id: string
+  friendlyId: string | null
+  name: string
+  number: string
+  rarity: string | null
+  set: SetEntry
+  /** Sorts numbers as people do: 2 before 10, TG2 before TG10. */
+  naturalNumber: string
+  /** Where the card's bytes lie in its set's `cardBytes`. */
+  start: number
+  end: number
+}
+
+export type ProductEntry = {
+  slug: string
+  name: string
+  category: string
+  set: SetEntry | null
+  /** The Sealed product object (§2.5). */
+  json: Buffer
+}
+
+/** Rows as the database has them. */
+export type SetRow = {
+  id: string
+  shortcut: string | null
+  name: string
+  series: string
+  language: string
+  region: string
+  release_date: string | null
+  total_cards: number | null
+  printed_total: number | null
+  logo_url: string | null
+  symbol_url: string | null
+}
+
+export type CardRow = {
+  id: string
+  set_id: string
+  name: string
+  number: string
+  rarity: string | null
+  supertype: string | null
+  hp: string | null
+  types: string[] | null
+  image_small: string | null
+  image_large: string | null
+}
+
+export type ProductRow = {
+  slug: string
+  name: string
+  category: string
+  set_id: string | null
+  image_url: string | null
+  release_date: string | null
+}
+
+/** Builds a set with all that belongs to it. `marketplaceUrl` is the prefix of the public pages. */
+export function setEntry(
+  row: SetRow,
+  cards: CardRow[],
+  products: ProductRow[],
+  marketplaceUrl: string,
+): SetEntry {
+  const { id, shortcut, name, series, language, region, release_date: releaseDate } = row
+  const json = Buffer.from(
+    JSON.stringify({
+      id,
+      shortcut,
+      name,
+      series,
+      language,
+      region,
+      release_date: releaseDate,
+      total_cards: row.total_cards,
+      printed_total: row.printed_total,
+      logo_url: row.logo_url,
+      symbol_url: row.symbol_url,
+      cards_count: cards.length,
+      products_count: products.length,
+    }),
+  )
+  const set: SetEntry = {
+    id,
+    shortcut,
+    name,
+    series,
+    language,
+    region,
+    releaseDate,
+    cards: [],
+    products: [],
+    json,
+    cardBytes: Buffer.alloc(0),
+  }
+  addCards(set, cards, marketplaceUrl)
+  set.products = products
+    .map((product) => productEntry(product, set, marketplaceUrl))
+    .sort((a, b) => compare(a.name, b.name) || compare(a.slug, b.slug))
+  return set
+}
+
+function addCards(set: SetEntry, rows: CardRow[], marketplaceUrl: string): void {
+  const texts: string[] = []
+  let start = 0
+  for (const row of rows) {
+    const friendlyId = set.shortcut === null ? null : `${set.shortcut}_${row.number}`
+    const object = JSON.stringify({
+      id: row.id,
+      friendly_id: friendlyId,
+      name: row.name,
+      number: row.number,
+      rarity: row.rarity,
+      supertype: row.supertype,
+      hp: row.hp,
+      types: row.types,
+      image_small: row.image_small,
+      image_large: row.image_large,
+      url: `${marketplaceUrl}/cards/${encodeURIComponent(row.id)}`,
+    })
+    const text = `${object.slice(0, -1)},"set":`
+    const end = start + Buffer.byteLength(text)
+    texts.push(text)
+    set.cards.push({
+      id: row.id,
+      friendlyId,
+      name: row.name,
+      number: row.number,
+      rarity: row.rarity,
+      set,
+      naturalNumber: naturalNumber(row.number),
+      start,
+      end,
+    })
+    start = end
+  }
+  set.cardBytes = Buffer.from(texts.join(''))
+  set.cards.sort(byNumber)
+}
+
+/** Builds a product that belongs to `set`, or to none. */
+export function productEntry(
+  row: ProductRow,
+  set: SetEntry | null,
+  marketplaceUrl: string,
+): ProductEntry {
+  const { slug, name, category } = row
+  const before = JSON.stringify({ slug, name, category }).slice(0, -1)
+  const after = JSON.stringify({
+    image_url: row.image_url,
+    release_date: row.release_date,
+    url: `${marketplaceUrl}/products/${encodeURIComponent(slug)}`,
+  }).slice(1)
+  const json = Buffer.from(`${before},"set":${set ? set.json.toString() : 'null'},${after}`)
+  return { slug, name, category, set, json }
+}
+
+/** Collector numbers in a form that sorts naturally as plain text: each run of digits led by its length. */
+export function naturalNumber(number: string): string {
+  return number.replace(/\d+/g, (run) => {
+    const digits = run.replace(/^0+(?=\d)/, '')
+    return String.fromCharCode(0x30 + digits.length) + digits
+  })
+}
+
+/** Natural number, then id: the order of cards within one release date. */
+export const byNumber = (a: CardEntry, b: CardEntry) =>
+  compare(a.naturalNumber, b.naturalNumber) || compare(a.id, b.id)
+
+/** Order by code units: the same everywhere, whatever the machine's locale. */
+export const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
+
+/** Newest first, unknown dates last. */
+export const byReleaseDate = (a: string | null, b: string | null) =>
+  a === b ? 0 : a === null ? 1 : b === null ? -1 : compare(b, a)

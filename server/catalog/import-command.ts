@@ -1,0 +1,94 @@
+import { StartError } from '../start-error.ts'
+import {
+  type ImportContext,
+  type ImportCounts,
+  ImportInterrupted,
+  type ImportReport,
+  importCatalog,
+} from './import.ts'
+import { openSource, type Source } from './sources.ts'
+
+type Output = { write(text: string): unknown; isTTY?: boolean }
+
+/**
+ * `npm run catalog:import -- PATH [PATH…]`: one summary a path and the lines that were rejected.
+ *
+ * @returns the exit code: 1 when a line was rejected or a file broke off
+ * @throws StartError before anything is imported, when a path can't be
+ */
+export async function runImportCommand(
+  ctx: ImportContext,
+  paths: string[],
+  { stdout, stderr }: { stdout: Output; stderr: Output } = process,
+): Promise<number> {
+  if (paths.length === 0) {
+    throw new StartError('Say what to import: npm run catalog:import -- PATH [PATH…]')
+  }
+  const sources: [path: string, source: Source][] = []
+  for (const path of paths) sources.push([path, await openSource(path)])
+
+  let exitCode = 0
+  for (const [path, source] of sources) {
+    const progress = showProgress(stderr, path, source)
+    const began = performance.now()
+    let brokeOff: string | undefined
+    let report: ImportReport<number | string>
+    try {
+      report = await importCatalog(ctx, source.lines, { onProgress: progress.show })
+    } catch (error) {
+      if (!(error instanceof ImportInterrupted)) throw error
+      brokeOff = error.message
+      report = error.report
+    } finally {
+      progress.end()
+    }
+    const seconds = ((performance.now() - began) / 1000).toFixed(1)
+    const lines = [`${path}: ${inWords(report)} in ${seconds} s`, ...rejections(report)]
+    if (brokeOff !== undefined) lines.push(`  ${brokeOff}`)
+    for (const line of lines) stdout.write(`${printable(line)}\n`)
+    if (brokeOff !== undefined || report.rejected > 0) exitCode = 1
+  }
+  return exitCode
+}
+
+const inWords = ({ created, updated, unchanged, rejected }: ImportCounts) =>
+  `${grouped(created)} created, ${grouped(updated)} updated, ${grouped(unchanged)} unchanged, ${grouped(rejected)} rejected`
+
+function rejections({ rejected, errors }: ImportReport<number | string>): string[] {
+  const lines = errors.map(
+    ({ line, message }) => `  ${typeof line === 'number' ? `line ${line}` : line}: ${message}`,
+  )
+  if (rejected > errors.length) lines.push(`  and ${grouped(rejected - errors.length)} more`)
+  return lines
+}
+
+const REDRAW_EVERY_MS = 100
+const REPORT_EVERY_MS = 5_000
+const BAR_WIDTH = 30
+
+/** One line drawn over and over on a terminal, else a plain one now and then. */
+function showProgress(stderr: Output, path: string, source: Source) {
+  const every = stderr.isTTY ? REDRAW_EVERY_MS : REPORT_EVERY_MS
+  let last = performance.now()
+  let drawn = false
+  const show = (counts: ImportCounts) => {
+    if (performance.now() - last < every) return
+    last = performance.now()
+    const share = source.totalBytes === 0 ? 1 : Math.min(1, source.bytesRead() / source.totalBytes)
+    const percent = `${Math.floor(share * 100)}%`
+    const lines = counts.created + counts.updated + counts.unchanged + counts.rejected
+    if (stderr.isTTY) {
+      const bar = '#'.repeat(Math.round(share * BAR_WIDTH)).padEnd(BAR_WIDTH, '.')
+      stderr.write(`\r\x1b[K[${bar}]${percent.padStart(5)}  ${grouped(lines)} lines`)
+      drawn = true
+    } else {
+      stderr.write(`${printable(path)}: ${percent}, ${grouped(lines)} lines\n`)
+    }
+  }
+  return { show, end: () => drawn && stderr.write('\r\x1b[K') }
+}
+
+const grouped = (count: number) => count.toLocaleString('en-US')
+
+/** Names come out of files: none may move the cursor. */
+const printable = (line: string) => line.replace(/\p{Cc}/gu, '?')

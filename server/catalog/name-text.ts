@@ -1,0 +1,117 @@
+import { fold } from './fold.ts'
+
+/**
+ * All names, folded and without their spaces, in one string, and every place in it where a word
+ * begins, sorted. Since the spaces are gone, `pokeball` and `poke ball` are the same search.
+ *
+ * The names stand in the order in which equally good ones are answered: shorter first, then by
+ * their folded text as JavaScript compares strings, then as they came. A name's place in that order
+ * is its rank.
+ */
+export type NameText = {
+  text: string
+  /** By rank: the name's position in the list that was given. */
+  positions: Uint32Array
+  /** By rank: where the name begins in the text; one more entry for the end of the last. */
+  starts: Uint32Array
+  /** By place in the text: the rank of the name there. */
+  ranks: Uint32Array
+  /** By place in the text: 1 where a word begins and where a name has ended. */
+  boundaries: Uint8Array
+  /** The places where words begin, in the order of what follows them up to the name's end. */
+  wordStarts: Uint32Array
+}
+
+/** Called between slices of the work, so that the process can answer others meanwhile. */
+export type Breathe = () => Promise<void> | undefined
+
+// Below every folded character, so that a name sorts before the longer ones it begins.
+const NAME_END = '\n'
+const NAME_END_CODE = NAME_END.charCodeAt(0)
+// Names or words done in one go: 2 or 3 ms of work.
+const SLICE = 1000
+
+export async function joinNames(names: readonly string[], breathe?: Breathe): Promise<NameText> {
+  const folded: string[] = []
+  for (const name of names) {
+    folded.push(fold(name))
+    if (folded.length % SLICE === 0) await breathe?.()
+  }
+  const positions = await rankNames(folded, breathe)
+
+  const room = folded.reduce((sum, name) => sum + name.length + NAME_END.length, 0)
+  const starts = new Uint32Array(names.length + 1)
+  const ranks = new Uint32Array(room)
+  const boundaries = new Uint8Array(room)
+  const begun: number[] = []
+  const pieces: string[] = []
+  let at = 0
+  for (const [rank, position] of positions.entries()) {
+    starts[rank] = at
+    const words = folded[position]!.split(' ')
+    pieces.push(...words, NAME_END)
+    for (const word of words) {
+      if (word !== '') begun.push(at)
+      boundaries[at] = 1
+      at += word.length
+    }
+    boundaries[at++] = 1
+    ranks.fill(rank, starts[rank], at)
+    if (rank % SLICE === 0) await breathe?.()
+  }
+  starts[names.length] = at
+  const text = pieces.join('')
+  await breathe?.()
+
+  const wordStarts = await sortWordStarts(text, begun, breathe)
+  return { text, positions, starts, ranks, boundaries, wordStarts }
+}
+
+function rankNames(folded: string[], breathe?: Breathe): Promise<Uint32Array> {
+  const byText = (a: number, b: number) =>
+    folded[a]! < folded[b]! ? -1 : folded[a]! > folded[b]! ? 1 : a - b
+  return sortInGroups([...folded.keys()], (position) => folded[position]!.length, byText, breathe)
+}
+
+function sortWordStarts(text: string, begun: number[], breathe?: Breathe): Promise<Uint32Array> {
+  const firstTwo = (at: number) => text.charCodeAt(at) * 0x10000 + text.charCodeAt(at + 1)
+  const byWhatFollows = (a: number, b: number) => {
+    for (let i = 0; ; i++) {
+      const code = text.charCodeAt(a + i)
+      const difference = code - text.charCodeAt(b + i)
+      if (difference !== 0) return difference
+      if (code === NAME_END_CODE) return 0
+    }
+  }
+  return sortInGroups(begun, firstTwo, byWhatFollows, breathe)
+}
+
+/** Sorts by a number first: the groups that makes are small enough to be sorted in one go each. */
+async function sortInGroups(
+  items: number[],
+  groupOf: (item: number) => number,
+  compare: (a: number, b: number) => number,
+  breathe?: Breathe,
+): Promise<Uint32Array> {
+  const groups = new Map<number, number[]>()
+  for (const [i, item] of items.entries()) {
+    const group = groups.get(groupOf(item))
+    if (group) group.push(item)
+    else groups.set(groupOf(item), [item])
+    if (i % (10 * SLICE) === 0) await breathe?.()
+  }
+
+  const sorted = new Uint32Array(items.length)
+  let length = 0
+  let sinceBreath = 0
+  for (const key of [...groups.keys()].sort((a, b) => a - b)) {
+    const group = groups.get(key)!.sort(compare)
+    sorted.set(group, length)
+    length += group.length
+    sinceBreath += group.length
+    if (sinceBreath < SLICE) continue
+    sinceBreath = 0
+    await breathe?.()
+  }
+  return sorted
+}

@@ -1,0 +1,458 @@
+import { describe, expect, it } from 'vitest'
+import { PRODUCT_CATEGORIES } from '../values.ts'
+import { BadRecord, type CatalogRecord, parseRecord } from './record.ts'
+
+const SERIES = { type: 'series', name: 'Scarlet & Violet', shortcut: 'sv' }
+const SET = {
+  type: 'set',
+  id: 'sv1',
+  shortcut: 'svi',
+  name: 'Scarlet & Violet',
+  series: 'Scarlet & Violet',
+  language: 'EN',
+  region: 'int',
+  release_date: '2023-03-31',
+  total_cards: 258,
+  printed_total: 198,
+  logo_url: 'https://images.example/sv1/logo.png',
+  symbol_url: 'http://images.example/sv1/symbol.png',
+}
+const CARD = {
+  type: 'card',
+  id: 'sv1-81',
+  set_id: 'sv1',
+  name: 'Miraidon ex',
+  number: '081',
+  rarity: 'Double Rare',
+  supertype: 'Pokemon',
+  hp: '220',
+  types: ['Lightning', 'Dragon'],
+  image_small: 'https://images.example/sv1/81.png',
+  image_large: 'https://images.example/sv1/81_hires.png',
+}
+const PRODUCT = {
+  type: 'product',
+  slug: 'scarlet-violet-booster-box',
+  name: 'Scarlet & Violet Booster Box',
+  category: 'booster_box',
+  set_id: 'sv1',
+  image_url: 'https://images.example/box.webp',
+  release_date: '2023-03-31',
+}
+
+const RECORDS: Record<string, object> = { series: SERIES, set: SET, card: CARD, product: PRODUCT }
+
+const parse = (record: object) => parseRecord(JSON.stringify(record))
+
+/** What became of one key, when the record was given it. */
+function kept(record: object, key: string, value: unknown): unknown {
+  return parse({ ...record, [key]: value })[key as keyof CatalogRecord]
+}
+
+function reason(record: object | string): string {
+  try {
+    parseRecord(typeof record === 'string' ? record : JSON.stringify(record))
+  } catch (error) {
+    if (error instanceof BadRecord) return error.message
+    throw error
+  }
+  throw new Error('it was taken')
+}
+
+describe('a line of an import', () => {
+  it.each([SERIES, SET, CARD, PRODUCT])('of type $type is read as it stands', (record) => {
+    expect(parse(record)).toEqual(record)
+  })
+
+  it.each([
+    [
+      { type: 'series', name: 'Other' },
+      { type: 'series', name: 'Other', shortcut: null },
+    ],
+    [
+      {
+        type: 'set',
+        id: 'si1',
+        name: 'Southern Islands',
+        series: 'Other',
+        language: 'EN',
+        region: 'int',
+      },
+      {
+        type: 'set',
+        id: 'si1',
+        shortcut: null,
+        name: 'Southern Islands',
+        series: 'Other',
+        language: 'EN',
+        region: 'int',
+        release_date: null,
+        total_cards: null,
+        printed_total: null,
+        logo_url: null,
+        symbol_url: null,
+      },
+    ],
+    [
+      { type: 'card', id: 'si1-1', set_id: 'si1', name: 'Mew', number: '1' },
+      {
+        type: 'card',
+        id: 'si1-1',
+        set_id: 'si1',
+        name: 'Mew',
+        number: '1',
+        rarity: null,
+        supertype: null,
+        hp: null,
+        types: null,
+        image_small: null,
+        image_large: null,
+      },
+    ],
+    [
+      { type: 'product', slug: 'a-tin', name: 'A Tin', category: 'tin' },
+      {
+        type: 'product',
+        slug: 'a-tin',
+        name: 'A Tin',
+        category: 'tin',
+        set_id: null,
+        image_url: null,
+        release_date: null,
+      },
+    ],
+  ])('may leave out what it does not know: $type', (given, read) => {
+    expect(parse(given)).toEqual(read)
+  })
+
+  it('may have keys that nobody knows', () => {
+    expect(parse({ ...SET, legalities: { standard: 'Legal' } })).toEqual(SET)
+  })
+
+  it.each([
+    ['', 'not valid JSON'],
+    ['{"type":"set"', 'not valid JSON'],
+    ["{'type':'set'}", 'not valid JSON'],
+    ['null', 'not a JSON object'],
+    ['"set"', 'not a JSON object'],
+    ['[{"type":"set"}]', 'not a JSON object'],
+    ['{}', 'type must be series, set, card or product'],
+    ['{"type":"deck"}', 'type must be series, set, card or product'],
+    ['{"type":["set"]}', 'type must be series, set, card or product'],
+    ['{"type":"constructor"}', 'type must be series, set, card or product'],
+    [`{"__proto__":${JSON.stringify(SET)}}`, 'type must be series, set, card or product'],
+  ])('that says %j is refused', (line, message) => {
+    expect(reason(line)).toBe(message)
+  })
+
+  it('may not be nested without end', () => {
+    expect(reason('['.repeat(64 * 1024))).toBe('not valid JSON')
+    const deep = `${'['.repeat(30_000)}${']'.repeat(30_000)}`
+    expect(reason(`{"type":"card","types":${deep}}`)).toBe('id must not be empty')
+  })
+
+  it('takes nothing from a __proto__ key, and gives nothing to it', () => {
+    const { name: _, ...nameless } = SET
+    const line = JSON.stringify(nameless).replace('{', '{"__proto__":{"name":"x","polluted":1},')
+    expect(reason(line)).toBe('name must not be empty')
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined()
+    expect(kept(SET, 'series', '__proto__')).toBe('__proto__')
+  })
+})
+
+describe('what a line must say', () => {
+  it.each([
+    ['series', 'name'],
+    ['set', 'id'],
+    ['set', 'name'],
+    ['set', 'series'],
+    ['card', 'id'],
+    ['card', 'set_id'],
+    ['card', 'name'],
+    ['card', 'number'],
+    ['product', 'slug'],
+    ['product', 'name'],
+  ])('%s: %s', (type, key) => {
+    const record = RECORDS[type]!
+    expect(reason({ ...record, [key]: undefined })).toBe(`${key} must not be empty`)
+    expect(reason({ ...record, [key]: null })).toBe(`${key} must not be empty`)
+    expect(reason({ ...record, [key]: '' })).toBe(`${key} must not be empty`)
+    expect(reason({ ...record, [key]: 7 })).toBe(`${key} must be a string`)
+    expect(reason({ ...record, [key]: ['x'] })).toBe(`${key} must be a string`)
+  })
+})
+
+describe('lengths, in code points', () => {
+  it.each([
+    ['series', 'name', 100],
+    ['series', 'shortcut', 100],
+    ['set', 'id', 100],
+    ['set', 'shortcut', 100],
+    ['set', 'name', 255],
+    ['set', 'series', 100],
+    ['card', 'id', 100],
+    ['card', 'set_id', 100],
+    ['card', 'name', 255],
+    ['card', 'number', 50],
+    ['card', 'rarity', 50],
+    ['card', 'supertype', 50],
+    ['card', 'hp', 50],
+    ['product', 'slug', 150],
+    ['product', 'name', 255],
+    ['product', 'set_id', 100],
+  ])('%s: %s has at most %i', (type, key, longest) => {
+    const record = RECORDS[type]!
+    const fits = '𝟙'.repeat(longest)
+    expect(kept(record, key, fits)).toBe(fits)
+    expect(reason({ ...record, [key]: `${fits}1` })).toBe(
+      `${key} must have at most ${longest} characters`,
+    )
+  })
+
+  it.each([
+    ['set', 'logo_url'],
+    ['set', 'symbol_url'],
+    ['card', 'image_small'],
+    ['card', 'image_large'],
+    ['product', 'image_url'],
+  ])('%s: %s has at most 2048', (type, key) => {
+    const record = RECORDS[type]!
+    const fits = 'https://images.example/'.padEnd(2048, 'x')
+    expect(kept(record, key, fits)).toBe(fits)
+    expect(reason({ ...record, [key]: `${fits}x` })).toBe(
+      `${key} must have at most 2048 characters`,
+    )
+  })
+
+  it('of types: 50 a word, 20 words', () => {
+    const fits = Array(20).fill('x'.repeat(50))
+    expect(kept(CARD, 'types', fits)).toEqual(fits)
+    expect(reason({ ...CARD, types: [...fits, 'x'] })).toBe('types must have at most 20 words')
+    expect(reason({ ...CARD, types: ['x'.repeat(51)] })).toBe(
+      'a word in types must have at most 50 characters',
+    )
+  })
+})
+
+describe('what PostgreSQL has no place for', () => {
+  it.each([
+    ...Object.keys(SERIES).map((key) => ['series', key] as const),
+    ...Object.keys(SET).map((key) => ['set', key] as const),
+    ...Object.keys(CARD).map((key) => ['card', key] as const),
+    ...Object.keys(PRODUCT).map((key) => ['product', key] as const),
+  ])('is refused in %s: %s', (type, key) => {
+    const record = RECORDS[type]!
+    for (const bad of ['a\0b', 'a\ud800b', 'a\udc00', '\ud83d']) {
+      expect(() => parse({ ...record, [key]: bad })).toThrow(BadRecord)
+      expect(() => parse({ ...record, [key]: [bad] })).toThrow(BadRecord)
+    }
+  })
+
+  it('is called by its name', () => {
+    expect(reason({ ...CARD, name: 'Mew\0' })).toBe('name must not contain the NUL character')
+    expect(reason({ ...CARD, types: ['\ud800'] })).toBe(
+      'types must not contain half a surrogate pair',
+    )
+  })
+
+  it('does not include whole surrogate pairs', () => {
+    expect(kept(CARD, 'name', 'Mew 🌟')).toBe('Mew 🌟')
+  })
+})
+
+describe('names', () => {
+  it.each([
+    ['series', 'name'],
+    ['set', 'name'],
+    ['set', 'series'],
+    ['card', 'name'],
+    ['card', 'rarity'],
+    ['product', 'name'],
+  ])('come out in NFC: %s: %s', (type, key) => {
+    const record = RECORDS[type]!
+    expect(kept(record, key, 'Pokémon'.normalize('NFD'))).toBe('Pokémon')
+  })
+
+  it.each([
+    'Flabébé',
+    "Farfetch'd",
+    'Nidoran ♂',
+    'ゲッコウガ\u3000δ',
+    '<火箭隊的>索偵蟲',
+    '馬',
+    'Pikachu & Zekrom',
+  ])('stay as they are: %s', (name) => expect(kept(CARD, 'name', name)).toBe(name))
+
+  it('are not blank', () => {
+    expect(reason({ ...CARD, name: ' \u3000 ' })).toBe('name must not be blank')
+  })
+})
+
+describe('ids, slugs and numbers', () => {
+  it.each(['ex10-?', 'ex10-!', 'cel25c-2_A', 'sv1s-jp-001', 'csv9.5c-1', 'ONE', '001'])(
+    'keep every sign: %s',
+    (id) => {
+      expect(kept(CARD, 'id', id)).toBe(id)
+      expect(kept(CARD, 'number', id)).toBe(id)
+    },
+  )
+
+  it.each([
+    ['set', 'id'],
+    ['set', 'shortcut'],
+    ['card', 'id'],
+    ['card', 'set_id'],
+    ['card', 'number'],
+    ['product', 'slug'],
+    ['product', 'set_id'],
+  ])('have no space around them and no control character: %s: %s', (type, key) => {
+    const record = RECORDS[type]!
+    const edge = `${key} must not begin or end with a space`
+    expect(reason({ ...record, [key]: ' x' })).toBe(edge)
+    expect(reason({ ...record, [key]: 'x\n' })).toBe(edge)
+    expect(reason({ ...record, [key]: '\u3000' })).toBe(edge)
+    expect(reason({ ...record, [key]: 'x\u0007y' })).toBe(
+      `${key} must not contain control characters`,
+    )
+  })
+})
+
+describe('a shortcut', () => {
+  it.each([SERIES, SET])('is lowercase, whatever came: $type', (record) => {
+    expect(kept(record, 'shortcut', 'PR-SW')).toBe('pr-sw')
+    expect(kept(record, 'shortcut', 'CSV9.5C')).toBe('csv9.5c')
+  })
+
+  it.each([SERIES, SET])('may be missing: $type', (record) => {
+    expect(kept(record, 'shortcut', '')).toBeNull()
+    expect(kept(record, 'shortcut', null)).toBeNull()
+  })
+
+  it.each([SERIES, SET])('has no underscore: $type', (record) => {
+    expect(reason({ ...record, shortcut: 'sv_1' })).toMatch(
+      /^shortcut must not contain an underscore/,
+    )
+  })
+
+  it('is measured in lowercase, which can be longer', () => {
+    expect(reason({ ...SET, shortcut: 'İ'.repeat(60) })).toBe(
+      'shortcut must have at most 100 characters',
+    )
+  })
+})
+
+describe('fixed values', () => {
+  it.each(['EN', 'NL', 'DE', 'FR', 'JP', 'ES', 'IT', 'PT', 'CN', 'KR'])('language %s', (language) =>
+    expect(kept(SET, 'language', language)).toBe(language),
+  )
+
+  it.each(['en', 'UK', '', null, undefined, 'EN ', ['EN']])('no language %j', (language) =>
+    expect(reason({ ...SET, language })).toBe(
+      'language must be one of EN, NL, DE, FR, JP, ES, IT, PT, CN, KR',
+    ),
+  )
+
+  it.each(PRODUCT_CATEGORIES)('category %s', (category) =>
+    expect(kept(PRODUCT, 'category', category)).toBe(category),
+  )
+
+  it.each(['Tin', 'booster', '', null])('no category %j', (category) =>
+    expect(reason({ ...PRODUCT, category })).toMatch(
+      /^category must be one of elite_trainer_box, /,
+    ),
+  )
+
+  it.each(['int', 'jp', 'tw', 'abcde'])('region %s', (region) =>
+    expect(kept(SET, 'region', region)).toBe(region),
+  )
+
+  it.each(['INT', 'abcdef', '', 'j1', null, undefined, 'jp\n'])('no region %j', (region) =>
+    expect(reason({ ...SET, region })).toBe('region must be a lowercase code of at most 5 letters'),
+  )
+})
+
+describe('a release date', () => {
+  it.each([SET, PRODUCT])('is a day that exists: $type', (record) => {
+    expect(kept(record, 'release_date', '2024-02-29')).toBe('2024-02-29')
+    expect(kept(record, 'release_date', null)).toBeNull()
+    for (const no of ['2023-02-29', '2023-13-01', '2023-00-10', '2023-04-31', '0000-01-01']) {
+      expect(reason({ ...record, release_date: no })).toBe(
+        'release_date must be a day as YYYY-MM-DD',
+      )
+    }
+    for (const no of ['2023/03/31', '2023-3-31', '2023-03-31T00:00:00Z', '---', ' 2023-03-31']) {
+      expect(reason({ ...record, release_date: no })).toBe(
+        'release_date must be a day as YYYY-MM-DD',
+      )
+    }
+  })
+})
+
+describe('counts', () => {
+  it.each(['total_cards', 'printed_total'])('%s is a whole number', (key) => {
+    expect(kept(SET, key, 0)).toBe(0)
+    expect(kept(SET, key, 2_147_483_647)).toBe(2_147_483_647)
+    expect(kept(SET, key, null)).toBeNull()
+    for (const no of [-1, 1.5, 2_147_483_648, '258', true, [1]]) {
+      expect(reason({ ...SET, [key]: no })).toBe(
+        `${key} must be a whole number from 0 to 2147483647`,
+      )
+    }
+  })
+})
+
+describe('addresses', () => {
+  it.each([
+    ['set', 'logo_url'],
+    ['set', 'symbol_url'],
+    ['card', 'image_small'],
+    ['card', 'image_large'],
+    ['product', 'image_url'],
+  ])('%s: %s is on the web', (type, key) => {
+    const record = RECORDS[type]!
+    expect(kept(record, key, '')).toBeNull()
+    expect(kept(record, key, 'HTTPS://Images.example/ü.png')).toBe('HTTPS://Images.example/ü.png')
+    for (const no of [
+      'javascript:alert(1)',
+      'ftp://images.example/a.png',
+      '//images.example/a.png',
+      'https://',
+      'https://images.example:port/a.png',
+      'https://images.example/a b.png',
+      ' https://images.example/a.png',
+      'https://images.example/a.png\n',
+    ]) {
+      expect(reason({ ...record, [key]: no })).toBe(`${key} must be an http or https address`)
+    }
+    expect(reason({ ...record, [key]: 7 })).toBe(`${key} must be a string`)
+  })
+})
+
+describe('a card', () => {
+  it.each([
+    [220, '220'],
+    [0, '0'],
+    ['220', '220'],
+    ['30+', '30+'],
+    ['', null],
+    [null, null],
+  ])('has hit points %j as %j', (hp, read) => expect(kept(CARD, 'hp', hp)).toBe(read))
+
+  it.each([1.5, -10, 1e300, true])('has no hit points %j', (hp) => {
+    expect(() => parse({ ...CARD, hp })).toThrow(/^hp must be a string/)
+  })
+
+  it('has a supertype without an accent', () => {
+    expect(kept(CARD, 'supertype', 'Pokémon')).toBe('Pokemon')
+    expect(kept(CARD, 'supertype', 'Pokémon'.normalize('NFD'))).toBe('Pokemon')
+    expect(kept(CARD, 'supertype', 'Trainer')).toBe('Trainer')
+  })
+
+  it('has types or none', () => {
+    expect(kept(CARD, 'types', [])).toBeNull()
+    expect(kept(CARD, 'types', null)).toBeNull()
+    for (const no of ['Fire', {}, 7, [7], ['Fire', null], [''], [' '], [['Fire']]]) {
+      expect(reason({ ...CARD, types: no })).toBe('types must be a list of words')
+    }
+  })
+})

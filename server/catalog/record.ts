@@ -1,0 +1,261 @@
+import { LANGUAGES, PRODUCT_CATEGORIES } from '../values.ts'
+
+/** One line of a catalog import. The keys are those of the import format, null where a line says nothing. */
+export type CatalogRecord = SeriesRecord | SetRecord | CardRecord | ProductRecord
+
+export type SeriesRecord = { type: 'series'; name: string; shortcut: string | null }
+
+export type SetRecord = {
+  type: 'set'
+  id: string
+  shortcut: string | null
+  name: string
+  series: string
+  language: string
+  region: string
+  release_date: string | null
+  total_cards: number | null
+  printed_total: number | null
+  logo_url: string | null
+  symbol_url: string | null
+}
+
+export type CardRecord = {
+  type: 'card'
+  id: string
+  set_id: string
+  name: string
+  number: string
+  rarity: string | null
+  supertype: string | null
+  hp: string | null
+  types: string[] | null
+  image_small: string | null
+  image_large: string | null
+}
+
+export type ProductRecord = {
+  type: 'product'
+  slug: string
+  name: string
+  category: string
+  set_id: string | null
+  image_url: string | null
+  release_date: string | null
+}
+
+/** Why a line can't be taken, in words for whoever wrote the file. */
+export class BadRecord extends Error {
+  override name = 'BadRecord'
+}
+
+/** Lengths in code points. */
+const LONGEST = { id: 100, slug: 150, name: 255, word: 50, series: 100, shortcut: 100, url: 2048 }
+const MOST_TYPES = 20
+/** What an `integer` column holds. */
+const LARGEST_COUNT = 2_147_483_647
+
+/**
+ * Reads one line of an import. Unknown keys are ignored; an optional key that is missing, or holds an empty
+ * string, is null.
+ *
+ * @throws BadRecord
+ */
+export function parseRecord(line: string): CatalogRecord {
+  const fields = parseObject(line)
+  switch (fields.type) {
+    case 'series':
+      return {
+        type: 'series',
+        name: requiredText(fields, 'name', LONGEST.series),
+        shortcut: shortcut(fields),
+      }
+    case 'set':
+      return {
+        type: 'set',
+        id: requiredCode(fields, 'id', LONGEST.id),
+        shortcut: shortcut(fields),
+        name: requiredText(fields, 'name', LONGEST.name),
+        series: requiredText(fields, 'series', LONGEST.series),
+        language: oneOf(fields, 'language', LANGUAGES),
+        region: region(fields),
+        release_date: day(fields, 'release_date'),
+        total_cards: count(fields, 'total_cards'),
+        printed_total: count(fields, 'printed_total'),
+        logo_url: url(fields, 'logo_url'),
+        symbol_url: url(fields, 'symbol_url'),
+      }
+    case 'card':
+      return {
+        type: 'card',
+        id: requiredCode(fields, 'id', LONGEST.id),
+        set_id: requiredCode(fields, 'set_id', LONGEST.id),
+        name: requiredText(fields, 'name', LONGEST.name),
+        number: requiredCode(fields, 'number', LONGEST.word),
+        rarity: text(fields, 'rarity', LONGEST.word),
+        supertype: supertype(fields),
+        hp: hitPoints(fields),
+        types: types(fields),
+        image_small: url(fields, 'image_small'),
+        image_large: url(fields, 'image_large'),
+      }
+    case 'product':
+      return {
+        type: 'product',
+        slug: requiredCode(fields, 'slug', LONGEST.slug),
+        name: requiredText(fields, 'name', LONGEST.name),
+        category: oneOf(fields, 'category', PRODUCT_CATEGORIES),
+        set_id: code(fields, 'set_id', LONGEST.id),
+        image_url: url(fields, 'image_url'),
+        release_date: day(fields, 'release_date'),
+      }
+    default:
+      throw new BadRecord('type must be series, set, card or product')
+  }
+}
+
+type Fields = Record<string, unknown>
+
+function parseObject(line: string): Fields {
+  let value: unknown
+  try {
+    value = JSON.parse(line)
+  } catch {
+    throw new BadRecord('not valid JSON')
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new BadRecord('not a JSON object')
+  }
+  return value as Fields
+}
+
+/** A string as given, or null. */
+function stringOrNull(fields: Fields, key: string): string | null {
+  const value = fields[key] ?? null
+  if (value === null || value === '') return null
+  if (typeof value !== 'string') throw new BadRecord(`${key} must be a string`)
+  return storable(value, key)
+}
+
+/** JSON escapes can smuggle in what PostgreSQL has no place for. */
+function storable(value: string, name: string): string {
+  if (value.includes('\0')) throw new BadRecord(`${name} must not contain the NUL character`)
+  if (!value.isWellFormed()) throw new BadRecord(`${name} must not contain half a surrogate pair`)
+  return value
+}
+
+function noLonger(value: string, name: string, longest: number): string {
+  // Code points are never more than UTF-16 units, so most values need no counting.
+  if (value.length > longest && [...value].length > longest) {
+    throw new BadRecord(`${name} must have at most ${longest} characters`)
+  }
+  return value
+}
+
+/** Words for people, in NFC, so that the same name is the same string. */
+function text(fields: Fields, key: string, longest: number): string | null {
+  const value = stringOrNull(fields, key)?.normalize('NFC')
+  if (value === undefined) return null
+  if (value.trim() === '') throw new BadRecord(`${key} must not be blank`)
+  return noLonger(value, key, longest)
+}
+
+function requiredText(fields: Fields, key: string, longest: number): string {
+  return text(fields, key, longest) ?? missing(key)
+}
+
+/** What is looked up byte by byte: kept as it is, so it may have nothing that gets lost on the way. */
+function code(fields: Fields, key: string, longest: number): string | null {
+  const value = stringOrNull(fields, key)
+  if (value === null) return null
+  if (value !== value.trim()) throw new BadRecord(`${key} must not begin or end with a space`)
+  if (/\p{Cc}/u.test(value)) throw new BadRecord(`${key} must not contain control characters`)
+  return noLonger(value, key, longest)
+}
+
+function requiredCode(fields: Fields, key: string, longest: number): string {
+  return code(fields, key, longest) ?? missing(key)
+}
+
+function missing(key: string): never {
+  throw new BadRecord(`${key} must not be empty`)
+}
+
+function shortcut(fields: Fields): string | null {
+  const value = code(fields, 'shortcut', LONGEST.shortcut)?.toLowerCase() ?? null
+  if (value?.includes('_')) {
+    throw new BadRecord(
+      'shortcut must not contain an underscore: the first one ends it in the friendly id of a card',
+    )
+  }
+  return value === null ? null : noLonger(value, 'shortcut', LONGEST.shortcut)
+}
+
+function oneOf(fields: Fields, key: string, values: readonly string[]): string {
+  const value = fields[key]
+  if (typeof value === 'string' && values.includes(value)) return value
+  throw new BadRecord(`${key} must be one of ${values.join(', ')}`)
+}
+
+function region(fields: Fields): string {
+  const value = fields.region
+  if (typeof value === 'string' && /^[a-z]{1,5}$/.test(value)) return value
+  throw new BadRecord('region must be a lowercase code of at most 5 letters')
+}
+
+function day(fields: Fields, key: string): string | null {
+  const value = stringOrNull(fields, key)
+  if (value === null) return null
+  if (/^\d{4}-\d\d-\d\d$/.test(value) && !value.startsWith('0000')) {
+    const start = new Date(`${value}T00:00:00Z`)
+    // A Date counts on: February 30 would be March 1.
+    if (!Number.isNaN(start.getTime()) && start.toISOString().startsWith(value)) return value
+  }
+  throw new BadRecord(`${key} must be a day as YYYY-MM-DD`)
+}
+
+function count(fields: Fields, key: string): number | null {
+  const value = fields[key] ?? null
+  if (value === null) return null
+  if (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= LARGEST_COUNT) {
+    return value as number
+  }
+  throw new BadRecord(`${key} must be a whole number from 0 to ${LARGEST_COUNT}`)
+}
+
+function url(fields: Fields, key: string): string | null {
+  const value = stringOrNull(fields, key)
+  if (value === null) return null
+  // URL.canParse drops line breaks and outer spaces by itself, and takes any scheme.
+  if (!/^https?:\/\/[^\s\p{Cc}]+$/iu.test(value) || !URL.canParse(value)) {
+    throw new BadRecord(`${key} must be an http or https address`)
+  }
+  return noLonger(value, key, LONGEST.url)
+}
+
+function supertype(fields: Fields): string | null {
+  const value = text(fields, 'supertype', LONGEST.word)
+  return value === 'Pokémon' ? 'Pokemon' : value
+}
+
+/** As printed, hence a string; some files have it as a number. */
+function hitPoints(fields: Fields): string | null {
+  const value = fields.hp
+  if (typeof value !== 'number') return text(fields, 'hp', LONGEST.word)
+  if (Number.isSafeInteger(value) && value >= 0) return String(value)
+  throw new BadRecord('hp must be a string or a whole number')
+}
+
+function types(fields: Fields): string[] | null {
+  const values = fields.types ?? null
+  if (values === null) return null
+  const isText = (value: unknown) => typeof value === 'string' && value.trim() !== ''
+  if (!Array.isArray(values) || !values.every(isText)) {
+    throw new BadRecord('types must be a list of words')
+  }
+  if (values.length > MOST_TYPES) throw new BadRecord(`types must have at most ${MOST_TYPES} words`)
+  if (values.length === 0) return null
+  return values.map((value: string) =>
+    noLonger(storable(value, 'types').normalize('NFC'), 'a word in types', LONGEST.word),
+  )
+}

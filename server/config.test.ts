@@ -1,0 +1,86 @@
+import { readFile } from 'node:fs/promises'
+import { describe, expect, it } from 'vitest'
+import { readConfig, SETTINGS } from './config.ts'
+import { StartError } from './start-error.ts'
+
+const REAL = { DATABASE_URL: 'postgres://db.internal/cards', SECRET_KEY: 'a-secret' }
+
+describe('the settings', () => {
+  it('have the documented defaults', () => {
+    expect(readConfig({})).toMatchObject({
+      port: 3000,
+      host: '127.0.0.1',
+      publicUrl: 'http://localhost:3000',
+      marketplaceUrl: 'http://localhost:3000',
+      databaseUrl: undefined,
+      sandbox: true,
+      operatorToken: undefined,
+      rateLimit: { read: 600, write: 120 },
+      webhookAllowPrivate: false,
+      webhookTimeoutMs: 10_000,
+      carrier: 'simulated',
+      trustProxy: [],
+      logLevel: 'info',
+    })
+    expect(readConfig({}).dataDir).toMatch(/\/\.cardstall$/)
+    expect(readConfig({ DATA_DIR: '/srv/cards' }).storageUrl).toBe('file:/srv/cards/files')
+  })
+
+  it('follow one another: links the port, public pages the links', () => {
+    expect(readConfig({ PORT: '8080' }).publicUrl).toBe('http://localhost:8080')
+    const { publicUrl, marketplaceUrl } = readConfig({ PUBLIC_URL: 'https://cards.example/shop/' })
+    expect([publicUrl, marketplaceUrl]).toEqual(Array(2).fill('https://cards.example/shop'))
+  })
+
+  it('leave the sandbox with a database of one’s own, unless it is asked for', () => {
+    expect(readConfig(REAL)).toMatchObject({ sandbox: false, carrier: undefined })
+    expect(readConfig({ ...REAL, SANDBOX: 'true' }).sandbox).toBe(true)
+  })
+
+  it('count as absent when empty', () => {
+    expect(readConfig({ PORT: '', SANDBOX: ' ', OPERATOR_TOKEN: '' })).toEqual(readConfig({}))
+  })
+
+  it.each([
+    ['PORT', '0'],
+    ['PORT', '65536'],
+    ['PORT', '80a'],
+    ['PUBLIC_URL', 'cards.example'],
+    ['PUBLIC_URL', 'https://cards.example/?x=1'],
+    ['DATABASE_URL', 'mysql://db/cards'],
+    ['SANDBOX', 'maybe'],
+    ['OPERATOR_TOKEN', 'two words'],
+    ['RATE_LIMIT_READ', '0'],
+    ['RATE_LIMIT_WRITE', '-1'],
+    ['REDIS_URL', 'http://cache'],
+    ['WEBHOOK_ALLOW_PRIVATE', 'ja'],
+    ['WEBHOOK_TIMEOUT_MS', '1.5'],
+    ['SMTP_URL', 'mail.example'],
+    ['CARRIER', 'pigeon'],
+    ['STORAGE_URL', 'ftp://files'],
+    ['MARKETPLACE_URL', 'nowhere'],
+    ['TRUST_PROXY', '10.0.0.0/33'],
+    ['TRUST_PROXY', 'loadbalancer'],
+    ['LOG_LEVEL', 'chatty'],
+  ])('stop the start when they can’t be used: %s=%s is named', (name, value) => {
+    expect(() => readConfig({ [name]: value })).toThrow(StartError)
+    expect(() => readConfig({ [name]: value })).toThrow(new RegExp(`^${name} .*\\.$`))
+  })
+
+  it('ask for a secret key outside the sandbox, and keep the simulated carrier inside', () => {
+    expect(() => readConfig({ SANDBOX: 'false' })).toThrow(/^SECRET_KEY is required/)
+    expect(() => readConfig({ ...REAL, CARRIER: 'simulated' })).toThrow(/sandbox only/)
+  })
+
+  it('don’t show secrets in what they complain about', () => {
+    for (const name of ['DATABASE_URL', 'REDIS_URL', 'SMTP_URL', 'OPERATOR_TOKEN', 'SECRET_KEY']) {
+      expect(() => readConfig({ [name]: 'x://user:hush hush@host' })).toThrow(/^(?!.*hush)/)
+    }
+  })
+
+  it('are documented, all of them and nothing else, in docs/configuration.md', async () => {
+    const text = await readFile(new URL('../docs/configuration.md', import.meta.url), 'utf8')
+    const documented = [...text.matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, name]) => name)
+    expect(documented).toEqual([...SETTINGS])
+  })
+})

@@ -1,0 +1,45 @@
+import type { Logger } from 'pino'
+import type { CatalogReader } from './catalog/catalog-reader.ts'
+import type { Clock } from './clock.ts'
+import type { Config } from './config.ts'
+import type { Db } from './database/connect.ts'
+import type { Notices } from './database/notices.ts'
+import { type Begin, savepoint } from './database/transactions.ts'
+import type { KeyCache } from './keys/key-cache.ts'
+import type { RateLimiter } from './limits/rate-limit.ts'
+import type { Metrics } from './metrics.ts'
+
+export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'>
+
+/** What a verb needs to do its work, passed to it; there are no globals. */
+export type Context = {
+  config: Config
+  log: Log
+  /** The pool, or inside `inTransaction` the transaction: a verb can't write beside it by mistake. */
+  db: Db
+  /** Begins a transaction; called through `inTransaction`. */
+  begin: Begin
+  /** Where that database is, for a connection of one's own: locks and listening. */
+  databaseUrl: string
+  clock: Clock
+  /** The time that users see, in UTC. The sandbox can move it ahead; nothing else may ask for the time of a fact. */
+  now: () => Date
+  catalog: CatalogReader
+  keys: KeyCache
+  limiter: RateLimiter
+  notices: Notices
+  metrics: Metrics
+  /** Becomes ready once, when the first start's import is done and the catalog is in memory. */
+  readiness: { ready: boolean }
+}
+
+/**
+ * Runs `work` in one transaction: all of its changes, or none. No network or file may be touched inside. Within a
+ * transaction it's a part of that one, and still all or nothing in itself.
+ */
+export function inTransaction<C extends Pick<Context, 'db' | 'begin'>, T>(
+  ctx: C,
+  work: (ctx: C) => Promise<T>,
+): Promise<T> {
+  return ctx.begin((db) => work({ ...ctx, db, begin: (part) => savepoint(db, part) }))
+}

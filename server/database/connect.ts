@@ -1,0 +1,101 @@
+import postgres from 'postgres'
+
+/** A pool of connections, or a single one. */
+export type Sql = postgres.Sql<{ bigint: number; date: string }>
+
+/** Where a verb sends its statements: the pool, or the transaction it runs in. */
+export type Db = postgres.ISql<{ bigint: number; date: string }>
+
+/** No statement may run, and no transaction may sit idle, longer than this: incremental syncs rely on it. */
+const WRITE_LIMIT_MS = 10_000
+
+const INT8 = 20
+const DATE = 1082
+
+/**
+ * The options every connection shares: `bigint` arrives as a number (ids stay below 2^53), `date` as its
+ * YYYY-MM-DD text, because a day has no time zone.
+ */
+const connectionOptions = {
+  types: {
+    bigint: { to: INT8, from: [INT8], parse: Number, serialize: String },
+    date: { to: DATE, from: [DATE], parse: String, serialize: String },
+  },
+  onnotice: () => {},
+  connect_timeout: 10,
+}
+
+/** Opens the pool that requests and jobs work on. Connects when the first statement is sent. */
+export function connect(url: string, options: { max?: number } = {}): Sql {
+  return postgres(url, {
+    ...connectionOptions,
+    max: options.max ?? 10,
+    connection: {
+      application_name: 'cardstall',
+      statement_timeout: WRITE_LIMIT_MS,
+      idle_in_transaction_session_timeout: WRITE_LIMIT_MS,
+    },
+  })
+}
+
+/**
+ * Opens a single connection for transactions (see `transactionsOn`). A statement that reaches it outside of one is
+ * refused by the server if it writes.
+ */
+export function connectLane(url: string, onclose: () => void): Sql {
+  return postgres(url, {
+    ...connectionOptions,
+    max: 1,
+    onclose,
+    max_lifetime: null,
+    connection: {
+      application_name: 'cardstall',
+      statement_timeout: WRITE_LIMIT_MS,
+      idle_in_transaction_session_timeout: WRITE_LIMIT_MS,
+      default_transaction_read_only: true,
+    },
+  })
+}
+
+/**
+ * Opens one connection of its own, for what lasts longer than a statement: listening, and locks held by a
+ * session. Never closed for being idle or old. No statement timeout: waiting for a lock is its trade.
+ */
+export function connectAlone(
+  url: string,
+  options: { onnotify?: (channel: string, payload: string) => void; onclose?: () => void } = {},
+): Sql {
+  return postgres(url, {
+    ...connectionOptions,
+    ...options,
+    fetch_types: false,
+    max: 1,
+    idle_timeout: 0,
+    max_lifetime: null,
+    connection: { application_name: 'cardstall', statement_timeout: 0 },
+  } as Parameters<typeof postgres>[1]) as unknown as Sql
+}
+
+/** A whole number that no other program is likely to use as an advisory lock's first half: "card" in ASCII. */
+const LOCK_SPACE = 0x63617264
+
+/** What may happen in one process at a time on one database. */
+export const LOCKS = { migrate: 1, import: 2 } as const
+
+/**
+ * Runs `work` while no other process holds the same lock on this database. The lock belongs to a connection
+ * of its own, so it goes with the process, even with a killed one.
+ */
+export async function withLock<T>(
+  url: string,
+  lock: keyof typeof LOCKS,
+  work: () => Promise<T>,
+): Promise<T> {
+  const session = connectAlone(url)
+  try {
+    await session`select pg_advisory_lock(${LOCK_SPACE}::int, ${LOCKS[lock]}::int)`
+    return await work()
+  } finally {
+    await session.end({ timeout: 1 })
+  }
+}

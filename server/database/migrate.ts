@@ -1,0 +1,72 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { StartError } from '../start-error.ts'
+import { type Sql, withLock } from './connect.ts'
+
+const MIGRATIONS = new URL('../../migrations/', import.meta.url)
+const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/
+const OLDEST_SERVER = 15
+
+/**
+ * Brings the database to the newest numbered migration, each in a transaction of its own. Safe when several
+ * processes start at once: the others wait and then find nothing left to do.
+ *
+ * @returns the names of the files applied now
+ * @throws StartError when the server is too old or the database is ahead of this program
+ */
+export async function migrate(sql: Sql, url: string): Promise<string[]> {
+  await refuseOldServer(sql)
+  const files = await migrationFiles()
+  if ((await appliedVersion(sql)) === files.length) return []
+  return withLock(url, 'migrate', async () => {
+    await sql`
+      create table if not exists migrations (
+        version integer primary key,
+        name text not null,
+        applied_at timestamptz not null default clock_timestamp()
+      )
+    `
+    const done = await appliedVersion(sql)
+    if (done > files.length) {
+      throw new StartError(
+        `The database is at migration ${done}, this version of Cardstall knows ${files.length}: start the newer version.`,
+      )
+    }
+    const names: string[] = []
+    for (const file of files.slice(done)) {
+      const text = await readFile(new URL(file, MIGRATIONS), 'utf8')
+      await sql.begin(async (tx) => {
+        await tx.unsafe(text)
+        await tx`insert into migrations (version, name) values (${Number(file.slice(0, 4))}, ${file})`
+      })
+      names.push(file)
+    }
+    return names
+  })
+}
+
+async function refuseOldServer(sql: Sql): Promise<void> {
+  const [row] = await sql<{ server_version_num: string }[]>`show server_version_num`
+  const major = Math.floor(Number(row?.server_version_num) / 10_000)
+  if (major < OLDEST_SERVER) {
+    throw new StartError(`PostgreSQL ${OLDEST_SERVER} or later is needed, this server is ${major}.`)
+  }
+}
+
+async function migrationFiles(): Promise<string[]> {
+  const files = (await readdir(MIGRATIONS)).filter((name) => FILE_NAME.test(name)).sort()
+  for (const [index, file] of files.entries()) {
+    if (Number(file.slice(0, 4)) !== index + 1) {
+      throw new Error(`migrations/: ${file} should be number ${index + 1}`)
+    }
+  }
+  return files
+}
+
+async function appliedVersion(sql: Sql): Promise<number> {
+  const [table] = await sql`select to_regclass('migrations') is not null as exists`
+  if (!table?.exists) return 0
+  const [row] = await sql<{ version: number }[]>`
+    select coalesce(max(version), 0)::int as version from migrations
+  `
+  return row?.version ?? 0
+}

@@ -1,0 +1,52 @@
+import type { Config } from '../config.ts'
+import { StartError } from '../start-error.ts'
+import { connectAlone } from './connect.ts'
+import { startEmbedded } from './embedded.ts'
+
+export type OpenDatabase = {
+  url: string
+  /** Where an embedded database is, when that isn't simply DATA_DIR. */
+  notice?: string | undefined
+  /** Stops an embedded database when nobody else uses it; an external one is left alone. */
+  close(): Promise<void>
+}
+
+/**
+ * The database the settings name: an external one that answers, or the embedded one, started.
+ *
+ * @throws StartError when it can't be reached or started
+ */
+export async function openDatabase({
+  databaseUrl,
+  dataDir,
+}: Pick<Config, 'databaseUrl' | 'dataDir'>): Promise<OpenDatabase> {
+  if (databaseUrl === undefined) {
+    const { url, notice, stop } = await startEmbedded({ dataDir })
+    return { url, notice, close: stop }
+  }
+  const session = connectAlone(databaseUrl)
+  try {
+    await session`select 1`
+  } catch (error) {
+    throw new StartError(`DATABASE_URL: ${reasonOf(error as NodeJS.ErrnoException, databaseUrl)}`)
+  } finally {
+    await session.end({ timeout: 1 })
+  }
+  return { url: databaseUrl, close: async () => {} }
+}
+
+/** Why the database can't be used, in words; without the password that the URL may hold. */
+function reasonOf(error: NodeJS.ErrnoException, databaseUrl: string): string {
+  const { host } = new URL(databaseUrl)
+  switch (error.code) {
+    case 'ECONNREFUSED':
+      return `nothing listens at ${host}.`
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `the host of ${host} is unknown.`
+    case 'CONNECT_TIMEOUT':
+      return `${host} does not answer.`
+    default:
+      return `${host} refused the connection: ${error.message}`
+  }
+}

@@ -1,0 +1,109 @@
+import { connectLane, type Db, type Sql } from './connect.ts'
+
+/** Runs `work` in a transaction and hands on what it answers; when it throws, none of its changes stay. */
+export type Begin = <T>(work: (db: Db) => Promise<T>, mode?: TransactionMode) => Promise<T>
+
+export type TransactionMode = keyof typeof MODES
+
+const MODES = {
+  write: 'begin isolation level read committed read write',
+  snapshot: 'begin isolation level repeatable read read only',
+} as const
+
+export type Transactions = { begin: Begin; end(): Promise<void> }
+
+/** A connection that runs one transaction at a time. Once it was lost it's never used again. */
+type Lane = { sql: Sql; lost: boolean }
+
+/**
+ * Transactions on connections of their own. The client's own `begin` can't be trusted with money: when the
+ * connection is lost half-way it may bring the process down, or reconnect and send the rest of one transaction in
+ * the middle of another. Here a lane whose connection closed is thrown away with its transaction, and
+ * the server helps: outside of `begin … read write` these sessions can't write at all.
+ *
+ * @param most how many transactions run at a time; others wait in line
+ */
+export function transactionsOn(url: string, most: number): Transactions {
+  const idle: Lane[] = []
+  const waiting: ((lane: Lane) => void)[] = []
+  const open = new Set<Lane>()
+
+  const newLane = (): Lane => {
+    const lane: Lane = {
+      lost: false,
+      sql: connectLane(url, () => {
+        lane.lost = true
+      }),
+    }
+    open.add(lane)
+    return lane
+  }
+
+  const take = async (): Promise<Lane> => {
+    const lane = idle.pop()
+    if (lane) return lane.lost ? (discard(lane), take()) : lane
+    if (open.size < most) return newLane()
+    return new Promise((resolve) => waiting.push(resolve))
+  }
+
+  const discard = (lane: Lane) => {
+    open.delete(lane)
+    void lane.sql.end({ timeout: 0 }).catch(() => {})
+  }
+
+  const giveBack = (lane: Lane) => {
+    const next = waiting.shift()
+    if (lane.lost) discard(lane)
+    if (next) next(lane.lost ? newLane() : lane)
+    else if (!lane.lost) idle.push(lane)
+  }
+
+  return {
+    async begin(work, mode = 'write') {
+      const lane = await take()
+      try {
+        await lane.sql.unsafe(MODES[mode])
+        const answer = await work(lane.sql)
+        await commit(lane)
+        return answer
+      } catch (error) {
+        await rollBack(lane)
+        throw error
+      } finally {
+        giveBack(lane)
+      }
+    },
+
+    async end() {
+      await Promise.all([...open].map(({ sql }) => sql.end({ timeout: 5 })))
+    },
+  }
+}
+
+async function commit({ sql, lost }: Lane): Promise<void> {
+  // On a new connection COMMIT would succeed and mean nothing.
+  if (lost) throw new Error('The connection was lost during a transaction.')
+  const { command } = await sql.unsafe('commit')
+  // PostgreSQL answers ROLLBACK to the COMMIT of a transaction in which something failed.
+  if (command !== 'COMMIT') throw new Error('The transaction had failed and was rolled back.')
+}
+
+async function rollBack(lane: Lane): Promise<void> {
+  if (lane.lost) return
+  await lane.sql.unsafe('rollback').catch(() => {
+    lane.lost = true
+  })
+}
+
+/** A part of a transaction that is all or nothing in itself: it can fail without the rest. */
+export async function savepoint<T>(db: Db, work: (db: Db) => Promise<T>): Promise<T> {
+  await db.unsafe('savepoint part')
+  try {
+    const answer = await work(db)
+    await db.unsafe('release savepoint part')
+    return answer
+  } catch (error) {
+    await db.unsafe('rollback to savepoint part; release savepoint part')
+    throw error
+  }
+}

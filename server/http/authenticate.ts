@@ -1,0 +1,166 @@
+import { hash, timingSafeEqual } from 'node:crypto'
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { Context } from '../context.ts'
+import { type ApiError, authenticationError, authorizationError, rateLimited } from '../errors.ts'
+import { looksLikeKey } from '../keys/api-key.ts'
+import type { Caller } from '../keys/key-cache.ts'
+import type { Scope } from '../keys/scopes.ts'
+import { addressSubject } from '../limits/address.ts'
+import type { RateLimit } from '../limits/rate-limit.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who calls the seller API; there on every route behind `authenticateSeller`. */
+    caller: Caller
+  }
+  interface FastifyContextConfig {
+    /** The scope a seller's key must carry; null where any active key will do. Every seller route declares it. */
+    scope?: Scope | null
+  }
+}
+
+type Done = (error?: Error) => void
+
+/** Wrong keys from one address, in a minute. A valid key from the same address is never affected. */
+const FAILURES_PER_MINUTE = 600
+
+/**
+ * Lets a seller's request in: key (401), account (403), limit (429), scope (403), in this order. Everything
+ * is in memory for a key that was seen lately, so there is no promise on that way.
+ */
+export function authenticateSeller(ctx: Context) {
+  return (request: FastifyRequest, reply: FastifyReply, done: Done): void => {
+    const key = bearerOf(request)
+    if (key === undefined || !looksLikeKey(key)) {
+      refuse(ctx, request, reply, done, key === undefined ? NO_KEY : UNKNOWN_KEY)
+      return
+    }
+    settle(ctx.keys.find(key), done, (caller) => {
+      const problem = caller ? outOfDate(caller, ctx.now()) : UNKNOWN_KEY
+      if (!caller || problem) refuse(ctx, request, reply, done, problem ?? UNKNOWN_KEY)
+      else admit(ctx, caller, request, reply, done)
+    })
+  }
+}
+
+/** Refuses to register a seller route that doesn't say which scope it needs: it would be open to every key. */
+export function requireDeclaredScope({ method, url, config }: RouteOptions): void {
+  if (config?.scope === undefined) throw new Error(`${method} ${url} declares no scope`)
+}
+
+/** Lets the operator in, by the one token of the configuration. */
+export function authenticateOperator(ctx: Context) {
+  const expected = hash('sha256', ctx.config.operatorToken ?? '', 'buffer')
+  return (request: FastifyRequest, reply: FastifyReply, done: Done): void => {
+    const token = bearerOf(request)
+    const matches = timingSafeEqual(hash('sha256', token ?? '', 'buffer'), expected)
+    if (token !== undefined && matches) done()
+    else refuse(ctx, request, reply, done, token === undefined ? NO_TOKEN : WRONG_TOKEN)
+  }
+}
+
+const NO_KEY = 'No API key was sent. Send it as "Authorization: Bearer <key>".'
+const UNKNOWN_KEY = 'The API key is unknown.'
+const REVOKED_KEY = 'The API key has been revoked.'
+const EXPIRED_KEY = 'The API key has expired: it was rotated more than 24 hours ago.'
+const NO_TOKEN = 'No operator token was sent. Send it as "Authorization: Bearer <token>".'
+const WRONG_TOKEN = 'The operator token is wrong.'
+
+/** The credentials of the Authorization header, whose scheme may be in any casing. */
+function bearerOf(request: FastifyRequest): string | undefined {
+  const header = request.headers.authorization
+  if (header === undefined) return undefined
+  return /^bearer +(\S+) *$/i.exec(header)?.[1]
+}
+
+function outOfDate(caller: Caller, now: Date): string | undefined {
+  if (caller.revokedAt) return REVOKED_KEY
+  if (caller.expiresAt && now >= caller.expiresAt) return EXPIRED_KEY
+  return undefined
+}
+
+function admit(
+  ctx: Context,
+  caller: Caller,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  done: Done,
+): void {
+  const kind = request.method === 'GET' || request.method === 'HEAD' ? 'read' : 'write'
+  const counted = ctx.limiter.count(`${kind}:${caller.keyId}`, ctx.config.rateLimit[kind])
+  settle(counted, done, (limit) => {
+    showLimit(reply, limit)
+    const problem =
+      accessProblem(caller) ??
+      (limit.exceeded ? tooMany(ctx, kind, limit) : undefined) ??
+      scopeProblem(caller, request.routeOptions.config.scope)
+    request.caller = caller
+    const touched = problem?.type === 'rate_limited' ? undefined : ctx.keys.touch(caller, ctx.now())
+    if (!touched) return done(problem)
+    // Best effort: that a key was used is worth noting, but not worth failing the request for.
+    touched
+      .catch((error) => ctx.log.warn({ err: error }, 'last_used_at could not be written'))
+      .then(() => done(problem))
+  })
+}
+
+function accessProblem({ account }: Caller): ApiError | undefined {
+  if (account.apiAccess === 'enabled') return undefined
+  return authorizationError(
+    account.apiAccess === 'suspended'
+      ? 'API access of this account is suspended.'
+      : 'API access is not enabled for this account.',
+  )
+}
+
+function scopeProblem(caller: Caller, scope: Scope | null | undefined): ApiError | undefined {
+  if (!scope || caller.scopes.includes(scope)) return undefined
+  return authorizationError(`The API key lacks the scope ${scope}.`)
+}
+
+function tooMany(ctx: Context, kind: 'read' | 'write', limit: RateLimit): ApiError {
+  ctx.metrics.limited(kind)
+  return rateLimited(
+    `Too many ${kind} requests: ${limit.limit} a minute are possible. Try again in ${limit.retryAfter} s.`,
+    limit.retryAfter,
+    limit.resetAt,
+  )
+}
+
+function showLimit(reply: FastifyReply, limit: RateLimit): void {
+  reply.header('x-ratelimit-limit', limit.limit)
+  reply.header('x-ratelimit-remaining', limit.remaining)
+  reply.header('x-ratelimit-reset', limit.resetAt)
+}
+
+/** Answers 401, or 429 once an address has sent too many wrong credentials this minute. */
+function refuse(
+  ctx: Context,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  done: Done,
+  message: string,
+): void {
+  settle(
+    ctx.limiter.count(`failed:${addressSubject(request.ip)}`, FAILURES_PER_MINUTE),
+    done,
+    (limit) => {
+      if (!limit.exceeded) return done(authenticationError(message))
+      ctx.metrics.limited('authentication')
+      showLimit(reply, limit)
+      done(
+        rateLimited(
+          'Too many requests with wrong credentials from this address.',
+          limit.retryAfter,
+          limit.resetAt,
+        ),
+      )
+    },
+  )
+}
+
+/** Goes on with a value that is there, or once it is. */
+function settle<T>(value: T | Promise<T>, done: Done, next: (value: T) => void): void {
+  if (value instanceof Promise) value.then(next, done)
+  else next(value)
+}

@@ -1,0 +1,24 @@
+import type { FastifyRequest } from 'fastify'
+import { validationError } from '../errors.ts'
+
+const LONGEST_KEY = 255
+const PRINTABLE = /^[\x20-\x7e]+$/
+
+/**
+ * The Idempotency-Key that came with a request, if any.
+ *
+ * @throws validation_error when it's no text of 1 to 255 printable ASCII characters
+ */
+export function idempotencyKeyOf(request: FastifyRequest): string | undefined {
+  const header = request.headers['idempotency-key']
+  if (header === undefined) return undefined
+  const key = String(header)
+  if (key.length > LONGEST_KEY || !PRINTABLE.test(key)) {
+    throw validationError({
+      'Idempotency-Key': [
+        `The Idempotency-Key must be 1 to ${LONGEST_KEY} printable ASCII characters.`,
+      ],
+    })
+  }
+  return key
+}

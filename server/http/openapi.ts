@@ -1,0 +1,325 @@
+import swagger from '@fastify/swagger'
+import type { FastifyInstance, FastifySchema } from 'fastify'
+import type { OpenAPIV3_1 } from 'openapi-types'
+import { ERROR_TYPES, type ErrorType } from '../errors.ts'
+import type { Scope } from '../keys/scopes.ts'
+import { components } from './schema.ts'
+
+declare module 'fastify' {
+  interface FastifySchema {
+    /** The errors this operation can answer with, beyond those that every one can. */
+    'x-errors'?: ErrorType[]
+    /** The scope the operation needs; taken from the route's config. */
+    'x-scope'?: Scope | null
+    /** A real answer, shown as the example of the success. */
+    'x-example'?: unknown
+  }
+  interface FastifyInstance {
+    describe(): OpenAPIV3_1.Document
+  }
+}
+
+/** What one of the two published descriptions says of itself. */
+export type Door = {
+  title: string
+  description: string
+  /** What all paths begin with; it's part of the server's address, so that paths read as in the documentation. */
+  prefix: string
+  publicUrl: string
+  tags: { name: string; description: string }[]
+  security: { name: string; description: string }
+  /** Errors that every operation of this door can answer with. */
+  errors: ErrorType[]
+  /** Whether every answer says how much of the caller's limit is left. */
+  showsLimits: boolean
+}
+
+/** Collects the routes registered after it in this scope; `describe()` then gives their OpenAPI 3.1 description. */
+export async function describeRoutes(scope: FastifyInstance, door: Door): Promise<void> {
+  await scope.register(swagger, {
+    stripBasePath: false,
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: door.title,
+        version: '1.0.0',
+        description: door.description,
+        license: { name: 'MIT', identifier: 'MIT' },
+      },
+      servers: [{ url: door.publicUrl + door.prefix }],
+      tags: door.tags,
+      security: [{ [door.security.name]: [] }],
+      components: {
+        securitySchemes: {
+          [door.security.name]: {
+            type: 'http',
+            scheme: 'bearer',
+            description: door.security.description,
+          },
+        },
+      },
+    },
+    refResolver: {
+      buildLocalReference: (json, _base, _fragment, i) => String(json.$id ?? `schema-${i}`),
+    },
+    // The scope is data on the route, for the check and for the reader alike.
+    transform: ({ schema, url, route }) => ({
+      url,
+      schema: { ...schema, 'x-scope': route.config?.scope } as FastifySchema,
+    }),
+  })
+  for (const schema of components.values()) {
+    if (!scope.getSchema((schema as { $id?: string }).$id ?? '')) scope.addSchema(schema)
+  }
+  let described: OpenAPIV3_1.Document | undefined
+  scope.decorate('describe', () => {
+    described ??= finish(scope.swagger() as OpenAPIV3_1.Document, door)
+    return described
+  })
+}
+
+type Operation = OpenAPIV3_1.OperationObject & {
+  'x-errors'?: ErrorType[]
+  'x-scope'?: Scope | null
+  'x-example'?: unknown
+}
+
+/** Adds what is the same for all operations, and takes out the keywords that are ours alone. */
+function finish(generated: OpenAPIV3_1.Document, door: Door): OpenAPIV3_1.Document {
+  const document = withoutOurKeywords(structuredClone(generated)) as OpenAPIV3_1.Document
+  const used = new Set<ErrorType>()
+  const paths: OpenAPIV3_1.PathsObject = {}
+  for (const [path, item] of Object.entries(document.paths ?? {})) {
+    paths[path.slice(door.prefix.length)] = item
+    for (const operation of Object.values(item ?? {}) as Operation[]) {
+      const errors = [...door.errors, ...(operation['x-errors'] ?? [])]
+      for (const type of errors) used.add(type)
+      addScope(operation)
+      addErrors(operation, errors)
+      addExample(operation)
+      addHeaders(operation, door)
+    }
+  }
+  document.paths = paths
+  document.components = {
+    ...document.components,
+    schemas: usedSchemas(document),
+    headers: HEADERS,
+    responses: Object.fromEntries([...used].map((type) => [type, errorResponse(type)])),
+  } as OpenAPIV3_1.ComponentsObject
+  return document
+}
+
+function addScope(operation: Operation): void {
+  const scope = operation['x-scope']
+  delete operation['x-scope']
+  if (!scope) return
+  operation.description = [operation.description, `Scope: \`${scope}\`.`]
+    .filter(Boolean)
+    .join('\n\n')
+}
+
+function addErrors(operation: Operation, errors: ErrorType[]): void {
+  operation.responses ??= {}
+  delete operation['x-errors']
+  const byStatus = Map.groupBy(errors, (type) => ERROR_TYPES[type])
+  for (const [status, types] of [...byStatus].sort(([a], [b]) => a - b)) {
+    const [only, ...others] = types
+    operation.responses[status] =
+      others.length === 0 ? { $ref: `#/components/responses/${only}` } : severalErrors(types)
+  }
+}
+
+function addExample(operation: Operation): void {
+  const example = operation['x-example']
+  delete operation['x-example']
+  const [success] = Object.values(operation.responses ?? {}) as OpenAPIV3_1.ResponseObject[]
+  const media = success?.content?.['application/json']
+  if (media && example !== undefined) media.example = example
+}
+
+function addHeaders(operation: Operation, { showsLimits }: Door): void {
+  for (const response of Object.values(operation.responses ?? {})) {
+    if ('$ref' in response) continue
+    const { headers } = response as OpenAPIV3_1.ResponseObject
+    ;(response as OpenAPIV3_1.ResponseObject).headers = {
+      ...headerRefs(['X-Request-Id', ...(showsLimits ? LIMIT_HEADERS : [])]),
+      ...headers,
+    }
+  }
+}
+
+const HEADERS = {
+  'X-Request-Id': {
+    description: 'Names this request, in the answer and in the service’s log.',
+    schema: { type: 'string' },
+  },
+  'X-RateLimit-Limit': {
+    description: 'Requests a minute that this key has, of this kind (read or write).',
+    schema: { type: 'integer' },
+  },
+  'X-RateLimit-Remaining': {
+    description: 'How many are left in this window.',
+    schema: { type: 'integer' },
+  },
+  'X-RateLimit-Reset': {
+    description: 'Unix time in seconds at which the window ends.',
+    schema: { type: 'integer' },
+  },
+  'Retry-After': {
+    description: 'Whole seconds to wait, at least 1.',
+    schema: { type: 'integer', minimum: 1 },
+  },
+} as const
+
+type HeaderName = keyof typeof HEADERS
+
+const LIMIT_HEADERS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'] as const
+
+const headerRefs = (names: HeaderName[]) =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+
+/** What each error means and what it looks like. */
+const ERRORS: Record<ErrorType, { description: string; message: string; fields?: object }> = {
+  bad_request: {
+    description: 'The request is not valid HTTP.',
+    message: 'This is not a valid HTTP request.',
+  },
+  authentication_error: {
+    description: 'No credentials, or credentials that are unknown, revoked or expired.',
+    message: 'The API key is unknown.',
+  },
+  authorization_error: {
+    description:
+      'The key lacks the scope this operation needs, or the account’s API access is not enabled or is suspended.',
+    message: 'The API key lacks the scope catalog:read.',
+  },
+  not_found: {
+    description: 'The identifier means no record that the caller can access.',
+    message: 'There is no such record.',
+  },
+  method_not_allowed: {
+    description: 'The path exists with other methods, named in `Allow`.',
+    message: 'PUT is not possible here. Possible: GET, HEAD.',
+  },
+  conflict: {
+    description: 'The state of the record does not allow this now.',
+    message: 'A revoked key cannot be rotated.',
+  },
+  ambiguous_identifier: {
+    description:
+      'A friendly identifier means several records; `fields.candidates` lists them. A canonical id always resolves.',
+    message:
+      'The shortcut "brs" means 2 sets. Narrow it with language or region where these are offered, or use a canonical id.',
+    fields: {
+      candidates: [
+        {
+          id: 'swsh9',
+          shortcut: 'brs',
+          name: 'Brilliant Stars',
+          series: 'Sword & Shield',
+          language: 'EN',
+          region: 'int',
+        },
+        {
+          id: 'swsh9tg',
+          shortcut: 'brs',
+          name: 'Brilliant Stars Trainer Gallery',
+          series: 'Sword & Shield',
+          language: 'EN',
+          region: 'int',
+        },
+      ],
+    },
+  },
+  payload_too_large: {
+    description: 'The body is larger than this operation takes.',
+    message: 'The body is larger than 256 KiB.',
+  },
+  unsupported_media_type: {
+    description: 'The body is of a type this operation does not read.',
+    message: 'The body must be JSON (application/json).',
+  },
+  validation_error: {
+    description: 'Body or query failed validation; `fields` maps field names to messages.',
+    message: 'The page field must be an integer from 1 to 1000000000.',
+    fields: { page: ['The page field must be an integer from 1 to 1000000000.'] },
+  },
+  rate_limited: {
+    description: 'The key’s read or write limit is used up for this minute.',
+    message: 'Too many read requests: 600 a minute are possible. Try again in 12 s.',
+  },
+  server_error: {
+    description:
+      'Something went wrong on the service’s side; the log has it under the request’s id.',
+    message: 'Something went wrong on our side.',
+  },
+  provider_error: {
+    description: 'The carrier could not be reached; the request was valid, try again later.',
+    message: 'The carrier did not answer. Try again later.',
+  },
+  unavailable: {
+    description: 'The service is starting or has lost its database; try again shortly.',
+    message: 'The service is starting.',
+  },
+}
+
+const errorExample = (type: ErrorType) => {
+  const { message, fields } = ERRORS[type]
+  return { error: { type, message, ...(fields ? { fields } : {}) } }
+}
+
+const ERROR_SCHEMA = { $ref: '#/components/schemas/Error' }
+
+function errorResponse(type: ErrorType) {
+  const names: HeaderName[] = ['X-Request-Id']
+  if (type === 'rate_limited') names.push(...LIMIT_HEADERS, 'Retry-After')
+  return {
+    description: ERRORS[type].description,
+    headers: headerRefs(names),
+    content: { 'application/json': { schema: ERROR_SCHEMA, example: errorExample(type) } },
+  }
+}
+
+/** One status that can mean different things: the description says all, each with its example. */
+function severalErrors(types: ErrorType[]) {
+  return {
+    description: types.map((type) => `\`${type}\`: ${ERRORS[type].description}`).join(' '),
+    content: {
+      'application/json': {
+        schema: ERROR_SCHEMA,
+        examples: Object.fromEntries(types.map((type) => [type, { value: errorExample(type) }])),
+      },
+    },
+  }
+}
+
+const OUR_KEYWORDS = new Set(['storable', 'clamped'])
+
+function withoutOurKeywords(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutOurKeywords)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([key]) => !OUR_KEYWORDS.has(key))
+      .map(([key, inner]) => [key, withoutOurKeywords(inner)]),
+  )
+}
+
+/** The named schemas that this door refers to, directly or through another. */
+function usedSchemas(document: OpenAPIV3_1.Document): Record<string, OpenAPIV3_1.SchemaObject> {
+  const all = document.components?.schemas ?? {}
+  const used = new Set(['Error'])
+  const follow = (part: unknown) => {
+    for (const [, name] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+      if (name === undefined || used.has(name)) continue
+      used.add(name)
+      follow(all[name])
+    }
+  }
+  follow(document.paths)
+  const names = Object.keys(all)
+    .filter((name) => used.has(name))
+    .sort()
+  return Object.fromEntries(names.map((name) => [name, all[name] as OpenAPIV3_1.SchemaObject]))
+}

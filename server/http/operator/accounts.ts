@@ -1,0 +1,137 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { changeAccount, createAccount, getAccount, listAccounts } from '../../accounts/accounts.ts'
+import type { Context } from '../../context.ts'
+import { validationError } from '../../errors.ts'
+import { once } from '../../idempotency.ts'
+import { sendJson } from '../answer.ts'
+import { idempotencyKeyOf } from '../idempotency-key.ts'
+import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
+import type { Query } from '../query.ts'
+import { Data, Paginated, PathId } from '../schema.ts'
+import { accountExists } from './account-exists.ts'
+import { AccountInput, AccountPatch, AccountShown, accountChanges, accountJson } from './schemas.ts'
+
+const params = Type.Object({ id: PathId('The account') })
+
+export const accountRoutes =
+  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.post(
+      '/accounts',
+      {
+        schema: {
+          operationId: 'createAccount',
+          summary: 'Open an account',
+          description:
+            'Without `slug` one is made from the shop’s name. With an `Idempotency-Key` the request can be repeated safely for 24 hours: the same key and body give the first answer again, the same key with another body is refused.',
+          tags: ['Accounts'],
+          headers: Type.Object({
+            'idempotency-key': Type.Optional(
+              Type.String({
+                description:
+                  'Makes repeating this request safe: 1 to 255 printable ASCII characters',
+              }),
+            ),
+          }),
+          body: AccountInput,
+          response: { 201: Data(AccountShown, 'The new account') },
+          'x-errors': ['validation_error'],
+        },
+      },
+      async (request, reply) => {
+        const changes = accountChanges(request.body)
+        refuseRepeatedCodes(changes.shippingOptions)
+        const { shop_name: shopName, email } = request.body
+        const answer = await once(
+          ctx,
+          {
+            caller: 'operator',
+            operation: 'createAccount',
+            key: idempotencyKeyOf(request),
+            body: request.body,
+          },
+          async (ctx) => {
+            const account = await createAccount(ctx, { ...changes, shopName, email })
+            return { status: 201, body: { data: accountJson(account) } }
+          },
+        )
+        return sendJson(reply.code(answer.status as 201), answer.body)
+      },
+    )
+
+    app.get(
+      '/accounts',
+      {
+        schema: {
+          operationId: 'listAccounts',
+          summary: 'List accounts',
+          description: 'Newest first.',
+          tags: ['Accounts'],
+          querystring: Type.Object({ ...pageParameters }),
+          response: { 200: Paginated(AccountShown, 'A page of accounts') },
+          'x-errors': ['validation_error'],
+        },
+      },
+      async (request) => {
+        const query = request.query as Query
+        const wanted = pageOf(query)
+        const { rows, total } = await listAccounts(ctx, wanted)
+        const address = `${ctx.config.publicUrl}/operator/v1/accounts`
+        return {
+          data: rows.map(accountJson),
+          ...pageEnd(address, query, wanted, rows.length, total),
+        }
+      },
+    )
+
+    app.get(
+      '/accounts/:id',
+      {
+        schema: {
+          operationId: 'getAccount',
+          summary: 'Read an account',
+          tags: ['Accounts'],
+          params,
+          response: { 200: Data(AccountShown, 'The account') },
+          'x-errors': ['not_found'],
+        },
+      },
+      async ({ params }) => ({ data: accountJson(await getAccount(ctx, params.id)) }),
+    )
+
+    app.patch(
+      '/accounts/:id',
+      {
+        preValidation: accountExists(ctx),
+        schema: {
+          operationId: 'changeAccount',
+          summary: 'Change an account',
+          description:
+            'Send only what changes. A change of API access or payout verification counts from the seller’s next request on.',
+          tags: ['Accounts'],
+          params,
+          body: AccountPatch,
+          response: { 200: Data(AccountShown, 'The account as it is now') },
+          'x-errors': ['not_found', 'validation_error'],
+        },
+      },
+      async ({ params, body }) => {
+        const changes = accountChanges(body)
+        refuseRepeatedCodes(changes.shippingOptions)
+        return { data: accountJson(await changeAccount(ctx, params.id, changes)) }
+      },
+    )
+    done()
+  }
+
+function refuseRepeatedCodes(options: { code: string }[] = []): void {
+  const seen = new Set<string>()
+  for (const [index, { code }] of options.entries()) {
+    if (seen.has(code)) {
+      const field = `shipping_options.${index}.code`
+      throw validationError({ [field]: [`The ${field} field repeats the code "${code}".`] })
+    }
+    seen.add(code)
+  }
+}

@@ -1,0 +1,184 @@
+import Type, { type Static } from 'typebox'
+import type { Account, AccountChanges, ShippingOption } from '../../accounts/account.ts'
+import type { ApiKey } from '../../keys/keys.ts'
+import { SCOPES } from '../../keys/scopes.ts'
+import { centsFromEuros, eurosFromCents } from '../../money.ts'
+import { timestamp, timestampOrNull } from '../../time.ts'
+import { API_ACCESS, FULFILMENTS, SELLER_TIERS } from '../../values.ts'
+import { component, Euros, FilledText, Nullable, OneOf, Timestamp } from '../schema.ts'
+
+const MOST_SHIPPING_OPTIONS = 50
+const MOST_EUROS = 99_999.99
+
+const shippingOptionFields = {
+  code: FilledText({ maxLength: 50, description: 'Unique within the account' }),
+  name: FilledText({ maxLength: 100 }),
+  fulfilment: OneOf(FULFILMENTS, {
+    description: '`platform`: the service buys the label. `self_ship`: the seller ships.',
+  }),
+  tracked: Type.Boolean(),
+  price: Euros({ maximum: MOST_EUROS, description: 'Decimal euros' }),
+  enabled: Type.Boolean(),
+}
+
+const ShippingOptionInput = Type.Object(shippingOptionFields)
+
+const ShippingOptionShown = component(
+  'ShippingOption',
+  Type.Object(shippingOptionFields, { description: 'One way in which a seller sends parcels.' }),
+)
+
+const accountInput = {
+  shop_name: FilledText({ maxLength: 100 }),
+  email: FilledText({
+    maxLength: 254,
+    pattern: '^[^\\s@]+@[^\\s@]+$',
+    description: 'Unique, whatever its casing',
+  }),
+  slug: FilledText({
+    maxLength: 100,
+    pattern: '^[a-z0-9]+(-[a-z0-9]+)*$',
+    description: 'Lower-case letters, digits and single hyphens; unique',
+  }),
+  password: Nullable(FilledText({ maxLength: 200 }), {
+    description: 'For the dashboard’s login; stored as a hash, never shown',
+  }),
+  business: Type.Boolean(),
+  seller_tier: OneOf(SELLER_TIERS),
+  payout_verified: Type.Boolean(),
+  api_access: OneOf(API_ACCESS),
+  rating: Nullable(Type.Number({ minimum: 0, maximum: 5 }), {
+    description: 'null without reviews; kept with two decimals',
+  }),
+  reviews: Type.Integer({ minimum: 0, maximum: 2_147_483_647 }),
+  shipping_options: Type.Array(ShippingOptionInput, {
+    maxItems: MOST_SHIPPING_OPTIONS,
+    description: 'In the order in which buyers see them; replaces all that were there',
+  }),
+}
+
+const { shop_name, email, ...optional } = accountInput
+
+export const AccountInput = Type.Object({
+  shop_name,
+  email,
+  ...Type.Partial(Type.Object(optional)).properties,
+})
+
+export const AccountPatch = Type.Partial(Type.Object(accountInput))
+
+export const AccountShown = component(
+  'OperatorAccount',
+  Type.Object(
+    {
+      id: Type.Integer(),
+      shop_name: Type.String(),
+      slug: Type.String(),
+      email: Type.String(),
+      business: Type.Boolean(),
+      seller_tier: OneOf(SELLER_TIERS),
+      payout_verified: Type.Boolean(),
+      api_access: OneOf(API_ACCESS),
+      rating: Nullable(Type.Number()),
+      reviews: Type.Integer(),
+      shipping_options: Type.Array(ShippingOptionShown),
+      created_at: Timestamp(),
+    },
+    { description: 'A shop on the marketplace.' },
+  ),
+)
+
+export const KeyInput = Type.Object({
+  scopes: Type.Array(OneOf(SCOPES), { minItems: 1, description: 'What the key may do' }),
+  name: Type.Optional(
+    Nullable(FilledText({ maxLength: 100 }), { description: 'To tell keys apart' }),
+  ),
+})
+
+export const KeyShown = component(
+  'ApiKey',
+  Type.Object(
+    {
+      id: Type.Integer(),
+      name: Nullable(Type.String()),
+      prefix: Type.String({ description: 'The first characters of the key' }),
+      scopes: Type.Array(OneOf(SCOPES)),
+      created_at: Timestamp(),
+      last_used_at: Nullable(Timestamp()),
+      revoked_at: Nullable(Timestamp()),
+    },
+    { description: 'An API key. The key itself is shown once, when it is made or rotated.' },
+  ),
+)
+
+export const NewKey = (description: string) =>
+  Type.Object(
+    {
+      data: KeyShown,
+      key: Type.String({ description: 'The key itself: shown now and never again' }),
+    },
+    { description },
+  )
+
+/** The fields of a request as the domain names them; what wasn't sent stays absent. */
+export function accountChanges(body: Static<typeof AccountPatch>): AccountChanges {
+  return {
+    shopName: body.shop_name,
+    slug: body.slug,
+    email: body.email,
+    password: body.password,
+    business: body.business,
+    sellerTier: body.seller_tier,
+    payoutVerified: body.payout_verified,
+    apiAccess: body.api_access,
+    rating: body.rating,
+    reviews: body.reviews,
+    shippingOptions: body.shipping_options?.map(({ price, ...option }) => ({
+      ...pick(option),
+      priceCents: centsFromEuros(price),
+    })),
+  }
+}
+
+/** The known fields of a shipping option, whatever else was sent along. */
+const pick = ({
+  code,
+  name,
+  fulfilment,
+  tracked,
+  enabled,
+}: Omit<ShippingOption, 'priceCents'>) => ({
+  code,
+  name,
+  fulfilment,
+  tracked,
+  enabled,
+})
+
+export const accountJson = (account: Account): Static<typeof AccountShown> => ({
+  id: account.id,
+  shop_name: account.shopName,
+  slug: account.slug,
+  email: account.email,
+  business: account.business,
+  seller_tier: account.sellerTier,
+  payout_verified: account.payoutVerified,
+  api_access: account.apiAccess,
+  rating: account.rating,
+  reviews: account.reviews,
+  shipping_options: account.shippingOptions.map(({ priceCents, ...option }) => ({
+    ...pick(option),
+    price: eurosFromCents(priceCents),
+  })),
+  created_at: timestamp(account.createdAt),
+})
+
+export const keyJson = (key: ApiKey): Static<typeof KeyShown> => ({
+  id: key.id,
+  name: key.name,
+  prefix: key.prefix,
+  scopes: key.scopes,
+  created_at: timestamp(key.createdAt),
+  last_used_at: timestampOrNull(key.lastUsedAt),
+  revoked_at: timestampOrNull(key.revokedAt),
+})

@@ -1,0 +1,115 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { type Client, startTestApp, type TestApp } from '../test/app.ts'
+import { idsOf, importCast } from '../test/cast.ts'
+import { isMalformed, parseQuery } from './query.ts'
+
+describe('a query string', () => {
+  it.each<[string, Record<string, string>]>([
+    ['', {}],
+    ['a=1', { a: '1' }],
+    ['a=1&b=2', { a: '1', b: '2' }],
+    ['a=1&a=2', { a: '2' }],
+    ['a[]=1&a[]=2&a[x]=3', { 'a[]': '2', 'a[x]': '3' }],
+    ['a%5B%5D=1', { 'a[]': '1' }],
+    ['a=x+y%20z%2B', { a: 'x y z+' }],
+    ['a+b=1', { 'a b': '1' }],
+    ['a=b=c', { a: 'b=c' }],
+    ['a=1&&b=2&', { a: '1', b: '2' }],
+    ['=1&&=', {}],
+    ['a=%C3%A9%E2%99%80', { a: 'é♀' }],
+    ['a=é', { a: 'é' }],
+    ['a=%3D%26%3F%23', { a: '=&?#' }],
+    ['a=;b=2', { a: ';b=2' }],
+    ['A=1&a=2', { A: '1', a: '2' }],
+    ['a= ', { a: ' ' }],
+    ['a=+', { a: ' ' }],
+    ['a=%00', { a: '\0' }],
+  ])('%j reads as %j', (text, query) => {
+    expect({ ...parseQuery(text) }).toEqual(query)
+    expect(isMalformed(parseQuery(text))).toBe(false)
+  })
+
+  it.each(['a=', 'a', 'a=1&a=', 'a=1&a', 'a&a='])('%j holds nothing: empty is absent', (text) => {
+    expect(Object.keys(parseQuery(text))).toEqual([])
+  })
+
+  it('lets a value come back after an empty one', () => {
+    expect({ ...parseQuery('a=1&a=&a=2') }).toEqual({ a: '2' })
+  })
+
+  it.each(['__proto__', 'constructor', 'toString'])('may have a parameter called %s', (name) => {
+    expect(parseQuery(`${name}=1`)[name]).toBe('1')
+    expect(parseQuery('')[name]).toBeUndefined()
+  })
+
+  it.each(['a=%', 'a=%z', 'a=%1', 'a=%1g', '%=1', 'a=1&b=%e', 'a=%%20', 'a=%u0041', 'a=%C3%'])(
+    '%j is malformed',
+    (text) => {
+      expect(isMalformed(parseQuery(text))).toBe(true)
+    },
+  )
+
+  it.each(['a=%FF', 'a=%C3', 'a=%ED%A0%80', 'a=%C0%80', 'a=%F4%90%80%80'])(
+    '%j is well formed, but no text',
+    (text) => {
+      const query = parseQuery(text)
+      expect(isMalformed(query)).toBe(false)
+      expect(query.a!.isWellFormed()).toBe(false)
+    },
+  )
+})
+
+describe('a query through the door', () => {
+  let market: TestApp
+  let seller: Client
+  beforeAll(async () => {
+    market = await startTestApp()
+    await importCast(market.operator)
+    seller = await market.seller()
+  })
+  const found = async (query: string) => {
+    const { status, body } = await seller.get(`/v1/sets?${query}`)
+    expect(status).toBe(200)
+    return idsOf(body.data)
+  }
+
+  it('counts the last of a repeated parameter', async () => {
+    expect(await found('language=DE&language=JP')).toEqual(['sv3-jp'])
+    expect(await found('language=JP&language=XX')).toEqual([])
+  })
+
+  it('takes an empty parameter for an absent one, also after a full one', async () => {
+    expect(await found('q=&language=JP&region=')).toEqual(['sv3-jp'])
+    expect(await found('language=JP&q=nothing&q=')).toEqual(['sv3-jp'])
+  })
+
+  it('takes brackets for a part of the name', async () => {
+    expect(await found('language=JP&language[]=DE&language[0]=DE&region[]=tw')).toEqual(['sv3-jp'])
+  })
+
+  it('reads + and %20 as a space', async () => {
+    expect(await found('q=obsidian+flames')).toEqual(['sv3'])
+    expect(await found('q=obsidian%20flames')).toEqual(['sv3'])
+  })
+
+  it('compares the names of parameters exactly', async () => {
+    expect(await found('language=JP&LANGUAGE=DE&Region=tw')).toEqual(['sv3-jp'])
+  })
+
+  it('answers malformed percent-encoding with 404, even in a parameter nobody knows, before it asks for a key', async () => {
+    for (const client of [seller, market.anyone]) {
+      const { status, body, headers } = await client.get('/v1/sets?unknown=%zz')
+      expect([status, body.error.type]).toEqual([404, 'not_found'])
+      expect(headers['x-request-id']).toMatch(/^req_/)
+    }
+  })
+
+  it.each(['%ED%A0%80', '%FF', '%00'])(
+    'answers %s with 422 in a filter, and lets it be in a parameter nobody knows',
+    async (value) => {
+      const { status, body } = await seller.get(`/v1/sets?series=${value}`)
+      expect([status, Object.keys(body.error.fields)]).toEqual([422, ['series']])
+      expect(await found(`language=JP&unknown=${value}&${value}=1`)).toEqual(['sv3-jp'])
+    },
+  )
+})

@@ -1,0 +1,41 @@
+/** A query string as a request brings it: each name once, its last value; empty values are absent. */
+export type Query = Record<string, string>
+
+const MALFORMED = Symbol('malformed percent-encoding')
+
+/** Stands in for bytes that are no UTF-8. It can't be part of valid text, so validation refuses it. */
+const NOT_UTF8 = '\ud800'
+
+/**
+ * Parses a query string the way decisions demand: the last of a repeated name counts, `x[]` and `x[a]` are
+ * ordinary (unknown) names, `+` is a space. Never throws; see `isMalformed`.
+ */
+export function parseQuery(text: string): Query {
+  const query: Query = Object.create(null)
+  if (text === '') return query
+  for (const part of text.split('&')) {
+    const equals = part.indexOf('=')
+    const name = decode(query, equals < 0 ? part : part.slice(0, equals))
+    const value = equals < 0 ? '' : decode(query, part.slice(equals + 1))
+    if (name === '') continue
+    if (value === '') delete query[name]
+    else query[name] = value
+  }
+  return query
+}
+
+/** Whether a `%` in the query string was not followed by two hexadecimal digits. */
+export const isMalformed = (query: unknown): boolean => (query as Malformable)[MALFORMED] === true
+
+type Malformable = { [MALFORMED]?: boolean }
+
+function decode(query: Query, text: string): string {
+  const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text
+  if (!spaced.includes('%')) return spaced
+  try {
+    return decodeURIComponent(spaced)
+  } catch {
+    if (/%(?![0-9a-f]{2})/i.test(spaced)) (query as Malformable)[MALFORMED] = true
+    return NOT_UTF8
+  }
+}

@@ -1,0 +1,101 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { browseCards } from '../../catalog/browse.ts'
+import { findCard } from '../../catalog/identifiers.ts'
+import type { Context } from '../../context.ts'
+import { included, sendJson } from '../answer.ts'
+import { cardAnswer, cardPage } from '../catalog-json.ts'
+import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
+import type { Query } from '../query.ts'
+import { Data, Paginated, Text } from '../schema.ts'
+import { exampleCard, pageExample } from './examples.ts'
+import {
+  Card,
+  includeParameter,
+  languageParameter,
+  regionParameter,
+  searchParameter,
+} from './schemas.ts'
+
+export const cardRoutes =
+  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    const address = `${ctx.config.publicUrl}/v1/cards`
+
+    app.get(
+      '/cards',
+      {
+        config: { scope: 'catalog:read' },
+        schema: {
+          operationId: 'listCards',
+          summary: 'List or search cards',
+          description:
+            'Cards of the newest set first, within a set by number (2 before 10); with `q`, the best match first. `set` answers 404 when it matches no set at all and 409 when it matches several; unknown values of the other filters give an empty page.',
+          tags: ['Catalog'],
+          querystring: Type.Object({
+            q: searchParameter('card name'),
+            set: Type.Optional(
+              Text({
+                maxLength: 100,
+                description:
+                  'Canonical id or shortcut of a set; `language` and `region` narrow a shortcut that several sets share',
+                examples: ['swsh9'],
+              }),
+            ),
+            language: languageParameter,
+            region: regionParameter,
+            rarity: Type.Optional(
+              Text({ maxLength: 50, description: 'Exact rarity', examples: ['Rare Holo'] }),
+            ),
+            ...pageParameters,
+          }),
+          response: { 200: Paginated(Card, 'A page of cards') },
+          'x-errors': ['not_found', 'ambiguous_identifier', 'validation_error'],
+          'x-example': pageExample('cards', [exampleCard]),
+        },
+      },
+      (request, reply) => {
+        const query = request.query as Query
+        const wanted = pageOf(query)
+        const found = browseCards(ctx.catalog.current, query)
+        const shown = found.slice(wanted.offset, wanted.offset + wanted.perPage)
+        return sendJson(
+          reply,
+          cardPage(shown, pageEnd(address, query, wanted, shown.length, found.length)),
+        )
+      },
+    )
+
+    app.get(
+      '/cards/:identifier',
+      {
+        config: { scope: 'catalog:read' },
+        schema: {
+          operationId: 'getCard',
+          summary: 'Read a card',
+          description:
+            'By canonical id or friendly id `{shortcut}_{number}`. The whole text is tried as a canonical id first; that ignores `language` and `region`, which narrow a friendly id that several cards share. An id may hold characters that need percent-encoding (`ex10-?` is `ex10-%3F`).',
+          tags: ['Catalog'],
+          params: Type.Object({
+            identifier: Type.String({
+              description: 'Canonical id (`swsh9-1`) or friendly id (`brs_TG12`)',
+            }),
+          }),
+          querystring: Type.Object({
+            include: includeParameter('`listings`'),
+            language: languageParameter,
+            region: regionParameter,
+          }),
+          response: { 200: Data(Card, 'The card') },
+          'x-errors': ['not_found', 'ambiguous_identifier', 'validation_error'],
+          'x-example': { data: exampleCard },
+        },
+      },
+      (request, reply) => {
+        const { include, ...narrowing } = request.query
+        const card = findCard(ctx.catalog.current, request.params.identifier, narrowing)
+        return sendJson(reply, cardAnswer(card, included(include).has('listings')))
+      },
+    )
+    done()
+  }

@@ -1,0 +1,27 @@
+import type { Door } from '../openapi.ts'
+
+/** What the seller API's description says of it as a whole. */
+export const sellerDoor = (publicUrl: string): Door => ({
+  title: 'Cardstall seller API',
+  description: `Everything a seller's scripts, tools and shop need to trade Pokemon cards and sealed products on a Cardstall marketplace.
+
+**Keys.** Send an API key as \`Authorization: Bearer svc_live_…\`. Each operation needs one scope, named in its description; \`GET /me\` needs none.
+
+**Money** is decimal euros, \`4.5\` is four euros fifty. **Times** are ISO 8601 in UTC, whole seconds. **Lists** have \`data\`, \`links\` and \`meta\`; the links carry every parameter that was sent.
+
+**Limits** count per key and minute, reads (GET, HEAD) apart from writes. Every answer to a valid key has \`X-RateLimit-Limit\`, \`-Remaining\` and \`-Reset\`; 429 adds \`Retry-After\`.
+
+**Errors** share one envelope: \`error.type\` for programs, \`error.message\` for people, \`error.fields\` on validation and ambiguity. Every answer carries \`X-Request-Id\`.
+
+A query parameter that is empty counts as absent, of a repeated one the last counts, unknown ones are ignored.`,
+  prefix: sellerDoor.prefix,
+  publicUrl,
+  tags: [
+    { name: 'Catalog', description: 'Series, sets, cards and sealed products' },
+    { name: 'Account', description: 'The account and key in use' },
+  ],
+  security: { name: 'apiKey', description: 'An API key: svc_live_ and 40 characters' },
+  showsLimits: true,
+  errors: ['authentication_error', 'authorization_error', 'rate_limited', 'server_error'],
+})
+sellerDoor.prefix = '/v1'

@@ -1,0 +1,60 @@
+/** Real records of the bundled catalog, for the published descriptions. */
+
+export const exampleSet = {
+  id: 'swsh9',
+  shortcut: 'brs',
+  name: 'Brilliant Stars',
+  series: 'Sword & Shield',
+  language: 'EN',
+  region: 'int',
+  release_date: '2022-02-25',
+  total_cards: 186,
+  printed_total: 172,
+  logo_url: 'https://images.pokemontcg.io/swsh9/logo.png',
+  symbol_url: 'https://images.pokemontcg.io/swsh9/symbol.png',
+  cards_count: 186,
+  products_count: 9,
+}
+
+export const exampleCard = {
+  id: 'swsh9-18',
+  friendly_id: 'brs_18',
+  name: 'Charizard VSTAR',
+  number: '18',
+  rarity: 'Rare Holo VSTAR',
+  supertype: 'Pokemon',
+  hp: '280',
+  types: ['Fire'],
+  image_small: 'https://images.pokemontcg.io/swsh9/18.png',
+  image_large: 'https://images.pokemontcg.io/swsh9/18_hires.png',
+  url: 'https://cards.example/cards/swsh9-18',
+  set: exampleSet,
+}
+
+export const exampleProduct = {
+  slug: 'brilliant-stars-booster-box',
+  name: 'Brilliant Stars Booster Box',
+  category: 'booster_box',
+  set: exampleSet,
+  image_url: null,
+  release_date: '2022-02-25',
+  url: 'https://cards.example/products/brilliant-stars-booster-box',
+}
+
+/** A list that these records fill, as its first and only page. */
+export function pageExample(path: string, data: object[]) {
+  const address = `https://cards.example/v1/${path}`
+  return {
+    data,
+    links: { first: `${address}?page=1`, last: `${address}?page=1`, prev: null, next: null },
+    meta: {
+      current_page: 1,
+      from: 1,
+      last_page: 1,
+      path: address,
+      per_page: 30,
+      to: data.length,
+      total: data.length,
+    },
+  }
+}

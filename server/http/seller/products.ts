@@ -1,0 +1,88 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { browseProducts } from '../../catalog/browse.ts'
+import { findProduct } from '../../catalog/identifiers.ts'
+import type { Context } from '../../context.ts'
+import { PRODUCT_CATEGORIES } from '../../values.ts'
+import { included, sendJson } from '../answer.ts'
+import { page, productAnswer } from '../catalog-json.ts'
+import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
+import type { Query } from '../query.ts'
+import { Data, Paginated, Text } from '../schema.ts'
+import { exampleProduct, pageExample } from './examples.ts'
+import { includeParameter, Product, searchParameter } from './schemas.ts'
+
+export const productRoutes =
+  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    const address = `${ctx.config.publicUrl}/v1/products`
+
+    app.get(
+      '/products',
+      {
+        config: { scope: 'catalog:read' },
+        schema: {
+          operationId: 'listProducts',
+          summary: 'List or search sealed products',
+          description:
+            'Products of the newest set first, then by name; with `q`, the best match first. There is no language parameter here, so a shortcut that several sets share answers 409 and only the canonical id of the set resolves it.',
+          tags: ['Catalog'],
+          querystring: Type.Object({
+            q: searchParameter('product name'),
+            set: Type.Optional(
+              Text({
+                maxLength: 100,
+                description: 'Canonical id or unambiguous shortcut of a set',
+                examples: ['sv1'],
+              }),
+            ),
+            category: Type.Optional(
+              Text({
+                maxLength: 50,
+                description: `Exact category: ${PRODUCT_CATEGORIES.join(', ')}. Another value matches nothing.`,
+              }),
+            ),
+            ...pageParameters,
+          }),
+          response: { 200: Paginated(Product, 'A page of sealed products') },
+          'x-errors': ['not_found', 'ambiguous_identifier', 'validation_error'],
+          'x-example': pageExample('products', [exampleProduct]),
+        },
+      },
+      (request, reply) => {
+        const query = request.query as Query
+        const wanted = pageOf(query)
+        const found = browseProducts(ctx.catalog.current, query)
+        const shown = found.slice(wanted.offset, wanted.offset + wanted.perPage)
+        return sendJson(
+          reply,
+          page(shown, pageEnd(address, query, wanted, shown.length, found.length)),
+        )
+      },
+    )
+
+    app.get(
+      '/products/:slug',
+      {
+        config: { scope: 'catalog:read' },
+        schema: {
+          operationId: 'getProduct',
+          summary: 'Read a sealed product',
+          tags: ['Catalog'],
+          params: Type.Object({ slug: Type.String({ description: 'The product’s slug' }) }),
+          querystring: Type.Object({ include: includeParameter('`listings`') }),
+          response: { 200: Data(Product, 'The sealed product') },
+          'x-errors': ['not_found', 'validation_error'],
+          'x-example': { data: exampleProduct },
+        },
+      },
+      (request, reply) => {
+        const product = findProduct(ctx.catalog.current, request.params.slug)
+        return sendJson(
+          reply,
+          productAnswer(product, included(request.query.include).has('listings')),
+        )
+      },
+    )
+    done()
+  }

@@ -1,0 +1,38 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import type { Context } from '../../context.ts'
+import { Data } from '../schema.ts'
+import { Series } from './schemas.ts'
+
+export const seriesRoutes =
+  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.get(
+      '/series',
+      {
+        config: { scope: 'catalog:read' },
+        schema: {
+          operationId: 'listSeries',
+          summary: 'List the series',
+          description:
+            'All series, those with most sets first. Not paginated. Series without a shortcut are among them.',
+          tags: ['Catalog'],
+          response: { 200: Data(Type.Array(Series), 'All series') },
+          'x-example': {
+            data: [
+              { name: 'Sword & Shield', shortcut: 'swsh', sets_count: 21 },
+              { name: 'Other', shortcut: null, sets_count: 15 },
+            ],
+          },
+        },
+      },
+      () => ({
+        data: ctx.catalog.current.series.map(({ name, shortcut, setsCount }) => ({
+          name,
+          shortcut,
+          sets_count: setsCount,
+        })),
+      }),
+    )
+    done()
+  }

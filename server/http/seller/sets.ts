@@ -1,0 +1,96 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { browseSets } from '../../catalog/browse.ts'
+import { findSet } from '../../catalog/identifiers.ts'
+import type { Context } from '../../context.ts'
+import { included, sendJson } from '../answer.ts'
+import { page, setAnswer } from '../catalog-json.ts'
+import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
+import type { Query } from '../query.ts'
+import { Data, Paginated, Text } from '../schema.ts'
+import { exampleSet, pageExample } from './examples.ts'
+import {
+  CardSet,
+  includeParameter,
+  languageParameter,
+  regionParameter,
+  SetDetail,
+  searchParameter,
+} from './schemas.ts'
+
+export const setRoutes =
+  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    const address = `${ctx.config.publicUrl}/v1/sets`
+
+    app.get(
+      '/sets',
+      {
+        config: { scope: 'catalog:read' },
+        schema: {
+          operationId: 'listSets',
+          summary: 'List or search sets',
+          description:
+            'Newest release first, unknown dates last; with `q`, the best match first. Filters that match nothing give an empty page.',
+          tags: ['Catalog'],
+          querystring: Type.Object({
+            q: searchParameter('set name'),
+            language: languageParameter,
+            region: regionParameter,
+            series: Type.Optional(
+              Text({
+                maxLength: 100,
+                description: 'Shortcut or name of a series, in any casing',
+                examples: ['swsh'],
+              }),
+            ),
+            ...pageParameters,
+          }),
+          response: { 200: Paginated(CardSet, 'A page of sets') },
+          'x-errors': ['validation_error'],
+          'x-example': pageExample('sets', [exampleSet]),
+        },
+      },
+      (request, reply) => {
+        const query = request.query as Query
+        const wanted = pageOf(query)
+        const found = browseSets(ctx.catalog.current, query)
+        const shown = found.slice(wanted.offset, wanted.offset + wanted.perPage)
+        return sendJson(
+          reply,
+          page(shown, pageEnd(address, query, wanted, shown.length, found.length)),
+        )
+      },
+    )
+
+    app.get(
+      '/sets/:identifier',
+      {
+        config: { scope: 'catalog:read' },
+        schema: {
+          operationId: 'getSet',
+          summary: 'Read a set',
+          description:
+            'By canonical id or shortcut. A canonical id wins over a shortcut of the same text and ignores `language` and `region`; these narrow a shortcut that several sets share.',
+          tags: ['Catalog'],
+          params: Type.Object({
+            identifier: Type.String({ description: 'Canonical id (`swsh9`) or shortcut (`svi`)' }),
+          }),
+          querystring: Type.Object({
+            include: includeParameter('`cards`, `products`'),
+            language: languageParameter,
+            region: regionParameter,
+          }),
+          response: { 200: Data(SetDetail, 'The set') },
+          'x-errors': ['not_found', 'ambiguous_identifier', 'validation_error'],
+          'x-example': { data: exampleSet },
+        },
+      },
+      (request, reply) => {
+        const { include, ...narrowing } = request.query
+        const set = findSet(ctx.catalog.current, request.params.identifier, narrowing)
+        return sendJson(reply, setAnswer(set, included(include)))
+      },
+    )
+    done()
+  }

@@ -1,0 +1,136 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import type { FastifySchemaCompiler } from 'fastify'
+import { type ApiError, type FieldMessages, notFound, validationError } from '../errors.ts'
+
+/**
+ * Checks requests against their routes' schemas, which are also what OpenAPI publishes. Failures become the
+ * catalogue's errors: 404 for a path id that can't be one, 422 with messages per field for the rest.
+ *
+ * Two keywords of ours stand in the schemas and are taken out of the published files: `storable` (text without
+ * NUL and lone surrogates, which PostgreSQL can't hold) and `clamped` (a query integer that is never refused).
+ */
+export const validatorCompiler: FastifySchemaCompiler<Record<string, unknown>> = ({
+  schema,
+  httpPart,
+}) => {
+  const properties = (schema.properties ?? {}) as Record<string, Property>
+  if (httpPart === 'params') return pathChecker(properties)
+  const check =
+    httpPart === 'querystring' ? ajv.compile(queryRules(properties)) : ajv.compile(schema)
+  return (value: unknown) => {
+    const given = value ?? {}
+    return check(given) ? { value: given } : { error: refused(check) }
+  }
+}
+
+type Property = { type?: string; minimum?: number; maximum?: number; clamped?: boolean }
+
+// Verbose, because the messages tell what the schema wants.
+const ajv = new Ajv({ allErrors: true, verbose: true, strict: false, useDefaults: false })
+ajv.addKeyword({
+  keyword: 'storable',
+  type: 'string',
+  validate: (_: unknown, text: string) => !text.includes('\0') && text.isWellFormed(),
+})
+ajv.addKeyword({
+  keyword: 'integerText',
+  type: 'string',
+  validate: ({ minimum, maximum }: { minimum: number; maximum: number }, text: string) =>
+    /^\d{1,15}$/.test(text) && Number(text) >= minimum && Number(text) <= maximum,
+})
+
+/** Whole positive numbers that JavaScript holds exactly; anything else names no record. */
+function pathChecker(properties: Record<string, Property>) {
+  const ids = Object.keys(properties).filter((name) => properties[name]?.type === 'integer')
+  return (params: Record<string, unknown>): { value: unknown } | { error: ApiError } => {
+    for (const name of ids) {
+      const id = pathId(params[name])
+      if (id === undefined) return { error: notFound('There is no such record.') }
+      params[name] = id
+    }
+    return { value: params }
+  }
+}
+
+/** A record's id as it stands in a path, or undefined when it can't be one. */
+export function pathId(text: unknown): number | undefined {
+  if (typeof text !== 'string' || !/^[1-9]\d{0,15}$/.test(text)) return undefined
+  const id = Number(text)
+  return Number.isSafeInteger(id) ? id : undefined
+}
+
+/** Everything in a query arrives as text: integers are checked by their digits. */
+function queryRules(properties: Record<string, Property>) {
+  const rules = Object.entries(properties).map(([name, property]) => {
+    if (property.clamped) return [name, true]
+    if (property.type !== 'integer') return [name, property]
+    const { minimum = 0, maximum = Number.MAX_SAFE_INTEGER } = property
+    return [name, { type: 'string', integerText: { minimum, maximum } }]
+  })
+  return { type: 'object', properties: Object.fromEntries(rules) }
+}
+
+function refused(check: ValidateFunction): ApiError {
+  const fields: FieldMessages = {}
+  for (const error of check.errors ?? []) {
+    const field = fieldOf(error)
+    fields[field] ??= []
+    const message = messageOf(field, error)
+    if (!fields[field].includes(message)) fields[field].push(message)
+  }
+  return validationError(fields)
+}
+
+/** `/shipping_options/0/price` → `shipping_options.0.price` */
+function fieldOf({ instancePath, keyword, params }: ErrorObject): string {
+  const path = instancePath
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+  if (keyword === 'required') path.push(params.missingProperty)
+  return path.join('.') || 'body'
+}
+
+const A_TYPE: Record<string, string> = {
+  string: 'a string',
+  number: 'a number',
+  integer: 'an integer',
+  boolean: 'true or false',
+  array: 'an array',
+  object: 'an object',
+}
+
+function messageOf(field: string, { keyword, params, schema }: ErrorObject): string {
+  switch (keyword) {
+    case 'required':
+      return `The ${field} field is required.`
+    case 'type':
+      return `The ${field} field must be ${[params.type]
+        .flat()
+        .filter((type) => type !== 'null')
+        .map((type) => A_TYPE[type])
+        .join(' or ')}.`
+    case 'enum':
+      return `The selected ${field} is not valid. Possible: ${(schema as unknown[]).join(', ')}.`
+    case 'minLength':
+      return params.limit === 1
+        ? `The ${field} field must not be empty.`
+        : `The ${field} field must be at least ${params.limit} characters.`
+    case 'maxLength':
+      return `The ${field} field must not be longer than ${params.limit} characters.`
+    case 'minItems':
+      return `The ${field} field must have at least ${params.limit} ${params.limit === 1 ? 'entry' : 'entries'}.`
+    case 'maxItems':
+      return `The ${field} field must not have more than ${params.limit} entries.`
+    case 'minimum':
+      return `The ${field} field must be at least ${params.limit}.`
+    case 'maximum':
+      return `The ${field} field must not be greater than ${params.limit}.`
+    case 'integerText':
+      return `The ${field} field must be an integer from ${(schema as { minimum: number }).minimum} to ${(schema as { maximum: number }).maximum}.`
+    case 'storable':
+      return `The ${field} field contains characters that cannot be stored.`
+    default:
+      return `The ${field} field is not valid.`
+  }
+}

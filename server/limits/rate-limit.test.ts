@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest'
+import { type Counters, memoryCounters } from './counters.ts'
+import { type RateLimit, rateLimiter } from './rate-limit.ts'
+
+const NOON = Date.UTC(2026, 7, 1, 12)
+
+/** A limiter in memory with a clock that the test sets. Its verdicts are there at once, which is a rule of its own. */
+function limiterAt(time: number) {
+  const clock = { time }
+  const limiter = rateLimiter(memoryCounters(), () => clock.time)
+  return {
+    clock,
+    count(subject: string, limit: number): RateLimit {
+      const verdict = limiter.count(subject, limit)
+      if (verdict instanceof Promise) throw new Error('a promise, where memory has the answer')
+      return verdict
+    },
+  }
+}
+
+describe('the rate limit', () => {
+  it('counts down what remains, and never below zero', () => {
+    const { count } = limiterAt(NOON)
+    expect([1, 2, 3, 4, 5].map(() => count('alice', 3).remaining)).toEqual([2, 1, 0, 0, 0])
+  })
+
+  it('is exceeded by the first request after the last one allowed', () => {
+    const { count } = limiterAt(NOON)
+    expect([1, 2, 3, 4].map(() => count('alice', 3).exceeded)).toEqual([false, false, false, true])
+  })
+
+  it('says what it is', () => {
+    const { count } = limiterAt(NOON)
+    expect(count('alice', 600)).toEqual({
+      limit: 600,
+      remaining: 599,
+      resetAt: NOON / 1000 + 60,
+      exceeded: false,
+      retryAfter: 60,
+    })
+  })
+
+  it('counts each subject by itself', () => {
+    const { count } = limiterAt(NOON)
+    count('alice', 1)
+    expect(count('alice', 1).exceeded).toBe(true)
+    expect(count('bob', 1).exceeded).toBe(false)
+  })
+
+  it('lasts to the end of its minute and not a millisecond longer', () => {
+    const { clock, count } = limiterAt(NOON)
+    count('alice', 1)
+    clock.time = NOON + 59_999
+    expect(count('alice', 1).exceeded).toBe(true)
+    clock.time = NOON + 60_000
+    expect(count('alice', 1).exceeded).toBe(false)
+  })
+
+  it('resets at the end of the window, whenever in it the request comes', () => {
+    const { clock, count } = limiterAt(NOON)
+    for (const after of [0, 1, 30_000, 59_999]) {
+      clock.time = NOON + after
+      expect(count('alice', 5).resetAt).toBe(NOON / 1000 + 60)
+    }
+    clock.time = NOON + 60_000
+    expect(count('alice', 5).resetAt).toBe(NOON / 1000 + 120)
+  })
+
+  it('asks to wait for whole seconds until the reset: ever fewer, and at least one', () => {
+    const { clock, count } = limiterAt(NOON)
+    const waits = [0, 1, 1000, 58_000, 58_999, 59_000, 59_500, 59_999].map((after) => {
+      clock.time = NOON + after
+      return count('alice', 1).retryAfter
+    })
+    expect(waits).toEqual([60, 60, 59, 2, 2, 1, 1, 1])
+  })
+
+  it('begins anew when the clock is moved forward', () => {
+    const { clock, count } = limiterAt(NOON)
+    count('alice', 1)
+    clock.time += 7 * 24 * 3600 * 1000
+    expect(count('alice', 1)).toMatchObject({ exceeded: false, remaining: 0 })
+    expect(count('alice', 1).exceeded).toBe(true)
+  })
+
+  it('works on when the clock is put back', () => {
+    const { clock, count } = limiterAt(NOON)
+    count('alice', 1)
+    clock.time -= 3600 * 1000
+    expect(count('alice', 1)).toMatchObject({ exceeded: false, resetAt: NOON / 1000 - 3540 })
+    expect(count('alice', 1).exceeded).toBe(true)
+  })
+
+  it('judges an answer that comes later by the window it was asked in', async () => {
+    const asked: [string, number][] = []
+    const answer = Promise.withResolvers<number>()
+    const counters: Counters = {
+      hit(subject, window) {
+        asked.push([subject, window])
+        return answer.promise
+      },
+      async close() {},
+    }
+    let time = NOON + 59_000
+    const verdict = rateLimiter(counters, () => time).count('alice', 5)
+    time = NOON + 61_000
+    answer.resolve(6)
+    expect(await verdict).toEqual({
+      limit: 5,
+      remaining: 0,
+      resetAt: NOON / 1000 + 60,
+      exceeded: true,
+      retryAfter: 1,
+    })
+    expect(asked).toEqual([['alice', NOON / 60_000]])
+  })
+})

@@ -1,0 +1,52 @@
+import type { Counters } from './counters.ts'
+
+/** Length of the fixed window. Windows begin at whole minutes of Unix time. */
+export const WINDOW_SECONDS = 60
+
+/** Where a subject stands after one more request. */
+export type RateLimit = {
+  limit: number
+  remaining: number
+  /** Unix time in seconds of the window's end. */
+  resetAt: number
+  exceeded: boolean
+  /** Whole seconds until then, at least 1. */
+  retryAfter: number
+}
+
+export type RateLimiter = {
+  /** Counts one request of `subject`, and says whether it is one too many. */
+  count(subject: string, limit: number): RateLimit | Promise<RateLimit>
+}
+
+/**
+ * Counts requests per fixed window, so that "how many are left, and until when" has one plain answer.
+ *
+ * Every request passes here, so there is no promise unless the counters answer with one.
+ *
+ * @param now the context's clock in milliseconds: when the sandbox moves it, the window moves along
+ */
+export function rateLimiter(counters: Counters, now: () => number): RateLimiter {
+  return {
+    count(subject, limit) {
+      const time = now()
+      const window = Math.floor(time / (WINDOW_SECONDS * 1000))
+      const hits = counters.hit(subject, window)
+      return typeof hits === 'number'
+        ? standing(hits, limit, window, time)
+        : hits.then((counted) => standing(counted, limit, window, time))
+    },
+  }
+}
+
+function standing(hits: number, limit: number, window: number, time: number): RateLimit {
+  const resetAt = (window + 1) * WINDOW_SECONDS
+  return {
+    limit,
+    remaining: Math.max(0, limit - hits),
+    resetAt,
+    exceeded: hits > limit,
+    // The window's end is always ahead of `time`, so rounding up gives at least 1.
+    retryAfter: Math.ceil((resetAt * 1000 - time) / 1000),
+  }
+}

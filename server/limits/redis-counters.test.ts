@@ -1,0 +1,440 @@
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { StartError } from '../start-error.ts'
+import { freePort, redisServer, startRedis, type TestRedis } from '../test/redis.ts'
+import { until } from '../test/until.ts'
+import type { Counters } from './counters.ts'
+import { rateLimiter } from './rate-limit.ts'
+import { redisCounters } from './redis-counters.ts'
+
+const WINDOW = 29_000_000
+const AWAY = 'warn: Redis is away: each process counts requests by itself'
+const BACK = 'info: Redis is back: requests are counted across processes again'
+
+/** Long enough that a busy machine never looks like a silent server. */
+const PATIENT = 20_000
+/** For the tests that wait for it to pass. */
+const IMPATIENT = 1000
+/** A bound on "doesn't wait for the server" that no machine is too slow for. */
+const SECONDS = 10_000
+
+const opened: Counters[] = []
+
+/** Counters as a process has them, and what they log. */
+function countersAt(url: string, timeoutMs?: number) {
+  const lines: string[] = []
+  const details: object[] = []
+  const write = (level: string) => (object: object, message: string) => {
+    lines.push(`${level}: ${message}`)
+    details.push(object)
+  }
+  const counters = redisCounters(url, {
+    log: { warn: write('warn'), info: write('info') },
+    timeoutMs,
+  })
+  opened.push(counters)
+  return { counters, lines, details }
+}
+
+/** While the server is away a hit has its answer without a promise, which is as soon as can be. */
+function answersAtOnce(counters: Counters): boolean {
+  return typeof counters.hit('anyone', WINDOW) === 'number'
+}
+
+/** Before that, a hit of an impatient process may be counted in its memory. */
+async function connected(counters: Counters, redis: TestRedis): Promise<void> {
+  await until('a hit is counted in Redis', async () => {
+    await counters.hit('first', WINDOW)
+    return redis.command('GET', `cardstall:rate:${WINDOW}:first`)
+  })
+}
+
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((counters) => counters.close()))
+})
+
+describe.skipIf(!redisServer)('counters in Redis', () => {
+  let redis: TestRedis
+
+  beforeAll(async () => {
+    redis = await startRedis()
+  })
+  afterAll(() => redis?.stop())
+  beforeEach(async () => {
+    await redis.command('FLUSHALL')
+  })
+
+  it('are shared by two processes', async () => {
+    const one = countersAt(redis.url, PATIENT)
+    const two = countersAt(redis.url, PATIENT)
+    expect(await one.counters.hit('alice', WINDOW)).toBe(1)
+    expect(await two.counters.hit('alice', WINDOW)).toBe(2)
+    expect(await one.counters.hit('alice', WINDOW)).toBe(3)
+    expect(await two.counters.hit('bob', WINDOW)).toBe(1)
+    expect(await two.counters.hit('alice', WINDOW + 1)).toBe(1)
+    expect([...one.lines, ...two.lines]).toEqual([])
+  })
+
+  it('count a burst exactly', async () => {
+    const processes = [countersAt(redis.url, PATIENT), countersAt(redis.url, PATIENT)]
+    const limiters = processes.map(({ counters }) => rateLimiter(counters, () => WINDOW * 60_000))
+    const verdicts = await Promise.all(
+      Array.from({ length: 200 }, (_, n) => limiters[n % 2]!.count('alice', 150)),
+    )
+    expect(verdicts.filter((verdict) => verdict.exceeded)).toHaveLength(50)
+    expect(await processes[0]!.counters.hit('alice', WINDOW)).toBe(201)
+  })
+
+  it('expire after two windows of real time, counted from the first hit', async () => {
+    const { counters } = countersAt(redis.url, PATIENT)
+    await counters.hit('alice', WINDOW)
+    const key = `cardstall:rate:${WINDOW}:alice`
+    const ttl = Number(await redis.command('TTL', key))
+    expect(ttl).toBeGreaterThan(100)
+    expect(ttl).toBeLessThanOrEqual(120)
+
+    await redis.command('EXPIRE', key, '60')
+    await counters.hit('alice', WINDOW)
+    expect(Number(await redis.command('TTL', key))).toBeLessThanOrEqual(60)
+  })
+
+  it('leave nothing behind that never expires', async () => {
+    const { counters } = countersAt(redis.url, PATIENT)
+    await counters.hit('alice', WINDOW)
+    const keys = (await redis.command('KEYS', '*')) as string[]
+    expect(keys.every((key) => key.startsWith('cardstall:rate:'))).toBe(true)
+    for (const key of keys) expect(await redis.command('TTL', key)).not.toBe(-1)
+  })
+
+  it('blame no server for an answer that this process was too busy to read', async () => {
+    const { counters, lines } = countersAt(redis.url, IMPATIENT)
+    await connected(counters, redis)
+    const hit = counters.hit('alice', WINDOW)
+    busyFor(IMPATIENT * 1.2)
+    await hit
+    expect(await redis.command('GET', `cardstall:rate:${WINDOW}:alice`)).toBe('1')
+    expect(counters.hit('alice', WINDOW)).toBeInstanceOf(Promise)
+    expect(lines).toEqual([])
+  })
+
+  it('close at once, also with hits under way, which are answered', async () => {
+    const { counters, lines } = countersAt(redis.url, PATIENT)
+    await counters.hit('alice', WINDOW)
+    redis.pause()
+    try {
+      const hits = Array.from({ length: 5 }, () => counters.hit('alice', WINDOW))
+      await counters.close()
+      expect(await Promise.all(hits)).toEqual([1, 2, 3, 4, 5])
+    } finally {
+      redis.resume()
+    }
+    await counters.close()
+    expect(answersAtOnce(counters)).toBe(true)
+    expect(lines).toEqual([])
+    // The connection is gone as well, not just unused: only this question's own is left.
+    await until('the server has no connection of theirs', async () => {
+      const clients = String(await redis.command('CLIENT', 'LIST'))
+      return clients.trim().split('\n').length === 1
+    })
+  })
+
+  it.each([
+    ['is a replica', ['REPLICAOF', '127.0.0.1', '1'], ['REPLICAOF', 'NO', 'ONE'], 'READONLY'],
+    [
+      'is out of memory',
+      ['CONFIG', 'SET', 'maxmemory', '1'],
+      ['CONFIG', 'SET', 'maxmemory', '0'],
+      'OOM',
+    ],
+  ])('count in memory while the server %s and answers errors', async (_, breaks, mends, reason) => {
+    const { counters, lines, details } = countersAt(redis.url, PATIENT)
+    expect(await counters.hit('alice', WINDOW)).toBe(1)
+    await redis.command(...breaks)
+    try {
+      expect(await counters.hit('alice', WINDOW)).toBe(1)
+      expect(counters.hit('alice', WINDOW)).toBe(2)
+      await redis.command('CONFIG', 'RESETSTAT')
+      await until('it was tried again', async () => {
+        if (!answersAtOnce(counters)) throw new Error('a hit had to wait')
+        return /cmdstat_eval:/.test(String(await redis.command('INFO', 'commandstats')))
+      })
+      expect(lines).toEqual([AWAY])
+      expect(details[0]).toMatchObject({ reason: expect.stringContaining(reason) })
+    } finally {
+      await redis.command(...mends)
+    }
+    await until('the counters are back', () => lines.length > 1)
+    expect(lines).toEqual([AWAY, BACK])
+    expect(await counters.hit('bob', WINDOW)).toBe(1)
+  })
+
+  it('count in memory when a key holds something else', async () => {
+    const { counters, lines } = countersAt(redis.url, PATIENT)
+    await redis.command('RPUSH', `cardstall:rate:${WINDOW}:alice`, 'not a number')
+    expect(await counters.hit('alice', WINDOW)).toBe(1)
+    expect(lines).toEqual([AWAY])
+  })
+})
+
+describe.skipIf(!redisServer)('when Redis goes away', () => {
+  let redis: TestRedis
+
+  beforeEach(async () => {
+    redis = await startRedis()
+  })
+  afterEach(() => redis?.stop())
+
+  it('each process counts by itself, and together again once it is back', async () => {
+    const one = countersAt(redis.url, PATIENT)
+    const two = countersAt(redis.url, PATIENT)
+    await one.counters.hit('alice', WINDOW)
+    await two.counters.hit('alice', WINDOW)
+
+    await redis.kill()
+    expect(await one.counters.hit('alice', WINDOW)).toBe(1)
+    await until('both know', () => answersAtOnce(one.counters) && answersAtOnce(two.counters))
+    for (let n = 0; n < 50; n++) one.counters.hit('alice', WINDOW)
+    expect(one.counters.hit('alice', WINDOW)).toBe(52)
+    expect(two.counters.hit('alice', WINDOW)).toBe(1)
+    expect(one.lines).toEqual([AWAY])
+
+    await redis.start()
+    await until('both are back', () => one.lines.length > 1 && two.lines.length > 1)
+    expect(await one.counters.hit('alice', WINDOW)).toBe(1)
+    expect(await two.counters.hit('alice', WINDOW)).toBe(2)
+    expect(one.lines).toEqual([AWAY, BACK])
+    expect(two.lines).toEqual([AWAY, BACK])
+
+    await redis.kill()
+    await until('both know again', () => one.lines.length > 2 && two.lines.length > 2)
+    expect(one.lines).toEqual([AWAY, BACK, AWAY])
+    expect(two.lines).toEqual([AWAY, BACK, AWAY])
+  })
+
+  it('a hit under way is answered from memory', async () => {
+    const { counters, lines } = countersAt(redis.url, PATIENT)
+    await counters.hit('alice', WINDOW)
+    redis.pause()
+    const hits = Array.from({ length: 20 }, () => counters.hit('alice', WINDOW))
+    await redis.kill()
+    expect(await Promise.all(hits)).toEqual(Array.from({ length: 20 }, (_, n) => n + 1))
+    expect(lines).toEqual([AWAY])
+  })
+
+  it('a server that has fallen silent holds up the first hits for the timeout, later ones not at all', async () => {
+    const { counters, lines, details } = countersAt(redis.url, IMPATIENT)
+    await connected(counters, redis)
+    redis.pause()
+    const asked = performance.now()
+    const hits = Array.from({ length: 20 }, () => counters.hit('alice', WINDOW))
+    expect(await Promise.all(hits)).toEqual(Array.from({ length: 20 }, (_, n) => n + 1))
+    expect(performance.now() - asked).toBeLessThan(SECONDS)
+    expect(counters.hit('alice', WINDOW)).toBe(21)
+    expect(lines).toEqual([AWAY])
+    expect(details).toEqual([{ reason: 'no answer within 1000 ms' }])
+
+    redis.resume()
+    await until('they are back', () => lines.includes(BACK))
+    expect(lines).toEqual([AWAY, BACK])
+  })
+
+  it('a server that stays silent is tried again in the background, at no cost to any hit', async () => {
+    const { counters, lines } = countersAt(redis.url, IMPATIENT)
+    await connected(counters, redis)
+    redis.pause()
+    await counters.hit('alice', WINDOW)
+    // Past the first pause and into the next attempt, which finds an open port and no answer.
+    const later = performance.now() + 3000
+    await until('the next attempt is under way or over', () => {
+      if (!answersAtOnce(counters)) throw new Error('a hit had to wait')
+      return performance.now() > later
+    })
+    expect(lines).toEqual([AWAY])
+  })
+})
+
+describe('without a Redis at the start', () => {
+  it('requests are counted in memory, which is logged once', async () => {
+    const { counters, lines, details } = countersAt(`redis://127.0.0.1:${await freePort()}`)
+    expect(await counters.hit('alice', WINDOW)).toBe(1)
+    await until('they know', () => answersAtOnce(counters))
+    expect(counters.hit('alice', WINDOW)).toBe(2)
+    await until('it is logged', () => lines.length > 0)
+    expect(lines).toEqual([AWAY])
+    expect(details).toEqual([{ reason: expect.stringContaining('ECONNREFUSED') }])
+  })
+
+  it('an address that accepts connections and says nothing holds up the first hits only', async () => {
+    const silent = await silentServer()
+    try {
+      const { counters, lines } = countersAt(silent.url, IMPATIENT)
+      const asked = performance.now()
+      expect(await counters.hit('alice', WINDOW)).toBe(1)
+      expect(performance.now() - asked).toBeLessThan(SECONDS)
+      expect(lines).toEqual([]) // the attempt itself goes on for longer
+      expect(counters.hit('alice', WINDOW)).toBe(2)
+      await until('it is logged', () => lines.length > 0)
+      expect(lines).toEqual([AWAY])
+    } finally {
+      await silent.stop()
+    }
+  })
+
+  it('it is tried again after a second, then after ever longer pauses', async () => {
+    const attempts: number[] = []
+    const server = createServer((socket) => {
+      attempts.push(performance.now())
+      socket.destroy()
+    }).listen(0, '127.0.0.1')
+    await until('it listens', () => server.listening)
+    try {
+      const { lines } = countersAt(`redis://127.0.0.1:${(server.address() as AddressInfo).port}`)
+      await until('a third attempt', () => attempts.length >= 3)
+      const [first, second, third] = attempts as [number, number, number]
+      expect(second - first).toBeGreaterThan(900)
+      expect(third - second).toBeGreaterThan(1900)
+      expect(lines).toEqual([AWAY])
+    } finally {
+      server.close()
+    }
+  })
+
+  it('closing ends the attempt under way', async () => {
+    const silent = await silentServer()
+    try {
+      const { counters, lines } = countersAt(silent.url, PATIENT)
+      const hit = counters.hit('alice', WINDOW)
+      await until('an attempt is under way', () => silent.connections() > 0)
+      await counters.close()
+      expect(await hit).toBe(1)
+      await until('the connection is given up', () => silent.connections() === 0)
+      expect(lines).toEqual([])
+    } finally {
+      await silent.stop()
+    }
+  })
+
+  it('closing leaves no connection behind that was still being made', async () => {
+    const silent = await silentServer()
+    try {
+      const { counters } = countersAt(silent.url)
+      await counters.close()
+      await until('it has come and gone', () => silent.accepted() > 0 && silent.connections() === 0)
+    } finally {
+      await silent.stop()
+    }
+  })
+
+  it.skipIf(!redisServer)('closing ends the attempts to come', async () => {
+    const redis = await startRedis()
+    try {
+      await redis.kill()
+      const { counters, lines } = countersAt(redis.url)
+      await until('the first attempt has failed', () => lines.length > 0)
+      await counters.close()
+      await redis.start()
+      const later = performance.now() + 2000
+      await until('the next attempt would be over', () => performance.now() > later)
+      const clients = String(await redis.command('CLIENT', 'LIST'))
+      expect(clients.trim().split('\n')).toHaveLength(1)
+      expect(lines).toEqual([AWAY])
+    } finally {
+      await redis.stop()
+    }
+  })
+
+  it.skipIf(!redisServer)('they join as soon as it is there', async () => {
+    const redis = await startRedis()
+    try {
+      await redis.kill()
+      const { counters, lines } = countersAt(redis.url, PATIENT)
+      await until('it is logged', () => lines.length > 0)
+      await redis.start()
+      await until('they are back', () => lines.length > 1)
+      expect(lines).toEqual([AWAY, BACK])
+      expect(await counters.hit('alice', WINDOW)).toBe(1)
+      expect(await redis.command('GET', `cardstall:rate:${WINDOW}:alice`)).toBe('1')
+    } finally {
+      await redis.stop()
+    }
+  })
+})
+
+describe('the password of a Redis', () => {
+  it.skipIf(!redisServer)('opens it', async () => {
+    const redis = await startRedis({ arguments: ['--requirepass', 'op:en/sesame'] })
+    try {
+      const url = redis.url.replace('redis://', 'redis://:op%3Aen%2Fsesame@')
+      const { counters, lines } = countersAt(url, PATIENT)
+      expect(await counters.hit('alice', WINDOW)).toBe(1)
+      expect(counters.hit('alice', WINDOW)).toBeInstanceOf(Promise)
+      expect(lines).toEqual([])
+    } finally {
+      await redis.stop()
+    }
+  })
+
+  it.skipIf(!redisServer).each([
+    ['is wrong', ['--requirepass', 'another'], 'WRONGPASS'],
+    ['is quoted back by the server', ['--rename-command', 'AUTH', ''], 'unknown command'],
+  ])('is not logged when it %s', async (_, options, reason) => {
+    const redis = await startRedis({ arguments: options })
+    try {
+      const url = redis.url.replace('redis://', 'redis://user:op%3Aen-sesame@')
+      const { lines, details } = countersAt(url, PATIENT)
+      await until('it is logged', () => lines.length > 0)
+      expect(details).toEqual([{ reason: expect.stringContaining(reason) }])
+      expect(JSON.stringify(details)).not.toMatch(/sesame/)
+    } finally {
+      await redis.stop()
+    }
+  })
+
+  it('is not shown by the refusal of a URL that is none', () => {
+    const refuse = (url: string) => {
+      try {
+        countersAt(url)
+      } catch (error) {
+        return error
+      }
+    }
+    for (const url of [
+      'redis://:sesame@[',
+      'redis://:sesame@localhost/first',
+      'http://:sesame@x',
+    ]) {
+      const error = refuse(url)
+      expect(error).toBeInstanceOf(StartError)
+      expect(JSON.stringify([error, String(error), (error as Error).cause])).not.toMatch(/sesame/)
+    }
+  })
+})
+
+/** Blocks the whole process, as a long computation would. */
+function busyFor(milliseconds: number): void {
+  const end = performance.now() + milliseconds
+  while (performance.now() < end);
+}
+
+/** Accepts connections and never answers. */
+async function silentServer() {
+  const sockets = new Set<Socket>()
+  let accepted = 0
+  const server = createServer((socket) => {
+    accepted++
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.on('close', () => sockets.delete(socket))
+    socket.resume()
+  }).listen(0, '127.0.0.1')
+  await until('the silent server listens', () => server.listening)
+  return {
+    url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    accepted: () => accepted,
+    connections: () => sockets.size,
+    stop() {
+      for (const socket of sockets) socket.destroy()
+      return new Promise<void>((resolve) => server.close(() => resolve()))
+    },
+  }
+}

@@ -1,0 +1,65 @@
+import type { FastifyInstance } from 'fastify'
+import type { Context } from './context.ts'
+import {
+  authenticateOperator,
+  authenticateSeller,
+  requireDeclaredScope,
+} from './http/authenticate.ts'
+import { describeRoutes } from './http/openapi.ts'
+import { accountRoutes } from './http/operator/accounts.ts'
+import { catalogRoutes } from './http/operator/catalog.ts'
+import { operatorDoor } from './http/operator/door.ts'
+import { keyRoutes } from './http/operator/keys.ts'
+import { sandboxRoutes } from './http/operator/sandbox.ts'
+import { docsRoutes } from './http/public/docs.ts'
+import { healthRoutes } from './http/public/health.ts'
+import { metricsRoutes } from './http/public/metrics.ts'
+import { cardRoutes } from './http/seller/cards.ts'
+import { sellerDoor } from './http/seller/door.ts'
+import { meRoutes } from './http/seller/me.ts'
+import { productRoutes } from './http/seller/products.ts'
+import { seriesRoutes } from './http/seller/series.ts'
+import { setRoutes } from './http/seller/sets.ts'
+
+/** The table of contents: both doors and every resource behind them. */
+export function routes(app: FastifyInstance, ctx: Context): void {
+  const { publicUrl, operatorToken, sandbox } = ctx.config
+
+  app.register(healthRoutes(ctx)) //                 /health/live, /health/ready
+  app.register(docsRoutes(ctx)) //                   /docs
+
+  app.register(async (door) => {
+    await describeRoutes(door, sellerDoor(publicUrl))
+    door.get('/openapi.json', { schema: { hide: true } }, () => door.describe())
+    door.register(
+      async (seller) => {
+        seller.addHook('onRoute', requireDeclaredScope)
+        seller.addHook('onRequest', authenticateSeller(ctx))
+        seller.register(seriesRoutes(ctx)) //        /v1/series
+        seller.register(setRoutes(ctx)) //           /v1/sets
+        seller.register(cardRoutes(ctx)) //          /v1/cards
+        seller.register(productRoutes(ctx)) //       /v1/products
+        seller.register(meRoutes(ctx)) //            /v1/me
+      },
+      { prefix: sellerDoor.prefix },
+    )
+  })
+
+  // Without a token there is no operator API: its paths are as unknown as any other.
+  if (operatorToken === undefined) return
+  app.register(metricsRoutes(ctx)) //                /metrics
+  app.register(async (door) => {
+    await describeRoutes(door, operatorDoor(publicUrl))
+    door.get('/operator/openapi.json', { schema: { hide: true } }, () => door.describe())
+    door.register(
+      async (operator) => {
+        operator.addHook('onRequest', authenticateOperator(ctx))
+        operator.register(accountRoutes(ctx)) //     /operator/v1/accounts
+        operator.register(keyRoutes(ctx)) //         /operator/v1/accounts/:id/keys
+        operator.register(catalogRoutes(ctx)) //     /operator/v1/catalog/import
+        if (sandbox) operator.register(sandboxRoutes(ctx)) // /operator/v1/sandbox/…
+      },
+      { prefix: operatorDoor.prefix },
+    )
+  })
+}

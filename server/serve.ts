@@ -1,0 +1,171 @@
+import { createServer } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { buildApp } from './app.ts'
+import { importBundledCatalog } from './catalog/bundled.ts'
+import type { Config } from './config.ts'
+import type { Context, Log } from './context.ts'
+import { openDatabase } from './database/open.ts'
+import { demoKey } from './demo-seller.ts'
+import { startSchedule } from './jobs/schedule.ts'
+import { createLog } from './log.ts'
+import { ownSecret } from './secrets.ts'
+import { type Closers, openContext } from './service.ts'
+import { StartError } from './start-error.ts'
+
+/** Requests under way at a shutdown get this long to finish. */
+const SHUTDOWN_PATIENCE_MS = 10_000
+
+/**
+ * Starts the service and keeps it up until a signal ends it: requests under way finish, then the database stops.
+ *
+ * @returns the exit code
+ * @throws StartError when it can't start
+ */
+export async function serve(settings: Config): Promise<number> {
+  const { log, flush } = createLog(settings.logLevel)
+  const closers: Closers = [flush]
+  const ended = endOfService(log)
+  try {
+    const started = start(settings, log, closers)
+    const code = await Promise.race([ended, started.then(() => ended)])
+    // A start that a signal interrupts fails when its database goes away: that's no news then.
+    started.catch(() => {})
+    return code
+  } finally {
+    for (const close of closers.reverse()) {
+      try {
+        await close()
+      } catch (error) {
+        log.warn({ err: error }, 'something did not close cleanly')
+      }
+    }
+  }
+}
+
+/** Resolves with the exit code once the service is told to stop, or has met an error nobody expected. */
+function endOfService(log: Log): Promise<number> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      // npm passes a signal on that the terminal has sent already: the second one means nothing more.
+      process.on(signal, () => {
+        log.info({ signal }, 'stopping')
+        resolve(0)
+      })
+    }
+    for (const kind of ['uncaughtException', 'unhandledRejection'] as const) {
+      process.on(kind, (error) => {
+        log.fatal({ err: error }, kind)
+        resolve(1)
+      })
+    }
+  })
+}
+
+async function start(settings: Config, log: Log, closers: Closers): Promise<void> {
+  await refuseTakenPort(settings)
+  const config = await withOwnSecrets(settings)
+
+  const opening = openDatabase(config)
+  // Noted before it's open: a signal during the first start must find the database, too.
+  closers.push(() =>
+    opening.then(
+      (database) => database.close(),
+      () => {},
+    ),
+  )
+  const database = await opening
+  if (database.notice) tell(database.notice)
+
+  const ctx = await openContext(config, database.url, log, closers)
+  const app = await buildApp(ctx)
+  closers.push(() => closeGently(app))
+  await listen(app, config)
+
+  await importFirstCatalog(ctx)
+  const key = config.sandbox ? await demoKey(ctx) : undefined
+  closers.push(startSchedule(ctx))
+  ctx.readiness.ready = true
+  tell(welcome(config, key))
+}
+
+/** The sandbox makes the secrets it needs; elsewhere they come from the settings or not at all. */
+async function withOwnSecrets(config: Config): Promise<Config> {
+  if (!config.sandbox) return config
+  const { dataDir } = config
+  return {
+    ...config,
+    operatorToken: config.operatorToken ?? (await ownSecret(dataDir, 'operator-token')),
+    secretKey: config.secretKey ?? (await ownSecret(dataDir, 'secret-key')),
+  }
+}
+
+/** Finds out about a port in use before a database is started for nothing. */
+function refuseTakenPort({ port, host }: Config): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer()
+    probe.once('error', (error) => reject(cannotListen(error, { port, host })))
+    probe.listen({ port, host }, () => probe.close(() => resolve()))
+  })
+}
+
+async function listen(app: FastifyInstance, { port, host }: Config): Promise<void> {
+  try {
+    await app.listen({ port, host, listenTextResolver: () => `listening on ${host}:${port}` })
+  } catch (error) {
+    throw cannotListen(error as NodeJS.ErrnoException, { port, host })
+  }
+}
+
+function cannotListen(
+  error: NodeJS.ErrnoException,
+  { port, host }: Pick<Config, 'port' | 'host'>,
+): StartError {
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return new StartError(`Port ${port} on ${host} is in use: set PORT to a free one.`)
+    case 'EACCES':
+      return new StartError(`Port ${port} may not be used by this user: set PORT to another one.`)
+    default:
+      return new StartError(`HOST ${host} can't be listened on: ${error.message}`)
+  }
+}
+
+async function closeGently(app: FastifyInstance): Promise<void> {
+  const timer = setTimeout(() => app.server.closeAllConnections(), SHUTDOWN_PATIENCE_MS)
+  await app.close()
+  clearTimeout(timer)
+}
+
+const PROGRESS_EVERY_MS = 1_000
+
+async function importFirstCatalog(ctx: Context): Promise<void> {
+  let last = 0
+  const report = await importBundledCatalog(ctx, ({ created }) => {
+    if (performance.now() - last < PROGRESS_EVERY_MS) return
+    last = performance.now()
+    tell(`Importing the bundled catalog: ${created.toLocaleString('en-US')} records`)
+  })
+  if (!report) return
+  tell(`Imported the bundled catalog: ${report.created.toLocaleString('en-US')} records`)
+  await ctx.catalog.refresh()
+}
+
+function welcome({ publicUrl, operatorToken, sandbox }: Config, key: string | undefined): string {
+  const lines = ['', 'Cardstall is ready.', '', `  base URL        ${publicUrl}/v1`]
+  if (key) lines.push(`  demo key        ${key}`)
+  // Outside the sandbox the token is the operator's own secret: it isn't shown around.
+  if (sandbox) lines.push(`  operator token  ${operatorToken}`)
+  lines.push(`  docs            ${publicUrl}/docs`, '')
+  if (key) {
+    lines.push(
+      'Try it:',
+      '',
+      `  curl -H "Authorization: Bearer ${key}" "${publicUrl}/v1/cards?q=charizard&per_page=3"`,
+      '',
+    )
+  }
+  return lines.join('\n')
+}
+
+/** Tells the person at the terminal; the log is on standard error. */
+const tell = (text: string) => process.stdout.write(`${text}\n`)

@@ -1,0 +1,154 @@
+import type { FastifyInstance, InjectOptions } from 'fastify'
+import { afterAll } from 'vitest'
+import { createAccount, type NewAccount } from '../accounts/accounts.ts'
+import { buildApp } from '../app.ts'
+import { readConfig } from '../config.ts'
+import type { Context, Log } from '../context.ts'
+import { createKey } from '../keys/keys.ts'
+import { SCOPES, type Scope } from '../keys/scopes.ts'
+import { type Closers, openContext } from '../service.ts'
+import { testDatabase } from './database.ts'
+import { describedAnswers } from './described-answers.ts'
+
+export const PUBLIC_URL = 'https://cards.example'
+export const OPERATOR_TOKEN = 'operator-token-for-tests'
+
+/** An answer as a test looks at it. */
+export type Answer = {
+  status: number
+  // biome-ignore lint/suspicious/noExplicitAny: tests reach into answers freely; the schemas are checked apart
+  body: any
+  headers: Record<string, string>
+  text: string
+}
+
+type Sent = Omit<InjectOptions, 'method' | 'url'>
+
+/** Sends requests as somebody. Every answer is held against the published description. */
+export type Client = Record<
+  'get' | 'head' | 'post' | 'patch' | 'put' | 'delete',
+  (url: string, options?: Sent) => Promise<Answer>
+>
+
+export type TestApp = {
+  app: FastifyInstance
+  ctx: Context
+  /** What the service logged so far. */
+  logged: Record<string, unknown>[]
+  databaseUrl: string
+  /** Without credentials. */
+  anyone: Client
+  operator: Client
+  withKey(key: string): Client
+  /** A seller that may use the API, and a key of theirs. */
+  seller(options?: {
+    scopes?: readonly Scope[]
+    account?: Partial<NewAccount>
+  }): Promise<Client & { key: string; keyId: number; accountId: number }>
+}
+
+export type TestAppOptions = {
+  template?: 'empty' | 'catalog'
+  /** Settings beside those that every test app has. */
+  settings?: Record<string, string>
+  /** A database that another app of the same test works on, too. */
+  databaseUrl?: string
+}
+
+const closers: Closers = []
+
+// Before the databases are dropped: what was registered last is called first.
+afterAll(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+
+/** The whole service on a database of its own, without a port. Call it in `beforeAll` or a test. */
+export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
+  const databaseUrl = options.databaseUrl ?? (await testDatabase(options.template)).url
+  const config = readConfig({
+    SANDBOX: 'true',
+    PUBLIC_URL,
+    OPERATOR_TOKEN,
+    SECRET_KEY: 'secret-key-for-tests',
+    ...options.settings,
+  })
+  const { log, logged } = listeningLog()
+  const ctx = await openContext(config, databaseUrl, log, closers)
+  ctx.readiness.ready = true
+  const app = await buildApp(ctx)
+  closers.push(() => app.close())
+
+  const check = describedAnswers(app)
+  const withToken = (token?: string) => client(app, check, token)
+  return {
+    app,
+    ctx,
+    logged,
+    databaseUrl,
+    anyone: withToken(),
+    operator: withToken(OPERATOR_TOKEN),
+    withKey: withToken,
+    async seller({ scopes = SCOPES, account = {} } = {}) {
+      const number = ++sellers
+      const { id } = await createAccount(ctx, {
+        shopName: `Seller ${number}`,
+        email: `seller-${number}@shops.example`,
+        payoutVerified: true,
+        apiAccess: 'enabled',
+        ...account,
+      })
+      const { key, secret } = await createKey(ctx, id, { scopes })
+      return { ...withToken(secret), key: secret, keyId: key.id, accountId: id }
+    },
+  }
+}
+
+let sellers = 0
+
+function client(
+  app: FastifyInstance,
+  check: ReturnType<typeof describedAnswers>,
+  token: string | undefined,
+): Client {
+  const send = (method: NonNullable<InjectOptions['method']>) => {
+    return async (url: string, { headers, ...options }: Sent = {}): Promise<Answer> => {
+      const response = await app.inject({
+        method,
+        url,
+        headers: { ...(token ? { authorization: `Bearer ${token}` } : {}), ...headers },
+        ...options,
+      })
+      const isJson = String(response.headers['content-type']).startsWith('application/json')
+      const answer: Answer = {
+        status: response.statusCode,
+        body: isJson && response.payload ? response.json() : undefined,
+        headers: response.headers as Record<string, string>,
+        text: response.payload,
+      }
+      await check(method, url, answer)
+      return answer
+    }
+  }
+  return {
+    get: send('GET'),
+    head: send('HEAD'),
+    post: send('POST'),
+    patch: send('PATCH'),
+    put: send('PUT'),
+    delete: send('DELETE'),
+  }
+}
+
+function listeningLog(): { log: Log; logged: TestApp['logged'] } {
+  const logged: TestApp['logged'] = []
+  const at = (level: string) => (first: unknown, message?: string) => {
+    logged.push({ level, message, ...(typeof first === 'object' ? first : { message: first }) })
+  }
+  const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal']
+  const log = Object.assign(Object.fromEntries(levels.map((level) => [level, at(level)])), {
+    level: 'info',
+    silent() {},
+    child: () => log,
+  }) as never
+  return { log, logged }
+}

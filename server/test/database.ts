@@ -1,0 +1,35 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, inject } from 'vitest'
+import { connect, type Sql } from '../database/connect.ts'
+import { type Begin, transactionsOn } from '../database/transactions.ts'
+import { databaseUrl, TEMPLATES } from './global-setup.ts'
+
+const drops: (() => Promise<void>)[] = []
+
+// Here, because Vitest takes no notice of an `afterAll` that is called within a `beforeAll`.
+afterAll(async () => {
+  for (const drop of drops.splice(0)) await drop()
+})
+
+/**
+ * A database of the test file's own, cloned from a prepared one: migrated and empty, or holding the bundled
+ * catalog. Call it in `beforeAll` or a test; it's dropped when the file is done.
+ */
+export async function testDatabase(
+  template: keyof typeof TEMPLATES = 'empty',
+): Promise<{ db: Sql; begin: Begin; url: string }> {
+  const server = inject('databaseServer')
+  const name = `test_${randomBytes(6).toString('hex')}`
+  const admin = connect(server, { max: 1 })
+  await admin.unsafe(`create database ${name} template ${TEMPLATES[template]}`)
+  const url = databaseUrl(server, name)
+  const db = connect(url, { max: 5 })
+  const { begin, end } = transactionsOn(url, 5)
+  drops.push(async () => {
+    await end()
+    await db.end({ timeout: 1 })
+    await admin.unsafe(`drop database ${name} with (force)`)
+    await admin.end({ timeout: 1 })
+  })
+  return { db, begin, url }
+}

@@ -1,0 +1,86 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import type { FastifyInstance } from 'fastify'
+import type { Answer } from './app.ts'
+
+type Described = { paths: Record<string, Record<string, Operation>>; prefix: string; ajv: Ajv2020 }
+type Operation = { responses: Record<string, { $ref?: string }> }
+
+/**
+ * Holds answers against the published descriptions: an operation must describe each status it answers with, and
+ * the body must be as described, with no key more. Paths outside of the two APIs are passed over.
+ */
+export function describedAnswers(app: FastifyInstance) {
+  let doors: Promise<Described[]> | undefined
+  return async (method: string, url: string, { status, body }: Answer): Promise<void> => {
+    doors ??= Promise.all([
+      readDoor(app, '/openapi.json', '/v1'),
+      readDoor(app, '/operator/openapi.json', '/operator/v1'),
+    ])
+    for (const door of await doors) {
+      const operation = operationAt(door, method, url)
+      if (!operation) continue
+      const schema = schemaAt(operation, status, url)
+      if (body === undefined) continue
+      const check = door.ajv.getSchema(schema) ?? door.ajv.compile({ $ref: schema })
+      if (!check(body)) {
+        throw new Error(
+          `${method} ${url} answered ${status} with a body that isn't as described: ${door.ajv.errorsText(check.errors)}`,
+        )
+      }
+    }
+  }
+}
+
+async function readDoor(app: FastifyInstance, path: string, prefix: string): Promise<Described> {
+  const response = await app.inject(path)
+  const document = response.statusCode === 200 ? response.json() : { paths: {} }
+  const ajv = new Ajv2020({ strict: false, allErrors: true })
+  ;(addFormats as unknown as (ajv: Ajv2020) => void)(ajv)
+  ajv.addSchema({ $id: 'document', ...closed(document) })
+  return { paths: document.paths, prefix, ajv }
+}
+
+function operationAt({ paths, prefix }: Described, method: string, url: string) {
+  const path = url.split('?')[0]!.replace(/\/$/, '')
+  for (const [template, operations] of Object.entries(paths)) {
+    const pattern = template.replace(/\{[^}]+\}/g, '[^/]+')
+    if (new RegExp(`^${prefix}${pattern}$`).test(path)) {
+      const operation = operations[method.toLowerCase()]
+      if (operation)
+        return {
+          at: `${template.replaceAll('~', '~0').replaceAll('/', '~1')}/${method.toLowerCase()}`,
+          operation,
+        }
+    }
+  }
+  return undefined
+}
+
+/** Where the description of such an answer is; throws when there is none. */
+function schemaAt(
+  { at, operation }: { at: string; operation: Operation },
+  status: number,
+  url: string,
+): string {
+  const described = operation.responses[status]
+  if (described) {
+    const place = described.$ref ?? `#/paths/${at}/responses/${status}`
+    return `document${place}/content/application~1json/schema`
+  }
+  // What stands before any operation is the same for all and described in the documentation of errors.
+  const isGeneral = [400, 405, 413, 415].includes(status) || (status === 404 && isMalformed(url))
+  if (!isGeneral) throw new Error(`${at} does not describe ${status}`)
+  return 'document#/components/schemas/Error'
+}
+
+const isMalformed = (url: string) => /%(?![0-9a-f]{2})/i.test(url)
+
+/** Objects that list their properties may have no others, so that nothing undescribed slips out. */
+function closed<T>(value: T): T {
+  if (Array.isArray(value)) return value.map(closed) as T
+  if (typeof value !== 'object' || value === null) return value
+  const copy = Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, closed(inner)]))
+  const isObject = copy.type === 'object' && copy.properties && !('additionalProperties' in copy)
+  return (isObject ? { ...copy, additionalProperties: false } : copy) as T
+}

@@ -1,0 +1,196 @@
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  unlinkSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import postgres from 'postgres'
+import { expect } from 'vitest'
+import { type EmbeddedDatabase, startEmbedded } from '../database/embedded.ts'
+import { SHARED_HOME } from '../database/embedded-os-user.ts'
+import { poll } from '../database/embedded-poll.ts'
+import { StartError } from '../start-error.ts'
+
+// The embedded database's tests start real servers and kill real processes: here are the directories they
+// do it in, and the cleaning up.
+
+export const isRoot = process.geteuid?.() === 0
+export const server = fileURLToPath(new URL('..', import.meta.url))
+
+const homes: string[] = []
+const children: ChildProcess[] = []
+const databases: EmbeddedDatabase[] = []
+let template: string | undefined
+
+/** A directory that others may pass through; those of mkdtemp are closed to them. */
+export function newHome(): string {
+  const home = mkdtempSync(join(realpathSync(tmpdir()), 'cardstall-embedded-'))
+  chmodSync(home, 0o755)
+  homes.push(home)
+  return home
+}
+
+/** A DATA_DIR with an empty database and no server: made once, and copied. */
+export async function emptyDatabase(): Promise<string> {
+  template ??= await makeTemplate()
+  const home = newHome()
+  execFileSync('cp', ['-a', join(template, 'data'), home])
+  return join(home, 'data')
+}
+
+async function makeTemplate(): Promise<string> {
+  const home = newHome()
+  await (await startEmbedded({ dataDir: join(home, 'data') })).stop()
+  unlinkSync(join(home, 'data/postgres.log'))
+  homes.splice(homes.indexOf(home), 1)
+  return home
+}
+
+/** Starts one in this process. */
+export async function start(
+  dataDir: string,
+  options: { databaseName?: string } = {},
+): Promise<EmbeddedDatabase> {
+  const database = await startEmbedded({ dataDir, ...options })
+  databases.push(database)
+  return database
+}
+
+export type Spawned = { checkout?: string; preload?: string; uid?: number; gid?: number }
+
+/** Starts one in a process of its own, which can be killed. */
+export async function startProcess(dataDir: string, spawned: Spawned = {}) {
+  const child = spawnUser(dataDir, spawned)
+  const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]()
+  const says = async () => JSON.parse((await lines.next()).value ?? 'null')
+  const database: EmbeddedDatabase & { message?: string } = await says()
+  if (!database?.url) throw new Error(database?.message ?? 'the process said nothing')
+  const stop = async () => {
+    child.stdin!.write('stop\n')
+    expect(await says()).toBe('stopped')
+    await exited(child)
+  }
+  return { child, database, says, stop }
+}
+
+/** Such a process, and no waiting for what it says. */
+export function spawnUser(dataDir: string, { checkout, preload, uid, gid }: Spawned = {}) {
+  const script = join(checkout ? join(checkout, 'server') : server, 'test/embedded-user.ts')
+  const options = preload ? ['--import', `data:text/javascript,${preload}`] : []
+  const child = spawn(process.execPath, [...options, script, dataDir], {
+    uid,
+    gid,
+    cwd: '/',
+    // A process group of its own, as a terminal gives to each command.
+    detached: true,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  children.push(child)
+  return child
+}
+
+/** The first thing it says. */
+export async function firstLine(child: ChildProcess): Promise<unknown> {
+  for await (const line of createInterface({ input: child.stdout! })) return JSON.parse(line)
+}
+
+/** kill -9, of its whole process group if need be. */
+export async function kill(child: ChildProcess, which: 'alone' | 'group' = 'alone'): Promise<void> {
+  if (hasExited(child)) return
+  process.kill(which === 'group' ? -child.pid! : child.pid!, 'SIGKILL')
+  await exited(child)
+}
+
+const hasExited = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null
+
+async function exited(child: ChildProcess): Promise<void> {
+  if (!hasExited(child)) await once(child, 'exit')
+}
+
+export async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
+  const sql = postgres(url, { max: 1, connect_timeout: 5, onnotice: () => {} })
+  try {
+    return [...(await sql.unsafe(text))]
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+}
+
+export async function expectStartError(
+  starting: Promise<unknown>,
+  message: string | RegExp,
+): Promise<void> {
+  const error = await starting.then(
+    () => undefined,
+    (error) => error,
+  )
+  expect(error).toBeInstanceOf(StartError)
+  expect(error.message).toMatch(message)
+  expect(error.message).not.toContain('\n')
+}
+
+export const postmasterOf = (dataDir: string) => Number(pidFileOf(dataDir)[0])
+export const statusOf = (dataDir: string) => pidFileOf(dataDir)[7]?.trim()
+export const logOf = (dataDir: string) => readFileSync(join(dataDir, 'postgres.log'), 'utf8')
+
+function pidFileOf(dataDir: string): string[] {
+  try {
+    return readFileSync(join(dataDir, 'postgres/postmaster.pid'), 'utf8').split('\n')
+  } catch {
+    return []
+  }
+}
+
+/** A zombie is not; one whose parent was killed may stay listed for a while. */
+export const isAlive = (pid: number) => /^[^Z]/.test(ps(pid, 'stat'))
+
+export function ps(pid: number, column: string): string {
+  return spawnSync('ps', ['-o', `${column}=`, '-p', String(pid)], {
+    encoding: 'utf8',
+  }).stdout.trim()
+}
+
+/** After each test: whatever it left running or lying about. */
+export async function cleanUp(): Promise<void> {
+  await Promise.all(databases.splice(0).map((database) => database.stop().catch(() => {})))
+  for (const child of children.splice(0)) await kill(child, 'group')
+  for (const home of homes.splice(0)) await removeHome(home)
+}
+
+/** After the last. */
+export async function cleanUpTemplate(): Promise<void> {
+  if (template) rmSync(template, { recursive: true })
+  template = undefined
+}
+
+async function removeHome(home: string): Promise<void> {
+  for (const dataDir of [home, ...directoriesIn(home)]) {
+    const pid = postmasterOf(dataDir)
+    // A pid file may be a test's invention, and the pid anybody's.
+    if (pid && ps(pid, 'args').includes(realpathSync(join(dataDir, 'postgres')))) {
+      process.kill(pid, 'SIGQUIT')
+      await poll(10_000, () => !isAlive(pid) || undefined)
+    }
+    const link = join(dataDir, 'postgres')
+    const cluster = existsSync(link) ? realpathSync(link) : ''
+    if (dirname(cluster) === SHARED_HOME) rmSync(cluster, { recursive: true })
+  }
+  // An initdb whose parent was killed may write there for a moment yet.
+  rmSync(home, { recursive: true, force: true, maxRetries: 10 })
+}
+
+function directoriesIn(home: string): string[] {
+  return readdirSync(home, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => join(home, entry.name))
+}

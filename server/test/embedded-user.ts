@@ -1,0 +1,27 @@
+import { createInterface } from 'node:readline'
+import { startEmbedded } from '../database/embedded.ts'
+
+/**
+ * A process that uses the embedded database, for tests that kill, interrupt or race such processes.
+ * `node embedded-user.ts <dataDir> [<settings as JSON>]` says in one line of JSON what it got, and stops
+ * when told to on its standard input. A SIGINT is only reported, as by a server that drains first.
+ */
+const [dataDir = '', settings = '{}'] = process.argv.slice(2)
+const say = (line: unknown) => process.stdout.write(`${JSON.stringify(line)}\n`)
+
+process.on('SIGINT', () => say('interrupted'))
+
+try {
+  const database = await startEmbedded({ dataDir, settings: JSON.parse(settings) })
+  say(database)
+  for await (const line of createInterface({ input: process.stdin })) {
+    if (line === 'stop') break
+  }
+  await database.stop()
+  say('stopped')
+} catch (error) {
+  const { name, message } = error as Error
+  say({ name, message })
+  process.exitCode = 1
+}
+process.stdin.destroy()

@@ -1,0 +1,17 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+const DEADLINE_MS = 15_000
+const INTERVAL_MS = 10
+
+/** Waits until `condition` holds (answers with anything truthy) and hands back its answer; it may be asked many times. */
+export async function until<T>(what: string, condition: () => T | Promise<T>): Promise<T> {
+  const deadline = performance.now() + DEADLINE_MS
+  for (;;) {
+    const answer = await condition()
+    if (answer) return answer
+    if (performance.now() > deadline) {
+      throw new Error(`Still not so after ${DEADLINE_MS / 1000} s: ${what}`)
+    }
+    await sleep(INTERVAL_MS)
+  }
+}
