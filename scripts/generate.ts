@@ -1,10 +1,10 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
 import { buildApp } from '../server/app.ts'
 import { readConfig } from '../server/config.ts'
-import { startEmbedded } from '../server/database/embedded.ts'
+import { startEmbedded } from '../server/database/embedded/embedded.ts'
 import { type Closers, openContext } from '../server/service.ts'
 import { schemaSql } from './schema-sql.ts'
 
@@ -16,6 +16,7 @@ const ROOT = path.join(import.meta.dirname, '..')
 const check = process.argv.includes('--check')
 
 const dataDir = await mkdtemp(path.join(tmpdir(), 'cardstall-generate-'))
+await chmod(dataDir, 0o755)
 const database = await startEmbedded({ dataDir })
 const closers: Closers = []
 try {

@@ -80,7 +80,7 @@ describe('the settings', () => {
 
   it('are documented, all of them and nothing else, in docs/configuration.md', async () => {
     const text = await readFile(new URL('../docs/configuration.md', import.meta.url), 'utf8')
-    const documented = [...text.matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, name]) => name)
+    const documented = [...text.matchAll(/^\| `([A-Z_]+)` *\|/gm)].map(([, name]) => name)
     expect(documented).toEqual([...SETTINGS])
   })
 })

@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts'
 import { StartError } from '../start-error.ts'
 import { connectAlone } from './connect.ts'
-import { startEmbedded } from './embedded.ts'
+import { startEmbedded } from './embedded/embedded.ts'
 
 export type OpenDatabase = {
   url: string

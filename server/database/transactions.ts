@@ -13,7 +13,12 @@ const MODES = {
 export type Transactions = { begin: Begin; end(): Promise<void> }
 
 /** A connection that runs one transaction at a time. Once it was lost it's never used again. */
-type Lane = { sql: Sql; lost: boolean }
+type Lane = {
+  sql: Sql
+  lost: boolean
+  /** Rejects when the connection closes. The client doesn't always tell those who wait for an answer. */
+  loss: Promise<never>
+}
 
 /**
  * Transactions on connections of their own. The client's own `begin` can't be trusted with money: when the
@@ -29,12 +34,13 @@ export function transactionsOn(url: string, most: number): Transactions {
   const open = new Set<Lane>()
 
   const newLane = (): Lane => {
-    const lane: Lane = {
-      lost: false,
-      sql: connectLane(url, () => {
-        lane.lost = true
-      }),
+    const { promise: loss, reject } = Promise.withResolvers<never>()
+    loss.catch(() => {})
+    const onclose = () => {
+      lane.lost = true
+      reject(new Error('The connection was lost during a transaction.'))
     }
+    const lane: Lane = { sql: connectLane(url, onclose), lost: false, loss }
     open.add(lane)
     return lane
   }
@@ -62,10 +68,13 @@ export function transactionsOn(url: string, most: number): Transactions {
     async begin(work, mode = 'write') {
       const lane = await take()
       try {
-        await lane.sql.unsafe(MODES[mode])
-        const answer = await work(lane.sql)
-        await commit(lane)
-        return answer
+        const whole = async () => {
+          await lane.sql.unsafe(MODES[mode])
+          const answer = await work(lane.sql)
+          await commit(lane)
+          return answer
+        }
+        return await Promise.race([whole(), lane.loss])
       } catch (error) {
         await rollBack(lane)
         throw error
@@ -80,17 +89,17 @@ export function transactionsOn(url: string, most: number): Transactions {
   }
 }
 
-async function commit({ sql, lost }: Lane): Promise<void> {
+async function commit(lane: Lane): Promise<void> {
   // On a new connection COMMIT would succeed and mean nothing.
-  if (lost) throw new Error('The connection was lost during a transaction.')
-  const { command } = await sql.unsafe('commit')
+  if (lane.lost) await lane.loss
+  const { command } = await lane.sql.unsafe('commit')
   // PostgreSQL answers ROLLBACK to the COMMIT of a transaction in which something failed.
   if (command !== 'COMMIT') throw new Error('The transaction had failed and was rolled back.')
 }
 
 async function rollBack(lane: Lane): Promise<void> {
   if (lane.lost) return
-  await lane.sql.unsafe('rollback').catch(() => {
+  await Promise.race([lane.sql.unsafe('rollback'), lane.loss]).catch(() => {
     lane.lost = true
   })
 }

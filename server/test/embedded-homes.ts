@@ -16,16 +16,16 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
 import { expect } from 'vitest'
-import { type EmbeddedDatabase, startEmbedded } from '../database/embedded.ts'
-import { SHARED_HOME } from '../database/embedded-os-user.ts'
-import { poll } from '../database/embedded-poll.ts'
+import { type EmbeddedDatabase, startEmbedded } from '../database/embedded/embedded.ts'
+import { SHARED_HOME } from '../database/embedded/os-user.ts'
+import { poll } from '../database/embedded/poll.ts'
 import { StartError } from '../start-error.ts'
 
 // The embedded database's tests start real servers and kill real processes: here are the directories they
 // do it in, and the cleaning up.
 
 export const isRoot = process.geteuid?.() === 0
-export const server = fileURLToPath(new URL('..', import.meta.url))
+export const server = fileURLToPath(new URL('../', import.meta.url))
 
 const homes: string[] = []
 const children: ChildProcess[] = []

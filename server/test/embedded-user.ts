@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline'
-import { startEmbedded } from '../database/embedded.ts'
+import { startEmbedded } from '../database/embedded/embedded.ts'
 
 /**
  * A process that uses the embedded database, for tests that kill, interrupt or race such processes.

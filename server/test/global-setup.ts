@@ -1,10 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { importBundledCatalog } from '../catalog/bundled.ts'
 import { connect } from '../database/connect.ts'
-import { startEmbedded } from '../database/embedded.ts'
+import { startEmbedded } from '../database/embedded/embedded.ts'
 import { migrate } from '../database/migrate.ts'
 import { transactionsOn } from '../database/transactions.ts'
 
@@ -21,6 +21,8 @@ export const TEMPLATES = { empty: 'template_empty', catalog: 'template_catalog' 
 /** Starts one PostgreSQL for the whole run and prepares what the test files clone. */
 export default async function setup(project: TestProject) {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'cardstall-test-'))
+  // Started by root, PostgreSQL runs as another user, who has to reach its files.
+  await chmod(dataDir, 0o755)
   const database = await startEmbedded({
     dataDir,
     // A test's data need not survive the machine; half of a test's time would be waiting for the disk.

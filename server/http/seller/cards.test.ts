@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, PUBLIC_URL, startTestApp } from '../../test/app.ts'
 import { CARDS, idsOf, importCast, importRecords } from '../../test/cast.ts'
-import { everything, walk } from '../../test/walk.ts'
 
 /** The fields of a Card (§2.4), all of them on every card. */
 const CARD_KEYS = [
@@ -462,96 +461,3 @@ describe('the url of a card', () => {
     expect(body.data.url).toBe(`${PUBLIC_URL}/cards/s%2F1-%E2%98%86%20%25`)
   })
 })
-
-describe('the bundled catalog', () => {
-  let client: Client
-  beforeAll(async () => {
-    const app = await startTestApp({
-      template: 'catalog',
-      settings: { RATE_LIMIT_READ: '100000' },
-    })
-    client = await app.seller()
-  })
-
-  const names = async (q: string, perPage = 100): Promise<string[]> => {
-    const { body } = await client.get(`/v1/cards?per_page=${perPage}&q=${encodeURIComponent(q)}`)
-    return body.data.map((card: { name: string }) => card.name)
-  }
-
-  it('has 172 sets and 20,106 cards', async () => {
-    expect((await client.get('/v1/sets')).body.meta.total).toBe(172)
-    expect((await client.get('/v1/cards')).body.meta.total).toBe(20_106)
-  })
-
-  it('shows each card exactly once on a walk through all pages, in the documented order', async () => {
-    const cards: Listed[] = await everything(client, '/v1/cards?per_page=100')
-    expect(cards).toHaveLength(20_106)
-    expect(new Set(idsOf(cards)).size).toBe(20_106)
-    const outOfOrder = cards.filter((card, i) => i > 0 && inListOrder(cards[i - 1]!, card) >= 0)
-    expect(idsOf(outOfOrder)).toEqual([])
-  })
-
-  it('shows each find exactly once on a walk through a search', async () => {
-    const pages = await walk(client, '/v1/cards?q=charizard&per_page=7')
-    const ids = pages.flatMap(({ body }) => idsOf(body.data))
-    expect(ids.length).toBe(pages[0]!.body.meta.total)
-    expect(new Set(ids).size).toBe(ids.length)
-  })
-
-  it('finds Charizard by "charzard", before all who merely have it in their name', async () => {
-    const all = await names('charzard')
-    const only = all.lastIndexOf('Charizard')
-    expect(all.slice(0, only + 1)).toEqual(Array(only + 1).fill('Charizard'))
-    expect(only).toBeGreaterThan(5)
-  })
-
-  it('finds Pokémon by "poke"', async () => {
-    const all = (await everything(client, '/v1/cards?per_page=100&q=poke')) as Listed[]
-    expect(all.some(({ name }) => name.startsWith('Pokémon '))).toBe(true)
-    expect(all[0]!.name).toMatch(/^Poké/)
-  })
-
-  it.each([
-    ["farfetch'd", "Farfetch'd"],
-    ['farfetchd', "Farfetch'd"],
-    ['nidoran ♀', 'Nidoran ♀'],
-    ['NIDORAN♂', 'Nidoran ♂'],
-    ['pikachu v', 'Pikachu V'],
-    ['professor oak', 'Professor Oak'],
-    ['flabebe', 'Flabébé'],
-    ['ho oh', 'Ho-Oh'],
-  ])('puts the cards that are called "%s" first', async (q, name) => {
-    const all = await names(q)
-    const called = all.filter((each) => each === name).length
-    expect(called).toBeGreaterThan(0)
-    expect(all.slice(0, called)).toEqual(Array(called).fill(name))
-  })
-
-  it('narrows a friendly id only as far as it can be narrowed', async () => {
-    const unique = await client.get('/v1/cards/brs_TG12?language=EN')
-    expect(unique.body.data.id).toBe('swsh9tg-TG12')
-    const shared = await client.get('/v1/cards/cel_15?language=EN&region=int')
-    expect(shared.status).toBe(409)
-    expect(shared.body.error.fields.candidates).toHaveLength(5)
-  })
-})
-
-type Listed = { id: string; name: string; number: string; set: { release_date: string | null } }
-
-/** The documented order, told a second time in other words. */
-function inListOrder(a: Listed, b: Listed): number {
-  const [dateA, dateB] = [a.set.release_date ?? '', b.set.release_date ?? '']
-  if (dateA !== dateB) return dateA > dateB ? -1 : 1
-  return naturally(a.number, b.number) || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
-}
-
-function naturally(a: string, b: string): number {
-  const [partsA, partsB] = [a, b].map((number) => number.match(/\d+|\D/g) ?? [])
-  for (let i = 0; i < Math.max(partsA!.length, partsB!.length); i++) {
-    const [partA, partB] = [partsA![i] ?? '', partsB![i] ?? '']
-    const areNumbers = /^\d/.test(partA) && /^\d/.test(partB)
-    const order = areNumbers ? Number(partA) - Number(partB) : partA < partB ? -1 : +(partA > partB)
-    if (order !== 0) return order
-  }
-  return 0
-}

@@ -8,7 +8,6 @@ import {
   PRODUCTS,
   slugsOf,
 } from '../../test/cast.ts'
-import { everything } from '../../test/walk.ts'
 
 /** The fields of a Sealed product (§2.5 and the decisions), all of them on every product. */
 const PRODUCT_KEYS = ['slug', 'name', 'category', 'set', 'image_url', 'release_date', 'url']
@@ -246,21 +245,3 @@ describe('GET /v1/products/{slug}', () => {
     expect(body.data.url).toBe(`${PUBLIC_URL}/products/${path}`)
   })
 })
-
-describe('the bundled catalog', () => {
-  it('shows each of its products exactly once on a walk, newest set first, then by name and slug', async () => {
-    const app = await startTestApp({ template: 'catalog' })
-    const products: Listed[] = await everything(await app.seller(), '/v1/products?per_page=7')
-    const places = products.map(({ slug, name, set }) => [set?.release_date ?? '', name, slug])
-    expect(products.length).toBe(390)
-    expect(new Set(slugsOf(products)).size).toBe(390)
-    const sorted = places.toSorted(([dateA, nameA, slugA], [dateB, nameB, slugB]) => {
-      return byText(dateB!, dateA!) || byText(nameA!, nameB!) || byText(slugA!, slugB!)
-    })
-    expect(places).toEqual(sorted)
-  })
-})
-
-type Listed = { slug: string; name: string; set: { release_date: string | null } | null }
-
-const byText = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)

@@ -69,18 +69,3 @@ describe('GET /v1/series', () => {
     ])
   })
 })
-
-describe('GET /v1/series of the bundled catalog', () => {
-  it('has the published shortcuts of all series that English sets belong to, and those without one', async () => {
-    const app = await startTestApp({ template: 'catalog' })
-    const { body } = await (await app.seller()).get('/v1/series')
-    const shortcuts = body.data.map((series: { shortcut: string | null }) => series.shortcut)
-    expect(shortcuts.filter((shortcut: string | null) => shortcut !== null).sort()).toEqual(
-      'base bw dp ecard ex gym hgss me neo np pl pop sm sv swsh xy'.split(' '),
-    )
-    expect(shortcuts).toContain(null)
-    const counts = body.data.map((series: { sets_count: number }) => series.sets_count)
-    expect(counts).toEqual(counts.toSorted((a: number, b: number) => b - a))
-    expect(counts.reduce((sum: number, count: number) => sum + count)).toBe(172)
-  })
-})

@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises'
 import postgres from 'postgres'
-import type { Cluster } from './embedded-cluster.ts'
-import { joinUsers, type User } from './embedded-users.ts'
+import type { Cluster } from './cluster.ts'
+import { joinUsers, type User } from './users.ts'
 
 const RECONNECT_DELAY_S = 0.25
 

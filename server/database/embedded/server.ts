@@ -1,8 +1,8 @@
-import { StartError } from '../start-error.ts'
-import type { Cluster } from './embedded-cluster.ts'
-import { isAlive, readPidFile, removePidFile } from './embedded-pid-file.ts'
-import { poll } from './embedded-poll.ts'
-import { type Answer, ask, type Server } from './embedded-session.ts'
+import { StartError } from '../../start-error.ts'
+import type { Cluster } from './cluster.ts'
+import { isAlive, readPidFile, removePidFile } from './pid-file.ts'
+import { poll } from './poll.ts'
+import { type Answer, ask, type Server } from './session.ts'
 
 /** For a server found in the middle of starting, recovering or shutting down. */
 const FOUND_PATIENCE_MS = 30_000

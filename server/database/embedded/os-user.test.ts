@@ -33,10 +33,10 @@ import {
   spawnUser,
   start,
   startProcess,
-} from '../test/embedded-homes.ts'
+} from '../../test/embedded-homes.ts'
+import { findBinaries } from './binaries.ts'
 import { startEmbedded } from './embedded.ts'
-import { findBinaries } from './embedded-binaries.ts'
-import { passes, SHARED_HOME } from './embedded-os-user.ts'
+import { passes, SHARED_HOME } from './os-user.ts'
 
 const NOBODY = { uid: 65534, gid: 65534 }
 /** A checkout in a private folder is out of nobody's reach. */
@@ -208,12 +208,8 @@ describe.runIf(nobodyCanRunUs)('started by anybody else, the embedded database',
 function privateCheckout(): string {
   const checkout = newHome()
   chmodSync(checkout, 0o700)
-  for (const name of readdirSync(join(server, 'database'))) {
-    if (!/^embedded.*(?<!\.test)\.ts$/.test(name)) continue
-    cpSync(join(server, 'database', name), join(checkout, 'server/database', name))
-  }
-  for (const name of ['start-error.ts', 'test/embedded-user.ts']) {
-    cpSync(join(server, name), join(checkout, 'server', name))
+  for (const name of ['database/embedded', 'start-error.ts', 'test/embedded-user.ts']) {
+    cpSync(join(server, name), join(checkout, 'server', name), { recursive: true })
   }
   writeFileSync(join(checkout, 'package.json'), '{ "type": "module" }')
 

@@ -1,19 +1,13 @@
 import { access, constants, mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { StartError } from '../start-error.ts'
-import { findBinaries, reachableBinaries } from './embedded-binaries.ts'
-import {
-  type Cluster,
-  createCluster,
-  findCluster,
-  keptPassword,
-  whereItIs,
-} from './embedded-cluster.ts'
-import { startServer } from './embedded-launch.ts'
-import { takeLock } from './embedded-lock.ts'
-import { osUserFor } from './embedded-os-user.ts'
-import { findRunning, shutDown } from './embedded-server.ts'
-import type { Server } from './embedded-session.ts'
+import { StartError } from '../../start-error.ts'
+import { findBinaries, reachableBinaries } from './binaries.ts'
+import { type Cluster, createCluster, findCluster, keptPassword, whereItIs } from './cluster.ts'
+import { startServer } from './launch.ts'
+import { takeLock } from './lock.ts'
+import { osUserFor } from './os-user.ts'
+import { findRunning, shutDown } from './server.ts'
+import type { Server } from './session.ts'
 
 /** The PostgreSQL that comes with Cardstall, running, and one of its users: us. */
 export type EmbeddedDatabase = {

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
-import { StartError } from '../start-error.ts'
-import { poll } from './embedded-poll.ts'
+import { StartError } from '../../start-error.ts'
+import { poll } from './poll.ts'
 
 /** For a first start on a slow disk. */
 const PATIENCE_MS = 60_000

@@ -1,5 +1,5 @@
-import { poll } from './embedded-poll.ts'
-import type { Session } from './embedded-session.ts'
+import { poll } from './poll.ts'
+import type { Session } from './session.ts'
 
 /**
  * The advisory lock that every process using the embedded server shares for as long as it uses it. Taken

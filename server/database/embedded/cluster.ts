@@ -14,10 +14,10 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { StartError } from '../start-error.ts'
-import type { Binaries } from './embedded-binaries.ts'
-import { exists, syncToDisk } from './embedded-disk.ts'
-import { tellingLine } from './embedded-log.ts'
+import { StartError } from '../../start-error.ts'
+import type { Binaries } from './binaries.ts'
+import { exists, syncToDisk } from './disk.ts'
+import { tellingLine } from './log.ts'
 import {
   CAN_WORK_IN,
   makeSharedHome,
@@ -26,8 +26,8 @@ import {
   run,
   SHARED_HOME,
   surroundings,
-} from './embedded-os-user.ts'
-import { removePidFile } from './embedded-pid-file.ts'
+} from './os-user.ts'
+import { removePidFile } from './pid-file.ts'
 
 /** A database on disk: where it really is, its superuser's password, and the file its server logs to. */
 export type Cluster = { directory: string; password: string; log: string }

@@ -34,12 +34,12 @@ import {
   start,
   startProcess,
   statusOf,
-} from '../test/embedded-homes.ts'
+} from '../../test/embedded-homes.ts'
+import { findBinaries, reachableBinaries } from './binaries.ts'
 import { startEmbedded } from './embedded.ts'
-import { findBinaries, reachableBinaries } from './embedded-binaries.ts'
-import { startServer } from './embedded-launch.ts'
-import { osUserFor } from './embedded-os-user.ts'
-import { poll } from './embedded-poll.ts'
+import { startServer } from './launch.ts'
+import { osUserFor } from './os-user.ts'
+import { poll } from './poll.ts'
 
 afterEach(cleanUp)
 afterAll(cleanUpTemplate)

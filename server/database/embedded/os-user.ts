@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, stat } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { StartError } from '../start-error.ts'
+import { StartError } from '../../start-error.ts'
 
 /**
  * Where a database started by root lives when PostgreSQL's own user cannot reach DATA_DIR, and where the
