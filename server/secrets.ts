@@ -34,7 +34,7 @@ export async function keepSecret(dataDir: string, name: SecretName, secret: stri
 export async function ownSecret(dataDir: string, name: SecretName): Promise<string> {
   const kept = await readSecret(dataDir, name)
   if (kept) return kept
-  await keepSecret(dataDir, name, randomBytes(32).toString('base64url'))
+  await keepSecret(dataDir, name, randomBytes(24).toString('hex'))
   // Read back: of two first starts at once, both must go on with the one that stayed.
   return (await readSecret(dataDir, name)) ?? ''
 }

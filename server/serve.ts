@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { buildApp } from './app.ts'
 import { importBundledCatalog } from './catalog/bundled.ts'
 import type { Config } from './config.ts'
+import { followConnections } from './connections.ts'
 import type { Context, Log } from './context.ts'
 import { openDatabase } from './database/open.ts'
 import { demoKey } from './demo-seller.ts'
@@ -66,19 +67,22 @@ async function start(settings: Config, log: Log, closers: Closers): Promise<void
   const config = await withOwnSecrets(settings)
 
   const opening = openDatabase(config)
-  // Noted before it's open: a signal during the first start must find the database, too.
-  closers.push(() =>
-    opening.then(
-      (database) => database.close(),
-      () => {},
-    ),
-  )
+  if (config.databaseUrl === undefined) {
+    // Noted before it's open: a signal during the first start must find the database, too.
+    closers.push(() =>
+      opening.then(
+        (database) => database.close(),
+        () => {},
+      ),
+    )
+  }
   const database = await opening
   if (database.notice) tell(database.notice)
 
   const ctx = await openContext(config, database.url, log, closers)
   const app = await buildApp(ctx)
-  closers.push(() => closeGently(app))
+  const endConnections = followConnections(app.server)
+  closers.push(() => closeGently(app, endConnections, log))
   await listen(app, config)
 
   await importFirstCatalog(ctx)
@@ -130,16 +134,25 @@ function cannotListen(
   }
 }
 
-async function closeGently(app: FastifyInstance): Promise<void> {
-  const timer = setTimeout(() => app.server.closeAllConnections(), SHUTDOWN_PATIENCE_MS)
-  await app.close()
+async function closeGently(
+  app: FastifyInstance,
+  endConnections: () => void,
+  log: Log,
+): Promise<void> {
+  const timer = setTimeout(() => {
+    log.warn('requests that were still under way are cut off')
+    app.server.closeAllConnections()
+  }, SHUTDOWN_PATIENCE_MS)
+  const closed = app.close()
+  endConnections()
+  await closed
   clearTimeout(timer)
 }
 
 const PROGRESS_EVERY_MS = 1_000
 
 async function importFirstCatalog(ctx: Context): Promise<void> {
-  let last = 0
+  let last = Number.NEGATIVE_INFINITY
   const report = await importBundledCatalog(ctx, ({ created }) => {
     if (performance.now() - last < PROGRESS_EVERY_MS) return
     last = performance.now()

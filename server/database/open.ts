@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts'
 import { StartError } from '../start-error.ts'
-import { connectAlone } from './connect.ts'
+import { connectAlone, type Sql } from './connect.ts'
 import { startEmbedded } from './embedded/embedded.ts'
 
 export type OpenDatabase = {
@@ -24,15 +24,37 @@ export async function openDatabase({
     const { url, notice, stop } = await startEmbedded({ dataDir })
     return { url, notice, close: stop }
   }
-  const session = connectAlone(databaseUrl)
+  const session = sessionAt(databaseUrl)
   try {
-    await session`select 1`
+    await answer(session)
   } catch (error) {
     throw new StartError(`DATABASE_URL: ${reasonOf(error as NodeJS.ErrnoException, databaseUrl)}`)
   } finally {
     await session.end({ timeout: 1 })
   }
   return { url: databaseUrl, close: async () => {} }
+}
+
+function sessionAt(databaseUrl: string): Sql {
+  try {
+    return connectAlone(databaseUrl)
+  } catch {
+    throw new StartError('DATABASE_URL must have its special characters percent-encoded.')
+  }
+}
+
+/** Some that take a connection never say a word on it, or close it again and again. */
+const PATIENCE_MS = 10_000
+
+async function answer(session: Sql): Promise<void> {
+  const { promise: patience, reject } = Promise.withResolvers<never>()
+  const silence = Object.assign(new Error('no answer'), { code: 'CONNECT_TIMEOUT' })
+  const timer = setTimeout(() => reject(silence), PATIENCE_MS)
+  try {
+    await Promise.race([session`select 1`, patience])
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 /** Why the database can't be used, in words; without the password that the URL may hold. */

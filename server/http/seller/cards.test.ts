@@ -352,6 +352,22 @@ describe('GET /v1/cards/{identifier}', () => {
     expect(Object.keys(body.error)).toEqual(['type', 'message'])
   })
 
+  it('takes identifiers of the greatest length, however many bytes they are', async () => {
+    const app = await startTestApp()
+    const [id, shortcut, number] = [100, 100, 50].map((length) => '𠮷'.repeat(length))
+    await importRecords(app.operator, [
+      { type: 'set', id, shortcut, name: 'S', series: 'X', language: 'JP', region: 'jp' },
+      { type: 'card', id, set_id: id, name: 'C', number },
+    ])
+    const client = await app.seller()
+    for (const path of [`sets/${id}`, `sets/${shortcut}`, `cards/${id}`]) {
+      expect((await client.get(`/v1/${encodeURI(path)}?language=JP`)).body.data.id).toBe(id)
+    }
+    const friendly = await client.get(`/v1/cards/${encodeURI(`${shortcut}_${number}`)}`)
+    expect(friendly.body.data).toMatchObject({ id, friendly_id: `${shortcut}_${number}` })
+    expect((await client.get(`/v1/cards?set=${encodeURI(id!)}`)).body.meta.total).toBe(1)
+  })
+
   it('answers an ambiguous friendly id with 409 and the candidates', async () => {
     const { status, body } = await seller.get('/v1/cards/brs_1')
     expect(status).toBe(409)

@@ -13,7 +13,7 @@ export const exampleSet = {
   logo_url: 'https://images.pokemontcg.io/swsh9/logo.png',
   symbol_url: 'https://images.pokemontcg.io/swsh9/symbol.png',
   cards_count: 186,
-  products_count: 9,
+  products_count: 8,
 }
 
 export const exampleCard = {

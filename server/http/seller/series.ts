@@ -20,7 +20,7 @@ export const seriesRoutes =
           response: { 200: Data(Type.Array(Series), 'All series') },
           'x-example': {
             data: [
-              { name: 'Sword & Shield', shortcut: 'swsh', sets_count: 21 },
+              { name: 'Sword & Shield', shortcut: 'swsh', sets_count: 25 },
               { name: 'Other', shortcut: null, sets_count: 15 },
             ],
           },
