@@ -4,7 +4,7 @@ import { ApiError } from './errors.ts'
 import { hashKey } from './keys/api-key.ts'
 import { createKey } from './keys/keys.ts'
 import { SCOPES } from './keys/scopes.ts'
-import { keepSecret, readSecret } from './secrets.ts'
+import { ownSecret } from './secrets.ts'
 
 const EMAIL = 'demo@cardstall.example'
 
@@ -14,14 +14,15 @@ const EMAIL = 'demo@cardstall.example'
  *
  * @returns the key
  */
-export async function demoKey(ctx: Context): Promise<string> {
-  const { dataDir } = ctx.config
-  const kept = await readSecret(dataDir, 'demo-key')
-  if (kept && (await works(ctx, kept))) return kept
-  const accountId = (await demoAccount(ctx)) ?? (await makeDemoAccount(ctx))
-  const { secret } = await createKey(ctx, accountId, { scopes: SCOPES, name: 'Demo' })
-  await keepSecret(dataDir, 'demo-key', secret)
-  return secret
+export function demoKey(ctx: Context): Promise<string> {
+  return ownSecret(ctx.config.dataDir, 'demo-key', {
+    serves: (key) => works(ctx, key),
+    make: async () => {
+      const accountId = (await demoAccount(ctx)) ?? (await makeDemoAccount(ctx))
+      const { secret } = await createKey(ctx, accountId, { scopes: SCOPES, name: 'Demo' })
+      return secret
+    },
+  })
 }
 
 async function works({ db }: Context, key: string): Promise<boolean> {

@@ -1,13 +1,46 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { takeLock } from './database/embedded/lock.ts'
 import { StartError } from './start-error.ts'
 
 /** Secrets the sandbox makes for itself, each a file in DATA_DIR that only its owner can read. */
 export type SecretName = 'operator-token' | 'secret-key' | 'demo-key'
 
-/** The secret kept under this name, if there is one. */
-export async function readSecret(dataDir: string, name: SecretName): Promise<string | undefined> {
+/**
+ * The secret kept under this name, as long as it serves; else a new one takes its place. One process at a time makes
+ * them: of two first starts at once, both must go on with the same.
+ *
+ * @throws StartError when DATA_DIR can't be used
+ */
+export async function ownSecret(
+  dataDir: string,
+  name: SecretName,
+  {
+    serves = () => true,
+    make = () => randomBytes(24).toString('hex'),
+  }: {
+    serves?: (secret: string) => boolean | Promise<boolean>
+    make?: () => string | Promise<string>
+  } = {},
+): Promise<string> {
+  const kept = async () => {
+    const secret = await readSecret(dataDir, name)
+    return secret && (await serves(secret)) ? secret : undefined
+  }
+  return (
+    (await kept()) ??
+    alone(dataDir, async () => {
+      const madeMeanwhile = await kept()
+      if (madeMeanwhile) return madeMeanwhile
+      const secret = await make()
+      await keepSecret(dataDir, name, secret)
+      return secret
+    })
+  )
+}
+
+async function readSecret(dataDir: string, name: SecretName): Promise<string | undefined> {
   try {
     return (await readFile(fileOf(dataDir, name), 'utf8')).trim() || undefined
   } catch (error) {
@@ -16,27 +49,29 @@ export async function readSecret(dataDir: string, name: SecretName): Promise<str
   }
 }
 
-/** Keeps a secret under this name, in place of any before it; a kill in between leaves the one or the other. */
-export async function keepSecret(dataDir: string, name: SecretName, secret: string): Promise<void> {
+/** A kill in between leaves what was there before, or all of the new one. */
+async function keepSecret(dataDir: string, name: SecretName, secret: string): Promise<void> {
   const file = fileOf(dataDir, name)
-  const draft = `${file}.${process.pid}`
   try {
-    await mkdir(dataDir, { recursive: true })
     await mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
-    await writeFile(draft, `${secret}\n`, { mode: 0o600 })
-    await rename(draft, file)
+    await writeFile(`${file}.new`, `${secret}\n`, { mode: 0o600, flush: true })
+    await rename(`${file}.new`, file)
   } catch (error) {
     throw cannotUse(dataDir, error)
   }
 }
 
-/** The secret kept under this name; made and kept when there is none. */
-export async function ownSecret(dataDir: string, name: SecretName): Promise<string> {
-  const kept = await readSecret(dataDir, name)
-  if (kept) return kept
-  await keepSecret(dataDir, name, randomBytes(24).toString('hex'))
-  // Read back: of two first starts at once, both must go on with the one that stayed.
-  return (await readSecret(dataDir, name)) ?? ''
+async function alone<T>(dataDir: string, work: () => Promise<T>): Promise<T> {
+  await mkdir(dataDir, { recursive: true }).catch((error) => {
+    throw cannotUse(dataDir, error)
+  })
+  const release = await takeLock(path.join(dataDir, 'secrets.lock'))
+  if (!release) throw new StartError(`Another process is still making its secrets in ${dataDir}.`)
+  try {
+    return await work()
+  } finally {
+    release()
+  }
 }
 
 const fileOf = (dataDir: string, name: SecretName) => path.join(dataDir, 'secrets', name)

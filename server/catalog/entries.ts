@@ -1,3 +1,5 @@
+import type { CardRecord, ProductRecord, SetRecord } from './record.ts'
+
 /**
  * The catalog's nouns as a process holds them in memory: the few fields that requests look at, and the
  * answer's bytes, ready made. A set owns its cards and products; changing any of them makes a new set entry.
@@ -46,42 +48,10 @@ export type ProductEntry = {
   json: Buffer
 }
 
-/** Rows as the database has them. */
-export type SetRow = {
-  id: string
-  shortcut: string | null
-  name: string
-  series: string
-  language: string
-  region: string
-  release_date: string | null
-  total_cards: number | null
-  printed_total: number | null
-  logo_url: string | null
-  symbol_url: string | null
-}
-
-export type CardRow = {
-  id: string
-  set_id: string
-  name: string
-  number: string
-  rarity: string | null
-  supertype: string | null
-  hp: string | null
-  types: string[] | null
-  image_small: string | null
-  image_large: string | null
-}
-
-export type ProductRow = {
-  slug: string
-  name: string
-  category: string
-  set_id: string | null
-  image_url: string | null
-  release_date: string | null
-}
+/** Rows as the database has them: what an import wrote. */
+export type SetRow = Omit<SetRecord, 'type'>
+export type CardRow = Omit<CardRecord, 'type'>
+export type ProductRow = Omit<ProductRecord, 'type'>
 
 /** Builds a set with all that belongs to it. `marketplaceUrl` is the prefix of the public pages. */
 export function setEntry(

@@ -1,4 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
+import postgres from 'postgres'
 import { StartError } from '../start-error.ts'
 import { type Sql, withLock } from './connect.ts'
 
@@ -11,13 +12,19 @@ const OLDEST_SERVER = 15
  * processes start at once: the others wait and then find nothing left to do.
  *
  * @returns the names of the files applied now
- * @throws StartError when the server is too old or the database is ahead of this program
+ * @throws StartError when the server is too old, the database is ahead of this program, or may not be changed
  */
 export async function migrate(sql: Sql, url: string): Promise<string[]> {
   await refuseOldServer(sql)
   const files = await migrationFiles()
   if ((await appliedVersion(sql)) === files.length) return []
-  return withLock(url, 'migrate', async () => {
+  return withLock(url, 'migrate', () => applyMissing(sql, files)).catch((error) => {
+    if (!isForbidden(error)) throw error
+    throw new StartError(`The database can't be brought up to date: ${error.message}.`)
+  })
+}
+
+async function applyMissing(sql: Sql, files: string[]): Promise<string[]> {
     await sql`
       create table if not exists migrations (
         version integer primary key,
@@ -41,8 +48,15 @@ export async function migrate(sql: Sql, url: string): Promise<string[]> {
       names.push(file)
     }
     return names
-  })
 }
+
+const INSUFFICIENT_PRIVILEGE = '42501'
+const READ_ONLY_TRANSACTION = '25006'
+
+/** The role may not create anything there, or the server is a standby: whoever set it up can mend that. */
+const isForbidden = (error: unknown): error is postgres.PostgresError =>
+  error instanceof postgres.PostgresError &&
+  [INSUFFICIENT_PRIVILEGE, READ_ONLY_TRANSACTION].includes(error.code)
 
 async function refuseOldServer(sql: Sql): Promise<void> {
   const [row] = await sql<{ server_version_num: string }[]>`show server_version_num`
