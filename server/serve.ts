@@ -63,8 +63,9 @@ function endOfService(log: Log): Promise<number> {
 }
 
 async function start(settings: Config, log: Log, closers: Closers): Promise<void> {
-  await refuseTakenPort(settings)
-  const config = await withOwnSecrets(settings)
+  const bound = onOneAddress(settings)
+  await refuseTakenPort(bound)
+  const config = await withOwnSecrets(bound)
 
   const opening = openDatabase(config)
   if (config.databaseUrl === undefined) {
@@ -91,6 +92,13 @@ async function start(settings: Config, log: Log, closers: Closers): Promise<void
   ctx.readiness.ready = true
   tell(welcome(config, key))
 }
+
+/**
+ * For "localhost" Fastify would open a second server for its other address, whose port may be taken without a word
+ * and whose requests it doesn't wait for at the end.
+ */
+const onOneAddress = (config: Config): Config =>
+  config.host === 'localhost' ? { ...config, host: '127.0.0.1' } : config
 
 /** The sandbox makes the secrets it needs; elsewhere they come from the settings or not at all. */
 async function withOwnSecrets(config: Config): Promise<Config> {

@@ -92,10 +92,11 @@ export async function listAccounts(
   const [rows, [counted]] = await Promise.all([
     ctx.db<Account[]>`
       select ${shown(ctx.db)}
-      from accounts a
-      order by id desc
-      limit ${page.perPage}
-      offset ${page.offset}
+      -- The page first: shipping options are gathered for its rows, not for those that are skipped.
+      from (
+        select * from accounts order by id desc limit ${page.perPage} offset ${page.offset}
+      ) a
+      order by a.id desc
     `,
     ctx.db<{ total: number }[]>`select count(*) as total from accounts`,
   ])

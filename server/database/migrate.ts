@@ -25,29 +25,29 @@ export async function migrate(sql: Sql, url: string): Promise<string[]> {
 }
 
 async function applyMissing(sql: Sql, files: string[]): Promise<string[]> {
-    await sql`
+  await sql`
       create table if not exists migrations (
         version integer primary key,
         name text not null,
         applied_at timestamptz not null default clock_timestamp()
       )
     `
-    const done = await appliedVersion(sql)
-    if (done > files.length) {
-      throw new StartError(
-        `The database is at migration ${done}, this version of Cardstall knows ${files.length}: start the newer version.`,
-      )
-    }
-    const names: string[] = []
-    for (const file of files.slice(done)) {
-      const text = await readFile(new URL(file, MIGRATIONS), 'utf8')
-      await sql.begin(async (tx) => {
-        await tx.unsafe(text)
-        await tx`insert into migrations (version, name) values (${Number(file.slice(0, 4))}, ${file})`
-      })
-      names.push(file)
-    }
-    return names
+  const done = await appliedVersion(sql)
+  if (done > files.length) {
+    throw new StartError(
+      `The database is at migration ${done}, this version of Cardstall knows ${files.length}: start the newer version.`,
+    )
+  }
+  const names: string[] = []
+  for (const file of files.slice(done)) {
+    const text = await readFile(new URL(file, MIGRATIONS), 'utf8')
+    await sql.begin(async (tx) => {
+      await tx.unsafe(text)
+      await tx`insert into migrations (version, name) values (${Number(file.slice(0, 4))}, ${file})`
+    })
+    names.push(file)
+  }
+  return names
 }
 
 const INSUFFICIENT_PRIVILEGE = '42501'
