@@ -15,23 +15,25 @@ const OLDEST_SERVER = 15
  * @throws StartError when the server is too old, the database is ahead of this program, or may not be changed
  */
 export async function migrate(sql: Sql, url: string): Promise<string[]> {
-  await refuseOldServer(sql)
-  const files = await migrationFiles()
-  if ((await appliedVersion(sql)) === files.length) return []
-  return withLock(url, 'migrate', () => applyMissing(sql, files)).catch((error) => {
+  try {
+    await refuseOldServer(sql)
+    const files = await migrationFiles()
+    if ((await appliedVersion(sql)) === files.length) return []
+    return await withLock(url, 'migrate', () => applyMissing(sql, files))
+  } catch (error) {
     if (!isForbidden(error)) throw error
     throw new StartError(`The database can't be brought up to date: ${error.message}.`)
-  })
+  }
 }
 
 async function applyMissing(sql: Sql, files: string[]): Promise<string[]> {
   await sql`
-      create table if not exists migrations (
-        version integer primary key,
-        name text not null,
-        applied_at timestamptz not null default clock_timestamp()
-      )
-    `
+    create table if not exists migrations (
+      version integer primary key,
+      name text not null,
+      applied_at timestamptz not null default clock_timestamp()
+    )
+  `
   const done = await appliedVersion(sql)
   if (done > files.length) {
     throw new StartError(
@@ -53,7 +55,7 @@ async function applyMissing(sql: Sql, files: string[]): Promise<string[]> {
 const INSUFFICIENT_PRIVILEGE = '42501'
 const READ_ONLY_TRANSACTION = '25006'
 
-/** The role may not create anything there, or the server is a standby: whoever set it up can mend that. */
+/** The role may create nothing there, or the server is a standby: whoever set it up can mend that. */
 const isForbidden = (error: unknown): error is postgres.PostgresError =>
   error instanceof postgres.PostgresError &&
   [INSUFFICIENT_PRIVILEGE, READ_ONLY_TRANSACTION].includes(error.code)

@@ -172,8 +172,9 @@ export const PRODUCTS = [
   // The same name twice.
   product('celebrations-mini-tin-1', 'Celebrations Mini Tin', 'mini_tin', 'cel25'),
   product('celebrations-mini-tin-2', 'Celebrations Mini Tin', 'mini_tin', 'cel25'),
-  // Of no set, or of one without a date.
+  // Of no set, or of one without a date; once more two with the same name.
   product(LONGEST_SLUG, 'Grand Box', 'other', null),
+  product('another-promo-pack', 'Nintendo Promo Pack', 'other', null),
   product('nintendo-promo-pack', 'Nintendo Promo Pack', 'other', 'np'),
   product('poke-ball-tin', 'Poké Ball Tin', 'tin', null, { release_date: '2024-05-01' }),
 ]

@@ -109,6 +109,7 @@ describe('GET /v1/sets', () => {
   it('takes an unknown series as the name of one that has no sets', async () => {
     expect(await found('series=scarlet')).toEqual([])
     expect(await found('series=sv3')).toEqual([])
+    expect(await found('series=sw')).toEqual([])
     expect(await found('series=wc')).toEqual([])
   })
 

@@ -1,0 +1,770 @@
+import { execFile, execFileSync, spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { type AddressInfo, connect as connectTcp, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { beforeAll, describe, expect, inject, it, vi } from 'vitest'
+import { LOCKS, type Sql } from './database/connect.ts'
+import { testDatabase } from './test/database.ts'
+import { isAlive, logOf, newHome, query } from './test/embedded-homes.ts'
+import {
+  type Ended,
+  embedded,
+  freePort,
+  isOff,
+  jsonLines,
+  newDataDir,
+  oldNode,
+  runToEnd,
+  type Service,
+  type Settings,
+  startService,
+} from './test/process.ts'
+import { until } from './test/until.ts'
+
+const SETS = 172
+const CARDS = 20_106
+/** Makes a migrated database as empty as a new one is. */
+const EMPTIED = 'drop schema public cascade; create schema public'
+
+// Whole processes, on a machine that may have other things to do.
+vi.setConfig({ testTimeout: 60_000 })
+
+describe('the first start on an empty DATA_DIR', () => {
+  it('is live before it is ready, and ready only with the whole catalog', async () => {
+    const { beforeReady, atReady } = await firstStart()
+    expect(beforeReady.at(-1)).toMatchObject({
+      live: 200,
+      ready: 503,
+      body: { error: { type: 'unavailable', message: 'The service is starting.' } },
+    })
+    expect(atReady).toEqual({ sets: SETS, cards: CARDS })
+  })
+
+  it('prints the base URL, a demo key, the operator token and the docs, and all of them work', async () => {
+    const { service } = await firstStart()
+    const { baseUrl, key, token, docs } = service.told()
+    expect(baseUrl).toBe(`http://localhost:${service.port}/v1`)
+    const me = await fetch(`${baseUrl}/me`, { headers: { authorization: `Bearer ${key}` } })
+    expect(await me.json()).toMatchObject({ data: { shop_name: 'Demo Cards' } })
+    const accounts = await service.get('/operator/v1/accounts', token)
+    expect(accounts.body.meta.total).toBe(1)
+    expect((await fetch(docs)).headers.get('content-type')).toContain('text/html')
+  })
+
+  it('prints a curl line that works as pasted', async () => {
+    const { service } = await firstStart()
+    const { curl } = service.told()
+    const { data } = JSON.parse(await runCurl(curl))
+    expect(data).toHaveLength(3)
+    expect(data[0].name).toContain('Charizard')
+  })
+
+  it('keeps standard output for people and standard error for JSON', async () => {
+    const { service } = await firstStart()
+    await service.get('/health/live')
+    await until('the request is logged', () =>
+      service.log().some((line) => line.path === '/health/live'),
+    )
+    for (const line of service.log()) {
+      expect(line).toMatchObject({ level: expect.any(Number), time: expect.any(String) })
+    }
+    expect(service.stdout()).toMatch(/^Importing the bundled catalog: [\d,]+ records\n/)
+    expect(service.stdout()).not.toMatch(/[{}\x1b]/)
+  })
+
+  it('keeps its secrets where only their owner can read them', async () => {
+    const { service } = await firstStart()
+    const secrets = join(service.dataDir, 'secrets')
+    const modes = ['.', ...readdirSync(secrets)].map((name) => [
+      name,
+      (statSync(join(secrets, name)).mode & 0o777).toString(8),
+    ])
+    expect(Object.fromEntries(modes)).toEqual({
+      '.': '700',
+      'demo-key': '600',
+      'operator-token': '600',
+      'secret-key': '600',
+    })
+    expect(statSync(join(service.dataDir, 'postgres.password')).mode & 0o777).toBe(0o600)
+  })
+
+  it('leaves its database alone when another start finds the port in use', async () => {
+    const { service } = await firstStart()
+    const second = await runToEnd(['serve'], {
+      PORT: String(service.port),
+      DATA_DIR: service.dataDir,
+    })
+    expectOneLine(second, `Port ${service.port} on 127.0.0.1 is in use: set PORT to a free one.`)
+    expect((await service.get('/health/ready')).status).toBe(200)
+  })
+
+  it('is the only one that imports: the next shows the same key and token and no progress', async () => {
+    const { service } = await firstStart()
+    expect(await service.stop()).toMatchObject({ code: 0 })
+    const next = await started({ DATA_DIR: service.dataDir, PORT: String(service.port) })
+    expect(next.told()).toEqual(service.told())
+    expect(next.stdout()).toMatch(/^\nCardstall is ready\.\n/)
+    expect(await totals(next, next.told().key)).toEqual({ sets: SETS, cards: CARDS })
+    await next.stop()
+  })
+})
+
+describe('after a kill', () => {
+  it('of the process alone, the next start takes over the database it left running', async () => {
+    const killed = await startedOnCopy()
+    const { pid } = embedded(killed.dataDir)
+    const id = await openAccount(killed)
+    expect(await killed.stop('SIGKILL')).toMatchObject({ signal: 'SIGKILL' })
+    expect(isAlive(pid)).toBe(true)
+
+    const next = await started({ DATA_DIR: killed.dataDir })
+    expect(embedded(next.dataDir).pid).toBe(pid)
+    await expectWhole(next, id)
+    expect(await next.stop()).toMatchObject({ code: 0 })
+    expect(isOff(next.dataDir, pid)).toBe(true)
+  })
+
+  it('of the process and its database, nothing that was answered is lost', async () => {
+    const killed = await startedOnCopy()
+    const { pid } = embedded(killed.dataDir)
+    const id = await openAccount(killed)
+    process.kill(pid, 'SIGKILL')
+    await killed.stop('SIGKILL')
+
+    const next = await started({ DATA_DIR: killed.dataDir })
+    await expectWhole(next, id)
+    await next.stop()
+  })
+
+  it('during the first import, the next start comes up complete', async () => {
+    const { url } = await testDatabase('empty')
+    const killed = await startService(onDatabase(url))
+    await killed.says('Importing the bundled catalog')
+    expect(await killed.stop('SIGKILL')).toMatchObject({ signal: 'SIGKILL' })
+    expect(killed.stdout()).not.toContain('Imported')
+
+    const next = await started({ ...onDatabase(url), DATA_DIR: killed.dataDir })
+    expect(next.stdout()).toContain('Imported the bundled catalog: 20,685 records')
+    expect(await totals(next, next.told().key)).toEqual({ sets: SETS, cards: CARDS })
+    await next.stop()
+  })
+})
+
+describe.concurrent('a signal', () => {
+  it('waits ten seconds for a client that does not get on, and no longer', async () => {
+    const { db, url } = await smallDatabase()
+    const service = await started(onDatabase(url))
+    const importing = await openImport(service, (text) => db.unsafe(text))
+    service.signal('SIGTERM')
+    const began = performance.now()
+    expect(await service.ended).toMatchObject({ code: 0, signal: null })
+    const seconds = (performance.now() - began) / 1000
+    expect(seconds).toBeGreaterThan(9)
+    expect(seconds).toBeLessThan(15)
+    const cutOff = await importing.answer.catch((error) => error)
+    expect(cutOff.message).toBe('socket hang up')
+  })
+
+  it('from the terminal lets a request under way finish, and then turns the database off', async () => {
+    const service = await startedOnCopy({ group: true })
+    const { pid, url } = embedded(service.dataDir)
+    const importing = await openImport(service, (text) => query(url, text))
+    service.signal('SIGINT')
+    await refusesConnections(service)
+    const answer = await importing.finish()
+    expect(answer).toMatchObject({ status: 200, body: { data: { created: 2, rejected: 0 } } })
+
+    expect(await service.ended).toMatchObject({ code: 0, signal: null })
+    expect(isOff(service.dataDir, pid)).toBe(true)
+    expect(service.log().map(({ msg }) => msg)).toContain('stopping')
+  })
+
+  it('during the first import ends it, and the next start comes up complete', async () => {
+    const interrupted = await startService()
+    await interrupted.says('Importing the bundled catalog')
+    const { pid } = embedded(interrupted.dataDir)
+    const { code, stdout } = await interrupted.stop('SIGINT')
+    expect(code).toBe(0)
+    expect(stdout).not.toContain('ready')
+    expect(isOff(interrupted.dataDir, pid)).toBe(true)
+
+    const next = await started({ DATA_DIR: interrupted.dataDir })
+    expect(await totals(next, next.told().key)).toEqual({ sets: SETS, cards: CARDS })
+    await next.stop()
+  })
+
+  it('that comes twice means nothing more', async () => {
+    const { db, url } = await smallDatabase()
+    const service = await started(onDatabase(url))
+    const importing = await openImport(service, (text) => db.unsafe(text))
+    const signals = ['SIGTERM', 'SIGTERM', 'SIGINT', 'SIGHUP'] as const
+    for (const [index, signal] of signals.entries()) {
+      service.signal(signal)
+      const arrived = () => service.log().filter(({ msg }) => msg === 'stopping')
+      await until(`${signal} has arrived`, () => arrived().length === index + 1)
+    }
+    const answer = await importing.finish()
+    expect(answer).toMatchObject({ status: 200, body: { data: { created: 2 } } })
+    expect(await service.ended).toMatchObject({ code: 0, signal: null })
+    expect(await db`select from sets where id = 'late'`).toHaveLength(1)
+  })
+
+  it('while a database does not answer ends the start at once', async () => {
+    const silent = createServer((socket) => socket.on('error', () => {}))
+    await once(silent.listen(0, '127.0.0.1'), 'listening')
+    const { port } = silent.address() as AddressInfo
+    const service = await startService(onDatabase(`postgres://me@127.0.0.1:${port}/cards`))
+    await once(silent, 'connection')
+    const began = performance.now()
+    expect(await service.stop()).toMatchObject({ code: 0, stdout: '' })
+    expect(performance.now() - began).toBeLessThan(5_000)
+    silent.close()
+  })
+
+  it('waits neither for idle connections nor for those that never asked for anything', async () => {
+    const { db, url } = await smallDatabase()
+    const service = await started(onDatabase(url))
+    const agent = new Agent({ keepAlive: true })
+    // Three connections: one whose request is answered, one whose request is under way, and a browser's
+    // that was opened ahead of any request.
+    await answerTo(ask(service, new Agent({ keepAlive: true }), '/health/live').end())
+    const ahead = await connectionTo(service)
+    const importing = await openImport(service, (text) => db.unsafe(text), agent)
+    service.signal('SIGTERM')
+    await refusesConnections(service)
+
+    const answer = await importing.finish()
+    expect(answer.status).toBe(200)
+    expect(answer.headers.connection).toBe('close')
+    const began = performance.now()
+    expect(await service.ended).toMatchObject({ code: 0 })
+    expect(performance.now() - began).toBeLessThan(5_000)
+    ahead.destroy()
+    agent.destroy()
+  })
+
+  it('does not cut off an answer that a slow client is still reading', async () => {
+    const { url } = await smallDatabase()
+    const service = await started(onDatabase(url))
+    const { text } = await service.get('/docs/scalar.js')
+    const client = await connectionTo(service)
+    // Several, for one would fit into the buffers between the two.
+    const asked = 4
+    client.write('GET /docs/scalar.js HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(asked))
+    await once(client, 'readable')
+    service.signal('SIGTERM')
+    await refusesConnections(service)
+
+    let length = 0
+    for await (const chunk of client) length += (chunk as Buffer).length
+    expect(length).toBeGreaterThan(asked * Buffer.byteLength(text))
+    expect(await service.ended).toMatchObject({ code: 0 })
+  })
+})
+
+describe.concurrent('a start that cannot succeed says so in one line', () => {
+  const database = (change: (url: URL) => void = () => {}) => {
+    const url = new URL(inject('databaseServer'))
+    change(url)
+    return { DATABASE_URL: url.href, SECRET_KEY: 'geheim' }
+  }
+
+  it('for a database that takes connections and says nothing sensible on them', async () => {
+    const nobody = createServer((socket) =>
+      socket.on('error', () => {}).end('HTTP/1.1 400\r\n\r\n'),
+    )
+    await once(nobody.listen(0, '127.0.0.1'), 'listening')
+    const { port } = nobody.address() as AddressInfo
+    const settings = database((url) => {
+      url.port = String(port)
+      url.password = 'geheim'
+    })
+    const line = `DATABASE_URL: 127.0.0.1:${port} does not answer.`
+    expectOneLine(await runToEnd(['serve'], settings), line)
+    nobody.close()
+  })
+
+  it.for<[Settings, string | RegExp]>([
+    [{ PORT: '0' }, 'PORT must be a whole number from 1 to 65535, not "0".'],
+    [{ HOST: 'nowhere.invalid' }, /^HOST nowhere\.invalid can't be listened on: /],
+    [{ HOST: '192.0.2.1' }, /^HOST 192\.0\.2\.1 can't be listened on: /],
+    [{ PUBLIC_URL: 'https://me:geheim@cards.example' }, /^PUBLIC_URL must be /],
+    [{ DATA_DIR: '/dev/null' }, /^DATA_DIR \/dev\/null can't be used: /],
+    [{ SANDBOX: 'perhaps' }, 'SANDBOX must be true or false, not "perhaps".'],
+    [{ SANDBOX: 'false' }, /^SECRET_KEY is required outside the sandbox: /],
+    [{ OPERATOR_TOKEN: 'geheim geheim' }, /^OPERATOR_TOKEN must be /],
+    [{ SECRET_KEY: 'très-geheim' }, /^SECRET_KEY must be /],
+    [{ REDIS_URL: 'http://:geheim@127.0.0.1' }, /^REDIS_URL must be /],
+    [{ LOG_LEVEL: 'loud' }, /^LOG_LEVEL must be one of /],
+  ])('for %j', async ([settings, line]) => {
+    const ended = await runToEnd(['serve'], { PORT: String(await freePort()), ...settings })
+    expectOneLine(ended, line)
+  })
+
+  it('for a DATABASE_URL that is none', async () => {
+    for (const url of ['mysql://me:geheim@127.0.0.1/cards', 'postgres://me:geheim%zz@127.0.0.1/']) {
+      const settings = { ...database(), DATABASE_URL: url }
+      expectOneLine(await runToEnd(['serve'], settings), /^DATABASE_URL must /)
+    }
+  })
+
+  it('for a database where nothing listens', async () => {
+    const port = String(await freePort())
+    const settings = database((url) => {
+      url.port = port
+      url.password = 'geheim'
+    })
+    const line = `DATABASE_URL: nothing listens at 127.0.0.1:${port}.`
+    expectOneLine(await runToEnd(['serve'], settings), line)
+  })
+
+  it('for a database on a host that nobody knows', async () => {
+    const settings = database((url) => {
+      url.hostname = 'db.invalid'
+      url.password = 'geheim'
+    })
+    expectOneLine(
+      await runToEnd(['serve'], settings),
+      /^DATABASE_URL: the host of db\.invalid:\d+ is unknown\.$/,
+    )
+  })
+
+  it('for a database with another password', async () => {
+    const settings = database((url) => {
+      url.password = 'geheim'
+    })
+    expectOneLine(
+      await runToEnd(['serve'], settings),
+      /^DATABASE_URL: .* password authentication failed for user "cardstall"/,
+    )
+  })
+
+  it('for a database that does not exist', async () => {
+    const settings = database((url) => {
+      url.pathname = '/atlantis'
+    })
+    expectOneLine(
+      await runToEnd(['serve'], settings),
+      /^DATABASE_URL: .* database "atlantis" does not exist/,
+    )
+  })
+
+  it('for a database in which it may create nothing', async () => {
+    const { db, url } = await testDatabase('empty')
+    const role = `guest_${randomBytes(6).toString('hex')}`
+    // As PostgreSQL 15 and later have it for everybody but a database's owner.
+    await db.unsafe(`${EMPTIED}; grant usage on schema public to public`)
+    await db.unsafe(`create role ${role} login password 'geheim'`)
+    const asGuest = new URL(url)
+    asGuest.username = role
+    asGuest.password = 'geheim'
+    try {
+      const settings = { ...database(), DATABASE_URL: asGuest.href }
+      expectOneLine(
+        await runToEnd(['serve'], settings),
+        "The database can't be brought up to date: permission denied for schema public.",
+      )
+    } finally {
+      await db.unsafe(`drop role ${role}`)
+    }
+  })
+
+  it('for a database that a newer version has been at', async () => {
+    const { db, url } = await testDatabase('empty')
+    await db`insert into migrations (version, name) values (9999, '9999_tomorrow.sql')`
+    const settings = { ...database(), DATABASE_URL: url }
+    expectOneLine(
+      await runToEnd(['serve'], settings),
+      /^The database is at migration 9999, this version of Cardstall knows \d+: start the newer version\.$/,
+    )
+  })
+
+  it('for a verb there is not', async () => {
+    expectOneLine(
+      await runToEnd(['nonsense'], {}),
+      'There is no "nonsense". Possible: serve, migrate, catalog:import.',
+    )
+  })
+
+  it.skipIf(!oldNode)('for an older Node', async () => {
+    const version = execFileSync(oldNode!, ['--version'], { encoding: 'utf8' }).trim().slice(1)
+    const ended = await runToEnd(['serve'], {}, { node: oldNode! })
+    expectOneLine(
+      ended,
+      `Cardstall needs Node 26 or later and this is ${version}. Start it with "npm start": it brings its own Node.`,
+    )
+  })
+})
+
+describe('several processes', () => {
+  let db: Sql
+  let url: string
+  let a: Service
+  let b: Service
+  beforeAll(async () => {
+    ;({ db, url } = await testDatabase('empty'))
+    await db.unsafe(EMPTIED)
+    ;[a, b] = await Promise.all([started(onDatabase(url)), started(onDatabase(url))])
+  })
+
+  it('that start at once on one empty database fill it once', async () => {
+    const migrations = await db`select version from migrations order by version`
+    expect(migrations.length).toBe(migrationFiles().length)
+    const [found] = await db`
+      select
+        (select count(*)::int from sets) as sets,
+        (select count(*)::int from cards) as cards,
+        (select count(*)::int from accounts) as accounts
+    `
+    expect(found).toEqual({ sets: SETS, cards: CARDS, accounts: 1 })
+    const imports = [a, b].filter((service) => service.stdout().includes('Imported the bundled'))
+    expect(imports).toHaveLength(1)
+    for (const { log } of [a, b])
+      expect(log().filter(({ level }) => Number(level) > 30)).toEqual([])
+  })
+
+  it('accept each other’s demo key', async () => {
+    for (const key of [a.told().key, b.told().key]) {
+      for (const service of [a, b]) {
+        expect(await totals(service, key)).toEqual({ sets: SETS, cards: CARDS })
+      }
+    }
+  })
+
+  it('refuse a key as soon as one of them has revoked it', async () => {
+    const id = await openAccount(a)
+    const keys = `/operator/v1/accounts/${id}/keys`
+    const made = await a.call('POST', keys, {
+      token: a.told().token,
+      body: { scopes: ['catalog:read'] },
+    })
+    const { key, data } = made.body
+    expect((await b.get('/v1/sets', key)).status).toBe(200)
+    await a.call('DELETE', `${keys}/${data.id}`, { token: a.told().token })
+    await soon('B refuses it', async () => (await b.get('/v1/sets', key)).status === 401)
+  })
+
+  it('serve what one of them has imported', async () => {
+    const { finish } = await openImport(a, (text) => db.unsafe(text))
+    expect(await finish()).toMatchObject({ status: 200 })
+    const read = (service: Service) => service.get('/v1/cards/late-1', service.told().key)
+    expect((await read(a)).status).toBe(200)
+    await soon('B serves it', async () => (await read(b)).status === 200)
+  })
+
+  it('serve what the command line has imported', async () => {
+    const file = join(newHome(), 'cards.ndjson')
+    writeFileSync(file, setAndCard('command-line').join('\n'))
+    const imported = await runToEnd(['catalog:import', file], onDatabase(url))
+    expect(imported).toMatchObject({ code: 0, stderr: '' })
+    expect(imported.stdout).toContain('2 created, 0 updated, 0 unchanged, 0 rejected')
+    for (const service of [a, b]) {
+      await soon('it is served', async () => {
+        const { key } = service.told()
+        return (await service.get('/v1/cards/command-line-1', key)).status === 200
+      })
+    }
+  })
+
+  it('agree on the clock that one of them has moved', async () => {
+    const clock = '/operator/v1/sandbox/clock'
+    const time = async (service: Service) =>
+      Date.parse((await service.get(clock, service.told().token)).body.data.now)
+    const before = await time(b)
+    const day = 24 * 60 * 60
+    await a.call('POST', clock, { token: a.told().token, body: { advance_seconds: day } })
+    expect(await time(a)).toBeGreaterThanOrEqual(before + day * 1000)
+    await soon('B agrees', async () => (await time(b)) >= before + day * 1000)
+  })
+
+  it('that start at once on one empty DATA_DIR share one database, until the last has stopped', async () => {
+    const dataDir = newDataDir()
+    const [first, second] = await Promise.all([
+      started({ DATA_DIR: dataDir }),
+      started({ DATA_DIR: dataDir }),
+    ])
+    const { pid } = embedded(dataDir)
+    expect(logOf(dataDir).match(/starting PostgreSQL/g)).toHaveLength(1)
+    expect(second.told().token).toBe(first.told().token)
+    expect(second.told().key).toBe(first.told().key)
+
+    expect(await first.stop()).toMatchObject({ code: 0 })
+    expect(await totals(second, first.told().key)).toEqual({ sets: SETS, cards: CARDS })
+    expect(embedded(dataDir).pid).toBe(pid)
+    expect(await second.stop()).toMatchObject({ code: 0 })
+    expect(isOff(dataDir, pid)).toBe(true)
+  })
+})
+
+describe('HOST=localhost', () => {
+  it('is one address, although it may have two', async () => {
+    const preload = `
+      import dns from 'node:dns'
+      const { lookup } = dns
+      const both = [{ address: '127.0.0.1', family: 4 }, { address: '::1', family: 6 }]
+      dns.lookup = (host, options, done) =>
+        host === 'localhost' && options.all ? done(null, both) : lookup(host, options, done)
+    `
+    const { url } = await smallDatabase()
+    const service = await started({ ...onDatabase(url), HOST: 'localhost' }, { preload })
+    expect((await service.get('/health/ready')).status).toBe(200)
+    const listening = service.log().filter(({ msg }) => String(msg).startsWith('listening'))
+    expect(listening).toHaveLength(1)
+    await service.stop()
+  })
+})
+
+describe('outside the sandbox', () => {
+  it('there is no operator API without a token, no demo seller and nothing secret to print', async () => {
+    const { db, url } = await smallDatabase()
+    const service = await started({ DATABASE_URL: url, SECRET_KEY: 'geheim' })
+    const { baseUrl, docs } = service.told()
+    expect(service.told()).toEqual({ baseUrl, docs, key: '', token: '', curl: '' })
+    expect(service.stdout()).not.toMatch(/token|key|geheim|undefined/)
+    expect(readdirSync(join(service.dataDir, '..'))).toEqual([])
+
+    const paths = ['/operator/v1/accounts', '/operator/v1/sandbox/clock', '/operator/openapi.json']
+    for (const path of [...paths, '/metrics']) {
+      const { status, body } = await service.get(path, 'geheim')
+      expect([path, status, body?.error?.type]).toEqual([path, 404, 'not_found'])
+    }
+    expect(await db`select from accounts`).toHaveLength(0)
+    expect(await service.stop()).toMatchObject({ code: 0 })
+  })
+})
+
+describe('an error that nobody expected', () => {
+  it('is logged, and ends the process with code 1 and its database turned off', async () => {
+    const preload = `process.once('SIGUSR2', () => { throw new Error('out of the blue') })`
+    const service = await startedOnCopy({ preload })
+    const { pid } = embedded(service.dataDir)
+    const { code, stderr } = await service.stop('SIGUSR2')
+    expect(code).toBe(1)
+    expect(jsonLines(stderr)).toContainEqual(
+      expect.objectContaining({
+        level: 60,
+        msg: 'uncaughtException',
+        err: expect.objectContaining({ message: 'out of the blue' }),
+      }),
+    )
+    expect(isOff(service.dataDir, pid)).toBe(true)
+  })
+})
+
+describe('migrate', () => {
+  it('brings an empty database up to date, and finds nothing to do after that', async () => {
+    const { db, url } = await testDatabase('empty')
+    await db.unsafe(EMPTIED)
+    const first = await runToEnd(['migrate'], onDatabase(url))
+    expect(first).toMatchObject({ code: 0, stderr: '' })
+    expect(first.stdout).toBe(`${migrationFiles().join('\n')}\n`)
+    const second = await runToEnd(['migrate'], onDatabase(url))
+    expect(second).toMatchObject({ code: 0, stdout: 'Nothing to do.\n', stderr: '' })
+  })
+})
+
+const onDatabase = (url: string): Settings => ({ DATABASE_URL: url, SANDBOX: 'true' })
+
+/** With one product in it, so that there is nothing to import and little to read: starts are quick. */
+async function smallDatabase(): Promise<{ db: Sql; url: string }> {
+  const database = await testDatabase('empty')
+  await database.db`
+    insert into products (slug, name, category, version) values ('tin', 'Tin', 'tin', 1)
+  `
+  return database
+}
+
+const started = async (...options: Parameters<typeof startService>) =>
+  (await startService(...options)).ready()
+
+type Watched = {
+  service: Service
+  /** What its health was, each time it was asked, until it was ready. */
+  beforeReady: { live: number; ready: number; body: unknown }[]
+  /** What it served at the first moment it called itself ready. */
+  atReady: Totals
+}
+
+let first: Promise<Watched> | undefined
+
+/** The first start on an empty directory: it takes a while, so it's made and watched once. */
+function firstStart(): Promise<Watched> {
+  first ??= watchFirstStart()
+  return first
+}
+
+async function watchFirstStart(): Promise<Watched> {
+  const service = await startService()
+  const beforeReady: Watched['beforeReady'] = []
+  await until('it is ready', async () => {
+    const ready = await service.get('/health/ready').catch(() => undefined)
+    if (ready?.status === 200) return true
+    const live = await service.get('/health/live').catch(() => undefined)
+    if (ready && live) {
+      beforeReady.push({ live: live.status, ready: ready.status, body: ready.body })
+    }
+    return false
+  })
+  const key = readFileSync(join(service.dataDir, 'secrets/demo-key'), 'utf8').trim()
+  const atReady = await totals(service, key)
+  return { service: await service.ready(), beforeReady, atReady }
+}
+
+/** A service on a directory like that of the first start, with everything in it. */
+async function startedOnCopy(options: Parameters<typeof startService>[1] = {}): Promise<Service> {
+  const { service } = await firstStart()
+  await service.stop()
+  const dataDir = newDataDir()
+  execFileSync('cp', ['-a', service.dataDir, dataDir])
+  return started({ DATA_DIR: dataDir }, options)
+}
+
+type Totals = { sets: number; cards: number }
+
+async function totals(service: Service, key: string): Promise<Totals> {
+  const [sets, cards] = await Promise.all([
+    service.get('/v1/sets?per_page=1', key),
+    service.get('/v1/cards?per_page=1', key),
+  ])
+  return { sets: sets.body.meta?.total, cards: cards.body.meta?.total }
+}
+
+let accounts = 0
+
+async function openAccount(service: Service): Promise<number> {
+  const { status, text, body } = await service.call('POST', '/operator/v1/accounts', {
+    token: service.told().token,
+    body: {
+      shop_name: `Shop ${++accounts}`,
+      email: `shop-${accounts}@shops.example`,
+      api_access: 'enabled',
+    },
+  })
+  if (status !== 201) throw new Error(text)
+  return body.data.id
+}
+
+/** The whole catalog is there, and so is the account. */
+async function expectWhole(service: Service, accountId: number): Promise<void> {
+  const { key, token } = service.told()
+  expect(await totals(service, key)).toEqual({ sets: SETS, cards: CARDS })
+  const account = await service.get(`/operator/v1/accounts/${accountId}`, token)
+  expect(account.status).toBe(200)
+}
+
+type Received = { status: number; headers: IncomingMessage['headers']; body: unknown }
+
+/** Begins to send an import: its first line is sent, and the service has set to work on it. */
+async function openImport(
+  service: Service,
+  sql: (text: string) => Promise<unknown[]>,
+  agent?: Agent,
+): Promise<{ answer: Promise<Received>; finish(): Promise<Received> }> {
+  const sent = ask(service, agent, '/operator/v1/catalog/import', {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${service.told().token}`,
+      'content-type': 'application/x-ndjson',
+    },
+  })
+  const answer = answerTo(sent)
+  answer.catch(() => {})
+  const [set, card] = setAndCard('late')
+  sent.write(`${set}\n`)
+  await until('the import has begun', async () => {
+    const locks = await sql(
+      `select from pg_locks
+       where locktype = 'advisory' and granted and objid = ${LOCKS.import}
+         and database = (select oid from pg_database where datname = current_database())`,
+    )
+    return locks.length > 0
+  })
+  return {
+    answer,
+    finish() {
+      sent.end(card)
+      return answer
+    },
+  }
+}
+
+const setAndCard = (id: string) =>
+  [
+    { type: 'set', id, name: id, series: 'Late', language: 'EN', region: 'int' },
+    { type: 'card', id: `${id}-1`, set_id: id, name: 'Latios', number: '1' },
+  ].map((record) => JSON.stringify(record))
+
+const ask = (
+  { port }: Service,
+  agent: Agent | undefined,
+  path: string,
+  options: { method?: string; headers?: Record<string, string> } = {},
+) => request({ host: '127.0.0.1', port, path, agent, ...options })
+
+function answerTo(sent: ClientRequest): Promise<Received> {
+  return new Promise((resolve, reject) => {
+    sent.once('error', reject)
+    sent.once('response', async (response: IncomingMessage) => {
+      let text = ''
+      for await (const chunk of response.setEncoding('utf8')) text += chunk
+      resolve({
+        status: response.statusCode ?? 0,
+        headers: response.headers,
+        body: JSON.parse(text),
+      })
+    })
+  })
+}
+
+async function connectionTo({ port }: Service): Promise<Socket> {
+  const socket = connectTcp(port, '127.0.0.1')
+  await once(socket, 'connect')
+  socket.on('error', () => {})
+  return socket
+}
+
+/** It has begun to stop. */
+async function refusesConnections(service: Service): Promise<void> {
+  await until('no new connection is taken', () =>
+    connectionTo(service).then(
+      (socket) => void socket.destroy(),
+      (error) => error.code === 'ECONNREFUSED',
+    ),
+  )
+}
+
+const SOON_MS = 3_000
+
+/** What processes tell each other arrives at once, give or take a busy machine. */
+async function soon(what: string, condition: () => Promise<boolean>): Promise<void> {
+  const began = performance.now()
+  await until(what, condition)
+  expect(performance.now() - began).toBeLessThan(SOON_MS)
+}
+
+function expectOneLine({ code, signal, stdout, stderr }: Ended, line: string | RegExp): void {
+  const [said, ...rest] = stderr.split('\n')
+  expect({ code, signal, stdout, rest }).toEqual({ code: 1, signal: null, stdout: '', rest: [''] })
+  if (typeof line === 'string') expect(said).toBe(line)
+  else expect(said).toMatch(line)
+  expect(said).not.toMatch(/geheim|^ +at /)
+}
+
+const migrationFiles = () =>
+  readdirSync(new URL('../migrations', import.meta.url))
+    .filter((name) => /^\d{4}_/.test(name))
+    .sort()
+
+/** What it writes to standard output, pasted into a shell. */
+async function runCurl(line: string): Promise<string> {
+  if (spawnSync('curl', ['--version']).status === 0) {
+    const { stdout } = await promisify(execFile)('sh', ['-c', line])
+    return stdout
+  }
+  const [, header = '', value = '', url = ''] = line.match(/-H "(.*?): (.*?)" "(.*?)"/) ?? []
+  return (await fetch(url, { headers: { [header]: value } })).text()
+}

@@ -1,0 +1,251 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { homedir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll } from 'vitest'
+import { cleanUp, isAlive, newHome } from './embedded-homes.ts'
+
+const PROGRAM = fileURLToPath(new URL('../../cardstall.js', import.meta.url))
+const OLDEST_NODE = 26
+
+/** How a process ended, and all that it said. */
+export type Ended = {
+  code: number | null
+  signal: NodeJS.Signals | null
+  stdout: string
+  stderr: string
+}
+
+/** What a service answered. */
+export type Answer = {
+  status: number
+  headers: Headers
+  text: string
+  // biome-ignore lint/suspicious/noExplicitAny: tests reach into answers freely
+  body: any
+}
+
+export type Settings = Partial<Record<string, string>>
+
+const children: ChildProcess[] = []
+const killChildren = () => {
+  for (const child of children) child.kill('SIGKILL')
+}
+
+// Should the test run itself be ended half-way.
+process.once('exit', killChildren)
+
+// What a failed test left running, and every directory with what runs in it.
+afterAll(async () => {
+  killChildren()
+  await Promise.all(children.splice(0).map(exited))
+  await cleanUp()
+})
+
+/** A directory that doesn't exist yet, as DATA_DIR is before the first start. */
+export const newDataDir = () => join(newHome(), 'data')
+
+/** Runs `cardstall.js` with these parameters to its end. */
+export async function runToEnd(
+  parameters: string[],
+  settings: Settings,
+  options: { node?: string } = {},
+): Promise<Ended> {
+  return launch(parameters, settings, options).ended
+}
+
+export type Service = {
+  pid: number
+  port: number
+  dataDir: string
+  /** So far. */
+  stdout(): string
+  stderr(): string
+  log(): Record<string, unknown>[]
+  /** Resolves once it has said that it's ready. */
+  ready(): Promise<Service>
+  /** Resolves once this text has come on standard output. */
+  says(text: string): Promise<void>
+  /** What it told the person at the terminal. */
+  told(): { key: string; token: string; baseUrl: string; docs: string; curl: string }
+  call(method: string, path: string, options?: { token?: string; body?: unknown }): Promise<Answer>
+  get(path: string, token?: string): Promise<Answer>
+  signal(signal: NodeJS.Signals): void
+  /** Resolves when the process has ended. */
+  ended: Promise<Ended>
+  /** Sends the signal and waits for the end. */
+  stop(signal?: NodeJS.Signals): Promise<Ended>
+}
+
+/**
+ * Starts `node cardstall.js serve`, as an operator would, on a free loopback port; it isn't ready yet. With
+ * `group` it leads a process group of its own, as a command in a terminal does, and gets signals as that one.
+ */
+export async function startService(
+  settings: Settings = {},
+  options: { group?: boolean; preload?: string } = {},
+): Promise<Service> {
+  const port = Number(settings.PORT ?? (await freePort()))
+  const dataDir = settings.DATA_DIR ?? newDataDir()
+  const all = { PORT: String(port), DATA_DIR: dataDir, ...settings }
+  const { child, ended, said } = launch(['serve'], all, options)
+  const pid = child.pid!
+
+  const says = async (text: string) => {
+    while (!said.stdout.includes(text)) {
+      if (await Promise.race([ended, once(child.stdout!, 'data').then(() => undefined)])) {
+        throw new Error(`It ended instead of saying "${text}":\n${said.stderr}`)
+      }
+    }
+  }
+  const call: Service['call'] = async (method, path, { token, body } = {}) => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+      method,
+      headers: {
+        ...(token ? { authorization: `Bearer ${token}` } : {}),
+        ...(body ? { 'content-type': 'application/json' } : {}),
+      },
+      body: body ? JSON.stringify(body) : null,
+    })
+    const text = await response.text()
+    const isJson = response.headers.get('content-type')?.startsWith('application/json')
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: isJson && text ? JSON.parse(text) : undefined,
+    }
+  }
+  const signal = (name: NodeJS.Signals) => {
+    if (!hasExited(child)) process.kill(options.group ? -pid : pid, name)
+  }
+  const service: Service = {
+    pid,
+    port,
+    dataDir,
+    stdout: () => said.stdout,
+    stderr: () => said.stderr,
+    log: () => jsonLines(said.stderr),
+    async ready() {
+      await says('Cardstall is ready.')
+      return service
+    },
+    says,
+    told: () => toldIn(said.stdout),
+    call,
+    get: (path, token) => call('GET', path, { token }),
+    signal,
+    ended,
+    stop(name = 'SIGTERM') {
+      signal(name)
+      return ended
+    },
+  }
+  return service
+}
+
+function launch(
+  parameters: string[],
+  settings: Settings,
+  options: { node?: string; group?: boolean; preload?: string },
+): { child: ChildProcess; ended: Promise<Ended>; said: { stdout: string; stderr: string } } {
+  const program = [PROGRAM, ...parameters]
+  if (options.preload) {
+    program.unshift('--import', `data:text/javascript,${encodeURIComponent(options.preload)}`)
+  }
+  const child = spawn(options.node ?? process.execPath, program, {
+    // Nowhere special, and nothing of the test run's own environment.
+    cwd: newHome(),
+    env: { PATH: process.env.PATH, HOME: homedir(), ...settings },
+    detached: options.group ?? false,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  children.push(child)
+  const said = { stdout: '', stderr: '' }
+  for (const stream of ['stdout', 'stderr'] as const) {
+    child[stream]?.setEncoding('utf8').on('data', (text: string) => {
+      said[stream] += text
+    })
+  }
+  const ended = new Promise<Ended>((resolve) => {
+    // Not "exit": by then not everything it said has arrived.
+    child.once('close', (code, signal) => resolve({ code, signal, ...said }))
+  })
+  return { child, ended, said }
+}
+
+function toldIn(stdout: string): ReturnType<Service['told']> {
+  const after = (label: RegExp) => stdout.match(label)?.[1] ?? ''
+  return {
+    baseUrl: after(/^ +base URL +(\S+)$/m),
+    key: after(/^ +demo key +(\S+)$/m),
+    token: after(/^ +operator token +(\S+)$/m),
+    docs: after(/^ +docs +(\S+)$/m),
+    curl: after(/^ +(curl .*)$/m),
+  }
+}
+
+/** Every line must be an object: anything else on there is a mistake. */
+export function jsonLines(text: string): Record<string, unknown>[] {
+  const lines = text.split('\n')
+  // The last one may not have arrived as a whole.
+  lines.pop()
+  return lines.map((line) => {
+    try {
+      return JSON.parse(line)
+    } catch {
+      throw new Error(`Not a line of JSON on standard error: ${line}`)
+    }
+  })
+}
+
+const hasExited = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null
+
+async function exited(child: ChildProcess): Promise<void> {
+  if (!hasExited(child)) await once(child, 'exit')
+}
+
+/** A port nobody listens on, below those the system hands out by itself: they are gone again too easily. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000)
+    const server = createServer()
+    try {
+      await once(server.listen(port, '127.0.0.1'), 'listening')
+      await once(server.close(), 'close')
+      return port
+    } catch {
+      // Taken: another one, then.
+    }
+  }
+}
+
+/** The embedded server of this directory, found from outside by what it keeps there. */
+export function embedded(dataDir: string): { pid: number; url: string } {
+  const [pid, , , port] = readFileSync(join(dataDir, 'postgres/postmaster.pid'), 'utf8').split('\n')
+  const password = readFileSync(join(dataDir, 'postgres.password'), 'utf8').trim()
+  return { pid: Number(pid), url: `postgres://cardstall:${password}@127.0.0.1:${port}/cardstall` }
+}
+
+/** No server runs there, nor does the one that did. */
+export const isOff = (dataDir: string, pid: number) =>
+  !isAlive(pid) && !existsSync(join(dataDir, 'postgres/postmaster.pid'))
+
+/** A Node on PATH that is too old for Cardstall; without one, a test is skipped. */
+export const oldNode = (process.env.PATH ?? '')
+  .split(delimiter)
+  .filter((directory) => directory && !directory.includes('node_modules'))
+  .map((directory) => join(directory, 'node'))
+  .find((node) => {
+    const { stdout } = spawnSync(node, ['--version'], { encoding: 'utf8' })
+    return stdout && Number(stdout.match(/^v(\d+)/)?.[1]) < OLDEST_NODE
+  })
+
+if (!oldNode) {
+  console.warn(
+    `SKIPPED: what an older Node is told. There is none before ${OLDEST_NODE} on PATH to try it with.`,
+  )
+}
