@@ -1,11 +1,6 @@
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** A connection that is new when the end begins gets this long to ask for something. */
-const FIRST_REQUEST_MS = 500
-
-type Open = { asked: boolean; answers: Set<ServerResponse> }
-
 /**
  * Follows a server's connections, to end them gently once it closes: each as soon as nothing is under way on it.
  * Left to itself Node would wait for connections that never ask for anything and for those it kept alive
@@ -14,25 +9,22 @@ type Open = { asked: boolean; answers: Set<ServerResponse> }
  * @returns what begins the end
  */
 export function followConnections(server: Server): () => void {
-  const connections = new Map<Socket, Open>()
+  /** Each open connection, with its answers that aren't out of our hands yet. */
+  const connections = new Map<Socket, Set<ServerResponse>>()
   let ending = false
 
   const endIfIdle = (socket: Socket) => {
-    if (connections.get(socket)?.answers.size === 0) socket.destroySoon()
+    if (connections.get(socket)?.size === 0) socket.destroySoon()
   }
 
   server.on('connection', (socket) => {
-    connections.set(socket, { asked: false, answers: new Set() })
+    connections.set(socket, new Set())
     socket.once('close', () => connections.delete(socket))
   })
   server.on('request', ({ socket }, response) => {
-    const connection = connections.get(socket)
-    if (!connection) return
-    connection.asked = true
-    connection.answers.add(response)
-    // Not before the last byte of the answer is out of our hands.
+    connections.get(socket)?.add(response)
     response.once('close', () => {
-      connection.answers.delete(response)
+      connections.get(socket)?.delete(response)
       if (ending) endIfIdle(socket)
     })
   })
@@ -41,14 +33,11 @@ export function followConnections(server: Server): () => void {
 
   return () => {
     ending = true
-    for (const [socket, { asked, answers }] of connections) {
+    for (const [socket, answers] of connections) {
       for (const answer of answers) {
         if (!answer.headersSent) answer.setHeader('connection', 'close')
       }
-      if (asked) endIfIdle(socket)
+      endIfIdle(socket)
     }
-    setTimeout(() => {
-      for (const socket of connections.keys()) endIfIdle(socket)
-    }, FIRST_REQUEST_MS).unref()
   }
 }

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Context } from './context.ts'
+import { answerCache } from './http/answer-cache.ts'
 import {
   authenticateOperator,
   authenticateSeller,
@@ -35,10 +36,14 @@ export function routes(app: FastifyInstance, ctx: Context): void {
       async (seller) => {
         seller.addHook('onRoute', requireDeclaredScope)
         seller.addHook('onRequest', authenticateSeller(ctx))
-        seller.register(seriesRoutes(ctx)) //        /v1/series
-        seller.register(setRoutes(ctx)) //           /v1/sets
-        seller.register(cardRoutes(ctx)) //          /v1/cards
-        seller.register(productRoutes(ctx)) //       /v1/products
+        seller.register(async (catalog) => {
+          const answers = answerCache(ctx)
+          catalog.addHook('onRequest', answers.sendKept)
+          catalog.register(seriesRoutes(ctx, answers)) //   /v1/series
+          catalog.register(setRoutes(ctx, answers)) //      /v1/sets
+          catalog.register(cardRoutes(ctx, answers)) //     /v1/cards
+          catalog.register(productRoutes(ctx, answers)) //  /v1/products
+        })
         seller.register(meRoutes(ctx)) //            /v1/me
       },
       { prefix: sellerDoor.prefix },

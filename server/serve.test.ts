@@ -1,7 +1,7 @@
 import { execFile, execFileSync, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -11,6 +11,7 @@ import { LOCKS, type Sql } from './database/connect.ts'
 import { testDatabase } from './test/database.ts'
 import { isAlive, logOf, newHome, query } from './test/embedded-homes.ts'
 import {
+  type Answer,
   type Ended,
   embedded,
   freePort,
@@ -35,11 +36,13 @@ vi.setConfig({ testTimeout: 60_000 })
 
 describe('the first start on an empty DATA_DIR', () => {
   it('is live before it is ready, and ready only with the whole catalog', async () => {
-    const { beforeReady, atReady } = await firstStart()
-    expect(beforeReady.at(-1)).toMatchObject({
-      live: 200,
-      ready: 503,
-      body: { error: { type: 'unavailable', message: 'The service is starting.' } },
+    const { whileImporting, atReady } = await firstStart()
+    expect(whileImporting).toMatchObject({
+      live: { status: 200 },
+      ready: {
+        status: 503,
+        body: { error: { type: 'unavailable', message: 'The service is starting.' } },
+      },
     })
     expect(atReady).toEqual({ sets: SETS, cards: CARDS })
   })
@@ -219,31 +222,28 @@ describe.concurrent('a signal', () => {
     const { port } = silent.address() as AddressInfo
     const service = await startService(onDatabase(`postgres://me@127.0.0.1:${port}/cards`))
     await once(silent, 'connection')
-    const began = performance.now()
-    expect(await service.stop()).toMatchObject({ code: 0, stdout: '' })
-    expect(performance.now() - began).toBeLessThan(5_000)
+    service.signal('SIGTERM')
+    await endsSoon(service)
     silent.close()
   })
 
   it('waits neither for idle connections nor for those that never asked for anything', async () => {
     const { db, url } = await smallDatabase()
     const service = await started(onDatabase(url))
-    const agent = new Agent({ keepAlive: true })
-    // Three connections: one whose request is answered, one whose request is under way, and a browser's
-    // that was opened ahead of any request.
-    await answerTo(ask(service, new Agent({ keepAlive: true }), '/health/live').end())
+    // As a browser opens them, ahead of any request.
     const ahead = await connectionTo(service)
+    const idle = await connectionTo(service)
+    idle.write(requestFor('/health/live'))
+    await once(idle, 'data')
+    const agent = new Agent({ keepAlive: true })
     const importing = await openImport(service, (text) => db.unsafe(text), agent)
-    service.signal('SIGTERM')
-    await refusesConnections(service)
 
+    service.signal('SIGTERM')
+    await Promise.all([ahead, idle].map((socket) => once(socket.resume(), 'close')))
     const answer = await importing.finish()
     expect(answer.status).toBe(200)
     expect(answer.headers.connection).toBe('close')
-    const began = performance.now()
-    expect(await service.ended).toMatchObject({ code: 0 })
-    expect(performance.now() - began).toBeLessThan(5_000)
-    ahead.destroy()
+    await endsSoon(service)
     agent.destroy()
   })
 
@@ -251,18 +251,33 @@ describe.concurrent('a signal', () => {
     const { url } = await smallDatabase()
     const service = await started(onDatabase(url))
     const { text } = await service.get('/docs/scalar.js')
-    const client = await connectionTo(service)
-    // Several, for one would fit into the buffers between the two.
-    const asked = 4
-    client.write('GET /docs/scalar.js HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(asked))
-    await once(client, 'readable')
+    const idle = await connectionTo(service)
+    const readers: [Socket, asked: number][] = []
+    // One such answer may just fit into the buffers between the two; several don't.
+    for (const asked of [1, 4]) {
+      const reader = await connectionTo(service)
+      reader.write(requestFor('/docs/scalar.js').repeat(asked))
+      await once(reader, 'readable')
+      readers.push([reader, asked])
+    }
     service.signal('SIGTERM')
-    await refusesConnections(service)
+    await once(idle.resume(), 'close')
 
-    let length = 0
-    for await (const chunk of client) length += (chunk as Buffer).length
-    expect(length).toBeGreaterThan(asked * Buffer.byteLength(text))
-    expect(await service.ended).toMatchObject({ code: 0 })
+    for (const [reader, asked] of readers) {
+      let length = 0
+      for await (const chunk of reader) length += (chunk as Buffer).length
+      expect(length).toBeGreaterThan(asked * Buffer.byteLength(text))
+    }
+    await endsSoon(service)
+  })
+
+  it('while the database is starting turns it off again', async () => {
+    const interrupted = await startService()
+    const { dataDir } = interrupted
+    await until('its server is there', () => existsSync(join(dataDir, 'postgres/postmaster.pid')))
+    expect(await interrupted.stop('SIGINT')).toMatchObject({ code: 0, stdout: '' })
+    expect(logOf(dataDir)).toContain('database system is shut down')
+    expect(existsSync(join(dataDir, 'postgres/postmaster.pid'))).toBe(false)
   })
 })
 
@@ -423,8 +438,8 @@ describe('several processes', () => {
     expect(found).toEqual({ sets: SETS, cards: CARDS, accounts: 1 })
     const imports = [a, b].filter((service) => service.stdout().includes('Imported the bundled'))
     expect(imports).toHaveLength(1)
-    for (const { log } of [a, b])
-      expect(log().filter(({ level }) => Number(level) > 30)).toEqual([])
+    const warnings = [...a.log(), ...b.log()].filter(({ level }) => Number(level) > 30)
+    expect(warnings).toEqual([])
   })
 
   it('accept each other’s demo key', async () => {
@@ -583,8 +598,8 @@ const started = async (...options: Parameters<typeof startService>) =>
 
 type Watched = {
   service: Service
-  /** What its health was, each time it was asked, until it was ready. */
-  beforeReady: { live: number; ready: number; body: unknown }[]
+  /** What its health was before the import's end. */
+  whileImporting: { live: Answer; ready: Answer } | undefined
   /** What it served at the first moment it called itself ready. */
   atReady: Totals
 }
@@ -599,19 +614,16 @@ function firstStart(): Promise<Watched> {
 
 async function watchFirstStart(): Promise<Watched> {
   const service = await startService()
-  const beforeReady: Watched['beforeReady'] = []
+  let whileImporting: Watched['whileImporting']
   await until('it is ready', async () => {
-    const ready = await service.get('/health/ready').catch(() => undefined)
-    if (ready?.status === 200) return true
     const live = await service.get('/health/live').catch(() => undefined)
-    if (ready && live) {
-      beforeReady.push({ live: live.status, ready: ready.status, body: ready.body })
-    }
-    return false
+    const ready = await service.get('/health/ready').catch(() => undefined)
+    if (live && ready && !service.stdout().includes('Imported')) whileImporting = { live, ready }
+    return ready?.status === 200
   })
   const key = readFileSync(join(service.dataDir, 'secrets/demo-key'), 'utf8').trim()
   const atReady = await totals(service, key)
-  return { service: await service.ready(), beforeReady, atReady }
+  return { service: await service.ready(), whileImporting, atReady }
 }
 
 /** A service on a directory like that of the first start, with everything in it. */
@@ -720,6 +732,8 @@ function answerTo(sent: ClientRequest): Promise<Received> {
   })
 }
 
+const requestFor = (path: string) => `GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`
+
 async function connectionTo({ port }: Service): Promise<Socket> {
   const socket = connectTcp(port, '127.0.0.1')
   await once(socket, 'connect')
@@ -735,6 +749,13 @@ async function refusesConnections(service: Service): Promise<void> {
       (error) => error.code === 'ECONNREFUSED',
     ),
   )
+}
+
+/** Long before its patience with requests under way is over. */
+async function endsSoon(service: Service): Promise<void> {
+  const began = performance.now()
+  expect(await service.ended).toMatchObject({ code: 0, signal: null })
+  expect(performance.now() - began).toBeLessThan(5_000)
 }
 
 const SOON_MS = 3_000

@@ -3,7 +3,8 @@ import Type from 'typebox'
 import { browseCards } from '../../catalog/browse.ts'
 import { findCard } from '../../catalog/identifiers.ts'
 import type { Context } from '../../context.ts'
-import { included, sendJson } from '../answer.ts'
+import { included } from '../answer.ts'
+import type { AnswerCache } from '../answer-cache.ts'
 import { cardAnswer, cardPage } from '../catalog-json.ts'
 import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
@@ -18,7 +19,7 @@ import {
 } from './schemas.ts'
 
 export const cardRoutes =
-  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (ctx: Context, answers: AnswerCache): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     const address = `${ctx.config.publicUrl}/v1/cards`
 
@@ -55,12 +56,15 @@ export const cardRoutes =
         },
       },
       (request, reply) => {
+        const catalog = ctx.catalog.current
         const query = request.query as Query
         const wanted = pageOf(query)
-        const found = browseCards(ctx.catalog.current, query)
+        const found = browseCards(catalog, query)
         const shown = found.slice(wanted.offset, wanted.offset + wanted.perPage)
-        return sendJson(
+        return answers.send(
+          request,
           reply,
+          catalog,
           cardPage(shown, pageEnd(address, query, wanted, shown.length, found.length)),
         )
       },
@@ -92,9 +96,15 @@ export const cardRoutes =
         },
       },
       (request, reply) => {
+        const catalog = ctx.catalog.current
         const { include, ...narrowing } = request.query
-        const card = findCard(ctx.catalog.current, request.params.identifier, narrowing)
-        return sendJson(reply, cardAnswer(card, included(include).has('listings')))
+        const card = findCard(catalog, request.params.identifier, narrowing)
+        return answers.send(
+          request,
+          reply,
+          catalog,
+          cardAnswer(card, included(include).has('listings')),
+        )
       },
     )
     done()

@@ -4,7 +4,8 @@ import { browseProducts } from '../../catalog/browse.ts'
 import { findProduct } from '../../catalog/identifiers.ts'
 import type { Context } from '../../context.ts'
 import { PRODUCT_CATEGORIES } from '../../values.ts'
-import { included, sendJson } from '../answer.ts'
+import { included } from '../answer.ts'
+import type { AnswerCache } from '../answer-cache.ts'
 import { page, productAnswer } from '../catalog-json.ts'
 import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
@@ -13,7 +14,7 @@ import { exampleProduct, pageExample } from './examples.ts'
 import { includeParameter, Product, searchParameter } from './schemas.ts'
 
 export const productRoutes =
-  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (ctx: Context, answers: AnswerCache): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     const address = `${ctx.config.publicUrl}/v1/products`
 
@@ -50,12 +51,15 @@ export const productRoutes =
         },
       },
       (request, reply) => {
+        const catalog = ctx.catalog.current
         const query = request.query as Query
         const wanted = pageOf(query)
-        const found = browseProducts(ctx.catalog.current, query)
+        const found = browseProducts(catalog, query)
         const shown = found.slice(wanted.offset, wanted.offset + wanted.perPage)
-        return sendJson(
+        return answers.send(
+          request,
           reply,
+          catalog,
           page(shown, pageEnd(address, query, wanted, shown.length, found.length)),
         )
       },
@@ -77,9 +81,12 @@ export const productRoutes =
         },
       },
       (request, reply) => {
-        const product = findProduct(ctx.catalog.current, request.params.slug)
-        return sendJson(
+        const catalog = ctx.catalog.current
+        const product = findProduct(catalog, request.params.slug)
+        return answers.send(
+          request,
           reply,
+          catalog,
           productAnswer(product, included(request.query.include).has('listings')),
         )
       },

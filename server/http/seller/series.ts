@@ -1,11 +1,12 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import type { Context } from '../../context.ts'
+import type { AnswerCache } from '../answer-cache.ts'
 import { Data } from '../schema.ts'
 import { Series } from './schemas.ts'
 
 export const seriesRoutes =
-  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (ctx: Context, answers: AnswerCache): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     app.get(
       '/series',
@@ -26,13 +27,15 @@ export const seriesRoutes =
           },
         },
       },
-      () => ({
-        data: ctx.catalog.current.series.map(({ name, shortcut, setsCount }) => ({
+      (request, reply) => {
+        const catalog = ctx.catalog.current
+        const data = catalog.series.map(({ name, shortcut, setsCount }) => ({
           name,
           shortcut,
           sets_count: setsCount,
-        })),
-      }),
+        }))
+        return answers.send(request, reply, catalog, Buffer.from(JSON.stringify({ data })))
+      },
     )
     done()
   }

@@ -3,7 +3,8 @@ import Type from 'typebox'
 import { browseSets } from '../../catalog/browse.ts'
 import { findSet } from '../../catalog/identifiers.ts'
 import type { Context } from '../../context.ts'
-import { included, sendJson } from '../answer.ts'
+import { included } from '../answer.ts'
+import type { AnswerCache } from '../answer-cache.ts'
 import { page, setAnswer } from '../catalog-json.ts'
 import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
@@ -19,7 +20,7 @@ import {
 } from './schemas.ts'
 
 export const setRoutes =
-  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (ctx: Context, answers: AnswerCache): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     const address = `${ctx.config.publicUrl}/v1/sets`
 
@@ -52,12 +53,15 @@ export const setRoutes =
         },
       },
       (request, reply) => {
+        const catalog = ctx.catalog.current
         const query = request.query as Query
         const wanted = pageOf(query)
-        const found = browseSets(ctx.catalog.current, query)
+        const found = browseSets(catalog, query)
         const shown = found.slice(wanted.offset, wanted.offset + wanted.perPage)
-        return sendJson(
+        return answers.send(
+          request,
           reply,
+          catalog,
           page(shown, pageEnd(address, query, wanted, shown.length, found.length)),
         )
       },
@@ -87,9 +91,10 @@ export const setRoutes =
         },
       },
       (request, reply) => {
+        const catalog = ctx.catalog.current
         const { include, ...narrowing } = request.query
-        const set = findSet(ctx.catalog.current, request.params.identifier, narrowing)
-        return sendJson(reply, setAnswer(set, included(include)))
+        const set = findSet(catalog, request.params.identifier, narrowing)
+        return answers.send(request, reply, catalog, setAnswer(set, included(include)))
       },
     )
     done()
