@@ -1,6 +1,12 @@
 import { STATUS_CODES } from 'node:http'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify'
 import findMyWay from 'find-my-way'
 import type { Context } from './context.ts'
 import { methodNotAllowed, notFound } from './errors.ts'
@@ -54,20 +60,7 @@ export async function buildApp(ctx: Context): Promise<FastifyInstance> {
     reply.header('x-request-id', request.id)
     done(isMalformed(request.query) ? malformedUrl() : undefined)
   })
-  app.addHook('onResponse', (request, reply, done) => {
-    const { method } = request
-    const { url: route = 'unknown' } = request.routeOptions
-    const status = reply.statusCode
-    const ms = reply.elapsedTime
-    ctx.metrics.answered(method, route, status, ms / 1000)
-    // The path alone: a query can hold a signed link's secret.
-    const path = request.url.split('?', 1)[0]
-    log.info(
-      { reqId: request.id, method, path, status, ms: Math.round(ms * 1000) / 1000 },
-      STATUS_CODES[status],
-    )
-    done()
-  })
+  noteAnswers(app as unknown as FastifyInstance, ctx)
 
   const allowed = allowedMethods(app as unknown as FastifyInstance)
   app.setNotFoundHandler((request) => {
@@ -78,6 +71,35 @@ export async function buildApp(ctx: Context): Promise<FastifyInstance> {
   routes(app as unknown as FastifyInstance, ctx)
   await app.ready()
   return app as unknown as FastifyInstance
+}
+
+/**
+ * Counts each answer and writes a line about it. The pattern of the address is known when the route is registered;
+ * asking the request for it builds an object each time.
+ */
+function noteAnswers(app: FastifyInstance, { metrics, log }: Context): void {
+  const noting =
+    (route: string) => (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
+      const { method, id: reqId } = request
+      const status = reply.statusCode
+      const ms = reply.elapsedTime
+      metrics.answered(method, route, status, ms / 1000)
+      // The path alone: a query can hold a signed link's secret.
+      const path = request.url.split('?', 1)[0]
+      log.info(
+        { reqId, method, path, status, ms: Math.round(ms * 1000) / 1000 },
+        STATUS_CODES[status],
+      )
+      done()
+    }
+  app.addHook('onRoute', (route) => {
+    route.onResponse = [route.onResponse ?? [], noting(route.url)].flat()
+  })
+  const noteUnknown = noting('unknown')
+  app.addHook('onResponse', (request, reply, done) => {
+    if (request.is404) noteUnknown(request, reply, done)
+    else done()
+  })
 }
 
 /** Remembers which methods each path has, to tell a wrong method (405) from an unknown path (404). */

@@ -1,11 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Context } from './context.ts'
 import { answerCache } from './http/answer-cache.ts'
-import {
-  authenticateOperator,
-  authenticateSeller,
-  requireDeclaredScope,
-} from './http/authenticate.ts'
+import { authenticateOperator, guardSellerRoutes } from './http/authenticate.ts'
 import { describeRoutes } from './http/openapi.ts'
 import { accountRoutes } from './http/operator/accounts.ts'
 import { catalogRoutes } from './http/operator/catalog.ts'
@@ -34,11 +30,10 @@ export function routes(app: FastifyInstance, ctx: Context): void {
     door.get('/openapi.json', { schema: { hide: true } }, () => door.describe())
     door.register(
       async (seller) => {
-        seller.addHook('onRoute', requireDeclaredScope)
-        seller.addHook('onRequest', authenticateSeller(ctx))
+        seller.addHook('onRoute', guardSellerRoutes(ctx))
         seller.register(async (catalog) => {
           const answers = answerCache(ctx)
-          catalog.addHook('onRequest', answers.sendKept)
+          catalog.addHook('onRoute', answers.sendKeptFirst)
           catalog.register(seriesRoutes(ctx, answers)) //   /v1/series
           catalog.register(setRoutes(ctx, answers)) //      /v1/sets
           catalog.register(cardRoutes(ctx, answers)) //     /v1/cards

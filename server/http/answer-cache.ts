@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Context } from '../context.ts'
 import { sendJson } from './answer.ts'
@@ -14,8 +14,8 @@ const OVERHEAD_BYTES = 200
  * the catalog forgets all of it.
  */
 export type AnswerCache = {
-  /** Sends the answer when it's kept. A hook to run after the key's checks. */
-  sendKept: (request: FastifyRequest, reply: FastifyReply, done: () => void) => void
+  /** Has each route that is registered after this hook send its answer when it's kept, behind the route's guard. */
+  sendKeptFirst: (route: RouteOptions) => void
   /** Keeps the answer to this request, which came from `catalog`, and sends it. */
   send: (request: FastifyRequest, reply: FastifyReply, catalog: Catalog, body: Buffer) => never
 }
@@ -27,11 +27,15 @@ export function answerCache(ctx: Pick<Context, 'catalog'>): AnswerCache {
 
   const weight = (address: string, body: Buffer) => address.length + body.length + OVERHEAD_BYTES
 
+  const sendKept = (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
+    const body = keptFrom === ctx.catalog.current ? kept.get(request.url) : undefined
+    if (body) sendJson(reply, body)
+    else done()
+  }
+
   return {
-    sendKept(request, reply, done) {
-      const body = keptFrom === ctx.catalog.current ? kept.get(request.url) : undefined
-      if (body) sendJson(reply, body)
-      else done()
+    sendKeptFirst(route) {
+      route.onRequest = [route.onRequest ?? [], sendKept].flat()
     },
 
     send(request, reply, catalog, body) {

@@ -25,10 +25,22 @@ type Done = (error?: Error) => void
 const FAILURES_PER_MINUTE = 600
 
 /**
+ * Puts the guard before each seller route that is registered after this hook. A route that doesn't say which scope
+ * it needs is refused: it would be open to every key.
+ */
+export function guardSellerRoutes(ctx: Context) {
+  return (route: RouteOptions): void => {
+    const scope = route.config?.scope
+    if (scope === undefined) throw new Error(`${route.method} ${route.url} declares no scope`)
+    route.onRequest = [route.onRequest ?? [], authenticateSeller(ctx, scope)].flat()
+  }
+}
+
+/**
  * Lets a seller's request in: key (401), account (403), limit (429), scope (403), in this order. Everything
  * is in memory for a key that was seen lately, so there is no promise on that way.
  */
-export function authenticateSeller(ctx: Context) {
+function authenticateSeller(ctx: Context, scope: Scope | null) {
   return (request: FastifyRequest, reply: FastifyReply, done: Done): void => {
     const key = bearerOf(request)
     if (key === undefined || !looksLikeKey(key)) {
@@ -36,16 +48,12 @@ export function authenticateSeller(ctx: Context) {
       return
     }
     settle(ctx.keys.find(key), done, (caller) => {
-      const problem = caller ? outOfDate(caller, ctx.now()) : UNKNOWN_KEY
+      const now = ctx.now()
+      const problem = caller ? outOfDate(caller, now) : UNKNOWN_KEY
       if (!caller || problem) refuse(ctx, request, reply, done, problem ?? UNKNOWN_KEY)
-      else admit(ctx, caller, request, reply, done)
+      else admit(ctx, caller, scope, now, request, reply, done)
     })
   }
-}
-
-/** Refuses to register a seller route that doesn't say which scope it needs: it would be open to every key. */
-export function requireDeclaredScope({ method, url, config }: RouteOptions): void {
-  if (config?.scope === undefined) throw new Error(`${method} ${url} declares no scope`)
 }
 
 /** Lets the operator in, by the one token of the configuration. */
@@ -82,6 +90,8 @@ function outOfDate(caller: Caller, now: Date): string | undefined {
 function admit(
   ctx: Context,
   caller: Caller,
+  scope: Scope | null,
+  now: Date,
   request: FastifyRequest,
   reply: FastifyReply,
   done: Done,
@@ -93,9 +103,9 @@ function admit(
     const problem =
       accessProblem(caller) ??
       (limit.exceeded ? tooMany(ctx, kind, limit) : undefined) ??
-      scopeProblem(caller, request.routeOptions.config.scope)
+      scopeProblem(caller, scope)
     request.caller = caller
-    const touched = problem?.type === 'rate_limited' ? undefined : ctx.keys.touch(caller, ctx.now())
+    const touched = problem?.type === 'rate_limited' ? undefined : ctx.keys.touch(caller, now)
     if (!touched) return done(problem)
     // Best effort: that a key was used is worth noting, but not worth failing the request for.
     touched
@@ -113,7 +123,7 @@ function accessProblem({ account }: Caller): ApiError | undefined {
   )
 }
 
-function scopeProblem(caller: Caller, scope: Scope | null | undefined): ApiError | undefined {
+function scopeProblem(caller: Caller, scope: Scope | null): ApiError | undefined {
   if (!scope || caller.scopes.includes(scope)) return undefined
   return authorizationError(`The API key lacks the scope ${scope}.`)
 }

@@ -3,7 +3,7 @@ import { createConfig, lint } from '@redocly/openapi-core'
 import Fastify from 'fastify'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { requireDeclaredScope } from './authenticate.ts'
+import { guardSellerRoutes } from './authenticate.ts'
 
 let app: TestApp
 beforeAll(async () => {
@@ -79,7 +79,7 @@ describe('the seller API’s description', () => {
 describe('a seller route', () => {
   it('that declares no scope can’t be registered: it would be open to every key', async () => {
     const bare = Fastify()
-    bare.addHook('onRoute', requireDeclaredScope)
+    bare.addHook('onRoute', guardSellerRoutes(app.ctx))
     expect(() => bare.get('/open', () => '')).toThrow('GET /open declares no scope')
     bare.get('/me', { config: { scope: null } }, () => '')
     bare.get('/cards', { config: { scope: 'catalog:read' } }, () => '')

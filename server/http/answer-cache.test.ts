@@ -1,0 +1,80 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../test/app.ts'
+import { answerCache } from './answer-cache.ts'
+
+let app: TestApp
+beforeAll(async () => {
+  app = await startTestApp()
+  await importLines([
+    { type: 'set', id: 'base1', name: 'Base', series: 'Base', language: 'EN', region: 'int' },
+    { type: 'card', id: 'base1-4', set_id: 'base1', name: 'Charizard', number: '4' },
+  ])
+})
+
+const importLines = async (records: object[]) => {
+  const payload = records.map((record) => JSON.stringify(record)).join('\n')
+  const headers = { 'content-type': 'application/x-ndjson' }
+  const { status } = await app.operator.post('/operator/v1/catalog/import', { payload, headers })
+  expect(status).toBe(200)
+}
+
+const CARD = '/v1/cards/base1-4'
+
+describe('an answer that was given before', () => {
+  it('is the same again, with its headers', async () => {
+    const seller = await app.seller()
+    const [first, second] = [await seller.get(CARD), await seller.get(CARD)]
+    expect(second.text).toBe(first.text)
+    expect(second.headers['content-type']).toBe('application/json; charset=utf-8')
+    expect(second.headers['x-request-id']).not.toBe(first.headers['x-request-id'])
+    expect(second.headers['x-ratelimit-remaining']).toBe('598')
+  })
+
+  it('is for those alone who may have it', async () => {
+    const seller = await app.seller()
+    const narrow = await app.seller({ scopes: ['orders:read'] })
+    const disabled = await app.seller({ account: { apiAccess: 'disabled' } })
+    expect((await seller.get(CARD)).status).toBe(200)
+    expect((await app.anyone.get(CARD)).status).toBe(401)
+    expect((await narrow.get(CARD)).status).toBe(403)
+    expect((await disabled.get(CARD)).status).toBe(403)
+  })
+
+  it('has no body for HEAD', async () => {
+    const seller = await app.seller()
+    const { text, headers } = await seller.get(CARD)
+    const head = await seller.head(CARD)
+    expect(head.text).toBe('')
+    expect(head.headers['content-length']).toBe(String(Buffer.byteLength(text)))
+    expect(headers['content-length']).toBe(head.headers['content-length'])
+  })
+
+  it('is forgotten with the catalog it came from', async () => {
+    const seller = await app.seller()
+    expect((await seller.get(CARD)).body.data.name).toBe('Charizard')
+    await importLines([
+      { type: 'card', id: 'base1-4', set_id: 'base1', name: 'Charizard δ', number: '4' },
+    ])
+    expect((await seller.get(CARD)).body.data.name).toBe('Charizard δ')
+  })
+
+  it('makes room for others: the oldest go first, and what is kept stays bounded', () => {
+    const catalog = {} as never
+    const answers = answerCache({ catalog: { current: catalog } as never })
+    const route = {} as { onRequest: ((...of: unknown[]) => void)[] }
+    answers.sendKeptFirst(route as never)
+    const reply = { header: () => reply, send: () => reply } as never
+    const isKept = (url: string) => {
+      let asked = false
+      route.onRequest[0]!({ url }, reply, () => {
+        asked = true
+      })
+      return !asked
+    }
+    const megabyte = Buffer.alloc(1024 * 1024)
+    for (let i = 0; i < 40; i++) answers.send({ url: `/${i}` } as never, reply, catalog, megabyte)
+    expect([isKept('/0'), isKept('/39')]).toEqual([false, true])
+    const kept = Array.from({ length: 40 }, (_, i) => isKept(`/${i}`)).filter(Boolean).length
+    expect(kept).toBe(31)
+  })
+})
