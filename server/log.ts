@@ -5,7 +5,7 @@ import type { Log } from './context.ts'
 
 /** Lines are written together once there are so many bytes, or after so many milliseconds: a write for each would
  * cost as much as the request it tells of. */
-const BATCH_BYTES = 16 * 1024
+const BATCH_BYTES = 8 * 1024
 const FLUSH_EVERY_MS = 50
 
 /**

@@ -157,21 +157,7 @@ describe('after a kill', () => {
   })
 })
 
-describe.concurrent('a signal', () => {
-  it('waits ten seconds for a client that does not get on, and no longer', async () => {
-    const { db, url } = await smallDatabase()
-    const service = await started(onDatabase(url))
-    const importing = await openImport(service, (text) => db.unsafe(text))
-    service.signal('SIGTERM')
-    const began = performance.now()
-    expect(await service.ended).toMatchObject({ code: 0, signal: null })
-    const seconds = (performance.now() - began) / 1000
-    expect(seconds).toBeGreaterThan(9)
-    expect(seconds).toBeLessThan(15)
-    const cutOff = await importing.answer.catch((error) => error)
-    expect(cutOff.message).toBe('socket hang up')
-  })
-
+describe('a signal to a service with a database of its own', () => {
   it('from the terminal lets a request under way finish, and then turns the database off', async () => {
     const service = await startedOnCopy({ group: true })
     const { pid, url } = embedded(service.dataDir)
@@ -186,6 +172,15 @@ describe.concurrent('a signal', () => {
     expect(service.log().map(({ msg }) => msg)).toContain('stopping')
   })
 
+  it('while the database is starting turns it off again', async () => {
+    const interrupted = await startService()
+    const { dataDir } = interrupted
+    await until('its server is there', () => existsSync(join(dataDir, 'postgres/postmaster.pid')))
+    expect(await interrupted.stop('SIGINT')).toMatchObject({ code: 0, stdout: '' })
+    expect(logOf(dataDir)).toContain('database system is shut down')
+    expect(existsSync(join(dataDir, 'postgres/postmaster.pid'))).toBe(false)
+  })
+
   it('during the first import ends it, and the next start comes up complete', async () => {
     const interrupted = await startService()
     await interrupted.says('Importing the bundled catalog')
@@ -198,6 +193,40 @@ describe.concurrent('a signal', () => {
     const next = await started({ DATA_DIR: interrupted.dataDir })
     expect(await totals(next, next.told().key)).toEqual({ sets: SETS, cards: CARDS })
     await next.stop()
+  })
+})
+
+describe('an error that nobody expected', () => {
+  it('is logged, and ends the process with code 1 and its database turned off', async () => {
+    const preload = `process.once('SIGUSR2', () => { throw new Error('out of the blue') })`
+    const service = await startedOnCopy({ preload })
+    const { pid } = embedded(service.dataDir)
+    const { code, stderr } = await service.stop('SIGUSR2')
+    expect(code).toBe(1)
+    expect(jsonLines(stderr)).toContainEqual(
+      expect.objectContaining({
+        level: 60,
+        msg: 'uncaughtException',
+        err: expect.objectContaining({ message: 'out of the blue' }),
+      }),
+    )
+    expect(isOff(service.dataDir, pid)).toBe(true)
+  })
+})
+
+describe.concurrent('a signal', () => {
+  it('waits ten seconds for a client that does not get on, and no longer', async () => {
+    const { db, url } = await smallDatabase()
+    const service = await started(onDatabase(url))
+    const importing = await openImport(service, (text) => db.unsafe(text))
+    service.signal('SIGTERM')
+    const began = performance.now()
+    expect(await service.ended).toMatchObject({ code: 0, signal: null })
+    const seconds = (performance.now() - began) / 1000
+    expect(seconds).toBeGreaterThan(9)
+    expect(seconds).toBeLessThan(15)
+    const cutOff = await importing.answer.catch((error) => error)
+    expect(cutOff.message).toBe('socket hang up')
   })
 
   it('that comes twice means nothing more', async () => {
@@ -269,15 +298,6 @@ describe.concurrent('a signal', () => {
       expect(length).toBeGreaterThan(asked * Buffer.byteLength(text))
     }
     await endsSoon(service)
-  })
-
-  it('while the database is starting turns it off again', async () => {
-    const interrupted = await startService()
-    const { dataDir } = interrupted
-    await until('its server is there', () => existsSync(join(dataDir, 'postgres/postmaster.pid')))
-    expect(await interrupted.stop('SIGINT')).toMatchObject({ code: 0, stdout: '' })
-    expect(logOf(dataDir)).toContain('database system is shut down')
-    expect(existsSync(join(dataDir, 'postgres/postmaster.pid'))).toBe(false)
   })
 })
 
@@ -415,6 +435,55 @@ describe.concurrent('a start that cannot succeed says so in one line', () => {
   })
 })
 
+describe.concurrent('outside the sandbox', () => {
+  it('there is no operator API without a token, no demo seller and nothing secret to print', async () => {
+    const { db, url } = await smallDatabase()
+    const service = await started({ DATABASE_URL: url, SECRET_KEY: 'geheim' })
+    const { baseUrl, docs } = service.told()
+    expect(service.told()).toEqual({ baseUrl, docs, key: '', token: '', curl: '' })
+    expect(service.stdout()).not.toMatch(/token|key|geheim|undefined/)
+    expect(readdirSync(join(service.dataDir, '..'))).toEqual([])
+
+    const paths = ['/operator/v1/accounts', '/operator/v1/sandbox/clock', '/operator/openapi.json']
+    for (const path of [...paths, '/metrics']) {
+      const { status, body } = await service.get(path, 'geheim')
+      expect([path, status, body?.error?.type]).toEqual([path, 404, 'not_found'])
+    }
+    expect(await db`select from accounts`).toHaveLength(0)
+    expect(await service.stop()).toMatchObject({ code: 0 })
+  })
+})
+
+describe.concurrent('HOST=localhost', () => {
+  it('is one address, although it may have two', async () => {
+    const preload = `
+      import dns from 'node:dns'
+      const { lookup } = dns
+      const both = [{ address: '127.0.0.1', family: 4 }, { address: '::1', family: 6 }]
+      dns.lookup = (host, options, done) =>
+        host === 'localhost' && options.all ? done(null, both) : lookup(host, options, done)
+    `
+    const { url } = await smallDatabase()
+    const service = await started({ ...onDatabase(url), HOST: 'localhost' }, { preload })
+    expect((await service.get('/health/ready')).status).toBe(200)
+    const listening = service.log().filter(({ msg }) => String(msg).startsWith('listening'))
+    expect(listening).toHaveLength(1)
+    await service.stop()
+  })
+})
+
+describe.concurrent('migrate', () => {
+  it('brings an empty database up to date, and finds nothing to do after that', async () => {
+    const { db, url } = await testDatabase('empty')
+    await db.unsafe(EMPTIED)
+    const first = await runToEnd(['migrate'], onDatabase(url))
+    expect(first).toMatchObject({ code: 0, stderr: '' })
+    expect(first.stdout).toBe(`${migrationFiles().join('\n')}\n`)
+    const second = await runToEnd(['migrate'], onDatabase(url))
+    expect(second).toMatchObject({ code: 0, stdout: 'Nothing to do.\n', stderr: '' })
+  })
+})
+
 describe('several processes', () => {
   let db: Sql
   let url: string
@@ -512,73 +581,6 @@ describe('several processes', () => {
     expect(embedded(dataDir).pid).toBe(pid)
     expect(await second.stop()).toMatchObject({ code: 0 })
     expect(isOff(dataDir, pid)).toBe(true)
-  })
-})
-
-describe('HOST=localhost', () => {
-  it('is one address, although it may have two', async () => {
-    const preload = `
-      import dns from 'node:dns'
-      const { lookup } = dns
-      const both = [{ address: '127.0.0.1', family: 4 }, { address: '::1', family: 6 }]
-      dns.lookup = (host, options, done) =>
-        host === 'localhost' && options.all ? done(null, both) : lookup(host, options, done)
-    `
-    const { url } = await smallDatabase()
-    const service = await started({ ...onDatabase(url), HOST: 'localhost' }, { preload })
-    expect((await service.get('/health/ready')).status).toBe(200)
-    const listening = service.log().filter(({ msg }) => String(msg).startsWith('listening'))
-    expect(listening).toHaveLength(1)
-    await service.stop()
-  })
-})
-
-describe('outside the sandbox', () => {
-  it('there is no operator API without a token, no demo seller and nothing secret to print', async () => {
-    const { db, url } = await smallDatabase()
-    const service = await started({ DATABASE_URL: url, SECRET_KEY: 'geheim' })
-    const { baseUrl, docs } = service.told()
-    expect(service.told()).toEqual({ baseUrl, docs, key: '', token: '', curl: '' })
-    expect(service.stdout()).not.toMatch(/token|key|geheim|undefined/)
-    expect(readdirSync(join(service.dataDir, '..'))).toEqual([])
-
-    const paths = ['/operator/v1/accounts', '/operator/v1/sandbox/clock', '/operator/openapi.json']
-    for (const path of [...paths, '/metrics']) {
-      const { status, body } = await service.get(path, 'geheim')
-      expect([path, status, body?.error?.type]).toEqual([path, 404, 'not_found'])
-    }
-    expect(await db`select from accounts`).toHaveLength(0)
-    expect(await service.stop()).toMatchObject({ code: 0 })
-  })
-})
-
-describe('an error that nobody expected', () => {
-  it('is logged, and ends the process with code 1 and its database turned off', async () => {
-    const preload = `process.once('SIGUSR2', () => { throw new Error('out of the blue') })`
-    const service = await startedOnCopy({ preload })
-    const { pid } = embedded(service.dataDir)
-    const { code, stderr } = await service.stop('SIGUSR2')
-    expect(code).toBe(1)
-    expect(jsonLines(stderr)).toContainEqual(
-      expect.objectContaining({
-        level: 60,
-        msg: 'uncaughtException',
-        err: expect.objectContaining({ message: 'out of the blue' }),
-      }),
-    )
-    expect(isOff(service.dataDir, pid)).toBe(true)
-  })
-})
-
-describe('migrate', () => {
-  it('brings an empty database up to date, and finds nothing to do after that', async () => {
-    const { db, url } = await testDatabase('empty')
-    await db.unsafe(EMPTIED)
-    const first = await runToEnd(['migrate'], onDatabase(url))
-    expect(first).toMatchObject({ code: 0, stderr: '' })
-    expect(first.stdout).toBe(`${migrationFiles().join('\n')}\n`)
-    const second = await runToEnd(['migrate'], onDatabase(url))
-    expect(second).toMatchObject({ code: 0, stdout: 'Nothing to do.\n', stderr: '' })
   })
 })
 

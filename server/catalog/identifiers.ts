@@ -50,7 +50,21 @@ export function findCard(catalog: Catalog, identifier: string, narrowing: Narrow
       candidates.map(cardCandidate),
     )
   }
-  return candidates[0] ?? refuse(notFound(`There is no card "${identifier}".`))
+  return candidates[0] ?? cardNotFound(identifier)
+}
+
+/** Refuses an identifier that means no set, however it's narrowed. @throws not_found */
+export function requireSet(catalog: Catalog, identifier: string): void {
+  if (!catalog.setsById.has(identifier) && !catalog.setsByShortcut.has(identifier)) {
+    setNotFound(identifier)
+  }
+}
+
+/** Refuses an identifier that means no card, however it's narrowed. @throws not_found */
+export function requireCard(catalog: Catalog, identifier: string): void {
+  if (!catalog.cardsById.has(identifier) && !catalog.cardsByFriendlyId.has(identifier)) {
+    cardNotFound(identifier)
+  }
 }
 
 /** @throws not_found */
@@ -95,6 +109,8 @@ const cardCandidate = ({ id, name, number, set }: CardEntry) => ({
   language: set.language,
   region: set.region,
 })
+
+const cardNotFound = (identifier: string) => refuse(notFound(`There is no card "${identifier}".`))
 
 const setNotFound = (identifier: string) => refuse(notFound(`There is no set "${identifier}".`))
 

@@ -1,7 +1,7 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { browseCards } from '../../catalog/browse.ts'
-import { findCard } from '../../catalog/identifiers.ts'
+import { findCard, requireCard } from '../../catalog/identifiers.ts'
 import type { Context } from '../../context.ts'
 import { included } from '../answer.ts'
 import type { AnswerCache } from '../answer-cache.ts'
@@ -74,6 +74,11 @@ export const cardRoutes =
       '/cards/:identifier',
       {
         config: { scope: 'catalog:read' },
+        // An unknown identifier is 404 before anything else is looked at.
+        preValidation: (request, _reply, done) => {
+          requireCard(ctx.catalog.current, request.params.identifier)
+          done()
+        },
         schema: {
           operationId: 'getCard',
           summary: 'Read a card',

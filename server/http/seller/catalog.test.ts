@@ -247,3 +247,11 @@ describe('the last of a repeated parameter', () => {
     expect(pathOf(body.links.next)).toBe('/v1/cards?language=JP&per_page=1&page=2')
   })
 })
+
+describe.each(['/v1/sets/nowhere', '/v1/cards/nowhere', '/v1/products/nowhere'])('%s', (path) => {
+  it('is not found, whatever else is wrong with the request', async () => {
+    const { status, body } = await seller.get(`${path}?language=TOOLONG&region=%00&include=%00`)
+    expect(status).toBe(404)
+    expect(body.error.type).toBe('not_found')
+  })
+})

@@ -69,6 +69,11 @@ export const productRoutes =
       '/products/:slug',
       {
         config: { scope: 'catalog:read' },
+        // An unknown identifier is 404 before anything else is looked at.
+        preValidation: (request, _reply, done) => {
+          findProduct(ctx.catalog.current, request.params.slug)
+          done()
+        },
         schema: {
           operationId: 'getProduct',
           summary: 'Read a sealed product',

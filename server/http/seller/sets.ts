@@ -1,7 +1,7 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { browseSets } from '../../catalog/browse.ts'
-import { findSet } from '../../catalog/identifiers.ts'
+import { findSet, requireSet } from '../../catalog/identifiers.ts'
 import type { Context } from '../../context.ts'
 import { included } from '../answer.ts'
 import type { AnswerCache } from '../answer-cache.ts'
@@ -71,6 +71,11 @@ export const setRoutes =
       '/sets/:identifier',
       {
         config: { scope: 'catalog:read' },
+        // An unknown identifier is 404 before anything else is looked at.
+        preValidation: (request, _reply, done) => {
+          requireSet(ctx.catalog.current, request.params.identifier)
+          done()
+        },
         schema: {
           operationId: 'getSet',
           summary: 'Read a set',
