@@ -489,13 +489,18 @@ describe('several processes', () => {
   let url: string
   let a: Service
   let b: Service
+  let atReady: Totals[]
   beforeAll(async () => {
     ;({ db, url } = await testDatabase('empty'))
     await db.unsafe(EMPTIED)
-    ;[a, b] = await Promise.all([started(onDatabase(url)), started(onDatabase(url))])
+    const starting = [startService(onDatabase(url)), startService(onDatabase(url))]
+    ;[a, b] = (await Promise.all(starting)) as [Service, Service]
+    atReady = await Promise.all(
+      [a, b].map(async (service) => totals(service, (await service.ready()).told().key)),
+    )
   })
 
-  it('that start at once on one empty database fill it once', async () => {
+  it('that start at once on one empty database fill it once, and are both ready with all of it', async () => {
     const migrations = await db`select version from migrations order by version`
     expect(migrations.length).toBe(migrationFiles().length)
     const [found] = await db`
@@ -505,6 +510,7 @@ describe('several processes', () => {
         (select count(*)::int from accounts) as accounts
     `
     expect(found).toEqual({ sets: SETS, cards: CARDS, accounts: 1 })
+    expect(atReady).toEqual(Array(2).fill({ sets: SETS, cards: CARDS }))
     const imports = [a, b].filter((service) => service.stdout().includes('Imported the bundled'))
     expect(imports).toHaveLength(1)
     const warnings = [...a.log(), ...b.log()].filter(({ level }) => Number(level) > 30)

@@ -166,8 +166,10 @@ async function importFirstCatalog(ctx: Context): Promise<void> {
     last = performance.now()
     tell(`Importing the bundled catalog: ${created.toLocaleString('en-US')} records`)
   })
-  if (!report) return
-  tell(`Imported the bundled catalog: ${report.created.toLocaleString('en-US')} records`)
+  if (report) {
+    tell(`Imported the bundled catalog: ${report.created.toLocaleString('en-US')} records`)
+  }
+  // Another process may have imported it while this one waited.
   await ctx.catalog.refresh()
 }
 
