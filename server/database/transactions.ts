@@ -46,8 +46,10 @@ export function transactionsOn(url: string, most: number): Transactions {
   }
 
   const take = async (): Promise<Lane> => {
-    const lane = idle.pop()
-    if (lane) return lane.lost ? (discard(lane), take()) : lane
+    for (let lane = idle.pop(); lane; lane = idle.pop()) {
+      if (!lane.lost) return lane
+      discard(lane)
+    }
     if (open.size < most) return newLane()
     return new Promise((resolve) => waiting.push(resolve))
   }
