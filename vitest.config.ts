@@ -4,6 +4,8 @@ export default defineConfig({
   test: {
     include: ['server/**/*.test.ts', 'scripts/**/*.test.ts', 'bench/**/*.test.ts'],
     globalSetup: ['server/test/global-setup.ts'],
+    // Much of the time goes into waiting for other processes: more workers than cores pay.
+    maxWorkers: 3,
     testTimeout: 20_000,
     hookTimeout: 60_000,
   },
