@@ -36,6 +36,9 @@ export const catalogRoutes =
     // The body stays a stream: memory doesn't grow with it, and there is no limit to its length.
     app.removeAllContentTypeParsers()
     app.addContentTypeParser(NDJSON, (_request, payload, done) => done(null, payload))
+    app.addContentTypeParser('*', (_request, _payload, done) =>
+      done(unsupportedMediaType(`The body must be ${NDJSON}.`)),
+    )
 
     app.post(
       '/catalog/import',
