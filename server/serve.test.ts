@@ -33,6 +33,7 @@ const EMPTIED = 'drop schema public cascade; create schema public'
 
 // Whole processes, on a machine that may have other things to do.
 vi.setConfig({ testTimeout: 60_000 })
+const FIRST_START_MS = 45_000
 
 describe('the first start on an empty DATA_DIR', () => {
   it('is live before it is ready, and ready only with the whole catalog', async () => {
@@ -175,10 +176,11 @@ describe('a signal to a service with a database of its own', () => {
   it('while the database is starting turns it off again', async () => {
     const interrupted = await startService()
     const { dataDir } = interrupted
-    await until('its server is there', () => existsSync(join(dataDir, 'postgres/postmaster.pid')))
+    const pidFile = join(dataDir, 'postgres/postmaster.pid')
+    await until('its server is there', () => existsSync(pidFile), FIRST_START_MS)
     expect(await interrupted.stop('SIGINT')).toMatchObject({ code: 0, stdout: '' })
     expect(logOf(dataDir)).toContain('database system is shut down')
-    expect(existsSync(join(dataDir, 'postgres/postmaster.pid'))).toBe(false)
+    expect(existsSync(pidFile)).toBe(false)
   })
 
   it('during the first import ends it, and the next start comes up complete', async () => {
@@ -623,12 +625,16 @@ function firstStart(): Promise<Watched> {
 async function watchFirstStart(): Promise<Watched> {
   const service = await startService()
   let whileImporting: Watched['whileImporting']
-  await until('it is ready', async () => {
-    const live = await service.get('/health/live').catch(() => undefined)
-    const ready = await service.get('/health/ready').catch(() => undefined)
-    if (live && ready && !service.stdout().includes('Imported')) whileImporting = { live, ready }
-    return ready?.status === 200
-  })
+  await until(
+    'it is ready',
+    async () => {
+      const live = await service.get('/health/live').catch(() => undefined)
+      const ready = await service.get('/health/ready').catch(() => undefined)
+      if (live && ready && !service.stdout().includes('Imported')) whileImporting = { live, ready }
+      return ready?.status === 200
+    },
+    FIRST_START_MS,
+  )
   const key = readFileSync(join(service.dataDir, 'secrets/demo-key'), 'utf8').trim()
   const atReady = await totals(service, key)
   return { service: await service.ready(), whileImporting, atReady }

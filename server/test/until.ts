@@ -4,13 +4,17 @@ const DEADLINE_MS = 15_000
 const INTERVAL_MS = 10
 
 /** Waits until `condition` holds (answers with anything truthy) and hands back its answer; it may be asked many times. */
-export async function until<T>(what: string, condition: () => T | Promise<T>): Promise<T> {
-  const deadline = performance.now() + DEADLINE_MS
+export async function until<T>(
+  what: string,
+  condition: () => T | Promise<T>,
+  patienceMs = DEADLINE_MS,
+): Promise<T> {
+  const deadline = performance.now() + patienceMs
   for (;;) {
     const answer = await condition()
     if (answer) return answer
     if (performance.now() > deadline) {
-      throw new Error(`Still not so after ${DEADLINE_MS / 1000} s: ${what}`)
+      throw new Error(`Still not so after ${patienceMs / 1000} s: ${what}`)
     }
     await sleep(INTERVAL_MS)
   }
