@@ -91,12 +91,84 @@ create table idempotency_keys (
 );
 CREATE INDEX idempotency_keys_created ON public.idempotency_keys USING btree (created_at);
 
+create table listings (
+  id bigint generated always as identity not null,
+  account_id bigint not null,
+  card_id text collate "C",
+  product_slug text collate "C",
+  price_cents integer not null,
+  quantity integer not null,
+  condition text collate "C",
+  language text collate "C" not null,
+  printing text collate "C" default 'standard'::text not null,
+  grading_company text collate "C",
+  grading_grade text collate "C",
+  description text,
+  photos text[] collate "C" default '{}'::text[] not null,
+  status text collate "C" default 'active'::text not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  constraint listings_pkey PRIMARY KEY (id),
+  constraint listings_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint listings_card_id_fkey FOREIGN KEY (card_id) REFERENCES cards(id),
+  constraint listings_condition_check CHECK (condition = ANY (ARRAY['M'::text, 'NM'::text, 'LP'::text, 'MP'::text, 'HP'::text, 'DMG'::text, 'G'::text])),
+  constraint listings_condition_of_cards CHECK ((condition IS NULL) = (card_id IS NULL)),
+  constraint listings_description_check CHECK (char_length(description) >= 1 AND char_length(description) <= 1000),
+  constraint listings_grading_company_check CHECK (grading_company = ANY (ARRAY['PSA'::text, 'BGS'::text, 'CGC'::text, 'SGC'::text, 'TAG'::text, 'GRAAD'::text, 'ACE'::text, 'PCA'::text, 'OVERIG'::text])),
+  constraint listings_grading_grade_check CHECK (grading_grade ~ '^(10\.0|[1-9]\.[05])$'::text),
+  constraint listings_grading_whole CHECK (num_nonnulls(grading_company, grading_grade) =
+CASE
+    WHEN condition = 'G'::text THEN 2
+    ELSE 0
+END),
+  constraint listings_language_check CHECK (language = ANY (ARRAY['EN'::text, 'NL'::text, 'DE'::text, 'FR'::text, 'JP'::text, 'ES'::text, 'IT'::text, 'PT'::text, 'CN'::text, 'KR'::text])),
+  constraint listings_one_thing CHECK (num_nonnulls(card_id, product_slug) = 1),
+  constraint listings_price CHECK (price_cents >= 1 AND price_cents <= 9999999),
+  constraint listings_printing_check CHECK (printing = ANY (ARRAY['standard'::text, 'reverse_holo'::text, 'holo'::text, 'first_edition'::text, 'shadowless'::text, 'full_art'::text, 'alternate_art'::text, 'promo'::text])),
+  constraint listings_product_slug_fkey FOREIGN KEY (product_slug) REFERENCES products(slug),
+  constraint listings_quantity CHECK (quantity >= 0),
+  constraint listings_status_check CHECK (status = ANY (ARRAY['active'::text, 'sold'::text, 'hidden'::text, 'removed'::text])),
+  constraint listings_status_fits_stock CHECK ((status <> 'active'::text OR quantity > 0) AND (status <> 'sold'::text OR quantity = 0))
+);
+CREATE INDEX listings_card ON public.listings USING btree (account_id, card_id, id) WHERE ((card_id IS NOT NULL) AND (status <> 'removed'::text));
+CREATE INDEX listings_card_offers ON public.listings USING btree (card_id, price_cents, id) WHERE (status = 'active'::text);
+CREATE INDEX listings_changes ON public.listings USING btree (account_id, updated_at, id) WHERE (status <> 'removed'::text);
+CREATE INDEX listings_newest ON public.listings USING btree (account_id, id) WHERE (status <> 'removed'::text);
+CREATE INDEX listings_product ON public.listings USING btree (account_id, product_slug, id) WHERE ((product_slug IS NOT NULL) AND (status <> 'removed'::text));
+CREATE INDEX listings_product_offers ON public.listings USING btree (product_slug, price_cents, id) WHERE ((product_slug IS NOT NULL) AND (status = 'active'::text));
+CREATE INDEX listings_status ON public.listings USING btree (account_id, status, id);
+
 create table migrations (
   version integer not null,
   name text not null,
   applied_at timestamp with time zone default clock_timestamp() not null,
   constraint migrations_pkey PRIMARY KEY (version)
 );
+
+create table photos (
+  id bigint generated always as identity not null,
+  listing_id bigint not null,
+  position smallint not null,
+  url text not null,
+  status text collate "C" default 'waiting'::text not null,
+  attempts smallint default 0 not null,
+  next_attempt_at timestamp with time zone,
+  leased_until timestamp with time zone,
+  error text,
+  name text collate "C",
+  created_at timestamp with time zone not null,
+  constraint photos_pkey PRIMARY KEY (id),
+  constraint photos_attempts_check CHECK (attempts >= 0),
+  constraint photos_failed_have_a_reason CHECK (status <> 'failed'::text OR error IS NOT NULL),
+  constraint photos_listing_id_fkey FOREIGN KEY (listing_id) REFERENCES listings(id),
+  constraint photos_name_key UNIQUE (name),
+  constraint photos_place UNIQUE (listing_id, "position"),
+  constraint photos_position_check CHECK ("position" >= 0),
+  constraint photos_status_check CHECK (status = ANY (ARRAY['waiting'::text, 'stored'::text, 'failed'::text])),
+  constraint photos_stored_have_a_name CHECK ((status = 'stored'::text) = (name IS NOT NULL)),
+  constraint photos_waiting_have_a_time CHECK ((status = 'waiting'::text) = (next_attempt_at IS NOT NULL))
+);
+CREATE INDEX photos_due ON public.photos USING btree (next_attempt_at) WHERE (status = 'waiting'::text);
 
 create table products (
   slug text collate "C" not null,
@@ -111,6 +183,23 @@ create table products (
 );
 CREATE INDEX products_set ON public.products USING btree (set_id);
 CREATE INDEX products_version ON public.products USING btree (version);
+
+create table reservations (
+  id bigint generated always as identity not null,
+  listing_id bigint not null,
+  cart_id text not null,
+  quantity integer not null,
+  created_at timestamp with time zone not null,
+  expires_at timestamp with time zone not null,
+  constraint reservations_pkey PRIMARY KEY (id),
+  constraint reservations_cart_id_check CHECK (cart_id <> ''::text),
+  constraint reservations_check CHECK (expires_at > created_at),
+  constraint reservations_listing_id_fkey FOREIGN KEY (listing_id) REFERENCES listings(id),
+  constraint reservations_quantity_check CHECK (quantity > 0)
+);
+CREATE INDEX reservations_cart ON public.reservations USING btree (cart_id);
+CREATE INDEX reservations_expired ON public.reservations USING btree (expires_at);
+CREATE INDEX reservations_listing ON public.reservations USING btree (listing_id, expires_at) INCLUDE (quantity);
 
 create table series (
   name text collate "C" not null,

@@ -1,6 +1,41 @@
 /** The fixed value lists of §2.9, in the order in which they are published. */
 
 export const LANGUAGES = ['EN', 'NL', 'DE', 'FR', 'JP', 'ES', 'IT', 'PT', 'CN', 'KR'] as const
+export type Language = (typeof LANGUAGES)[number]
+
+export const CONDITIONS = ['M', 'NM', 'LP', 'MP', 'HP', 'DMG', 'G'] as const
+export type Condition = (typeof CONDITIONS)[number]
+
+/** The condition of a card that a grading company has judged. */
+export const GRADED: Condition = 'G'
+
+export const GRADING_COMPANIES = [
+  'PSA',
+  'BGS',
+  'CGC',
+  'SGC',
+  'TAG',
+  'GRAAD',
+  'ACE',
+  'PCA',
+  'OVERIG',
+] as const
+export type GradingCompany = (typeof GRADING_COMPANIES)[number]
+
+/** Best first, always with one decimal. */
+export const GRADES = Array.from({ length: 19 }, (_, i) => (10 - i / 2).toFixed(1))
+
+export const PRINTINGS = [
+  'standard',
+  'reverse_holo',
+  'holo',
+  'first_edition',
+  'shadowless',
+  'full_art',
+  'alternate_art',
+  'promo',
+] as const
+export type Printing = (typeof PRINTINGS)[number]
 
 export const PRODUCT_CATEGORIES = [
   'elite_trainer_box',
@@ -16,6 +51,10 @@ export const PRODUCT_CATEGORIES = [
   'cases',
   'other',
 ] as const
+
+/** `removed` exists beside these, inside alone: it's neither shown nor accepted. */
+export const LISTING_STATUSES = ['active', 'sold', 'hidden'] as const
+export type ListingStatus = (typeof LISTING_STATUSES)[number]
 
 export const SELLER_TIERS = ['Bronze', 'Silver', 'Gold', 'Diamond', 'Master'] as const
 export type SellerTier = (typeof SELLER_TIERS)[number]
