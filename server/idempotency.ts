@@ -20,7 +20,8 @@ const KEPT_MS = 24 * 60 * 60 * 1000
 /**
  * Does the work once per Idempotency-Key. Its effect and its answer are written in one transaction, so either
  * both are there or neither: a request that failed can be sent again with the same key. A twin that arrives
- * meanwhile waits for the first one's commit (the primary key holds it) and gets the same answer.
+ * meanwhile waits for the first one's commit (the primary key holds it) and gets the same answer. Without a key
+ * the work is simply done.
  *
  * @throws validation_error when the key was used for another body
  */
@@ -29,18 +30,23 @@ export async function once<C extends Context>(
   request: Repeatable,
   work: (ctx: C) => Promise<{ status: number; body: unknown }>,
 ): Promise<StoredAnswer> {
+  const { key } = request
+  if (key === undefined) return firstAnswer(await work(ctx))
+  const keyed = { ...request, key }
+  const requestHash = hash('sha256', JSON.stringify(request.body) ?? '', 'hex')
   return inTransaction(ctx, async (tx) => {
-    const { key } = request
-    const requestHash = hash('sha256', JSON.stringify(request.body) ?? '', 'hex')
-    if (key !== undefined && !(await claim(tx, { ...request, key }, requestHash))) {
-      return storedAnswer(tx.db, { ...request, key }, requestHash)
-    }
-    const done = await work(tx)
-    const answer = { status: done.status, body: JSON.stringify(done.body), repeated: false }
-    if (key !== undefined) await keep(tx.db, { ...request, key }, answer)
+    if (!(await claim(tx, keyed, requestHash))) return storedAnswer(tx.db, keyed, requestHash)
+    const answer = firstAnswer(await work(tx))
+    await keep(tx.db, keyed, answer)
     return answer
   })
 }
+
+const firstAnswer = ({ status, body }: { status: number; body: unknown }): StoredAnswer => ({
+  status,
+  body: JSON.stringify(body),
+  repeated: false,
+})
 
 type Keyed = Repeatable & { key: string }
 

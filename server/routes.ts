@@ -7,12 +7,14 @@ import { accountRoutes } from './http/operator/accounts.ts'
 import { catalogRoutes } from './http/operator/catalog.ts'
 import { operatorDoor } from './http/operator/door.ts'
 import { keyRoutes } from './http/operator/keys.ts'
+import { reservationRoutes } from './http/operator/reservations.ts'
 import { sandboxRoutes } from './http/operator/sandbox.ts'
 import { docsRoutes } from './http/public/docs.ts'
 import { healthRoutes } from './http/public/health.ts'
 import { metricsRoutes } from './http/public/metrics.ts'
 import { cardRoutes } from './http/seller/cards.ts'
 import { sellerDoor } from './http/seller/door.ts'
+import { listingRoutes } from './http/seller/listings.ts'
 import { meRoutes } from './http/seller/me.ts'
 import { productRoutes } from './http/seller/products.ts'
 import { seriesRoutes } from './http/seller/series.ts'
@@ -39,6 +41,7 @@ export function routes(app: FastifyInstance, ctx: Context): void {
           catalog.register(cardRoutes(ctx, answers)) //     /v1/cards
           catalog.register(productRoutes(ctx, answers)) //  /v1/products
         })
+        seller.register(listingRoutes(ctx)) //       /v1/listings
         seller.register(meRoutes(ctx)) //            /v1/me
       },
       { prefix: sellerDoor.prefix },
@@ -57,6 +60,7 @@ export function routes(app: FastifyInstance, ctx: Context): void {
         operator.register(accountRoutes(ctx)) //     /operator/v1/accounts
         operator.register(keyRoutes(ctx)) //         /operator/v1/accounts/:id/keys
         operator.register(catalogRoutes(ctx)) //     /operator/v1/catalog/import
+        operator.register(reservationRoutes(ctx)) // /operator/v1/reservations
         if (sandbox) operator.register(sandboxRoutes(ctx)) // /operator/v1/sandbox/…
       },
       { prefix: operatorDoor.prefix },

@@ -34,8 +34,8 @@ export function findSetForFilter(
 }
 
 /**
- * The one card an identifier means (§4.5): the whole string as a canonical id, else `{shortcut}_{number}`. A
- * shortcut has no underscore, so comparing whole friendly ids is splitting at the first underscore.
+ * The one card an identifier means (§4.5): the whole string as a canonical id, which ignores the narrowing, else
+ * `{shortcut}_{number}`.
  *
  * @throws not_found, or ambiguous_identifier with the narrowed candidates
  */
@@ -44,13 +44,25 @@ export function findCard(catalog: Catalog, identifier: string, narrowing: Narrow
   if (canonical) return canonical
   const sharing = catalog.cardsByFriendlyId.get(identifier) ?? []
   const candidates = sharing.filter((card) => fits(card.set, narrowing))
-  if (candidates.length > 1) {
-    throw ambiguousIdentifier(
-      `The identifier "${identifier}" means ${candidates.length} cards. Narrow it with language or region, or use a canonical id.`,
-      candidates.map(cardCandidate),
-    )
-  }
-  return candidates[0] ?? cardNotFound(identifier)
+  return theOnlyCard(identifier, candidates, 'language or region')
+}
+
+/**
+ * The one card an identifier means, where a hint at the language of its set may decide between several (§4.9). It
+ * never rules out the one card there is.
+ *
+ * @throws not_found, or ambiguous_identifier with the candidates in that language, or all where it has none
+ */
+export function findHintedCard(
+  catalog: Catalog,
+  identifier: string,
+  languageHint: string | undefined,
+): CardEntry {
+  const canonical = catalog.cardsById.get(identifier)
+  if (canonical) return canonical
+  const sharing = catalog.cardsByFriendlyId.get(identifier) ?? []
+  const hinted = sharing.filter(({ set }) => set.language === languageHint)
+  return theOnlyCard(identifier, hinted.length > 0 ? hinted : sharing, 'language_hint')
 }
 
 /** Refuses an identifier that means no set, however it's narrowed. @throws not_found */
@@ -81,6 +93,17 @@ export const fits = (set: SetEntry, { language, region }: Narrowing) =>
 
 const narrowed = (sets: SetEntry[], narrowing: Narrowing) =>
   sets.filter((set) => fits(set, narrowing))
+
+/** A shortcut has no underscore: comparing whole friendly ids was splitting them at the first one. */
+function theOnlyCard(identifier: string, candidates: CardEntry[], narrowWith: string): CardEntry {
+  if (candidates.length > 1) {
+    throw ambiguousIdentifier(
+      `The identifier "${identifier}" means ${candidates.length} cards. Narrow it with ${narrowWith}, or use a canonical id.`,
+      candidates.map(cardCandidate),
+    )
+  }
+  return candidates[0] ?? cardNotFound(identifier)
+}
 
 function theOnlySet(identifier: string, candidates: SetEntry[]): SetEntry | undefined {
   if (candidates.length > 1) {

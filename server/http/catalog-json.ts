@@ -11,10 +11,11 @@ const COMMA = Buffer.from(',')
 const BRACE = Buffer.from('}')
 const BRACKET = Buffer.from(']')
 
-/** `{"data": Card}`, with its listings when asked for. */
-export function cardAnswer(card: CardEntry, withListings: boolean): Buffer {
+/** `{"data": Card}`, with its listings where they are given: the JSON of an array in parts. */
+export function cardAnswer(card: CardEntry, listings?: Buffer[]): Buffer {
   const pieces = [text('{"data":')]
-  addCard(pieces, card, withListings ? NO_LISTINGS : BRACE)
+  addCard(pieces, card, BRACE)
+  if (listings) addListings(pieces, listings)
   return joined(pieces, BRACE)
 }
 
@@ -34,11 +35,11 @@ export function setAnswer(set: SetEntry, include: Set<string>): Buffer {
   return joined(pieces, TWO_BRACES)
 }
 
-/** `{"data": Sealed product}`, with its listings when asked for. */
-export function productAnswer(product: ProductEntry, withListings: boolean): Buffer {
-  const { json } = product
-  const pieces = [text('{"data":'), { bytes: json, start: 0, end: json.length - 1 }]
-  return joined([...pieces, whole(withListings ? NO_LISTINGS : BRACE)], BRACE)
+/** `{"data": Sealed product}`, with its listings where they are given: the JSON of an array in parts. */
+export function productAnswer({ json }: ProductEntry, listings?: Buffer[]): Buffer {
+  const pieces = [text('{"data":'), whole(json)]
+  if (listings) addListings(pieces, listings)
+  return joined(pieces, BRACE)
 }
 
 /** A page of cards. */
@@ -56,7 +57,6 @@ export function page(entries: { json: Buffer }[], end: PageEnd): Buffer {
 }
 
 const TWO_BRACES = Buffer.from('}}')
-const NO_LISTINGS = Buffer.from(',"listings":[]}')
 
 const whole = (bytes: Buffer): Piece => ({ bytes, start: 0, end: bytes.length })
 const text = (json: string): Piece => whole(Buffer.from(json))
@@ -80,6 +80,12 @@ function addCards(pieces: Piece[], cards: CardEntry[]): void {
 
 function addCard(pieces: Piece[], { start, end, set }: CardEntry, ending: Buffer): void {
   pieces.push({ bytes: set.cardBytes, start, end }, whole(set.json), whole(ending))
+}
+
+/** Opens the object that was added last once more. */
+function addListings(pieces: Piece[], listings: Buffer[]): void {
+  pieces.at(-1)!.end -= BRACE.length
+  pieces.push(text(',"listings":'), ...listings.map(whole), whole(BRACE))
 }
 
 function joined(pieces: Piece[], ending: Buffer): Buffer {

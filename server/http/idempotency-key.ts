@@ -1,8 +1,18 @@
 import type { FastifyRequest } from 'fastify'
+import Type from 'typebox'
 import { validationError } from '../errors.ts'
 
 const LONGEST_KEY = 255
 const PRINTABLE = /^[\x20-\x7e]+$/
+
+/** The header as operations that take it publish it. */
+export const idempotencyKeyHeader = Type.Object({
+  'idempotency-key': Type.Optional(
+    Type.String({
+      description: 'Makes repeating this request safe: 1 to 255 printable ASCII characters',
+    }),
+  ),
+})
 
 /**
  * The Idempotency-Key that came with a request, if any.

@@ -191,7 +191,7 @@ const ERRORS: Record<ErrorType, { description: string; message: string; fields?:
   },
   authorization_error: {
     description:
-      'The key lacks the scope this operation needs, or the account’s API access is not enabled or is suspended.',
+      'The key lacks the scope this operation needs, or the account’s API access is not enabled or is suspended; where stock is listed also: the account’s payout setup is not verified.',
     message: 'The API key lacks the scope catalog:read.',
   },
   not_found: {
@@ -302,7 +302,8 @@ function withoutOurKeywords(value: unknown): unknown {
   return Object.fromEntries(
     Object.entries(value)
       .filter(([key]) => !OUR_KEYWORDS.has(key))
-      .map(([key, inner]) => [key, withoutOurKeywords(inner)]),
+      // A list whose entries are checked one by one, after the schema.
+      .map(([key, inner]) => [key === 'x-items' ? 'items' : key, withoutOurKeywords(inner)]),
   )
 }
 

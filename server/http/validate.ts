@@ -23,6 +23,12 @@ export const validatorCompiler: FastifySchemaCompiler<Record<string, unknown>> =
   }
 }
 
+/** What is wrong with a value by a schema: messages by field, none when it fits. For what a route's schema can't say. */
+export function messagesOf(schema: object): (value: unknown) => FieldMessages {
+  const check = ajv.compile(schema)
+  return (value) => (check(value) ? {} : fieldsOf(check))
+}
+
 type Property = { type?: string; minimum?: number; maximum?: number; clamped?: boolean }
 
 // Verbose, because the messages tell what the schema wants.
@@ -70,7 +76,9 @@ function queryRules(properties: Record<string, Property>) {
   return { type: 'object', properties: Object.fromEntries(rules) }
 }
 
-function refused(check: ValidateFunction): ApiError {
+const refused = (check: ValidateFunction): ApiError => validationError(fieldsOf(check))
+
+function fieldsOf(check: ValidateFunction): FieldMessages {
   const fields: FieldMessages = {}
   for (const error of check.errors ?? []) {
     const field = fieldOf(error)
@@ -78,7 +86,7 @@ function refused(check: ValidateFunction): ApiError {
     const message = messageOf(field, error)
     if (!fields[field].includes(message)) fields[field].push(message)
   }
-  return validationError(fields)
+  return fields
 }
 
 /** `/shipping_options/0/price` → `shipping_options.0.price` */

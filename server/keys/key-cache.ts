@@ -22,6 +22,10 @@ export type Caller = {
     business: boolean
     payoutVerified: boolean
     apiAccess: ApiAccess
+    rating: number | null
+    reviews: number
+    /** Whether a shipping option is enabled: without one nothing can be ordered. */
+    ships: boolean
   }
 }
 
@@ -94,7 +98,10 @@ async function findCaller(db: Db, hashed: string): Promise<Caller | null> {
       a.seller_tier as "sellerTier",
       a.business,
       a.payout_verified as "payoutVerified",
-      a.api_access as "apiAccess"
+      a.api_access as "apiAccess",
+      a.rating::float8 as rating,
+      a.reviews,
+      exists (select from shipping_options o where o.account_id = a.id and o.enabled) as ships
     from (
       select api_keys.*, false as is_former from api_keys where hash = decode(${hashed}, 'hex')
       union all

@@ -5,7 +5,7 @@ import type { Context } from '../../context.ts'
 import { validationError } from '../../errors.ts'
 import { once } from '../../idempotency.ts'
 import { sendJson } from '../answer.ts'
-import { idempotencyKeyOf } from '../idempotency-key.ts'
+import { idempotencyKeyHeader, idempotencyKeyOf } from '../idempotency-key.ts'
 import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { Data, Paginated, PathId } from '../schema.ts'
@@ -26,14 +26,7 @@ export const accountRoutes =
           description:
             'Without `slug` one is made from the shop’s name. With an `Idempotency-Key` the request can be repeated safely for 24 hours: the same key and body give the first answer again, the same key with another body is refused.',
           tags: ['Accounts'],
-          headers: Type.Object({
-            'idempotency-key': Type.Optional(
-              Type.String({
-                description:
-                  'Makes repeating this request safe: 1 to 255 printable ASCII characters',
-              }),
-            ),
-          }),
+          headers: idempotencyKeyHeader,
           body: AccountInput,
           response: { 201: Data(AccountShown, 'The new account') },
           'x-errors': ['validation_error'],

@@ -10,6 +10,7 @@ import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { Data, Paginated, Text } from '../schema.ts'
 import { exampleCard, pageExample } from './examples.ts'
+import { offersSender } from './offers.ts'
 import {
   Card,
   includeParameter,
@@ -22,6 +23,7 @@ export const cardRoutes =
   (ctx: Context, answers: AnswerCache): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     const address = `${ctx.config.publicUrl}/v1/cards`
+    const sendWithOffers = offersSender(ctx)
 
     app.get(
       '/cards',
@@ -104,12 +106,11 @@ export const cardRoutes =
         const catalog = ctx.catalog.current
         const { include, ...narrowing } = request.query
         const card = findCard(catalog, request.params.identifier, narrowing)
-        return answers.send(
-          request,
-          reply,
-          catalog,
-          cardAnswer(card, included(include).has('listings')),
-        )
+        if (included(include).has('listings')) {
+          const of = { cardId: card.id, productSlug: null }
+          return sendWithOffers(reply, of, (listings) => cardAnswer(card, listings))
+        }
+        return answers.send(request, reply, catalog, cardAnswer(card))
       },
     )
     done()

@@ -18,6 +18,7 @@ A query parameter that is empty counts as absent, of a repeated one the last cou
   publicUrl,
   tags: [
     { name: 'Catalog', description: 'Series, sets, cards and sealed products' },
+    { name: 'Listings', description: 'Your stock on sale' },
     { name: 'Account', description: 'The account and key in use' },
   ],
   security: { name: 'apiKey', description: 'An API key: svc_live_ and 40 characters' },

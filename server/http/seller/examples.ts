@@ -41,6 +41,79 @@ export const exampleProduct = {
   url: 'https://cards.example/products/brilliant-stars-booster-box',
 }
 
+export const exampleListing = {
+  id: 1204,
+  price: 4.5,
+  currency: 'EUR',
+  condition: 'NM',
+  language: 'EN',
+  printing: 'holo',
+  graded: null,
+  quantity_available: 2,
+  description: 'Straight from the booster into a sleeve',
+  photos: ['https://cards.example/photos/bU3mJ0Kc2rQe9XnYw1sZ5A-thumb.jpg'],
+  seller: {
+    name: 'Demo Cards',
+    slug: 'demo-cards',
+    url: 'https://cards.example/shops/demo-cards',
+    tier: 'Gold',
+    rating: 4.9,
+    reviews: 312,
+  },
+  status: 'active',
+  quantity: 3,
+  listable: {
+    type: 'card',
+    id: 'swsh9-18',
+    friendly_id: 'brs_18',
+    name: 'Charizard VSTAR',
+    number: '18',
+    set: 'brs',
+  },
+  created_at: '2026-03-01T09:30:00Z',
+  updated_at: '2026-03-02T18:05:12Z',
+}
+
+/** One item that was listed, and one whose friendly id means two cards. */
+export const bulkExample = {
+  results: [
+    {
+      status: 'created',
+      index: 0,
+      listing: { id: 1204, price: 4.5, currency: 'EUR', quantity: 3, status: 'active' },
+    },
+    {
+      status: 'failed',
+      index: 1,
+      errors: {
+        card: [
+          'The identifier "cel_15" means 2 cards. Narrow it with language_hint, or use a canonical id.',
+        ],
+      },
+      candidates: [
+        {
+          id: 'cel25-15',
+          name: 'Lunala',
+          number: '15',
+          set: 'Celebrations',
+          language: 'EN',
+          region: 'int',
+        },
+        {
+          id: 'cel25c-15_A1',
+          name: 'Venusaur',
+          number: '15',
+          set: 'Celebrations: Classic Collection',
+          language: 'EN',
+          region: 'int',
+        },
+      ],
+    },
+  ],
+  created: 1,
+  failed: 1,
+}
+
 /** A list that these records fill, as its first and only page. */
 export function pageExample(path: string, data: object[]) {
   const address = `https://cards.example/v1/${path}`

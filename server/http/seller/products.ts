@@ -11,12 +11,14 @@ import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { Data, Paginated, Text } from '../schema.ts'
 import { exampleProduct, pageExample } from './examples.ts'
+import { offersSender } from './offers.ts'
 import { includeParameter, Product, searchParameter } from './schemas.ts'
 
 export const productRoutes =
   (ctx: Context, answers: AnswerCache): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     const address = `${ctx.config.publicUrl}/v1/products`
+    const sendWithOffers = offersSender(ctx)
 
     app.get(
       '/products',
@@ -88,12 +90,11 @@ export const productRoutes =
       (request, reply) => {
         const catalog = ctx.catalog.current
         const product = findProduct(catalog, request.params.slug)
-        return answers.send(
-          request,
-          reply,
-          catalog,
-          productAnswer(product, included(request.query.include).has('listings')),
-        )
+        if (included(request.query.include).has('listings')) {
+          const of = { cardId: null, productSlug: product.slug }
+          return sendWithOffers(reply, of, (listings) => productAnswer(product, listings))
+        }
+        return answers.send(request, reply, catalog, productAnswer(product))
       },
     )
     done()

@@ -2,6 +2,7 @@ import Type from 'typebox'
 import { SCOPES } from '../../keys/scopes.ts'
 import { LANGUAGES, PRODUCT_CATEGORIES, SELLER_TIERS } from '../../values.ts'
 import { component, Nullable, OneOf, Text, Timestamp } from '../schema.ts'
+import { PublicListing } from './listing-schemas.ts'
 
 /** The seller API's records (§2), as published. */
 
@@ -16,14 +17,6 @@ export const Series = component(
       sets_count: Type.Integer({ description: 'Sets of this series, in all languages' }),
     },
     { description: 'A family of sets.' },
-  ),
-)
-
-export const Listing = component(
-  'PublicListing',
-  Type.Object(
-    { id: Type.Integer() },
-    { description: 'An active listing as anyone sees it. None exist yet in this version.' },
   ),
 )
 
@@ -74,7 +67,7 @@ export const Card = component(
       url: Type.String({ description: 'The card’s public page on the marketplace' }),
       set: CardSet,
       listings: Type.Optional(
-        Type.Array(Listing, {
+        Type.Array(PublicListing, {
           description: 'Every active listing, cheapest first; only with `include=listings`',
         }),
       ),
@@ -98,7 +91,7 @@ export const Product = component(
       release_date: Nullable(Type.String({ format: 'date' })),
       url: Type.String({ description: 'The product’s public page on the marketplace' }),
       listings: Type.Optional(
-        Type.Array(Listing, {
+        Type.Array(PublicListing, {
           description: 'Every active listing, cheapest first; only with `include=listings`',
         }),
       ),

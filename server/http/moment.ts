@@ -1,0 +1,45 @@
+import { validationError } from '../errors.ts'
+
+const ISO_8601 =
+  /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:([Zz])|([+-])(\d\d)(?::?(\d\d))?)?)?$/
+
+/**
+ * The moment that an ISO 8601 date or date-time means. A date is its first second; without an offset it's UTC. A
+ * `+` that the query string turned into a space is a `+` again.
+ *
+ * @throws validation_error on the field
+ */
+export function momentOf(field: string, text: string): Date {
+  const parts = ISO_8601.exec(
+    text.replace(/ (?=\d\d:?\d\d$)/, (space, at) => (at > 10 ? '+' : space)),
+  )
+  const moment = parts && dateOf(parts)
+  if (!moment) {
+    throw validationError({
+      [field]: [
+        `The ${field} field must be an ISO 8601 date or date-time, as 2026-03-01T09:30:00Z.`,
+      ],
+    })
+  }
+  return moment
+}
+
+function dateOf(parts: RegExpExecArray): Date | undefined {
+  const number = (at: number) => Number(parts[at] ?? 0)
+  const [year, month, day, hour, minute, second] = [1, 2, 3, 4, 5, 6].map(number)
+  const milliseconds = Number((parts[7] ?? '').padEnd(3, '0').slice(0, 3))
+  const [offsetHours, offsetMinutes] = [number(10), number(11)]
+  if (hour! > 23 || minute! > 59 || second! > 59 || offsetHours > 23 || offsetMinutes > 59) {
+    return undefined
+  }
+  // Not Date.UTC: it takes the years 0 to 99 for those of the last century.
+  const moment = new Date(0)
+  moment.setUTCFullYear(year!, month! - 1, day)
+  // The 30th of February comes out as another day.
+  if (moment.getUTCMonth() !== month! - 1 || moment.getUTCDate() !== day) return undefined
+  moment.setUTCHours(hour!, minute, second, milliseconds)
+  const offset = (offsetHours * 60 + offsetMinutes) * (parts[9] === '-' ? -1 : 1)
+  const utc = new Date(moment.getTime() - offset * 60_000)
+  // Beyond these years the database wants another spelling.
+  return utc.getUTCFullYear() >= 1 && utc.getUTCFullYear() <= 9999 ? utc : undefined
+}

@@ -1,0 +1,99 @@
+import Type from 'typebox'
+import type { Catalog } from '../../catalog/catalog.ts'
+import { findHintedCard, findProduct } from '../../catalog/identifiers.ts'
+import { ApiError, type FieldMessages } from '../../errors.ts'
+import type { NewListing } from '../../listings/create-listings.ts'
+import type { Listable } from '../../listings/listing.ts'
+import { centsFromEuros } from '../../money.ts'
+import {
+  type Condition,
+  GRADED,
+  type GradingCompany,
+  type Language,
+  type Printing,
+} from '../../values.ts'
+import { messagesOf } from '../validate.ts'
+import { cardFields, gradedFields, itemFields, productFields } from './listing-schemas.ts'
+
+/** Why an item of a bulk create can't be listed: messages by field, and the cards it may have meant. */
+export type RefusedItem = { errors: FieldMessages; candidates?: unknown }
+
+/** An item's fields once they have been checked. */
+type Item = {
+  language: Language
+  price: number
+  quantity: number
+  description?: string
+  photo_urls?: string[]
+  card?: string
+  product?: string
+  language_hint?: string
+  condition?: Condition
+  printing?: Printing
+  grading_company?: GradingCompany
+  grading_grade?: string
+}
+
+// What an item isn't for is ignored, and so isn't checked: a product's condition, the grading of an ungraded card.
+const checks = {
+  any: messagesOf(Type.Object(itemFields)),
+  product: messagesOf(Type.Object({ ...itemFields, ...productFields })),
+  card: messagesOf(Type.Object({ ...itemFields, ...cardFields })),
+  gradedCard: messagesOf(Type.Object({ ...itemFields, ...cardFields, ...gradedFields })),
+}
+
+/** Checks one item of a bulk create (§4.9) and finds what it's for. */
+export function readItem(catalog: Catalog, given: unknown): NewListing | RefusedItem {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    return { errors: { item: ['The item must be an object.'] } }
+  }
+  const item = withoutNulls(given)
+  const kind = kindOf(item)
+  const errors = checks[kind](item)
+  if (kind === 'any') return { errors: { ...errors, ...ONE_OF_BOTH } }
+
+  const found = errors.card || errors.product ? undefined : findListable(catalog, item)
+  if (found && 'errors' in found) return { ...found, errors: { ...errors, ...found.errors } }
+  if (!found || Object.keys(errors).length > 0) return { errors }
+  const graded = kind === 'gradedCard'
+  const isCard = kind !== 'product'
+  return {
+    ...found,
+    priceCents: centsFromEuros(item.price),
+    quantity: item.quantity,
+    condition: (isCard && item.condition) || null,
+    language: item.language,
+    printing: (isCard && item.printing) || 'standard',
+    gradingCompany: (graded && item.grading_company) || null,
+    gradingGrade: (graded && item.grading_grade) || null,
+    description: item.description || null,
+    photoUrls: item.photo_urls ?? [],
+  }
+}
+
+const NOT_BOTH = 'Send exactly one of card and product.'
+const ONE_OF_BOTH = { card: [NOT_BOTH], product: [NOT_BOTH] }
+
+/** Clients that fill in a form send null for what they leave out. */
+const withoutNulls = (given: object) =>
+  Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)) as Item
+
+function kindOf({ card, product, condition }: Item): keyof typeof checks {
+  if ((card === undefined) === (product === undefined)) return 'any'
+  if (product !== undefined) return 'product'
+  return condition === GRADED ? 'gradedCard' : 'card'
+}
+
+function findListable(catalog: Catalog, item: Item): Listable | RefusedItem {
+  const { card, product } = item
+  const field = card === undefined ? 'product' : 'card'
+  try {
+    return card === undefined
+      ? { cardId: null, productSlug: findProduct(catalog, product!).slug }
+      : { cardId: findHintedCard(catalog, card, item.language_hint).id, productSlug: null }
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    const candidates = error.fields?.candidates
+    return { errors: { [field]: [error.message] }, ...(candidates ? { candidates } : {}) }
+  }
+}

@@ -1,0 +1,272 @@
+import Type from 'typebox'
+import {
+  CONDITIONS,
+  GRADES,
+  GRADING_COMPANIES,
+  LANGUAGES,
+  LISTING_STATUSES,
+  PRINTINGS,
+  SELLER_TIERS,
+} from '../../values.ts'
+import { component, FilledText, Nullable, OneOf, Text, Timestamp } from '../schema.ts'
+
+/** Listings as published (§2.6) and as requests bring them (§4.9, §4.10). */
+
+const MOST_ITEMS = 100
+const MOST_PHOTOS = 10
+const LONGEST_PHOTO_URL = 2_048
+const LONGEST_DESCRIPTION = 1_000
+const MOST_QUANTITY = 999
+
+const language = OneOf(LANGUAGES, { description: 'Language code of what is sold' })
+const currency = OneOf(['EUR'] as const)
+
+const Seller = component(
+  'Seller',
+  Type.Object(
+    {
+      name: Type.String(),
+      slug: Nullable(Type.String()),
+      url: Nullable(Type.String(), { description: 'The shop’s public page on the marketplace' }),
+      tier: OneOf(SELLER_TIERS),
+      rating: Nullable(Type.Number(), { description: 'null without reviews' }),
+      reviews: Type.Integer(),
+    },
+    { description: 'The shop that sells it.' },
+  ),
+)
+
+const Graded = Type.Object({
+  company: OneOf(GRADING_COMPANIES),
+  grade: OneOf(GRADES),
+  label: Type.String({ description: 'Company and grade', examples: ['PSA 9.5'] }),
+})
+
+const publicFields = {
+  id: Type.Integer(),
+  price: Type.Number({ description: 'Decimal euros a unit' }),
+  currency,
+  condition: Nullable(OneOf(CONDITIONS), { description: 'null for sealed products' }),
+  language,
+  printing: OneOf(PRINTINGS, { description: '`standard` when never set' }),
+  graded: Type.Unsafe<{ company: string; grade: string; label: string } | null>({
+    anyOf: [Graded, { type: 'null' }],
+    description: 'Only with condition G, else null',
+  }),
+  quantity_available: Type.Integer({
+    description: 'Stock less what buyers’ carts hold at this moment; never below 0',
+  }),
+  description: Nullable(Type.String()),
+  photos: Type.Array(Type.String(), {
+    description: 'Addresses of thumbnails; photos appear here once they have been fetched',
+  }),
+  seller: Seller,
+}
+
+export const PublicListing = component(
+  'PublicListing',
+  Type.Object(publicFields, { description: 'An active listing as anyone sees it.' }),
+)
+
+const CardListable = Type.Object({
+  type: OneOf(['card'] as const),
+  id: Type.String({ description: 'Canonical id of the card' }),
+  friendly_id: Nullable(Type.String(), { description: 'null when the set has no shortcut' }),
+  name: Type.String(),
+  number: Type.String(),
+  set: Nullable(Type.String(), { description: 'The set’s shortcut' }),
+})
+
+const ProductListable = Type.Object({
+  type: OneOf(['product'] as const),
+  id: Type.String({ description: 'Slug of the sealed product' }),
+  name: Type.String(),
+})
+
+export const OwnListing = component(
+  'Listing',
+  Type.Object(
+    {
+      ...publicFields,
+      status: OneOf(LISTING_STATUSES),
+      quantity: Type.Integer({ description: 'Raw stock, reservations not subtracted' }),
+      listable: Type.Unsafe<object | null>({
+        anyOf: [CardListable, ProductListable, { type: 'null' }],
+        description: 'What the listing is for',
+      }),
+      created_at: Timestamp(),
+      updated_at: Timestamp({
+        description: 'Moves when something about the listing changes, its photos included',
+      }),
+    },
+    { description: 'A listing as its owner sees it.' },
+  ),
+)
+
+export const price = Type.Number({
+  minimum: 0.01,
+  maximum: 99_999.99,
+  description: 'Decimal euros a unit; more than two decimals are rounded, half a cent up',
+  examples: [4.5],
+})
+
+const description = Text({ maxLength: LONGEST_DESCRIPTION })
+
+/** What every item brings, whatever it's for. */
+export const itemFields = {
+  language,
+  price,
+  quantity: Type.Integer({ minimum: 1, maximum: MOST_QUANTITY }),
+  description: Type.Optional(description),
+  photo_urls: Type.Optional(
+    Type.Array(FilledText({ maxLength: LONGEST_PHOTO_URL }), {
+      maxItems: MOST_PHOTOS,
+      description:
+        'Public http or https addresses of images (JPEG, PNG, WebP, GIF or AVIF, at most 10 MB each), fetched after the answer',
+    }),
+  ),
+}
+
+/** What an item for a card brings beside that. */
+export const cardFields = {
+  card: FilledText({
+    maxLength: 100,
+    description: 'Canonical or friendly id of a card; either this or `product`',
+    examples: ['swsh9-18'],
+  }),
+  language_hint: Type.Optional(
+    Text({
+      maxLength: 5,
+      description:
+        'Language code of the set, to pick one card where the friendly id means several. Not the listing’s language.',
+    }),
+  ),
+  condition: OneOf(CONDITIONS, { description: 'Required for cards, ignored for products' }),
+  printing: Type.Optional(
+    OneOf(PRINTINGS, { description: 'For cards; `standard` when it is left out' }),
+  ),
+}
+
+/** What an item for a graded card brings beside that. */
+export const gradedFields = {
+  grading_company: OneOf(GRADING_COMPANIES, { description: 'Required when the condition is G' }),
+  grading_grade: OneOf(GRADES, { description: 'Required when the condition is G' }),
+}
+
+/** What an item for a sealed product brings instead. */
+export const productFields = {
+  product: FilledText({
+    maxLength: 150,
+    description: 'Slug of a sealed product; either this or `card`',
+    examples: ['brilliant-stars-booster-box'],
+  }),
+}
+
+const {
+  language: _language,
+  price: _price,
+  quantity: _quantity,
+  ...optionalItemFields
+} = itemFields
+
+const ListingItem = component(
+  'ListingItem',
+  Type.Object(
+    {
+      language: itemFields.language,
+      price: itemFields.price,
+      quantity: itemFields.quantity,
+      ...Type.Partial(Type.Object({ ...cardFields, ...productFields, ...gradedFields })).properties,
+      ...optionalItemFields,
+    },
+    {
+      description:
+        'A listing to be, for a card or a sealed product. A field that is null counts as left out.',
+    },
+  ),
+)
+
+/**
+ * The body of a bulk create. Only the list is checked here, each item on its own later: `x-items` is what they are
+ * published as.
+ */
+export const BulkCreate = Type.Object({
+  items: Type.Unsafe<unknown[]>({
+    type: 'array',
+    minItems: 1,
+    maxItems: MOST_ITEMS,
+    'x-items': ListingItem,
+  }),
+})
+
+const CreatedListing = Type.Object({
+  id: Type.Integer(),
+  price: Type.Number({ description: 'Decimal euros, as rounded' }),
+  currency,
+  quantity: Type.Integer(),
+  status: OneOf(['active'] as const),
+})
+
+const CardCandidate = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  number: Type.String(),
+  set: Type.String({ description: 'Name of the set' }),
+  language: Type.String(),
+  region: Type.String(),
+})
+
+export const BulkResult = component(
+  'BulkCreateResult',
+  Type.Object(
+    {
+      results: Type.Array(
+        Type.Object({
+          status: OneOf(['created', 'failed'] as const),
+          index: Type.Integer({ description: 'Position in the items sent, from 0' }),
+          listing: Type.Optional(CreatedListing),
+          errors: Type.Optional(
+            Type.Record(Type.String(), Type.Array(Type.String()), {
+              description: 'Only when it failed: field names to messages',
+            }),
+          ),
+          candidates: Type.Optional(
+            Type.Array(CardCandidate, {
+              description: 'Only when it failed because the card’s friendly id means several',
+            }),
+          ),
+        }),
+        { description: 'One for each item, in order' },
+      ),
+      created: Type.Integer(),
+      failed: Type.Integer(),
+      warnings: Type.Optional(
+        Type.Array(Type.String(), {
+          description:
+            'Only when the account needs attention: no shipping option is enabled, so nothing can be ordered',
+        }),
+      ),
+    },
+    { description: 'What has become of each item.' },
+  ),
+)
+
+export const ListingPatch = Type.Object({
+  price: Type.Optional(price),
+  quantity: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: MOST_QUANTITY,
+      description: 'Stock; 0 makes an active listing sold, more makes a sold one active',
+    }),
+  ),
+  status: Type.Optional(
+    OneOf(LISTING_STATUSES, {
+      description:
+        '`hidden` keeps its stock and is not on sale. Between `active` and `sold` the stock decides: `sold` with stock left becomes `active` again, so send `quantity` 0.',
+    }),
+  ),
+  description: Type.Optional(
+    Nullable(description, { description: 'null or an empty text clears it' }),
+  ),
+})

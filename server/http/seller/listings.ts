@@ -1,0 +1,231 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import Type from 'typebox'
+import { findCard, findProduct } from '../../catalog/identifiers.ts'
+import type { Context } from '../../context.ts'
+import { authorizationError } from '../../errors.ts'
+import { once } from '../../idempotency.ts'
+import { type CreatedId, createListings, type NewListing } from '../../listings/create-listings.ts'
+import {
+  changeListing,
+  listListings,
+  removeListing,
+  requireListing,
+} from '../../listings/listings.ts'
+import { centsFromEuros, eurosFromCents } from '../../money.ts'
+import { LISTING_STATUSES } from '../../values.ts'
+import { sendJson } from '../answer.ts'
+import { idempotencyKeyHeader, idempotencyKeyOf } from '../idempotency-key.ts'
+import { momentOf } from '../moment.ts'
+import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
+import type { Query } from '../query.ts'
+import { Data, OneOf, Paginated, PathId, Text } from '../schema.ts'
+import { bulkExample, exampleListing, pageExample } from './examples.ts'
+import { type RefusedItem, readItem } from './listing-item.ts'
+import { ownListingJson } from './listing-json.ts'
+import { BulkCreate, BulkResult, ListingPatch, OwnListing } from './listing-schemas.ts'
+
+/** A hundred full items are about 2.4 MiB. */
+const BULK_LIMIT_BYTES = 4 * 1024 * 1024
+
+const params = Type.Object({ listing: PathId('The listing’s id') })
+
+export const listingRoutes =
+  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    const address = `${ctx.config.publicUrl}/v1/listings`
+
+    app.get(
+      '/listings',
+      {
+        config: { scope: 'listings:read' },
+        schema: {
+          operationId: 'listListings',
+          summary: 'List your listings',
+          description:
+            'Your own listings, newest first. With `updated_since` in the order in which they changed, for tools that keep a copy: read such a list from its last page to its first, and ask the next time from 30 seconds before the newest `updated_at` of the page you read first. Then nothing is missed, whatever changes meanwhile (see docs/sync.md). Deleted listings are in no list.',
+          tags: ['Listings'],
+          querystring: Type.Object({
+            status: Type.Optional(OneOf(LISTING_STATUSES)),
+            updated_since: Type.Optional(
+              Text({
+                description:
+                  'ISO 8601 date or date-time, inclusive; a date is its first second, UTC where no offset is given',
+                examples: ['2026-03-01T09:30:00Z'],
+              }),
+            ),
+            card: Type.Optional(
+              Text({ maxLength: 100, description: 'Canonical or friendly id of a card' }),
+            ),
+            product: Type.Optional(
+              Text({ maxLength: 150, description: 'Slug of a sealed product' }),
+            ),
+            ...pageParameters,
+          }),
+          response: { 200: Paginated(OwnListing, 'A page of your listings') },
+          'x-errors': ['not_found', 'ambiguous_identifier', 'validation_error'],
+          'x-example': pageExample('listings', [exampleListing]),
+        },
+      },
+      async ({ caller: { account }, query: filters }) => {
+        const catalog = ctx.catalog.current
+        const { status, updated_since, card, product } = filters
+        const updatedSince = updated_since && momentOf('updated_since', updated_since)
+        const wanted = pageOf(filters as Query)
+        const { rows, total } = await listListings(
+          ctx,
+          account.id,
+          {
+            status,
+            updatedSince: updatedSince || undefined,
+            cardId: card && findCard(catalog, card, {}).id,
+            productSlug: product && findProduct(catalog, product).slug,
+          },
+          wanted,
+        )
+        return {
+          data: rows.map((listing) => ownListingJson(listing, account, catalog, ctx.config)),
+          ...pageEnd(address, filters as Query, wanted, rows.length, total),
+        }
+      },
+    )
+
+    app.post(
+      '/listings',
+      {
+        bodyLimit: BULK_LIMIT_BYTES,
+        config: { scope: 'listings:write' },
+        schema: {
+          operationId: 'createListings',
+          summary: 'List stock in bulk',
+          description:
+            'Each item is checked and saved on its own; the answer is 200 as long as `items` itself is in order, so look at the `status` of each result. Needs a verified payout setup. With an `Idempotency-Key` the request can be repeated safely for 24 hours: the same key and body give the first answer again and list nothing, the same key with another body is refused.',
+          tags: ['Listings'],
+          headers: idempotencyKeyHeader,
+          body: BulkCreate,
+          response: { 200: BulkResult },
+          'x-errors': ['validation_error'],
+          'x-example': bulkExample,
+        },
+      },
+      async (request, reply) => {
+        const { account } = request.caller
+        const key = idempotencyKeyOf(request)
+        if (!account.payoutVerified) throw payoutMissing()
+        const answer = await once(
+          ctx,
+          { caller: `account ${account.id}`, operation: 'createListings', key, body: request.body },
+          async (ctx) => {
+            const read = request.body.items.map((item) => readItem(ctx.catalog.current, item))
+            const wanted = read.filter(isAccepted)
+            const ids = await createListings(ctx, account.id, wanted)
+            return { status: 200, body: bulkAnswer(read, ids, account.ships) }
+          },
+        )
+        return sendJson(reply, answer.body)
+      },
+    )
+
+    app.patch(
+      '/listings/:listing',
+      {
+        config: { scope: 'listings:write' },
+        // So that a listing that isn't there is 404 whatever was sent; it's only looked up when that matters.
+        attachValidation: true,
+        schema: {
+          operationId: 'changeListing',
+          summary: 'Change a listing',
+          description:
+            'Send only what changes. The status follows from what is asked for and the stock: an active or sold listing is active with stock and sold without, a hidden one stays hidden until `active` is asked for. A change that changes nothing leaves `updated_at` alone. What the listing is for, its condition, language, printing and photos stay as they are.',
+          tags: ['Listings'],
+          params,
+          body: ListingPatch,
+          response: { 200: Data(OwnListing, 'The listing as it is now') },
+          'x-errors': ['not_found', 'validation_error'],
+          'x-example': { data: exampleListing },
+        },
+      },
+      async (request) => {
+        const { account } = request.caller
+        await refuseInvalid(ctx, request)
+        const { price, ...rest } = request.body
+        const { quantity, status, description } = rest
+        const listing = await changeListing(ctx, account.id, request.params.listing, {
+          priceCents: price === undefined ? undefined : centsFromEuros(price),
+          quantity,
+          status,
+          description,
+        })
+        return { data: ownListingJson(listing, account, ctx.catalog.current, ctx.config) }
+      },
+    )
+
+    app.delete(
+      '/listings/:listing',
+      {
+        config: { scope: 'listings:write' },
+        schema: {
+          operationId: 'deleteListing',
+          summary: 'Delete a listing',
+          description:
+            'For good; buyers’ carts lose their hold on it. A listing with an open order can’t be deleted until the order completes.',
+          tags: ['Listings'],
+          params,
+          response: { 204: Type.Null({ description: 'Deleted' }) },
+          'x-errors': ['not_found', 'conflict'],
+        },
+      },
+      async ({ caller, params }, reply) => {
+        await removeListing(ctx, caller.account.id, params.listing)
+        return reply.code(204).send(null)
+      },
+    )
+    done()
+  }
+
+/** Answers a request that was refused as invalid: a listing that isn't there comes before what is wrong with the body. */
+async function refuseInvalid(ctx: Context, { validationError, caller, params }: FastifyRequest) {
+  if (!validationError) return
+  const { listing } = params as { listing: unknown }
+  // A path that can't be an id was refused as that.
+  if (typeof listing === 'number') await requireListing(ctx, caller.account.id, listing)
+  throw validationError
+}
+
+const payoutMissing = () =>
+  authorizationError(
+    'Complete and verify the payout setup of this account before you list anything.',
+  )
+
+const isAccepted = (item: NewListing | RefusedItem): item is NewListing => !('errors' in item)
+
+const NO_SHIPPING =
+  'No shipping option of this account is enabled, so buyers cannot order its listings yet.'
+
+/** What became of each item; `ids` are those of the items that were not refused, in order. */
+function bulkAnswer(read: (NewListing | RefusedItem)[], ids: CreatedId[], ships: boolean) {
+  const remaining = ids.values()
+  const results = read.map((item, index) => {
+    if (!isAccepted(item)) return { status: 'failed', index, ...item }
+    const id = remaining.next().value
+    if (!id) return { status: 'failed', index, errors: { item: ['The item could not be saved.'] } }
+    return {
+      status: 'created',
+      index,
+      listing: {
+        id,
+        price: eurosFromCents(item.priceCents),
+        currency: 'EUR',
+        quantity: item.quantity,
+        status: 'active',
+      },
+    }
+  })
+  const created = results.filter(({ status }) => status === 'created').length
+  return {
+    results,
+    created,
+    failed: results.length - created,
+    ...(ships ? {} : { warnings: [NO_SHIPPING] }),
+  }
+}
