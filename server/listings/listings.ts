@@ -167,7 +167,7 @@ const shown = (db: Db, now: Date) => db`
 `
 
 /** Units of a row of `listings` that carts hold at this moment. */
-export const reserved = (db: Db, now: Date) => db`
+const reserved = (db: Db, now: Date) => db`
   (
     select coalesce(sum(r.quantity), 0)
     from reservations r

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
+import type { Db } from '../database/connect.ts'
 import type { SellerTier } from '../values.ts'
 import type { Listable, Listing } from './listing.ts'
-import { reserved } from './listings.ts'
 
 /** A shop as buyers see it beside what it offers. */
 export type Seller = {
@@ -35,34 +35,52 @@ export type Offer = Pick<
  */
 export async function offersOf(
   ctx: Pick<Context, 'db' | 'now'>,
-  { cardId, productSlug }: Listable,
+  of: Listable,
 ): Promise<{ offers: Offer[]; sellers: Map<number, Seller> }> {
-  const { db } = ctx
-  const rows = await db<Offer[]>`
-    select
-      id,
-      account_id as "accountId",
-      price_cents as "priceCents",
-      quantity,
-      ${reserved(db, ctx.now())} as reserved,
-      condition,
-      language,
-      printing,
-      grading_company as "gradingCompany",
-      grading_grade as "gradingGrade",
-      description,
-      photos
-    from listings
-    where
-      ${cardId === null ? db`product_slug = ${productSlug}` : db`card_id = ${cardId}`}
-      and status = 'active'
-    order by price_cents, id
-  `
+  const [rows, held] = await Promise.all([activeListings(ctx, of), heldUnits(ctx, of)])
   // Apart from the listings: one shop may have many of them, and each column of each row takes its time here.
-  const accountIds = [...new Set(rows.map(({ accountId }) => accountId))]
-  const sellers = await sellersOf(ctx, accountIds)
-  return { offers: rows.filter(({ accountId }) => sellers.has(accountId)), sellers }
+  const sellers = await sellersOf(ctx, [...new Set(rows.map(({ accountId }) => accountId))])
+  const offers = rows.filter(({ accountId }) => sellers.has(accountId)) as Offer[]
+  for (const offer of offers) offer.reserved = held.get(offer.id) ?? 0
+  return { offers, sellers }
 }
+
+const activeListings = ({ db }: Pick<Context, 'db'>, of: Listable) => db<Omit<Offer, 'reserved'>[]>`
+  select
+    id,
+    account_id as "accountId",
+    price_cents as "priceCents",
+    quantity,
+    condition,
+    language,
+    printing,
+    grading_company as "gradingCompany",
+    grading_grade as "gradingGrade",
+    description,
+    photos
+  from listings
+  where ${isOf(db, of)} and status = 'active'
+  order by price_cents, id
+`
+
+/** Units that carts hold, of the listings of which they hold any: all at once, not asked for listing by listing. */
+async function heldUnits(
+  { db, now }: Pick<Context, 'db' | 'now'>,
+  of: Listable,
+): Promise<Map<number, number>> {
+  const rows = await db<{ id: number; quantity: number }[]>`
+    select listing_id as id, sum(quantity) as quantity
+    from reservations
+    where
+      expires_at > ${now()}
+      and listing_id in (select id from listings where ${isOf(db, of)} and status = 'active')
+    group by listing_id
+  `
+  return new Map(rows.map(({ id, quantity }) => [id, quantity]))
+}
+
+const isOf = (db: Db, { cardId, productSlug }: Listable) =>
+  cardId === null ? db`product_slug = ${productSlug}` : db`card_id = ${cardId}`
 
 async function sellersOf(
   { db }: Pick<Context, 'db'>,
