@@ -10,8 +10,10 @@ import { usageOf } from './usage.ts'
 /** Addresses that are asked for in turn, and how near to the bare server they are meant to come. */
 export type Scenario = { name: string; paths: string[]; atLeast?: number }
 
+/** The service and something that does the least there is to do, measured in turns. */
 export type Comparison = {
-  scenario: Scenario
+  name: string
+  atLeast?: number | undefined
   service: Side
   bare: Side
   /** The service's answers a second in parts of the bare server's: of each pair of runs. */
@@ -21,7 +23,7 @@ export type Comparison = {
 /** Medians of all runs. */
 type Side = Rate
 
-type Rate = {
+export type Rate = {
   perSecond: number
   /** The server's own processor time, in microseconds. */
   cpuPerAnswer: number
@@ -30,7 +32,7 @@ type Rate = {
   generatorBusy: number
 }
 
-const CONNECTIONS = 16
+export const CONNECTIONS = 16
 const ROUNDS = 7
 const RUN_MS = 1_500
 const WARM_UP_MS = 1_000
@@ -57,30 +59,44 @@ export async function compare(service: Service, scenario: Scenario): Promise<Com
         ms,
       })
     const bare = { pid: bareServer.pid!, port }
-    await measure(service, WARM_UP_MS)
-    await measure(bare, WARM_UP_MS)
-
-    const ours: Rate[] = []
-    const theirs: Rate[] = []
-    for (let round = 0; round < ROUNDS; round++) {
-      // Neither is always the first: what drifts cancels out.
-      if (round % 2 === 0) ours.push(await measure(service, RUN_MS))
-      theirs.push(await measure(bare, RUN_MS))
-      if (round % 2 === 1) ours.push(await measure(service, RUN_MS))
-    }
-    return {
+    return await inTurns(
       scenario,
-      service: medians(ours),
-      bare: medians(theirs),
-      ratios: ours.map((rate, i) => rate.perSecond / theirs[i]!.perSecond),
-    }
+      (ms) => measure(service, ms),
+      (ms) => measure(bare, ms),
+    )
   } finally {
     bareServer.kill()
     generator.kill()
   }
 }
 
-async function measureOnce(generator: ChildProcess, pid: number, load: Load): Promise<Rate> {
+/** Runs of the service and of the bare thing, one after the other. */
+export async function inTurns(
+  { name, atLeast }: Pick<Scenario, 'name' | 'atLeast'>,
+  measureService: (ms: number) => Promise<Rate>,
+  measureBare: (ms: number) => Promise<Rate>,
+): Promise<Comparison> {
+  await measureService(WARM_UP_MS)
+  await measureBare(WARM_UP_MS)
+  const ours: Rate[] = []
+  const theirs: Rate[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    // Neither is always the first: what drifts cancels out.
+    if (round % 2 === 0) ours.push(await measureService(RUN_MS))
+    theirs.push(await measureBare(RUN_MS))
+    if (round % 2 === 1) ours.push(await measureService(RUN_MS))
+  }
+  return {
+    name,
+    atLeast,
+    service: medians(ours),
+    bare: medians(theirs),
+    ratios: ours.map((rate, i) => rate.perSecond / theirs[i]!.perSecond),
+  }
+}
+
+/** Sends this load with the generator and takes note of what the server used meanwhile. */
+export async function measureOnce(generator: ChildProcess, pid: number, load: Load): Promise<Rate> {
   const before = usageOf(pid)
   const { answers, ms, cpuMs } = (await ask(generator, load)) as LoadResult
   const serverMs = usageOf(pid).cpuMs - before.cpuMs
@@ -116,11 +132,12 @@ function fetchOnce({ port, key }: Service, path: string) {
   })
 }
 
-const child = (file: string) =>
+/** Another process that runs this file and is asked by messages. */
+export const child = (file: string) =>
   fork(new URL(file, import.meta.url), { serialization: 'advanced', execArgv: [] })
 
 /** Sends a message to a child and waits for its answer; a child that ends instead has said why. */
-async function ask(process: ChildProcess, message: object): Promise<unknown> {
+export async function ask(process: ChildProcess, message: object): Promise<unknown> {
   process.send(message)
   const [answer] = await Promise.race([
     once(process, 'message'),
@@ -131,7 +148,7 @@ async function ask(process: ChildProcess, message: object): Promise<unknown> {
   return answer
 }
 
-export function showComparisons(comparisons: Comparison[]): string {
+export function showComparisons(what: string, comparisons: Comparison[]): string {
   return table(
     [
       [
@@ -150,7 +167,7 @@ export function showComparisons(comparisons: Comparison[]): string {
         '',
       ],
       [
-        'reads',
+        what,
         'service',
         'bare',
         'median',
@@ -165,7 +182,7 @@ export function showComparisons(comparisons: Comparison[]): string {
         'bare',
       ],
     ],
-    comparisons.map(({ scenario: { name, atLeast }, service, bare, ratios }) => [
+    comparisons.map(({ name, atLeast, service, bare, ratios }) => [
       name,
       count(service.perSecond),
       count(bare.perSecond),

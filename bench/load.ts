@@ -2,16 +2,26 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
 /**
- * Sends requests as fast as they are answered and counts the answers; each must be a 200 of the expected length.
- * As little as possible is done for each, so that it's the server that is measured. Runs as a process of its own.
+ * Sends requests as fast as they are answered and counts the answers; each must be a 200, of the expected length
+ * where one is given. As little as possible is done for each, so that it's the server that is measured. Runs as a process of its own.
  */
 export type Load = {
   port: number
   key: string
   /** Asked for in turn. */
-  requests: { path: string; bodyLength: number }[]
+  requests: LoadRequest[]
   connections: number
   ms: number
+}
+
+export type LoadRequest = {
+  path: string
+  /** Of the answer. */
+  bodyLength?: number
+  /** GET where it isn't given. */
+  method?: string
+  /** JSON that is sent along. */
+  body?: string
 }
 
 export type LoadResult = { answers: number; ms: number; cpuMs: number }
@@ -41,26 +51,23 @@ async function run(load: Load): Promise<LoadResult> {
   return { answers, ms, cpuMs: (user + system) / 1000 }
 }
 
-type Prepared = { path: string; bytes: Buffer; lengthLine: Buffer; bodyLength: number }
+type Prepared = { path: string; bytes: Buffer; bodyLength: number | undefined }
 
-const prepared = (
-  { port, key }: Load,
-  { path, bodyLength }: Load['requests'][number],
-): Prepared => ({
-  path,
-  bytes: Buffer.from(
-    [
-      `GET ${path} HTTP/1.1`,
-      `host: 127.0.0.1:${port}`,
-      `authorization: Bearer ${key}`,
-      'accept: application/json',
-      'user-agent: cardstall-bench',
-      '\r\n',
-    ].join('\r\n'),
-  ),
-  lengthLine: Buffer.from(`\r\ncontent-length: ${bodyLength}\r\n`),
-  bodyLength,
-})
+function prepared({ port, key }: Load, request: LoadRequest): Prepared {
+  const { path, method = 'GET', body = '', bodyLength } = request
+  const head = [
+    `${method} ${path} HTTP/1.1`,
+    `host: 127.0.0.1:${port}`,
+    `authorization: Bearer ${key}`,
+    'accept: application/json',
+    'user-agent: cardstall-bench',
+    ...(body
+      ? ['content-type: application/json', `content-length: ${Buffer.byteLength(body)}`]
+      : []),
+    '\r\n',
+  ]
+  return { path, bytes: Buffer.from(head.join('\r\n') + body), bodyLength }
+}
 
 const READ_BYTES = 256 * 1024
 
@@ -110,14 +117,23 @@ function client(
 
 const OK = Buffer.from('HTTP/1.1 200 ')
 const HEAD_END = Buffer.from('\r\n\r\n')
+const LENGTH = Buffer.from('\r\ncontent-length: ')
 
 /** How long the answer that begins in the buffer will be, if it's the expected one. */
-function answerLength(buffer: Buffer, length: number, asked: Prepared): number {
+function answerLength(buffer: Buffer, length: number, { path, bodyLength }: Prepared): number {
   const headEnd = buffer.indexOf(HEAD_END)
-  const lengthAt = buffer.indexOf(asked.lengthLine)
-  const isRight = OK.compare(buffer, 0, OK.length) === 0 && lengthAt !== -1 && lengthAt < headEnd
+  const lengthAt = buffer.indexOf(LENGTH)
+  const announced = Number.parseInt(
+    buffer.toString('latin1', lengthAt + LENGTH.length, lengthAt + LENGTH.length + 12),
+    10,
+  )
+  const isRight =
+    OK.compare(buffer, 0, OK.length) === 0 &&
+    lengthAt !== -1 &&
+    lengthAt < headEnd &&
+    (bodyLength === undefined || announced === bodyLength)
   if (!isRight || headEnd + HEAD_END.length > length) {
-    throw new Error(`${asked.path}: not the expected answer\n${buffer.toString('utf8', 0, length)}`)
+    throw new Error(`${path}: not the expected answer\n${buffer.toString('utf8', 0, length)}`)
   }
-  return headEnd + HEAD_END.length + asked.bodyLength
+  return headEnd + HEAD_END.length + announced
 }

@@ -1,56 +1,27 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { compare, showComparisons } from './compare.ts'
-import { reads } from './reads.ts'
-import { machine, median, showFigures } from './report.ts'
-import { measureSearch } from './search.ts'
-import { runVerb, type Service, startService } from './service.ts'
-import { usageOf } from './usage.ts'
+import { benchCatalog } from './catalog.ts'
+import { benchListings } from './listings.ts'
+import { machine } from './report.ts'
 
-const CATALOG = ['english', 'products', 'europe', 'asia'].map((name) => `catalog/${name}.ndjson.gz`)
-const RESTARTS = 5
+/** `npm run bench` measures everything, `npm run bench -- listings` a part of it. */
+const PARTS = { catalog: benchCatalog, listings: benchListings }
+
+const wanted = process.argv.slice(2)
+const unknown = wanted.filter((name) => !(name in PARTS))
+if (unknown.length > 0) {
+  throw new Error(
+    `No such part: ${unknown.join(', ')}. There are: ${Object.keys(PARTS).join(', ')}`,
+  )
+}
 
 const folder = await mkdtemp(join(tmpdir(), 'cardstall-bench-'))
-let service: Service | undefined
 try {
   console.log(`${machine()}\n`)
-
-  const first = await startService(join(folder, 'first'))
-  await first.stop()
-
-  const dataDir = join(folder, 'full')
-  await runVerb(dataDir, 'migrate')
-  const imported = await runVerb(dataDir, 'catalog:import', ...CATALOG)
-  const unchanged = await runVerb(dataDir, 'catalog:import', ...CATALOG)
-
-  const starts: number[] = []
-  for (let i = 0; i < RESTARTS; i++) {
-    await service?.stop()
-    service = await startService(dataDir)
-    starts.push(service.readySeconds)
+  for (const [name, bench] of Object.entries(PARTS)) {
+    if (wanted.length === 0 || wanted.includes(name)) await bench(folder)
   }
-  if (!service) throw new Error('the service was never started')
-
-  const loaded = usageOf(service.pid)
-  const comparisons = []
-  for (const read of reads) comparisons.push(await compare(service, read))
-  const after = usageOf(service.pid)
-  console.log(`${showComparisons(comparisons)}\n`)
-
-  const search = await measureSearch(dataDir)
-  console.log(
-    showFigures([
-      ...search,
-      { name: 'first start, English imported', value: first.readySeconds, unit: 's' },
-      { name: `warm start, median of ${RESTARTS}`, value: median(starts), unit: 's', below: 2 },
-      { name: 'import of the whole catalog', value: imported.seconds, unit: 's' },
-      { name: 'the same import again', value: unchanged.seconds, unit: 's' },
-      { name: 'memory after the start (RSS)', value: loaded.rssMiB, unit: 'MiB' },
-      { name: 'memory after the reads (RSS)', value: after.rssMiB, unit: 'MiB' },
-    ]),
-  )
 } finally {
-  await service?.stop()
   await rm(folder, { recursive: true, force: true })
 }

@@ -29,39 +29,69 @@ export type Offer = Pick<
   | 'photos'
 > & { accountId: number }
 
-/**
- * Everything that is offered of a card or product, cheapest first, then oldest, and the sellers by their ids
- * (§4.5). Suspended sellers are left out. There is no limit: a popular card can have tens of thousands.
- */
-export async function offersOf(
-  ctx: Pick<Context, 'db' | 'now'>,
-  of: Listable,
-): Promise<{ offers: Offer[]; sellers: Map<number, Seller> }> {
-  const [rows, held] = await Promise.all([activeListings(ctx, of), heldUnits(ctx, of)])
-  // Apart from the listings: one shop may have many of them, and each column of each row takes its time here.
-  const sellers = await sellersOf(ctx, [...new Set(rows.map(({ accountId }) => accountId))])
-  const offers = rows.filter(({ accountId }) => sellers.has(accountId)) as Offer[]
-  for (const offer of offers) offer.reserved = held.get(offer.id) ?? 0
-  return { offers, sellers }
+export type Offers = {
+  /** Whose they are, by account. Suspended sellers are left out, and so is what they offer. */
+  sellers: Map<number, Seller>
+  /** Cheapest first, then oldest. There is no limit: a popular card can have tens of thousands. */
+  batches: AsyncIterable<Offer[]>
 }
 
-const activeListings = ({ db }: Pick<Context, 'db'>, of: Listable) => db<Omit<Offer, 'reserved'>[]>`
-  select
-    id,
-    account_id as "accountId",
-    price_cents as "priceCents",
-    quantity,
-    condition,
-    language,
-    printing,
-    grading_company as "gradingCompany",
-    grading_grade as "gradingGrade",
-    description,
-    photos
-  from listings
-  where ${isOf(db, of)} and status = 'active'
-  order by price_cents, id
-`
+/** So many rows are made into objects before others get their turn: about a millisecond's work. */
+const BATCH_ROWS = 250
+
+/** Everything that is offered of a card or product (§4.5). The batches hold a connection until they have been read. */
+export async function offersOf(ctx: Pick<Context, 'db' | 'now'>, of: Listable): Promise<Offers> {
+  const [sellers, held] = await Promise.all([sellersOf(ctx, of), heldUnits(ctx, of)])
+  return { sellers, batches: batchesOf(ctx, of, sellers, held) }
+}
+
+async function* batchesOf(
+  { db }: Pick<Context, 'db'>,
+  of: Listable,
+  sellers: Map<number, Seller>,
+  held: Map<number, number>,
+): AsyncGenerator<Offer[]> {
+  const batches = db<Omit<Offer, 'reserved'>[]>`
+    select
+      id,
+      account_id as "accountId",
+      price_cents as "priceCents",
+      quantity,
+      condition,
+      language,
+      printing,
+      grading_company as "gradingCompany",
+      grading_grade as "gradingGrade",
+      description,
+      photos
+    from listings
+    where ${isOf(db, of)} and status = 'active'
+    order by price_cents, id
+  `.cursor(BATCH_ROWS)
+  for await (const batch of batches) {
+    yield batch
+      .filter(({ accountId }) => sellers.has(accountId))
+      .map((offer) => ({ ...offer, reserved: held.get(offer.id) ?? 0 }))
+  }
+}
+
+// Apart from the listings: one shop may have many of them, and each column of each row takes its time here.
+async function sellersOf({ db }: Pick<Context, 'db'>, of: Listable): Promise<Map<number, Seller>> {
+  const rows = await db<Seller[]>`
+    select
+      id,
+      shop_name as "shopName",
+      slug,
+      seller_tier as "sellerTier",
+      rating::float8 as rating,
+      reviews
+    from accounts
+    where
+      id in (select account_id from listings where ${isOf(db, of)} and status = 'active')
+      and api_access <> 'suspended'
+  `
+  return new Map(rows.map((seller) => [seller.id, seller]))
+}
 
 /** Units that carts hold, of the listings of which they hold any: all at once, not asked for listing by listing. */
 async function heldUnits(
@@ -81,22 +111,3 @@ async function heldUnits(
 
 const isOf = (db: Db, { cardId, productSlug }: Listable) =>
   cardId === null ? db`product_slug = ${productSlug}` : db`card_id = ${cardId}`
-
-async function sellersOf(
-  { db }: Pick<Context, 'db'>,
-  accountIds: number[],
-): Promise<Map<number, Seller>> {
-  if (accountIds.length === 0) return new Map()
-  const rows = await db<Seller[]>`
-    select
-      id,
-      shop_name as "shopName",
-      slug,
-      seller_tier as "sellerTier",
-      rating::float8 as rating,
-      reviews
-    from accounts
-    where id = any(${accountIds}::bigint[]) and api_access <> 'suspended'
-  `
-  return new Map(rows.map((seller) => [seller.id, seller]))
-}

@@ -1,16 +1,13 @@
-import { setImmediate } from 'node:timers/promises'
 import type { FastifyReply } from 'fastify'
 import type { Context } from '../../context.ts'
 import { unavailable } from '../../errors.ts'
 import { gate } from '../../gate.ts'
 import type { Listable } from '../../listings/listing.ts'
-import { type Offer, offersOf, type Seller } from '../../listings/offers.ts'
+import { type Offers, offersOf } from '../../listings/offers.ts'
 import { sendJson } from '../answer.ts'
 import { offerJson, sellerJson } from './listing-json.ts'
 
-/** Rows that are made into JSON before the event loop gets its turn: about a millisecond. */
-const SLICE = 500
-/** The rows of a popular card take some memory and a connection for a while. */
+/** A popular card takes a connection for a while. */
 const MOST_READ_AT_ONCE = 4
 const MOST_BYTES_UNSENT = 256 * 1024 * 1024
 /** Who takes in nothing for so long is gone. */
@@ -18,8 +15,9 @@ const STALLED_MS = 60_000
 
 /**
  * Sends a card or product with everything that is on offer of it. There may be tens of thousands of offers (§4.5
- * sets no limit), so they are made into bytes in slices between which other requests are served, a few such
- * answers at a time, and what waits for slow receivers is bounded.
+ * sets no limit), so they are read and made into bytes in batches between which other requests are served, a few
+ * such answers at a time. Only then is the answer sent: a slow receiver holds no connection, and what waits for
+ * slow receivers is bounded.
  */
 export function offersSender(ctx: Context) {
   const inTurn = gate(MOST_READ_AT_ONCE)
@@ -32,8 +30,7 @@ export function offersSender(ctx: Context) {
   ): Promise<never> => {
     const body = await inTurn(async () => {
       if (unsent > MOST_BYTES_UNSENT) throw unavailable('Too many large answers are on their way.')
-      const { offers, sellers } = await offersOf(ctx, of)
-      return answer(await offersBytes(offers, sellers, ctx.config))
+      return answer(await bytesOf(await offersOf(ctx, of), ctx.config))
     })
     unsent += body.length
     reply.raw.setTimeout(STALLED_MS, () => reply.raw.destroy())
@@ -45,9 +42,8 @@ export function offersSender(ctx: Context) {
 }
 
 /** The JSON of an array of public listings (§2.6), in parts. */
-async function offersBytes(
-  offers: Offer[],
-  sellers: Map<number, Seller>,
+async function bytesOf(
+  { sellers, batches }: Offers,
   addresses: Context['config'],
 ): Promise<Buffer[]> {
   // One shop can have many of the offers: it's written once.
@@ -55,13 +51,13 @@ async function offersBytes(
     [...sellers].map(([id, seller]) => [id, JSON.stringify(sellerJson(seller, addresses))]),
   )
   const parts = [Buffer.from('[')]
-  for (let start = 0; start < offers.length; start += SLICE) {
-    if (start > 0) await setImmediate()
-    const texts = offers.slice(start, start + SLICE).map((offer) => {
+  for await (const offers of batches) {
+    const texts = offers.map((offer) => {
       const text = JSON.stringify(offerJson(offer, addresses))
       return `${text.slice(0, -1)},"seller":${sellerTexts.get(offer.accountId)}}`
     })
-    parts.push(Buffer.from((start > 0 ? ',' : '') + texts.join(',')))
+    if (texts.length === 0) continue
+    parts.push(Buffer.from((parts.length > 1 ? ',' : '') + texts.join(',')))
   }
   parts.push(Buffer.from(']'))
   return parts

@@ -1,0 +1,87 @@
+import { connect, type Sql } from '../server/database/connect.ts'
+import { listListings } from '../server/listings/listings.ts'
+import { offersOf } from '../server/listings/offers.ts'
+
+/**
+ * The same statements as the service's, sent over one pool of prepared connections and nothing else: no HTTP, key,
+ * limit, checks, transaction or JSON. Runs as a process of its own.
+ */
+export type BareSql = {
+  url: string
+  work:
+    | { kind: 'page'; accountId: number; cardId?: string; offset: number }
+    | { kind: 'offers'; cardId: string }
+    | { kind: 'insert'; accountId: number; cardIds: string[] }
+    | { kind: 'update'; accountId: number; listingIds: number[] }
+  /** Statements under way at a time. */
+  connections: number
+  ms: number
+}
+
+let db: Sql | undefined
+
+process.on('message', async ({ url, work, connections, ms }: BareSql) => {
+  db ??= connect(url)
+  const run = workOf(db, work)
+  const began = performance.now()
+  const cpu = process.cpuUsage()
+  let answers = 0
+  const loop = async () => {
+    while (performance.now() - began < ms) {
+      await run()
+      answers++
+    }
+  }
+  await Promise.all(Array.from({ length: connections }, loop))
+  const took = performance.now() - began
+  const { user, system } = process.cpuUsage(cpu)
+  process.send!({ answers, ms: took, cpuMs: (user + system) / 1000 })
+})
+
+let turn = 0
+
+function workOf(db: Sql, work: BareSql['work']): () => Promise<unknown> {
+  const now = new Date('2026-03-01')
+  const ctx = { db, now: () => now }
+  switch (work.kind) {
+    case 'page': {
+      const { accountId, cardId, offset } = work
+      const page = { page: 1 + offset / 30, perPage: 30, offset }
+      return () => listListings(ctx, accountId, { cardId }, page)
+    }
+    case 'offers':
+      return async () => {
+        const { batches } = await offersOf(ctx, { cardId: work.cardId, productSlug: null })
+        for await (const _ of batches);
+      }
+    case 'insert':
+      return () => insert(db, work.accountId, work.cardIds, now)
+    case 'update': {
+      const { accountId, listingIds } = work
+      return () => {
+        const id = listingIds[turn++ % listingIds.length]!
+        return db`
+          update listings
+          set price_cents = ${100 + (turn % 1000)}, updated_at = ${now}
+          where id = ${id} and account_id = ${accountId} and status <> 'removed'
+          returning *
+        `
+      }
+    }
+  }
+}
+
+const insert = (db: Sql, accountId: number, cardIds: string[], now: Date) => db`
+  insert into listings (
+    account_id, card_id, price_cents, quantity, condition, language, created_at, updated_at
+  )
+  select ${accountId}::bigint, card_id, price_cents, quantity, condition, language, ${now}::timestamptz, ${now}::timestamptz
+  from unnest(
+    ${cardIds}::text[],
+    ${cardIds.map((_, i) => 100 + i)}::int[],
+    ${cardIds.map(() => 3)}::int[],
+    ${cardIds.map(() => 'NM')}::text[],
+    ${cardIds.map(() => 'EN')}::text[]
+  ) as item (card_id, price_cents, quantity, condition, language)
+  returning id
+`
