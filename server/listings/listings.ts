@@ -23,11 +23,12 @@ export async function listListings(
   filters: ListingFilters,
   page: Page,
 ): Promise<{ rows: Listing[]; total: number }> {
-  const { db } = ctx
-  const wanted = fitting(db, accountId, filters)
-  const [counted] = await db<{ total: number }[]>`
-    select count(*) as total from listings where ${wanted}
-  `
+  const { where, values } = fitting(accountId, filters)
+  const [counted] = await prepared<{ total: number }>(
+    ctx.db,
+    `select count(*) as total from listings where ${where}`,
+    values,
+  )
   const total = counted?.total ?? 0
   const size = Math.min(page.perPage, total - page.offset)
   if (size <= 0) return { rows: [], total }
@@ -36,18 +37,23 @@ export async function listListings(
   const after = total - page.offset - size
   const fromEnd = after < page.offset
   const order = filters.updatedSince ? BY_CHANGE : NEWEST_FIRST
-  const rows = await db<Listing[]>`
-    select ${shown(db, ctx.now())}
-    from (
-      select id
-      from listings
-      where ${wanted}
-      order by ${db.unsafe(fromEnd ? order.backward : order.forward)}
-      limit ${size} offset ${fromEnd ? after : page.offset}
-    ) page
-    join listings using (id)
-    order by ${db.unsafe(order.forward)}
-  `
+  const [now, limit, offset] = [1, 2, 3].map((nth) => `$${values.length + nth}`)
+  const rows = await prepared<Listing>(
+    ctx.db,
+    `
+      select ${shown(now!)}
+      from (
+        select id
+        from listings
+        where ${where}
+        order by ${fromEnd ? order.backward : order.forward}
+        limit ${limit} offset ${offset}
+      ) page
+      join listings using (id)
+      order by ${order.forward}
+    `,
+    [...values, ctx.now(), size, fromEnd ? after : page.offset],
+  )
   return { rows, total }
 }
 
@@ -119,12 +125,7 @@ async function lockListing(
   accountId: number,
   id: number,
 ): Promise<Listing> {
-  const [listing] = await db<Listing[]>`
-    select ${shown(db, now())}
-    from listings
-    where id = ${id} and account_id = ${accountId} and status <> 'removed'
-    for no key update
-  `
+  const [listing] = await prepared<Listing>(db, LOCK, [id, accountId, now()])
   if (!listing) throw listingNotFound()
   return listing
 }
@@ -134,26 +135,31 @@ export const listingNotFound = () => notFound('There is no such listing.')
 const NEWEST_FIRST = { forward: 'id desc', backward: 'id' }
 const BY_CHANGE = { forward: 'updated_at, id', backward: 'updated_at desc, id desc' }
 
-function fitting(db: Db, accountId: number, filters: ListingFilters) {
+/** Which of an account's listings are wanted, as a condition and what is bound in it. */
+function fitting(accountId: number, filters: ListingFilters): { where: string; values: Bound[] } {
   const { status, updatedSince, cardId, productSlug } = filters
-  return db`
-    account_id = ${accountId}
-    and status <> 'removed'
-    ${status === undefined ? db`` : db`and status = ${status}`}
-    ${updatedSince === undefined ? db`` : db`and updated_at >= ${updatedSince}`}
-    ${cardId === undefined ? db`` : db`and card_id = ${cardId}`}
-    ${productSlug === undefined ? db`` : db`and product_slug = ${productSlug}`}
-  `
+  const values: Bound[] = []
+  const bound = (value: Bound) => `$${values.push(value)}`
+  const conditions = [`account_id = ${bound(accountId)}`, `status <> 'removed'`]
+  if (status !== undefined) conditions.push(`status = ${bound(status)}`)
+  if (updatedSince !== undefined) conditions.push(`updated_at >= ${bound(updatedSince)}`)
+  if (cardId !== undefined) conditions.push(`card_id = ${bound(cardId)}`)
+  if (productSlug !== undefined) conditions.push(`product_slug = ${bound(productSlug)}`)
+  return { where: conditions.join(' and '), values }
 }
 
-/** The columns of a Listing, of a row of `listings`. */
-const shown = (db: Db, now: Date) => db`
+/** The columns of a Listing, of a row of `listings`; `now` is the placeholder of the moment that carts hold units at. */
+const shown = (now: string) => `
   id,
   card_id as "cardId",
   product_slug as "productSlug",
   price_cents as "priceCents",
   quantity,
-  ${reserved(db, now)} as reserved,
+  (
+    select coalesce(sum(r.quantity), 0)
+    from reservations r
+    where r.listing_id = listings.id and r.expires_at > ${now}
+  ) as reserved,
   condition,
   language,
   printing,
@@ -166,14 +172,21 @@ const shown = (db: Db, now: Date) => db`
   updated_at as "updatedAt"
 `
 
-/** Units of a row of `listings` that carts hold at this moment. */
-const reserved = (db: Db, now: Date) => db`
-  (
-    select coalesce(sum(r.quantity), 0)
-    from reservations r
-    where r.listing_id = listings.id and r.expires_at > ${now}
-  )
+const LOCK = `
+  select ${shown('$3')}
+  from listings
+  where id = $1 and account_id = $2 and status <> 'removed'
+  for no key update
 `
+
+type Bound = string | number | Date
+
+/**
+ * Runs a statement whose text is put together here. The client's nested fragments do the same, and take as long
+ * for it as the database takes for the page.
+ */
+const prepared = <Row extends object>(db: Db, text: string, values: Bound[]) =>
+  db.unsafe<Row[]>(text, values, { prepare: true })
 
 const isSame = (a: Changeable, b: Changeable) =>
   a.priceCents === b.priceCents &&

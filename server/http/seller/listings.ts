@@ -148,8 +148,7 @@ export const listingRoutes =
       async (request) => {
         const { account } = request.caller
         await refuseInvalid(ctx, request)
-        const { price, ...rest } = request.body
-        const { quantity, status, description } = rest
+        const { price, quantity, status, description } = request.body
         const listing = await changeListing(ctx, account.id, request.params.listing, {
           priceCents: price === undefined ? undefined : centsFromEuros(price),
           quantity,
