@@ -44,7 +44,7 @@ export function findCard(catalog: Catalog, identifier: string, narrowing: Narrow
   if (canonical) return canonical
   const sharing = catalog.cardsByFriendlyId.get(identifier) ?? []
   const candidates = sharing.filter((card) => fits(card.set, narrowing))
-  return theOnlyCard(identifier, candidates, 'language or region')
+  return theOnlyCard(identifier, candidates, 'Narrow it with language or region, or use')
 }
 
 /**
@@ -62,7 +62,10 @@ export function findHintedCard(
   if (canonical) return canonical
   const sharing = catalog.cardsByFriendlyId.get(identifier) ?? []
   const hinted = sharing.filter(({ set }) => set.language === languageHint)
-  return theOnlyCard(identifier, hinted.length > 0 ? hinted : sharing, 'language_hint')
+  const candidates = hinted.length > 0 ? hinted : sharing
+  const languages = new Set(candidates.map(({ set }) => set.language))
+  const advice = languages.size > 1 ? 'Narrow it with language_hint, or use' : 'Use'
+  return theOnlyCard(identifier, candidates, advice)
 }
 
 /** Refuses an identifier that means no set, however it's narrowed. @throws not_found */
@@ -95,10 +98,10 @@ const narrowed = (sets: SetEntry[], narrowing: Narrowing) =>
   sets.filter((set) => fits(set, narrowing))
 
 /** A shortcut has no underscore: comparing whole friendly ids was splitting them at the first one. */
-function theOnlyCard(identifier: string, candidates: CardEntry[], narrowWith: string): CardEntry {
+function theOnlyCard(identifier: string, candidates: CardEntry[], advice: string): CardEntry {
   if (candidates.length > 1) {
     throw ambiguousIdentifier(
-      `The identifier "${identifier}" means ${candidates.length} cards. Narrow it with ${narrowWith}, or use a canonical id.`,
+      `The identifier "${identifier}" means ${candidates.length} cards. ${advice} a canonical id.`,
       candidates.map(cardCandidate),
     )
   }

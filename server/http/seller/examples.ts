@@ -86,9 +86,7 @@ export const bulkExample = {
       status: 'failed',
       index: 1,
       errors: {
-        card: [
-          'The identifier "cel_15" means 2 cards. Narrow it with language_hint, or use a canonical id.',
-        ],
+        card: ['The identifier "cel_15" means 2 cards. Use a canonical id.'],
       },
       candidates: [
         {
