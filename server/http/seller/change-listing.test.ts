@@ -1,0 +1,379 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../../test/app.ts'
+import { importCast } from '../../test/cast.ts'
+import {
+  advance,
+  cardItem,
+  gradedItem,
+  hold,
+  list,
+  listed,
+  NO_LIMITS,
+  productItem,
+} from '../../test/stock.ts'
+
+let app: TestApp
+let seller: Awaited<ReturnType<TestApp['seller']>>
+beforeAll(async () => {
+  app = await startTestApp({ settings: NO_LIMITS })
+  await importCast(app.operator)
+  seller = await app.seller()
+})
+
+const addressOf = (id: number | string) => `/v1/listings/${id}`
+
+const change = (id: number | string, payload: object) => seller.patch(addressOf(id), { payload })
+
+/** A change whose body is written just so. */
+const send = (id: number | string, payload: string) =>
+  seller.patch(addressOf(id), { payload, headers: { 'content-type': 'application/json' } })
+
+/** A new listing of the seller, as the list shows it. */
+const fresh = async (item: object = cardItem({ description: 'Sleeved' })) => {
+  const [id] = await list(seller, item)
+  return await listed(seller, id!)
+}
+
+/** A new listing that was brought into a status. */
+const inStatus = async (status: string) => {
+  const listing = await fresh()
+  if (status === 'sold') await change(listing.id, { quantity: 0 })
+  if (status === 'hidden') await change(listing.id, { status })
+  return listing.id
+}
+
+describe('PATCH /v1/listings/{listing}', () => {
+  it.each([
+    ['price', { price: 7.25 }, { price: 7.25 }],
+    ['quantity', { quantity: 9 }, { quantity: 9, quantity_available: 9 }],
+    ['status', { status: 'hidden' }, { status: 'hidden' }],
+    ['description', { description: 'Unsleeved' }, { description: 'Unsleeved' }],
+  ])('changes the %s alone and leaves what was not sent', async (_, payload, changes) => {
+    for (const item of [cardItem({ description: 'Sleeved' }), gradedItem(), productItem()]) {
+      const listing = await fresh(item)
+      const { status, body } = await change(listing.id, payload)
+      expect(status).toBe(200)
+      expect(Object.keys(body)).toEqual(['data'])
+      const wanted = { ...listing, ...changes, updated_at: expect.any(String) }
+      expect(body.data).toEqual(wanted)
+      expect(Object.keys(body.data)).toEqual(Object.keys(listing))
+      expect(await listed(seller, listing.id)).toEqual(body.data)
+    }
+  })
+
+  it('changes all of them at once', async () => {
+    const listing = await fresh()
+    const payload = { price: 1, quantity: 2, status: 'hidden', description: 'All new' }
+    expect((await change(listing.id, payload)).body.data).toMatchObject(payload)
+    expect(await listed(seller, listing.id)).toMatchObject(payload)
+  })
+
+  it('changes no listing but the one', async () => {
+    const [one, other] = [await fresh(), await fresh()]
+    await change(one.id, { price: 7, quantity: 0, description: 'x' })
+    expect(await listed(seller, other.id)).toEqual(other)
+  })
+
+  it('with nothing in it answers with the listing as it is', async () => {
+    const listing = await fresh()
+    const nothing = await seller.patch(addressOf(listing.id))
+    expect([nothing.status, nothing.body]).toEqual([200, { data: listing }])
+    const headers = { 'content-type': 'application/json' }
+    const empty = await seller.patch(addressOf(listing.id), { headers })
+    expect([empty.status, empty.body]).toEqual([200, { data: listing }])
+    const braces = await change(listing.id, {})
+    expect([braces.status, braces.body]).toEqual([200, { data: listing }])
+  })
+
+  it('takes no notice of what can not be changed, nor of what nobody knows', async () => {
+    const listing = await fresh()
+    const { status, body } = await change(listing.id, {
+      condition: 'DMG',
+      language: 5,
+      printing: 'nonsense',
+      photos: ['x'],
+      photo_urls: 'x',
+      grading_company: null,
+      card: 'sv3-1',
+      product: 'poke-ball-tin',
+      id: 1,
+      currency: 'USD',
+      created_at: '2000-01-01T00:00:00Z',
+      updated_at: '2000-01-01T00:00:00Z',
+      shipping: '\0',
+    })
+    expect([status, body]).toEqual([200, { data: listing }])
+  })
+
+  it('shows what carts hold as not available, and is not hindered by it', async () => {
+    const listing = await fresh(cardItem({ quantity: 5 }))
+    await hold(app.operator, listing.id, 4)
+    const { body } = await change(listing.id, { price: 2 })
+    expect(body.data).toMatchObject({ quantity: 5, quantity_available: 1, status: 'active' })
+    const below = await change(listing.id, { quantity: 3 })
+    expect(below.status).toBe(200)
+    expect(below.body.data).toMatchObject({ quantity: 3, quantity_available: 0, status: 'active' })
+    expect(await listed(seller, listing.id)).toEqual(below.body.data)
+    await advance(app.operator, 15 * 60)
+    expect(await listed(seller, listing.id)).toMatchObject({ quantity_available: 3 })
+  })
+
+  it('can be asked with a trailing slash', async () => {
+    const { id } = await fresh()
+    const { status } = await seller.patch(`${addressOf(id)}/`, { payload: { price: 3 } })
+    expect(status).toBe(200)
+  })
+})
+
+describe('updated_at', () => {
+  it.each([
+    ['the price', { price: 4.51 }],
+    ['the quantity', { quantity: 4 }],
+    ['the status', { status: 'hidden' }],
+    ['the description', { description: 'Other' }],
+    ['the description, by clearing it', { description: null }],
+    ['the status, by way of the quantity', { quantity: 0 }],
+  ])('moves when a change changes %s', async (_, payload) => {
+    const listing = await fresh()
+    await advance(app.operator, 90)
+    const { body } = await change(listing.id, payload)
+    const moved = Date.parse(body.data.updated_at) - Date.parse(listing.updated_at)
+    expect(moved).toBeGreaterThanOrEqual(90_000)
+    expect(moved).toBeLessThan(150_000)
+    expect(body.data.created_at).toBe(listing.created_at)
+    expect((await listed(seller, listing.id)).updated_at).toBe(body.data.updated_at)
+  })
+
+  it.each([
+    ['nothing was sent', {}],
+    [
+      'everything is as it was',
+      { price: 4.5, quantity: 3, status: 'active', description: 'Sleeved' },
+    ],
+    ['the price is the same when rounded', { price: 4.499 }],
+    ['the status is reconciled straight back', { status: 'sold' }],
+    ['the field is unknown', { condition: 'M' }],
+  ])('stays when %s', async (_, payload) => {
+    const listing = await fresh()
+    await advance(app.operator, 90)
+    expect((await change(listing.id, payload)).body.data).toEqual(listing)
+    expect(await listed(seller, listing.id)).toEqual(listing)
+  })
+
+  it('stays when a change is refused, and when a cart holds units', async () => {
+    const listing = await fresh()
+    await advance(app.operator, 90)
+    expect((await change(listing.id, { price: 9, quantity: -1 })).status).toBe(422)
+    await hold(app.operator, listing.id, 1)
+    expect(await listed(seller, listing.id)).toEqual({ ...listing, quantity_available: 2 })
+  })
+
+  it('stays when what is cleared was clear', async () => {
+    const listing = await fresh(cardItem())
+    await advance(app.operator, 90)
+    expect((await change(listing.id, { description: '' })).body.data).toEqual(listing)
+  })
+})
+
+describe('status and stock', () => {
+  // The whole table is held by server/listings/listing.test.ts.
+  it.each([
+    ['active', { quantity: 0 }, { status: 'sold', quantity: 0 }],
+    ['active', { quantity: 0, status: 'active' }, { status: 'sold', quantity: 0 }],
+    ['active', { status: 'sold' }, { status: 'active', quantity: 3 }],
+    ['active', { status: 'sold', quantity: 0 }, { status: 'sold', quantity: 0 }],
+    ['active', { status: 'hidden' }, { status: 'hidden', quantity: 3 }],
+    ['active', { status: 'hidden', quantity: 0 }, { status: 'hidden', quantity: 0 }],
+    ['sold', { quantity: 4 }, { status: 'active', quantity: 4 }],
+    ['sold', { status: 'sold', quantity: 4 }, { status: 'active', quantity: 4 }],
+    ['sold', { status: 'active' }, { status: 'sold', quantity: 0 }],
+    ['sold', { status: 'hidden' }, { status: 'hidden', quantity: 0 }],
+    ['hidden', { quantity: 5 }, { status: 'hidden', quantity: 5 }],
+    ['hidden', { quantity: 0 }, { status: 'hidden', quantity: 0 }],
+    ['hidden', { status: 'active' }, { status: 'active', quantity: 3 }],
+    ['hidden', { status: 'active', quantity: 0 }, { status: 'sold', quantity: 0 }],
+    ['hidden', { status: 'sold' }, { status: 'active', quantity: 3 }],
+  ])('of a listing that is %s, changed by %j, are %j', async (before, payload, after) => {
+    const id = await inStatus(before)
+    const { status, body } = await change(id, payload)
+    expect([status, body.data]).toEqual([200, expect.objectContaining(after)])
+    expect(await listed(seller, id)).toMatchObject(after)
+  })
+
+  it('decide whether buyers see it', async () => {
+    const { id } = await fresh(cardItem({ card: 'gym1-1' }))
+    const isOffered = async () =>
+      (await seller.get('/v1/cards/gym1-1?include=listings')).body.data.listings.length > 0
+    expect(await isOffered()).toBe(true)
+    for (const [payload, visible] of [
+      [{ status: 'hidden' }, false],
+      [{ quantity: 8 }, false],
+      [{ status: 'active' }, true],
+      [{ quantity: 0 }, false],
+      [{ quantity: 1 }, true],
+    ] as const) {
+      await change(id, payload)
+      expect([payload, await isOffered()]).toEqual([payload, visible])
+    }
+  })
+})
+
+describe('a change', () => {
+  it.each([
+    ['price', '0.01', 0.01],
+    ['price', '1.005', 1.01],
+    ['price', '99999.99', 99999.99],
+    ['quantity', '0', 0],
+    ['quantity', '1.0', 1],
+    ['quantity', '999', 999],
+    ['description', JSON.stringify('x'.repeat(1000)), 'x'.repeat(1000)],
+    ['description', JSON.stringify('𠮷'.repeat(1000)), '𠮷'.repeat(1000)],
+    ['description', 'null', null],
+    ['description', '""', null],
+  ])('of %s to %s is taken', async (field, written, value) => {
+    const { id } = await fresh()
+    const { status, body } = await send(id, `{"${field}":${written}}`)
+    expect([status, body.data?.[field]]).toEqual([200, value])
+    expect((await listed(seller, id))[field]).toBe(value)
+  })
+
+  it.each([
+    ...['0', '0.004', '0.009', '-1', '99999.991', '100000', '1e400', '"4.50"', 'null', '[1]'].map(
+      (written) => ['price', written],
+    ),
+    ...['-1', '1000', '1.5', '"3"', 'null', 'true', '1e400'].map((written) => [
+      'quantity',
+      written,
+    ]),
+    ...['"removed"', '"Active"', '""', '"gone"', 'null', '1', '["sold"]'].map((written) => [
+      'status',
+      written,
+    ]),
+    ['description', JSON.stringify('x'.repeat(1001))],
+    ['description', JSON.stringify('𠮷'.repeat(1001))],
+    ['description', '"a\\u0000b"'],
+    ['description', '"a\\ud800"'],
+    ['description', '5'],
+    ['description', '["x"]'],
+  ])('of %s to %s is refused with 422 and changes nothing', async (field, written) => {
+    const listing = await fresh()
+    const other = field === 'description' ? '"price":9' : '"description":"x"'
+    const { status, body } = await send(listing.id, `{${other},"${field}":${written}}`)
+    expect([status, body.error.type]).toEqual([422, 'validation_error'])
+    expect(Object.keys(body.error.fields)).toEqual([field!])
+    expect(body.error.fields[field!]).not.toEqual([])
+    expect(await listed(seller, listing.id)).toEqual(listing)
+  })
+
+  it('is told everything that is wrong with it', async () => {
+    const { id } = await fresh()
+    const { body } = await change(id, { price: 0, quantity: 'x', status: 'x', description: 5 })
+    expect(Object.keys(body.error.fields).sort()).toEqual([
+      'description',
+      'price',
+      'quantity',
+      'status',
+    ])
+  })
+
+  it.each([
+    ['what is no JSON', '{"price":'],
+    ['a list', '[]'],
+    ['null', 'null'],
+    ['text', '"x"'],
+  ])(
+    'that is %s is refused with 422 on the body, before the id is looked at',
+    async (_, written) => {
+      const { id } = await fresh()
+      for (const path of [id, 999_999, 'x']) {
+        const { status, body } = await send(path, written)
+        expect([status, Object.keys(body.error.fields)]).toEqual([422, ['body']])
+      }
+    },
+  )
+})
+
+describe("a listing's number in the path", () => {
+  const bodies = [{ price: 5 }, {}, { price: -1 }, { price: null, status: 'removed' }]
+
+  it.each([
+    ...['999999', '9007199254740991', '9007199254740992', '99999999999999999999'],
+    ...['0', '-1', '1.5', '1e3', 'x', '%20', '1%00', '0x1', 'null'],
+  ])('that is no listing’s (%s) answers 404, whatever was sent', async (id) => {
+    for (const payload of bodies) {
+      const { status, body } = await change(id, payload)
+      expect([status, body.error.type]).toEqual([404, 'not_found'])
+      expect(Object.keys(body.error)).toEqual(['type', 'message'])
+    }
+  })
+
+  it("that is another seller's answers 404, the same as one that does not exist", async () => {
+    const { id } = await fresh()
+    const stranger = await app.seller()
+    for (const payload of bodies) {
+      const theirs = await stranger.patch(addressOf(id), { payload })
+      const nobodys = await stranger.patch(addressOf(999_999), { payload })
+      expect(theirs.status).toBe(404)
+      expect(theirs.text).toBe(nobodys.text)
+    }
+    expect(await listed(seller, id)).toMatchObject({ price: 4.5 })
+  })
+
+  it('that was deleted answers 404', async () => {
+    const { id } = await fresh()
+    await seller.delete(addressOf(id))
+    for (const payload of bodies) expect((await change(id, payload)).status).toBe(404)
+  })
+
+  it('is not looked at without the scope listings:write: 403', async () => {
+    const { id } = await fresh()
+    const reader = await app.seller({ scopes: ['listings:read'] })
+    for (const path of [id, 999_999, 'x']) {
+      for (const payload of bodies) {
+        const { status, body } = await reader.patch(addressOf(path), { payload })
+        expect([status, body.error.type]).toEqual([403, 'authorization_error'])
+        expect(body.error.message).toContain('listings:write')
+      }
+    }
+  })
+
+  it('answers other methods with 405 and those that it has', async () => {
+    const { id } = await fresh()
+    for (const method of ['get', 'post', 'put'] as const) {
+      const { status, body, headers } = await seller[method](addressOf(id))
+      expect([status, body.error.type]).toEqual([405, 'method_not_allowed'])
+      expect(headers.allow).toBe('DELETE, PATCH')
+    }
+  })
+})
+
+describe('changes that arrive together', () => {
+  it('lose none of each other when they are of different fields', async () => {
+    const second = await startTestApp({ databaseUrl: app.databaseUrl, settings: NO_LIMITS })
+    const doors = [seller, second.withKey(seller.key)]
+    for (let round = 1; round <= 5; round++) {
+      const { id } = await fresh()
+      const payloads = [{ price: round }, { quantity: 10 + round }, { description: `${round}` }]
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, (_, i) =>
+          doors[i % 2]!.patch(addressOf(id), { payload: payloads[i % 3]! }),
+        ),
+      )
+      expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200))
+      expect(await listed(seller, id)).toMatchObject(Object.assign({}, ...payloads))
+    }
+  })
+
+  it('leave status and stock as one of the orders would', async () => {
+    for (let round = 0; round < 5; round++) {
+      const { id } = await fresh()
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, (_, i) => change(id, { quantity: i % 4 })),
+      )
+      for (const { status, body } of answers) {
+        expect(status).toBe(200)
+        expect(body.data.status).toBe(body.data.quantity > 0 ? 'active' : 'sold')
+      }
+    }
+  })
+})
