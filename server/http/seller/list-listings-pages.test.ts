@@ -1,0 +1,169 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { type Client, PUBLIC_URL, startTestApp, type TestApp } from '../../test/app.ts'
+import { importCast } from '../../test/cast.ts'
+import { advance, cardItem, items, list, NO_LIMITS } from '../../test/stock.ts'
+import { everything, pathOf, walk } from '../../test/walk.ts'
+
+const LISTINGS = '/v1/listings'
+const ADDRESS = `${PUBLIC_URL}${LISTINGS}`
+
+const idsIn = (data: { id: number }[]) => data.map(({ id }) => id)
+
+let app: TestApp
+/** One with a long list: 137 listings, after others were deleted; every fifth is hidden. */
+let seller: Client
+let newestFirst: number[]
+let hidden: number[]
+let byChange: number[]
+beforeAll(async () => {
+  app = await startTestApp({ settings: NO_LIMITS })
+  await importCast(app.operator)
+  seller = await app.seller()
+  const made = await list(seller, ...items(140))
+  for (const at of [0, 70, 139]) await seller.delete(`${LISTINGS}/${made[at]}`)
+  const kept = made.filter((_, at) => ![0, 70, 139].includes(at))
+  // Those that are hidden are changed in a mixed order, some at the same moment.
+  await advance(app.operator, 60)
+  hidden = kept.filter((_, at) => at % 5 === 2).toReversed()
+  for (const id of hidden)
+    await seller.patch(`${LISTINGS}/${id}`, { payload: { status: 'hidden' } })
+  await app.ctx.db`
+    update listings set updated_at = date_trunc('minute', updated_at) + interval '1 minute'
+    where id = any(${hidden.slice(0, 8)}::bigint[])
+  `
+  newestFirst = kept.toReversed()
+  const rows = await app.ctx.db<{ id: number }[]>`
+    select id from listings where id = any(${kept}::bigint[]) order by updated_at, id
+  `
+  byChange = idsIn([...rows])
+  // Somebody else has many, too, in between.
+  await list(await app.seller(), ...items(20))
+})
+
+describe('a page of listings', () => {
+  it('holds 30, and says where it stands in the whole list', async () => {
+    const { body } = await seller.get(LISTINGS)
+    expect(Object.keys(body)).toEqual(['data', 'links', 'meta'])
+    expect(idsIn(body.data)).toEqual(newestFirst.slice(0, 30))
+    expect(body.links).toEqual({
+      first: `${ADDRESS}?page=1`,
+      last: `${ADDRESS}?page=5`,
+      prev: null,
+      next: `${ADDRESS}?page=2`,
+    })
+    expect(body.meta).toEqual({
+      current_page: 1,
+      from: 1,
+      last_page: 5,
+      path: ADDRESS,
+      per_page: 30,
+      to: 30,
+      total: 137,
+    })
+  })
+
+  it('carries all filters that were sent into its links', async () => {
+    const query =
+      'status=hidden&updated_since=2000-01-01T02:00:00%2B02:00&card=obf_125&utm=x&per_page=5'
+    const { body } = await seller.get(`${LISTINGS}?page=2&${query}`)
+    const carried = query.replace('02:00:00%2B02:00', '02%3A00%3A00%2B02%3A00')
+    expect(body.links).toEqual({
+      first: `${ADDRESS}?${carried}&page=1`,
+      last: `${ADDRESS}?${carried}&page=6`,
+      prev: `${ADDRESS}?${carried}&page=1`,
+      next: `${ADDRESS}?${carried}&page=3`,
+    })
+    const next = await seller.get(pathOf(body.links.next))
+    expect(next.body.meta).toMatchObject({ current_page: 3, per_page: 5, total: hidden.length })
+  })
+
+  it('holds no more than 100, whatever is asked for', async () => {
+    const { body } = await seller.get(`${LISTINGS}?per_page=500`)
+    expect(idsIn(body.data)).toEqual(newestFirst.slice(0, 100))
+    expect(body.meta).toMatchObject({ per_page: 100, last_page: 2 })
+  })
+
+  it.each([6, 7, 50, 1_000_000_000])('past the end, as %i, is empty', async (page) => {
+    const { status, body } = await seller.get(`${LISTINGS}?page=${page}`)
+    expect(status).toBe(200)
+    expect(body.data).toEqual([])
+    expect(body.links).toEqual({
+      first: `${ADDRESS}?page=1`,
+      last: `${ADDRESS}?page=5`,
+      prev: `${ADDRESS}?page=${page - 1}`,
+      next: null,
+    })
+    expect(body.meta).toMatchObject({ current_page: page, from: null, to: null, total: 137 })
+  })
+
+  it('of a seller who has none is the only one', async () => {
+    const { status, body } = await (await app.seller()).get(LISTINGS)
+    expect(status).toBe(200)
+    expect(body).toEqual({
+      data: [],
+      links: { first: `${ADDRESS}?page=1`, last: `${ADDRESS}?page=1`, prev: null, next: null },
+      meta: {
+        current_page: 1,
+        from: null,
+        last_page: 1,
+        path: ADDRESS,
+        per_page: 30,
+        to: null,
+        total: 0,
+      },
+    })
+  })
+
+  it('counts what is there, and no longer what was deleted', async () => {
+    const shop = await app.seller()
+    const made = await list(shop, cardItem(), cardItem(), cardItem())
+    const totals = async () => {
+      const { meta } = (await shop.get(`${LISTINGS}?per_page=1`)).body
+      return [meta.total, meta.last_page]
+    }
+    expect(await totals()).toEqual([3, 3])
+    await shop.delete(`${LISTINGS}/${made[1]}`)
+    expect(await totals()).toEqual([2, 2])
+    expect(idsIn(await everything(shop, `${LISTINGS}?per_page=1`))).toEqual([made[2], made[0]])
+  })
+})
+
+describe('a walk over listings', () => {
+  const lists = [
+    ['all of them', '', () => newestFirst],
+    ['the hidden ones', '&status=hidden', () => hidden],
+    ['those that changed', '&updated_since=2000-01-01', () => byChange],
+  ] as const
+
+  it.each(lists)(
+    'over %s sees each once and in order, whatever a page holds',
+    async (_, query, all) => {
+      for (const perPage of [2, 7, 30, 99, 100]) {
+        const pages = await walk(seller, `${LISTINGS}?per_page=${perPage}${query}`)
+        expect(pages.flatMap(({ body }) => idsIn(body.data))).toEqual(all())
+        expect(pages).toHaveLength(Math.ceil(all().length / perPage))
+        for (const [at, { body }] of pages.entries()) {
+          expect(body.meta).toMatchObject({
+            current_page: at + 1,
+            from: at * perPage + 1,
+            to: at * perPage + body.data.length,
+            total: all().length,
+          })
+        }
+      }
+    },
+  )
+
+  it.each(lists)(
+    'over %s from the last page to the first sees the same pages',
+    async (_, query) => {
+      for (const perPage of [3, 30]) {
+        const start = `${LISTINGS}?per_page=${perPage}${query}`
+        const forth = await walk(seller, start)
+        const back = await walk(seller, pathOf(forth[0]!.body.links.last), 'prev')
+        expect(back.toReversed().map(({ body }) => body)).toEqual(forth.map(({ body }) => body))
+        expect(forth.at(-1)!.body.links.next).toBeNull()
+      }
+    },
+  )
+})
