@@ -18,28 +18,53 @@ export type ListingFilters = {
  * their changes. Both orders are total.
  */
 export async function listListings(
-  ctx: Pick<Context, 'db' | 'now'>,
+  ctx: Pick<Context, 'db' | 'begin' | 'now'>,
   accountId: number,
   filters: ListingFilters,
   page: Page,
 ): Promise<{ rows: Listing[]; total: number }> {
-  const { where, values } = fitting(accountId, filters)
+  const wanted = fitting(accountId, filters)
+  const moment = ctx.now()
+  if (page.offset === 0) {
+    const fromStart = { fromEnd: false, skipped: 0, size: page.perPage }
+    const [total, rows] = await Promise.all([
+      countOf(ctx.db, wanted),
+      rowsOf(ctx.db, wanted, fromStart, moment),
+    ])
+    return { rows, total }
+  }
+  // Where a page begins is reckoned from what was counted: both have to see the same listings, or a page that is
+  // reached from the end steps over those that were added in between.
+  return ctx.begin(async (db) => {
+    const total = await countOf(db, wanted)
+    const size = Math.min(page.perPage, total - page.offset)
+    if (size <= 0) return { rows: [], total }
+    // Rows before a page have to be skipped one by one: it's reached from the nearer end.
+    const after = total - page.offset - size
+    const fromEnd = after < page.offset
+    const skipped = fromEnd ? after : page.offset
+    return { rows: await rowsOf(db, wanted, { fromEnd, skipped, size }, moment), total }
+  }, 'snapshot')
+}
+
+async function countOf(db: Db, { where, values }: Fitting): Promise<number> {
   const [counted] = await prepared<{ total: number }>(
-    ctx.db,
+    db,
     `select count(*) as total from listings where ${where}`,
     values,
   )
-  const total = counted?.total ?? 0
-  const size = Math.min(page.perPage, total - page.offset)
-  if (size <= 0) return { rows: [], total }
+  return counted?.total ?? 0
+}
 
-  // Rows before a page have to be skipped one by one: it's reached from the nearer end.
-  const after = total - page.offset - size
-  const fromEnd = after < page.offset
-  const order = filters.updatedSince ? BY_CHANGE : NEWEST_FIRST
+function rowsOf(
+  db: Db,
+  { where, values, order }: Fitting,
+  { fromEnd, skipped, size }: { fromEnd: boolean; skipped: number; size: number },
+  moment: Date,
+): Promise<Listing[]> {
   const [now, limit, offset] = [1, 2, 3].map((nth) => `$${values.length + nth}`)
-  const rows = await prepared<Listing>(
-    ctx.db,
+  return prepared<Listing>(
+    db,
     `
       select ${shown(now!)}
       from (
@@ -52,9 +77,8 @@ export async function listListings(
       join listings using (id)
       order by ${order.forward}
     `,
-    [...values, ctx.now(), size, fromEnd ? after : page.offset],
+    [...values, moment, size, skipped],
   )
-  return { rows, total }
 }
 
 /**
@@ -135,8 +159,10 @@ export const listingNotFound = () => notFound('There is no such listing.')
 const NEWEST_FIRST = { forward: 'id desc', backward: 'id' }
 const BY_CHANGE = { forward: 'updated_at, id', backward: 'updated_at desc, id desc' }
 
-/** Which of an account's listings are wanted, as a condition and what is bound in it. */
-function fitting(accountId: number, filters: ListingFilters): { where: string; values: Bound[] } {
+/** Which of an account's listings are wanted, as a condition and what is bound in it, and in which order. */
+type Fitting = { where: string; values: Bound[]; order: typeof NEWEST_FIRST }
+
+function fitting(accountId: number, filters: ListingFilters): Fitting {
   const { status, updatedSince, cardId, productSlug } = filters
   const values: Bound[] = []
   const bound = (value: Bound) => `$${values.push(value)}`
@@ -145,7 +171,8 @@ function fitting(accountId: number, filters: ListingFilters): { where: string; v
   if (updatedSince !== undefined) conditions.push(`updated_at >= ${bound(updatedSince)}`)
   if (cardId !== undefined) conditions.push(`card_id = ${bound(cardId)}`)
   if (productSlug !== undefined) conditions.push(`product_slug = ${bound(productSlug)}`)
-  return { where: conditions.join(' and '), values }
+  const order = updatedSince === undefined ? NEWEST_FIRST : BY_CHANGE
+  return { where: conditions.join(' and '), values, order }
 }
 
 /** The columns of a Listing, of a row of `listings`; `now` is the placeholder of the moment that carts hold units at. */
@@ -185,7 +212,7 @@ type Bound = string | number | Date
  * Runs a statement whose text is put together here. The client's nested fragments do the same, and take as long
  * for it as the database takes for the page.
  */
-const prepared = <Row extends object>(db: Db, text: string, values: Bound[]) =>
+const prepared = <Row extends object>(db: Db, text: string, values: Bound[]): Promise<Row[]> =>
   db.unsafe<Row[]>(text, values, { prepare: true })
 
 const isSame = (a: Changeable, b: Changeable) =>

@@ -167,3 +167,25 @@ describe('a walk over listings', () => {
     },
   )
 })
+
+describe('a page of the second half, which is read from the end', () => {
+  it('holds what stands at its place, also while listings are added at the end', async () => {
+    const shop = await app.seller()
+    const made = await list(shop, ...items(12))
+    const page = `${LISTINGS}?updated_since=2000-01-01&per_page=10&page=2`
+    for (let round = 0; round < 25; round++) {
+      const [, ...answers] = await Promise.all([
+        list(shop, cardItem()),
+        ...Array.from({ length: 4 }, () => shop.get(page)),
+      ])
+      for (const { body } of answers) {
+        expect(body.data.slice(0, 2).map(({ id }: { id: number }) => id)).toEqual(made.slice(10))
+      }
+      if (round % 6 === 5) {
+        // So that the page stays in the second half.
+        const { data } = (await shop.get(page)).body
+        for (const { id } of data.slice(2)) await shop.delete(`${LISTINGS}/${id}`)
+      }
+    }
+  })
+})
