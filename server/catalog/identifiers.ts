@@ -44,7 +44,11 @@ export function findCard(catalog: Catalog, identifier: string, narrowing: Narrow
   if (canonical) return canonical
   const sharing = catalog.cardsByFriendlyId.get(identifier) ?? []
   const candidates = sharing.filter((card) => fits(card.set, narrowing))
-  return theOnlyCard(identifier, candidates, 'Narrow it with language or region, or use')
+  return theOnlyCard(
+    identifier,
+    candidates,
+    'Narrow it with language or region where these are offered, or use',
+  )
 }
 
 /**
