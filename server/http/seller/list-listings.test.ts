@@ -212,6 +212,18 @@ describe('a listing', () => {
       reviews: 12,
     })
   })
+
+  it('has no rating of its seller as long as nobody has reviewed it', async () => {
+    const seller = await app.seller({ account: { rating: 4.5, reviews: 0 } })
+    await list(seller, cardItem({ card: 'g1-1' }))
+    const [listing] = (await seller.get('/v1/listings')).body.data
+    expect(listing.seller).toMatchObject({ rating: null, reviews: 0 })
+    const { body } = await seller.get('/v1/cards/g1-1?include=listings')
+    expect(body.data.listings[0].seller).toEqual(listing.seller)
+    await changeAccount(app, seller.accountId, { reviews: 1 })
+    const [reviewed] = (await seller.get('/v1/listings')).body.data
+    expect(reviewed.seller).toMatchObject({ rating: 4.5, reviews: 1 })
+  })
 })
 
 describe('the filters', () => {

@@ -52,7 +52,7 @@ export const sellerJson = (
   slug,
   url: `${marketplaceUrl}/shops/${encodeURIComponent(slug)}`,
   tier: sellerTier,
-  rating,
+  rating: reviews > 0 ? rating : null,
   reviews,
 })
 
