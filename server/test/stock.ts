@@ -50,7 +50,7 @@ export async function list(seller: Client, ...wanted: object[]): Promise<number[
   return ids
 }
 
-/** A seller's listing as the seller's own list shows it, undefined when it isn't there. */
+/** A seller's listing as the seller's own list shows it, undefined when it isn't among the newest hundred. */
 export async function listed(seller: Client, id: number) {
   const { body } = await seller.get('/v1/listings?per_page=100')
   return body.data.find((listing: { id: number }) => listing.id === id)
@@ -88,19 +88,10 @@ export const LETTER = {
   enabled: true,
 } as const
 
+const { price: _price, ...letter } = LETTER
+
 /** For an account that ships: its listings can be ordered. */
-export const SHIPS: Partial<NewAccount> = {
-  shippingOptions: [
-    {
-      code: 'letter',
-      name: 'Letter',
-      fulfilment: 'self_ship',
-      tracked: false,
-      priceCents: 150,
-      enabled: true,
-    },
-  ],
-}
+export const SHIPS: Partial<NewAccount> = { shippingOptions: [{ ...letter, priceCents: 150 }] }
 
 /** Tests that write a lot do so with a few keys. */
 export const NO_LIMITS = { RATE_LIMIT_READ: '1000000', RATE_LIMIT_WRITE: '1000000' }

@@ -77,6 +77,22 @@ describe('DELETE /v1/listings/{listing}', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([204, ...Array(7).fill(404)])
   })
 
+  it('is final: a change that arrives together with it brings nothing back', async () => {
+    for (let round = 0; round < 5; round++) {
+      const id = await fresh()
+      const change = (quantity: number) => seller.patch(addressOf(id), { payload: { quantity } })
+      const early = [change(0), change(7)]
+      const deleted = seller.delete(addressOf(id))
+      const late = [change(0), change(8)]
+      expect((await deleted).status).toBe(204)
+      for (const { status } of await Promise.all([...early, ...late])) {
+        expect(status).toBeOneOf([200, 404])
+      }
+      const [row] = await app.ctx.db`select status from listings where id = ${id}`
+      expect(row).toEqual({ status: 'removed' })
+    }
+  })
+
   it("leaves another seller's listing alone: 404, the same as for one that does not exist", async () => {
     const id = await fresh()
     const stranger = await app.seller()
