@@ -1,4 +1,5 @@
 import { connect, type Sql } from '../server/database/connect.ts'
+import { type Begin, transactionsOn } from '../server/database/transactions.ts'
 import { listListings } from '../server/listings/listings.ts'
 import { offersOf } from '../server/listings/offers.ts'
 
@@ -19,10 +20,12 @@ export type BareSql = {
 }
 
 let db: Sql | undefined
+let begin: Begin | undefined
 
 process.on('message', async ({ url, work, connections, ms }: BareSql) => {
   db ??= connect(url)
-  const run = workOf(db, work)
+  begin ??= transactionsOn(url, 10).begin
+  const run = workOf(db, begin, work)
   const began = performance.now()
   const cpu = process.cpuUsage()
   let answers = 0
@@ -40,9 +43,9 @@ process.on('message', async ({ url, work, connections, ms }: BareSql) => {
 
 let turn = 0
 
-function workOf(db: Sql, work: BareSql['work']): () => Promise<unknown> {
+function workOf(db: Sql, begin: Begin, work: BareSql['work']): () => Promise<unknown> {
   const now = new Date('2026-03-01')
-  const ctx = { db, now: () => now }
+  const ctx = { db, begin, now: () => now }
   switch (work.kind) {
     case 'page': {
       const { accountId, cardId, offset } = work
