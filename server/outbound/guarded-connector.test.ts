@@ -1,0 +1,152 @@
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer as createSecureServer } from 'node:https'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { getCACertificates, type SecureContextOptions, setDefaultCACertificates } from 'node:tls'
+import { Agent, request } from 'undici'
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Internet, pretendInternet, serve } from '../test/internet.ts'
+import { guardedConnector, PrivateAddressError } from './guarded-connector.ts'
+import { realNetwork } from './network.ts'
+
+const PUBLIC = '93.184.215.99'
+
+let internet: Internet
+beforeEach(() => {
+  internet = pretendInternet()
+})
+
+async function get(
+  url: string,
+  { network = internet, allowPrivate = false, timeoutMs = 5_000 } = {},
+): Promise<{ status: number; text: string }> {
+  const agent = new Agent({ connect: guardedConnector(network, { allowPrivate, timeoutMs }) })
+  try {
+    const { statusCode, body } = await request(url, { dispatcher: agent })
+    return { status: statusCode, text: await body.text() }
+  } finally {
+    await agent.destroy()
+  }
+}
+
+describe('a connection to an address that others gave us', () => {
+  it('goes to the site, which sees its own name and port', async () => {
+    await internet.site('photos.example', ({ headers }, res) => res.end(headers.host))
+    expect(await get('http://photos.example:8080/')).toEqual({
+      status: 200,
+      text: 'photos.example:8080',
+    })
+  })
+
+  it.each([
+    ['a private address', ['10.0.0.5']],
+    ['this machine', ['127.0.0.1']],
+    ['the metadata service of a cloud', ['169.254.169.254']],
+    ['a private IPv6 address', ['fd00::5']],
+    ['a public and a private address', [PUBLIC, '192.168.0.1']],
+    ['a private and a public address', ['::1', PUBLIC]],
+  ])('is refused when the name points to %s, before anything is sent', async (_, addresses) => {
+    internet.names.set('photos.example', addresses)
+    for (const address of addresses) internet.ports.set(address, 1)
+    await expect(get('http://photos.example/')).rejects.toThrow(PrivateAddressError)
+    expect(internet.dialled).toEqual([])
+  })
+
+  it.each(['http://127.0.0.1/', 'http://[::1]/', 'http://2130706433/', 'http://[::ffff:7f00:1]/'])(
+    'is refused when a private address stands in place of the name: %s',
+    async (url) => {
+      await expect(get(url)).rejects.toThrow(PrivateAddressError)
+      expect([internet.resolved, internet.dialled]).toEqual([[], []])
+    },
+  )
+
+  it('goes to the address that was checked: a name that changes its mind is not asked again', async () => {
+    const site = await internet.site('photos.example', (_, res) => res.end('picture'))
+    const inside = await serve((_, res) => res.end('secret'))
+    internet.ports.set('127.0.0.1', inside.port)
+    const answers = [[site.address], ['127.0.0.1']]
+    internet.names.set('photos.example', () => answers.shift() ?? ['127.0.0.1'])
+    expect(await get('http://photos.example/')).toMatchObject({ text: 'picture' })
+    expect(internet.resolved).toEqual(['photos.example'])
+    await expect(get('http://photos.example/')).rejects.toThrow(PrivateAddressError)
+  })
+
+  it('may go to private addresses where WEBHOOK_ALLOW_PRIVATE says so', async () => {
+    const { port } = await serve((_, res) => res.end('local'))
+    const local = { network: { ...internet, ...realNetwork }, allowPrivate: true }
+    expect(await get(`http://localhost:${port}/`, local)).toMatchObject({ text: 'local' })
+    expect(await get(`http://127.0.0.1:${port}/`, local)).toMatchObject({ text: 'local' })
+  })
+
+  it('fails otherwise than a refusal when there is no such name, nobody listens or nobody answers', async () => {
+    const silent = createServer()
+    await once(silent.listen(0, '127.0.0.1'), 'listening')
+    internet.names.set('nobody.example', [PUBLIC])
+    internet.names.set('empty.example', [])
+    internet.names.set('slow-name.example', () => new Promise(() => {}))
+    internet.names.set('silent.example', ['93.184.215.98'])
+    internet.ports.set('93.184.215.98', (silent.address() as AddressInfo).port)
+    for (const url of [
+      'http://unknown.example/',
+      'http://nobody.example/',
+      'http://empty.example/',
+      'http://slow-name.example/',
+      'https://silent.example/',
+    ]) {
+      const error = await get(url, { timeoutMs: 50 }).catch((error) => error)
+      expect(error).toBeInstanceOf(Error)
+      expect(error).not.toBeInstanceOf(PrivateAddressError)
+    }
+    silent.close()
+  })
+
+  it('tries the other address when one of several is dead', async () => {
+    const { port } = await serve((_, res) => res.end('alive'))
+    const network = { ...internet, ...realNetwork, resolve: async () => ['::1', '127.0.0.1'] }
+    expect(
+      await get(`http://photos.example:${port}/`, { network, allowPrivate: true }),
+    ).toMatchObject({ text: 'alive' })
+  })
+})
+
+const certificate = await selfSigned('photos.example')
+
+describe.skipIf(!certificate)('a secure connection', () => {
+  it('asks for the name and holds the certificate to it', async () => {
+    const servernames: unknown[] = []
+    const site = createSecureServer(certificate!, (_, res) => res.end('secure'))
+    site.on('secureConnection', ({ servername }) => servernames.push(servername))
+    await once(site.listen(0, '127.0.0.1'), 'listening')
+    internet.ports.set(PUBLIC, (site.address() as AddressInfo).port)
+    internet.names.set('photos.example', [PUBLIC])
+    internet.names.set('other.example', [PUBLIC])
+
+    await expect(get('https://photos.example/')).rejects.toThrow(/self-signed/)
+    setDefaultCACertificates([...getCACertificates('default'), String(certificate!.cert)])
+    expect(await get('https://photos.example/')).toEqual({ status: 200, text: 'secure' })
+    expect(servernames.at(-1)).toBe('photos.example')
+    await expect(get('https://other.example/')).rejects.toThrow(/altnames/)
+    await expect(get(`https://${PUBLIC}/`)).rejects.toThrow(/altnames|cert's list/)
+    site.closeAllConnections()
+    site.close()
+  })
+})
+
+/** A key and its certificate, or undefined where there is no openssl to make them with. */
+async function selfSigned(name: string): Promise<SecureContextOptions | undefined> {
+  const directory = await mkdtemp(path.join(tmpdir(), 'cardstall-certificate-'))
+  afterAll(() => rm(directory, { recursive: true }))
+  const [key, cert] = ['key.pem', 'cert.pem'].map((file) => path.join(directory, file))
+  const { status } = spawnSync('openssl', [
+    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'],
+    ...['-keyout', key!, '-out', cert!, '-days', '2', '-subj', `/CN=${name}`],
+    ...['-addext', `subjectAltName=DNS:${name}`],
+  ])
+  if (status === 0) return { key: readFileSync(key!), cert: readFileSync(cert!) }
+  console.warn('SKIPPED: secure connections. There is no openssl to make a certificate with.')
+  return undefined
+}

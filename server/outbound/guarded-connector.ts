@@ -1,0 +1,101 @@
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { connect as secure, type TLSSocket } from 'node:tls'
+import type { buildConnector } from 'undici'
+import type { Network } from './network.ts'
+import { isPublicAddress, literalAddress } from './public-address.ts'
+
+/** The host is, or points to, an address that isn't on the public internet. Another try wouldn't help (§6.6.5). */
+export class PrivateAddressError extends Error {
+  override name = 'PrivateAddressError'
+}
+
+type Options = {
+  /** Everything between the name and a connection that's ready for a request. */
+  timeoutMs: number
+  /** WEBHOOK_ALLOW_PRIVATE */
+  allowPrivate: boolean
+}
+
+/**
+ * Connects undici to addresses that others gave us: the host is resolved now, all of its addresses must be public, and
+ * the connection goes to one of those, without a second look-up that could answer otherwise. Name and port
+ * stay what they were for the Host header, TLS and the certificate's check.
+ *
+ * A connection that undici keeps open is not checked again: who must look before every request (§6.6.5) closes it
+ * after one, or asks `publicAddresses` itself.
+ */
+export function guardedConnector(network: Network, options: Options): buildConnector.connector {
+  return ({ hostname, port, protocol }, callback) => {
+    const isSecure = protocol === 'https:'
+    const target = { hostname, isSecure, port: Number(port) || (isSecure ? 443 : 80) }
+    connectTo(network, target, options).then(
+      (socket) => callback(null, socket),
+      (error) => callback(error, null),
+    )
+  }
+}
+
+/**
+ * The addresses of a host, each of them public. Mixed answers count as private: nobody has public and private
+ * addresses under one name by accident.
+ *
+ * @throws PrivateAddressError; another error when the name can't be resolved
+ */
+export async function publicAddresses(
+  network: Network,
+  hostname: string,
+  { allowPrivate }: Pick<Options, 'allowPrivate'>,
+): Promise<string[]> {
+  const literal = literalAddress(hostname)
+  const addresses = literal === undefined ? await network.resolve(hostname) : [literal]
+  if (addresses.length === 0) throw new Error('The name has no address.')
+  if (!allowPrivate && !addresses.every(isPublicAddress)) {
+    throw new PrivateAddressError('The host points to a private or reserved address.')
+  }
+  return addresses
+}
+
+type Target = { hostname: string; port: number; isSecure: boolean }
+
+async function connectTo(
+  network: Network,
+  { hostname, port, isSecure }: Target,
+  { timeoutMs, allowPrivate }: Options,
+): Promise<Socket> {
+  const signal = AbortSignal.timeout(timeoutMs)
+  const addresses = await orAborted(publicAddresses(network, hostname, { allowPrivate }), signal)
+  const socket = network.dial(addresses, port)
+  try {
+    await once(socket, 'connect', { signal })
+    socket.setNoDelay(true)
+    return isSecure ? await secured(socket, hostname, signal) : socket
+  } catch (error) {
+    socket.on('error', () => {}).destroy()
+    throw error
+  }
+}
+
+async function secured(socket: Socket, hostname: string, signal: AbortSignal): Promise<TLSSocket> {
+  const name = hostname.replace(/\.$/, '')
+  const tls = secure({
+    socket,
+    // The certificate must be for this; an address can't be asked for by name.
+    host: name,
+    servername: literalAddress(name) === undefined ? name : '',
+    ALPNProtocols: ['http/1.1'],
+  })
+  try {
+    await once(tls, 'secureConnect', { signal })
+    return tls
+  } catch (error) {
+    tls.on('error', () => {}).destroy()
+    throw error
+  }
+}
+
+/** A look-up can't be cancelled, only left alone. */
+function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = once(signal, 'abort').then(() => Promise.reject(signal.reason))
+  return Promise.race([work, aborted])
+}

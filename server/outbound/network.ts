@@ -1,0 +1,31 @@
+import { lookup } from 'node:dns/promises'
+import { connect, isIP, type Socket } from 'node:net'
+
+/** The world outside, as requests to addresses of others reach it. A test puts a pretend internet in its place. */
+export type Network = {
+  /** Every address of a name, IPv4 and IPv6. Rejects when there is none. */
+  resolve(hostname: string): Promise<string[]>
+  /** Begins a TCP connection to whichever of these addresses answers; no other is ever tried. */
+  dial(addresses: string[], port: number): Socket
+}
+
+/** The real one. Names are looked up as the system does it, /etc/hosts included. */
+export const realNetwork: Network = {
+  async resolve(hostname) {
+    const found = await lookup(hostname, { all: true })
+    return found.map(({ address }) => address)
+  },
+
+  dial: (addresses, port) =>
+    connect({
+      host: 'a checked address',
+      port,
+      // Node goes through them as browsers do: one that's dead doesn't hold up the others.
+      autoSelectFamily: true,
+      lookup: (_hostname, _options, done) =>
+        done(
+          null,
+          addresses.map((address) => ({ address, family: isIP(address) })),
+        ),
+    }),
+}
