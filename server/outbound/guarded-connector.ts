@@ -13,6 +13,8 @@ export class PrivateAddressError extends Error {
 type Options = {
   /** Everything between the name and a connection that's ready for a request. */
   timeoutMs: number
+  /** Ends attempts to connect, for who no longer wants one. */
+  signal?: AbortSignal
   /** WEBHOOK_ALLOW_PRIVATE */
   allowPrivate: boolean
 }
@@ -61,9 +63,10 @@ type Target = { hostname: string; port: number; isSecure: boolean }
 async function connectTo(
   network: Network,
   { hostname, port, isSecure }: Target,
-  { timeoutMs, allowPrivate }: Options,
+  { timeoutMs, allowPrivate, ...options }: Options,
 ): Promise<Socket> {
-  const signal = AbortSignal.timeout(timeoutMs)
+  const timeout = AbortSignal.timeout(timeoutMs)
+  const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout
   const addresses = await orAborted(publicAddresses(network, hostname, { allowPrivate }), signal)
   const socket = network.dial(addresses, port)
   try {
@@ -96,6 +99,9 @@ async function secured(socket: Socket, hostname: string, signal: AbortSignal): P
 
 /** A look-up can't be cancelled, only left alone. */
 function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = once(signal, 'abort').then(() => Promise.reject(signal.reason))
-  return Promise.race([work, aborted])
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const abort = () => reject(signal.reason)
+  if (signal.aborted) abort()
+  signal.addEventListener('abort', abort)
+  return Promise.race([work, aborted]).finally(() => signal.removeEventListener('abort', abort))
 }
