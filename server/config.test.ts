@@ -23,7 +23,7 @@ describe('the settings', () => {
       logLevel: 'info',
     })
     expect(readConfig({}).dataDir).toMatch(/\/\.cardstall$/)
-    expect(readConfig({ DATA_DIR: '/srv/cards' }).storageUrl).toBe('file:/srv/cards/files')
+    expect(readConfig({ DATA_DIR: '/srv/cards' }).storageUrl).toBe('file:///srv/cards/files')
   })
 
   it('follow one another: links the port, public pages the links', () => {

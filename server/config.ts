@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { StartError } from './start-error.ts'
 
 /** Every setting, parsed and checked. Built once at start; nothing else reads `process.env`. */
@@ -100,7 +101,8 @@ export function readConfig(environment: Environment): Config {
     smtpUrl: read.url('SMTP_URL', ['smtp:', 'smtps:']),
     mailFrom: read.text('MAIL_FROM'),
     carrier: read.carrier(sandbox),
-    storageUrl: read.url('STORAGE_URL', ['file:', 's3:']) ?? `file:${path.join(dataDir, 'files')}`,
+    storageUrl:
+      read.url('STORAGE_URL', ['file:', 's3:']) ?? pathToFileURL(path.join(dataDir, 'files')).href,
     marketplaceUrl: read.webAddress('MARKETPLACE_URL') ?? publicUrl,
     trustProxy: read.addresses('TRUST_PROXY'),
     logLevel: read.oneOf('LOG_LEVEL', LOG_LEVELS) ?? 'info',
