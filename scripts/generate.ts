@@ -26,6 +26,7 @@ try {
     PUBLIC_URL: 'https://cardstall.example',
     OPERATOR_TOKEN: 'not-used',
     SECRET_KEY: 'not-used',
+    DATA_DIR: dataDir,
   })
   const ctx = await openContext(config, database.url, pino({ level: 'silent' }), closers)
   const app = await buildApp(ctx)

@@ -15,22 +15,29 @@ export type Clock = {
 /** The furthest the clock goes: beyond it dates would leave what answers and the database can hold. */
 export const MOST_ADVANCED_SECONDS = 100 * 365 * 24 * 60 * 60
 
-/** The clock as the database has it, following what other processes do to it. */
+/**
+ * The clock as the database has it, following what other processes do to it. `moved` is called when it was moved by
+ * any of them: things may have become due.
+ */
 export async function startClock(
   ctx: Pick<Context, 'db' | 'begin'>,
   notices: Pick<Notices, 'on'>,
   log: Log,
+  moved: () => void,
 ): Promise<Clock> {
   let aheadMs = (await advancedSeconds(ctx.db)) * 1000
   const now = () => new Date(realTime() + aheadMs)
 
+  const setAhead = (seconds: number) => {
+    // It only ever goes ahead: an answer that was overtaken changes nothing.
+    if (seconds * 1000 <= aheadMs) return
+    aheadMs = seconds * 1000
+    moved()
+  }
+
   notices.on('clock', () => {
-    advancedSeconds(ctx.db).then(
-      (seconds) => {
-        // It only ever goes ahead: an answer that was overtaken changes nothing.
-        aheadMs = Math.max(aheadMs, seconds * 1000)
-      },
-      (error) => log.warn({ err: error }, 'the clock could not be read again'),
+    advancedSeconds(ctx.db).then(setAhead, (error) =>
+      log.warn({ err: error }, 'the clock could not be read again'),
     )
   })
 
@@ -46,7 +53,7 @@ export async function startClock(
         await notify(db, 'clock')
         return clock?.seconds ?? 0
       })
-      aheadMs = Math.max(aheadMs, total * 1000)
+      setAhead(total)
       return now()
     },
   }

@@ -5,9 +5,12 @@ import type { Config } from './config.ts'
 import type { Db } from './database/connect.ts'
 import type { Notices } from './database/notices.ts'
 import { type Begin, savepoint } from './database/transactions.ts'
+import type { FileStore } from './files/file-store.ts'
+import type { Wakes } from './jobs/wakes.ts'
 import type { KeyCache } from './keys/key-cache.ts'
 import type { RateLimiter } from './limits/rate-limit.ts'
 import type { Metrics } from './metrics.ts'
+import type { Network } from './outbound/network.ts'
 
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'>
 
@@ -28,6 +31,12 @@ export type Context = {
   keys: KeyCache
   limiter: RateLimiter
   notices: Notices
+  /** Wakes the workers of this process; call it once the work is committed. */
+  wakes: Wakes
+  /** Where photos are kept. */
+  files: FileStore
+  /** The world that addresses of others are in. Only what's in outbound/ touches it. */
+  network: Network
   metrics: Metrics
   /** Becomes ready once, when the first start's import is done and the catalog is in memory. */
   readiness: { ready: boolean }

@@ -7,11 +7,13 @@ import { accountRoutes } from './http/operator/accounts.ts'
 import { catalogRoutes } from './http/operator/catalog.ts'
 import { operatorDoor } from './http/operator/door.ts'
 import { keyRoutes } from './http/operator/keys.ts'
+import { listingPhotoRoutes } from './http/operator/listings.ts'
 import { reservationRoutes } from './http/operator/reservations.ts'
 import { sandboxRoutes } from './http/operator/sandbox.ts'
 import { docsRoutes } from './http/public/docs.ts'
 import { healthRoutes } from './http/public/health.ts'
 import { metricsRoutes } from './http/public/metrics.ts'
+import { photoRoutes } from './http/public/photos.ts'
 import { cardRoutes } from './http/seller/cards.ts'
 import { sellerDoor } from './http/seller/door.ts'
 import { listingRoutes } from './http/seller/listings.ts'
@@ -26,6 +28,7 @@ export function routes(app: FastifyInstance, ctx: Context): void {
 
   app.register(healthRoutes(ctx)) //                 /health/live, /health/ready
   app.register(docsRoutes(ctx)) //                   /docs
+  app.register(photoRoutes(ctx)) //                  /photos
 
   app.register(async (door) => {
     await describeRoutes(door, sellerDoor(publicUrl))
@@ -61,6 +64,7 @@ export function routes(app: FastifyInstance, ctx: Context): void {
         operator.register(keyRoutes(ctx)) //         /operator/v1/accounts/:id/keys
         operator.register(catalogRoutes(ctx)) //     /operator/v1/catalog/import
         operator.register(reservationRoutes(ctx)) // /operator/v1/reservations
+        operator.register(listingPhotoRoutes(ctx)) //     /operator/v1/listings/:id/photos
         if (sandbox) operator.register(sandboxRoutes(ctx)) // /operator/v1/sandbox/…
       },
       { prefix: operatorDoor.prefix },

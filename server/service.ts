@@ -6,10 +6,13 @@ import { connect } from './database/connect.ts'
 import { migrate } from './database/migrate.ts'
 import { listenForNotices } from './database/notices.ts'
 import { transactionsOn } from './database/transactions.ts'
+import { openFileStore } from './files/file-store.ts'
+import { wakesInProcess } from './jobs/wakes.ts'
 import { keyCache } from './keys/key-cache.ts'
 import { memoryCounters } from './limits/counters.ts'
 import { rateLimiter } from './limits/rate-limit.ts'
 import { createMetrics } from './metrics.ts'
+import { type Network, realNetwork } from './outbound/network.ts'
 
 /** Transactions that run at a time in one process; the pool for single statements is beside them. */
 const MOST_TRANSACTIONS = 10
@@ -26,7 +29,9 @@ export async function openContext(
   databaseUrl: string,
   log: Log,
   closers: Closers,
+  network: Network = realNetwork,
 ): Promise<Context> {
+  const files = await openFileStore(config.storageUrl)
   const sql = connect(databaseUrl)
   closers.push(() => sql.end({ timeout: 5 }))
   await migrate(sql, databaseUrl)
@@ -36,7 +41,8 @@ export async function openContext(
   const { begin } = transactions
   const notices = await listenForNotices(databaseUrl, log)
   closers.push(() => notices.close())
-  const clock = await startClock({ db: sql, begin }, notices, log)
+  const wakes = wakesInProcess()
+  const clock = await startClock({ db: sql, begin }, notices, log, wakes.wakeAll)
   const catalog = await readCatalog({
     begin,
     notices,
@@ -62,6 +68,9 @@ export async function openContext(
     keys: keyCache(sql, notices),
     limiter: rateLimiter(counters, () => clock.now().getTime()),
     notices,
+    wakes,
+    files,
+    network,
     metrics,
     readiness: { ready: false },
   }

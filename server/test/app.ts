@@ -1,3 +1,7 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { afterAll } from 'vitest'
 import { createAccount, type NewAccount } from '../accounts/accounts.ts'
@@ -6,6 +10,8 @@ import { readConfig } from '../config.ts'
 import type { Context, Log } from '../context.ts'
 import { createKey } from '../keys/keys.ts'
 import { SCOPES, type Scope } from '../keys/scopes.ts'
+import type { Network } from '../outbound/network.ts'
+import { runDuePhotos } from '../photos/photo-worker.ts'
 import { type Closers, openContext } from '../service.ts'
 import { testDatabase } from './database.ts'
 import { describedAnswers } from './described-answers.ts'
@@ -36,6 +42,8 @@ export type TestApp = {
   /** What the service logged so far. */
   logged: Record<string, unknown>[]
   databaseUrl: string
+  /** Does all that the photo worker would do now. */
+  runPhotos(): Promise<void>
   /** Without credentials. */
   anyone: Client
   operator: Client
@@ -53,6 +61,8 @@ export type TestAppOptions = {
   settings?: Record<string, string>
   /** A database that another app of the same test works on, too. */
   databaseUrl?: string
+  /** The world outside, if not the real one. */
+  network?: Network
 }
 
 const closers: Closers = []
@@ -70,10 +80,11 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     PUBLIC_URL,
     OPERATOR_TOKEN,
     SECRET_KEY: 'secret-key-for-tests',
+    STORAGE_URL: await newStorage(),
     ...options.settings,
   })
   const { log, logged } = listeningLog()
-  const ctx = await openContext(config, databaseUrl, log, closers)
+  const ctx = await openContext(config, databaseUrl, log, closers, options.network)
   ctx.readiness.ready = true
   const app = await buildApp(ctx)
   closers.push(() => app.close())
@@ -85,6 +96,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     ctx,
     logged,
     databaseUrl,
+    runPhotos: () => runDuePhotos(ctx),
     anyone: withToken(),
     operator: withToken(OPERATOR_TOKEN),
     withKey: withToken,
@@ -101,6 +113,13 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       return { ...withToken(secret), key: secret, keyId: key.id, accountId: id }
     },
   }
+}
+
+/** A directory of its own, gone after the tests. */
+async function newStorage(): Promise<string> {
+  const directory = await mkdtemp(path.join(tmpdir(), 'cardstall-files-'))
+  closers.unshift(() => rm(directory, { recursive: true, force: true }))
+  return pathToFileURL(directory).href
 }
 
 let sellers = 0

@@ -10,6 +10,7 @@ export const operatorDoor = (publicUrl: string): Door => ({
     { name: 'Accounts', description: 'Shops on the marketplace' },
     { name: 'Keys', description: 'Their API keys' },
     { name: 'Catalog', description: 'Series, sets, cards and sealed products' },
+    { name: 'Listings', description: 'What sellers offer, as the operator looks after it' },
     { name: 'Reservations', description: 'What buyers’ carts hold' },
     { name: 'Sandbox', description: 'Only where SANDBOX is true' },
   ],

@@ -3,6 +3,7 @@ import type { Account, AccountChanges, ShippingOption } from '../../accounts/acc
 import type { ApiKey } from '../../keys/keys.ts'
 import { SCOPES } from '../../keys/scopes.ts'
 import { centsFromEuros, eurosFromCents } from '../../money.ts'
+import { PHOTO_STATUSES, type Photo, photoUrl, thumbnailUrl } from '../../photos/photo.ts'
 import { timestamp, timestampOrNull } from '../../time.ts'
 import { API_ACCESS, FULFILMENTS, SELLER_TIERS } from '../../values.ts'
 import { component, Euros, FilledText, Nullable, OneOf, Timestamp } from '../schema.ts'
@@ -120,6 +121,27 @@ export const NewKey = (description: string) =>
     { description },
   )
 
+export const PhotoShown = component(
+  'Photo',
+  Type.Object(
+    {
+      photo_url: Type.String({ description: 'As the seller sent it' }),
+      status: OneOf(PHOTO_STATUSES, {
+        description:
+          '`waiting` for a try, `stored` and attached to the listing, or `failed` for good',
+      }),
+      error: Nullable(Type.String(), {
+        description: 'Why the last try failed, also while another is to come',
+      }),
+      url: Nullable(Type.String(), { description: 'The stored photo' }),
+      thumbnail_url: Nullable(Type.String(), { description: 'As it stands in `photos`' }),
+      attempts: Type.Integer({ description: 'Tries begun so far, of three' }),
+      next_attempt_at: Nullable(Timestamp(), { description: 'null unless `waiting`' }),
+    },
+    { description: 'An entry of `photo_urls` and what has become of it.' },
+  ),
+)
+
 /** The fields of a request as the domain names them; what wasn't sent stays absent. */
 export function accountChanges(body: Static<typeof AccountPatch>): AccountChanges {
   return {
@@ -181,4 +203,17 @@ export const keyJson = (key: ApiKey): Static<typeof KeyShown> => ({
   created_at: timestamp(key.createdAt),
   last_used_at: timestampOrNull(key.lastUsedAt),
   revoked_at: timestampOrNull(key.revokedAt),
+})
+
+export const photoJson = (
+  publicUrl: string,
+  { url, status, error, name, attempts, nextAttemptAt }: Photo,
+): Static<typeof PhotoShown> => ({
+  photo_url: url,
+  status,
+  error,
+  url: name && photoUrl(publicUrl, name),
+  thumbnail_url: name && thumbnailUrl(publicUrl, name),
+  attempts,
+  next_attempt_at: timestampOrNull(nextAttemptAt),
 })

@@ -1,0 +1,33 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import type { Context } from '../../context.ts'
+import { listPhotos } from '../../photos/photos.ts'
+import { Data, PathId } from '../schema.ts'
+import { PhotoShown, photoJson } from './schemas.ts'
+
+export const listingPhotoRoutes =
+  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.get(
+      '/listings/:id/photos',
+      {
+        schema: {
+          operationId: 'listPhotos',
+          summary: 'See what became of a listing’s photos',
+          description:
+            'Each of its `photo_urls`, in their order. A deleted listing still tells. Not paginated.',
+          tags: ['Listings'],
+          params: Type.Object({ id: PathId('The listing') }),
+          response: { 200: Data(Type.Array(PhotoShown), 'The listing’s photos') },
+          'x-errors': ['not_found'],
+        },
+      },
+      async ({ params }) => {
+        const { publicUrl } = ctx.config
+        return {
+          data: (await listPhotos(ctx, params.id)).map((photo) => photoJson(publicUrl, photo)),
+        }
+      },
+    )
+    done()
+  }

@@ -1,0 +1,65 @@
+import sharp from 'sharp'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { photoFile, placeOf, thumbnailFile } from '../../photos/photo.ts'
+import { newPhotoName } from '../../photos/photos.ts'
+import { startTestApp, type TestApp } from '../../test/app.ts'
+import { jpeg } from '../../test/pictures.ts'
+
+let app: TestApp
+let name: string
+let bytes: Buffer
+beforeAll(async () => {
+  app = await startTestApp()
+  name = newPhotoName()
+  bytes = await jpeg()
+  for (const file of [photoFile(name), thumbnailFile(name)]) {
+    await app.ctx.files.put(placeOf(file), bytes, 'image/jpeg')
+  }
+  await app.ctx.files.put('photos/secret.txt', bytes, 'text/plain')
+})
+
+const HEADERS = {
+  'content-type': 'image/jpeg',
+  'cache-control': 'public, max-age=31536000, immutable',
+  'x-content-type-options': 'nosniff',
+}
+
+describe('GET /photos/{file}', () => {
+  it('serves photos and thumbnails to everybody, to be kept for ever', async () => {
+    for (const file of [`${name}.jpg`, `${name}-thumb.jpg`]) {
+      const answer = await app.app.inject(`/photos/${file}`)
+      expect(answer.statusCode).toBe(200)
+      expect(answer.rawPayload).toEqual(bytes)
+      expect(answer.headers).toMatchObject({ ...HEADERS, 'content-length': String(bytes.length) })
+      expect((await sharp(answer.rawPayload).metadata()).format).toBe('jpeg')
+    }
+  })
+
+  it('tells the same to HEAD, without the picture', async () => {
+    const answer = await app.anyone.head(`/photos/${name}.jpg`)
+    expect(answer).toMatchObject({ status: 200, text: '', headers: HEADERS })
+    expect(Number(answer.headers['content-length'])).toBe(bytes.length)
+  })
+
+  it('knows nothing else', async () => {
+    for (const file of [
+      `${newPhotoName()}.jpg`,
+      `${name}.png`,
+      `${name}`,
+      `${name}-large.jpg`,
+      `${name}.jpg.jpg`,
+      `${name.slice(1)}.jpg`,
+      'secret.txt',
+      '..%2Fphotos%2Fsecret.txt',
+      `..%2f${name}.jpg`,
+      `%00${name}.jpg`,
+      `${name}.jpg%0a`,
+    ]) {
+      expect(await app.anyone.get(`/photos/${file}`)).toMatchObject({
+        status: 404,
+        body: { error: { type: 'not_found', message: 'There is no such photo.' } },
+      })
+    }
+    expect((await app.anyone.post(`/photos/${name}.jpg`)).status).toBe(405)
+  })
+})

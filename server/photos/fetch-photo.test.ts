@@ -1,0 +1,200 @@
+import type { RequestListener } from 'node:http'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { type Internet, pretendInternet, serve } from '../test/internet.ts'
+import { fetchPhoto } from './fetch-photo.ts'
+import { PhotoError } from './photo.ts'
+
+const MB = 1024 * 1024
+
+let internet: Internet
+beforeEach(() => {
+  internet = pretendInternet()
+})
+
+const fetched = (url: string, more: { timeoutMs?: number; signal?: AbortSignal } = {}) =>
+  fetchPhoto(url, {
+    network: internet,
+    allowPrivate: false,
+    userAgent: 'Cardstall (+https://cards.example)',
+    signal: new AbortController().signal,
+    ...more,
+  })
+
+/** Why it failed, and whether that is final. */
+async function failureOf(fetching: Promise<unknown>): Promise<{ message: string; final: boolean }> {
+  const error = await fetching.then(
+    () => undefined,
+    (error) => error,
+  )
+  expect(error).toBeInstanceOf(PhotoError)
+  return { message: error.message, final: error.final }
+}
+
+const redirectTo =
+  (location: string, status = 302): RequestListener =>
+  (_, res) =>
+    res.writeHead(status, { location }).end()
+
+describe('a photo is fetched', () => {
+  it('with a name of ours, without credentials or cookies', async () => {
+    let seen: object = {}
+    const site = await internet.site('photos.example', ({ method, url, headers }, res) => {
+      seen = { method, url, ...headers }
+      res.setHeader('set-cookie', 'a=b').end('bytes')
+    })
+    const bytes = await fetched(`${site.url.replace('//', '//alice:secret@')}/1.jpg?size=2#top`)
+    expect(bytes.toString()).toBe('bytes')
+    expect(seen).toEqual({
+      method: 'GET',
+      url: '/1.jpg?size=2',
+      host: 'photos.example',
+      connection: 'keep-alive',
+      accept: 'image/*,*/*;q=0.5',
+      'accept-encoding': 'identity',
+      'user-agent': 'Cardstall (+https://cards.example)',
+    })
+  })
+
+  it.each([301, 302, 303, 307, 308])('over redirects, as one with %i', async (status) => {
+    await internet.site('cdn.example', ({ url, headers }, res) => res.end(`${headers.host}${url}`))
+    await internet.site('photos.example', redirectTo('//cdn.example/there.jpg', status))
+    expect(String(await fetched('http://photos.example/1.jpg'))).toBe('cdn.example/there.jpg')
+  })
+
+  it('over at most three of them', async () => {
+    await internet.site('photos.example', ({ url }, res) => {
+      const left = Number(url!.slice(1))
+      if (left === 0) res.end('arrived')
+      else res.writeHead(302, { location: `/${left - 1}`, 'set-cookie': 'a=b' }).end()
+    })
+    expect(String(await fetched('http://photos.example/3'))).toBe('arrived')
+    expect(await failureOf(fetched('http://photos.example/4'))).toEqual({
+      message: 'It is redirected more than 3 times.',
+      final: true,
+    })
+  })
+
+  it('with an end to redirects in a circle', async () => {
+    let requests = 0
+    await internet.site('photos.example', (_, res) => {
+      requests++
+      res.writeHead(302, { location: '/' }).end()
+    })
+    expect(await failureOf(fetched('http://photos.example/'))).toMatchObject({ final: true })
+    expect(requests).toBe(4)
+  })
+
+  it.each([
+    ['an address of this machine', 'http://127.0.0.1/secret'],
+    ['the metadata service of a cloud', 'http://169.254.169.254/latest/meta-data/'],
+    ['another spelling of it', 'http://0xa9fea9fe/'],
+    ['a name that points inside', 'http://inside.example/secret'],
+  ])('never from %s, where a public host redirects to', async (_, location) => {
+    let reached = false
+    const inside = await serve((_, res) => {
+      reached = true
+      res.end('secret')
+    })
+    for (const address of ['127.0.0.1', '169.254.169.254', '10.0.0.1']) {
+      internet.ports.set(address, inside.port)
+    }
+    internet.names.set('inside.example', ['10.0.0.1'])
+    await internet.site('photos.example', redirectTo(location))
+    expect(await failureOf(fetched('http://photos.example/1.jpg'))).toEqual({
+      message: 'The host points to a private or reserved address.',
+      final: true,
+    })
+    expect(reached).toBe(false)
+  })
+
+  it.each(['file:///etc/passwd', 'ftp://photos.example/', 'http://', 'data:image/png;base64,AA'])(
+    'never from what is not on the web: %s',
+    async (location) => {
+      await internet.site('photos.example', redirectTo(location))
+      const expected = { message: 'The address is not an http or https URL.', final: true }
+      expect(await failureOf(fetched('http://photos.example/'))).toEqual(expected)
+      expect(await failureOf(fetched(location))).toEqual(expected)
+    },
+  )
+
+  it('when it has 10 MB, and not when it has a byte more, whatever its Content-Length says', async () => {
+    await internet.site('photos.example', ({ url }, res) => {
+      const [, length, declared] = url!.split('/')
+      if (declared) res.setHeader('content-length', declared)
+      res.write(Buffer.alloc(Number(length)))
+      res.end()
+    })
+    expect((await fetched(`http://photos.example/${10 * MB}`)).length).toBe(10 * MB)
+    expect((await fetched(`http://photos.example/${10 * MB}/${10 * MB}`)).length).toBe(10 * MB)
+    const tooLarge = { message: 'The file is larger than 10 MB.', final: true }
+    for (const path of [`${10 * MB + 1}`, `${10 * MB + 1}/${10 * MB + 1}`]) {
+      expect(await failureOf(fetched(`http://photos.example/${path}`))).toEqual(tooLarge)
+    }
+  })
+
+  it('no further than the limit: an endless answer is cut off, one that is said to be too large not begun', async () => {
+    let sent = 0
+    await internet.site('photos.example', ({ url }, res) => {
+      if (url === '/large') res.setHeader('content-length', 10_000 * MB)
+      const more = () => {
+        if (res.destroyed) return
+        sent += MB
+        res.write(Buffer.alloc(MB), () => setImmediate(more))
+      }
+      more()
+    })
+    expect(await failureOf(fetched('http://photos.example/endless'))).toMatchObject({ final: true })
+    expect(sent).toBeLessThan(30 * MB)
+    sent = 0
+    expect(await failureOf(fetched('http://photos.example/large'))).toMatchObject({ final: true })
+    expect(sent).toBeLessThan(10 * MB)
+  })
+
+  it('within a time, however it trickles in', async () => {
+    await internet.site('photos.example', ({ url }, res) => {
+      if (url === '/silent') return
+      res.write('a')
+      const timer = setInterval(() => res.write('a'), 5)
+      res.on('close', () => clearInterval(timer))
+    })
+    const expected = { message: 'The picture did not arrive within 0.2 seconds.', final: false }
+    for (const url of ['http://photos.example/silent', 'http://photos.example/trickling']) {
+      expect(await failureOf(fetched(url, { timeoutMs: 200 }))).toEqual(expected)
+    }
+    internet.names.set('slow-name.example', () => new Promise(() => {}))
+    expect(await failureOf(fetched('http://slow-name.example/', { timeoutMs: 200 }))).toEqual(
+      expected,
+    )
+  })
+
+  it('again later when the server fails, refuses, breaks off or has no name', async () => {
+    await internet.site('photos.example', ({ url, socket }, res) => {
+      if (url === '/broken') {
+        res.writeHead(200, { 'content-length': 100 }).write('half')
+        setImmediate(() => socket.destroy())
+      } else if (url === '/no-http') socket.end('hello')
+      else res.writeHead(Number(url!.slice(1))).end('<html>')
+    })
+    internet.names.set('nobody.example', ['93.184.215.200'])
+    for (const [url, message] of [
+      ['http://photos.example/404', 'The server answered with status 404.'],
+      ['http://photos.example/503', 'The server answered with status 503.'],
+      ['http://photos.example/302', 'The server answered with status 302.'],
+      ['http://photos.example/304', 'The server answered with status 304.'],
+      ['http://photos.example/broken', 'The connection failed before the picture had arrived.'],
+      ['http://photos.example/no-http', 'The connection failed before the picture had arrived.'],
+      ['http://nobody.example/', 'The server refused the connection.'],
+      ['http://unknown.example/', 'The host name could not be resolved.'],
+    ] as const) {
+      expect(await failureOf(fetched(url))).toEqual({ message, final: false })
+    }
+  })
+
+  it('no longer when it is told to stop', async () => {
+    const stopping = new AbortController()
+    await internet.site('photos.example', () => stopping.abort(new Error('stopping')))
+    await expect(fetched('http://photos.example/', { signal: stopping.signal })).rejects.toThrow(
+      'stopping',
+    )
+  })
+})

@@ -1,0 +1,115 @@
+import { Agent, type Dispatcher, request } from 'undici'
+import { guardedConnector, PrivateAddressError } from '../outbound/guarded-connector.ts'
+import type { Network } from '../outbound/network.ts'
+import { webAddress } from '../outbound/public-address.ts'
+import { PhotoError } from './photo.ts'
+
+const MOST_BYTES = 10 * 1024 * 1024
+const MOST_REDIRECTS = 3
+const TIMEOUT_MS = 20_000
+const CONNECT_TIMEOUT_MS = 10_000
+
+type Options = {
+  network: Network
+  /** WEBHOOK_ALLOW_PRIVATE */
+  allowPrivate: boolean
+  userAgent: string
+  /** Ends the fetch early; it then throws the signal's reason. */
+  signal: AbortSignal
+  /** For the whole of it, redirects included, however slowly it trickles in. */
+  timeoutMs?: number
+}
+
+/**
+ * Fetches what is at this address: at most 10 MB within 20 seconds, from public addresses only (§4.9), over at most
+ * three redirects, each checked as the first address was. Sends no cookies or credentials, not even those of the URL.
+ *
+ * @throws PhotoError when it can't be had; a final one where another try would end the same
+ */
+export async function fetchPhoto(url: string, options: Options): Promise<Buffer> {
+  const { network, allowPrivate, signal, timeoutMs = TIMEOUT_MS } = options
+  const timeout = AbortSignal.timeout(timeoutMs)
+  const ended = AbortSignal.any([signal, timeout])
+  const agent = new Agent({
+    connect: guardedConnector(network, {
+      allowPrivate,
+      timeoutMs: CONNECT_TIMEOUT_MS,
+      signal: ended,
+    }),
+  })
+  try {
+    return await bytesOf(await follow(url, { agent, userAgent: options.userAgent, signal: ended }))
+  } catch (error) {
+    signal.throwIfAborted()
+    if (timeout.aborted)
+      throw retryable(`The picture did not arrive within ${timeoutMs / 1000} seconds.`)
+    throw error instanceof PhotoError ? error : unreachable(error as NodeJS.ErrnoException)
+  } finally {
+    await agent.destroy()
+  }
+}
+
+type Fetching = { agent: Agent; userAgent: string; signal: AbortSignal }
+
+async function follow(first: string, fetching: Fetching): Promise<Dispatcher.ResponseData> {
+  let url = webAddress(first)
+  for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
+    if (!url) throw final('The address is not an http or https URL.')
+    const response = await request(`${url.origin}${url.pathname}${url.search}`, {
+      dispatcher: fetching.agent,
+      signal: fetching.signal,
+      headers: {
+        accept: 'image/*,*/*;q=0.5',
+        'accept-encoding': 'identity',
+        'user-agent': fetching.userAgent,
+      },
+    })
+    const { statusCode, headers } = response
+    if (statusCode >= 200 && statusCode < 300) return response
+    response.body.on('error', () => {}).destroy()
+    if (!isRedirect(statusCode, headers.location)) {
+      throw retryable(`The server answered with status ${statusCode}.`)
+    }
+    url = webAddress(URL.parse(String(headers.location), url)?.href ?? '')
+  }
+  throw final(`It is redirected more than ${MOST_REDIRECTS} times.`)
+}
+
+const isRedirect = (status: number, location: unknown) =>
+  [301, 302, 303, 307, 308].includes(status) && location !== undefined
+
+async function bytesOf({ headers, body }: Dispatcher.ResponseData): Promise<Buffer> {
+  if (Number(headers['content-length']) > MOST_BYTES) {
+    body.on('error', () => {}).destroy()
+    throw tooLarge()
+  }
+  const chunks: Buffer[] = []
+  let length = 0
+  // Leaving the loop closes the connection: what a server sends beyond the limit is never read.
+  for await (const chunk of body) {
+    length += chunk.length
+    if (length > MOST_BYTES) throw tooLarge()
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+const final = (message: string, cause?: unknown) => new PhotoError(message, { final: true, cause })
+const retryable = (message: string, cause?: unknown) =>
+  new PhotoError(message, { final: false, cause })
+const tooLarge = () => final('The file is larger than 10 MB.')
+
+function unreachable(error: NodeJS.ErrnoException): PhotoError {
+  if (error instanceof PrivateAddressError) return final(error.message, error)
+  return retryable(sentenceOf(error), error)
+}
+
+/** What Node and undici say is for programmers, and shows addresses of the network that the service runs in. */
+function sentenceOf({ code = '', name }: NodeJS.ErrnoException): string {
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'The host name could not be resolved.'
+  if (code === 'ECONNREFUSED') return 'The server refused the connection.'
+  if (/CERT|SIGNATURE|ERR_SSL|ERR_TLS/.test(code))
+    return 'The server’s certificate was not accepted.'
+  if (name === 'AbortError' || name === 'TimeoutError') return 'The server did not answer in time.'
+  return 'The connection failed before the picture had arrived.'
+}

@@ -1,0 +1,412 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import type { RequestListener } from 'node:http'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import sharp from 'sharp'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../test/app.ts'
+import { type Internet, pretendInternet, serve } from '../test/internet.ts'
+import { insertPhotos, listingWith } from '../test/listings.ts'
+import { jpeg } from '../test/pictures.ts'
+import { until } from '../test/until.ts'
+import { thumbnailUrl } from './photo.ts'
+import { startPhotoWorker } from './photo-worker.ts'
+import { claimPhoto } from './photos.ts'
+
+let app: TestApp
+let internet: Internet
+let storage: string
+/** What the sites answer; each test sets it up anew. */
+let answer: RequestListener
+
+beforeAll(async () => {
+  storage = await mkdtemp(path.join(tmpdir(), 'cardstall-photos-'))
+  internet = pretendInternet()
+  await internet.site('photos.example', (req, res) => answer(req, res))
+  app = await startTestApp({
+    network: internet,
+    settings: { STORAGE_URL: pathToFileURL(storage).href },
+  })
+})
+
+afterAll(() => rm(storage, { recursive: true }))
+
+const PICTURE = await jpeg(600, 300)
+const sendPicture: RequestListener = (_, res) => res.end(PICTURE)
+beforeEach(async () => {
+  answer = sendPicture
+  await app.ctx.db`truncate photos`
+})
+
+const at = (name: string) => `http://photos.example/${name}.jpg`
+const photosOf = async (listingId: number) =>
+  (await app.operator.get(`/operator/v1/listings/${listingId}/photos`)).body.data
+const photoOf = async (listingId: number) => (await photosOf(listingId))[0]
+const listing = async (id: number) => {
+  const [row] = await app.ctx.db<{ photos: string[]; updatedAt: Date }[]>`
+    select photos, updated_at as "updatedAt" from listings where id = ${id}
+  `
+  return row!
+}
+const advance = (advance_seconds: number) =>
+  app.operator.post('/operator/v1/sandbox/clock', { payload: { advance_seconds } })
+const storedFiles = () => readdir(path.join(storage, 'photos')).catch(() => [])
+
+describe('a photo', () => {
+  it('is fetched, stored and attached to its listing, which has changed thereby', async () => {
+    const id = await listingWith(app, at('1'))
+    const before = await listing(id)
+    await advance(5)
+    await app.runPhotos()
+
+    const { photos, updatedAt } = await listing(id)
+    expect(photos).toEqual([expect.stringMatching(/^[\w-]{22}$/)])
+    expect(updatedAt.getTime()).toBeGreaterThan(before.updatedAt.getTime())
+    const url = thumbnailUrl(app.ctx.config.publicUrl, photos[0]!)
+    expect(url).toBe(`https://cards.example/photos/${photos[0]}-thumb.jpg`)
+    expect(await photosOf(id)).toEqual([
+      {
+        photo_url: at('1'),
+        status: 'stored',
+        error: null,
+        url: `https://cards.example/photos/${photos[0]}.jpg`,
+        thumbnail_url: url,
+        attempts: 1,
+        next_attempt_at: null,
+      },
+    ])
+    const { rawPayload } = await app.app.inject(url)
+    expect(await sharp(rawPayload).metadata()).toMatchObject({ width: 400, height: 200 })
+  })
+
+  it('keeps its place among the others, whichever comes first', async () => {
+    const id = await listingWith(app, at('slow'), at('missing'), at('fast'))
+    const arrived = Promise.withResolvers<void>()
+    answer = async (req, res) => {
+      if (req.url === '/missing.jpg') return res.writeHead(404).end()
+      if (req.url === '/slow.jpg') await arrived.promise
+      res.end(PICTURE)
+    }
+    const running = app.runPhotos()
+    await until('the fast one is stored', async () => (await listing(id)).photos.length === 1)
+    arrived.resolve()
+    await running
+    const [slow, missing, fast] = await photosOf(id)
+    expect([slow.status, missing.status, fast.status]).toEqual(['stored', 'waiting', 'stored'])
+    const { photos } = await listing(id)
+    expect(photos.map((name) => `https://cards.example/photos/${name}.jpg`)).toEqual([
+      slow.url,
+      fast.url,
+    ])
+
+    answer = sendPicture
+    await advance(60)
+    await app.runPhotos()
+    expect((await photosOf(id)).map(({ status }: { status: string }) => status)).toEqual(
+      Array(3).fill('stored'),
+    )
+    expect((await listing(id)).photos).toHaveLength(3)
+    expect((await listing(id)).photos[0]).toBe(photos[0])
+    expect((await listing(id)).photos[2]).toBe(photos[1])
+  })
+
+  it('is tried at once, a minute later and ten minutes later, then given up', async () => {
+    const id = await listingWith(app, at('1'))
+    let requests = 0
+    answer = (_, res) => {
+      requests++
+      res.writeHead(500).end()
+    }
+    const error = 'The server answered with status 500.'
+    for (const [tries, wait] of [
+      [1, 60],
+      [2, 600],
+    ] as const) {
+      await app.runPhotos()
+      const photo = await photoOf(id)
+      expect(photo).toMatchObject({ status: 'waiting', attempts: tries, error, url: null })
+      const inSeconds = (Date.parse(photo.next_attempt_at) - app.ctx.now().getTime()) / 1000
+      expect(Math.abs(inSeconds - wait)).toBeLessThan(3)
+      await advance(wait - 5)
+      await app.runPhotos()
+      expect(requests).toBe(tries)
+      await advance(6)
+    }
+    await app.runPhotos()
+    expect(requests).toBe(3)
+    expect(await photoOf(id)).toMatchObject({
+      status: 'failed',
+      attempts: 3,
+      error,
+      next_attempt_at: null,
+    })
+    await advance(3600)
+    await app.runPhotos()
+    expect(requests).toBe(3)
+    expect((await listing(id)).photos).toEqual([])
+  })
+
+  it('that is missing at first is stored by a later try', async () => {
+    const id = await listingWith(app, at('1'))
+    answer = (_, res) => res.writeHead(404).end()
+    await app.runPhotos()
+    expect(await photoOf(id)).toMatchObject({ error: 'The server answered with status 404.' })
+    answer = sendPicture
+    await advance(60)
+    await app.runPhotos()
+    expect(await photoOf(id)).toMatchObject({ status: 'stored', attempts: 2, error: null })
+  })
+
+  it.each([
+    ['is at a private address', 'http://10.0.0.1/1.jpg', /private or reserved address/],
+    ['is at a name that points to one', 'http://inside.example/1.jpg', /private or reserved/],
+    ['is a web page', 'http://photos.example/page', /^The file is /],
+    ['is redirected without end', 'http://photos.example/round', /redirected more than 3 times/],
+    ['is too large', 'http://photos.example/large', /larger than 10 MB/],
+  ])('that %s is given up at once', async (_, url, reason) => {
+    internet.names.set('inside.example', ['192.168.1.1'])
+    answer = (req, res) => {
+      if (req.url === '/round') res.writeHead(302, { location: '/round' })
+      if (req.url === '/large') res.setHeader('content-length', 1e9)
+      res.end(req.url === '/1.jpg' ? PICTURE : '<html>')
+    }
+    const id = await listingWith(app, url, at('1'))
+    await app.runPhotos()
+    const [refused, other] = await photosOf(id)
+    expect(refused).toMatchObject({
+      photo_url: url,
+      status: 'failed',
+      attempts: 1,
+      error: expect.stringMatching(reason),
+      url: null,
+      thumbnail_url: null,
+      next_attempt_at: null,
+    })
+    expect(other.status).toBe('stored')
+    expect((await listing(id)).photos).toHaveLength(1)
+  })
+
+  it('is fetched from a private address where WEBHOOK_ALLOW_PRIVATE says so', async () => {
+    const { port } = await serve(sendPicture)
+    const local = await startTestApp({ settings: { WEBHOOK_ALLOW_PRIVATE: 'true' } })
+    const id = await listingWith(local, `http://127.0.0.1:${port}/1.jpg`)
+    await local.runPhotos()
+    const { body } = await local.operator.get(`/operator/v1/listings/${id}/photos`)
+    expect(body.data).toMatchObject([{ status: 'stored' }])
+  })
+
+  it('of a listing that was deleted before is not fetched at all', async () => {
+    const id = await listingWith(app, at('1'))
+    let requests = 0
+    answer = () => requests++
+    await app.ctx.db`update listings set status = 'removed' where id = ${id}`
+    await app.runPhotos()
+    expect(requests).toBe(0)
+    expect(await photoOf(id)).toMatchObject({ status: 'failed', error: 'The listing was deleted.' })
+  })
+
+  it('of a listing that is deleted meanwhile is attached to nothing, and its files are gone', async () => {
+    const id = await listingWith(app, at('1'))
+    const filesBefore = await storedFiles()
+    answer = async (_, res) => {
+      await app.ctx.db`update listings set status = 'removed' where id = ${id}`
+      res.end(PICTURE)
+    }
+    await app.runPhotos()
+    expect(await photoOf(id)).toMatchObject({ status: 'failed', error: 'The listing was deleted.' })
+    expect((await listing(id)).photos).toEqual([])
+    expect(await storedFiles()).toEqual(filesBefore)
+  })
+
+  it('that can’t be stored is tried again, and nothing of why is shown but in the log', async () => {
+    const id = await listingWith(app, at('1'))
+    const { put } = app.ctx.files
+    app.ctx.files.put = () => Promise.reject(new Error('the disk on 10.1.2.3 is full'))
+    await app.runPhotos()
+    app.ctx.files.put = put
+    expect(await photoOf(id)).toMatchObject({
+      status: 'waiting',
+      error: 'The picture could not be stored.',
+    })
+    expect(app.logged.findLast(({ message }) => message === 'a photo failed')).toMatchObject({
+      err: expect.objectContaining({ message: 'the disk on 10.1.2.3 is full' }),
+    })
+    await advance(60)
+    await app.runPhotos()
+    expect(await photoOf(id)).toMatchObject({ status: 'stored' })
+  })
+})
+
+describe('the work', () => {
+  it('is shared by processes on one database, and no photo is done twice', async () => {
+    const other = await startTestApp({
+      network: internet,
+      databaseUrl: app.databaseUrl,
+      settings: { STORAGE_URL: pathToFileURL(storage).href },
+    })
+    const names = Array.from({ length: 10 }, (_, number) => String(number))
+    const ids = await Promise.all([
+      listingWith(app, ...names.map(at)),
+      listingWith(app, ...names.map((name) => at(`b${name}`))),
+    ])
+    const requested: string[] = []
+    let underWay = 0
+    let most = 0
+    answer = (req, res) => {
+      requested.push(req.url!)
+      most = Math.max(most, ++underWay)
+      setImmediate(() => {
+        underWay--
+        res.end(PICTURE)
+      })
+    }
+    await Promise.all([app.runPhotos(), other.runPhotos()])
+    expect(requested).toHaveLength(20)
+    expect(new Set(requested).size).toBe(20)
+    expect(most).toBeLessThanOrEqual(8)
+    for (const id of ids) {
+      const photos = await photosOf(id)
+      expect(photos.map(({ attempts }: { attempts: number }) => attempts)).toEqual(
+        Array(10).fill(1),
+      )
+      expect((await listing(id)).photos).toHaveLength(10)
+    }
+  })
+
+  it('of a process that died is done by another when its lease has run out, and the try counts', async () => {
+    const id = await listingWith(app, at('1'))
+    expect(await claimPhoto(app.ctx)).toMatchObject({ url: at('1'), attempts: 1 })
+    await app.runPhotos()
+    expect(await photoOf(id)).toMatchObject({ status: 'waiting', attempts: 1 })
+    await loseLease(id)
+    await app.runPhotos()
+    expect(await photoOf(id)).toMatchObject({ status: 'stored', attempts: 2, error: null })
+  })
+
+  it('has a lease in real time: two minutes, wherever the clock is moved', async () => {
+    const id = await listingWith(app, at('1'))
+    await claimPhoto(app.ctx)
+    await advance(3600)
+    await app.runPhotos()
+    expect(await photoOf(id)).toMatchObject({ status: 'waiting', attempts: 1 })
+    const [lease] = await app.ctx.db`
+      select extract(epoch from leased_until - clock_timestamp())::float8 as seconds from photos
+    `
+    expect(lease!.seconds).toBeGreaterThan(100)
+    expect(lease!.seconds).toBeLessThanOrEqual(120)
+  })
+
+  it('that brings its process down three times is given up', async () => {
+    const id = await listingWith(app, at('1'))
+    for (const attempts of [1, 2, 3]) {
+      expect(await claimPhoto(app.ctx)).toMatchObject({ attempts })
+      await loseLease(id)
+    }
+    await app.runPhotos()
+    expect(await photoOf(id)).toMatchObject({
+      status: 'failed',
+      attempts: 3,
+      error: 'The service stopped in the middle of a try.',
+    })
+  })
+
+  it('of one who was taken for dead and is not changes nothing any more', async () => {
+    const id = await listingWith(app, at('1'))
+    let requests = 0
+    const second = Promise.withResolvers<void>()
+    answer = async (_, res) => {
+      if (++requests === 1) await second.promise
+      res.end(PICTURE)
+    }
+    const first = app.runPhotos()
+    await until('the first is at it', () => requests === 1)
+    await loseLease(id)
+    await app.runPhotos()
+    const stored = await photoOf(id)
+    expect(stored).toMatchObject({ status: 'stored', attempts: 2 })
+    const before = await listing(id)
+    const filesBefore = await storedFiles()
+    await advance(10)
+    second.resolve()
+    await first
+    expect(await photoOf(id)).toEqual(stored)
+    expect(await listing(id)).toEqual(before)
+    expect(await storedFiles()).toEqual(filesBefore)
+  })
+})
+
+describe('the worker', () => {
+  it('begins at once when it is woken, and when the clock moves', async () => {
+    const worker = startPhotoWorker(app.ctx, { lookEveryMs: 1e9 })
+    try {
+      const id = await listingWith(app)
+      await insertPhotos(app.ctx.db, id, [at('1')], app.ctx.now())
+      app.ctx.wakes.wake('photos')
+      await until('it is stored', async () => (await photoOf(id)).status === 'stored')
+
+      answer = (_, res) => res.writeHead(500).end()
+      const later = await listingWith(app, at('2'))
+      app.ctx.wakes.wake('photos')
+      await until('it has failed once', async () => (await photoOf(later)).error !== null)
+      answer = sendPicture
+      await advance(60)
+      await until('it is stored', async () => (await photoOf(later)).status === 'stored')
+    } finally {
+      await worker.stop()
+    }
+  })
+
+  it('finds by itself what nobody woke it for', async () => {
+    const worker = startPhotoWorker(app.ctx)
+    try {
+      const id = await listingWith(app, at('1'))
+      await until('it is stored', async () => (await photoOf(id)).status === 'stored')
+    } finally {
+      await worker.stop()
+    }
+  })
+
+  it('takes four at a time: those that hang hold up nobody else', async () => {
+    const hanging = await listingWith(app, at('hang1'), at('hang2'), at('hang3'))
+    const id = await listingWith(app, ...Array.from({ length: 6 }, (_, number) => at(`${number}`)))
+    let most = 0
+    let underWay = 0
+    answer = (req, res) => {
+      most = Math.max(most, ++underWay)
+      if (req.url!.startsWith('/hang')) return
+      underWay--
+      res.end(PICTURE)
+    }
+    const worker = startPhotoWorker(app.ctx)
+    try {
+      await until('the others are stored', async () => (await listing(id)).photos.length === 6)
+      expect(most).toBe(4)
+    } finally {
+      await worker.stop()
+    }
+    expect((await photosOf(hanging)).map(({ status }: { status: string }) => status)).toEqual(
+      Array(3).fill('waiting'),
+    )
+  })
+
+  it('gives back what it is at when it is stopped, as if it had not been tried', async () => {
+    const id = await listingWith(app, at('1'))
+    let requests = 0
+    answer = () => requests++
+    const worker = startPhotoWorker(app.ctx)
+    await until('the fetch is under way', () => requests === 1)
+    await worker.stop()
+    expect(await photoOf(id)).toMatchObject({ status: 'waiting', attempts: 0, error: null })
+    answer = sendPicture
+    await app.runPhotos()
+    expect(await photoOf(id)).toMatchObject({ status: 'stored', attempts: 1 })
+  })
+})
+
+/** As if the process that is at it were gone for two minutes. */
+const loseLease = (listingId: number) => app.ctx.db`
+  update photos
+  set leased_until = clock_timestamp() - interval '1 second'
+  where listing_id = ${listingId} and leased_until is not null
+`

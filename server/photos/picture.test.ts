@@ -1,0 +1,154 @@
+import sharp from 'sharp'
+import { describe, expect, it } from 'vitest'
+import { BLUE, jpeg, noise, plain } from '../test/pictures.ts'
+import { PhotoError } from './photo.ts'
+import { pictureFrom } from './picture.ts'
+
+const NOT_A_PICTURE = 'The file is not a JPEG, PNG, WebP, GIF or AVIF picture.'
+const DAMAGED = 'The file is damaged, or not a JPEG, PNG, WebP, GIF or AVIF picture.'
+
+const sizesOf = async (bytes: Uint8Array) => {
+  const { photo, thumbnail } = await pictureFrom(bytes)
+  return Promise.all(
+    [photo, thumbnail].map(async (file) => {
+      const { format, width, height } = await sharp(file).metadata()
+      return `${format} ${width}x${height}`
+    }),
+  )
+}
+
+/** The colour at a place, rounded to steps of 32: JPEG is never exact. */
+async function colourAt(file: Buffer, left: number, top: number): Promise<number[]> {
+  const { data } = await sharp(file)
+    .extract({ left, top, width: 1, height: 1 })
+    .raw()
+    .toBuffer({ resolveWithObject: true })
+  return [...data].map((value) => Math.round(value / 32))
+}
+
+describe('a picture', () => {
+  it.each(['jpeg', 'png', 'webp', 'gif', 'avif'] as const)(
+    'may be %s, and is kept as a JPEG with a thumbnail',
+    async (format) => {
+      const bytes = await plain(60, 40).toFormat(format).toBuffer()
+      expect(await sizesOf(bytes)).toEqual(['jpeg 60x40', 'jpeg 60x40'])
+      const { photo } = await pictureFrom(bytes)
+      expect(await colourAt(photo, 30, 20)).toEqual(
+        [BLUE.r, BLUE.g, BLUE.b].map((value) => Math.round(value / 32)),
+      )
+    },
+  )
+
+  it('has at most 2000 pixels on its longer side, its thumbnail 400', async () => {
+    expect(await sizesOf(await jpeg(3000, 1500))).toEqual(['jpeg 2000x1000', 'jpeg 400x200'])
+    expect(await sizesOf(await jpeg(500, 2500))).toEqual(['jpeg 400x2000', 'jpeg 80x400'])
+    expect(await sizesOf(await jpeg(600, 300))).toEqual(['jpeg 600x300', 'jpeg 400x200'])
+  })
+
+  it('loses where it was taken, with what, its comments and profiles', async () => {
+    const bytes = await plain()
+      .withExif({
+        IFD0: { Make: 'Camera of Alice', Artist: 'Alice' },
+        IFD3: { GPSLatitudeRef: 'N', GPSLatitude: '52/1 22/1 0/1' },
+      })
+      .withXmp('<x:xmpmeta xmlns:x="adobe:ns:meta/"><a>Alice’s place</a></x:xmpmeta>')
+      .withIccProfile('p3')
+      .jpeg()
+      .toBuffer()
+    expect((await sharp(bytes).metadata()).exif).toBeDefined()
+    const { photo, thumbnail } = await pictureFrom(bytes)
+    for (const file of [photo, thumbnail]) {
+      const { exif, xmp, iptc, icc, comments } = await sharp(file).metadata()
+      expect({ exif, xmp, iptc, icc, comments }).toEqual({})
+      expect(file.toString('latin1')).not.toContain('Alice')
+    }
+  })
+
+  it('stands upright as its camera was held', async () => {
+    // Its left half is red; the camera says that its left is what was above.
+    const red = { r: 255, g: 0, b: 0 }
+    const bytes = await plain(60, 40)
+      .composite([
+        {
+          input: { create: { width: 30, height: 40, channels: 3, background: red } },
+          left: 0,
+          top: 0,
+        },
+      ])
+      .withMetadata({ orientation: 6 })
+      .jpeg()
+      .toBuffer()
+    expect(await sizesOf(bytes)).toEqual(['jpeg 40x60', 'jpeg 40x60'])
+    const { photo } = await pictureFrom(bytes)
+    expect(await colourAt(photo, 20, 10)).toEqual([8, 0, 0])
+    expect(await colourAt(photo, 20, 50)).toEqual([1, 1, 6])
+  })
+
+  it('is put on white where it is transparent', async () => {
+    const bytes = await sharp({
+      create: { width: 20, height: 20, channels: 4, background: { ...BLUE, alpha: 0 } },
+    })
+      .png()
+      .toBuffer()
+    const { photo } = await pictureFrom(bytes)
+    expect(await colourAt(photo, 10, 10)).toEqual([8, 8, 8])
+  })
+
+  it('is the first of an animation', async () => {
+    const white = { r: 255, g: 255, b: 255 }
+    const frames = await Promise.all(
+      [
+        plain(20, 20),
+        plain(20, 20).composite([
+          { input: { create: { width: 20, height: 20, channels: 3, background: white } } },
+        ]),
+      ].map((frame) => frame.png().toBuffer()),
+    )
+    const bytes = await sharp(frames, { join: { animated: true } })
+      .gif()
+      .toBuffer()
+    expect((await sharp(bytes, { animated: true }).metadata()).pages).toBe(2)
+    expect(await sizesOf(bytes)).toEqual(['jpeg 20x20', 'jpeg 20x20'])
+    expect(await colourAt((await pictureFrom(bytes)).photo, 10, 10)).toEqual([1, 1, 6])
+  })
+})
+
+describe('what is no picture', () => {
+  const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect/></svg>'
+  it.each([
+    ['a web page', '<!doctype html><title>Not found</title>'],
+    ['an SVG drawing', svg],
+    ['an SVG drawing with its declaration', `<?xml version="1.0"?>${svg}`],
+    ['a PDF document', '%PDF-1.7\n1 0 obj<</Type/Catalog>>endobj'],
+    ['nothing', ''],
+  ])('is refused whatever it is called: %s', async (_, text) => {
+    await expect(pictureFrom(Buffer.from(text))).rejects.toThrow(
+      expect.objectContaining({
+        name: 'PhotoError',
+        final: true,
+        message: expect.stringMatching(/^The file is/),
+      }),
+    )
+  })
+
+  it('is refused with a reason: other formats, of which a TIFF is one', async () => {
+    const tiff = await plain().tiff().toBuffer()
+    await expect(pictureFrom(tiff)).rejects.toThrow(NOT_A_PICTURE)
+  })
+
+  it.each(['jpeg', 'png', 'webp', 'avif'] as const)(
+    'is refused when it ends half-way: %s',
+    async (format) => {
+      const bytes = await noise(200, 200).toFormat(format).toBuffer()
+      const error = await pictureFrom(bytes.subarray(0, bytes.length / 2)).catch((error) => error)
+      expect(error).toBeInstanceOf(PhotoError)
+      expect(error).toMatchObject({ message: DAMAGED, final: true })
+    },
+  )
+
+  it('is refused when it has more than 50 million pixels, however few bytes', async () => {
+    const bytes = await plain(10_000, 5_001).png().toBuffer()
+    expect(bytes.length).toBeLessThan(1_000_000)
+    await expect(pictureFrom(bytes)).rejects.toThrow(/more than 50 million pixels/)
+  })
+})
