@@ -55,7 +55,7 @@ async function follow(first: string, fetching: Fetching): Promise<Dispatcher.Res
   let url = webAddress(first)
   for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
     if (!url) throw final('The address is not an http or https URL.')
-    const response = await request(`${url.origin}${url.pathname}${url.search}`, {
+    const response = await request(url, {
       dispatcher: fetching.agent,
       signal: fetching.signal,
       headers: {

@@ -274,6 +274,13 @@ describe('the work', () => {
     }
   })
 
+  it('is claimed once, however many look at the same moment', async () => {
+    await listingWith(app, ...Array.from({ length: 30 }, (_, number) => at(`${number}`)))
+    const claims = await Promise.all(Array.from({ length: 40 }, () => claimPhoto(app.ctx)))
+    const claimed = claims.flatMap((photo) => photo?.url ?? [])
+    expect([claimed.length, new Set(claimed).size]).toEqual([30, 30])
+  })
+
   it('of a process that died is done by another when its lease has run out, and the try counts', async () => {
     const id = await listingWith(app, at('1'))
     expect(await claimPhoto(app.ctx)).toMatchObject({ url: at('1'), attempts: 1 })
@@ -311,28 +318,29 @@ describe('the work', () => {
     })
   })
 
-  it('of one who was taken for dead and is not changes nothing any more', async () => {
+  it.each([
+    ['while the next is at it', false],
+    ['when the next is done', true],
+  ])('of one who was taken for dead and is not changes nothing %s', async (_, isDone) => {
     const id = await listingWith(app, at('1'))
     let requests = 0
-    const second = Promise.withResolvers<void>()
+    const slow = Promise.withResolvers<void>()
     answer = async (_, res) => {
-      if (++requests === 1) await second.promise
+      if (++requests === 1) await slow.promise
       res.end(PICTURE)
     }
     const first = app.runPhotos()
     await until('the first is at it', () => requests === 1)
     await loseLease(id)
-    await app.runPhotos()
-    const stored = await photoOf(id)
-    expect(stored).toMatchObject({ status: 'stored', attempts: 2 })
-    const before = await listing(id)
-    const filesBefore = await storedFiles()
+    if (isDone) await app.runPhotos()
+    else expect(await claimPhoto(app.ctx)).toMatchObject({ attempts: 2 })
+    const before = [await photoOf(id), await listing(id), await storedFiles()]
+    expect(before[0]).toMatchObject({ status: isDone ? 'stored' : 'waiting', attempts: 2 })
+
     await advance(10)
-    second.resolve()
+    slow.resolve()
     await first
-    expect(await photoOf(id)).toEqual(stored)
-    expect(await listing(id)).toEqual(before)
-    expect(await storedFiles()).toEqual(filesBefore)
+    expect([await photoOf(id), await listing(id), await storedFiles()]).toEqual(before)
   })
 })
 
