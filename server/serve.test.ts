@@ -444,7 +444,7 @@ describe.concurrent('outside the sandbox', () => {
     const { baseUrl, docs } = service.told()
     expect(service.told()).toEqual({ baseUrl, docs, key: '', token: '', curl: '' })
     expect(service.stdout()).not.toMatch(/token|key|geheim|undefined/)
-    expect(readdirSync(join(service.dataDir, '..'))).toEqual([])
+    expect(readdirSync(service.dataDir)).toEqual(['files'])
 
     const paths = ['/operator/v1/accounts', '/operator/v1/sandbox/clock', '/operator/openapi.json']
     for (const path of [...paths, '/metrics']) {

@@ -13,6 +13,7 @@ import { until } from '../test/until.ts'
 import { thumbnailUrl } from './photo.ts'
 import { startPhotoWorker } from './photo-worker.ts'
 import { claimPhoto } from './photos.ts'
+import { takePhoto } from './take-photo.ts'
 
 let app: TestApp
 let internet: Internet
@@ -329,7 +330,8 @@ describe('the work', () => {
       if (++requests === 1) await slow.promise
       res.end(PICTURE)
     }
-    const first = app.runPhotos()
+    const photo = await claimPhoto(app.ctx)
+    const first = takePhoto(app.ctx, photo!, new AbortController().signal)
     await until('the first is at it', () => requests === 1)
     await loseLease(id)
     if (isDone) await app.runPhotos()

@@ -150,5 +150,7 @@ describe('what is no picture', () => {
     const bytes = await plain(10_000, 5_001).png().toBuffer()
     expect(bytes.length).toBeLessThan(1_000_000)
     await expect(pictureFrom(bytes)).rejects.toThrow(/more than 50 million pixels/)
+    const avif = await plain(4001, 4000).avif({ effort: 0 }).toBuffer()
+    await expect(pictureFrom(avif)).rejects.toThrow(/AVIF picture may have 16 million pixels/)
   })
 })
