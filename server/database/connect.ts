@@ -43,10 +43,14 @@ export function connect(url: string, options: { max?: number } = {}): Sql {
  * refused by the server if it writes.
  */
 export function connectLane(url: string, onclose: () => void): Sql {
-  return postgres(url, {
+  const sql: Sql = postgres(url, {
     ...connectionOptions,
     max: 1,
-    onclose,
+    onclose: () => {
+      // Else the client would connect again for statements that still wait, and nobody would ever close that.
+      Object.assign(sql.options, { socket: refuseToConnect })
+      onclose()
+    },
     max_lifetime: null,
     connection: {
       application_name: 'cardstall',
@@ -55,6 +59,11 @@ export function connectLane(url: string, onclose: () => void): Sql {
       default_transaction_read_only: true,
     },
   })
+  return sql
+}
+
+function refuseToConnect(): never {
+  throw new Error('The connection of this transaction is closed.')
 }
 
 /**

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { connect, createServer } from 'node:net'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { testDatabase } from '../test/database.ts'
 import { until } from '../test/until.ts'
@@ -6,10 +7,11 @@ import type { Db } from './connect.ts'
 import { savepoint, type Transactions, transactionsOn } from './transactions.ts'
 
 let db: Db
+let url: string
 let transactions: Transactions
 beforeAll(async () => {
   const database = await testDatabase()
-  db = database.db
+  ;({ db, url } = database)
   // One lane: what one transaction leaves behind, the next one would meet.
   transactions = transactionsOn(database.url, 1)
   await db`create table notes (text text primary key deferrable initially deferred)`
@@ -28,6 +30,9 @@ async function cut(pid: number): Promise<void> {
     return rows.length === 0
   })
 }
+
+/** The lane's connection as it's left to the next transaction. */
+const laneAtRest = () => transactions.begin(async (tx) => tx)
 
 async function pidOf(on: Db): Promise<number> {
   const [row] = await on<{ pid: number }[]>`select pg_backend_pid() as pid`
@@ -84,7 +89,77 @@ describe('a transaction', () => {
   })
 })
 
+describe('the beginning of a transaction', () => {
+  it('travels together with the first statement', async () => {
+    let packets = 0
+    const { hostname, port } = new URL(url)
+    const relay = createServer((client) => {
+      const server = connect(Number(port), hostname)
+      client.on('data', () => packets++)
+      client.pipe(server).pipe(client)
+    }).listen(0, '127.0.0.1')
+    await until('the relay listens', () => relay.listening)
+    const viaRelay = new URL(url)
+    viaRelay.port = String((relay.address() as { port: number }).port)
+    const { begin, end } = transactionsOn(viaRelay.href, 1)
+    try {
+      await begin(async () => {})
+      packets = 0
+      await begin((tx) => tx.unsafe('select 1'))
+      expect(packets).toBe(2)
+    } finally {
+      await end()
+      relay.close()
+    }
+  })
+
+  it('is what a transaction fails with that could not begin, whatever its work met or swallowed', async () => {
+    for (const work of [
+      (tx: Db) => tx`select 1`,
+      (tx: Db) => tx`select 1`.catch(() => {}),
+      async () => {},
+    ]) {
+      // In a transaction that is under way another kind can't begin.
+      await (await laneAtRest()).unsafe('begin; select 1')
+      await expect(transactions.begin<unknown>(work, 'snapshot')).rejects.toThrow(
+        'must be called before any query',
+      )
+    }
+    expect(await transactions.begin(async (tx) => (await tx`select 1`).length)).toBe(1)
+  })
+
+  it('can meet a connection that is just being lost', async () => {
+    const lane = await laneAtRest()
+    const end = lane.unsafe('select pg_terminate_backend(pg_backend_pid())').catch(() => {})
+    const text = randomUUID()
+    await expect(transactions.begin((tx) => write(tx, text))).rejects.toThrow()
+    await end
+    expect(await isThere(text)).toBe(false)
+    await transactions.begin((tx) => write(tx, text))
+    expect(await isThere(text)).toBe(true)
+  })
+})
+
 describe('a transaction whose connection is lost', () => {
+  it('is not connected again for the statements that were waiting', async () => {
+    const ours = new URL(url)
+    ours.searchParams.set('application_name', 'lanes')
+    const { begin, end } = transactionsOn(ours.href, 1)
+    try {
+      const work = begin(async (tx) => {
+        const pid = await pidOf(tx)
+        const waiting = [1, 2, 3].map((n) => tx`select ${n}::int, pg_sleep(60)`)
+        await Promise.all([...waiting, cut(pid)])
+      })
+      await expect(work).rejects.toThrow()
+      // The client would try again after 30 ms at most.
+      await db`select pg_sleep(0.15)`
+      expect(await db`select from pg_stat_activity where application_name = 'lanes'`).toEqual([])
+    } finally {
+      await end()
+    }
+  })
+
   it('during a statement fails as a whole, and the process goes on', async () => {
     const text = randomUUID()
     const work = transactions.begin(async (tx) => {
@@ -145,5 +220,16 @@ describe('a part of a transaction', () => {
       await expect(part).rejects.toThrow('division by zero')
     })
     expect([await isThere(lost), await isThere(kept)]).toEqual([false, true])
+  })
+
+  it('that can’t begin does not go back to the part around it, which has the same name', async () => {
+    const work = transactions.begin((tx) =>
+      savepoint(tx, async (outer) => {
+        await outer`select 1 / 0`.catch(() => {})
+        await savepoint(outer, async () => {}).catch(() => {})
+        await outer`select 'alive again'`
+      }),
+    )
+    await expect(work).rejects.toThrow('current transaction is aborted')
   })
 })

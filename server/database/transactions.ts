@@ -15,6 +15,8 @@ export type Transactions = { begin: Begin; end(): Promise<void> }
 /** A connection that runs one transaction at a time. Once it was lost it's never used again. */
 type Lane = {
   sql: Sql
+  /** When the connection is there. What's sent before could wait behind one that fails, see `connectLane`. */
+  ready: Promise<unknown>
   lost: boolean
   /** Rejects when the connection closes. The client doesn't always tell those who wait for an answer. */
   loss: Promise<never>
@@ -40,7 +42,9 @@ export function transactionsOn(url: string, most: number): Transactions {
       lane.lost = true
       reject(new Error('The connection was lost during a transaction.'))
     }
-    const lane: Lane = { sql: connectLane(url, onclose), lost: false, loss }
+    const sql = connectLane(url, onclose)
+    const lane: Lane = { sql, ready: sql`select 1`, lost: false, loss }
+    lane.ready.catch(() => {})
     open.add(lane)
     return lane
   }
@@ -69,13 +73,24 @@ export function transactionsOn(url: string, most: number): Transactions {
   return {
     async begin(work, mode = 'write') {
       const lane = await take()
-      try {
-        const whole = async () => {
-          await lane.sql.unsafe(MODES[mode])
+      const whole = async () => {
+        await lane.ready
+        // Not waited for: the work's first statement follows in the same packet. Should it fail, the
+        // server refuses the work's writes, which then stand outside of a transaction.
+        const begun = lane.sql.unsafe(MODES[mode])
+        begun.catch(() => {})
+        try {
           const answer = await work(lane.sql)
+          await begun
           await commit(lane)
           return answer
+        } catch (error) {
+          // When it failed, that's the reason for whatever came after.
+          await begun
+          throw error
         }
+      }
+      try {
         return await Promise.race([whole(), lane.loss])
       } catch (error) {
         await rollBack(lane)
@@ -108,12 +123,17 @@ async function rollBack(lane: Lane): Promise<void> {
 
 /** A part of a transaction that is all or nothing in itself: it can fail without the rest. */
 export async function savepoint<T>(db: Db, work: (db: Db) => Promise<T>): Promise<T> {
-  await db.unsafe('savepoint part')
+  // Not waited for, as with a transaction's begin.
+  const begun = db.unsafe('savepoint part')
+  begun.catch(() => {})
   try {
     const answer = await work(db)
+    await begun
     await db.unsafe('release savepoint part')
     return answer
   } catch (error) {
+    // Without it there's nothing to go back to but the part around this one, which has the same name.
+    await begun
     await db.unsafe('rollback to savepoint part; release savepoint part')
     throw error
   }
