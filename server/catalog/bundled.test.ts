@@ -17,7 +17,7 @@ describe('the bundled catalog', () => {
     db = database.db
     ctx = { db, begin: database.begin, databaseUrl: database.url, log: pino({ level: 'silent' }) }
   })
-  beforeEach(() => db`truncate series, sets, cards, products`)
+  beforeEach(() => db`truncate series, sets, cards, products cascade`)
 
   const size = async () => {
     const [row] = await db`

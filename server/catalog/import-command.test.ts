@@ -39,7 +39,7 @@ afterAll(() => rm(folder, { recursive: true }))
 
 beforeEach(async () => {
   terminal = false
-  await db`truncate series, sets, cards, products`
+  await db`truncate series, sets, cards, products cascade`
 })
 
 async function file(name: string, content: string | Buffer): Promise<string> {

@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  await db`truncate series, sets, cards, products`
+  await db`truncate series, sets, cards, products cascade`
 })
 
 const set = (id: string, more: object = {}) => ({
