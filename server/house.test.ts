@@ -37,6 +37,13 @@ describe('the house', () => {
     )
   })
 
+  it('bounds every transaction that writes, but for the first import of the bundled catalog', () => {
+    const plumbing = (name: string) => name === 'context.ts' || name === 'database/transactions.ts'
+    expect(offenders(/unboundedWrite|inUnboundedTransaction/, plumbing)).toEqual([
+      'catalog/bundled.ts',
+    ])
+  })
+
   it('has an entry for every error in docs/errors.md, with its status', async () => {
     const text = await readFile(new URL('../docs/errors.md', import.meta.url), 'utf8')
     const documented = [...text.matchAll(/^\| *(\d{3}) *\| `([a-z_]+)` *\|/gm)]

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { inTransaction } from '../context.ts'
+import { inUnboundedTransaction } from '../context.ts'
 import { withLock } from '../database/connect.ts'
 import {
   analyzeAfter,
@@ -27,7 +27,7 @@ export async function importBundledCatalog(
   if (await hasCatalog(ctx)) return undefined
   return withLock(ctx.databaseUrl, 'import', async () => {
     if (await hasCatalog(ctx)) return undefined
-    const total = await inTransaction(ctx, async (tx) => {
+    const total = await inUnboundedTransaction(ctx, async (tx) => {
       let sum: ImportReport<number | string> = {
         created: 0,
         updated: 0,

@@ -6,8 +6,11 @@ export type Sql = postgres.Sql<{ bigint: number; date: string }>
 /** Where a verb sends its statements: the pool, or the transaction it runs in. */
 export type Db = postgres.ISql<{ bigint: number; date: string }>
 
-/** No statement may run, and no transaction may sit idle, longer than this: incremental syncs rely on it. */
-const WRITE_LIMIT_MS = 10_000
+/**
+ * No statement may run, and no transaction may sit idle, longer than this; nor may a transaction that writes take
+ * longer as a whole (see `transactionsOn`): incremental syncs rely on it.
+ */
+export const WRITE_LIMIT_MS = 10_000
 
 const INT8 = 20
 const DATE = 1082

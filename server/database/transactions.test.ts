@@ -4,7 +4,12 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { testDatabase } from '../test/database.ts'
 import { until } from '../test/until.ts'
 import type { Db } from './connect.ts'
-import { savepoint, type Transactions, transactionsOn } from './transactions.ts'
+import {
+  savepoint,
+  type TransactionMode,
+  type Transactions,
+  transactionsOn,
+} from './transactions.ts'
 
 let db: Db
 let url: string
@@ -205,6 +210,133 @@ describe('a transaction whose connection is lost', () => {
     await expect(first).rejects.toThrow()
     await second
     expect([await isThere(lost), await isThere(kept)]).toEqual([false, true])
+  })
+})
+
+describe('the time a transaction has', () => {
+  const LIMIT_MS = 150
+  const TOO_LONG = 'The transaction was given up: it took longer than 0.15 s.'
+  let short: Transactions
+  beforeAll(() => {
+    short = transactionsOn(url, 1, LIMIT_MS)
+    return () => short.end()
+  })
+  const isRunning = async (pid: number) =>
+    (await db`select 1 from pg_stat_activity where pid = ${pid}::int`).length === 1
+
+  it('is for the whole of it, however short its statements and pauses are', async () => {
+    const text = randomUUID()
+    const work = short.begin(async (tx) => {
+      await write(tx, text)
+      for (let i = 0; i < 10; i++) await tx`select pg_sleep(0.03)`
+    })
+    await expect(work).rejects.toThrow(TOO_LONG)
+    expect(await isThere(text)).toBe(false)
+  })
+
+  it('ends the statement that is running, on the server as well', async () => {
+    let pid = 0
+    const work = short.begin(async (tx) => {
+      pid = await pidOf(tx)
+      // As on a server that doesn't keep the time itself.
+      await tx`set local transaction_timeout = 0`
+      await tx`select pg_sleep(60)`
+    })
+    await expect(work).rejects.toThrow(TOO_LONG)
+    // The statement's own timeout would end it after 10 s.
+    await until('the session is gone', async () => !(await isRunning(pid)), 5_000)
+  })
+
+  it('is over for the caller at once, and nothing is committed when the work comes to its end', async () => {
+    const text = randomUUID()
+    const { promise: resting, resolve: wake } = Promise.withResolvers<void>()
+    let done: Promise<unknown> | undefined
+    const work = short.begin(async (tx) => {
+      await write(tx, text)
+      await resting
+      done = Promise.allSettled([write(tx, text), tx.unsafe('commit')])
+      return 'done'
+    })
+    await expect(work).rejects.toThrow(TOO_LONG)
+    wake()
+    await until('the work has come to its end', () => done)
+    expect(await done).toMatchObject([{ status: 'rejected' }, { status: 'rejected' }])
+    expect(await isThere(text)).toBe(false)
+  })
+
+  it('is over even if the process was too busy to notice', async () => {
+    const text = randomUUID()
+    const work = short.begin(async (tx) => {
+      await write(tx, text)
+      // Nothing but the answer comes between this and the commit: no timer gets its turn.
+      const end = performance.now() + LIMIT_MS
+      while (performance.now() < end);
+    })
+    await expect(work).rejects.toThrow(TOO_LONG)
+    expect(await isThere(text)).toBe(false)
+  })
+
+  it('lets those go on that wait behind it, each with time of its own', async () => {
+    const text = randomUUID()
+    const first = short.begin((tx) => tx`select pg_sleep(60)`)
+    const second = short.begin(async (tx) => {
+      await tx`select pg_sleep(0.06)`
+      return write(tx, text)
+    })
+    await expect(first).rejects.toThrow(TOO_LONG)
+    await second
+    expect(await isThere(text)).toBe(true)
+  })
+
+  it('does not cut a commit that has been sent', async () => {
+    await db.unsafe(`
+      create function linger() returns trigger language plpgsql as
+      $$ begin perform pg_sleep(0.3); return null; end $$;
+      create constraint trigger lingering after insert on notes deferrable initially deferred
+      for each row execute function linger();
+    `)
+    const text = randomUUID()
+    try {
+      await short.begin((tx) => write(tx, text))
+    } finally {
+      await db.unsafe('drop function linger cascade')
+    }
+    expect(await isThere(text)).toBe(true)
+  })
+
+  it('has no end for what only reads, nor for what says so', async () => {
+    await short.begin((tx) => tx`select pg_sleep(0.2)`, 'snapshot')
+    const text = randomUUID()
+    await short.begin(async (tx) => {
+      await write(tx, text)
+      await tx`select pg_sleep(0.2)`
+    }, 'unboundedWrite')
+    expect(await isThere(text)).toBe(true)
+  })
+
+  it('is kept by the server, too, where it can', async () => {
+    const kept = async (mode: TransactionMode) => {
+      const [row] = await short.begin(
+        (tx) => tx`select current_setting('transaction_timeout') as time`,
+        mode,
+      )
+      return row!.time
+    }
+    expect(await kept('write')).toBe('1150ms')
+    expect([await kept('snapshot'), await kept('unboundedWrite')]).toEqual(['0', '0'])
+  })
+
+  it('is not held against the next one, and keeps no process alive', async () => {
+    const timers = () =>
+      process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+    const before = timers()
+    const work = short.begin(async (tx) => {
+      await tx`select 1`
+      expect(timers()).toBeLessThanOrEqual(before)
+      throw new Error('changed my mind')
+    })
+    await expect(work).rejects.toThrow('changed my mind')
+    await short.begin((tx) => tx`select pg_sleep(0.2)`, 'snapshot')
   })
 })
 

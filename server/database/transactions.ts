@@ -1,26 +1,20 @@
-import { connectLane, type Db, type Sql } from './connect.ts'
+import { type Db, WRITE_LIMIT_MS } from './connect.ts'
+import { type Lane, openLane } from './lane.ts'
+import { limitOn, NO_LIMIT } from './time-limit.ts'
 
 /** Runs `work` in a transaction and hands on what it answers; when it throws, none of its changes stay. */
 export type Begin = <T>(work: (db: Db) => Promise<T>, mode?: TransactionMode) => Promise<T>
 
-export type TransactionMode = keyof typeof MODES
+/** `unboundedWrite` takes as long as it takes: see `inUnboundedTransaction`. */
+export type TransactionMode = 'write' | 'unboundedWrite' | 'snapshot'
 
-const MODES = {
+const MODES: Record<TransactionMode, string> = {
   write: 'begin isolation level read committed read write',
+  unboundedWrite: 'begin isolation level read committed read write',
   snapshot: 'begin isolation level repeatable read read only',
-} as const
+}
 
 export type Transactions = { begin: Begin; end(): Promise<void> }
-
-/** A connection that runs one transaction at a time. Once it was lost it's never used again. */
-type Lane = {
-  sql: Sql
-  /** When the connection is there. What's sent before could wait behind one that fails, see `connectLane`. */
-  ready: Promise<unknown>
-  lost: boolean
-  /** Rejects when the connection closes. The client doesn't always tell those who wait for an answer. */
-  loss: Promise<never>
-}
 
 /**
  * Transactions on connections of their own. The client's own `begin` can't be trusted with money: when the
@@ -28,23 +22,22 @@ type Lane = {
  * the middle of another. Here a lane whose connection closed is thrown away with its transaction, and
  * the server helps: outside of `begin … read write` these sessions can't write at all.
  *
- * @param most how many transactions run at a time; others wait in line
+ * What writes is given up when it would commit later than `limitMs` after its work began. Incremental syncs rely on it:
+ * they look back further than that for rows that were committed after their time (`updated_at`) had been asked for.
+ *
+ * @param most how many transactions run at a time; others wait in line, which counts for no limit
  */
-export function transactionsOn(url: string, most: number): Transactions {
+export function transactionsOn(
+  url: string,
+  most: number,
+  limitMs: number = WRITE_LIMIT_MS,
+): Transactions {
   const idle: Lane[] = []
   const waiting: ((lane: Lane) => void)[] = []
   const open = new Set<Lane>()
 
   const newLane = (): Lane => {
-    const { promise: loss, reject } = Promise.withResolvers<never>()
-    loss.catch(() => {})
-    const onclose = () => {
-      lane.lost = true
-      reject(new Error('The connection was lost during a transaction.'))
-    }
-    const sql = connectLane(url, onclose)
-    const lane: Lane = { sql, ready: sql`select 1`, lost: false, loss }
-    lane.ready.catch(() => {})
+    const lane = openLane(url)
     open.add(lane)
     return lane
   }
@@ -60,7 +53,7 @@ export function transactionsOn(url: string, most: number): Transactions {
 
   const discard = (lane: Lane) => {
     open.delete(lane)
-    void lane.sql.end({ timeout: 0 }).catch(() => {})
+    lane.close()
   }
 
   const giveBack = (lane: Lane) => {
@@ -73,15 +66,18 @@ export function transactionsOn(url: string, most: number): Transactions {
   return {
     async begin(work, mode = 'write') {
       const lane = await take()
+      const limit = mode === 'write' ? limitOn(lane, limitMs) : NO_LIMIT
       const whole = async () => {
-        await lane.ready
+        const { limitsTransactions } = await lane.ready
         // Not waited for: the work's first statement follows in the same packet. Should it fail, the
         // server refuses the work's writes, which then stand outside of a transaction.
-        const begun = lane.sql.unsafe(MODES[mode])
+        const begun = lane.sql.unsafe(MODES[mode] + (limitsTransactions ? limit.onServer : ''))
         begun.catch(() => {})
+        limit.start()
         try {
           const answer = await work(lane.sql)
           await begun
+          limit.check()
           await commit(lane)
           return answer
         } catch (error) {
@@ -96,6 +92,7 @@ export function transactionsOn(url: string, most: number): Transactions {
         await rollBack(lane)
         throw error
       } finally {
+        limit.stop()
         giveBack(lane)
       }
     },
@@ -107,7 +104,7 @@ export function transactionsOn(url: string, most: number): Transactions {
 }
 
 async function commit(lane: Lane): Promise<void> {
-  // On a new connection COMMIT would succeed and mean nothing.
+  // On a new connection COMMIT would succeed and mean nothing, and what was given up must not be committed.
   if (lane.lost) await lane.loss
   const { command } = await lane.sql.unsafe('commit')
   // PostgreSQL answers ROLLBACK to the COMMIT of a transaction in which something failed.
@@ -116,9 +113,7 @@ async function commit(lane: Lane): Promise<void> {
 
 async function rollBack(lane: Lane): Promise<void> {
   if (lane.lost) return
-  await Promise.race([lane.sql.unsafe('rollback'), lane.loss]).catch(() => {
-    lane.lost = true
-  })
+  await Promise.race([lane.sql.unsafe('rollback'), lane.loss]).catch(lane.giveUp)
 }
 
 /** A part of a transaction that is all or nothing in itself: it can fail without the rest. */
