@@ -7,7 +7,8 @@ import { type AddressInfo, connect as connectTcp, createServer, type Socket } fr
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, inject, it, vi } from 'vitest'
-import { LOCKS, type Sql } from './database/connect.ts'
+import { LOCKS } from './database/advisory-lock.ts'
+import type { Sql } from './database/connect.ts'
 import { testDatabase } from './test/database.ts'
 import { isAlive, logOf, newHome, query } from './test/embedded-homes.ts'
 import {

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Sql } from '../database/connect.ts'
-import { testDatabase } from '../test/database.ts'
+import { cutLock, testDatabase } from '../test/database.ts'
 import { importBundledCatalog } from './bundled.ts'
 import { type ImportContext, importCatalog } from './import.ts'
 import { linesOf } from './lines.ts'
@@ -68,6 +68,16 @@ describe('the bundled catalog', () => {
     expect(await size()).toEqual(NOTHING)
     await importBundledCatalog(ctx)
     expect(await size()).toEqual(WHOLE)
+  })
+
+  it('stays out when the lock was lost on the way that keeps others from importing', async () => {
+    let lost: Promise<void> | undefined
+    const failing = importBundledCatalog(ctx, () => {
+      lost ??= cutLock(db)
+    })
+    await expect(failing).rejects.toThrow('The lock for import was lost')
+    await lost
+    expect(await size()).toEqual(NOTHING)
   })
 
   it.each([

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { inUnboundedTransaction } from '../context.ts'
-import { withLock } from '../database/connect.ts'
+import { withLock } from '../database/advisory-lock.ts'
 import {
   analyzeAfter,
   type ImportContext,
@@ -25,7 +25,7 @@ export async function importBundledCatalog(
   onProgress?: (soFar: ImportCounts) => void,
 ): Promise<ImportReport<number | string> | undefined> {
   if (await hasCatalog(ctx)) return undefined
-  return withLock(ctx.databaseUrl, 'import', async () => {
+  return withLock(ctx.databaseUrl, 'import', async (lock) => {
     if (await hasCatalog(ctx)) return undefined
     const total = await inUnboundedTransaction(ctx, async (tx) => {
       let sum: ImportReport<number | string> = {
@@ -38,7 +38,7 @@ export async function importBundledCatalog(
       for (const file of FILES) {
         const { lines } = await openSource(fileURLToPath(new URL(file, FOLDER)))
         const before = sum
-        const report = await importLines(tx, lines, {
+        const report = await importLines(tx, lock, lines, {
           onProgress: (counts) => onProgress?.(plus(before, counts)),
         })
         sum = { ...plus(before, report), errors: [...before.errors, ...report.errors] }

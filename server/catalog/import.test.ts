@@ -3,7 +3,7 @@ import { pino } from 'pino'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Sql } from '../database/connect.ts'
 import { listenForNotices, notify } from '../database/notices.ts'
-import { testDatabase } from '../test/database.ts'
+import { cutLock, testDatabase } from '../test/database.ts'
 import { until } from '../test/until.ts'
 import {
   type ImportContext,
@@ -672,6 +672,19 @@ describe('an import that breaks off', () => {
         'The import broke off before the first line: the gzip data is damaged or cut off (incorrect header check)',
       report: { created: 0, updated: 0, unchanged: 0, rejected: 0, errors: [] },
     })
+  })
+
+  it('because it lost its lock has taken in the batches before, and the next one takes its place', async () => {
+    async function* losing(): AsyncGenerator<Line> {
+      let number = 0
+      for (const record of [set('a'), ...padding(1_500, 'a')]) {
+        if (number === 1_200) await cutLock(db)
+        yield { number: ++number, text: JSON.stringify(record) }
+      }
+    }
+    await expect(importCatalog(ctx, losing())).rejects.toThrow('The lock for import was lost')
+    expect((await idsOf('cards')).length).toBe(999)
+    expect(counts(await importing(set('a'), ...padding(1_500, 'a')))).toEqual([501, 0, 1_000, 0])
   })
 
   it('because the database fails is nobody’s bad line', async () => {

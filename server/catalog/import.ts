@@ -1,6 +1,6 @@
 import postgres from 'postgres'
 import { type Context, inTransaction } from '../context.ts'
-import { withLock } from '../database/connect.ts'
+import { type HeldLock, withLock } from '../database/advisory-lock.ts'
 import type { Line } from './lines.ts'
 import { BadRecord, type CatalogRecord, parseRecord } from './record.ts'
 import { saveRecords } from './save-records.ts'
@@ -39,24 +39,25 @@ const ANALYZE_ABOVE = 1_000
  * Takes lines into the catalog, as if one after the other: a later line for the same key wins, a card needs
  * its set before it. One import runs at a time; another waits. What isn't in the lines stays as it is.
  *
- * @throws ImportInterrupted when the lines break off; a failing database fails the import, whose finished
- * batches stay
+ * @throws ImportInterrupted when the lines break off; a failing database fails the import, and so does the loss of
+ * the lock that keeps another one waiting; finished batches stay
  */
 export async function importCatalog<Place extends number | string>(
   ctx: ImportContext,
   lines: AsyncIterable<Line<Place>>,
   options: ImportOptions = {},
 ): Promise<ImportReport<Place>> {
-  return withLock(ctx.databaseUrl, 'import', async () => {
-    const report = await importLines(ctx, lines, options)
+  return withLock(ctx.databaseUrl, 'import', async (lock) => {
+    const report = await importLines(ctx, lock, lines, options)
     await analyzeAfter(ctx, report)
     return report
   })
 }
 
-/** The same for a caller that holds the import lock. In a transaction each batch is a savepoint. */
+/** The same for a caller that holds the import lock: no batch goes in without it. In a transaction each batch is a savepoint. */
 export async function importLines<Place extends number | string>(
   ctx: ImportContext,
+  lock: HeldLock,
   lines: AsyncIterable<Line<Place>>,
   { onProgress }: ImportOptions = {},
 ): Promise<ImportReport<Place>> {
@@ -68,7 +69,7 @@ export async function importLines<Place extends number | string>(
     errors: [],
   }
   for await (const { entries, broken } of batchesOf(lines)) {
-    await saveBatch(ctx, entries, report)
+    await saveBatch(ctx, lock, entries, report)
     if (broken) throw new ImportInterrupted(report, broken.lastLine, broken.cause)
     onProgress?.({ ...report })
   }
@@ -144,6 +145,7 @@ function keyOf(record: CatalogRecord): string {
 /** Saves a batch as one. When the database refuses it, halves it until only the culprit is left out. */
 async function saveBatch<Place>(
   ctx: ImportContext,
+  lock: HeldLock,
   entries: Entry<Place>[],
   report: ImportReport<Place>,
 ): Promise<void> {
@@ -151,7 +153,10 @@ async function saveBatch<Place>(
   let refusals = new Map<CatalogRecord, string>()
   try {
     if (records.length > 0) {
-      const saved = await inTransaction(ctx, ({ db }) => saveRecords(db, records))
+      const saved = await inTransaction(ctx, async ({ db }) => {
+        await lock.guard(db)
+        return saveRecords(db, records)
+      })
       refusals = saved.refusals
       report.created += saved.created
       report.updated += saved.updated
@@ -161,8 +166,8 @@ async function saveBatch<Place>(
     if (!isRefusal(error)) throw error
     if (entries.length > 1) {
       const half = Math.ceil(entries.length / 2)
-      await saveBatch(ctx, entries.slice(0, half), report)
-      await saveBatch(ctx, entries.slice(half), report)
+      await saveBatch(ctx, lock, entries.slice(0, half), report)
+      await saveBatch(ctx, lock, entries.slice(half), report)
       return
     }
     ctx.log.warn({ err: error, line: entries[0]?.line }, 'the database refused a line of an import')

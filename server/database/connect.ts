@@ -69,6 +69,9 @@ function refuseToConnect(): never {
   throw new Error('The connection of this transaction is closed.')
 }
 
+/** As text: the client leaves out a 0, and then what the database or the role is set to would count. */
+const ZERO = '0' as unknown as number
+
 /**
  * Opens one connection of its own, for what lasts longer than a statement: listening, and locks held by a
  * session. Never closed for being idle or old. No statement timeout: waiting for a lock is its trade.
@@ -84,30 +87,10 @@ export function connectAlone(
     max: 1,
     idle_timeout: 0,
     max_lifetime: null,
-    connection: { application_name: 'cardstall', statement_timeout: 0 },
+    connection: {
+      application_name: 'cardstall',
+      statement_timeout: ZERO,
+      idle_session_timeout: ZERO,
+    },
   } as Parameters<typeof postgres>[1]) as unknown as Sql
-}
-
-/** A whole number that no other program is likely to use as an advisory lock's first half: "card" in ASCII. */
-const LOCK_SPACE = 0x63617264
-
-/** What may happen in one process at a time on one database. */
-export const LOCKS = { migrate: 1, import: 2 } as const
-
-/**
- * Runs `work` while no other process holds the same lock on this database. The lock belongs to a connection
- * of its own, so it goes with the process, even with a killed one.
- */
-export async function withLock<T>(
-  url: string,
-  lock: keyof typeof LOCKS,
-  work: () => Promise<T>,
-): Promise<T> {
-  const session = connectAlone(url)
-  try {
-    await session`select pg_advisory_lock(${LOCK_SPACE}::int, ${LOCKS[lock]}::int)`
-    return await work()
-  } finally {
-    await session.end({ timeout: 1 })
-  }
 }

@@ -1,7 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import postgres from 'postgres'
 import { StartError } from '../start-error.ts'
-import { type Sql, withLock } from './connect.ts'
+import { type HeldLock, withLock } from './advisory-lock.ts'
+import type { Sql } from './connect.ts'
 
 const MIGRATIONS = new URL('../../migrations/', import.meta.url)
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/
@@ -19,14 +20,14 @@ export async function migrate(sql: Sql, url: string): Promise<string[]> {
     await refuseOldServer(sql)
     const files = await migrationFiles()
     if ((await appliedVersion(sql)) === files.length) return []
-    return await withLock(url, 'migrate', () => applyMissing(sql, files))
+    return await withLock(url, 'migrate', (lock) => applyMissing(sql, lock, files))
   } catch (error) {
     if (!isForbidden(error)) throw error
     throw new StartError(`The database can't be brought up to date: ${error.message}.`)
   }
 }
 
-async function applyMissing(sql: Sql, files: string[]): Promise<string[]> {
+async function applyMissing(sql: Sql, lock: HeldLock, files: string[]): Promise<string[]> {
   await sql`
     create table if not exists migrations (
       version integer primary key,
@@ -44,6 +45,7 @@ async function applyMissing(sql: Sql, files: string[]): Promise<string[]> {
   for (const file of files.slice(done)) {
     const text = await readFile(new URL(file, MIGRATIONS), 'utf8')
     await sql.begin(async (tx) => {
+      await lock.guard(tx)
       await tx.unsafe(text)
       await tx`insert into migrations (version, name) values (${Number(file.slice(0, 4))}, ${file})`
     })

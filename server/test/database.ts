@@ -33,3 +33,14 @@ export async function testDatabase(
   })
   return { db, begin, url }
 }
+
+/** Ends the session that holds an advisory lock on this database, as a broken network does. */
+export async function cutLock(db: Sql): Promise<void> {
+  const cut = await db`
+    select pid, pg_terminate_backend(pid, 5000)
+    from pg_locks
+    where locktype = 'advisory' and granted and objsubid = 2 and classid = ${0x63617264}::int::oid
+      and database = (select oid from pg_database where datname = current_database())
+  `
+  if (cut.length !== 1) throw new Error(`${cut.length} sessions hold a lock`)
+}
