@@ -456,6 +456,13 @@ describe('photo_urls', () => {
     ['empty', [''], 'photo_urls.0'],
     ['with NUL in it', [`${url(30)}\0`], 'photo_urls.0'],
     ['with half a character in it', [`${url(30)}\ud800`], 'photo_urls.0'],
+    ['no address at all', ['charizard.jpg'], 'photo_urls.0'],
+    ['of another scheme', ['ftp://images.example/1.jpg'], 'photo_urls.0'],
+    ['a file', ['file:///etc/passwd'], 'photo_urls.0'],
+    ['on this machine', [url(30), 'http://127.0.0.1/1.jpg'], 'photo_urls.1'],
+    ['on this machine, spelt otherwise', ['http://0x7f.1/1.jpg'], 'photo_urls.0'],
+    ['in a private network', ['https://[::ffff:10.0.0.1]/1.jpg'], 'photo_urls.0'],
+    ['at the metadata of a cloud', ['http://169.254.169.254/latest'], 'photo_urls.0'],
   ])('may not be %s', async (_, photo_urls, field) => {
     expect(await faultsOf(cardItem({ photo_urls }))).toEqual([field])
   })
@@ -464,5 +471,16 @@ describe('photo_urls', () => {
     const photo_urls = [5, url(30), null, url(2049)]
     const faults = await faultsOf(cardItem({ photo_urls }))
     expect(faults).toEqual(['photo_urls.0', 'photo_urls.2', 'photo_urls.3'])
+  })
+
+  it('may have a name that leads nowhere good: that is found out when they are fetched', async () => {
+    await listingOf(cardItem({ photo_urls: ['http://localhost/1.jpg'] }))
+  })
+
+  it('that are far too many get one message, not one each', async () => {
+    const photo_urls = Array.from({ length: 200_000 }, () => 5)
+    const faults = await faultsOf(cardItem({ photo_urls }))
+    expect(faults.length).toBeLessThan(15)
+    expect(faults).toContain('photo_urls')
   })
 })

@@ -5,6 +5,7 @@ import { ApiError, type FieldMessages } from '../../errors.ts'
 import type { NewListing } from '../../listings/create-listings.ts'
 import type { Listable } from '../../listings/listing.ts'
 import { centsFromEuros } from '../../money.ts'
+import { refusalOfUrl } from '../../outbound/public-address.ts'
 import {
   type Condition,
   GRADED,
@@ -13,7 +14,13 @@ import {
   type Printing,
 } from '../../values.ts'
 import { messagesOf } from '../validate.ts'
-import { cardFields, gradedFields, itemFields, productFields } from './listing-schemas.ts'
+import {
+  cardFields,
+  gradedFields,
+  itemFields,
+  MOST_PHOTOS,
+  productFields,
+} from './listing-schemas.ts'
 
 /** Why an item of a bulk create can't be listed: messages by field, and the cards it may have meant. */
 export type RefusedItem = { errors: FieldMessages; candidates?: unknown }
@@ -47,9 +54,9 @@ export function readItem(catalog: Catalog, given: unknown): NewListing | Refused
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     return { errors: { item: ['The item must be an object.'] } }
   }
-  const item = withoutNulls(given)
+  const item = withBoundedPhotos(withoutNulls(given))
   const kind = kindOf(item)
-  const errors = checks[kind](item)
+  const errors = { ...checks[kind](item), ...refusedPhotos(item.photo_urls) }
   if (kind === 'any') return { errors: { ...errors, ...ONE_OF_BOTH } }
 
   const found = errors.card || errors.product ? undefined : findListable(catalog, item)
@@ -71,12 +78,30 @@ export function readItem(catalog: Catalog, given: unknown): NewListing | Refused
   }
 }
 
+/** Addresses that could be refused now, by the rules for webhooks (§4.9, §4.16); others are when they're fetched. */
+function refusedPhotos(urls: unknown): FieldMessages {
+  if (!Array.isArray(urls)) return {}
+  const refused: FieldMessages = {}
+  for (const [index, url] of urls.entries()) {
+    const field = `photo_urls.${index}`
+    const refusal = typeof url === 'string' && url !== '' && refusalOfUrl(url)
+    if (refusal) refused[field] = [`The ${field} field ${refusal}`]
+  }
+  return refused
+}
+
 const NOT_BOTH = 'Send exactly one of card and product.'
 const ONE_OF_BOTH = { card: [NOT_BOTH], product: [NOT_BOTH] }
 
 /** Clients that fill in a form send null for what they leave out. */
 const withoutNulls = (given: object) =>
   Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)) as Item
+
+/** Of a list that is too long no more is checked than shows it: each entry would get its own message. */
+const withBoundedPhotos = (item: Item): Item =>
+  Array.isArray(item.photo_urls)
+    ? { ...item, photo_urls: item.photo_urls.slice(0, MOST_PHOTOS + 1) }
+    : item
 
 function kindOf({ card, product, condition }: Item): keyof typeof checks {
   if ((card === undefined) === (product === undefined)) return 'any'

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { LONGEST_URL } from '../../outbound/public-address.ts'
 import {
   CONDITIONS,
   GRADES,
@@ -13,8 +14,7 @@ import { component, FilledText, Nullable, OneOf, Text, Timestamp } from '../sche
 /** Listings as published (§2.6) and as requests bring them (§4.9, §4.10). */
 
 const MOST_ITEMS = 100
-const MOST_PHOTOS = 10
-const LONGEST_PHOTO_URL = 2_048
+export const MOST_PHOTOS = 10
 const LONGEST_DESCRIPTION = 1_000
 const MOST_QUANTITY = 999
 
@@ -119,7 +119,7 @@ export const itemFields = {
   quantity: Type.Integer({ minimum: 1, maximum: MOST_QUANTITY }),
   description: Type.Optional(description),
   photo_urls: Type.Optional(
-    Type.Array(FilledText({ maxLength: LONGEST_PHOTO_URL }), {
+    Type.Array(FilledText({ maxLength: LONGEST_URL }), {
       maxItems: MOST_PHOTOS,
       description:
         'Public http or https addresses of images (JPEG, PNG, WebP, GIF or AVIF, at most 10 MB each), fetched after the answer',
