@@ -1,9 +1,12 @@
 import type { Context } from '../context.ts'
-import { claimPhoto } from './photos.ts'
+import { gate } from '../gate.ts'
+import { type ClaimedPhoto, claimPhoto } from './photos.ts'
 import { takePhoto } from './take-photo.ts'
 
 /** Photos that one process is at, at a time: what bounds the memory for pictures on their way (10 MB each). */
-const HANDS = 4
+const HANDS = 6
+/** No more of them for one seller, so that addresses that never answer hold up their own seller alone. */
+const HANDS_PER_SELLER = 2
 const LOOK_EVERY_MS = 1_000
 /** What can't be given back at a shutdown, as a picture that's being written, gets this long to finish. */
 const STOP_PATIENCE_MS = 10_000
@@ -45,6 +48,9 @@ export async function runDuePhotos(ctx: Context): Promise<void> {
  * single look. */
 function handsOf(ctx: Context, stopping: AbortSignal) {
   const busy = new Set<Promise<void>>()
+  /** By account, how many hands are at its photos. */
+  const busyFor = new Map<number, number>()
+  const oneAtATime = gate(1)
   let troubled = false
 
   const call = () => {
@@ -53,14 +59,35 @@ function handsOf(ctx: Context, stopping: AbortSignal) {
     busy.add(hand)
   }
 
+  /** Takes a photo and counts the hand in; the next one is only taken then. */
+  const claim = async () => {
+    const served = [...busyFor].filter(([, hands]) => hands >= HANDS_PER_SELLER)
+    const photo = await claimPhoto(
+      ctx,
+      served.map(([accountId]) => accountId),
+    )
+    if (photo) busyFor.set(photo.accountId, (busyFor.get(photo.accountId) ?? 0) + 1)
+    return photo
+  }
+
+  const leave = ({ accountId }: ClaimedPhoto) => {
+    const hands = busyFor.get(accountId)! - 1
+    if (hands > 0) busyFor.set(accountId, hands)
+    else busyFor.delete(accountId)
+  }
+
   const work = async () => {
     try {
       while (!stopping.aborted) {
-        const photo = await claimPhoto(ctx)
+        const photo = await oneAtATime(claim)
         troubled = false
         if (!photo) return
         call()
-        await takePhoto(ctx, photo, stopping)
+        try {
+          await takePhoto(ctx, photo, stopping)
+        } finally {
+          leave(photo)
+        }
       }
     } catch (error) {
       // The database is away, most likely: said once, not every second.

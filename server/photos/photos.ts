@@ -11,6 +11,7 @@ import { delayAfter, MOST_ATTEMPTS, type Photo } from './photo.ts'
 export type ClaimedPhoto = {
   id: number
   listingId: number
+  accountId: number
   url: string
   attempts: number
   listingIsRemoved: boolean
@@ -25,9 +26,12 @@ const LISTING_DELETED = 'The listing was deleted.'
 /**
  * Takes the photo that has waited longest, if one is due: its address is to be tried now, by this process alone. A
  * try that ended with its process counts; a photo that this has happened to three times is given up.
+ *
+ * @param passOver accounts whose photos have to wait, though they may be due
  */
 export async function claimPhoto(
   ctx: Pick<Context, 'db' | 'now'>,
+  passOver: number[] = [],
 ): Promise<ClaimedPhoto | undefined> {
   await giveUpCutOff(ctx.db)
   const [photo] = await ctx.db<ClaimedPhoto[]>`
@@ -39,20 +43,23 @@ export async function claimPhoto(
     from listings
     where
       photos.id = (
-        select id
-        from photos
+        select due.id
+        from photos due
+        join listings of_whom on of_whom.id = due.listing_id
         where
-          status = 'waiting'
-          and next_attempt_at <= ${ctx.now()}
-          and (leased_until is null or leased_until < clock_timestamp())
-        order by next_attempt_at, id
+          due.status = 'waiting'
+          and due.next_attempt_at <= ${ctx.now()}
+          and (due.leased_until is null or due.leased_until < clock_timestamp())
+          and of_whom.account_id <> all(${passOver}::bigint[])
+        order by due.next_attempt_at, due.id
         limit 1
-        for update skip locked
+        for update of due skip locked
       )
       and listings.id = photos.listing_id
     returning
       photos.id,
       listing_id as "listingId",
+      listings.account_id as "accountId",
       url,
       attempts,
       listings.status = 'removed' as "listingIsRemoved"
