@@ -97,7 +97,8 @@ export function changeListing(
     const after = changed(listing, changes)
     if (isSame(listing, after)) return listing
     const { priceCents, quantity, status, description } = after
-    const [{ updatedAt } = listing] = await tx.db<{ updatedAt: Date }[]>`
+    // What carts hold is read again: the statement that waited for the lock doesn't see what they got meanwhile.
+    const [now = listing] = await tx.db<Pick<Listing, 'updatedAt' | 'reserved'>[]>`
       update listings
       set
         price_cents = ${priceCents},
@@ -106,9 +107,9 @@ export function changeListing(
         description = ${description},
         updated_at = greatest(updated_at, ${tx.now()})
       where id = ${id}
-      returning updated_at as "updatedAt"
+      returning updated_at as "updatedAt", ${reserved(tx.db, tx.now())} as reserved
     `
-    return { ...listing, ...after, updatedAt }
+    return { ...listing, ...after, ...now }
   })
 }
 

@@ -253,6 +253,21 @@ describe('stock set below what carts hold', () => {
   })
 })
 
+describe('a change to a listing', () => {
+  it('answers with what is available after those that were before it, though they commit while it waits', async () => {
+    const listing = await listed(3)
+    const first = { listingId: listing, cartId: 'first', quantity: 2, ttlSeconds: 60 }
+    const waiting = await inTransaction(app.ctx, async (tx) => {
+      await reserve(tx, first)
+      const answer = patch(listing, { quantity: 5 })
+      await lockIsWaitedFor()
+      return { answer }
+    })
+    const { body } = await waiting.answer
+    expect(body.data).toMatchObject({ quantity: 5, quantity_available: 3 })
+  })
+})
+
 describe('deleting a listing', () => {
   it('takes its reservations along and leaves those of others', async () => {
     const [listing, other] = [await listed(5), await listed(5)]
