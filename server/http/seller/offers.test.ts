@@ -2,9 +2,11 @@ import { once } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../test/app.ts'
 import { importCast } from '../../test/cast.ts'
+import { until } from '../../test/until.ts'
 
 /** The public shape of a listing (§2.6): no field of its owner's, above all no `quantity`. */
 const PUBLIC_KEYS = [
@@ -329,6 +331,31 @@ describe('a card with 20,000 offers', () => {
     expect([status, JSON.parse(body.toString()).data.listings.length]).toEqual([200, OFFERS])
   })
 
+  it('is still answered after many who asked have left while it was read for them', async () => {
+    // Few offers with much text, so that the answers are large.
+    const { accountId } = await app.seller()
+    await manyListed(accountId, { card: 'sv3-1', condition: 'NM' }, 4000)
+    await app.ctx.db`
+      update listings set description = repeat('€', 1000) where account_id = ${accountId}
+    `
+    const heavy = '/v1/cards/sv3-1?include=listings'
+    for (let round = 0; round < 7; round++) {
+      await app.ctx.begin(async (db) => {
+        await db`lock table listings in access exclusive mode`
+        const leaving = await Promise.all(Array.from({ length: 4 }, () => ask(heavy)))
+        await until('they wait for the lock', async () => {
+          const waiting = await db`select from pg_locks where not granted`
+          return waiting.length >= leaving.length
+        })
+        const before = await openConnections()
+        for (const socket of leaving) socket.destroy()
+        await until('they are gone', async () => (await openConnections()) === before - 4)
+      })
+    }
+    const { status } = await get(heavy)
+    expect(status).toBe(200)
+  })
+
   async function get(path: string) {
     const asked = request({ port, path, agent, headers: authorization() })
     asked.end()
@@ -339,6 +366,8 @@ describe('a card with 20,000 offers', () => {
   }
 
   const authorization = () => ({ authorization: `Bearer ${reader.key}` })
+
+  const openConnections = () => promisify(app.app.server.getConnections.bind(app.app.server))()
 
   const ask = async (path: string) => {
     const socket = connect(port, '127.0.0.1')

@@ -12,6 +12,7 @@ const MOST_READ_AT_ONCE = 4
 const MOST_BYTES_UNSENT = 256 * 1024 * 1024
 /** Who takes in nothing for so long is gone. */
 const STALLED_MS = 60_000
+const NOTHING = Buffer.alloc(0)
 
 /**
  * Sends a card or product with everything that is on offer of it. There may be tens of thousands of offers (§4.5
@@ -29,9 +30,13 @@ export function offersSender(ctx: Context) {
     answer: (listings: Buffer[]) => Buffer,
   ): Promise<never> => {
     const body = await inTurn(async () => {
+      // Whoever has left while waiting for their turn needs nothing any more.
+      if (reply.raw.destroyed) return NOTHING
       if (unsent > MOST_BYTES_UNSENT) throw unavailable('Too many large answers are on their way.')
       return answer(await bytesOf(await offersOf(ctx, of), ctx.config))
     })
+    // Whoever has left meanwhile doesn't leave again.
+    if (reply.raw.destroyed) return sendJson(reply, NOTHING)
     unsent += body.length
     reply.raw.setTimeout(STALLED_MS, () => reply.raw.destroy())
     reply.raw.once('close', () => {
