@@ -97,18 +97,8 @@ export function changeListing(
     const after = changed(listing, changes)
     if (isSame(listing, after)) return listing
     const { priceCents, quantity, status, description } = after
-    // What carts hold is read again: the statement that waited for the lock doesn't see what they got meanwhile.
-    const [now = listing] = await tx.db<Pick<Listing, 'updatedAt' | 'reserved'>[]>`
-      update listings
-      set
-        price_cents = ${priceCents},
-        quantity = ${quantity},
-        status = ${status},
-        description = ${description},
-        updated_at = greatest(updated_at, ${tx.now()})
-      where id = ${id}
-      returning updated_at as "updatedAt", ${reserved(tx.db, tx.now())} as reserved
-    `
+    const written = [id, priceCents, quantity, status, description, tx.now()]
+    const [now] = await prepared<Pick<Listing, 'updatedAt' | 'reserved'>>(tx.db, CHANGE, written)
     return { ...listing, ...after, ...now }
   })
 }
@@ -183,11 +173,7 @@ const shown = (now: string) => `
   product_slug as "productSlug",
   price_cents as "priceCents",
   quantity,
-  (
-    select coalesce(sum(r.quantity), 0)
-    from reservations r
-    where r.listing_id = listings.id and r.expires_at > ${now}
-  ) as reserved,
+  ${reserved(now)} as reserved,
   condition,
   language,
   printing,
@@ -200,6 +186,15 @@ const shown = (now: string) => `
   updated_at as "updatedAt"
 `
 
+/** Units that carts hold of a row of `listings`. */
+const reserved = (now: string) => `
+  (
+    select coalesce(sum(r.quantity), 0)
+    from reservations r
+    where r.listing_id = listings.id and r.expires_at > ${now}
+  )
+`
+
 const LOCK = `
   select ${shown('$3')}
   from listings
@@ -207,7 +202,20 @@ const LOCK = `
   for no key update
 `
 
-type Bound = string | number | Date
+// What carts hold is read again: the statement that waited for the lock doesn't see what they got meanwhile.
+const CHANGE = `
+  update listings
+  set
+    price_cents = $2,
+    quantity = $3,
+    status = $4,
+    description = $5,
+    updated_at = greatest(updated_at, $6)
+  where id = $1
+  returning updated_at as "updatedAt", ${reserved('$6')} as reserved
+`
+
+type Bound = string | number | Date | null
 
 /**
  * Runs a statement whose text is put together here. The client's nested fragments do the same, and take as long
