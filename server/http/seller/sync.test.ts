@@ -163,6 +163,25 @@ describe('a listing that changes between two pages', () => {
     copy.delete(ids[449]!)
     expect([...copy.values()].toSorted(byId)).toEqual(await fullList(shop))
   })
+
+  it('moves no other out of a page that is being read at that moment', async () => {
+    const shop = await app.seller()
+    const ids = await stocked(shop, 250)
+    const page = '/v1/listings?updated_since=1970-01-01&per_page=100&page=2'
+    // A page is found by counting first. Held up between the count and the rows, it sees a listing more.
+    const held = await app.ctx.begin(async (db) => {
+      await db`lock table reservations in access exclusive mode`
+      const answer = shop.get(page)
+      await until('it waits for the lock', async () => {
+        const waiting = await db`select from pg_locks where not granted`
+        return waiting.length > 0
+      })
+      await listed(shop)
+      return { answer }
+    })
+    const { body } = await held.answer
+    expect(body.data.map(({ id }: Listing) => id)).toEqual(ids.slice(100, 200))
+  })
 })
 
 describe('a change that takes its time', () => {
