@@ -139,12 +139,15 @@ export const child = (file: string) =>
 /** Sends a message to a child and waits for its answer; a child that ends instead has said why. */
 export async function ask(process: ChildProcess, message: object): Promise<unknown> {
   process.send(message)
+  const answered = new AbortController()
+  const { signal } = answered
   const [answer] = await Promise.race([
-    once(process, 'message'),
-    once(process, 'exit').then(([code]) => {
+    once(process, 'message', { signal }),
+    once(process, 'exit', { signal }).then(([code]) => {
       throw new Error(`${process.spawnargs.at(-1)} ended with ${code}`)
     }),
   ])
+  answered.abort()
   return answer
 }
 

@@ -71,6 +71,15 @@ create table catalog_version (
   constraint catalog_version_only_row_check CHECK (only_row)
 );
 
+create table checkouts (
+  id bigint generated always as identity not null,
+  buyer_name text not null,
+  buyer_email text not null,
+  address jsonb,
+  created_at timestamp with time zone not null,
+  constraint checkouts_pkey PRIMARY KEY (id)
+);
+
 create table clock (
   only_row boolean default true not null,
   advanced_seconds bigint default 0 not null,
@@ -78,6 +87,18 @@ create table clock (
   constraint clock_advanced_seconds_check CHECK (advanced_seconds >= 0),
   constraint clock_only_row_check CHECK (only_row)
 );
+
+create table events (
+  id bigint generated always as identity not null,
+  account_id bigint not null,
+  event text collate "C" not null,
+  data text not null,
+  created_at timestamp with time zone not null,
+  constraint events_pkey PRIMARY KEY (id),
+  constraint events_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint events_event_check CHECK (event = ANY (ARRAY['order.created'::text, 'order.cancelled'::text, 'order.label_ready'::text, 'listing.sold'::text]))
+);
+CREATE INDEX events_account ON public.events USING btree (account_id, id);
 
 create table idempotency_keys (
   caller text not null,
@@ -144,6 +165,58 @@ create table migrations (
   applied_at timestamp with time zone default clock_timestamp() not null,
   constraint migrations_pkey PRIMARY KEY (version)
 );
+
+create table orders (
+  id bigint generated always as identity not null,
+  slice_id bigint not null,
+  account_id bigint not null,
+  listing_id bigint,
+  status text collate "C" default 'pending'::text not null,
+  quantity integer not null,
+  price_cents integer not null,
+  item_type text collate "C",
+  item_id text collate "C",
+  item_friendly_id text,
+  item_name text,
+  item_subtitle text,
+  item_image text,
+  item_condition text collate "C",
+  item_language text collate "C",
+  commission_rate integer not null,
+  commission_cents bigint not null,
+  refunded_cents bigint default 0 not null,
+  tracking_code text,
+  cancelled_by text collate "C",
+  created_at timestamp with time zone not null,
+  shipped_at timestamp with time zone,
+  received_at timestamp with time zone,
+  cancelled_at timestamp with time zone,
+  disputed_at timestamp with time zone,
+  constraint orders_pkey PRIMARY KEY (id),
+  constraint orders_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint orders_cancelled_by_check CHECK (cancelled_by = ANY (ARRAY['buyer'::text, 'seller'::text, 'admin'::text, 'system'::text])),
+  constraint orders_cancelled_whole CHECK ((status = 'cancelled'::text) = (cancelled_at IS NOT NULL) AND (cancelled_at IS NULL) = (cancelled_by IS NULL)),
+  constraint orders_commission_cents_check CHECK (commission_cents >= 0),
+  constraint orders_commission_rate_check CHECK (commission_rate >= 0 AND commission_rate <= 10000),
+  constraint orders_disputed_when CHECK (status <> 'disputed'::text OR disputed_at IS NOT NULL),
+  constraint orders_item_type_check CHECK (item_type = ANY (ARRAY['card'::text, 'product'::text])),
+  constraint orders_listing_id_fkey FOREIGN KEY (listing_id) REFERENCES listings(id),
+  constraint orders_one_per_listing UNIQUE (slice_id, listing_id),
+  constraint orders_price_cents_check CHECK (price_cents > 0),
+  constraint orders_quantity_check CHECK (quantity > 0),
+  constraint orders_received_when CHECK (status <> 'received'::text OR received_at IS NOT NULL),
+  constraint orders_refund_within_price CHECK (refunded_cents <= (price_cents::bigint * quantity)),
+  constraint orders_refunded_cents_check CHECK (refunded_cents >= 0),
+  constraint orders_shipped_when CHECK (status <> 'shipped'::text OR shipped_at IS NOT NULL),
+  constraint orders_slice_id_fkey FOREIGN KEY (slice_id) REFERENCES slices(id),
+  constraint orders_status_check CHECK (status = ANY (ARRAY['pending'::text, 'shipped'::text, 'received'::text, 'cancelled'::text, 'disputed'::text])),
+  constraint orders_tracking_code_check CHECK (char_length(tracking_code) <= 100)
+);
+CREATE INDEX orders_listing ON public.orders USING btree (listing_id) WHERE (listing_id IS NOT NULL);
+CREATE INDEX orders_newest ON public.orders USING btree (account_id, created_at, id);
+CREATE INDEX orders_shipped ON public.orders USING btree (shipped_at) WHERE (status = 'shipped'::text);
+CREATE INDEX orders_slice ON public.orders USING btree (slice_id, id);
+CREATE INDEX orders_status ON public.orders USING btree (account_id, status, created_at, id);
 
 create table photos (
   id bigint generated always as identity not null,
@@ -244,4 +317,28 @@ create table shipping_options (
   constraint shipping_options_fulfilment_check CHECK (fulfilment = ANY (ARRAY['platform'::text, 'self_ship'::text])),
   constraint shipping_options_position_check CHECK ("position" >= 0),
   constraint shipping_options_price_cents_check CHECK (price_cents >= 0)
+);
+
+create table slices (
+  id bigint generated always as identity not null,
+  checkout_id bigint not null,
+  account_id bigint not null,
+  slice_key text collate "C" not null,
+  shipping_code text not null,
+  shipping_method text not null,
+  fulfilment text collate "C" not null,
+  tracked boolean not null,
+  shipping_cents integer not null,
+  tracking_code text,
+  tracking_url text,
+  tracking_status text,
+  tracking_updated_at timestamp with time zone,
+  created_at timestamp with time zone not null,
+  constraint slices_pkey PRIMARY KEY (id),
+  constraint slices_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint slices_checkout_id_fkey FOREIGN KEY (checkout_id) REFERENCES checkouts(id),
+  constraint slices_fulfilment_check CHECK (fulfilment = ANY (ARRAY['platform'::text, 'self_ship'::text])),
+  constraint slices_key UNIQUE (slice_key),
+  constraint slices_one_per_seller UNIQUE (checkout_id, account_id),
+  constraint slices_shipping_cents_check CHECK (shipping_cents >= 0)
 );

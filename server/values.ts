@@ -56,6 +56,24 @@ export const PRODUCT_CATEGORIES = [
 export const LISTING_STATUSES = ['active', 'sold', 'hidden'] as const
 export type ListingStatus = (typeof LISTING_STATUSES)[number]
 
+export const ORDER_STATUSES = ['pending', 'shipped', 'received', 'cancelled', 'disputed'] as const
+export type OrderStatus = (typeof ORDER_STATUSES)[number]
+
+/** Who had an order row cancelled. */
+export const CANCELLERS = ['buyer', 'seller', 'admin', 'system'] as const
+export type Canceller = (typeof CANCELLERS)[number]
+
+export const WEBHOOK_EVENTS = [
+  'order.created',
+  'order.cancelled',
+  'order.label_ready',
+  'listing.sold',
+] as const
+export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number]
+
+export const LABEL_STATUSES = ['ready', 'processing', 'action_required', 'self_ship'] as const
+export type LabelStatus = (typeof LABEL_STATUSES)[number]
+
 export const SELLER_TIERS = ['Bronze', 'Silver', 'Gold', 'Diamond', 'Master'] as const
 export type SellerTier = (typeof SELLER_TIERS)[number]
 

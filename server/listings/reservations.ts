@@ -49,9 +49,14 @@ export async function free({ db }: Pick<Context, 'db'>, id: number): Promise<voi
   if (!freed) throw notFound('There is no such reservation.')
 }
 
-/** Forgets reservations that ran out: they count for nothing. */
+/** Forgets reservations that ran out: they count for nothing. Those that somebody else is deleting are left to them. */
 export async function pruneReservations({ db, now }: Pick<Context, 'db' | 'now'>): Promise<void> {
-  await db`delete from reservations where expires_at <= ${now()}`
+  await db`
+    delete from reservations
+    where id in (
+      select id from reservations where expires_at <= ${now()} for update skip locked
+    )
+  `
 }
 
 async function lockForSale({ db }: Pick<Context, 'db'>, listingId: number) {

@@ -356,7 +356,7 @@ describe('a card with 20,000 offers', () => {
           return waiting.length >= leaving.length
         })
         for (const socket of leaving) socket.destroy()
-        await until('they are gone', async () => (await openConnections()) === before)
+        await until('they are gone', async () => (await openConnections()) <= before)
       })
     }
     const { status } = await get(heavy)
