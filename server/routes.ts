@@ -5,9 +5,11 @@ import { authenticateOperator, guardSellerRoutes } from './http/authenticate.ts'
 import { describeRoutes } from './http/openapi.ts'
 import { accountRoutes } from './http/operator/accounts.ts'
 import { catalogRoutes } from './http/operator/catalog.ts'
+import { checkoutRoutes } from './http/operator/checkouts.ts'
 import { operatorDoor } from './http/operator/door.ts'
 import { keyRoutes } from './http/operator/keys.ts'
 import { listingPhotoRoutes } from './http/operator/listings.ts'
+import { orderTransitionRoutes } from './http/operator/orders.ts'
 import { reservationRoutes } from './http/operator/reservations.ts'
 import { sandboxRoutes } from './http/operator/sandbox.ts'
 import { docsRoutes } from './http/public/docs.ts'
@@ -18,6 +20,7 @@ import { cardRoutes } from './http/seller/cards.ts'
 import { sellerDoor } from './http/seller/door.ts'
 import { listingRoutes } from './http/seller/listings.ts'
 import { meRoutes } from './http/seller/me.ts'
+import { orderRoutes } from './http/seller/orders.ts'
 import { productRoutes } from './http/seller/products.ts'
 import { seriesRoutes } from './http/seller/series.ts'
 import { setRoutes } from './http/seller/sets.ts'
@@ -45,6 +48,7 @@ export function routes(app: FastifyInstance, ctx: Context): void {
           catalog.register(productRoutes(ctx, answers)) //  /v1/products
         })
         seller.register(listingRoutes(ctx)) //       /v1/listings
+        seller.register(orderRoutes(ctx)) //         /v1/orders
         seller.register(meRoutes(ctx)) //            /v1/me
       },
       { prefix: sellerDoor.prefix },
@@ -63,6 +67,8 @@ export function routes(app: FastifyInstance, ctx: Context): void {
         operator.register(accountRoutes(ctx)) //     /operator/v1/accounts
         operator.register(keyRoutes(ctx)) //         /operator/v1/accounts/:id/keys
         operator.register(catalogRoutes(ctx)) //     /operator/v1/catalog/import
+        operator.register(checkoutRoutes(ctx)) //    /operator/v1/checkouts
+        operator.register(orderTransitionRoutes(ctx)) // /operator/v1/orders/:id/…
         operator.register(reservationRoutes(ctx)) // /operator/v1/reservations
         operator.register(listingPhotoRoutes(ctx)) //     /operator/v1/listings/:id/photos
         if (sandbox) operator.register(sandboxRoutes(ctx)) // /operator/v1/sandbox/…

@@ -42,6 +42,9 @@ describe('the seller API’s description', () => {
       'POST /listings',
       'PATCH /listings/{listing}',
       'DELETE /listings/{listing}',
+      'GET /orders',
+      'GET /orders/{order}',
+      'POST /orders/{order}/ship',
       'GET /me',
     ])
   })

@@ -1,8 +1,10 @@
 import type { Context } from '../context.ts'
 import { pruneIdempotencyKeys } from '../idempotency.ts'
 import { pruneReservations } from '../listings/reservations.ts'
+import { receiveLongShipped } from '../orders/transitions.ts'
 
-const HOURS = 60 * 60 * 1000
+const MINUTES = 60 * 1000
+const HOURS = 60 * MINUTES
 
 type Recurring = { name: string; everyMs: number; run: (ctx: Context) => Promise<unknown> }
 
@@ -10,14 +12,31 @@ type Recurring = { name: string; everyMs: number; run: (ctx: Context) => Promise
 const RECURRING: Recurring[] = [
   { name: 'forget answers kept for retries', everyMs: 1 * HOURS, run: pruneIdempotencyKeys },
   { name: 'forget reservations that ran out', everyMs: 1 * HOURS, run: pruneReservations },
+  { name: 'close orders shipped 14 days ago', everyMs: 1 * MINUTES, run: receiveLongShipped },
 ]
 
-/** Begins what recurs; the returned function ends it. A run that fails is logged and tried again next time. */
+/**
+ * Begins what recurs; the returned function ends it. Besides its own rhythm, which is of real time, everything runs
+ * when the sandbox's clock has moved, because anything may have become due. A run that fails is logged and tried
+ * again next time.
+ */
 export function startSchedule(ctx: Context): () => void {
-  const timers = RECURRING.map(({ name, everyMs, run }) =>
-    setInterval(() => {
-      run(ctx).catch((error) => ctx.log.error({ err: error, job: name }, 'a recurring job failed'))
-    }, everyMs).unref(),
-  )
-  return () => timers.forEach(clearInterval)
+  const runs = RECURRING.map(({ name, run }) => async () => {
+    await run(ctx).catch((error) => {
+      ctx.log.error({ err: error, job: name }, 'a recurring job failed')
+    })
+  })
+  const timers = runs.map((run, i) => setInterval(run, RECURRING[i]!.everyMs).unref())
+  const deafen = ctx.wakes.on('schedule', () => {
+    for (const run of runs) void run()
+  })
+  return () => {
+    deafen()
+    for (const timer of timers) clearInterval(timer)
+  }
+}
+
+/** Runs everything that recurs once, one after the other: for tests. */
+export async function runSchedule(ctx: Context): Promise<void> {
+  for (const { run } of RECURRING) await run(ctx)
 }

@@ -1,6 +1,7 @@
 import { type Context, inTransaction } from '../context.ts'
 import type { Db } from '../database/connect.ts'
-import { notFound } from '../errors.ts'
+import { conflict, notFound } from '../errors.ts'
+import { OPEN_STATUSES } from '../orders/order.ts'
 import type { Page } from '../pages.ts'
 import type { ListingStatus } from '../values.ts'
 import { type Changeable, changed, type Listing, type ListingChanges } from './listing.ts'
@@ -104,15 +105,17 @@ export function changeListing(
 }
 
 /**
- * Takes a listing away for good (§4.10a): it stays inside as `removed`, for the orders that came of it, and carts lose
- * their hold on it.
+ * Takes a listing away for good (§4.10a): it stays inside as `removed`, carts lose their hold on it, and completed
+ * orders that came of it no longer name it.
  *
- * @throws not_found when the account has no such listing
+ * @throws not_found when the account has no such listing, conflict while one of its orders is open
  */
 export function removeListing(ctx: Context, accountId: number, id: number): Promise<void> {
   return inTransaction(ctx, async (tx) => {
     // The lock keeps sales out: what has no open order now gets none before the listing is gone.
     await lockListing(tx, accountId, id)
+    await refuseWithOpenOrder(tx, id)
+    await tx.db`update orders set listing_id = null where listing_id = ${id}`
     await tx.db`delete from reservations where listing_id = ${id}`
     await tx.db`
       update listings
@@ -120,6 +123,17 @@ export function removeListing(ctx: Context, accountId: number, id: number): Prom
       where id = ${id}
     `
   })
+}
+
+async function refuseWithOpenOrder({ db }: Pick<Context, 'db'>, listingId: number): Promise<void> {
+  const [open] = await db`
+    select 1
+    from orders
+    where listing_id = ${listingId} and status = any(${[...OPEN_STATUSES]}::text[])
+    limit 1
+  `
+  if (open)
+    throw conflict('The listing has an open order: it can be deleted once that is completed.')
 }
 
 /** @throws not_found when the account has no such listing */

@@ -19,6 +19,7 @@ A query parameter that is empty counts as absent, of a repeated one the last cou
   tags: [
     { name: 'Catalog', description: 'Series, sets, cards and sealed products' },
     { name: 'Listings', description: 'Your stock on sale' },
+    { name: 'Orders', description: 'What was bought from you' },
     { name: 'Account', description: 'The account and key in use' },
   ],
   security: { name: 'apiKey', description: 'An API key: svc_live_ and 40 characters' },

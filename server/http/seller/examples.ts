@@ -74,6 +74,72 @@ export const exampleListing = {
   updated_at: '2026-03-02T18:05:12Z',
 }
 
+export const exampleOrder = {
+  id: 501,
+  slice_key: 'slc_p1Jm0KQ8yVn3xXo2bT5sWg',
+  checkout_id: 77,
+  status: 'shipped',
+  quantity: 2,
+  price: 4.5,
+  currency: 'EUR',
+  item: {
+    name: 'Charizard VSTAR',
+    subtitle: 'Brilliant Stars 18',
+    image: 'https://images.pokemontcg.io/swsh9/18.png',
+    condition: 'NM',
+    language: 'EN',
+    type: 'card',
+    id: 'swsh9-18',
+    friendly_id: 'brs_18',
+  },
+  listing_id: 1204,
+  tracking: {
+    code: '3SABCD1234567',
+    url: null,
+    status: null,
+    updated_at: '2026-03-02T18:05:12Z',
+    fulfilment: 'self_ship',
+  },
+  financial: { seller_net: 8.64, seller_fee: 0.36, commission: 0.36, refunded_amount: 0 },
+  buyer: { name: 'Ash Ketchum' },
+  created_at: '2026-03-01T09:30:00Z',
+  shipped_at: '2026-03-02T18:05:12Z',
+  received_at: null,
+  cancelled_at: null,
+  disputed_at: null,
+}
+
+export const exampleSlice = {
+  slice_key: exampleOrder.slice_key,
+  orders: [exampleOrder],
+  buyer: {
+    name: 'Ash Ketchum',
+    address: {
+      full_name: 'Ash Ketchum',
+      street: 'Pallet Lane',
+      house_number: '1',
+      house_number_suffix: null,
+      zip: '1234 AB',
+      city: 'Pallet Town',
+      country: 'NL',
+      phone: null,
+    },
+  },
+  totals: { merchandise: 9, shipping: 6.95, seller_net: 15.59, currency: 'EUR' },
+  shipping: {
+    method: 'Tracked parcel',
+    price: 6.95,
+    paid_to: 'seller',
+    seller_share: 6.95,
+    provider: null,
+    has_label: false,
+    tracking_code: '3SABCD1234567',
+    tracking_status: null,
+    label_url: null,
+    expires_at: null,
+  },
+}
+
 /** One item that was listed, and one whose friendly id means two cards. */
 export const bulkExample = {
   results: [

@@ -1,0 +1,10 @@
+import type { SellerTier } from '../values.ts'
+
+/** What the marketplace keeps of a sale, by the seller's tier (§2.9), in hundredths of a percent. */
+export const COMMISSION_RATES: Record<SellerTier, number> = {
+  Bronze: 500,
+  Silver: 450,
+  Gold: 400,
+  Diamond: 350,
+  Master: 300,
+}

@@ -1,0 +1,88 @@
+import type { Static } from 'typebox'
+import type { Context } from '../../context.ts'
+import { eurosFromCents } from '../../money.ts'
+import { netOf, paidTo, totalsOf } from '../../orders/money.ts'
+import type { Order } from '../../orders/order.ts'
+import { getSlice, type Slice } from '../../orders/slice.ts'
+import { timestamp, timestampOrNull } from '../../time.ts'
+import type { OrderRow, SliceDetail } from './order-schemas.ts'
+
+/** An order row (§2.7). */
+export const orderJson = (order: Order): Static<typeof OrderRow> => ({
+  id: order.id,
+  slice_key: order.sliceKey,
+  checkout_id: order.checkoutId,
+  status: order.status,
+  quantity: order.quantity,
+  price: eurosFromCents(order.priceCents),
+  currency: 'EUR',
+  item: {
+    name: order.item.name,
+    subtitle: order.item.subtitle,
+    image: order.item.image,
+    condition: order.item.condition,
+    language: order.item.language,
+    type: order.item.type,
+    id: order.item.id,
+    friendly_id: order.item.friendlyId,
+  },
+  listing_id: order.listingId,
+  tracking: {
+    code: order.tracking.code,
+    url: order.tracking.url,
+    status: order.tracking.status,
+    updated_at: timestampOrNull(order.tracking.updatedAt),
+    fulfilment: order.fulfilment,
+  },
+  financial: {
+    seller_net: eurosFromCents(netOf(order)),
+    seller_fee: eurosFromCents(order.commissionCents),
+    commission: eurosFromCents(order.commissionCents),
+    refunded_amount: eurosFromCents(order.refundedCents),
+  },
+  buyer: { name: order.buyerName },
+  created_at: timestamp(order.createdAt),
+  shipped_at: timestampOrNull(order.shippedAt),
+  received_at: timestampOrNull(order.receivedAt),
+  cancelled_at: timestampOrNull(order.cancelledAt),
+  disputed_at: timestampOrNull(order.disputedAt),
+})
+
+/** A slice in detail (§2.8). */
+export function sliceJson(slice: Slice): Static<typeof SliceDetail> {
+  const { orders, buyer, shipping, tracking } = slice
+  const totals = totalsOf(orders, {
+    shippingCents: shipping.cents,
+    fulfilment: shipping.fulfilment,
+  })
+  return {
+    slice_key: slice.sliceKey,
+    orders: orders.map(orderJson),
+    buyer: { name: buyer.name, address: buyer.address },
+    totals: {
+      merchandise: eurosFromCents(totals.merchandiseCents),
+      shipping: eurosFromCents(totals.shippingCents),
+      seller_net: eurosFromCents(totals.sellerNetCents),
+      currency: 'EUR',
+    },
+    shipping: {
+      method: shipping.method,
+      price: eurosFromCents(shipping.cents),
+      paid_to: paidTo(shipping.fulfilment),
+      seller_share: eurosFromCents(totals.sellerShareCents),
+      provider: null,
+      has_label: false,
+      tracking_code: tracking.code,
+      tracking_status: tracking.status,
+      label_url: null,
+      expires_at: null,
+    },
+  }
+}
+
+/** The slice of an account's order, in detail. @throws not_found */
+export const sliceDetail = async (
+  ctx: Context,
+  accountId: number,
+  orderId: number,
+): Promise<Static<typeof SliceDetail>> => sliceJson(await getSlice(ctx, accountId, orderId))

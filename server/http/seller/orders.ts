@@ -1,0 +1,129 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import type { Context } from '../../context.ts'
+import { listOrders, sliceIdOf } from '../../orders/orders.ts'
+import { shipOrder } from '../../orders/ship-order.ts'
+import { ORDER_STATUSES } from '../../values.ts'
+import { momentOf } from '../moment.ts'
+import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
+import type { Query } from '../query.ts'
+import { Data, Nullable, OneOf, Paginated, PathId, Text } from '../schema.ts'
+import { exampleOrder, exampleSlice, pageExample } from './examples.ts'
+import { orderJson, sliceDetail, sliceJson } from './order-json.ts'
+import { OrderRow, SliceDetail } from './order-schemas.ts'
+
+const params = Type.Object({ order: PathId('Any row of the slice') })
+
+export const orderRoutes =
+  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    const address = `${ctx.config.publicUrl}/v1/orders`
+
+    app.get(
+      '/orders',
+      {
+        config: { scope: 'orders:read' },
+        schema: {
+          operationId: 'listOrders',
+          summary: 'List your orders',
+          description:
+            'A row for each listing that was sold, newest first. Rows with the same `slice_key` go to one buyer and ship together; the address is in `GET /orders/{order}`.',
+          tags: ['Orders'],
+          querystring: Type.Object({
+            status: Type.Optional(OneOf(ORDER_STATUSES)),
+            since: Type.Optional(
+              Text({
+                description:
+                  'Created at or after this ISO 8601 date or date-time; a date is its first second, UTC where no offset is given',
+                examples: ['2026-03-01'],
+              }),
+            ),
+            ...pageParameters,
+          }),
+          response: { 200: Paginated(OrderRow, 'A page of your orders') },
+          'x-errors': ['validation_error'],
+          'x-example': pageExample('orders', [exampleOrder]),
+        },
+      },
+      async ({ caller: { account }, query }) => {
+        const { status } = query
+        const since = query.since === undefined ? undefined : momentOf('since', query.since)
+        const wanted = pageOf(query as Query)
+        const { rows, total } = await listOrders(ctx, account.id, { status, since }, wanted)
+        return {
+          data: rows.map(orderJson),
+          ...pageEnd(address, query as Query, wanted, rows.length, total),
+        }
+      },
+    )
+
+    app.get(
+      '/orders/:order',
+      {
+        config: { scope: 'orders:read' },
+        schema: {
+          operationId: 'getOrder',
+          summary: 'Read an order',
+          description:
+            'The whole slice that the row belongs to, with the buyer’s address; the same whichever of its rows is asked for.',
+          tags: ['Orders'],
+          params,
+          response: { 200: Data(SliceDetail, 'The slice') },
+          'x-errors': ['not_found'],
+          'x-example': { data: exampleSlice },
+        },
+      },
+      async ({ caller, params }) => ({
+        data: await sliceDetail(ctx, caller.account.id, params.order),
+      }),
+    )
+
+    app.post(
+      '/orders/:order/ship',
+      {
+        config: { scope: 'orders:write' },
+        // An order that isn't there is 404 whatever was sent.
+        attachValidation: true,
+        schema: {
+          operationId: 'shipOrder',
+          summary: 'Mark an order as shipped',
+          description:
+            'Every row of the slice that is still pending, whichever one is addressed; the buyer gets an e-mail for each. `tracking_code` is required for your own tracked options, and refused for your own letters and for platform labels, whose tracking comes from the label. 409 when nothing is pending, or while the payout setup is not verified.',
+          tags: ['Orders'],
+          params,
+          body: Type.Optional(
+            Type.Object({
+              tracking_code: Type.Optional(
+                Nullable(Text({ maxLength: 100 }), {
+                  description: 'null or an empty text for none',
+                }),
+              ),
+            }),
+          ),
+          response: {
+            200: Type.Object(
+              {
+                data: SliceDetail,
+                shipped_lines: Type.Integer({ description: 'Rows that this call shipped' }),
+              },
+              { description: 'The slice as it is now' },
+            ),
+          },
+          'x-errors': ['not_found', 'conflict', 'validation_error'],
+          'x-example': { data: exampleSlice, shipped_lines: 1 },
+        },
+      },
+      async (request) => {
+        const { account } = request.caller
+        const { validationError, params } = request
+        if (validationError) {
+          if (typeof params.order === 'number') await sliceIdOf(ctx, account.id, params.order)
+          throw validationError
+        }
+        const code = request.body?.tracking_code?.trim() || null
+        const { slice, shippedLines } = await shipOrder(ctx, account, params.order, code)
+        return { data: sliceJson(slice), shipped_lines: shippedLines }
+      },
+    )
+    done()
+  }

@@ -1,0 +1,75 @@
+import type { Context } from '../context.ts'
+import type { Db } from '../database/connect.ts'
+import type { Fulfilment } from '../values.ts'
+import type { Address } from './checkout.ts'
+import { type Order, orderNotFound, type Tracking } from './order.ts'
+import { ordersOfSlice, sliceIdOf } from './orders.ts'
+
+/** What one seller sends to one buyer: the rows of a checkout that are theirs, in one parcel (§2.8). */
+export type Slice = {
+  id: number
+  sliceKey: string
+  accountId: number
+  orders: Order[]
+  buyer: { name: string; email: string; address: Address | null }
+  shipping: {
+    method: string
+    cents: number
+    fulfilment: Fulfilment
+    tracked: boolean
+  }
+  tracking: Tracking
+}
+
+/** The whole slice that an account's order row belongs to. @throws not_found when it's nobody's or another's */
+export async function getSlice(
+  ctx: Pick<Context, 'db'>,
+  accountId: number,
+  orderId: number,
+): Promise<Slice> {
+  return readSlice(ctx, await sliceIdOf(ctx, accountId, orderId))
+}
+
+/** A slice with its rows. @throws not_found */
+export async function readSlice({ db }: { db: Db }, id: number): Promise<Slice> {
+  const [[row], orders] = await Promise.all([
+    db<SliceColumns[]>`
+      select
+        s.id,
+        s.slice_key as "sliceKey",
+        s.account_id as "accountId",
+        s.shipping_method as method,
+        s.shipping_cents as cents,
+        s.fulfilment,
+        s.tracked,
+        s.tracking_code as code,
+        s.tracking_url as url,
+        s.tracking_status as status,
+        s.tracking_updated_at as "updatedAt",
+        c.buyer_name as name,
+        c.buyer_email as email,
+        c.address
+      from slices s
+      join checkouts c on c.id = s.checkout_id
+      where s.id = ${id}
+    `,
+    ordersOfSlice({ db }, id),
+  ])
+  if (!row) throw orderNotFound()
+  const { sliceKey, accountId, name, email, address, method, cents, fulfilment, tracked } = row
+  const { code, url, status, updatedAt } = row
+  return {
+    id,
+    sliceKey,
+    accountId,
+    orders,
+    buyer: { name, email, address },
+    shipping: { method, cents, fulfilment, tracked },
+    tracking: { code, url, status, updatedAt },
+  }
+}
+
+type SliceColumns = Pick<Slice, 'id' | 'sliceKey' | 'accountId'> &
+  Slice['shipping'] &
+  Slice['buyer'] &
+  Tracking
