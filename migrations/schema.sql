@@ -342,3 +342,9 @@ create table slices (
   constraint slices_one_per_seller UNIQUE (checkout_id, account_id),
   constraint slices_shipping_cents_check CHECK (shipping_cents >= 0)
 );
+
+create table tier_runs (
+  month date not null,
+  ran_at timestamp with time zone not null,
+  constraint tier_runs_pkey PRIMARY KEY (month)
+);

@@ -1,6 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { centsFromEuros } from './money.ts'
 import { StartError } from './start-error.ts'
 
 /** Every setting, parsed and checked. Built once at start; nothing else reads `process.env`. */
@@ -25,6 +26,8 @@ export type Config = {
   storageUrl: string
   /** Prefix of the public pages in `url` fields, without a trailing slash. */
   marketplaceUrl: string
+  /** What a month's merchandise has to come to for each tier from Bronze up, in whole cents. */
+  tierThresholds: number[]
   /** Addresses and CIDR ranges whose `X-Forwarded-*` headers count. */
   trustProxy: string[]
   logLevel: (typeof LOG_LEVELS)[number]
@@ -50,6 +53,7 @@ export const SETTINGS = [
   'CARRIER',
   'STORAGE_URL',
   'MARKETPLACE_URL',
+  'TIER_THRESHOLDS',
   'TRUST_PROXY',
   'LOG_LEVEL',
 ] as const
@@ -104,6 +108,7 @@ export function readConfig(environment: Environment): Config {
     storageUrl:
       read.url('STORAGE_URL', ['file:', 's3:']) ?? pathToFileURL(path.join(dataDir, 'files')).href,
     marketplaceUrl: read.webAddress('MARKETPLACE_URL') ?? publicUrl,
+    tierThresholds: read.ascendingEuros('TIER_THRESHOLDS', [0, 250, 1000, 2500, 5000]),
     trustProxy: read.addresses('TRUST_PROXY'),
     logLevel: read.oneOf('LOG_LEVEL', LOG_LEVELS) ?? 'info',
   }
@@ -183,6 +188,23 @@ function reader(environment: Environment) {
         throw new StartError('CARRIER=simulated works in the sandbox only.')
       }
       return value ?? (sandbox ? 'simulated' : undefined)
+    },
+
+    /** Amounts that rise, the first of them 0; in whole cents. */
+    ascendingEuros(name: Setting, otherwise: number[]): number[] {
+      const given = text(name)
+        ?.split(',')
+        .map((part) => (/^\s*\d{1,9}(\.\d\d?)?\s*$/.test(part) ? Number(part) : Number.NaN))
+      const amounts = given ?? otherwise
+      const rises = amounts.every((amount, i) =>
+        i === 0 ? amount === 0 : amount > amounts[i - 1]!,
+      )
+      if (amounts.length !== otherwise.length || !rises) {
+        throw new StartError(
+          `${name} must be ${otherwise.length} amounts in euros that rise from 0, separated by commas, as "${otherwise.join(',')}".`,
+        )
+      }
+      return amounts.map(centsFromEuros)
     },
 
     addresses(name: Setting): string[] {

@@ -1,3 +1,4 @@
+import { recalculateTiers } from '../accounts/recalculate-tiers.ts'
 import type { Context } from '../context.ts'
 import { pruneIdempotencyKeys } from '../idempotency.ts'
 import { pruneReservations } from '../listings/reservations.ts'
@@ -13,11 +14,12 @@ const RECURRING: Recurring[] = [
   { name: 'forget answers kept for retries', everyMs: 1 * HOURS, run: pruneIdempotencyKeys },
   { name: 'forget reservations that ran out', everyMs: 1 * HOURS, run: pruneReservations },
   { name: 'close orders shipped 14 days ago', everyMs: 1 * MINUTES, run: receiveLongShipped },
+  { name: 'reckon tiers on the 1st at 00:05 UTC', everyMs: 1 * MINUTES, run: recalculateTiers },
 ]
 
 /**
- * Begins what recurs; the returned function ends it. Besides its own rhythm, which is of real time, everything runs
- * when the sandbox's clock has moved, because anything may have become due. A run that fails is logged and tried
+ * Begins what recurs; the returned function ends it. Besides its own rhythm, which is of real time, everything runs at
+ * the start and when the sandbox's clock has moved, because anything may have become due. A run that fails is logged and tried
  * again next time.
  */
 export function startSchedule(ctx: Context): () => void {
@@ -26,6 +28,7 @@ export function startSchedule(ctx: Context): () => void {
       ctx.log.error({ err: error, job: name }, 'a recurring job failed')
     })
   })
+  for (const run of runs) void run()
   const timers = runs.map((run, i) => setInterval(run, RECURRING[i]!.everyMs).unref())
   const deafen = ctx.wakes.on('schedule', () => {
     for (const run of runs) void run()

@@ -1,0 +1,100 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../test/app.ts'
+import { importCast } from '../test/cast.ts'
+import { advance, cardItem, changeAccount, list, SHIPS } from '../test/stock.ts'
+import type { SellerTier } from '../values.ts'
+import { recalculateTiers } from './recalculate-tiers.ts'
+
+let market: TestApp
+beforeEach(async () => {
+  market = await startTestApp()
+  await importCast(market.operator)
+  // To the 10th of a month, so that what is sold now is sold in the month before the next run.
+  await advanceTo(market, 10)
+  await recalculateTiers(market.ctx)
+})
+
+/** Moves the clock to this day of the next month, 00:00 UTC, and so many seconds on. */
+async function advanceTo({ ctx, operator }: TestApp, day: number, seconds = 0): Promise<void> {
+  const now = ctx.now()
+  const then = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, day) / 1000 + seconds
+  await advance(operator, Math.ceil(then - now.getTime() / 1000))
+}
+
+/** A seller who has shipped merchandise for so much. */
+async function sellerOf(euros: number, tier: SellerTier = 'Bronze') {
+  const seller = await market.seller({ account: { ...SHIPS, sellerTier: tier } })
+  if (euros > 0) {
+    const [listing_id] = await list(seller, cardItem({ price: euros, quantity: 1 }))
+    const { body } = await market.operator.post('/operator/v1/checkouts', {
+      payload: {
+        buyer: { name: 'Ash', email: 'ash@mail.example' },
+        lines: [{ listing_id, quantity: 1 }],
+      },
+    })
+    await seller.post(`/v1/orders/${body.data.slices[0].order_ids[0]}/ship`)
+  }
+  const tierNow = async () => (await seller.get('/v1/me')).body.data.seller_tier
+  return { ...seller, tierNow }
+}
+
+const NEXT_RUN = 5 * 60
+
+describe('on the 1st of the month at 00:05 UTC', () => {
+  it.each([
+    [0, 'Bronze'],
+    [249.99, 'Bronze'],
+    [250, 'Silver'],
+    [999.99, 'Silver'],
+    [1000, 'Gold'],
+    [2500, 'Diamond'],
+    [4999.99, 'Diamond'],
+    [5000, 'Master'],
+  ])('last month’s %d euros make a seller %s', async (euros, tier) => {
+    const seller = await sellerOf(euros, 'Gold')
+    await advanceTo(market, 1, NEXT_RUN - 2)
+    await recalculateTiers(market.ctx)
+    expect(await seller.tierNow()).toBe('Gold')
+
+    await advance(market.operator, 2)
+    await recalculateTiers(market.ctx)
+    expect(await seller.tierNow()).toBe(tier)
+  })
+
+  it('what was sold two months ago, cancelled or not shipped doesn’t count', async () => {
+    const seller = await sellerOf(300)
+    const cancelled = await sellerOf(300)
+    const [order] = (await cancelled.get('/v1/orders')).body.data
+    await market.operator.post(`/operator/v1/orders/${order.id}/cancel`, {
+      payload: { cancelled_by: 'buyer' },
+    })
+    await advanceTo(market, 1, NEXT_RUN)
+    await recalculateTiers(market.ctx)
+    expect([await seller.tierNow(), await cancelled.tierNow()]).toEqual(['Silver', 'Bronze'])
+
+    await advanceTo(market, 1, NEXT_RUN)
+    await recalculateTiers(market.ctx)
+    expect(await seller.tierNow()).toBe('Bronze')
+  })
+
+  it('it happens once: what the operator sets afterwards holds until the next month', async () => {
+    const seller = await sellerOf(0)
+    await advanceTo(market, 1, NEXT_RUN)
+    await Promise.all([recalculateTiers(market.ctx), recalculateTiers(market.ctx)])
+    await changeAccount(market, seller.accountId, { seller_tier: 'Master' })
+    await advance(market.operator, 20 * 24 * 60 * 60)
+    await recalculateTiers(market.ctx)
+    expect(await seller.tierNow()).toBe('Master')
+
+    await advanceTo(market, 1, NEXT_RUN)
+    await recalculateTiers(market.ctx)
+    expect(await seller.tierNow()).toBe('Bronze')
+  })
+
+  it('a new marketplace begins with the tiers it was given', async () => {
+    const other = await startTestApp()
+    const seller = await other.seller({ account: { sellerTier: 'Diamond' } })
+    await recalculateTiers(other.ctx)
+    expect((await seller.get('/v1/me')).body.data.seller_tier).toBe('Diamond')
+  })
+})

@@ -1,0 +1,66 @@
+import { type Context, inTransaction } from '../context.ts'
+import { notify } from '../database/notices.ts'
+import { SELLER_TIERS } from '../values.ts'
+
+/** The minute of the first day of a month at which tiers are reckoned anew, UTC. */
+const AT_MINUTE = 5
+
+/**
+ * Gives every seller the tier that last month's merchandise, shipped and not undone, is worth (§2.9). It happens once
+ * for each month, in the first process that comes by after its first five minutes; a tier that the operator set holds
+ * until then. The very first run only notes the month it begins in.
+ */
+export async function recalculateTiers(ctx: Context): Promise<void> {
+  const month = monthOfRun(ctx.now())
+  const [ran] = await ctx.db`select 1 from tier_runs where month >= ${dayOf(month)}`
+  if (ran) return
+  const changed = await inTransaction(ctx, async (tx) => {
+    const { db } = tx
+    const [begun] = await db<{ first: boolean }[]>`
+      insert into tier_runs (month, ran_at)
+      values (${dayOf(month)}, ${tx.now()})
+      on conflict do nothing
+      returning not exists (select from tier_runs) as first
+    `
+    if (!begun || begun.first) return false
+    const from = new Date(Date.UTC(month.getUTCFullYear(), month.getUTCMonth() - 1, 1))
+    const [bronze, silver, gold, diamond, master] = SELLER_TIERS
+    const [, toSilver, toGold, toDiamond, toMaster] = ctx.config.tierThresholds
+    const { count } = await db`
+      update accounts
+      set seller_tier = earned.tier
+      from (
+        select
+          a.id,
+          case
+            when sold.cents >= ${toMaster!}::bigint then ${master}
+            when sold.cents >= ${toDiamond!}::bigint then ${diamond}
+            when sold.cents >= ${toGold!}::bigint then ${gold}
+            when sold.cents >= ${toSilver!}::bigint then ${silver}
+            else ${bronze}
+          end as tier
+        from accounts a
+        left join (
+          select account_id, sum(price_cents::bigint * quantity) as cents
+          from orders
+          where
+            shipped_at >= ${from} and shipped_at < ${month}
+            and status in ('shipped', 'received')
+          group by account_id
+        ) sold on sold.account_id = a.id
+      ) earned
+      where accounts.id = earned.id and accounts.seller_tier <> earned.tier
+    `
+    if (count > 0) await notify(db, 'keys')
+    return count > 0
+  })
+  if (changed) ctx.keys.drop()
+}
+
+/** The month whose run is the latest that is due. */
+function monthOfRun(now: Date): Date {
+  const due = new Date(now.getTime() - AT_MINUTE * 60_000)
+  return new Date(Date.UTC(due.getUTCFullYear(), due.getUTCMonth(), 1))
+}
+
+const dayOf = (moment: Date) => moment.toISOString().slice(0, 10)
