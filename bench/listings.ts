@@ -1,19 +1,8 @@
-import type { ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
-import type { BareSql } from './bare-sql.ts'
-import {
-  ask,
-  CONNECTIONS,
-  type Comparison,
-  child,
-  inTurns,
-  measureOnce,
-  type Rate,
-  showComparisons,
-} from './compare.ts'
-import type { Load, LoadRequest, LoadResult } from './load.ts'
+import { type Comparison, showComparisons } from './compare.ts'
+import { type SqlScenario, showGrowth, sqlBench } from './compare-sql.ts'
 import { type Market, openMarket } from './market.ts'
-import { type Figure, showFigures, table, verdict } from './report.ts'
+import { type Figure, showFigures } from './report.ts'
 import { type Service, startService } from './service.ts'
 
 const PER_PAGE = 30
@@ -21,19 +10,13 @@ const SELLERS_LISTINGS = 50_000
 const ITEMS = 100
 const AT_FIRST = { listings: 200_000, sellers: 2_000 }
 const GROWN = { listings: 2_000_000, sellers: 20_000 }
-const MOST_GROWTH = 1.3
-const MOST_LAST_TO_FIRST = 2
-
-type ListingScenario = {
-  name: string
-  atLeast?: number
-  requests: LoadRequest[]
-  key: string
-  work: BareSql['work']
-  connections?: number
-  /** How long a run takes: longer for what takes long. */
-  runMs?: number
+const GROWTH = {
+  title: 'with ten times the listings around it',
+  from: '200,000',
+  to: '2,000,000',
+  atMost: 1.3,
 }
+const MOST_LAST_TO_FIRST = 2
 
 /**
  * What sellers' tools do with their listings, next to the same SQL alone, and again with ten times as many listings
@@ -43,15 +26,8 @@ export async function benchListings(folder: string): Promise<void> {
   const dataDir = join(folder, 'listings')
   const service = await startService(dataDir)
   const market = await openMarket(service, dataDir)
-  const generator = child('./load.ts')
-  const bare = child('./bare-sql.ts')
-  const compareAll = async () => {
-    const comparisons: Comparison[] = []
-    for (const scenario of scenarios(service, market)) {
-      comparisons.push(await compareSql(service, market.url, generator, bare, scenario))
-    }
-    return comparisons
-  }
+  const bench = sqlBench(service, market.url)
+  const compareAll = () => bench.compareAll(scenarios(service, market))
   try {
     await market.growTo(AT_FIRST.listings, AT_FIRST.sellers)
     const comparisons = await compareAll()
@@ -60,16 +36,15 @@ export async function benchListings(folder: string): Promise<void> {
     console.log(`${showFigures([lastToFirst(comparisons), ...stalls])}\n`)
 
     await market.growTo(GROWN.listings, GROWN.sellers)
-    console.log(`${showGrowth(comparisons, await compareAll())}\n`)
+    console.log(`${showGrowth(GROWTH, comparisons, await compareAll())}\n`)
   } finally {
-    generator.kill()
-    bare.kill()
+    bench.close()
     await market.close()
     await service.stop()
   }
 }
 
-function scenarios(service: Service, market: Market): ListingScenario[] {
+function scenarios(service: Service, market: Market): SqlScenario[] {
   const { sellerId, cardId, popularCardId, writer, cardIds } = market
   const lastPage = Math.ceil(SELLERS_LISTINGS / PER_PAGE)
   const page = (number: number) => [{ path: `/v1/listings?page=${number}` }]
@@ -136,34 +111,6 @@ const bulkBody = (cardIds: string[]) =>
     })),
   })
 
-function compareSql(
-  service: Service,
-  url: string,
-  generator: ChildProcess,
-  bare: ChildProcess,
-  { connections = CONNECTIONS, runMs, ...scenario }: ListingScenario,
-): Promise<Comparison> {
-  const { requests, key, work } = scenario
-  return inTurns(
-    scenario,
-    (ms) => {
-      const load: Load = { port: service.port, key, requests, connections, ms: runMs ?? ms }
-      return measureOnce(generator, service.pid, load)
-    },
-    async (ms) => {
-      const asked: BareSql = { url, work, connections, ms: runMs ?? ms }
-      return rateOf((await ask(bare, asked)) as LoadResult)
-    },
-  )
-}
-
-const rateOf = ({ answers, ms, cpuMs }: LoadResult): Rate => ({
-  perSecond: (answers * 1000) / ms,
-  cpuPerAnswer: (cpuMs * 1000) / answers,
-  busy: cpuMs / ms,
-  generatorBusy: Number.NaN,
-})
-
 /** How long other requests wait at most while popular cards are asked for. */
 async function measureStalls(service: Service, market: Market): Promise<Figure[]> {
   const get = async (path: string) => {
@@ -201,19 +148,3 @@ function lastToFirst(comparisons: Comparison[]): Figure {
     below: MOST_LAST_TO_FIRST,
   }
 }
-
-const showGrowth = (before: Comparison[], after: Comparison[]) =>
-  table(
-    [['with ten times the listings around it', '200,000', '2,000,000', 'slower', 'aim', 'holds']],
-    before.map(({ name, service }, i) => {
-      const slower = service.perSecond / after[i]!.service.perSecond
-      return [
-        name,
-        `${service.perSecond.toFixed(1)}/s`,
-        `${after[i]!.service.perSecond.toFixed(1)}/s`,
-        `${slower.toFixed(2)}×`,
-        `≤ ${MOST_GROWTH}×`,
-        verdict(slower <= MOST_GROWTH),
-      ]
-    }),
-  )

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
 /**
- * Sends requests as fast as they are answered and counts the answers; each must be a 200, of the expected length
+ * Sends requests as fast as they are answered and counts the answers; each must be a 200 or 201, of the expected length
  * where one is given. As little as possible is done for each, so that it's the server that is measured. Runs as a process of its own.
  */
 export type Load = {
@@ -115,7 +115,7 @@ function client(
   return { socket, send }
 }
 
-const OK = Buffer.from('HTTP/1.1 200 ')
+const OK = Buffer.from('HTTP/1.1 20')
 const HEAD_END = Buffer.from('\r\n\r\n')
 const LENGTH = Buffer.from('\r\ncontent-length: ')
 

@@ -45,7 +45,7 @@ export const median = (values: number[]) => quantile(values, 0.5)
 
 export const verdict = (holds: boolean) => (holds ? 'yes' : 'NO')
 export const count = (value: number) => Math.round(value).toLocaleString('en-US')
-export const percent = (share: number) => `${Math.round(share * 100)}%`
+export const percent = (share: number) => (Number.isNaN(share) ? '' : `${Math.round(share * 100)}%`)
 
 const digits = (value: number) =>
   value >= 100 ? count(value) : value >= 1 ? value.toFixed(1) : value.toPrecision(2)
