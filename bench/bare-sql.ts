@@ -2,6 +2,9 @@ import { connect, type Sql } from '../server/database/connect.ts'
 import { type Begin, transactionsOn } from '../server/database/transactions.ts'
 import { listListings } from '../server/listings/listings.ts'
 import { offersOf } from '../server/listings/offers.ts'
+import { checkOut } from '../server/orders/checkout.ts'
+import { listOrders } from '../server/orders/orders.ts'
+import { getSlice } from '../server/orders/slice.ts'
 
 /**
  * The same statements as the service's, sent over one pool of prepared connections and nothing else: no HTTP, key,
@@ -14,6 +17,9 @@ export type BareSql = {
     | { kind: 'offers'; cardId: string }
     | { kind: 'insert'; accountId: number; cardIds: string[] }
     | { kind: 'update'; accountId: number; listingIds: number[] }
+    | { kind: 'orders'; accountId: number; offset: number }
+    | { kind: 'slice'; accountId: number; orderId: number }
+    | { kind: 'checkout'; listingIds: number[] }
   /** Statements under way at a time. */
   connections: number
   ms: number
@@ -57,6 +63,24 @@ function workOf(db: Sql, begin: Begin, work: BareSql['work']): () => Promise<unk
         const { batches } = await offersOf(ctx, { cardId: work.cardId, productSlug: null })
         for await (const _ of batches);
       }
+    case 'orders': {
+      const { accountId, offset } = work
+      const page = { page: 1 + offset / 30, perPage: 30, offset }
+      return () => listOrders(ctx, accountId, {}, page)
+    }
+    case 'slice':
+      return () => getSlice(ctx, work.accountId, work.orderId)
+    case 'checkout': {
+      const { listingIds } = work
+      return () =>
+        checkOut(ctx, {
+          buyer: { name: 'Buyer', email: 'buyer@mail.example' },
+          address: null,
+          lines: [{ listingId: listingIds[turn++ % listingIds.length]!, quantity: 1 }],
+          cartId: undefined,
+          shipping: [],
+        })
+    }
     case 'insert':
       return () => insert(db, work.accountId, work.cardIds, now)
     case 'update': {

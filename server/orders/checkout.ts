@@ -9,6 +9,8 @@ import { eurosFromCents } from '../money.ts'
 import type { ListingStatus, SellerTier } from '../values.ts'
 import { commissionOf, grossOf } from './money.ts'
 
+type SaleContext = Pick<Context, 'db' | 'begin' | 'now'>
+
 /** Where a parcel goes (§2.8). */
 export type Address = {
   full_name: string
@@ -42,7 +44,7 @@ export type Checkout = {
  *
  * @throws conflict when a line can't be sold, validation_error for a shipping option that isn't on offer
  */
-export function checkOut(ctx: Context, wanted: NewCheckout): Promise<Checkout> {
+export function checkOut(ctx: SaleContext, wanted: NewCheckout): Promise<Checkout> {
   const lines = merged(wanted.lines)
   return inTransaction(ctx, async (tx) => {
     const listings = await lockListings(tx, [...lines.keys()])
@@ -103,7 +105,7 @@ type LockedListing = {
   priceCents: number
 }
 
-async function lockListings({ db }: Context, ids: number[]): Promise<LockedListing[]> {
+async function lockListings({ db }: SaleContext, ids: number[]): Promise<LockedListing[]> {
   const listings = await db<LockedListing[]>`
     select id, account_id as "accountId", status, quantity, price_cents as "priceCents"
     from listings
@@ -118,7 +120,7 @@ async function lockListings({ db }: Context, ids: number[]): Promise<LockedListi
 
 /** A statement of its own, begun after the locks were had: it sees what those before us reserved. */
 async function requireStock(
-  { db, now }: Context,
+  { db, now }: SaleContext,
   lines: Map<number, number>,
   listings: LockedListing[],
   cartId: string | undefined,
@@ -146,7 +148,7 @@ async function requireStock(
 
 type SellerOfSale = { id: number; sellerTier: SellerTier; options: ShippingOption[] }
 
-const readSellers = ({ db }: Context, accountIds: number[]): Promise<SellerOfSale[]> => db<
+const readSellers = ({ db }: SaleContext, accountIds: number[]): Promise<SellerOfSale[]> => db<
   SellerOfSale[]
 >`
   select
@@ -201,7 +203,7 @@ function chosenOptions(
 
 /** What the cart held of these listings is bought now, or no longer wanted. */
 async function consumeReservations(
-  { db }: Context,
+  { db }: SaleContext,
   listingIds: number[],
   cartId: string | undefined,
 ): Promise<void> {
@@ -213,7 +215,7 @@ async function consumeReservations(
 }
 
 async function takeStock(
-  { db, now }: Context,
+  { db, now }: SaleContext,
   lines: Map<number, number>,
   listings: LockedListing[],
 ): Promise<void> {
@@ -233,7 +235,7 @@ async function takeStock(
   `
 }
 
-async function insertCheckout({ db, now }: Context, wanted: NewCheckout): Promise<number> {
+async function insertCheckout({ db, now }: SaleContext, wanted: NewCheckout): Promise<number> {
   const { buyer, address } = wanted
   const [checkout] = await db<{ id: number }[]>`
     insert into checkouts (buyer_name, buyer_email, address, created_at)
@@ -252,7 +254,7 @@ type NewSlice = { id: number; sliceKey: string; accountId: number; shippingCents
 
 /** One for each seller, with the option as it is now. Nobody can guess a key. */
 async function insertSlices(
-  { db, now }: Context,
+  { db, now }: SaleContext,
   checkoutId: number,
   options: Map<number, ShippingOption>,
 ): Promise<Map<number, NewSlice>> {
@@ -289,7 +291,7 @@ type NewOrder = { id: number; sliceId: number; listingId: number; itemName: stri
 
 /** A row for each listing, with what was sold frozen as the catalog has it now. */
 async function insertOrders(
-  { db, now }: Context,
+  { db, now }: SaleContext,
   sold: Sold[],
   slices: Map<number, NewSlice>,
   sellers: SellerOfSale[],
