@@ -1,5 +1,4 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { findCard, findProduct } from '../../catalog/identifiers.ts'
 import type { Context } from '../../context.ts'
@@ -19,6 +18,7 @@ import { idempotencyKeyHeader, idempotencyKeyOf } from '../idempotency-key.ts'
 import { momentOf } from '../moment.ts'
 import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
+import { refuseInvalid } from '../refuse-invalid.ts'
 import { Data, OneOf, Paginated, PathId, Text } from '../schema.ts'
 import { bulkExample, exampleListing, pageExample } from './examples.ts'
 import { type RefusedItem, readItem } from './listing-item.ts'
@@ -131,7 +131,7 @@ export const listingRoutes =
       '/listings/:listing',
       {
         config: { scope: 'listings:write' },
-        // So that a listing that isn't there is 404 whatever was sent; it's only looked up when that matters.
+        // A listing that isn't there is 404 whatever was sent.
         attachValidation: true,
         schema: {
           operationId: 'changeListing',
@@ -148,9 +148,10 @@ export const listingRoutes =
       },
       async (request) => {
         const { account } = request.caller
-        await refuseInvalid(ctx, request)
+        const { listing: id } = request.params
+        await refuseInvalid(request, id, (id) => requireListing(ctx, account.id, id))
         const { price, quantity, status, description } = request.body
-        const listing = await changeListing(ctx, account.id, request.params.listing, {
+        const listing = await changeListing(ctx, account.id, id, {
           priceCents: price === undefined ? undefined : centsFromEuros(price),
           quantity,
           status,
@@ -182,15 +183,6 @@ export const listingRoutes =
     )
     done()
   }
-
-/** Answers a request that was refused as invalid: a listing that isn't there comes before what is wrong with the body. */
-async function refuseInvalid(ctx: Context, { validationError, caller, params }: FastifyRequest) {
-  if (!validationError) return
-  const { listing } = params as { listing: unknown }
-  // A path that can't be an id was refused as that.
-  if (typeof listing === 'number') await requireListing(ctx, caller.account.id, listing)
-  throw validationError
-}
 
 const payoutMissing = () =>
   authorizationError(

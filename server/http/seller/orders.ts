@@ -7,6 +7,7 @@ import { ORDER_STATUSES } from '../../values.ts'
 import { momentOf } from '../moment.ts'
 import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
+import { refuseInvalid } from '../refuse-invalid.ts'
 import { Data, Nullable, OneOf, Paginated, PathId, Text } from '../schema.ts'
 import { exampleOrder, exampleSlice, pageExample } from './examples.ts'
 import { orderJson, sliceDetail, sliceJson } from './order-json.ts'
@@ -115,13 +116,10 @@ export const orderRoutes =
       },
       async (request) => {
         const { account } = request.caller
-        const { validationError, params } = request
-        if (validationError) {
-          if (typeof params.order === 'number') await sliceIdOf(ctx, account.id, params.order)
-          throw validationError
-        }
+        const { order: id } = request.params
+        await refuseInvalid(request, id, (id) => sliceIdOf(ctx, account.id, id))
         const code = request.body?.tracking_code?.trim() || null
-        const { slice, shippedLines } = await shipOrder(ctx, account, params.order, code)
+        const { slice, shippedLines } = await shipOrder(ctx, account, id, code)
         return { data: sliceJson(slice), shipped_lines: shippedLines }
       },
     )
