@@ -176,6 +176,11 @@ const shown = (db: Db) => db`
   a.rating::float8 as rating,
   a.reviews,
   a.created_at as "createdAt",
+  ${shippingOptionsOf(db)} as "shippingOptions"
+`
+
+/** The shipping options of a row `a` of `accounts`, in their order, as JSON. */
+export const shippingOptionsOf = (db: Db) => db`
   (
     select coalesce(
       json_agg(
@@ -193,7 +198,7 @@ const shown = (db: Db) => db`
     )
     from shipping_options o
     where o.account_id = a.id
-  ) as "shippingOptions"
+  )
 `
 
 /** Runs `work`; a slug or e-mail address that another account holds is told as what it is. */

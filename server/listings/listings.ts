@@ -2,7 +2,7 @@ import { type Context, inTransaction } from '../context.ts'
 import type { Db } from '../database/connect.ts'
 import { conflict, notFound } from '../errors.ts'
 import { OPEN_STATUSES } from '../orders/order.ts'
-import type { Page } from '../pages.ts'
+import { type Page, type Stretch, stretchOf } from '../pages.ts'
 import type { ListingStatus } from '../values.ts'
 import { type Changeable, changed, type Listing, type ListingChanges } from './listing.ts'
 
@@ -34,17 +34,10 @@ export async function listListings(
     ])
     return { rows, total }
   }
-  // Where a page begins is reckoned from what was counted: both have to see the same listings, or a page that is
-  // reached from the end steps over those that were added in between.
   return ctx.begin(async (db) => {
     const total = await countOf(db, wanted)
-    const size = Math.min(page.perPage, total - page.offset)
-    if (size <= 0) return { rows: [], total }
-    // Rows before a page have to be skipped one by one: it's reached from the nearer end.
-    const after = total - page.offset - size
-    const fromEnd = after < page.offset
-    const skipped = fromEnd ? after : page.offset
-    return { rows: await rowsOf(db, wanted, { fromEnd, skipped, size }, moment), total }
+    const stretch = stretchOf(page, total)
+    return { rows: stretch ? await rowsOf(db, wanted, stretch, moment) : [], total }
   }, 'snapshot')
 }
 
@@ -60,7 +53,7 @@ async function countOf(db: Db, { where, values }: Fitting): Promise<number> {
 function rowsOf(
   db: Db,
   { where, values, order }: Fitting,
-  { fromEnd, skipped, size }: { fromEnd: boolean; skipped: number; size: number },
+  { fromEnd, skipped, size }: Stretch,
   moment: Date,
 ): Promise<Listing[]> {
   const [now, limit, offset] = [1, 2, 3].map((nth) => `$${values.length + nth}`)

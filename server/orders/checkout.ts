@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { ShippingOption } from '../accounts/account.ts'
+import { shippingOptionsOf } from '../accounts/accounts.ts'
 import { COMMISSION_RATES } from '../accounts/tiers.ts'
 import { type Context, inTransaction } from '../context.ts'
 import { conflict, notFound, validationError } from '../errors.ts'
@@ -148,34 +149,14 @@ async function requireStock(
 
 type SellerOfSale = { id: number; sellerTier: SellerTier; options: ShippingOption[] }
 
-const readSellers = ({ db }: SaleContext, accountIds: number[]): Promise<SellerOfSale[]> => db<
-  SellerOfSale[]
->`
-  select
-    id,
-    seller_tier as "sellerTier",
-    (
-      select coalesce(
-        json_agg(
-          json_build_object(
-            'code', o.code,
-            'name', o.name,
-            'fulfilment', o.fulfilment,
-            'tracked', o.tracked,
-            'priceCents', o.price_cents,
-            'enabled', o.enabled
-          )
-          order by o.position
-        ),
-        '[]'
-      )
-      from shipping_options o
-      where o.account_id = accounts.id
-    ) as options
-  from accounts
-  where id = any(${accountIds}::bigint[])
-  order by id
-`
+function readSellers({ db }: SaleContext, accountIds: number[]): Promise<SellerOfSale[]> {
+  return db<SellerOfSale[]>`
+    select id, seller_tier as "sellerTier", ${shippingOptionsOf(db)} as options
+    from accounts a
+    where id = any(${accountIds}::bigint[])
+    order by id
+  `
+}
 
 function chosenOptions(
   sellers: SellerOfSale[],

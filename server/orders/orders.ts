@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import type { Db } from '../database/connect.ts'
-import type { Page } from '../pages.ts'
+import { type Page, stretchOf } from '../pages.ts'
 import type { OrderStatus } from '../values.ts'
 import { type Order, orderNotFound } from './order.ts'
 
@@ -22,7 +22,6 @@ export async function listOrders(
   if (status !== undefined) conditions.push(`status = $${values.push(status)}`)
   if (since !== undefined) conditions.push(`created_at >= $${values.push(since)}`)
   const where = conditions.join(' and ')
-  // Both from one snapshot: a page that is reached from the end is found by what was counted.
   return ctx.begin(async (db) => {
     const [counted] = await db.unsafe<{ total: number }[]>(
       `select count(*) as total from orders where ${where}`,
@@ -30,10 +29,9 @@ export async function listOrders(
       { prepare: true },
     )
     const total = counted?.total ?? 0
-    const size = Math.min(page.perPage, total - page.offset)
-    if (size <= 0) return { rows: [], total }
-    const after = total - page.offset - size
-    const fromEnd = after < page.offset
+    const stretch = stretchOf(page, total)
+    if (!stretch) return { rows: [], total }
+    const { size, skipped, fromEnd } = stretch
     const [limit, offset] = [1, 2].map((nth) => `$${values.length + nth}`)
     const rows = await db.unsafe<OrderColumns[]>(
       `
@@ -49,7 +47,7 @@ export async function listOrders(
         ${JOINS}
         order by o.created_at desc, o.id desc
       `,
-      [...values, size, fromEnd ? after : page.offset],
+      [...values, size, skipped],
       { prepare: true },
     )
     return { rows: rows.map(orderFrom), total }
