@@ -159,6 +159,30 @@ CREATE INDEX listings_product ON public.listings USING btree (account_id, produc
 CREATE INDEX listings_product_offers ON public.listings USING btree (product_slug, price_cents, id) WHERE ((product_slug IS NOT NULL) AND (status = 'active'::text));
 CREATE INDEX listings_status ON public.listings USING btree (account_id, status, id);
 
+create table mails (
+  id bigint generated always as identity not null,
+  recipient text not null,
+  subject text not null,
+  text text not null,
+  status text collate "C" default 'waiting'::text not null,
+  attempts smallint default 0 not null,
+  next_attempt_at timestamp with time zone,
+  leased_until timestamp with time zone,
+  error text,
+  created_at timestamp with time zone not null,
+  sent_at timestamp with time zone,
+  constraint mails_pkey PRIMARY KEY (id),
+  constraint mails_attempts_check CHECK (attempts >= 0),
+  constraint mails_failed_have_a_reason CHECK (status <> 'failed'::text OR error IS NOT NULL),
+  constraint mails_leased_are_waiting CHECK (leased_until IS NULL OR status = 'waiting'::text),
+  constraint mails_sent_have_a_time CHECK ((status = 'sent'::text) = (sent_at IS NOT NULL)),
+  constraint mails_status_check CHECK (status = ANY (ARRAY['waiting'::text, 'sent'::text, 'captured'::text, 'logged'::text, 'failed'::text])),
+  constraint mails_subject_check CHECK (subject !~ '[\r\n]'::text),
+  constraint mails_waiting_have_a_time CHECK ((status = 'waiting'::text) = (next_attempt_at IS NOT NULL))
+);
+CREATE INDEX mails_done ON public.mails USING btree (created_at) WHERE (status <> 'waiting'::text);
+CREATE INDEX mails_due ON public.mails USING btree (next_attempt_at) WHERE (status = 'waiting'::text);
+
 create table migrations (
   version integer not null,
   name text not null,

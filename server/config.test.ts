@@ -18,6 +18,8 @@ describe('the settings', () => {
       rateLimit: { read: 600, write: 120 },
       webhookAllowPrivate: false,
       webhookTimeoutMs: 10_000,
+      smtpUrl: undefined,
+      mailFrom: { name: 'Cardstall', address: 'cardstall@localhost' },
       carrier: 'simulated',
       trustProxy: [],
       logLevel: 'info',
@@ -56,6 +58,10 @@ describe('the settings', () => {
     ['WEBHOOK_ALLOW_PRIVATE', 'ja'],
     ['WEBHOOK_TIMEOUT_MS', '1.5'],
     ['SMTP_URL', 'mail.example'],
+    ['SMTP_URL', 'smtp://'],
+    ['MAIL_FROM', 'Card Shop'],
+    ['MAIL_FROM', 'a@cards.example, b@cards.example'],
+    ['MAIL_FROM', 'Card\nShop <shop@cards.example>'],
     ['CARRIER', 'pigeon'],
     ['STORAGE_URL', 'ftp://files'],
     ['MARKETPLACE_URL', 'nowhere'],
@@ -70,6 +76,18 @@ describe('the settings', () => {
   it('ask for a secret key outside the sandbox, and keep the simulated carrier inside', () => {
     expect(() => readConfig({ SANDBOX: 'false' })).toThrow(/^SECRET_KEY is required/)
     expect(() => readConfig({ ...REAL, CARRIER: 'simulated' })).toThrow(/sandbox only/)
+  })
+
+  it('ask who e-mail is from where it is sent', () => {
+    const SMTP_URL = 'smtps://shop:hush@mail.example'
+    expect(() => readConfig({ SMTP_URL })).toThrow(/^MAIL_FROM is required/)
+    expect(readConfig({ SMTP_URL, MAIL_FROM: 'Card Shop <shop@cards.example>' })).toMatchObject({
+      smtpUrl: SMTP_URL,
+      mailFrom: { name: 'Card Shop', address: 'shop@cards.example' },
+    })
+    expect(readConfig({ PUBLIC_URL: 'https://cards.example/x' }).mailFrom.address).toBe(
+      'cardstall@cards.example',
+    )
   })
 
   it('don’t show secrets in what they complain about', () => {

@@ -1,6 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { type Mailbox, mailbox } from './mail/mail.ts'
 import { centsFromEuros } from './money.ts'
 import { StartError } from './start-error.ts'
 
@@ -21,7 +22,8 @@ export type Config = {
   webhookAllowPrivate: boolean
   webhookTimeoutMs: number
   smtpUrl: string | undefined
-  mailFrom: string | undefined
+  /** Who e-mail is from. */
+  mailFrom: Mailbox
   carrier: string | undefined
   storageUrl: string
   /** Prefix of the public pages in `url` fields, without a trailing slash. */
@@ -76,6 +78,7 @@ export function readConfig(environment: Environment): Config {
   const port = read.integer('PORT', { from: 1, to: 65_535, otherwise: 3000 })
   const publicUrl = read.webAddress('PUBLIC_URL') ?? `http://localhost:${port}`
   const dataDir = path.resolve(read.text('DATA_DIR') ?? '.cardstall')
+  const smtpUrl = read.mailServer('SMTP_URL')
   const secretKey = read.secret('SECRET_KEY')
   if (!sandbox && secretKey === undefined) {
     throw new StartError(
@@ -102,8 +105,8 @@ export function readConfig(environment: Environment): Config {
       to: 600_000,
       otherwise: 10_000,
     }),
-    smtpUrl: read.url('SMTP_URL', ['smtp:', 'smtps:']),
-    mailFrom: read.text('MAIL_FROM'),
+    smtpUrl,
+    mailFrom: read.sender('MAIL_FROM', { publicUrl, isRequired: smtpUrl !== undefined }),
     carrier: read.carrier(sandbox),
     storageUrl:
       read.url('STORAGE_URL', ['file:', 's3:']) ?? pathToFileURL(path.join(dataDir, 'files')).href,
@@ -179,6 +182,30 @@ function reader(environment: Environment) {
         throw new StartError(`${name} must be printable ASCII characters without spaces.`)
       }
       return value
+    },
+
+    mailServer(name: Setting): string | undefined {
+      const value = url(name, ['smtp:', 'smtps:'])
+      if (value !== undefined && new URL(value).hostname === '') {
+        throw new StartError(`${name} must name a host.`)
+      }
+      return value
+    },
+
+    sender(name: Setting, { publicUrl, isRequired }: { publicUrl: string; isRequired: boolean }) {
+      const value = text(name)
+      if (value === undefined) {
+        if (isRequired)
+          throw new StartError(`${name} is required with SMTP_URL: who e-mail is from.`)
+        return { name: 'Cardstall', address: `cardstall@${new URL(publicUrl).hostname}` }
+      }
+      const sender = mailbox(value)
+      if (!sender) {
+        throw new StartError(
+          `${name} must be an e-mail address, as shop@cards.example or Card Shop <shop@cards.example>.`,
+        )
+      }
+      return sender
     },
 
     /** `simulated` is the one carrier there is so far, and it belongs to the sandbox alone. */

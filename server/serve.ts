@@ -9,6 +9,7 @@ import { openDatabase } from './database/open.ts'
 import { demoKey } from './demo-seller.ts'
 import { startSchedule } from './jobs/schedule.ts'
 import { createLog } from './log.ts'
+import { startMailWorker } from './mail/mail-worker.ts'
 import { startPhotoWorker } from './photos/photo-worker.ts'
 import { ownSecret } from './secrets.ts'
 import { type Closers, openContext } from './service.ts'
@@ -90,8 +91,8 @@ async function start(settings: Config, log: Log, closers: Closers): Promise<void
   await importFirstCatalog(ctx)
   const key = config.sandbox ? await demoKey(ctx) : undefined
   closers.push(startSchedule(ctx))
-  const photoWorker = startPhotoWorker(ctx)
-  closers.push(() => photoWorker.stop())
+  const workers = [startPhotoWorker(ctx), startMailWorker(ctx)]
+  closers.push(() => Promise.all(workers.map((worker) => worker.stop())))
   ctx.readiness.ready = true
   tell(welcome(config, key))
 }

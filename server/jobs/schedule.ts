@@ -2,6 +2,7 @@ import { recalculateTiers } from '../accounts/recalculate-tiers.ts'
 import type { Context } from '../context.ts'
 import { pruneIdempotencyKeys } from '../idempotency.ts'
 import { pruneReservations } from '../listings/reservations.ts'
+import { pruneMails } from '../mail/outbox.ts'
 import { receiveLongShipped } from '../orders/transitions.ts'
 
 const MINUTES = 60 * 1000
@@ -15,6 +16,7 @@ const RECURRING: Recurring[] = [
   { name: 'forget reservations that ran out', everyMs: 1 * HOURS, run: pruneReservations },
   { name: 'close orders shipped 14 days ago', everyMs: 1 * MINUTES, run: receiveLongShipped },
   { name: 'reckon tiers on the 1st at 00:05 UTC', everyMs: 1 * MINUTES, run: recalculateTiers },
+  { name: 'forget e-mail of a month ago', everyMs: 1 * HOURS, run: pruneMails },
 ]
 
 /**

@@ -10,6 +10,8 @@ import { readConfig } from '../config.ts'
 import type { Context, Log } from '../context.ts'
 import { createKey } from '../keys/keys.ts'
 import { SCOPES, type Scope } from '../keys/scopes.ts'
+import { runDueMail } from '../mail/mail-worker.ts'
+import type { MailerOptions } from '../mail/mailer.ts'
 import type { Network } from '../outbound/network.ts'
 import { runDuePhotos } from '../photos/photo-worker.ts'
 import { type Closers, openContext } from '../service.ts'
@@ -44,6 +46,8 @@ export type TestApp = {
   databaseUrl: string
   /** Does all that the photo worker would do now. */
   runPhotos(): Promise<void>
+  /** Does all that the mail worker would do now. */
+  runMail(options?: MailerOptions): Promise<void>
   /** Without credentials. */
   anyone: Client
   operator: Client
@@ -97,6 +101,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     logged,
     databaseUrl,
     runPhotos: () => runDuePhotos(ctx),
+    runMail: (options) => runDueMail(ctx, options),
     anyone: withToken(),
     operator: withToken(OPERATOR_TOKEN),
     withKey: withToken,

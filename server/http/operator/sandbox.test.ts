@@ -1,8 +1,13 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { inTransaction } from '../../context.ts'
+import { sendMail } from '../../mail/outbox.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
+import { startMailServer } from '../../test/mail-server.ts'
 import { until } from '../../test/until.ts'
+import { walk } from '../../test/walk.ts'
 
 const CLOCK = '/operator/v1/sandbox/clock'
+const MAIL = '/operator/v1/sandbox/mail'
 
 let app: TestApp
 beforeAll(async () => {
@@ -51,5 +56,63 @@ describe('the sandbox’s clock', () => {
     const real = await startTestApp({ settings: { SANDBOX: 'false' } })
     expect((await real.operator.get(CLOCK)).status).toBe(404)
     expect((await real.operator.post(CLOCK, { payload: { advance_seconds: 1 } })).status).toBe(404)
+  })
+})
+
+describe('the sandbox’s mail', () => {
+  const sold = (number: number) => ({
+    to: `kanto-${number}@shops.example`,
+    subject: `Sold ${number}`,
+    text: 'Your Pikachu was bought.\n',
+  })
+
+  it('is listed as it was written, as soon as its cause has committed, and stays when it is captured', async () => {
+    const sandbox = await startTestApp()
+    const list = async () => (await sandbox.operator.get(MAIL)).body.data
+    const before = Math.floor(sandbox.ctx.now().getTime() / 1000) * 1000
+    await inTransaction(sandbox.ctx, async (tx) => {
+      await sendMail(tx, sold(1))
+      expect(await list()).toEqual([])
+    })
+    const listed = await list()
+    expect(listed).toEqual([
+      { ...sold(1), created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}Z$/) },
+    ])
+    expect(Date.parse(listed[0].created_at)).toBeGreaterThanOrEqual(before)
+    await sandbox.runMail()
+    expect(await list()).toEqual(listed)
+  })
+
+  it('comes newest first and in pages', async () => {
+    const sandbox = await startTestApp()
+    for (const number of [1, 2, 3, 4, 5]) await sendMail(sandbox.ctx, sold(number))
+    const pages = await walk(sandbox.operator, `${MAIL}?per_page=2`)
+    const subjects = pages.map(({ body }) =>
+      body.data.map((mail: { subject: string }) => mail.subject),
+    )
+    expect(subjects).toEqual([['Sold 5', 'Sold 4'], ['Sold 3', 'Sold 2'], ['Sold 1']])
+    expect(pages[2]!.body.meta).toMatchObject({ current_page: 3, last_page: 3, from: 5, total: 5 })
+    expect((await sandbox.operator.get(`${MAIL}?page=0`)).status).toBe(422)
+  })
+
+  it('is listed where there is a mail server, too', async () => {
+    const server = await startMailServer()
+    const sandbox = await startTestApp({
+      settings: { SMTP_URL: server.url, MAIL_FROM: 'shop@cards.example' },
+    })
+    await sendMail(sandbox.ctx, sold(1))
+    await sandbox.runMail()
+    expect(server.received).toHaveLength(1)
+    expect((await sandbox.operator.get(MAIL)).body.data).toMatchObject([sold(1)])
+  })
+
+  it('is nobody’s but the operator’s', async () => {
+    expect((await app.anyone.get(MAIL)).status).toBe(401)
+    expect((await (await app.seller()).get(MAIL)).status).toBe(401)
+  })
+
+  it('is not there outside the sandbox', async () => {
+    const real = await startTestApp({ settings: { SANDBOX: 'false' } })
+    expect((await real.operator.get(MAIL)).status).toBe(404)
   })
 })

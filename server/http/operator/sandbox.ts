@@ -2,8 +2,12 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import Type from 'typebox'
 import { MOST_ADVANCED_SECONDS } from '../../clock.ts'
 import type { Context } from '../../context.ts'
+import { listMails } from '../../mail/outbox.ts'
 import { timestamp } from '../../time.ts'
-import { Data, Timestamp } from '../schema.ts'
+import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
+import type { Query } from '../query.ts'
+import { Data, Paginated, Timestamp } from '../schema.ts'
+import { MailShown, mailJson } from './schemas.ts'
 
 const Now = Data(Type.Object({ now: Timestamp() }), 'The service’s time')
 
@@ -44,5 +48,41 @@ export const sandboxRoutes =
         data: { now: timestamp(await ctx.clock.advance(body.advance_seconds)) },
       }),
     )
+
+    app.get(
+      '/sandbox/mail',
+      {
+        schema: {
+          operationId: 'listMail',
+          summary: 'Read the e-mail that was written',
+          description:
+            'Sandbox only. Newest first, and there as soon as what caused it is. Without `SMTP_URL` nothing is sent in the sandbox; with it the mails are sent, too. Kept for 30 days.',
+          tags: ['Sandbox'],
+          querystring: Type.Object({ ...pageParameters }),
+          response: { 200: Paginated(MailShown, 'A page of e-mails') },
+          'x-errors': ['validation_error'],
+          'x-example': mailExample,
+        },
+      },
+      async (request) => {
+        const query = request.query as Query
+        const wanted = pageOf(query)
+        const { rows, total } = await listMails(ctx, wanted)
+        const address = `${ctx.config.publicUrl}/operator/v1/sandbox/mail`
+        return { data: rows.map(mailJson), ...pageEnd(address, query, wanted, rows.length, total) }
+      },
+    )
     done()
   }
+
+const mailExample = {
+  data: [
+    {
+      to: 'kanto@shops.example',
+      subject: 'A webhook endpoint was disabled',
+      text: 'https://kanto.example/hooks has not answered for a day.\n',
+      created_at: '2026-03-01T09:30:00Z',
+    },
+  ],
+  ...pageEnd('https://cards.example/operator/v1/sandbox/mail', {}, pageOf({}), 1, 1),
+}

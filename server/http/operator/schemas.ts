@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox'
 import type { Account, AccountChanges, ShippingOption } from '../../accounts/account.ts'
 import type { ApiKey } from '../../keys/keys.ts'
 import { SCOPES } from '../../keys/scopes.ts'
+import type { Mail } from '../../mail/mail.ts'
 import { centsFromEuros, eurosFromCents } from '../../money.ts'
 import { PHOTO_STATUSES, type Photo, photoUrl, thumbnailUrl } from '../../photos/photo.ts'
 import { timestamp, timestampOrNull } from '../../time.ts'
@@ -142,6 +143,19 @@ export const PhotoShown = component(
   ),
 )
 
+export const MailShown = component(
+  'Mail',
+  Type.Object(
+    {
+      to: Type.String(),
+      subject: Type.String(),
+      text: Type.String({ description: 'The whole mail: there is no HTML' }),
+      created_at: Timestamp(),
+    },
+    { description: 'An e-mail that the service has written.' },
+  ),
+)
+
 /** The fields of a request as the domain names them; what wasn't sent stays absent. */
 export function accountChanges(body: Static<typeof AccountPatch>): AccountChanges {
   return {
@@ -216,4 +230,11 @@ export const photoJson = (
   thumbnail_url: name && thumbnailUrl(publicUrl, name),
   attempts,
   next_attempt_at: timestampOrNull(nextAttemptAt),
+})
+
+export const mailJson = ({ to, subject, text, createdAt }: Mail): Static<typeof MailShown> => ({
+  to,
+  subject,
+  text,
+  created_at: timestamp(createdAt),
 })

@@ -1,0 +1,52 @@
+import type { Context } from '../context.ts'
+import {
+  doDueWork,
+  startWorker,
+  type Work,
+  type Worker,
+  type WorkerOptions,
+} from '../jobs/worker.ts'
+import { deliverMail } from './deliver-mail.ts'
+import { type Mailer, type MailerOptions, openMailer } from './mailer.ts'
+import { type ClaimedMail, claimMail } from './outbox.ts'
+
+/** Mails that one process is at, at a time; each has a connection of its own. */
+const HANDS = 3
+/** At a shutdown. A mail that is cut off while the server takes it may arrive twice, so it had better get through. */
+const GRACE_MS = 5_000
+
+/**
+ * Sends mails as they become due, until it's told to stop. It shares the work with the workers of other processes, and
+ * takes up what a killed one left when its lease has run out.
+ */
+export function startMailWorker(
+  ctx: Context,
+  options: WorkerOptions & MailerOptions & { graceMs?: number } = {},
+): Worker {
+  const mailer = openMailer(ctx, options)
+  const worker = startWorker(ctx, mailWork(ctx, mailer, options.graceMs), options)
+  return {
+    async stop() {
+      await worker.stop()
+      await mailer.close()
+    },
+  }
+}
+
+/** Does all that is due now, and what becomes due meanwhile. */
+export async function runDueMail(ctx: Context, options?: MailerOptions): Promise<void> {
+  const mailer = openMailer(ctx, options)
+  try {
+    await doDueWork(ctx, mailWork(ctx, mailer))
+  } finally {
+    await mailer.close()
+  }
+}
+
+const mailWork = (ctx: Context, mailer: Mailer, graceMs = GRACE_MS): Work<ClaimedMail> => ({
+  queue: 'mail',
+  hands: HANDS,
+  graceMs,
+  claim: () => claimMail(ctx),
+  carryOut: (mail, stopping) => deliverMail(ctx, mailer, mail, stopping),
+})

@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest'
+import { delayAfter, isAddress, mailbox, messageId, oneLine } from './mail.ts'
+
+describe('a subject', () => {
+  it.each([
+    ['Sold: Glurak\r\nBcc: all@shops.example', 'Sold: Glurak Bcc: all@shops.example'],
+    ['\nSold\u2028today\0\t', 'Sold today'],
+    ['リザードン　ex', 'リザードン　ex'],
+    ['Ä'.repeat(200), 'Ä'.repeat(200)],
+    ['🂡'.repeat(201), `${'🂡'.repeat(199)}…`],
+  ])('is one line of at most 200 characters: %j', (text, line) => {
+    expect(oneLine(text)).toBe(line)
+  })
+})
+
+describe('an address', () => {
+  it.each(['a@b.example', 'jürgen+cards@müller.example', 'a@localhost'])(
+    'is one recipient: %s',
+    (text) => {
+      expect(isAddress(text)).toBe(true)
+    },
+  )
+
+  it.each([
+    '',
+    'a',
+    '@b.example',
+    'a@b@c.example',
+    'a@b.example, c@d.example',
+    'a@b.example,c@d.example',
+    'a@b.example\r\nRCPT TO:<c@d.example>',
+    'a@b.example\n',
+    'A <a@b.example>',
+    'a\u0001@b.example',
+  ])('is nothing more than that: %j is refused', (text) => {
+    expect(isAddress(text)).toBe(false)
+  })
+
+  it('can have a name where it is the sender’s', () => {
+    expect(mailbox('shop@cards.example')).toEqual({ name: '', address: 'shop@cards.example' })
+    for (const text of ['Card Shop <shop@cards.example>', '"Card Shop" <shop@cards.example>']) {
+      expect(mailbox(text)).toEqual({ name: 'Card Shop', address: 'shop@cards.example' })
+    }
+    for (const text of ['Card Shop', 'A\nB <shop@cards.example>', 'A <b> <shop@cards.example>']) {
+      expect(mailbox(text)).toBeUndefined()
+    }
+  })
+})
+
+it('a mail is tried five times: after a minute, ten, an hour and six', () => {
+  const minutes = [1, 2, 3, 4, 5].map((attempts) => (delayAfter(attempts) ?? Number.NaN) / 60_000)
+  expect(minutes).toEqual([1, 10, 60, 360, Number.NaN])
+})
+
+it('a Message-ID is of the mail and of the sender’s domain, and a new database doesn’t use it again', () => {
+  const from = { name: 'Card Shop', address: 'shop@cards.example' }
+  const createdAt = new Date('2026-03-01T09:30:00.123Z')
+  expect(messageId({ id: 7, createdAt }, from)).toBe('<7.1772357400123@cards.example>')
+})

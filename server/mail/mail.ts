@@ -1,0 +1,65 @@
+/** An e-mail as its cause wants it: plain text, to one recipient. */
+export type NewMail = { to: string; subject: string; text: string }
+
+/** An e-mail that was written, whatever has become of it. */
+export type Mail = NewMail & { createdAt: Date }
+
+/** An address, and what it's called. */
+export type Mailbox = { name: string; address: string }
+
+/** Tries in all. */
+export const MOST_ATTEMPTS = 5
+
+const MINUTES = 60 * 1000
+const HOURS = 60 * MINUTES
+
+/** How long after a failed try the next one follows. */
+const DELAYS_MS = [1 * MINUTES, 10 * MINUTES, 1 * HOURS, 6 * HOURS]
+
+/** Milliseconds from a failed try to the next one, or undefined when there is none. */
+export const delayAfter = (attempts: number): number | undefined => DELAYS_MS[attempts - 1]
+
+const LONGEST_SUBJECT = 200
+
+/**
+ * A subject as one line. Names of shops and cards stand in it, and a line break would begin another header: whatever
+ * controls or breaks a line becomes a space.
+ */
+export function oneLine(text: string): string {
+  const line = text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim()
+  const characters = [...line]
+  return characters.length <= LONGEST_SUBJECT
+    ? line
+    : `${characters.slice(0, LONGEST_SUBJECT - 1).join('')}…`
+}
+
+/** One address and nothing else: no second one, no name, no line break. What more makes an address the server knows. */
+const ADDRESS = /^[^\s@<>,;\p{Cc}\p{Cs}]+@[^\s@<>,;\p{Cc}\p{Cs}]+$/u
+
+export const isAddress = (text: string) => ADDRESS.test(text)
+
+/** Reads `shop@cards.example` or `Card Shop <shop@cards.example>`; undefined when it's neither. */
+export function mailbox(text: string): Mailbox | undefined {
+  const [, name = '', address = text] = /^([^<>\p{Cc}]*)<([^<>]*)>$/u.exec(text) ?? []
+  if (!isAddress(address)) return undefined
+  return { name: name.trim().replace(/^"(.*)"$/, '$1'), address }
+}
+
+/**
+ * The same for every try, so that mail servers and readers can tell a repetition from another mail. The moment keeps
+ * those of two databases apart that send from one domain.
+ */
+export const messageId = ({ id, createdAt }: { id: number; createdAt: Date }, from: Mailbox) =>
+  `<${id}.${createdAt.getTime()}@${from.address.slice(from.address.lastIndexOf('@') + 1)}>`
+
+/** Why a mail couldn't be sent. The message is a sentence of ours for the operator, and holds no secret. */
+export class MailError extends Error {
+  override name = 'MailError'
+  /** Whether another try would end the same. */
+  readonly final: boolean
+
+  constructor(message: string, options: { final: boolean }) {
+    super(message)
+    this.final = options.final
+  }
+}

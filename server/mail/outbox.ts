@@ -1,0 +1,158 @@
+import type { Context } from '../context.ts'
+import type { Db } from '../database/connect.ts'
+import type { Page } from '../pages.ts'
+import { delayAfter, type Mail, MOST_ATTEMPTS, type NewMail, oneLine } from './mail.ts'
+import type { Delivered } from './mailer.ts'
+
+/**
+ * A mail that this process is at. `attempts` tells whose it is: each claim has a number of its own, so that one who
+ * was taken for dead can't write over the next.
+ */
+export type ClaimedMail = Mail & { id: number; attempts: number }
+
+/** How long a process that claimed a mail is believed to be alive: twice what a try can take (smtp.ts). */
+const LEASE_SECONDS = 120
+const KEPT_MS = 30 * 24 * 60 * 60 * 1000
+
+const CUT_OFF = 'The service stopped in the middle of a try.'
+
+/**
+ * Writes an e-mail; inside a transaction it's a part of that one, and never without its cause. The mail worker sends
+ * it: at least once, and twice if the service dies between the mail server's yes and our noting it. Wake the worker
+ * with `ctx.wakes.wake('mail')` once it's committed.
+ */
+export async function sendMail(
+  { db, now }: Pick<Context, 'db' | 'now'>,
+  { to, subject, text }: NewMail,
+): Promise<void> {
+  const at = now()
+  await db`
+    insert into mails (recipient, subject, text, created_at, next_attempt_at)
+    values (${to}, ${oneLine(subject)}, ${text}, ${at}, ${at})
+  `
+}
+
+/** One page of all e-mail that is remembered, newest first, and how much there is. */
+export async function listMails(
+  { db }: Pick<Context, 'db'>,
+  page: Page,
+): Promise<{ rows: Mail[]; total: number }> {
+  const [rows, [counted]] = await Promise.all([
+    db<Mail[]>`
+      select recipient as "to", subject, text, created_at as "createdAt"
+      from mails
+      order by id desc
+      limit ${page.perPage} offset ${page.offset}
+    `,
+    db<{ total: number }[]>`select count(*) as total from mails`,
+  ])
+  return { rows, total: counted?.total ?? 0 }
+}
+
+/**
+ * Takes the mail that has waited longest, if one is due: it's to be sent now, by this process alone. A try that ended
+ * with its process counts.
+ */
+export async function claimMail(
+  ctx: Pick<Context, 'db' | 'now'>,
+): Promise<ClaimedMail | undefined> {
+  await giveUpCutOff(ctx.db)
+  const [mail] = await ctx.db<ClaimedMail[]>`
+    update mails
+    set
+      attempts = attempts + 1,
+      error = case when leased_until is null then error else ${CUT_OFF} end,
+      leased_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
+    where id = (
+      select id
+      from mails
+      where
+        status = 'waiting'
+        and next_attempt_at <= ${ctx.now()}
+        and (leased_until is null or leased_until < clock_timestamp())
+      order by next_attempt_at, id
+      limit 1
+      for update skip locked
+    )
+    returning id, recipient as "to", subject, text, attempts, created_at as "createdAt"
+  `
+  return mail
+}
+
+/** Not tried once more: a mail that brings the process down would do so for ever. */
+async function giveUpCutOff(db: Db): Promise<void> {
+  await db`
+    update mails
+    set status = 'failed', next_attempt_at = null, leased_until = null, error = ${CUT_OFF}
+    where id in (
+      select id
+      from mails
+      where
+        status = 'waiting'
+        and attempts >= ${MOST_ATTEMPTS}
+        and leased_until < clock_timestamp()
+      for update skip locked
+    )
+  `
+}
+
+/** Notes what has become of a mail that is no longer waiting. */
+export async function finishMail(
+  { db, now }: Pick<Context, 'db' | 'now'>,
+  mail: ClaimedMail,
+  outcome: Delivered,
+): Promise<void> {
+  await db`
+    update mails
+    set
+      status = ${outcome},
+      sent_at = ${outcome === 'sent' ? now() : null},
+      error = null,
+      next_attempt_at = null,
+      leased_until = null
+    where ${stillOurs(db, mail)}
+  `
+}
+
+/** Plans the next try, if there is one; gives it up otherwise, or when another would end the same. */
+export async function retryMail(
+  { db, now }: Pick<Context, 'db' | 'now'>,
+  mail: ClaimedMail,
+  { message, final }: { message: string; final: boolean },
+): Promise<{ isFailed: boolean }> {
+  const delay = final ? undefined : delayAfter(mail.attempts)
+  await db`
+    update mails
+    set
+      status = ${delay === undefined ? 'failed' : 'waiting'},
+      error = ${message},
+      next_attempt_at = ${delay === undefined ? null : new Date(now().getTime() + delay)},
+      leased_until = null
+    where ${stillOurs(db, mail)}
+  `
+  return { isFailed: delay === undefined }
+}
+
+/** Leaves it to the next who looks, as if it had never been tried: this process is about to end. */
+export async function giveBackMail({ db }: Pick<Context, 'db'>, mail: ClaimedMail): Promise<void> {
+  await db`
+    update mails set attempts = attempts - 1, leased_until = null where ${stillOurs(db, mail)}
+  `
+}
+
+const stillOurs = (db: Db, { id, attempts }: ClaimedMail) => db`
+  id = ${id} and attempts = ${attempts} and status = 'waiting' and leased_until is not null
+`
+
+/** Forgets what was sent, or given up, a month ago. What somebody else is deleting is left to them. */
+export async function pruneMails({ db, now }: Pick<Context, 'db' | 'now'>): Promise<void> {
+  await db`
+    delete from mails
+    where id in (
+      select id
+      from mails
+      where status <> 'waiting' and created_at <= ${new Date(now().getTime() - KEPT_MS)}
+      for update skip locked
+    )
+  `
+}
