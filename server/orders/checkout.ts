@@ -6,8 +6,10 @@ import { type Context, inTransaction } from '../context.ts'
 import { conflict, notFound, validationError } from '../errors.ts'
 import { type NewEvent, recordEvents } from '../events.ts'
 import { reconciled } from '../listings/listing.ts'
+import { sendMail } from '../mail/outbox.ts'
 import { eurosFromCents } from '../money.ts'
 import type { ListingStatus, SellerTier } from '../values.ts'
+import { partiesOf, soldLetter } from './letters.ts'
 import { commissionOf, grossOf } from './money.ts'
 
 type SaleContext = Pick<Context, 'db' | 'begin' | 'now'>
@@ -61,6 +63,7 @@ export function checkOut(ctx: SaleContext, wanted: NewCheckout): Promise<Checkou
     const sold = listings.map((listing) => ({ listing, quantity: lines.get(listing.id)! }))
     const orders = await insertOrders(tx, sold, slices, sellers)
     await recordEvents(tx, saleEvents(sold, orders, slices, wanted))
+    for (const slice of slices.values()) await writeToSeller(tx, slice, sold, orders)
     return {
       id: checkoutId,
       slices: [...slices.values()].map(({ id, sliceKey, accountId, shippingCents }) => ({
@@ -323,6 +326,21 @@ async function insertOrders(
     order by sold.slice_id, l.id
     returning id, slice_id as "sliceId", listing_id as "listingId", item_name as "itemName"
   `
+}
+
+async function writeToSeller(
+  tx: SaleContext,
+  slice: NewSlice,
+  sold: Sold[],
+  orders: NewOrder[],
+): Promise<void> {
+  const rows = orders
+    .filter(({ sliceId }) => sliceId === slice.id)
+    .map(({ id, listingId, itemName }) => {
+      const { listing, quantity } = sold.find((one) => one.listing.id === listingId)!
+      return { id, itemName, quantity, priceCents: listing.priceCents }
+    })
+  await sendMail(tx, soldLetter(await partiesOf(tx, slice.id), rows))
 }
 
 /** What the sellers are told: of each row that it was ordered, and what that leaves of the listing. */

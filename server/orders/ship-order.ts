@@ -1,23 +1,26 @@
 import { type Context, inTransaction } from '../context.ts'
 import { conflict, validationError } from '../errors.ts'
+import { sendMail } from '../mail/outbox.ts'
+import { partiesOf, shippedLetter } from './letters.ts'
 import { lockRows, lockSlice } from './locks.ts'
 import { sliceIdOf } from './orders.ts'
 import { readSlice, type Slice } from './slice.ts'
 
 /**
- * Marks every row of the slice that is still pending as shipped, whichever row it was asked for (§4.14).
+ * Marks every row of the slice that is still pending as shipped, whichever row it was asked for (§4.14), and writes to
+ * the buyer about each.
  *
  * @param trackingCode what the seller says the parcel is called; null for none
  * @returns the slice, and how many rows this call shipped
  * @throws not_found, conflict without a verified payout setup or a pending row, validation_error on the code
  */
-export function shipOrder(
+export async function shipOrder(
   ctx: Context,
   account: { id: number; payoutVerified: boolean },
   orderId: number,
   trackingCode: string | null,
 ): Promise<{ slice: Slice; shippedLines: number }> {
-  return inTransaction(ctx, async (tx) => {
+  const shipped = await inTransaction(ctx, async (tx) => {
     const { db } = tx
     const sliceId = await sliceIdOf(tx, account.id, orderId)
     requirePayout(account)
@@ -39,8 +42,15 @@ export function shipOrder(
         where id = ${sliceId}
       `
     }
-    return { slice: await readSlice(tx, sliceId), shippedLines: pending.length }
+    const shipped = await readSlice(tx, sliceId)
+    const parties = await partiesOf(tx, sliceId)
+    for (const order of shipped.orders) {
+      if (pending.includes(order.id)) await sendMail(tx, shippedLetter(parties, order))
+    }
+    return { slice: shipped, shippedLines: pending.length }
   })
+  ctx.wakes.wake('mail')
+  return shipped
 }
 
 /** Nothing leaves before the seller can be paid for it (§5.7). @throws conflict */

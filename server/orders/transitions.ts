@@ -1,7 +1,9 @@
 import { type Context, inTransaction } from '../context.ts'
 import { recordEvent } from '../events.ts'
 import { reconciled } from '../listings/listing.ts'
+import { sendMail } from '../mail/outbox.ts'
 import type { Canceller, ListingStatus } from '../values.ts'
+import { lettersAbout, partiesOf } from './letters.ts'
 import { type LockedRow, lockRows, lockSlice } from './locks.ts'
 import { grossOf } from './money.ts'
 import { type Order, orderNotFound, requireTransition, type Transition } from './order.ts'
@@ -77,17 +79,17 @@ export async function receiveLongShipped({ db, now }: Pick<Context, 'db' | 'now'
 }
 
 /**
- * Changes one row, all locks in the order that everybody keeps. Which listing it came from can turn to none meanwhile
+ * Changes one row and writes to whom it concerns, all locks in the order that everybody keeps. Which listing it came from can turn to none meanwhile
  * (it was deleted), but never to another.
  */
-function changeOrder(
+async function changeOrder(
   ctx: Context,
   id: number,
   transition: Transition,
   { restock = false }: { restock?: boolean },
   change: (tx: Context, row: LockedRow & { accountId: number }) => PromiseLike<unknown>,
 ): Promise<Order> {
-  return inTransaction(ctx, async (tx) => {
+  const changed = await inTransaction(ctx, async (tx) => {
     const [found] = await tx.db<{ sliceId: number; accountId: number; listingId: number | null }[]>`
       select slice_id as "sliceId", account_id as "accountId", listing_id as "listingId"
       from orders
@@ -100,8 +102,13 @@ function changeOrder(
     requireTransition(transition, row.status)
     await change(tx, { ...row, accountId: found.accountId })
     if (listing) await putBack(tx, listing, row.quantity)
-    return getOrder(tx, id)
+    const order = await getOrder(tx, id)
+    const letters = lettersAbout(transition, order, await partiesOf(tx, order.sliceId))
+    for (const mail of letters) await sendMail(tx, mail)
+    return order
   })
+  ctx.wakes.wake('mail')
+  return changed
 }
 
 async function cancel(
