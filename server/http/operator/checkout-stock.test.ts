@@ -1,0 +1,290 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { inTransaction } from '../../context.ts'
+import { reserve } from '../../listings/reservations.ts'
+import { type Answer, startTestApp, type TestApp } from '../../test/app.ts'
+import { importCast } from '../../test/cast.ts'
+import { buy, type Line, PARCEL, sendCart, shipsBy, toldTo } from '../../test/sales.ts'
+import { advance, cardItem, hold, list, listed, NO_LIMITS, productItem } from '../../test/stock.ts'
+import { until } from '../../test/until.ts'
+
+type Seller = Awaited<ReturnType<TestApp['seller']>>
+
+let app: TestApp
+let seller: Seller
+beforeAll(async () => {
+  app = await startTestApp({ settings: NO_LIMITS })
+  await importCast(app.operator)
+  seller = await app.seller({ account: shipsBy(PARCEL) })
+})
+
+const stock = async (quantity: number, more: object = {}) =>
+  (await list(seller, cardItem({ quantity, ...more })))[0]!
+
+const patch = (listing: number, payload: object) =>
+  seller.patch(`/v1/listings/${listing}`, { payload })
+
+const shown = (listing: number) => listed(seller, listing)
+
+/** Everything that a sale of anybody's writes or takes. */
+async function everything() {
+  const { db } = app.ctx
+  return {
+    listings: [...(await db`select id, status, quantity, updated_at from listings order by id`)],
+    reservations: [...(await db`select * from reservations order by id`)],
+    checkouts: [...(await db`select count(*) from checkouts`)],
+    slices: [...(await db`select count(*) from slices`)],
+    orders: [...(await db`select count(*) from orders`)],
+    events: [...(await db`select count(*) from events`)],
+  }
+}
+
+function expectConflict({ status, body }: Answer, message: string) {
+  expect(status).toBe(409)
+  expect(body.error).toEqual({ type: 'conflict', message })
+}
+
+describe('a checkout takes the stock', () => {
+  it('that was bought, which shows at once, and as a change', async () => {
+    const id = await stock(5)
+    const was = await shown(id)
+    await advance(app.operator, 60)
+    await buy(app, [[id, 2]])
+    const is = await shown(id)
+    expect(is).toMatchObject({ quantity: 3, quantity_available: 3, status: 'active' })
+    expect(Date.parse(is.updated_at)).toBeGreaterThan(Date.parse(was.updated_at))
+    expect(is).toEqual({ ...was, quantity: 3, quantity_available: 3, updated_at: is.updated_at })
+  })
+
+  it('down to the last unit: then the listing is sold, has changed, and is off everybody’s lists', async () => {
+    const offers = async () =>
+      (await seller.get('/v1/cards/swsh9-10?include=listings')).body.data.listings
+    const id = await stock(2, { card: 'swsh9-10' })
+    const was = await shown(id)
+    expect(await offers()).toMatchObject([{ id }])
+    await advance(app.operator, 60)
+    await buy(app, [[id, 2]])
+    const is = await shown(id)
+    expect(is).toMatchObject({ quantity: 0, quantity_available: 0, status: 'sold' })
+    expect(Date.parse(is.updated_at)).toBeGreaterThan(Date.parse(was.updated_at))
+    expect(await offers()).toEqual([])
+    const since = new Date(Date.parse(was.updated_at) + 1_000).toISOString()
+    const { body } = await seller.get(`/v1/listings?status=sold&updated_since=${since}`)
+    expect(body.data).toMatchObject([{ id }])
+  })
+
+  it('of what was sold out and restocked by its seller', async () => {
+    const id = await stock(1)
+    await buy(app, [[id, 1]])
+    expectConflict(await sendCart(app, [[id, 1]]), `Listing ${id} is not on sale.`)
+    await patch(id, { quantity: 2 })
+    expect((await sendCart(app, [[id, 2]])).status).toBe(201)
+    expect(await shown(id)).toMatchObject({ status: 'sold', quantity: 0 })
+  })
+
+  it('for no photo or description: all else about the listing stays', async () => {
+    const id = await stock(3, { description: 'Mine', printing: 'holo' })
+    await buy(app, [[id, 1]])
+    expect(await shown(id)).toMatchObject({ description: 'Mine', printing: 'holo', price: 4.5 })
+  })
+})
+
+describe('a checkout is all or nothing', () => {
+  it.each<[string, (listing: number) => Promise<unknown>, (listing: number) => string]>([
+    [
+      'has too little stock',
+      async (id) => patch(id, { quantity: 2 }),
+      (id) => `Only 2 of the 3 wanted are left of listing ${id}.`,
+    ],
+    ['is sold', (id) => patch(id, { quantity: 0 }), (id) => `Listing ${id} is not on sale.`],
+    ['is hidden', (id) => patch(id, { status: 'hidden' }), (id) => `Listing ${id} is not on sale.`],
+    [
+      'was deleted',
+      (id) => seller.delete(`/v1/listings/${id}`),
+      (id) => `Listing ${id} is not on sale.`,
+    ],
+    [
+      'is partly in another cart',
+      (id) => hold(app.operator, id, 8, { cart_id: 'another' }),
+      (id) => `Only 2 of the 3 wanted are left of listing ${id}.`,
+    ],
+    [
+      'is all in other carts but for what this one holds',
+      (id) => hold(app.operator, id, 9, { cart_id: 'another' }),
+      (id) => `Only 1 of the 3 wanted are left of listing ${id}.`,
+    ],
+    [
+      'has less stock than other carts hold',
+      async (id) => {
+        await hold(app.operator, id, 8, { cart_id: 'another' })
+        await patch(id, { quantity: 4 })
+      },
+      (id) => `Only 0 of the 3 wanted are left of listing ${id}.`,
+    ],
+  ])('409 when one of its listings %s, and nothing has happened', async (_, change, message) => {
+    const other = await app.seller({ account: shipsBy(PARCEL) })
+    const [theirs] = await list(other, productItem())
+    const [first, bad, last] = [await stock(3), await stock(10), await stock(3)]
+    for (const id of [first, bad, last]) await hold(app.operator, id, 1, { cart_id: 'mine' })
+    await change(bad)
+    const before = await everything()
+    const lines: Line[] = [
+      [first, 1],
+      [bad, 3],
+      [theirs!, 1],
+      [last, 1],
+    ]
+    for (const sent of [lines, lines.toReversed()]) {
+      expectConflict(await sendCart(app, sent, { cart_id: 'mine' }), message(bad))
+    }
+    expect(await everything()).toEqual(before)
+    expect(await toldTo(app, other.accountId)).toEqual([])
+  })
+
+  it.each([999_999, Number.MAX_SAFE_INTEGER])(
+    '409 for listing %i, which there never was',
+    async (unknown) => {
+      const id = await stock(3)
+      const before = await everything()
+      const lines: Line[] = [
+        [id, 1],
+        [unknown, 1],
+      ]
+      expectConflict(await sendCart(app, lines), `Listing ${unknown} is not on sale.`)
+      expect(await everything()).toEqual(before)
+    },
+  )
+
+  it('409 when lines of one listing together want more than there is', async () => {
+    const id = await stock(3)
+    const lines: Line[] = [
+      [id, 2],
+      [id, 2],
+    ]
+    expectConflict(await sendCart(app, lines), `Only 3 of the 4 wanted are left of listing ${id}.`)
+    expect(await shown(id)).toMatchObject({ quantity: 3 })
+  })
+
+  it('also for as many units as numbers reach', async () => {
+    const id = await stock(3)
+    const many = Array.from({ length: 1000 }, (): Line => [id, 1_000_000])
+    expectConflict(
+      await sendCart(app, many),
+      `Only 3 of the 1000000000 wanted are left of listing ${id}.`,
+    )
+  })
+})
+
+describe('a cart at checkout', () => {
+  const available = async (id: number) => (await shown(id)).quantity_available
+
+  it('has what it holds, and nobody else’s', async () => {
+    const id = await stock(5)
+    await hold(app.operator, id, 3, { cart_id: 'mine' })
+    expect((await sendCart(app, [[id, 3]], { cart_id: 'another' })).status).toBe(409)
+    expect((await sendCart(app, [[id, 3]])).status).toBe(409)
+    expect((await sendCart(app, [[id, 3]], { cart_id: null })).status).toBe(409)
+    expect((await sendCart(app, [[id, 5]], { cart_id: 'mine' })).status).toBe(201)
+    expect(await shown(id)).toMatchObject({ status: 'sold' })
+  })
+
+  it('takes what no cart holds, up to the last of it', async () => {
+    const id = await stock(5)
+    await hold(app.operator, id, 3, { cart_id: 'another' })
+    expect((await sendCart(app, [[id, 2]])).status).toBe(201)
+    expect(await shown(id)).toMatchObject({ quantity: 3, quantity_available: 0, status: 'active' })
+  })
+
+  it('consumes what it held of the listings that are bought, all of its holds on them', async () => {
+    const id = await stock(10)
+    await hold(app.operator, id, 1, { cart_id: 'twice' })
+    await hold(app.operator, id, 2, { cart_id: 'twice' })
+    await buy(app, [[id, 3]], { cart_id: 'twice' })
+    expect(await shown(id)).toMatchObject({ quantity: 7, quantity_available: 7 })
+  })
+
+  it('frees what it held beyond what is bought', async () => {
+    const id = await stock(10)
+    await hold(app.operator, id, 6, { cart_id: 'mind changed' })
+    await buy(app, [[id, 1]], { cart_id: 'mind changed' })
+    expect(await shown(id)).toMatchObject({ quantity: 9, quantity_available: 9 })
+  })
+
+  it('keeps what it holds of other listings', async () => {
+    const [id, other] = [await stock(5), await stock(5)]
+    for (const one of [id, other]) await hold(app.operator, one, 2, { cart_id: 'two' })
+    await buy(app, [[id, 2]], { cart_id: 'two' })
+    expect([await available(id), await available(other)]).toEqual([3, 3])
+  })
+
+  it('leaves what other carts hold of the same listing', async () => {
+    const id = await stock(10)
+    await hold(app.operator, id, 4, { cart_id: 'theirs' })
+    await hold(app.operator, id, 2, { cart_id: 'ours' })
+    await buy(app, [[id, 2]], { cart_id: 'ours' })
+    expect(await shown(id)).toMatchObject({ quantity: 8, quantity_available: 4 })
+  })
+
+  it('that is not named consumes no reservation', async () => {
+    const id = await stock(10)
+    await hold(app.operator, id, 4, { cart_id: 'cart' })
+    await buy(app, [[id, 2]])
+    expect(await shown(id)).toMatchObject({ quantity: 8, quantity_available: 4 })
+  })
+
+  it('is not blocked by what has run out, to the second', async () => {
+    const id = await stock(3)
+    await hold(app.operator, id, 3, { cart_id: 'slow', ttl_seconds: 600 })
+    await advance(app.operator, 590)
+    expect((await sendCart(app, [[id, 1]])).status).toBe(409)
+    await advance(app.operator, 10)
+    expect((await sendCart(app, [[id, 3]])).status).toBe(201)
+  })
+
+  it('whose own hold has run out takes what is still there', async () => {
+    const id = await stock(3)
+    await hold(app.operator, id, 3, { cart_id: 'late', ttl_seconds: 60 })
+    await advance(app.operator, 60)
+    await hold(app.operator, id, 2, { cart_id: 'quick' })
+    expect((await sendCart(app, [[id, 2]], { cart_id: 'late' })).status).toBe(409)
+    expect((await sendCart(app, [[id, 1]], { cart_id: 'late' })).status).toBe(201)
+    expect(await shown(id)).toMatchObject({ quantity: 2, quantity_available: 0 })
+  })
+
+  it('sees what another cart has got before it, though that commits while it waits', async () => {
+    const id = await stock(2)
+    const waiting = await inTransaction(app.ctx, async (tx) => {
+      await reserve(tx, { listingId: id, cartId: 'first', quantity: 2, ttlSeconds: 60 })
+      const answer = sendCart(app, [[id, 1]])
+      await lockIsWaitedFor()
+      return { answer }
+    })
+    expectConflict(await waiting.answer, `Only 0 of the 1 wanted are left of listing ${id}.`)
+  })
+
+  it('that waited for a change of a listing sells it as it is then', async () => {
+    const [gone, dearer] = [await stock(5), await stock(5)]
+    const waiting = await inTransaction(app.ctx, async (tx) => {
+      await tx.db`update listings set status = 'removed' where id = ${gone}`
+      await tx.db`update listings set price_cents = 999, quantity = 2 where id = ${dearer}`
+      const answers = [sendCart(app, [[gone, 1]]), sendCart(app, [[dearer, 2]])]
+      await lockIsWaitedFor(2)
+      return { answers }
+    })
+    const [refused, sold] = await Promise.all(waiting.answers)
+    expectConflict(refused!, `Listing ${gone} is not on sale.`)
+    const [order] = sold!.body.data.slices[0].order_ids
+    const { body } = await seller.get(`/v1/orders/${order}`)
+    expect(body.data.orders[0]).toMatchObject({ price: 9.99, quantity: 2 })
+    expect(await shown(dearer)).toMatchObject({ status: 'sold' })
+  })
+})
+
+/** Waits until so many statements are held up by another's lock. */
+const lockIsWaitedFor = (most = 1) =>
+  until('they wait for the lock', async () => {
+    const waiting = await app.ctx.db`
+      select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'
+    `
+    return waiting.length === most
+  })

@@ -1,0 +1,402 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../../test/app.ts'
+import { importCast } from '../../test/cast.ts'
+import {
+  ADDRESS,
+  BUYER,
+  buy,
+  ENVELOPE,
+  LABEL,
+  type Line,
+  PARCEL,
+  rowOf,
+  sendCart,
+  shipsBy,
+  sliceOf,
+  toldTo,
+} from '../../test/sales.ts'
+import { cardItem, changeAccount, list, NO_LIMITS, productItem } from '../../test/stock.ts'
+
+const CHECKOUTS = '/operator/v1/checkouts'
+
+type Seller = Awaited<ReturnType<TestApp['seller']>>
+
+let app: TestApp
+let one: Seller
+let two: Seller
+beforeAll(async () => {
+  app = await startTestApp({ settings: NO_LIMITS })
+  await importCast(app.operator)
+  one = await app.seller({ account: shipsBy(PARCEL) })
+  two = await app.seller({ account: shipsBy(LABEL) })
+})
+
+const listing = async (seller: Seller, more: object = {}) =>
+  (await list(seller, cardItem(more)))[0]!
+
+describe('POST /operator/v1/checkouts', () => {
+  it('answers 201 with the checkout: a slice for each seller, and a row for each listing', async () => {
+    const [card, box] = await list(one, cardItem(), productItem())
+    const theirs = await listing(two)
+    const answer = await sendCart(app, [
+      [theirs, 1],
+      [box!, 1],
+      [card!, 2],
+    ])
+    expect(answer.status).toBe(201)
+    expect(answer.body).toEqual({
+      data: {
+        id: expect.any(Number),
+        slices: [
+          {
+            slice_key: expect.any(String),
+            account_id: one.accountId,
+            order_ids: [expect.any(Number), expect.any(Number)],
+            shipping_price: 6.95,
+          },
+          {
+            slice_key: expect.any(String),
+            account_id: two.accountId,
+            order_ids: [expect.any(Number)],
+            shipping_price: 4.95,
+          },
+        ],
+      },
+    })
+    const [ours, other] = answer.body.data.slices
+    const slice = await sliceOf(one, ours.order_ids[0])
+    expect(slice.slice_key).toBe(ours.slice_key)
+    const { id: checkout_id } = answer.body.data
+    expect(slice.orders).toMatchObject([
+      { id: ours.order_ids[0], listing_id: card, quantity: 2, status: 'pending', checkout_id },
+      { id: ours.order_ids[1], listing_id: box, quantity: 1, status: 'pending', checkout_id },
+    ])
+    const theirSlice = await sliceOf(two, other.order_ids[0])
+    expect(theirSlice.slice_key).toBe(other.slice_key)
+    expect(theirSlice.orders).toMatchObject([{ listing_id: theirs, quantity: 1 }])
+  })
+
+  it('gives every slice a key of its own that nobody can guess', async () => {
+    const [ours, theirs] = [await listing(one, { quantity: 20 }), await listing(two)]
+    const keys = new Set<string>()
+    for (let i = 0; i < 20; i++) {
+      const lines: Line[] = i === 0 ? [[theirs, 1]] : []
+      const { slices } = await buy(app, [[ours, 1], ...lines])
+      for (const { slice_key } of slices) keys.add(slice_key)
+    }
+    expect(keys.size).toBe(21)
+    // 128 bits of chance, as base64url.
+    for (const key of keys) expect(key).toMatch(/^slc_[A-Za-z0-9_-]{22}$/)
+  })
+
+  it('merges lines of one listing into one row', async () => {
+    const id = await listing(one, { quantity: 5 })
+    const other = await listing(one)
+    const { orderIds } = await buy(app, [
+      [id, 1],
+      [other, 1],
+      [id, 3],
+    ])
+    expect(orderIds).toHaveLength(2)
+    expect(await rowOf(one, orderIds[0]!)).toMatchObject({ listing_id: id, quantity: 4 })
+    const refused = await sendCart(app, [
+      [other, 1],
+      [other, 2],
+    ])
+    expect(refused.status).toBe(409)
+  })
+
+  it('makes rows of listings of one card rows of their own', async () => {
+    const ids = await list(one, cardItem(), cardItem(), cardItem({ condition: 'LP' }))
+    const { orderIds } = await buy(
+      app,
+      ids.map((id) => [id, 1]),
+    )
+    const { orders } = await sliceOf(one, orderIds[0]!)
+    expect(orders.map(({ listing_id }: { listing_id: number }) => listing_id)).toEqual(ids)
+  })
+
+  it('makes rows in the state pending, with no time but that of the sale by the service’s clock', async () => {
+    const before = Math.floor(app.ctx.now().getTime() / 1000) * 1000
+    const { orderIds } = await buy(app, [[await listing(one), 1]])
+    const row = await rowOf(one, orderIds[0]!)
+    expect(row).toMatchObject({
+      status: 'pending',
+      shipped_at: null,
+      received_at: null,
+      cancelled_at: null,
+      disputed_at: null,
+      tracking: { code: null, url: null, status: null, updated_at: null },
+      financial: { refunded_amount: 0 },
+    })
+    expect(Date.parse(row.created_at)).toBeGreaterThanOrEqual(before)
+    expect(Date.parse(row.created_at)).toBeLessThanOrEqual(app.ctx.now().getTime())
+  })
+
+  it('sells what a shop without verified payout or API access has on sale, too', async () => {
+    const shop = await app.seller({ account: shipsBy(ENVELOPE) })
+    const id = await listing(shop)
+    await changeAccount(app, shop.accountId, { payout_verified: false, api_access: 'disabled' })
+    expect((await sendCart(app, [[id, 1]])).status).toBe(201)
+  })
+
+  it('sells a thousand lines, and refuses one more', async () => {
+    const id = await listing(one, { quantity: 999 })
+    const lines = Array.from({ length: 999 }, (): Line => [id, 1])
+    const other = await listing(one)
+    const sold = await buy(app, [...lines, [other, 1]])
+    expect(await rowOf(one, sold.orderIds[0]!)).toMatchObject({ quantity: 999 })
+    const { status, body } = await sendCart(app, [...lines, [other, 1], [other, 1]])
+    expect([status, Object.keys(body.error.fields)]).toEqual([422, ['lines']])
+  })
+
+  it('answers other methods with 405 and those that it has', async () => {
+    const { status, headers } = await app.operator.delete(CHECKOUTS)
+    expect([status, headers.allow]).toEqual([405, 'POST'])
+  })
+})
+
+describe('the way in which a slice ships', () => {
+  const options = [{ ...PARCEL, enabled: false }, LABEL, ENVELOPE]
+
+  const shop = () => app.seller({ account: shipsBy(...options) })
+
+  it('is the seller’s first enabled option when the buyer chose none', async () => {
+    const seller = await shop()
+    const { slices, orderIds } = await buy(app, [[await listing(seller), 1]])
+    expect(slices).toMatchObject([{ shipping_price: 4.95 }])
+    const slice = await sliceOf(seller, orderIds[0]!)
+    expect(slice.shipping).toMatchObject({ method: 'Platform label', paid_to: 'platform' })
+    expect(slice.orders[0].tracking.fulfilment).toBe('platform')
+  })
+
+  it('is the option that the buyer chose, for each seller their own', async () => {
+    const [first, second] = [await shop(), await shop()]
+    const { slices } = await buy(
+      app,
+      [
+        [await listing(first), 1],
+        [await listing(second), 1],
+      ],
+      { shipping: [{ account_id: second.accountId, option: 'envelope' }] },
+    )
+    expect(slices.map(({ shipping_price }) => shipping_price)).toEqual([4.95, 1.2])
+    const slice = await sliceOf(second, slices[1]!.order_ids[0]!)
+    expect(slice.shipping).toMatchObject({
+      method: 'Envelope',
+      price: 1.2,
+      paid_to: 'seller',
+      seller_share: 1.2,
+    })
+    expect(slice.totals.shipping).toBe(1.2)
+    expect(slice.orders[0].tracking.fulfilment).toBe('self_ship')
+  })
+
+  it.each([
+    ['is not among theirs', 'pigeon'],
+    ['is disabled', 'parcel'],
+    ['is written with other letters', 'Envelope'],
+  ])('is refused with 422 when it %s, and nothing is sold', async (_, option) => {
+    const seller = await shop()
+    const id = await listing(seller)
+    const { status, body } = await sendCart(app, [[id, 1]], {
+      shipping: [
+        { account_id: one.accountId, option: 'x' },
+        { account_id: seller.accountId, option },
+      ],
+    })
+    expect([status, body.error.type]).toEqual([422, 'validation_error'])
+    expect(Object.keys(body.error.fields)).toEqual(['shipping.1.option'])
+    expect((await seller.get('/v1/orders')).body.meta.total).toBe(0)
+    expect(await toldTo(app, seller.accountId)).toEqual([])
+  })
+
+  it('may be chosen for sellers who have nothing in the cart, and for nobody’s account', async () => {
+    const seller = await shop()
+    const { slices } = await buy(app, [[await listing(seller), 1]], {
+      shipping: [
+        { account_id: one.accountId, option: 'no such' },
+        { account_id: 999_999, option: 'parcel' },
+      ],
+    })
+    expect(slices).toMatchObject([{ account_id: seller.accountId, shipping_price: 4.95 }])
+  })
+
+  it.each([
+    ['has none', []],
+    ['has disabled all', [{ ...PARCEL, enabled: false }]],
+  ])('is missing when the seller %s: 409, and nothing is sold of others either', async (_, had) => {
+    const seller = await app.seller({ account: shipsBy(...had) })
+    const [mine, theirs] = [await listing(one), await listing(seller)]
+    const toldBefore = await toldTo(app, one.accountId)
+    const { status, body } = await sendCart(
+      app,
+      [
+        [mine, 1],
+        [theirs, 1],
+      ],
+      { shipping: [{ account_id: seller.accountId, option: 'parcel' }] },
+    )
+    expect([status, body.error.type]).toEqual([409, 'conflict'])
+    expect(body.error.message).toContain(`Seller ${seller.accountId}`)
+    expect((await seller.get('/v1/orders')).body.meta.total).toBe(0)
+    expect(await toldTo(app, one.accountId)).toEqual(toldBefore)
+  })
+
+  it('may cost nothing', async () => {
+    const seller = await app.seller({ account: shipsBy({ ...ENVELOPE, priceCents: 0 }) })
+    const { slices } = await buy(app, [[await listing(seller), 1]])
+    expect(slices).toMatchObject([{ shipping_price: 0 }])
+  })
+})
+
+describe('what sellers are told of a sale', () => {
+  it('is order.created and listing.sold for each row, with exactly the keys of the specification', async () => {
+    const [seller, other] = [
+      await app.seller({ account: shipsBy(PARCEL) }),
+      await app.seller({ account: shipsBy(LABEL) }),
+    ]
+    const [card, box] = await list(seller, cardItem({ quantity: 3 }), productItem({ quantity: 1 }))
+    const theirs = await listing(other, { quantity: 2, price: 0.07 })
+    const { slices } = await buy(app, [
+      [theirs, 2],
+      [card!, 2],
+      [box!, 1],
+    ])
+    const [ours, others] = slices
+    const buyer = {
+      currency: 'EUR',
+      buyer_name: BUYER.name,
+      delivery_address: ADDRESS,
+    }
+    const told = await toldTo(app, seller.accountId)
+    expect(told).toEqual([
+      {
+        event: 'order.created',
+        data: {
+          order_id: ours!.order_ids[0],
+          slice_key: ours!.slice_key,
+          listing_id: card,
+          quantity: 2,
+          price: 4.5,
+          item_name: 'Charizard ex',
+          ...buyer,
+        },
+      },
+      {
+        event: 'listing.sold',
+        data: {
+          listing_id: card,
+          order_id: ours!.order_ids[0],
+          quantity_sold: 2,
+          remaining_quantity: 1,
+        },
+      },
+      {
+        event: 'order.created',
+        data: {
+          order_id: ours!.order_ids[1],
+          slice_key: ours!.slice_key,
+          listing_id: box,
+          quantity: 1,
+          price: 129.99,
+          item_name: 'Obsidian Flames Booster Box',
+          ...buyer,
+        },
+      },
+      {
+        event: 'listing.sold',
+        data: {
+          listing_id: box,
+          order_id: ours!.order_ids[1],
+          quantity_sold: 1,
+          remaining_quantity: 0,
+        },
+      },
+    ])
+    expect(await toldTo(app, other.accountId)).toMatchObject([
+      { event: 'order.created', data: { order_id: others!.order_ids[0], price: 0.07 } },
+      { event: 'listing.sold', data: { quantity_sold: 2, remaining_quantity: 0 } },
+    ])
+    expect(Object.keys(told[0]!.data)).toEqual([
+      ...['order_id', 'slice_key', 'listing_id', 'quantity', 'price', 'currency'],
+      ...['item_name', 'buyer_name', 'delivery_address'],
+    ])
+    expect(Object.keys(told[0]!.data.delivery_address as object)).toEqual(Object.keys(ADDRESS))
+    expect(Object.keys(told[1]!.data)).toEqual([
+      ...['listing_id', 'order_id', 'quantity_sold', 'remaining_quantity'],
+    ])
+  })
+
+  it.each([
+    ['null', { address: null }],
+    ['left out', { address: undefined }],
+  ])('has no delivery_address when the address is %s', async (_, more) => {
+    const seller = await app.seller({ account: shipsBy(PARCEL) })
+    await buy(app, [[await listing(seller), 1]], more)
+    const [created] = await toldTo(app, seller.accountId)
+    expect(created!.data).toMatchObject({ delivery_address: null })
+  })
+
+  it('is what remains of the raw stock: what other carts hold is not sold', async () => {
+    const seller = await app.seller({ account: shipsBy(PARCEL) })
+    const id = await listing(seller, { quantity: 5 })
+    await app.operator.post('/operator/v1/reservations', {
+      payload: { listing_id: id, quantity: 3, cart_id: 'another' },
+    })
+    await buy(app, [[id, 2]])
+    const [, sold] = await toldTo(app, seller.accountId)
+    expect(sold!.data).toMatchObject({ remaining_quantity: 3 })
+  })
+
+  it('is dated as the sale', async () => {
+    const seller = await app.seller({ account: shipsBy(PARCEL) })
+    const { orderIds } = await buy(app, [[await listing(seller), 1]])
+    const { created_at } = await rowOf(seller, orderIds[0]!)
+    const rows = await app.ctx.db<{ created_at: Date }[]>`
+      select created_at from events where account_id = ${seller.accountId}
+    `
+    for (const event of rows) {
+      expect(Math.abs(event.created_at.getTime() - Date.parse(created_at))).toBeLessThan(2_000)
+    }
+  })
+})
+
+describe('GET /operator/v1/checkouts/{id}', () => {
+  it('gives the same answer again, byte for byte', async () => {
+    const made = await sendCart(app, [
+      [await listing(two), 1],
+      [await listing(one), 2],
+      [await listing(one), 1],
+    ])
+    const read = await app.operator.get(`${CHECKOUTS}/${made.body.data.id}`)
+    expect(read.status).toBe(200)
+    expect(read.text).toBe(made.text)
+  })
+
+  it('also when the shops, their prices and their listings have changed since', async () => {
+    const seller = await app.seller({ account: shipsBy(PARCEL) })
+    const id = await listing(seller)
+    const made = await sendCart(app, [[id, 1]])
+    await changeAccount(app, seller.accountId, { shipping_options: [] })
+    await app.operator.post(`/operator/v1/orders/${made.body.data.slices[0].order_ids[0]}/cancel`, {
+      payload: { cancelled_by: 'seller' },
+    })
+    await seller.delete(`/v1/listings/${id}`)
+    expect((await app.operator.get(`${CHECKOUTS}/${made.body.data.id}`)).text).toBe(made.text)
+  })
+
+  it.each(['999999', '9007199254740991', '9007199254740992', '0', '-1', '1.5', 'x'])(
+    'answers %s, which is no checkout’s number, with 404',
+    async (id) => {
+      const { status, body } = await app.operator.get(`${CHECKOUTS}/${id}`)
+      expect([status, body.error.type]).toEqual([404, 'not_found'])
+    },
+  )
+
+  it('is for the operator alone: a seller’s key is no token', async () => {
+    const { id } = await buy(app, [[await listing(one), 1]])
+    expect((await one.get(`${CHECKOUTS}/${id}`)).status).toBe(401)
+    expect((await one.post(CHECKOUTS, { payload: {} })).status).toBe(401)
+  })
+})
