@@ -157,7 +157,9 @@ describe('POST /operator/v1/checkouts', () => {
 })
 
 describe('the way in which a slice ships', () => {
-  const options = [{ ...PARCEL, enabled: false }, LABEL, ENVELOPE]
+  // Neither by price nor by name.
+  const dear = { ...PARCEL, code: 'courier', name: 'Courier', priceCents: 2_000 }
+  const options = [{ ...PARCEL, enabled: false }, LABEL, ENVELOPE, dear]
 
   const shop = () => app.seller({ account: shipsBy(...options) })
 
@@ -347,6 +349,22 @@ describe('what sellers are told of a sale', () => {
     await buy(app, [[id, 2]])
     const [, sold] = await toldTo(app, seller.accountId)
     expect(sold!.data).toMatchObject({ remaining_quantity: 3 })
+  })
+
+  it('is written in the transaction of the sale, with or without an Idempotency-Key', async () => {
+    const seller = await app.seller({ account: shipsBy(PARCEL) })
+    for (const headers of [undefined, { 'idempotency-key': 'whole' }]) {
+      const id = await listing(seller)
+      await sendCart(app, [[id, 1]], {}, headers)
+      const written = await app.ctx.db`
+        select bool_and(o.xmin = l.xmin and o.xmin = e.xmin) as together, count(*) as events
+        from orders o
+        join listings l on l.id = o.listing_id
+        join events e on (e.data::jsonb ->> 'order_id')::bigint = o.id
+        where l.id = ${id}
+      `
+      expect([...written]).toEqual([{ together: true, events: 2 }])
+    }
   })
 
   it('is dated as the sale', async () => {

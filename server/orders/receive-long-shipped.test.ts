@@ -1,0 +1,181 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { runSchedule } from '../jobs/schedule.ts'
+import { OPERATOR_TOKEN, startTestApp, type TestApp } from '../test/app.ts'
+import { importCast } from '../test/cast.ts'
+import { startService } from '../test/process.ts'
+import { act, buy, PARCEL, rowOf, ship, shipsBy, toldTo } from '../test/sales.ts'
+import { advance, cardItem, list, NO_LIMITS } from '../test/stock.ts'
+import { until } from '../test/until.ts'
+
+const DAYS = 24 * 60 * 60
+
+let app: TestApp
+let seller: Awaited<ReturnType<TestApp['seller']>>
+beforeAll(async () => {
+  app = await startTestApp({ settings: NO_LIMITS })
+  await importCast(app.operator)
+  seller = await app.seller({ account: shipsBy(PARCEL) })
+})
+
+async function pending(): Promise<number> {
+  const [listing] = await list(seller, cardItem({ quantity: 9 }))
+  return (await buy(app, [[listing!, 1]])).orderIds[0]!
+}
+
+async function shipped(): Promise<number> {
+  const order = await pending()
+  await ship(seller, order, { tracking_code: 'CODE' })
+  return order
+}
+
+const statusOf = async (order: number): Promise<string> => (await rowOf(seller, order)).status
+
+/** What the database knows to the millisecond. */
+async function momentsOf(order: number): Promise<{ shipped: number; received: number }> {
+  const [row] = await app.ctx.db<{ shipped: Date; received: Date | null }[]>`
+    select shipped_at as shipped, received_at as received from orders where id = ${order}
+  `
+  return { shipped: row!.shipped.getTime(), received: row!.received?.getTime() ?? 0 }
+}
+
+/** The service at a moment. */
+const at = (moment: number) => ({ ...app.ctx, now: () => new Date(moment) })
+
+/** Many rows that shipped with this one. */
+const copies = (order: number, count: number) => app.ctx.db`
+  insert into orders (
+    slice_id, account_id, status, quantity, price_cents, commission_rate, commission_cents,
+    created_at, shipped_at
+  )
+  select slice_id, account_id, status, 1, 100, 500, 5, created_at, shipped_at
+  from orders, generate_series(1, ${count})
+  where id = ${order}
+`
+
+describe('an order that was shipped', () => {
+  it('counts as received the very moment 14 days have gone by, not a millisecond earlier', async () => {
+    const order = await shipped()
+    const { shipped: start } = await momentsOf(order)
+    const due = start + 14 * DAYS * 1000
+    await runSchedule(at(due - 1))
+    expect(await statusOf(order)).toBe('shipped')
+    await runSchedule(at(due))
+    expect(await statusOf(order)).toBe('received')
+    expect((await momentsOf(order)).received).toBe(due)
+  })
+
+  it('changes in nothing else by it, and nobody is told', async () => {
+    const order = await shipped()
+    const before = await rowOf(seller, order)
+    const told = await toldTo(app, seller.accountId)
+    await advance(app.operator, 14 * DAYS)
+    await runSchedule(app.ctx)
+    const after = await rowOf(seller, order)
+    expect(after).toEqual({ ...before, status: 'received', received_at: expect.any(String) })
+    expect(Date.parse(after.received_at) - Date.parse(after.shipped_at)).toBeGreaterThanOrEqual(
+      14 * DAYS * 1000,
+    )
+    expect(await toldTo(app, seller.accountId)).toEqual(told)
+  })
+
+  it('is counted from when it shipped, not from when it was ordered', async () => {
+    const order = await pending()
+    await advance(app.operator, 13 * DAYS)
+    await ship(seller, order, { tracking_code: 'CODE' })
+    await advance(app.operator, 14 * DAYS - 60)
+    await runSchedule(app.ctx)
+    expect(await statusOf(order)).toBe('shipped')
+    await advance(app.operator, 60)
+    await runSchedule(app.ctx)
+    expect(await statusOf(order)).toBe('received')
+  })
+
+  it('stays as it is when it is disputed, cancelled, received or not shipped at all', async () => {
+    const [open, disputed, cancelled, received, resolved] = [
+      await pending(),
+      await shipped(),
+      await shipped(),
+      await shipped(),
+      await shipped(),
+    ]
+    await act(app, disputed, 'dispute')
+    await act(app, cancelled, 'cancel', { cancelled_by: 'buyer' })
+    await act(app, received, 'receive')
+    await act(app, resolved, 'dispute')
+    await act(app, resolved, 'resolve', { in_favour_of: 'seller' })
+    const rows = () =>
+      Promise.all([open, disputed, cancelled, received, resolved].map((id) => rowOf(seller, id)))
+    const before = await rows()
+    await advance(app.operator, 100 * DAYS)
+    await runSchedule(app.ctx)
+    expect(await rows()).toEqual(before)
+  })
+
+  it('can still be disputed when it has counted as received', async () => {
+    const order = await shipped()
+    await advance(app.operator, 14 * DAYS)
+    await runSchedule(app.ctx)
+    const { received_at } = await rowOf(seller, order)
+    const { body } = await act(app, order, 'dispute')
+    expect(body.data).toMatchObject({ status: 'disputed', received_at })
+    await advance(app.operator, 14 * DAYS)
+    await runSchedule(app.ctx)
+    expect(await statusOf(order)).toBe('disputed')
+  })
+
+  it('is received with all others, however many there are', async () => {
+    const order = await shipped()
+    await copies(order, 1_100)
+    await advance(app.operator, 14 * DAYS)
+    await runSchedule(app.ctx)
+    const left = await app.ctx.db`select from orders where status = 'shipped'`
+    expect(left).toHaveLength(0)
+  })
+
+  it('is received once when several do it at once, and disputes that come meanwhile hold', async () => {
+    const apps = [
+      app,
+      await startTestApp({ settings: NO_LIMITS, databaseUrl: app.databaseUrl }),
+      await startTestApp({ settings: NO_LIMITS, databaseUrl: app.databaseUrl }),
+    ]
+    const contested = [await shipped(), await shipped(), await shipped(), await shipped()]
+    await copies(contested[0]!, 1_000)
+    const { shipped: start } = await momentsOf(contested.at(-1)!)
+    // Each run is at another moment: a row that were received twice would have the later one.
+    const due = start + 14 * DAYS * 1000
+    const [disputes] = await Promise.all([
+      Promise.all(contested.map((id) => act(app, id, 'dispute'))),
+      ...apps.map(({ ctx }, i) => runSchedule({ ...ctx, now: () => new Date(due + i) })),
+    ])
+    expect(disputes.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+    for (const id of contested) expect(await statusOf(id)).toBe('disputed')
+    await runSchedule(at(due + 99))
+    const left = await app.ctx.db`select from orders where status = 'shipped'`
+    expect(left).toHaveLength(0)
+  })
+
+  it('is received at once when the clock is moved, in whichever process', async () => {
+    const order = await shipped()
+    await copies(order, 1_100)
+    const settings = { DATABASE_URL: app.databaseUrl, SANDBOX: 'true', LOG_LEVEL: 'warn' }
+    const services = await Promise.all(
+      [1, 2, 3].map(async () =>
+        (await startService({ ...settings, OPERATOR_TOKEN, SECRET_KEY: 'x'.repeat(32) })).ready(),
+      ),
+    )
+    const { status } = await services[1]!.call('POST', '/operator/v1/sandbox/clock', {
+      token: OPERATOR_TOKEN,
+      body: { advance_seconds: 14 * DAYS },
+    })
+    expect(status).toBe(200)
+    await until('all of them are received', async () => {
+      const left = await app.ctx.db`select from orders where status = 'shipped'`
+      return left.length === 0
+    })
+    for (const service of services) {
+      const failed = service.log().filter(({ msg }) => msg === 'a recurring job failed')
+      expect(failed).toEqual([])
+    }
+    await Promise.all(services.map((service) => service.stop()))
+  }, 60_000)
+})

@@ -1,0 +1,297 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { inTransaction } from '../context.ts'
+import { type Answer, startTestApp, type TestApp } from '../test/app.ts'
+import { importCast } from '../test/cast.ts'
+import { act, buy, cancel, PARCEL, rowOf, ship, shipsBy, toldTo } from '../test/sales.ts'
+import { advance, cardItem, list, NO_LIMITS } from '../test/stock.ts'
+import { until } from '../test/until.ts'
+import { CANCELLERS, ORDER_STATUSES, type OrderStatus } from '../values.ts'
+
+/** Numbers that are no order's. */
+const NOWHERE = ['999999', '9007199254740991', '9007199254740992', '0', '-1', '1.5', 'x']
+
+let app: TestApp
+let seller: Awaited<ReturnType<TestApp['seller']>>
+beforeAll(async () => {
+  app = await startTestApp({ settings: NO_LIMITS })
+  await importCast(app.operator)
+  seller = await app.seller({ account: shipsBy(PARCEL) })
+})
+
+/** An order of two units that has come to this state, and the listing it's of. */
+async function orderIn(status: OrderStatus): Promise<{ id: number; listing: number }> {
+  const [listing] = await list(seller, cardItem({ quantity: 5 }))
+  const { orderIds } = await buy(app, [[listing!, 2]])
+  const id = orderIds[0]!
+  if (status === 'cancelled') await cancel(app, id)
+  else if (status !== 'pending') await ship(seller, id, { tracking_code: 'CODE' })
+  if (status === 'received') await act(app, id, 'receive')
+  if (status === 'disputed') await act(app, id, 'dispute')
+  expect((await rowOf(seller, id)).status).toBe(status)
+  return { id, listing: listing! }
+}
+
+const TRANSITIONS = {
+  ship: (id: number) => ship(seller, id, { tracking_code: 'CODE' }),
+  cancel: (id: number) => cancel(app, id),
+  receive: (id: number) => act(app, id, 'receive'),
+  dispute: (id: number) => act(app, id, 'dispute'),
+  'resolve for the seller': (id: number) => act(app, id, 'resolve', { in_favour_of: 'seller' }),
+  'resolve for the buyer': (id: number) => act(app, id, 'resolve', { in_favour_of: 'buyer' }),
+}
+type Transition = keyof typeof TRANSITIONS
+
+/** What is possible, and what comes of it; nothing else is. */
+const LEGAL: [OrderStatus, Transition, OrderStatus][] = [
+  ['pending', 'ship', 'shipped'],
+  ['pending', 'cancel', 'cancelled'],
+  ['shipped', 'cancel', 'cancelled'],
+  ['shipped', 'receive', 'received'],
+  ['shipped', 'dispute', 'disputed'],
+  ['received', 'dispute', 'disputed'],
+  ['disputed', 'cancel', 'cancelled'],
+  ['disputed', 'resolve for the seller', 'received'],
+  ['disputed', 'resolve for the buyer', 'cancelled'],
+]
+
+const EVERY = ORDER_STATUSES.flatMap((status) =>
+  (Object.keys(TRANSITIONS) as Transition[]).map((transition) => [status, transition] as const),
+)
+const ILLEGAL = EVERY.filter(
+  ([status, transition]) => !LEGAL.some(([from, by]) => from === status && by === transition),
+)
+
+/** All that a transition may change of an order and its listing, and what was told. */
+const everythingOf = async ({ id, listing }: { id: number; listing: number }) => ({
+  row: await rowOf(seller, id),
+  listing: [...(await app.ctx.db`select * from listings where id = ${listing}`)],
+  told: await toldTo(app, seller.accountId),
+})
+
+/** The row in an answer of either door. */
+const rowIn = ({ body }: Answer, id: number) =>
+  body.data.orders?.find((row: { id: number }) => row.id === id) ?? body.data
+
+describe('what happens to an order', () => {
+  it.each(LEGAL)('that is %s: it can be told to %s and is %s then', async (from, by, to) => {
+    const order = await orderIn(from)
+    const before = await everythingOf(order)
+    await advance(app.operator, 60)
+    const answer = await TRANSITIONS[by](order.id)
+    expect(answer.status).toBe(200)
+    const after = await everythingOf(order)
+    expect(rowIn(answer, order.id)).toEqual(after.row)
+    expect(after.row.status).toBe(to)
+
+    // The moment of the new state is now; those of the states before stay.
+    const at = `${to}_at`
+    expect(before.row[at]).toBeNull()
+    expect(Date.parse(after.row[at])).toBeGreaterThan(Date.parse(before.row.created_at) + 59_000)
+    const isRefunded = to === 'cancelled'
+    const isShipped = to === 'shipped'
+    expect(after.row).toEqual({
+      ...before.row,
+      status: to,
+      [at]: after.row[at],
+      financial: { ...before.row.financial, refunded_amount: isRefunded ? 9 : 0 },
+      tracking: isShipped ? after.row.tracking : before.row.tracking,
+    })
+
+    // Only a cancellation is told.
+    const told = after.told.slice(before.told.length)
+    const cancelledBy = by === 'cancel' ? 'buyer' : 'admin'
+    expect(told).toEqual(
+      isRefunded
+        ? [{ event: 'order.cancelled', data: { order_id: order.id, cancelled_by: cancelledBy } }]
+        : [],
+    )
+    for (const { data } of told) expect(Object.keys(data)).toEqual(['order_id', 'cancelled_by'])
+  })
+
+  it.each(ILLEGAL)(
+    'that is %s: it can’t be told to %s, 409, and nothing changes',
+    async (from, by) => {
+      const order = await orderIn(from)
+      const before = await everythingOf(order)
+      const { status, body } = await TRANSITIONS[by](order.id)
+      expect(status).toBe(409)
+      expect(body.error).toEqual({ type: 'conflict', message: expect.any(String) })
+      expect(await everythingOf(order)).toEqual(before)
+    },
+  )
+
+  it('is all there is: each of the states, and each of the transitions', () => {
+    expect(LEGAL.length + ILLEGAL.length).toBe(5 * 6)
+  })
+
+  it('keeps every moment through a whole life: shipped, received, disputed, received again', async () => {
+    const { id } = await orderIn('pending')
+    const moments: string[] = []
+    const steps: [Transition, string][] = [
+      ['ship', 'shipped_at'],
+      ['receive', 'received_at'],
+      ['dispute', 'disputed_at'],
+    ]
+    for (const [step, at] of steps) {
+      await advance(app.operator, 3600)
+      moments.push(rowIn(await TRANSITIONS[step](id), id)[at])
+    }
+    await advance(app.operator, 3600)
+    const { body } = await TRANSITIONS['resolve for the seller'](id)
+    expect(body.data).toMatchObject({ status: 'received', cancelled_at: null })
+    const { shipped_at, received_at, disputed_at } = body.data
+    expect([shipped_at, received_at, disputed_at]).toEqual(moments)
+    expect(new Set(moments).size).toBe(3)
+  })
+
+  it('happens to one row: the others of its slice stay', async () => {
+    const listings = await list(seller, cardItem(), cardItem(), cardItem())
+    const { orderIds } = await buy(
+      app,
+      listings.map((listing) => [listing, 1]),
+    )
+    await ship(seller, orderIds[0]!, { tracking_code: 'CODE' })
+    await act(app, orderIds[0]!, 'receive')
+    await cancel(app, orderIds[1]!)
+    const { body } = await seller.get(`/v1/orders/${orderIds[2]}`)
+    expect(body.data.orders.map(({ status }: { status: string }) => status)).toEqual([
+      'received',
+      'cancelled',
+      'shipped',
+    ])
+  })
+})
+
+describe('a cancellation', () => {
+  it.each(CANCELLERS)('by %s is told as theirs', async (cancelled_by) => {
+    const { id } = await orderIn('pending')
+    const { status, body } = await cancel(app, id, { cancelled_by })
+    expect(status).toBe(200)
+    expect(body.data).toMatchObject({ id, status: 'cancelled' })
+    const told = await toldTo(app, seller.accountId)
+    expect(told.at(-1)).toEqual({ event: 'order.cancelled', data: { order_id: id, cancelled_by } })
+  })
+
+  it('is told in the transaction in which it happens and its units are put back', async () => {
+    const { id, listing } = await orderIn('pending')
+    await cancel(app, id)
+    const written = await app.ctx.db`
+      select o.xmin = e.xmin and o.xmin = l.xmin as together
+      from orders o
+      join listings l on l.id = o.listing_id
+      join events e on e.event = 'order.cancelled' and (e.data::jsonb ->> 'order_id')::bigint = o.id
+      where o.id = ${id} and l.id = ${listing}
+    `
+    expect([...written]).toEqual([{ together: true }])
+  })
+
+  it.each<[string, object | undefined, string]>([
+    ['no body', undefined, 'cancelled_by'],
+    ['nobody', { cancelled_by: undefined }, 'cancelled_by'],
+    ['null', { cancelled_by: null }, 'cancelled_by'],
+    ['somebody else', { cancelled_by: 'Team Rocket' }, 'cancelled_by'],
+    ['other letters', { cancelled_by: 'Buyer' }, 'cancelled_by'],
+    ['restock as text', { restock: 'false' }, 'restock'],
+    ['restock as a number', { restock: 0 }, 'restock'],
+    ['restock as null', { restock: null }, 'restock'],
+  ])('with %s is refused with 422', async (_, more, field) => {
+    const order = await orderIn('pending')
+    const before = await everythingOf(order)
+    const payload = more && { cancelled_by: 'buyer', ...more }
+    const { status, body } = await act(app, order.id, 'cancel', payload)
+    expect([status, Object.keys(body.error.fields)]).toEqual([422, [field]])
+    expect(await everythingOf(order)).toEqual(before)
+  })
+})
+
+describe('an order that the operator asks for', () => {
+  it.each(NOWHERE)('as %s, which is no order’s number, is 404 whatever was sent', async (id) => {
+    for (const action of ['cancel', 'receive', 'dispute', 'resolve'] as const) {
+      for (const payload of [undefined, {}, { cancelled_by: 'x', in_favour_of: 'x' }]) {
+        const { status, body } = await act(app, id as never, action, payload)
+        expect([action, status, body.error.type]).toEqual([action, 404, 'not_found'])
+      }
+    }
+  })
+
+  it.each([undefined, {}, { in_favour_of: null }, { in_favour_of: 'both' }])(
+    'to be resolved with %o is 422, also when it is not disputed',
+    async (payload) => {
+      for (const from of ['disputed', 'shipped'] as const) {
+        const order = await orderIn(from)
+        const { status, body } = await act(app, order.id, 'resolve', payload)
+        expect([status, Object.keys(body.error.fields)]).toEqual([422, ['in_favour_of']])
+        expect((await rowOf(seller, order.id)).status).toBe(from)
+      }
+    },
+  )
+
+  it('is for the operator alone: a seller’s key is no token', async () => {
+    const { id } = await orderIn('shipped')
+    expect((await seller.post(`/operator/v1/orders/${id}/receive`)).status).toBe(401)
+    expect((await rowOf(seller, id)).status).toBe('shipped')
+  })
+})
+
+describe('two at once', () => {
+  const ROUNDS = 5
+
+  it.each<[Transition, Transition, OrderStatus]>([
+    ['ship', 'cancel', 'pending'],
+    ['receive', 'dispute', 'shipped'],
+    ['cancel', 'receive', 'shipped'],
+    ['cancel', 'cancel', 'pending'],
+    ['resolve for the seller', 'resolve for the buyer', 'disputed'],
+    ['resolve for the buyer', 'cancel', 'disputed'],
+  ])('%s and %s: what comes of it is one after the other', async (one, other, from) => {
+    for (let round = 0; round < ROUNDS; round++) {
+      const order = await orderIn(from)
+      const told = (await toldTo(app, seller.accountId)).length
+      const answers = await Promise.all([TRANSITIONS[one](order.id), TRANSITIONS[other](order.id)])
+      const { status } = await rowOf(seller, order.id)
+      const [forth, back] = [inTurn(from, [one, other]), inTurn(from, [other, one])]
+      // Some may follow on each other: then both pass.
+      expect({ end: status, codes: answers.map((answer) => answer.status) }).toBeOneOf([
+        forth,
+        { ...back, codes: back.codes.toReversed() },
+      ])
+      const cancelled = (await toldTo(app, seller.accountId)).slice(told)
+      expect(cancelled).toHaveLength(status === 'cancelled' ? 1 : 0)
+      const [listing] = await app.ctx.db<{ quantity: number }[]>`
+        select quantity from listings where id = ${order.listing}
+      `
+      expect(listing!.quantity).toBeOneOf([3, 5])
+    }
+  })
+
+  it('a cancellation that waits for another’s end is refused, and its units are not put back twice', async () => {
+    const order = await orderIn('pending')
+    const waiting = await inTransaction(app.ctx, async (tx) => {
+      await tx.db`select from orders where id = ${order.id} for update`
+      const answers = Array.from({ length: 4 }, () => cancel(app, order.id))
+      await until('they wait for the row or for each other', async () => {
+        const rows = await app.ctx.db`
+          select from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock'
+        `
+        return rows.length === 4
+      })
+      return { answers }
+    })
+    const answers = await Promise.all(waiting.answers)
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409])
+    const { body } = await seller.get('/v1/listings')
+    expect(body.data[0]).toMatchObject({ id: order.listing, quantity: 5 })
+  })
+
+  /** Where an order ends when these come in turn, and how each is answered. */
+  function inTurn(from: OrderStatus, way: Transition[]) {
+    let end = from
+    const codes = way.map((by) => {
+      const to = LEGAL.find(([status, legal]) => status === end && legal === by)?.[2]
+      end = to ?? end
+      return to ? 200 : 409
+    })
+    return { end, codes }
+  }
+})
