@@ -1,0 +1,165 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../../test/app.ts'
+import { importCast } from '../../test/cast.ts'
+import {
+  ADDRESS,
+  act,
+  BUYER,
+  buy,
+  cancel,
+  ENVELOPE,
+  LABEL,
+  type Line,
+  PARCEL,
+  ship,
+  shipsBy,
+  sliceOf,
+} from '../../test/sales.ts'
+import { cardItem, gradedItem, list, NO_LIMITS, productItem } from '../../test/stock.ts'
+
+const ORDERS = '/v1/orders'
+/** Numbers that are no order's. */
+const NOWHERE = ['999999', '9007199254740991', '9007199254740992', '0', '-1', '1.5', 'x', '%00']
+
+const SHIPPING_KEYS = [
+  ...['method', 'price', 'paid_to', 'seller_share', 'provider', 'has_label'],
+  ...['tracking_code', 'tracking_status', 'label_url', 'expires_at'],
+]
+
+type Seller = Awaited<ReturnType<TestApp['seller']>>
+
+let app: TestApp
+beforeAll(async () => {
+  app = await startTestApp({ settings: NO_LIMITS })
+  await importCast(app.operator)
+})
+
+const shop = (...options: Parameters<typeof shipsBy>) =>
+  app.seller({ account: shipsBy(...(options.length ? options : [PARCEL])) })
+
+/** Sells one of each of these, as one cart. */
+async function sell(seller: Seller, ...items: object[]): Promise<number[]> {
+  const listings = await list(seller, ...items)
+  const { orderIds } = await buy(
+    app,
+    listings.map((id): Line => [id, 1]),
+  )
+  return orderIds
+}
+
+describe('GET /v1/orders/{order}', () => {
+  it('shows the whole slice with exactly the fields of the specification, in their order', async () => {
+    const seller = await shop(LABEL, PARCEL)
+    const [card, box] = await list(seller, cardItem({ price: 4.35 }), productItem())
+    const other = await shop()
+    const [theirs] = await list(other, cardItem())
+    const { slices } = await buy(
+      app,
+      [
+        [card!, 3],
+        [theirs!, 1],
+        [box!, 1],
+      ],
+      { shipping: [{ account_id: seller.accountId, option: 'parcel' }] },
+    )
+    const [{ order_ids, slice_key }] = slices as [(typeof slices)[number]]
+    const { body } = await seller.get(`${ORDERS}/${order_ids[0]}`)
+    const rows = (await seller.get(ORDERS)).body.data
+    expect(body).toEqual({
+      data: {
+        slice_key,
+        orders: rows.toReversed(),
+        buyer: { name: BUYER.name, address: ADDRESS },
+        totals: { merchandise: 143.04, shipping: 6.95, seller_net: 142.84, currency: 'EUR' },
+        shipping: {
+          method: 'Tracked parcel',
+          price: 6.95,
+          paid_to: 'seller',
+          seller_share: 6.95,
+          provider: null,
+          has_label: false,
+          tracking_code: null,
+          tracking_status: null,
+          label_url: null,
+          expires_at: null,
+        },
+      },
+    })
+    const slice = body.data
+    expect(Object.keys(slice)).toEqual(['slice_key', 'orders', 'buyer', 'totals', 'shipping'])
+    expect(Object.keys(slice.totals)).toEqual(['merchandise', 'shipping', 'seller_net', 'currency'])
+    expect(Object.keys(slice.shipping)).toEqual(SHIPPING_KEYS)
+    for (const [i, row] of slice.orders.entries()) {
+      expect(Object.keys(row)).toEqual(Object.keys(rows.at(-1 - i)))
+    }
+  })
+
+  it('pays the shipping of a platform label to the platform', async () => {
+    const seller = await shop(LABEL)
+    const [id] = await sell(seller, cardItem({ price: 4.5 }))
+    const slice = await sliceOf(seller, id!)
+    expect(slice.totals).toMatchObject({ merchandise: 4.5, shipping: 4.95, seller_net: 4.27 })
+    expect(slice.shipping).toMatchObject({
+      method: 'Platform label',
+      price: 4.95,
+      paid_to: 'platform',
+      seller_share: 0,
+    })
+  })
+
+  it('is the same, byte for byte, whichever row of the slice is asked for', async () => {
+    const seller = await shop(ENVELOPE)
+    const ids = await sell(seller, cardItem(), productItem(), cardItem(), gradedItem())
+    await cancel(app, ids[1]!)
+    await ship(seller, ids[0]!)
+    await act(app, ids[2]!, 'dispute')
+    const texts = await Promise.all(
+      ids.map(async (id) => (await seller.get(`${ORDERS}/${id}`)).text),
+    )
+    expect(new Set(texts).size).toBe(1)
+  })
+
+  it('has no address when the marketplace keeps none', async () => {
+    const seller = await shop()
+    const [listing] = await list(seller, cardItem())
+    const { orderIds } = await buy(app, [[listing!, 1]], { address: null })
+    expect((await sliceOf(seller, orderIds[0]!)).buyer).toEqual({ name: BUYER.name, address: null })
+  })
+
+  it('answers another seller, and the buyer, with 404 as for an order that does not exist', async () => {
+    const seller = await shop()
+    const buyer = await app.seller({
+      account: { shopName: BUYER.name, email: BUYER.email, ...shipsBy(PARCEL) },
+    })
+    const [ours, theirs] = [await list(seller, cardItem()), await list(buyer, cardItem())]
+    const { slices } = await buy(app, [
+      [ours[0]!, 1],
+      [theirs[0]!, 1],
+    ])
+    const [order] = slices[0]!.order_ids
+    for (const stranger of [await shop(), buyer]) {
+      const { status, text } = await stranger.get(`${ORDERS}/${order}`)
+      expect(status).toBe(404)
+      expect(text).toBe((await stranger.get(`${ORDERS}/999999`)).text)
+    }
+  })
+
+  it.each(NOWHERE)('answers %s, which is no order’s number, with 404', async (id) => {
+    const { status, body } = await (await shop()).get(`${ORDERS}/${id}`)
+    expect([status, body.error.type]).toEqual([404, 'not_found'])
+  })
+
+  it('needs the scope orders:read, and looks at no number without it', async () => {
+    const writer = await app.seller({ scopes: ['orders:write'] })
+    for (const id of ['1', '999999', 'x']) {
+      const { status, body } = await writer.get(`${ORDERS}/${id}`)
+      expect([status, body.error.type]).toEqual([403, 'authorization_error'])
+    }
+  })
+
+  it('counts as a read', async () => {
+    const limited = await startTestApp({ settings: { RATE_LIMIT_READ: '2' } })
+    const { headers } = await (await limited.seller()).get(`${ORDERS}/1`)
+    expect(headers).toMatchObject({ 'x-ratelimit-limit': '2', 'x-ratelimit-remaining': '1' })
+  })
+})

@@ -1,0 +1,390 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { ShippingOption } from '../../accounts/account.ts'
+import { inTransaction } from '../../context.ts'
+import { startTestApp, type TestApp } from '../../test/app.ts'
+import { importCast } from '../../test/cast.ts'
+import {
+  act,
+  buy,
+  cancel,
+  ENVELOPE,
+  LABEL,
+  type Line,
+  PARCEL,
+  ship,
+  shipsBy,
+  sliceOf,
+  toldTo,
+} from '../../test/sales.ts'
+import { advance, cardItem, changeAccount, list, NO_LIMITS } from '../../test/stock.ts'
+import { until } from '../../test/until.ts'
+
+const NOWHERE = ['999999', '9007199254740991', '9007199254740992', '0', '-1', '1.5', 'x']
+
+type Seller = Awaited<ReturnType<TestApp['seller']>>
+
+let app: TestApp
+/** Whose buyers choose among all three ways. */
+let seller: Seller
+beforeAll(async () => {
+  app = await startTestApp({ settings: NO_LIMITS })
+  await importCast(app.operator)
+  seller = await app.seller({ account: shipsBy(PARCEL, ENVELOPE, LABEL) })
+})
+
+/** A slice of so many rows. */
+async function ordered(
+  rows: number,
+  { by = PARCEL, of = seller }: { by?: ShippingOption; of?: Seller } = {},
+): Promise<number[]> {
+  const listings = await list(of, ...Array.from({ length: rows }, () => cardItem()))
+  const { orderIds } = await buy(
+    app,
+    listings.map((id): Line => [id, 1]),
+    { shipping: [{ account_id: of.accountId, option: by.code }] },
+  )
+  return orderIds
+}
+
+const statuses = async (order: number): Promise<string[]> =>
+  (await sliceOf(seller, order)).orders.map(({ status }: { status: string }) => status)
+
+describe('POST /v1/orders/{order}/ship', () => {
+  it('ships every pending row of the slice, whichever is addressed, and answers with the slice', async () => {
+    const ids = await ordered(3)
+    const before = await sliceOf(seller, ids[0]!)
+    await advance(app.operator, 60)
+    const now = Math.floor(app.ctx.now().getTime() / 1000) * 1000
+    const { status, body } = await ship(seller, ids[1]!, { tracking_code: '3SABC' })
+    expect(status).toBe(200)
+    expect(Object.keys(body)).toEqual(['data', 'shipped_lines'])
+    expect(body.shipped_lines).toBe(3)
+    expect(body.data).toEqual(await sliceOf(seller, ids[0]!))
+    const { shipped_at } = body.data.orders[0]
+    expect(Date.parse(shipped_at)).toBeGreaterThanOrEqual(now)
+    const tracking = {
+      code: '3SABC',
+      url: null,
+      status: null,
+      updated_at: expect.any(String),
+      fulfilment: 'self_ship',
+    }
+    expect(body.data).toEqual({
+      ...before,
+      orders: before.orders.map((row: object) => ({
+        ...row,
+        status: 'shipped',
+        shipped_at,
+        tracking,
+      })),
+      shipping: { ...before.shipping, tracking_code: '3SABC' },
+    })
+  })
+
+  it('ships that slice alone: others of the checkout, and of the seller, stay', async () => {
+    const other = await app.seller({ account: shipsBy(ENVELOPE) })
+    const [ours, theirs] = [await list(seller, cardItem()), await list(other, cardItem())]
+    const { slices } = await buy(app, [
+      [ours[0]!, 1],
+      [theirs[0]!, 1],
+    ])
+    const [waiting] = await ordered(1)
+    await ship(seller, slices[0]!.order_ids[0]!, { tracking_code: 'X' })
+    expect(await statuses(waiting!)).toEqual(['pending'])
+    expect((await sliceOf(other, slices[1]!.order_ids[0]!)).orders).toMatchObject([
+      { status: 'pending', shipped_at: null, tracking: { code: null } },
+    ])
+  })
+
+  it.each([
+    ['shipped', 'ship'],
+    ['cancelled', 'cancel'],
+    ['received', 'receive'],
+    ['disputed', 'dispute'],
+  ])('is refused with 409 when all is %s, and changes nothing', async (_, step) => {
+    const ids = await ordered(2)
+    if (step === 'cancel') for (const id of ids) await cancel(app, id)
+    else await ship(seller, ids[0]!, { tracking_code: 'FIRST' })
+    if (step === 'receive' || step === 'dispute') for (const id of ids) await act(app, id, step)
+    const before = await sliceOf(seller, ids[0]!)
+    await advance(app.operator, 60)
+    for (const id of ids) {
+      for (const payload of [{ tracking_code: 'SECOND' }, undefined]) {
+        const { status, body } = await ship(seller, id, payload)
+        expect(status).toBe(409)
+        expect(body.error).toEqual({ type: 'conflict', message: expect.any(String) })
+      }
+    }
+    expect(await sliceOf(seller, ids[0]!)).toEqual(before)
+  })
+
+  it('is refused with 409 until the payout setup is verified, and says so', async () => {
+    const newcomer = await app.seller({ account: shipsBy(ENVELOPE) })
+    const [id] = await ordered(1, { by: ENVELOPE, of: newcomer })
+    await changeAccount(app, newcomer.accountId, { payout_verified: false })
+    const { status, body } = await ship(newcomer, id!)
+    expect([status, body.error.type]).toEqual([409, 'conflict'])
+    expect(body.error.message).toMatch(/complete and verify the payout setup/i)
+    expect((await sliceOf(newcomer, id!)).orders[0].status).toBe('pending')
+    await changeAccount(app, newcomer.accountId, { payout_verified: true })
+    expect((await ship(newcomer, id!)).status).toBe(200)
+  })
+
+  it('tells the seller of nothing', async () => {
+    const [id] = await ordered(1)
+    const told = await toldTo(app, seller.accountId)
+    await ship(seller, id!, { tracking_code: 'X' })
+    expect(await toldTo(app, seller.accountId)).toEqual(told)
+  })
+
+  it('needs the scope orders:write, and looks at no number without it', async () => {
+    const reader = await app.seller({ scopes: ['orders:read'] })
+    for (const id of [1, 999_999, 'x' as never]) {
+      const { status, body } = await ship(reader, id, { tracking_code: 7 })
+      expect([status, body.error.type]).toEqual([403, 'authorization_error'])
+      expect(body.error.message).toContain('orders:write')
+    }
+  })
+
+  it('counts as a write', async () => {
+    const limited = await startTestApp({ settings: { RATE_LIMIT_WRITE: '2' } })
+    const { headers } = await ship(await limited.seller(), 1)
+    expect(headers).toMatchObject({ 'x-ratelimit-limit': '2', 'x-ratelimit-remaining': '1' })
+  })
+
+  it('answers other methods with 405 and those that it has', async () => {
+    const { status, headers } = await seller.get('/v1/orders/1/ship')
+    expect([status, headers.allow]).toEqual([405, 'POST'])
+  })
+})
+
+describe('the tracking code', () => {
+  const none: [string, object | undefined][] = [
+    ['no body', undefined],
+    ['an empty body', {}],
+    ['null', { tracking_code: null }],
+    ['an empty text', { tracking_code: '' }],
+    ['spaces alone', { tracking_code: '  ' }],
+  ]
+  const refused = (fields: object) => ({
+    status: 422,
+    body: { error: { type: 'validation_error', message: expect.any(String), fields } },
+  })
+  const onTheCode = refused({ tracking_code: [expect.any(String)] })
+
+  it.each(none)('is required by an own option that is tracked: 422 for %s', async (_, payload) => {
+    const ids = await ordered(2)
+    expect(await ship(seller, ids[0]!, payload)).toMatchObject(onTheCode)
+    expect(await statuses(ids[0]!)).toEqual(['pending', 'pending'])
+  })
+
+  it.each(none)('is not needed for an own letter: 200 for %s', async (_, payload) => {
+    const [id] = await ordered(1, { by: ENVELOPE })
+    const { status, body } = await ship(seller, id!, payload)
+    expect([status, body.shipped_lines]).toEqual([200, 1])
+    expect(body.data.orders[0].tracking).toMatchObject({ code: null, updated_at: null })
+    expect(body.data.shipping.tracking_code).toBeNull()
+  })
+
+  it.each(none)('is not needed with a platform label: 200 for %s', async (_, payload) => {
+    const [id] = await ordered(1, { by: LABEL })
+    const { status, body } = await ship(seller, id!, payload)
+    expect([status, body.shipped_lines]).toEqual([200, 1])
+    expect(body.data.orders[0]).toMatchObject({ status: 'shipped', tracking: { code: null } })
+  })
+
+  it.each([
+    ['an own letter', ENVELOPE],
+    ['a platform label', LABEL],
+    ['a platform label that is not tracked', { ...LABEL, tracked: false }],
+  ])('is refused for %s with 422, and nothing ships', async (_, option) => {
+    const shop = await app.seller({ account: shipsBy(option) })
+    const [id] = await ordered(1, { by: option, of: shop })
+    expect(await ship(shop, id!, { tracking_code: 'X' })).toMatchObject(onTheCode)
+    expect((await sliceOf(shop, id!)).orders[0]).toMatchObject({
+      status: 'pending',
+      shipped_at: null,
+    })
+    expect((await ship(shop, id!)).status).toBe(200)
+  })
+
+  it('goes by the option as it was when the buyer chose it', async () => {
+    const shop = await app.seller({ account: shipsBy(PARCEL) })
+    const [id] = await ordered(1, { of: shop })
+    const changed = { code: 'parcel', name: 'x', fulfilment: 'self_ship', tracked: false }
+    await changeAccount(app, shop.accountId, {
+      shipping_options: [{ ...changed, price: 1, enabled: true }],
+    })
+    expect((await ship(shop, id!)).status).toBe(422)
+    expect((await ship(shop, id!, { tracking_code: 'X' })).status).toBe(200)
+  })
+
+  it.each([
+    ['100 characters', 'x'.repeat(100)],
+    ['100 characters of four bytes', '𠮷'.repeat(100)],
+    ['what looks like markup', '<b>"&'],
+  ])('may be %s', async (_, code) => {
+    const [id] = await ordered(1)
+    const { status, body } = await ship(seller, id!, { tracking_code: code })
+    expect(status).toBe(200)
+    expect(body.data.orders[0].tracking.code).toBe(code)
+    expect(body.data.shipping.tracking_code).toBe(code)
+  })
+
+  it.each([
+    ['101 characters', 'x'.repeat(101)],
+    ['101 characters of four bytes', '𠮷'.repeat(101)],
+    ['a NUL', 'a\0b'],
+    ['half a character', '\ud83d'],
+    ['a number', 7],
+    ['true', true],
+    ['a list', ['X']],
+    ['an object', { code: 'X' }],
+  ])('may not be %s: 422', async (_, tracking_code) => {
+    for (const by of [PARCEL, ENVELOPE, LABEL]) {
+      const [id] = await ordered(1, { by })
+      expect(await ship(seller, id!, { tracking_code })).toMatchObject(onTheCode)
+      expect(await statuses(id!)).toEqual(['pending'])
+    }
+  })
+
+  it.each([
+    ['no JSON', '{'],
+    ['a list', '[]'],
+    ['null', 'null'],
+    ['text', '"X"'],
+  ])('comes in an object: a body that is %s is 422 on body', async (_, payload) => {
+    const [id] = await ordered(1)
+    const answer = await seller.post(`/v1/orders/${id}/ship`, {
+      payload,
+      headers: { 'content-type': 'application/json' },
+    })
+    expect(answer).toMatchObject(refused({ body: [expect.any(String)] }))
+  })
+
+  it('comes with whatever else is in the body', async () => {
+    const [id] = await ordered(1)
+    const { status } = await ship(seller, id!, { tracking_code: 'X', carrier: 'PostNL' })
+    expect(status).toBe(200)
+  })
+
+  it('may be left out with a JSON content type and no body', async () => {
+    const [id] = await ordered(1, { by: ENVELOPE })
+    const { status } = await seller.post(`/v1/orders/${id}/ship`, {
+      payload: '',
+      headers: { 'content-type': 'application/json' },
+    })
+    expect(status).toBe(200)
+  })
+})
+
+describe('what is checked first', () => {
+  const wrongCode = { tracking_code: 7 }
+
+  it.each(NOWHERE)('is the order: %s is 404 whatever was sent', async (id) => {
+    const newcomer = await app.seller({ account: { payoutVerified: false } })
+    for (const payload of [undefined, wrongCode, { tracking_code: 'X' }]) {
+      for (const shop of [seller, newcomer]) {
+        const { status, body } = await ship(shop, id as never, payload)
+        expect([status, body.error.type]).toEqual([404, 'not_found'])
+      }
+    }
+  })
+
+  it('is the order: another seller’s is 404 as one that does not exist, and does not ship', async () => {
+    const stranger = await app.seller()
+    const [id] = await ordered(1)
+    for (const payload of [undefined, wrongCode, { tracking_code: 'X' }]) {
+      const { status, text } = await ship(stranger, id!, payload)
+      expect(status).toBe(404)
+      expect(text).toBe((await ship(stranger, 999_999, payload)).text)
+    }
+    expect(await statuses(id!)).toEqual(['pending'])
+  })
+
+  it('is the body’s syntax before the order', async () => {
+    const { status } = await seller.post('/v1/orders/999999/ship', { payload: '{' })
+    expect(status).toBe(422)
+  })
+
+  it('then the body, then the payout setup, then whether anything is pending, then the code’s rule', async () => {
+    const shop = await app.seller({ account: shipsBy(PARCEL) })
+    const [id] = await ordered(1, { of: shop })
+    await ship(shop, id!, { tracking_code: 'X' })
+    await changeAccount(app, shop.accountId, { payout_verified: false })
+    expect((await ship(shop, id!, wrongCode)).status).toBe(422)
+    const unverified = await ship(shop, id!)
+    expect([unverified.status, unverified.body.error.message]).toEqual([
+      409,
+      expect.stringContaining('payout'),
+    ])
+    await changeAccount(app, shop.accountId, { payout_verified: true })
+    const shipped = await ship(shop, id!)
+    expect([shipped.status, shipped.body.error.message]).toEqual([
+      409,
+      expect.not.stringContaining('payout'),
+    ])
+    const [other] = await ordered(1, { of: shop })
+    await changeAccount(app, shop.accountId, { payout_verified: false })
+    expect((await ship(shop, other!)).status).toBe(409)
+    await changeAccount(app, shop.accountId, { payout_verified: true })
+    expect((await ship(shop, other!)).status).toBe(422)
+  })
+})
+
+describe('two that ship at once', () => {
+  it('by two rows of a slice: one ships all, the other is refused', async () => {
+    for (let round = 0; round < 8; round++) {
+      const ids = await ordered(3)
+      const answers = await Promise.all(
+        ids.map((id, i) => ship(seller, id, { tracking_code: `CODE-${i}` })),
+      )
+      expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409])
+      const first = answers.findIndex(({ status }) => status === 200)
+      expect(answers[first]!.body.shipped_lines).toBe(3)
+      const slice = await sliceOf(seller, ids[0]!)
+      expect(slice).toEqual(answers[first]!.body.data)
+      for (const { status, tracking } of slice.orders) {
+        expect([status, tracking.code]).toEqual(['shipped', `CODE-${first}`])
+      }
+    }
+  })
+
+  it('with a row that is cancelled meanwhile: it ships or it does not, and the count is right', async () => {
+    for (let round = 0; round < 8; round++) {
+      const ids = await ordered(3)
+      const [shipped, cancelled] = await Promise.all([
+        ship(seller, ids[0]!, { tracking_code: 'X' }),
+        cancel(app, ids[2]!),
+      ])
+      expect([shipped.status, cancelled.status]).toEqual([200, 200])
+      const { orders } = await sliceOf(seller, ids[0]!)
+      const moved = orders.filter(({ shipped_at }: { shipped_at: unknown }) => shipped_at)
+      expect(shipped.body.shipped_lines).toBe(moved.length)
+      expect(orders[2].status).toBe('cancelled')
+    }
+  })
+
+  it('waits for a cancellation that came first, and then ships what is left', async () => {
+    const ids = await ordered(2)
+    const waiting = await inTransaction(app.ctx, async (tx) => {
+      await tx.db`
+        update orders
+        set status = 'cancelled', cancelled_at = ${tx.now()}, cancelled_by = 'buyer'
+        where id = ${ids[0]!}
+      `
+      const answer = ship(seller, ids[0]!, { tracking_code: 'X' })
+      await until('it waits for the row', async () => {
+        const rows = await app.ctx.db`
+          select from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock'
+        `
+        return rows.length === 1
+      })
+      return { answer }
+    })
+    const { status, body } = await waiting.answer
+    expect([status, body.shipped_lines]).toEqual([200, 1])
+    expect(await statuses(ids[0]!)).toEqual(['cancelled', 'shipped'])
+  })
+})
