@@ -1,6 +1,7 @@
 import type { Static } from 'typebox'
 import type { Context } from '../../context.ts'
 import { eurosFromCents } from '../../money.ts'
+import type { Address } from '../../orders/checkout.ts'
 import { netOf, paidTo, totalsOf } from '../../orders/money.ts'
 import type { Order } from '../../orders/order.ts'
 import { getSlice, type Slice } from '../../orders/slice.ts'
@@ -58,7 +59,7 @@ export function sliceJson(slice: Slice): Static<typeof SliceDetail> {
   return {
     slice_key: slice.sliceKey,
     orders: orders.map(orderJson),
-    buyer: { name: buyer.name, address: buyer.address },
+    buyer: { name: buyer.name, address: buyer.address && addressJson(buyer.address) },
     totals: {
       merchandise: eurosFromCents(totals.merchandiseCents),
       shipping: eurosFromCents(totals.shippingCents),
@@ -79,6 +80,18 @@ export function sliceJson(slice: Slice): Static<typeof SliceDetail> {
     },
   }
 }
+
+/** Each field in its place: the database keeps them in an order of its own. */
+const addressJson = (address: Address): Address => ({
+  full_name: address.full_name,
+  street: address.street,
+  house_number: address.house_number,
+  house_number_suffix: address.house_number_suffix,
+  zip: address.zip,
+  city: address.city,
+  country: address.country,
+  phone: address.phone,
+})
 
 /** The slice of an account's order, in detail. @throws not_found */
 export const sliceDetail = async (

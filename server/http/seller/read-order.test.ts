@@ -94,6 +94,14 @@ describe('GET /v1/orders/{order}', () => {
     }
   })
 
+  it('shows the fields of the address in their order, too', async () => {
+    const seller = await shop()
+    const [id] = await sell(seller, cardItem())
+    const { buyer } = await sliceOf(seller, id!)
+    expect(Object.keys(buyer)).toEqual(['name', 'address'])
+    expect(Object.keys(buyer.address)).toEqual(Object.keys(ADDRESS))
+  })
+
   it('pays the shipping of a platform label to the platform', async () => {
     const seller = await shop(LABEL)
     const [id] = await sell(seller, cardItem({ price: 4.5 }))
