@@ -2,7 +2,7 @@ import type { Context } from '../context.ts'
 import type { Db } from '../database/connect.ts'
 import { type Page, stretchOf } from '../pages.ts'
 import type { OrderStatus } from '../values.ts'
-import { type Order, orderNotFound } from './order.ts'
+import { type Order, orderNotFound, type Tracking } from './order.ts'
 
 export type OrderFilters = {
   status?: OrderStatus | undefined
@@ -154,10 +154,18 @@ const orderFrom = (row: OrderColumns): Order => ({
     condition: row.itemCondition,
     language: row.itemLanguage,
   },
-  tracking: {
-    code: row.trackingCode,
-    url: row.trackingUrl,
-    status: row.trackingStatus,
-    updatedAt: row.trackingUpdatedAt,
-  },
+  tracking: isLeftOut(row)
+    ? NOT_TRACKED
+    : {
+        code: row.trackingCode,
+        url: row.trackingUrl,
+        status: row.trackingStatus,
+        updatedAt: row.trackingUpdatedAt,
+      },
 })
+
+/** Cancelled before the parcel left: whatever is heard of that isn't about this row. */
+const isLeftOut = ({ status, shippedAt }: Pick<Order, 'status' | 'shippedAt'>) =>
+  status === 'cancelled' && shippedAt === null
+
+const NOT_TRACKED: Tracking = { code: null, url: null, status: null, updatedAt: null }

@@ -81,6 +81,17 @@ describe('POST /v1/orders/{order}/ship', () => {
     })
   })
 
+  it('ships what is still pending: what was cancelled before stays as it was, without a code', async () => {
+    const ids = await ordered(3)
+    await cancel(app, ids[0]!)
+    const before = await sliceOf(seller, ids[0]!)
+    const { body } = await ship(seller, ids[0]!, { tracking_code: '3SABC' })
+    expect(body.shipped_lines).toBe(2)
+    const shipped = { status: 'shipped', tracking: { code: '3SABC' } }
+    expect(body.data.orders).toMatchObject([before.orders[0], shipped, shipped])
+    expect(await sliceOf(seller, ids[1]!)).toEqual(body.data)
+  })
+
   it('ships that slice alone: others of the checkout, and of the seller, stay', async () => {
     const other = await app.seller({ account: shipsBy(ENVELOPE) })
     const [ours, theirs] = [await list(seller, cardItem()), await list(other, cardItem())]
