@@ -1,0 +1,321 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { type Answer, OPERATOR_TOKEN, startTestApp, type TestApp } from '../test/app.ts'
+import { importCast } from '../test/cast.ts'
+import { startService } from '../test/process.ts'
+import { ADDRESS, BUYER, buy, cancel, type Line, sendCart, toldTo } from '../test/sales.ts'
+import { cardItem, list, listed, NO_LIMITS, SHIPS } from '../test/stock.ts'
+
+type Seller = Awaited<ReturnType<TestApp['seller']>>
+
+let app: TestApp
+let seller: Seller
+beforeAll(async () => {
+  app = await startTestApp({ settings: NO_LIMITS })
+  await importCast(app.operator)
+  seller = await app.seller({ account: SHIPS })
+})
+
+const times = <T>(count: number, make: (i: number) => T): T[] =>
+  Array.from({ length: count }, (_, i) => make(i))
+
+const counted = (answers: { status: number }[]) => {
+  const counts: Record<number, number> = {}
+  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
+  return counts
+}
+
+/** Chance that a failing round can be told from: the same for the same seed. */
+function chance(seed: number) {
+  let state = seed
+  return (below: number) => {
+    state = (state * 1_103_515_245 + 12_345) % 2 ** 31
+    return Math.floor((state / 2 ** 31) * below)
+  }
+}
+
+const shuffled = <T>(all: T[], pick: (below: number) => number): T[] =>
+  all
+    .map((one) => ({ one, place: pick(1_000_000) }))
+    .sort((a, b) => a.place - b.place)
+    .map(({ one }) => one)
+
+/** Units of each listing in orders that were not put back on sale. */
+async function unitsSold(listings: number[]): Promise<number[]> {
+  const rows = await app.ctx.db<{ id: number; units: number }[]>`
+    select listing_id as id, sum(quantity) as units
+    from orders
+    where listing_id = any(${listings}::bigint[]) and status <> 'cancelled'
+    group by listing_id
+  `
+  return listings.map((id) => rows.find((row) => row.id === id)?.units ?? 0)
+}
+
+const stockOf = async (listings: number[]): Promise<number[]> => {
+  const rows = await app.ctx.db<{ id: number; quantity: number }[]>`
+    select id, quantity from listings where id = any(${listings}::bigint[])
+  `
+  return listings.map((id) => rows.find((row) => row.id === id)!.quantity)
+}
+
+const added = (a: number[], b: number[]) => a.map((one, i) => one + b[i]!)
+
+describe('many carts at once', () => {
+  it('get the last unit once: one 201 and 99 times 409', async () => {
+    const shop = await app.seller({ account: SHIPS })
+    const [last] = await list(shop, cardItem({ quantity: 1 }))
+    const answers = await Promise.all(times(100, () => sendCart(app, [[last!, 1]])))
+    expect(counted(answers)).toEqual({ 201: 1, 409: 99 })
+    expect(await listed(shop, last!)).toMatchObject({ quantity: 0, status: 'sold' })
+    expect((await shop.get('/v1/orders')).body.meta.total).toBe(1)
+    expect(await toldTo(app, shop.accountId)).toHaveLength(2)
+  })
+
+  it('get what there is, never more, and all of it when enough of them want one', async () => {
+    const shop = await app.seller({ account: SHIPS })
+    const [listing] = await list(shop, cardItem({ quantity: 50 }))
+    const answers = await Promise.all(times(60, (i) => sendCart(app, [[listing!, 1 + (i % 3)]])))
+    expect(Object.keys(counted(answers)).sort()).toEqual(['201', '409'])
+    expect(await unitsSold([listing!])).toEqual([50])
+    expect(await listed(shop, listing!)).toMatchObject({ quantity: 0, status: 'sold' })
+    // Each sale left less than the one before it, down to nothing.
+    const sales = (await toldTo(app, shop.accountId)).filter(
+      ({ event }) => event === 'listing.sold',
+    )
+    expect(sales).toHaveLength(counted(answers)[201]!)
+    let left = 50
+    const inTurn = sales
+      .map(({ data }) => data as { quantity_sold: number; remaining_quantity: number })
+      .sort((a, b) => b.remaining_quantity - a.remaining_quantity)
+    for (const { quantity_sold, remaining_quantity } of inTurn) {
+      left -= quantity_sold
+      expect(remaining_quantity).toBe(left)
+    }
+    expect(left).toBe(0)
+  })
+
+  it('share the stock with carts that reserve at the same time: nothing is promised twice', async () => {
+    const [listing] = await list(seller, cardItem({ quantity: 30 }))
+    const reserve = (i: number) =>
+      app.operator.post('/operator/v1/reservations', {
+        payload: { listing_id: listing, quantity: 1, cart_id: `cart-${i}` },
+      })
+    const answers = await Promise.all(
+      times(60, (i) => (i % 2 ? reserve(i) : sendCart(app, [[listing!, 1]]))),
+    )
+    expect(counted(answers)).toEqual({ 201: 30, 409: 30 })
+    const reserved = answers.filter(({ status }, i) => i % 2 && status === 201).length
+    expect(await listed(seller, listing!)).toMatchObject({
+      quantity: reserved,
+      quantity_available: 0,
+    })
+    expect(await unitsSold([listing!])).toEqual([30 - reserved])
+  })
+
+  it('of which each has reserved what it buys all get it', async () => {
+    const [listing] = await list(seller, cardItem({ quantity: 20 }))
+    for (const i of times(20, (i) => i)) {
+      await app.operator.post('/operator/v1/reservations', {
+        payload: { listing_id: listing, quantity: 1, cart_id: `held-${i}` },
+      })
+    }
+    const answers = await Promise.all([
+      ...times(20, (i) => sendCart(app, [[listing!, 1]], { cart_id: `held-${i}` })),
+      ...times(20, () => sendCart(app, [[listing!, 1]])),
+    ])
+    expect(counted(answers.slice(0, 20))).toEqual({ 201: 20 })
+    expect(counted(answers.slice(20))).toEqual({ 409: 20 })
+  })
+})
+
+describe('carts that hold the same listings', () => {
+  const ROUNDS = 15
+
+  it('in opposite orders never wait for each other: all that can be sold is', async () => {
+    const other = await app.seller({ account: SHIPS })
+    for (let round = 0; round < ROUNDS; round++) {
+      const pick = chance(round)
+      const listings = [
+        ...(await list(seller, cardItem({ quantity: 40 }), cardItem({ quantity: 40 }))),
+        ...(await list(other, cardItem({ quantity: 40 }), cardItem({ quantity: 40 }))),
+        ...(await list(seller, cardItem({ quantity: 40 }))),
+      ]
+      const answers = await Promise.all(
+        times(20, (i) => {
+          const order =
+            i % 3 === 0 ? listings : i % 3 === 1 ? listings.toReversed() : shuffled(listings, pick)
+          return sendCart(
+            app,
+            order.map((id): Line => [id, 1]),
+          )
+        }),
+      )
+      expect(counted(answers)).toEqual({ 201: 20 })
+      expect(await stockOf(listings)).toEqual([20, 20, 20, 20, 20])
+    }
+  }, 60_000)
+
+  it('amid cancellations, changes and deletions neither deadlock nor lose a unit', async () => {
+    const other = await app.seller({ account: SHIPS })
+    const STOCK = 30
+    for (let round = 0; round < ROUNDS; round++) {
+      const pick = chance(1_000 + round)
+      const steady = [
+        ...(await list(seller, ...times(3, () => cardItem({ quantity: STOCK })))),
+        ...(await list(other, ...times(3, () => cardItem({ quantity: STOCK })))),
+      ]
+      const [doomed] = await list(seller, cardItem({ quantity: STOCK }))
+      const all = [...steady, doomed!]
+      const cart = () =>
+        shuffled(all, pick)
+          .slice(0, 2 + pick(all.length - 1))
+          .map((id): Line => [id, 1 + pick(2)])
+      // So that there is something to cancel; two rows of one slice at a time.
+      const sales = []
+      for (let i = 0; i < 6; i++) {
+        sales.push(
+          await buy(
+            app,
+            steady.map((id): Line => [id, 1]),
+          ),
+        )
+      }
+      const toCancel = sales.flatMap(({ slices }) => slices.flatMap(({ order_ids }) => order_ids))
+      const works: (() => Promise<Answer>)[] = [
+        ...times(20, () => () => sendCart(app, cart())),
+        ...shuffled(toCancel, pick).map((id) => () => cancel(app, id)),
+        // What changes no stock; what does is the seller's own doing, and adds nothing up.
+        ...steady.map((id, i) => () => {
+          const owner = i < 3 ? seller : other
+          return owner.patch(`/v1/listings/${id}`, { payload: { price: 1 + pick(9) } })
+        }),
+        ...times(3, () => () => seller.delete(`/v1/listings/${doomed}`)),
+        ...steady.slice(0, 3).map((id) => () => seller.delete(`/v1/listings/${id}`)),
+      ]
+      const answers = await Promise.all(shuffled(works, pick).map((work) => work()))
+      // A deadlock is a 500.
+      const others = answers.filter(({ status }) => ![200, 201, 204, 404, 409].includes(status))
+      expect(others.map(({ text }) => text)).toEqual([])
+
+      const [left, sold] = [await stockOf(steady), await unitsSold(steady)]
+      const rows = await app.ctx.db<{ id: number; status: string }[]>`
+        select id, status from listings where id = any(${all}::bigint[])
+      `
+      const isGone = (id: number) => rows.find((row) => row.id === id)!.status === 'removed'
+      for (const [i, id] of steady.entries()) {
+        // Cancelled rows of a listing that went no longer name it, and came back before.
+        expect([id, added(left, sold)[i]]).toEqual([id, STOCK])
+        if (isGone(id)) expect(sold[i]).toBe(0)
+      }
+      // What was sold of the doomed one keeps it; without it goes, once.
+      const [doomedSold] = await unitsSold([doomed!])
+      const deletions = await seller.delete(`/v1/listings/${doomed}`)
+      expect(deletions.status).toBe(isGone(doomed!) ? 404 : 409)
+      expect(isGone(doomed!)).toBe(doomedSold === 0)
+    }
+    const failed = app.logged.filter(({ level }) => level === 'error')
+    expect(failed).toEqual([])
+  }, 120_000)
+
+  it('amid changes of their stock sell what is there at each moment, never less than nothing', async () => {
+    for (let round = 0; round < ROUNDS; round++) {
+      const pick = chance(2_000 + round)
+      const listings = await list(seller, ...times(3, () => cardItem({ quantity: 5 })))
+      const works: (() => Promise<Answer>)[] = [
+        ...times(20, () => () => {
+          const order = shuffled(listings, pick)
+          return sendCart(
+            app,
+            order.map((id): Line => [id, 1 + pick(2)]),
+          )
+        }),
+        ...times(12, (i) => () => {
+          const payload = i % 4 === 3 ? { status: 'active' } : { quantity: pick(6) }
+          return seller.patch(`/v1/listings/${listings[i % 3]}`, { payload })
+        }),
+      ]
+      const answers = await Promise.all(shuffled(works, pick).map((work) => work()))
+      expect(
+        Object.keys(counted(answers)).filter((s) => !['200', '201', '409'].includes(s)),
+      ).toEqual([])
+      const rows = await app.ctx.db<{ quantity: number; status: string }[]>`
+        select quantity, status from listings where id = any(${listings}::bigint[])
+      `
+      for (const { quantity, status } of rows) {
+        expect(status).toBe(quantity > 0 ? 'active' : 'sold')
+      }
+    }
+  }, 60_000)
+
+  it('and are cancelled row by row at once come back to the unit', async () => {
+    for (let round = 0; round < ROUNDS; round++) {
+      const pick = chance(3_000 + round)
+      const listings = await list(seller, ...times(5, () => cardItem({ quantity: 8 })))
+      const sales = await Promise.all(
+        times(8, () =>
+          buy(
+            app,
+            shuffled(listings, pick).map((id): Line => [id, 1]),
+          ),
+        ),
+      )
+      expect(await stockOf(listings)).toEqual([0, 0, 0, 0, 0])
+      const ids = shuffled(
+        sales.flatMap(({ orderIds }) => orderIds),
+        pick,
+      )
+      // Each twice: it comes back once.
+      const answers = await Promise.all([...ids, ...ids].map((id) => cancel(app, id)))
+      expect(counted(answers)).toEqual({ 200: 40, 409: 40 })
+      expect(await stockOf(listings)).toEqual([8, 8, 8, 8, 8])
+    }
+  }, 60_000)
+})
+
+describe('three processes on one database', () => {
+  it('sell the last unit once, and never more than there is', async () => {
+    const [last, many] = await list(seller, cardItem({ quantity: 1 }), cardItem({ quantity: 50 }))
+    const settings = {
+      DATABASE_URL: app.databaseUrl,
+      SANDBOX: 'true',
+      LOG_LEVEL: 'warn',
+      OPERATOR_TOKEN,
+      SECRET_KEY: 'x'.repeat(32),
+    }
+    const services = await Promise.all(times(3, async () => (await startService(settings)).ready()))
+    const wish = (service: number, lines: Line[]) =>
+      services[service]!.call('POST', '/operator/v1/checkouts', {
+        token: OPERATOR_TOKEN,
+        body: {
+          buyer: BUYER,
+          address: ADDRESS,
+          lines: lines.map(([listing_id, quantity]) => ({ listing_id, quantity })),
+        },
+      })
+    const atLast = await Promise.all(times(99, (i) => wish(i % 3, [[last!, 1]])))
+    expect(counted(atLast)).toEqual({ 201: 1, 409: 98 })
+
+    const [first, second] = await list(
+      seller,
+      cardItem({ quantity: 60 }),
+      cardItem({ quantity: 60 }),
+    )
+    const atMany = await Promise.all(
+      times(60, (i) => {
+        // Which process wants how many, and in which order, differs from cart to cart.
+        const lines: Line[] = [
+          [first!, 1],
+          [many!, 1 + (i % 3)],
+          [second!, 1],
+        ]
+        return wish(Math.floor(i / 3) % 3, i % 2 ? lines : lines.toReversed())
+      }),
+    )
+    const { 201: sales, 409: refused } = counted(atMany)
+    expect(sales! + refused!).toBe(60)
+    const listings = [last!, many!, first!, second!]
+    expect(await unitsSold(listings)).toEqual([1, 50, sales, sales])
+    expect(await stockOf(listings)).toEqual([0, 0, 60 - sales!, 60 - sales!])
+    for (const service of services) expect(service.log()).toEqual([])
+    await Promise.all(services.map((service) => service.stop()))
+  }, 60_000)
+})
