@@ -26,7 +26,13 @@ export default async function setup(project: TestProject) {
   const database = await startEmbedded({
     dataDir,
     // A test's data need not survive the machine; half of a test's time would be waiting for the disk.
-    settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' },
+    // Many services work on it at a time, some with a full set of connections each.
+    settings: {
+      fsync: 'off',
+      synchronous_commit: 'off',
+      full_page_writes: 'off',
+      max_connections: '400',
+    },
   })
   const admin = connect(database.url, { max: 1 })
   try {
