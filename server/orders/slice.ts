@@ -22,13 +22,13 @@ export type Slice = {
 }
 
 /** The whole slice that an account's order row belongs to. @throws not_found when it's nobody's or another's */
-export async function getSlice(
-  ctx: Pick<Context, 'db'>,
+export const getSlice = (
+  { begin }: Pick<Context, 'begin'>,
   accountId: number,
   orderId: number,
-): Promise<Slice> {
-  return readSlice(ctx, await sliceIdOf(ctx, accountId, orderId))
-}
+): Promise<Slice> =>
+  // All of it from one snapshot: else a parcel that leaves meanwhile is seen half packed.
+  begin(async (db) => readSlice({ db }, await sliceIdOf({ db }, accountId, orderId)), 'snapshot')
 
 /** A slice with its rows. @throws not_found */
 export async function readSlice({ db }: { db: Db }, id: number): Promise<Slice> {

@@ -127,6 +127,21 @@ describe('GET /v1/orders/{order}', () => {
     expect(new Set(texts).size).toBe(1)
   })
 
+  it('is of one moment: what is said of the slice and of its rows goes together', async () => {
+    const seller = await shop()
+    for (let round = 0; round < 20; round++) {
+      const [id] = await sell(seller, cardItem(), cardItem())
+      const early = Array.from({ length: 4 }, () => sliceOf(seller, id!))
+      const shipped = ship(seller, id!, { tracking_code: 'X' })
+      const late = Array.from({ length: 12 }, () => sliceOf(seller, id!))
+      expect((await shipped).status).toBe(200)
+      for (const { orders, shipping } of await Promise.all([...early, ...late])) {
+        const status = shipping.tracking_code === null ? 'pending' : 'shipped'
+        expect(orders).toMatchObject([{ status }, { status }])
+      }
+    }
+  })
+
   it('has no address when the marketplace keeps none', async () => {
     const seller = await shop()
     const [listing] = await list(seller, cardItem())
