@@ -1,0 +1,175 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { inTransaction } from '../context.ts'
+import { type Answer, startTestApp, type TestApp } from '../test/app.ts'
+import { importCast } from '../test/cast.ts'
+import { act, buy, cancel, type Line, sendCart, ship } from '../test/sales.ts'
+import { cardItem, list, NO_LIMITS, SHIPS } from '../test/stock.ts'
+import { until } from '../test/until.ts'
+
+/** The one order in which everybody takes locks, so that nobody ever waits in a circle. */
+
+type Table = 'listings' | 'slices' | 'orders'
+
+let app: TestApp
+let seller: Awaited<ReturnType<TestApp['seller']>>
+beforeAll(async () => {
+  app = await startTestApp({ settings: NO_LIMITS })
+  await importCast(app.operator)
+  seller = await app.seller({ account: SHIPS })
+})
+
+/** Three listings, sold as one slice. */
+async function ordered() {
+  const listings = await list(seller, cardItem(), cardItem(), cardItem())
+  const { orderIds } = await buy(
+    app,
+    listings.map((id): Line => [id, 1]),
+  )
+  const [slice] = await app.ctx.db<{ id: number }[]>`
+    select slice_id as id from orders where id = ${orderIds[0]!}
+  `
+  return { listings, orders: orderIds, slice: slice!.id }
+}
+
+const isFree = async (table: Table, id: number): Promise<boolean> => {
+  const { db } = app.ctx
+  const rows = await db`select from ${db(table)} where id = ${id} for update skip locked`
+  return rows.length === 1
+}
+
+/** Does the work while somebody else holds a row; once it waits for that, `look` looks at what it holds. */
+async function whileHeld<T>(
+  table: Table,
+  id: number,
+  work: () => Promise<Answer>,
+  look: () => Promise<T>,
+): Promise<{ seen: T; answer: Answer }> {
+  const { seen, answer } = await inTransaction(app.ctx, async ({ db }) => {
+    await db`select from ${db(table)} where id = ${id} for update`
+    const answer = work()
+    await until('it waits for what is held', async () => {
+      const waiting = await app.ctx.db`
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'
+      `
+      return waiting.length === 1
+    })
+    return { seen: await look(), answer }
+  })
+  return { seen, answer: await answer }
+}
+
+describe('a checkout', () => {
+  it('locks its listings by their numbers, in whichever order the cart has them', async () => {
+    const [first, second, third] = (await list(seller, cardItem(), cardItem(), cardItem())) as [
+      ...[number, number, number],
+    ]
+    const { seen, answer } = await whileHeld(
+      'listings',
+      second,
+      () =>
+        sendCart(app, [
+          [third, 1],
+          [first, 1],
+          [second, 1],
+        ]),
+      () => Promise.all([isFree('listings', first), isFree('listings', third)]),
+    )
+    expect(seen).toEqual([false, true])
+    expect(answer.status).toBe(201)
+  })
+})
+
+describe('a cancellation that puts units back', () => {
+  it('holds the listing before it waits for the slice, and no row of that yet', async () => {
+    const { listings, orders, slice } = await ordered()
+    const { seen, answer } = await whileHeld(
+      'slices',
+      slice,
+      () => cancel(app, orders[1]!),
+      () => Promise.all([isFree('listings', listings[1]!), isFree('orders', orders[1]!)]),
+    )
+    expect(seen).toEqual([false, true])
+    expect(answer.status).toBe(200)
+  })
+
+  it('holds neither slice nor rows while it waits for the listing', async () => {
+    const { listings, orders, slice } = await ordered()
+    const { seen } = await whileHeld(
+      'listings',
+      listings[1]!,
+      () => cancel(app, orders[1]!),
+      () => Promise.all([isFree('slices', slice), isFree('orders', orders[1]!)]),
+    )
+    expect(seen).toEqual([true, true])
+  })
+
+  it('leaves the listing alone when nothing is put back', async () => {
+    const { listings, orders, slice } = await ordered()
+    const { seen } = await whileHeld(
+      'slices',
+      slice,
+      () => cancel(app, orders[1]!, { restock: false }),
+      () => isFree('listings', listings[1]!),
+    )
+    expect(seen).toBe(true)
+  })
+})
+
+describe('whatever changes a row', () => {
+  const changes: [string, boolean, (order: number) => Promise<Answer>][] = [
+    ['shipping', false, (order) => ship(seller, order)],
+    ['cancelling', false, (order) => cancel(app, order, { restock: false })],
+    ['receiving', true, (order) => act(app, order, 'receive')],
+    ['disputing', true, (order) => act(app, order, 'dispute')],
+  ]
+
+  it.each(changes)('waits for the slice first: %s', async (_, isOfShipped, change) => {
+    const { orders, slice } = await ordered()
+    if (isOfShipped) await ship(seller, orders[0]!)
+    const { seen, answer } = await whileHeld(
+      'slices',
+      slice,
+      () => change(orders[0]!),
+      () => Promise.all(orders.map((id) => isFree('orders', id))),
+    )
+    expect(seen).toEqual([true, true, true])
+    expect(answer.status).toBe(200)
+  })
+
+  it.each(changes)(
+    'holds the slice, and its rows by number: %s',
+    async (_, isOfShipped, change) => {
+      const { orders, slice } = await ordered()
+      if (isOfShipped) await ship(seller, orders[0]!)
+      const { seen, answer } = await whileHeld(
+        'orders',
+        orders[1]!,
+        () => change(orders[2]!),
+        () =>
+          Promise.all([
+            isFree('slices', slice),
+            isFree('orders', orders[0]!),
+            isFree('orders', orders[2]!),
+          ]),
+      )
+      expect(seen).toEqual([false, false, true])
+      expect(answer.status).toBe(200)
+    },
+  )
+})
+
+describe('DELETE of a listing', () => {
+  it('holds the listing before it waits for a row that names it', async () => {
+    const { listings, orders } = await ordered()
+    await cancel(app, orders[1]!, { restock: false })
+    const { seen, answer } = await whileHeld(
+      'orders',
+      orders[1]!,
+      () => seller.delete(`/v1/listings/${listings[1]}`),
+      () => isFree('listings', listings[1]!),
+    )
+    expect(seen).toBe(false)
+    expect(answer.status).toBe(204)
+  })
+})
