@@ -45,8 +45,10 @@ describe('the commission', () => {
     ['Bronze', 10, 1],
     ['Bronze', 9, 0],
     ['Bronze', 30, 2],
+    ['Bronze', 70, 4],
     ['Bronze', 450, 23],
     ['Silver', 100, 5],
+    ['Silver', 500, 23],
     ['Silver', 11, 0],
     ['Silver', 12, 1],
     ['Silver', 2997, 135],
@@ -56,6 +58,7 @@ describe('the commission', () => {
     ['Diamond', 14, 0],
     ['Diamond', 15, 1],
     ['Master', 50, 2],
+    ['Master', 550, 17],
     ['Master', 16, 0],
     ['Master', 17, 1],
     ['Bronze', 9_999_999 * 999, 499_499_950],
@@ -73,6 +76,25 @@ describe('the commission', () => {
       { numRuns: 2_000 },
     )
   })
+
+  it.each<[SellerTier, first: number, every: number]>([
+    ['Bronze', 10, 20],
+    ['Silver', 100, 200],
+    ['Diamond', 100, 200],
+    ['Master', 50, 100],
+  ])(
+    'of %s goes up at each exact half cent, where binary fractions go astray',
+    (tier, first, every) => {
+      fc.assert(
+        fc.property(fc.integer({ min: 0, max: 100_000_000 }), (nth) => {
+          const gross = first + nth * every
+          const rate = COMMISSION_RATES[tier]
+          expect((gross * rate) % 10_000).toBe(5_000)
+          expect(commissionOf(gross, rate)).toBe((gross * rate + 5_000) / 10_000)
+        }),
+      )
+    },
+  )
 
   it('and the net are whole cents, never negative, and make the gross together', () => {
     fc.assert(
