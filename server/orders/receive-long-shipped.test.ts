@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { inTransaction } from '../context.ts'
 import { runSchedule } from '../jobs/schedule.ts'
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from '../test/app.ts'
 import { importCast } from '../test/cast.ts'
@@ -152,6 +153,18 @@ describe('an order that was shipped', () => {
     await runSchedule(at(due + 99))
     const left = await app.ctx.db`select from orders where status = 'shipped'`
     expect(left).toHaveLength(0)
+  })
+
+  it('that somebody is at holds up no other, and has its turn afterwards', async () => {
+    const [busy, other] = [await shipped(), await shipped()]
+    await advance(app.operator, 14 * DAYS)
+    await inTransaction(app.ctx, async ({ db }) => {
+      await db`select from orders where id = ${busy} for update`
+      await runSchedule(app.ctx)
+      expect([await statusOf(busy), await statusOf(other)]).toEqual(['shipped', 'received'])
+    })
+    await runSchedule(app.ctx)
+    expect(await statusOf(busy)).toBe('received')
   })
 
   it('is received at once when the clock is moved, in whichever process', async () => {
