@@ -9,7 +9,7 @@ import { reconciled } from '../listings/listing.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { eurosFromCents } from '../money.ts'
 import type { ListingStatus, SellerTier } from '../values.ts'
-import { partiesOf, soldLetter } from './letters.ts'
+import { soldLetter } from './letters.ts'
 import { commissionOf, grossOf } from './money.ts'
 
 type SaleContext = Pick<Context, 'db' | 'begin' | 'now'>
@@ -63,7 +63,7 @@ export function checkOut(ctx: SaleContext, wanted: NewCheckout): Promise<Checkou
     const sold = listings.map((listing) => ({ listing, quantity: lines.get(listing.id)! }))
     const orders = await insertOrders(tx, sold, slices, sellers)
     await recordEvents(tx, saleEvents(sold, orders, slices, wanted))
-    for (const slice of slices.values()) await writeToSeller(tx, slice, sold, orders)
+    await writeToSellers(tx, sold, orders, sellers, wanted)
     return {
       id: checkoutId,
       slices: [...slices.values()].map(({ id, sliceKey, accountId, shippingCents }) => ({
@@ -150,11 +150,22 @@ async function requireStock(
   }
 }
 
-type SellerOfSale = { id: number; sellerTier: SellerTier; options: ShippingOption[] }
+type SellerOfSale = {
+  id: number
+  shopName: string
+  email: string
+  sellerTier: SellerTier
+  options: ShippingOption[]
+}
 
 function readSellers({ db }: SaleContext, accountIds: number[]): Promise<SellerOfSale[]> {
   return db<SellerOfSale[]>`
-    select id, seller_tier as "sellerTier", ${shippingOptionsOf(db)} as options
+    select
+      id,
+      shop_name as "shopName",
+      email,
+      seller_tier as "sellerTier",
+      ${shippingOptionsOf(db)} as options
     from accounts a
     where id = any(${accountIds}::bigint[])
     order by id
@@ -328,19 +339,22 @@ async function insertOrders(
   `
 }
 
-async function writeToSeller(
+async function writeToSellers(
   tx: SaleContext,
-  slice: NewSlice,
   sold: Sold[],
   orders: NewOrder[],
+  sellers: SellerOfSale[],
+  { buyer }: NewCheckout,
 ): Promise<void> {
-  const rows = orders
-    .filter(({ sliceId }) => sliceId === slice.id)
-    .map(({ id, listingId, itemName }) => {
-      const { listing, quantity } = sold.find((one) => one.listing.id === listingId)!
+  const byListing = new Map(sold.map((one) => [one.listing.id, one]))
+  for (const seller of sellers) {
+    const rows = orders.flatMap(({ id, listingId, itemName }) => {
+      const { listing, quantity } = byListing.get(listingId)!
+      if (listing.accountId !== seller.id) return []
       return { id, itemName, quantity, priceCents: listing.priceCents }
     })
-  await sendMail(tx, soldLetter(await partiesOf(tx, slice.id), rows))
+    await sendMail(tx, soldLetter({ buyer, seller }, rows))
+  }
 }
 
 /** What the sellers are told: of each row that it was ordered, and what that leaves of the listing. */
