@@ -327,6 +327,49 @@ create table sets (
 CREATE INDEX sets_series ON public.sets USING btree (series);
 CREATE INDEX sets_version ON public.sets USING btree (version);
 
+create table shipments (
+  slice_id bigint not null,
+  order_id bigint not null,
+  reference text collate "C" not null,
+  provider text collate "C" not null,
+  state text collate "C" not null,
+  in_doubt boolean not null,
+  lines integer not null,
+  attempts integer default 0 not null,
+  leased_until timestamp with time zone,
+  carrier_id text collate "C",
+  status text collate "C",
+  message text,
+  carrier_code text,
+  label_name text collate "C" not null,
+  link_nonce text collate "C",
+  link_expires_at timestamp with time zone,
+  poll_at timestamp with time zone,
+  polls integer default 0 not null,
+  created_at timestamp with time zone not null,
+  bought_at timestamp with time zone,
+  constraint shipments_pkey PRIMARY KEY (slice_id),
+  constraint shipments_attempts_check CHECK (attempts >= 0),
+  constraint shipments_bought_are_certain CHECK (state = 'buying'::text OR NOT in_doubt),
+  constraint shipments_bought_whole CHECK (num_nonnulls(carrier_id, status, bought_at) =
+CASE state
+    WHEN 'bought'::text THEN 3
+    ELSE 0
+END),
+  constraint shipments_label_name UNIQUE (label_name),
+  constraint shipments_lines_check CHECK (lines > 0),
+  constraint shipments_link_to_a_label CHECK (link_nonce IS NULL OR NOT status IS DISTINCT FROM 'ready'::text),
+  constraint shipments_link_whole CHECK (num_nonnulls(link_nonce, link_expires_at) = ANY (ARRAY[0, 2])),
+  constraint shipments_once_at_the_carrier UNIQUE (provider, carrier_id),
+  constraint shipments_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id),
+  constraint shipments_polls_check CHECK (polls >= 0),
+  constraint shipments_reference UNIQUE (reference),
+  constraint shipments_slice_id_fkey FOREIGN KEY (slice_id) REFERENCES slices(id),
+  constraint shipments_state_check CHECK (state = ANY (ARRAY['buying'::text, 'bought'::text])),
+  constraint shipments_status_check CHECK (status = ANY (ARRAY['ready'::text, 'processing'::text, 'action_required'::text]))
+);
+CREATE INDEX shipments_poll ON public.shipments USING btree (poll_at) WHERE (poll_at IS NOT NULL);
+
 create table shipping_options (
   account_id bigint not null,
   code text not null,
@@ -341,6 +384,28 @@ create table shipping_options (
   constraint shipping_options_fulfilment_check CHECK (fulfilment = ANY (ARRAY['platform'::text, 'self_ship'::text])),
   constraint shipping_options_position_check CHECK ("position" >= 0),
   constraint shipping_options_price_cents_check CHECK (price_cents >= 0)
+);
+
+create table simulated_carrier (
+  only_row boolean default true not null,
+  label text collate "C" default 'ready'::text not null,
+  tracking text collate "C" default 'immediate'::text not null,
+  constraint simulated_carrier_pkey PRIMARY KEY (only_row),
+  constraint simulated_carrier_label_check CHECK (label = ANY (ARRAY['ready'::text, 'processing'::text, 'action_required'::text, 'error'::text])),
+  constraint simulated_carrier_only_row_check CHECK (only_row),
+  constraint simulated_carrier_tracking_check CHECK (tracking = ANY (ARRAY['immediate'::text, 'late'::text]))
+);
+
+create table simulated_shipments (
+  id bigint generated always as identity not null,
+  reference text collate "C" not null,
+  status text collate "C" not null,
+  tells_code boolean not null,
+  parcel jsonb not null,
+  created_at timestamp with time zone not null,
+  constraint simulated_shipments_pkey PRIMARY KEY (id),
+  constraint simulated_shipments_reference_key UNIQUE (reference),
+  constraint simulated_shipments_status_check CHECK (status = ANY (ARRAY['ready'::text, 'processing'::text, 'action_required'::text]))
 );
 
 create table slices (

@@ -78,6 +78,45 @@ describe('the settings', () => {
     expect(() => readConfig({ ...REAL, CARRIER: 'simulated' })).toThrow(/sandbox only/)
   })
 
+  const SENDCLOUD = {
+    CARRIER: 'sendcloud',
+    SENDCLOUD_PUBLIC_KEY: 'public',
+    SENDCLOUD_SECRET_KEY: 'hush',
+    SENDCLOUD_METHODS: 'parcel=8, big parcel = 117,*=9',
+  }
+
+  it('of Sendcloud count where it sells the labels', () => {
+    expect(readConfig({ ...REAL, ...SENDCLOUD })).toMatchObject({
+      carrier: 'sendcloud',
+      sendcloud: {
+        url: 'https://panel.sendcloud.sc/api/v2',
+        publicKey: 'public',
+        secretKey: 'hush',
+        methods: new Map([
+          ['parcel', 8],
+          ['big parcel', 117],
+          ['*', 9],
+        ]),
+      },
+    })
+    expect(readConfig({ ...SENDCLOUD, CARRIER: 'simulated' }).sendcloud).toBeUndefined()
+  })
+
+  it.each([
+    ['SENDCLOUD_PUBLIC_KEY', ''],
+    ['SENDCLOUD_PUBLIC_KEY', 'hush hush'],
+    ['SENDCLOUD_SECRET_KEY', ''],
+    ['SENDCLOUD_SECRET_KEY', 'hush hush'],
+    ['SENDCLOUD_METHODS', ''],
+    ['SENDCLOUD_METHODS', 'parcel'],
+    ['SENDCLOUD_METHODS', 'parcel=8,=9'],
+    ['SENDCLOUD_METHODS', 'parcel=letter'],
+    ['SENDCLOUD_URL', 'panel.sendcloud.sc'],
+  ])('of Sendcloud stop the start when they can’t be used: %s=%s is named', (name, value) => {
+    const reading = () => readConfig({ ...SENDCLOUD, [name]: value })
+    expect(reading).toThrow(new RegExp(`^${name} (?!.*hush).*\\.$`))
+  })
+
   it('ask who e-mail is from where it is sent', () => {
     const SMTP_URL = 'smtps://shop:hush@mail.example'
     expect(() => readConfig({ SMTP_URL })).toThrow(/^MAIL_FROM is required/)

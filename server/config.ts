@@ -3,6 +3,7 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Mailbox, mailbox } from './mail/mail.ts'
 import { centsFromEuros } from './money.ts'
+import type { SendcloudSettings } from './shipping/carriers/sendcloud.ts'
 import { StartError } from './start-error.ts'
 
 /** Every setting, parsed and checked. Built once at start; nothing else reads `process.env`. */
@@ -24,7 +25,10 @@ export type Config = {
   smtpUrl: string | undefined
   /** Who e-mail is from. */
   mailFrom: Mailbox
-  carrier: string | undefined
+  /** Who sells platform labels. */
+  carrier: (typeof CARRIERS)[number] | undefined
+  /** There when that is Sendcloud. */
+  sendcloud: SendcloudSettings | undefined
   storageUrl: string
   /** Prefix of the public pages in `url` fields, without a trailing slash. */
   marketplaceUrl: string
@@ -53,6 +57,10 @@ export const SETTINGS = [
   'SMTP_URL',
   'MAIL_FROM',
   'CARRIER',
+  'SENDCLOUD_PUBLIC_KEY',
+  'SENDCLOUD_SECRET_KEY',
+  'SENDCLOUD_METHODS',
+  'SENDCLOUD_URL',
   'STORAGE_URL',
   'MARKETPLACE_URL',
   'TIER_THRESHOLDS',
@@ -64,6 +72,7 @@ type Setting = (typeof SETTINGS)[number]
 type Environment = Partial<Record<string, string>>
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+const CARRIERS = ['simulated', 'sendcloud'] as const
 const LARGEST_RATE = 1_000_000_000
 
 /**
@@ -79,6 +88,7 @@ export function readConfig(environment: Environment): Config {
   const publicUrl = read.webAddress('PUBLIC_URL') ?? `http://localhost:${port}`
   const dataDir = path.resolve(read.text('DATA_DIR') ?? '.cardstall')
   const smtpUrl = read.mailServer('SMTP_URL')
+  const carrier = read.carrier(sandbox)
   const secretKey = read.secret('SECRET_KEY')
   if (!sandbox && secretKey === undefined) {
     throw new StartError(
@@ -107,7 +117,8 @@ export function readConfig(environment: Environment): Config {
     }),
     smtpUrl,
     mailFrom: read.sender('MAIL_FROM', { publicUrl, isRequired: smtpUrl !== undefined }),
-    carrier: read.carrier(sandbox),
+    carrier,
+    sendcloud: carrier === 'sendcloud' ? read.sendcloud() : undefined,
     storageUrl:
       read.url('STORAGE_URL', ['file:', 's3:']) ?? pathToFileURL(path.join(dataDir, 'files')).href,
     marketplaceUrl: read.webAddress('MARKETPLACE_URL') ?? publicUrl,
@@ -208,13 +219,43 @@ function reader(environment: Environment) {
       return sender
     },
 
-    /** `simulated` is the one carrier there is so far, and it belongs to the sandbox alone. */
-    carrier(sandbox: boolean): string | undefined {
-      const value = this.oneOf('CARRIER', ['simulated'])
+    /** The simulated one sells nothing that a parcel could be sent with: it belongs to the sandbox alone. */
+    carrier(sandbox: boolean): Config['carrier'] {
+      const value = this.oneOf('CARRIER', CARRIERS)
       if (value === 'simulated' && !sandbox) {
         throw new StartError('CARRIER=simulated works in the sandbox only.')
       }
       return value ?? (sandbox ? 'simulated' : undefined)
+    },
+
+    sendcloud(): SendcloudSettings {
+      const required = (name: Setting, value: string | undefined): string => {
+        if (value === undefined) throw new StartError(`${name} is required with CARRIER=sendcloud.`)
+        return value
+      }
+      return {
+        url: this.webAddress('SENDCLOUD_URL') ?? 'https://panel.sendcloud.sc/api/v2',
+        publicKey: required('SENDCLOUD_PUBLIC_KEY', this.secret('SENDCLOUD_PUBLIC_KEY')),
+        secretKey: required('SENDCLOUD_SECRET_KEY', this.secret('SENDCLOUD_SECRET_KEY')),
+        methods: this.methods(
+          'SENDCLOUD_METHODS',
+          required('SENDCLOUD_METHODS', text('SENDCLOUD_METHODS')),
+        ),
+      }
+    },
+
+    /** `parcel=8,letter=1046,*=8`: a number for each shipping option. */
+    methods(name: Setting, value: string): Map<string, number> {
+      const methods = value.split(',').map((entry): [string, number] => {
+        const [, code, id] = /^\s*(\S.*?)\s*=\s*(\d{1,15})\s*$/.exec(entry) ?? []
+        if (code === undefined) {
+          throw new StartError(
+            `${name} must name a shipping method for each shipping option, as parcel=8,letter=1046,*=8.`,
+          )
+        }
+        return [code, Number(id)]
+      })
+      return new Map(methods)
     },
 
     /** Amounts that rise, the first of them 0; in whole cents. */

@@ -11,6 +11,7 @@ import type { KeyCache } from './keys/key-cache.ts'
 import type { RateLimiter } from './limits/rate-limit.ts'
 import type { Metrics } from './metrics.ts'
 import type { Network } from './outbound/network.ts'
+import type { Carrier } from './shipping/carriers/carrier.ts'
 
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'>
 
@@ -33,8 +34,10 @@ export type Context = {
   notices: Notices
   /** Wakes the workers of this process; call it once the work is committed. */
   wakes: Wakes
-  /** Where photos are kept. */
+  /** Where photos and labels are kept. */
   files: FileStore
+  /** Who sells platform labels; undefined where none is connected. No call of it belongs into a transaction. */
+  carrier: Carrier | undefined
   /** The world that addresses of others are in. Only what's in outbound/ touches it. */
   network: Network
   metrics: Metrics
@@ -43,7 +46,7 @@ export type Context = {
 }
 
 /**
- * Runs `work` in one transaction: all of its changes, or none. No network or file may be touched inside: after 10 s
+ * Runs `work` in one transaction: all of its changes, or none. No network, carrier or file may be touched inside: after 10 s
  * it's given up, and throws. Within a transaction it's a part of that one, and still all or nothing in itself.
  */
 export function inTransaction<C extends Pick<Context, 'db' | 'begin'>, T>(

@@ -100,5 +100,9 @@ export const rateLimited = (message: string, retryAfter: number, resetAt: number
     headers: { 'retry-after': String(retryAfter), 'x-ratelimit-reset': String(resetAt) },
   })
 
+/** 502: the carrier failed during a request that was in order (§7). The message is ours, what it said is the cause. */
+export const providerError = (message: string, cause?: unknown) =>
+  new ApiError('provider_error', message, { cause })
+
 /** 503: not ready yet, or shutting down. */
 export const unavailable = (message: string) => new ApiError('unavailable', message)

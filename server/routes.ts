@@ -12,12 +12,15 @@ import { listingPhotoRoutes } from './http/operator/listings.ts'
 import { orderTransitionRoutes } from './http/operator/orders.ts'
 import { reservationRoutes } from './http/operator/reservations.ts'
 import { sandboxRoutes } from './http/operator/sandbox.ts'
+import { trackingRoutes } from './http/operator/tracking.ts'
 import { docsRoutes } from './http/public/docs.ts'
 import { healthRoutes } from './http/public/health.ts'
+import { labelFileRoutes } from './http/public/labels.ts'
 import { metricsRoutes } from './http/public/metrics.ts'
 import { photoRoutes } from './http/public/photos.ts'
 import { cardRoutes } from './http/seller/cards.ts'
 import { sellerDoor } from './http/seller/door.ts'
+import { labelRoutes } from './http/seller/labels.ts'
 import { listingRoutes } from './http/seller/listings.ts'
 import { meRoutes } from './http/seller/me.ts'
 import { orderRoutes } from './http/seller/orders.ts'
@@ -32,6 +35,7 @@ export function routes(app: FastifyInstance, ctx: Context): void {
   app.register(healthRoutes(ctx)) //                 /health/live, /health/ready
   app.register(docsRoutes(ctx)) //                   /docs
   app.register(photoRoutes(ctx)) //                  /photos
+  app.register(labelFileRoutes(ctx)) //              /labels
 
   app.register(async (door) => {
     await describeRoutes(door, sellerDoor(publicUrl))
@@ -49,6 +53,7 @@ export function routes(app: FastifyInstance, ctx: Context): void {
         })
         seller.register(listingRoutes(ctx)) //       /v1/listings
         seller.register(orderRoutes(ctx)) //         /v1/orders
+        seller.register(labelRoutes(ctx)) //         /v1/orders/:order/label
         seller.register(meRoutes(ctx)) //            /v1/me
       },
       { prefix: sellerDoor.prefix },
@@ -69,6 +74,7 @@ export function routes(app: FastifyInstance, ctx: Context): void {
         operator.register(catalogRoutes(ctx)) //     /operator/v1/catalog/import
         operator.register(checkoutRoutes(ctx)) //    /operator/v1/checkouts
         operator.register(orderTransitionRoutes(ctx)) // /operator/v1/orders/:id/…
+        operator.register(trackingRoutes(ctx)) //    /operator/v1/slices/:slice_key/tracking
         operator.register(reservationRoutes(ctx)) // /operator/v1/reservations
         operator.register(listingPhotoRoutes(ctx)) //     /operator/v1/listings/:id/photos
         if (sandbox) operator.register(sandboxRoutes(ctx)) // /operator/v1/sandbox/…

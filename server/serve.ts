@@ -13,6 +13,7 @@ import { startMailWorker } from './mail/mail-worker.ts'
 import { startPhotoWorker } from './photos/photo-worker.ts'
 import { ownSecret } from './secrets.ts'
 import { type Closers, openContext } from './service.ts'
+import { startCarrierPoll } from './shipping/carrier-poll.ts'
 import { StartError } from './start-error.ts'
 
 /** Requests under way at a shutdown get this long to finish. */
@@ -91,7 +92,7 @@ async function start(settings: Config, log: Log, closers: Closers): Promise<void
   await importFirstCatalog(ctx)
   const key = config.sandbox ? await demoKey(ctx) : undefined
   closers.push(startSchedule(ctx))
-  const workers = [startPhotoWorker(ctx), startMailWorker(ctx)]
+  const workers = [startPhotoWorker(ctx), startMailWorker(ctx), startCarrierPoll(ctx)]
   closers.push(() => Promise.all(workers.map((worker) => worker.stop())))
   ctx.readiness.ready = true
   tell(welcome(config, key))

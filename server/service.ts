@@ -13,6 +13,9 @@ import { memoryCounters } from './limits/counters.ts'
 import { rateLimiter } from './limits/rate-limit.ts'
 import { createMetrics } from './metrics.ts'
 import { type Network, realNetwork } from './outbound/network.ts'
+import type { Carrier } from './shipping/carriers/carrier.ts'
+import { sendcloudCarrier } from './shipping/carriers/sendcloud.ts'
+import { simulatedCarrier } from './shipping/carriers/simulated.ts'
 
 /** Transactions that run at a time in one process; the pool for single statements is beside them. */
 const MOST_TRANSACTIONS = 10
@@ -53,6 +56,7 @@ export async function openContext(
   const counters =
     config.redisUrl === undefined ? memoryCounters() : await sharedCounters(config.redisUrl, log)
   closers.push(() => counters.close())
+  const carrier = openCarrier(config, { db: sql, now: clock.now }, closers)
   const metrics = createMetrics()
   closers.push(() => metrics.close())
 
@@ -70,10 +74,23 @@ export async function openContext(
     notices,
     wakes,
     files,
+    carrier,
     network,
     metrics,
     readiness: { ready: false },
   }
+}
+
+function openCarrier(
+  { carrier, sendcloud }: Config,
+  ctx: Pick<Context, 'db' | 'now'>,
+  closers: Closers,
+): Carrier | undefined {
+  if (carrier === 'simulated') return simulatedCarrier(ctx)
+  if (!sendcloud) return undefined
+  const opened = sendcloudCarrier(sendcloud)
+  closers.push(() => opened.close())
+  return opened
 }
 
 /** Loaded only where it's used: the client costs a tenth of a second and 30 MB. */

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 
-/** Where photos, and later labels, are kept: a directory or a bucket (STORAGE_URL). */
+/** Where photos and labels are kept: a directory or a bucket (STORAGE_URL). */
 export type FileStore = {
   /** Keeps the bytes under this name; once it resolves they outlive a crash. Rejects when the storage fails. */
   put(name: string, bytes: Uint8Array, contentType: string): Promise<void>

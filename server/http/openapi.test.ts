@@ -45,6 +45,7 @@ describe('the seller API’s description', () => {
       'GET /orders',
       'GET /orders/{order}',
       'POST /orders/{order}/ship',
+      'POST /orders/{order}/label',
       'GET /me',
     ])
   })

@@ -255,8 +255,9 @@ const ERRORS: Record<ErrorType, { description: string; message: string; fields?:
     message: 'Something went wrong on our side.',
   },
   provider_error: {
-    description: 'The carrier could not be reached; the request was valid, try again later.',
-    message: 'The carrier did not answer. Try again later.',
+    description:
+      'The carrier failed; the request was valid and nothing is bought twice, try again later.',
+    message: 'The carrier could not provide the label. Try again later.',
   },
   unavailable: {
     description: 'The service is starting or has lost its database; try again shortly.',

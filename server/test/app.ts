@@ -15,6 +15,7 @@ import type { MailerOptions } from '../mail/mailer.ts'
 import type { Network } from '../outbound/network.ts'
 import { runDuePhotos } from '../photos/photo-worker.ts'
 import { type Closers, openContext } from '../service.ts'
+import { runDuePolls } from '../shipping/carrier-poll.ts'
 import { testDatabase } from './database.ts'
 import { describedAnswers } from './described-answers.ts'
 
@@ -48,6 +49,8 @@ export type TestApp = {
   runPhotos(): Promise<void>
   /** Does all that the mail worker would do now. */
   runMail(options?: MailerOptions): Promise<void>
+  /** Asks the carrier after everything that it's time to ask after. */
+  runPolls(): Promise<void>
   /** Without credentials. */
   anyone: Client
   operator: Client
@@ -102,6 +105,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     databaseUrl,
     runPhotos: () => runDuePhotos(ctx),
     runMail: (options) => runDueMail(ctx, options),
+    runPolls: () => runDuePolls(ctx),
     anyone: withToken(),
     operator: withToken(OPERATOR_TOKEN),
     withKey: withToken,

@@ -3,10 +3,17 @@ import Type from 'typebox'
 import { MOST_ADVANCED_SECONDS } from '../../clock.ts'
 import type { Context } from '../../context.ts'
 import { listMails } from '../../mail/outbox.ts'
+import {
+  DEFAULT_MOOD,
+  LABEL_MOODS,
+  type Mood,
+  setMood,
+  TRACKING_MOODS,
+} from '../../shipping/carriers/simulated.ts'
 import { timestamp } from '../../time.ts'
 import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
-import { Data, Paginated, Timestamp } from '../schema.ts'
+import { Data, OneOf, Paginated, Timestamp } from '../schema.ts'
 import { MailShown, mailJson } from './schemas.ts'
 
 const Now = Data(Type.Object({ now: Timestamp() }), 'The service’s time')
@@ -47,6 +54,38 @@ export const sandboxRoutes =
       async ({ body }) => ({
         data: { now: timestamp(await ctx.clock.advance(body.advance_seconds)) },
       }),
+    )
+
+    app.put(
+      '/sandbox/carrier',
+      {
+        schema: {
+          operationId: 'steerCarrier',
+          summary: 'Steer the simulated carrier',
+          description:
+            'Sandbox only. How it answers from now on. Shipments that are `processing` or `action_required` follow when they are read again; one that is `ready` stays so. With `late` it tells no tracking code until the mood is `immediate` again. What is left out goes back to `ready` and `immediate`.',
+          tags: ['Sandbox'],
+          body: Type.Object({
+            label: Type.Optional(
+              OneOf(LABEL_MOODS, { description: '`error`: every call of the carrier fails' }),
+            ),
+            tracking: Type.Optional(OneOf(TRACKING_MOODS)),
+          }),
+          response: {
+            200: Data(
+              Type.Object({ label: OneOf(LABEL_MOODS), tracking: OneOf(TRACKING_MOODS) }),
+              'How it answers now',
+            ),
+          },
+          'x-errors': ['validation_error'],
+          'x-example': { data: { label: 'processing', tracking: 'late' } },
+        },
+      },
+      async ({ body }) => {
+        const mood: Mood = { ...DEFAULT_MOOD, ...body }
+        await setMood(ctx.db, mood)
+        return { data: { label: mood.label, tracking: mood.tracking } }
+      },
     )
 
     app.get(

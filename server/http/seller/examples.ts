@@ -140,6 +140,41 @@ export const exampleSlice = {
   },
 }
 
+/** The label of another slice, which ships by the platform. */
+export const exampleLabel = {
+  status: 'ready',
+  label_url:
+    'https://cards.example/labels/Zk0oY3n8vQ2mT7dR1sWxLA.pdf?expires=1772789400&nonce=4Jm0KQ8yVn3xXo2bT5sWgA&signature=3f9Xk2LqzVw0aBcDeFgHiJkLmNoPqRsTuVwXyZ01234',
+  expires_at: '2026-03-06T09:30:00Z',
+  message: null,
+  tracking_code: '3SABCD1234567',
+  tracking_url: 'https://carrier.example/track/3SABCD1234567',
+  provider: 'sendcloud',
+  shipped_lines: 1,
+  order: {
+    ...exampleSlice,
+    orders: [
+      {
+        ...exampleOrder,
+        status: 'pending',
+        shipped_at: null,
+        tracking: { ...exampleOrder.tracking, fulfilment: 'platform' },
+      },
+    ],
+    totals: { ...exampleSlice.totals, seller_net: 8.64 },
+    shipping: {
+      ...exampleSlice.shipping,
+      paid_to: 'platform',
+      seller_share: 0,
+      provider: 'sendcloud',
+      has_label: true,
+      label_url:
+        'https://cards.example/labels/Zk0oY3n8vQ2mT7dR1sWxLA.pdf?expires=1772789400&nonce=4Jm0KQ8yVn3xXo2bT5sWgA&signature=3f9Xk2LqzVw0aBcDeFgHiJkLmNoPqRsTuVwXyZ01234',
+      expires_at: '2026-03-06T09:30:00Z',
+    },
+  },
+}
+
 /** One item that was listed, and one whose friendly id means two cards. */
 export const bulkExample = {
   results: [

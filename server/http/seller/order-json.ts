@@ -5,6 +5,7 @@ import type { Address } from '../../orders/checkout.ts'
 import { netOf, paidTo, totalsOf } from '../../orders/money.ts'
 import type { Order } from '../../orders/order.ts'
 import { getSlice, type Slice } from '../../orders/slice.ts'
+import { type LabelShown, labelOf } from '../../shipping/labels.ts'
 import { timestamp, timestampOrNull } from '../../time.ts'
 import type { OrderRow, SliceDetail } from './order-schemas.ts'
 
@@ -50,7 +51,7 @@ export const orderJson = (order: Order): Static<typeof OrderRow> => ({
 })
 
 /** A slice in detail (§2.8). */
-export function sliceJson(slice: Slice): Static<typeof SliceDetail> {
+function sliceJson(slice: Slice, label: LabelShown | undefined): Static<typeof SliceDetail> {
   const { orders, buyer, shipping, tracking } = slice
   const totals = totalsOf(orders, {
     shippingCents: shipping.cents,
@@ -71,12 +72,12 @@ export function sliceJson(slice: Slice): Static<typeof SliceDetail> {
       price: eurosFromCents(shipping.cents),
       paid_to: paidTo(shipping.fulfilment),
       seller_share: eurosFromCents(totals.sellerShareCents),
-      provider: null,
-      has_label: false,
+      provider: label?.provider ?? null,
+      has_label: label?.hasLabel ?? false,
       tracking_code: tracking.code,
       tracking_status: tracking.status,
-      label_url: null,
-      expires_at: null,
+      label_url: label?.labelUrl ?? null,
+      expires_at: timestampOrNull(label?.expiresAt ?? null),
     },
   }
 }
@@ -98,4 +99,14 @@ export const sliceDetail = async (
   ctx: Context,
   accountId: number,
   orderId: number,
-): Promise<Static<typeof SliceDetail>> => sliceJson(await getSlice(ctx, accountId, orderId))
+): Promise<Static<typeof SliceDetail>> =>
+  sliceWithLabel(ctx, await getSlice(ctx, accountId, orderId))
+
+/** A slice in detail, with what there is of its label. */
+export async function sliceWithLabel(
+  ctx: Context,
+  slice: Slice,
+): Promise<Static<typeof SliceDetail>> {
+  const labels = await labelOf(ctx, [slice.id])
+  return sliceJson(slice, labels.get(slice.id))
+}

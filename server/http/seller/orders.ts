@@ -10,7 +10,7 @@ import type { Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
 import { Data, Nullable, OneOf, Paginated, PathId, Text } from '../schema.ts'
 import { exampleOrder, exampleSlice, pageExample } from './examples.ts'
-import { orderJson, sliceDetail, sliceJson } from './order-json.ts'
+import { orderJson, sliceDetail, sliceWithLabel } from './order-json.ts'
 import { OrderRow, SliceDetail } from './order-schemas.ts'
 
 const params = Type.Object({ order: PathId('Any row of the slice') })
@@ -120,7 +120,7 @@ export const orderRoutes =
         await refuseInvalid(request, id, (id) => sliceIdOf(ctx, account.id, id))
         const code = request.body?.tracking_code?.trim() || null
         const { slice, shippedLines } = await shipOrder(ctx, account, id, code)
-        return { data: sliceJson(slice), shipped_lines: shippedLines }
+        return { data: await sliceWithLabel(ctx, slice), shipped_lines: shippedLines }
       },
     )
     done()

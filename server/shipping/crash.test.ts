@@ -1,0 +1,79 @@
+import { beforeAll, describe, expect, it, vi } from 'vitest'
+import type { Sql } from '../database/connect.ts'
+import { testDatabase } from '../test/database.ts'
+import { newDataDir, type Settings, startService } from '../test/process.ts'
+import { sold } from '../test/sold.ts'
+import { until } from '../test/until.ts'
+
+// Whole processes, on a machine that may have other things to do.
+vi.setConfig({ testTimeout: 60_000 })
+
+describe('a label that is being bought', () => {
+  let db: Sql
+  let settings: Settings
+  beforeAll(async () => {
+    const database = await testDatabase('catalog')
+    db = database.db
+    settings = { DATABASE_URL: database.url, DATA_DIR: newDataDir(), SANDBOX: 'true' }
+  })
+
+  const count = async (rows: Promise<readonly unknown[]>) => (await rows).length
+
+  /** Holds a lock in a transaction of its own, until it's let go. */
+  async function holding(statement: string) {
+    const held = Promise.withResolvers<void>()
+    const letGo = Promise.withResolvers<void>()
+    const done = db.begin(async (tx) => {
+      await tx.unsafe(statement)
+      held.resolve()
+      await letGo.promise
+    })
+    await held.promise
+    return async () => {
+      letGo.resolve()
+      await done
+    }
+  }
+
+  it('survives kill -9 between the carrier’s answer and our note of it: nothing is bought twice', async () => {
+    const killed = await (await startService(settings)).ready()
+    const { key } = killed.told()
+    const [account] = await db<{ id: number }[]>`select id from accounts`
+    const parcel = await sold(db, account!.id)
+    const address = `/v1/orders/${parcel.orderIds[0]}/label`
+
+    // The carrier has to wait for its books, we then for the slice.
+    const openBooks = await holding('lock table simulated_shipments in exclusive mode')
+    const answer = killed.call('POST', address, { token: key }).catch(() => undefined)
+    await until('it is claimed', () => count(db`select 1 from shipments where state = 'buying'`))
+    const freeSlice = await holding(`select 1 from slices where id = ${parcel.sliceId} for update`)
+    await openBooks()
+    await until('the carrier has sold it', () => count(db`select 1 from simulated_shipments`))
+    await until('we want to note it', () =>
+      count(db`
+        select 1 from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like '%from slices%'
+      `),
+    )
+    await killed.stop('SIGKILL')
+    await answer
+    await freeSlice()
+    const [left] = await db`
+      select state, in_doubt, leased_until > clock_timestamp() as leased from shipments
+    `
+    expect(left).toEqual({ state: 'buying', in_doubt: true, leased: true })
+    expect(await count(db`select 1 from events where event = 'order.label_ready'`)).toBe(0)
+
+    // Rather than waiting two minutes.
+    await db`update shipments set leased_until = clock_timestamp()`
+    const service = await (await startService(settings)).ready()
+    const { status, body } = await service.call('POST', address, { token: key })
+    expect([status, body.data.status]).toEqual([200, 'ready'])
+    expect(await count(db`select 1 from simulated_shipments`)).toBe(1)
+    expect(await count(db`select 1 from events where event = 'order.label_ready'`)).toBe(1)
+    const { pathname, search } = new URL(body.data.label_url)
+    const pdf = await service.get(pathname + search)
+    expect([pdf.status, pdf.headers.get('content-type')]).toEqual([200, 'application/pdf'])
+    expect(await service.stop('SIGTERM')).toMatchObject({ code: 0 })
+  })
+})

@@ -1,0 +1,75 @@
+import { type Context, inTransaction } from '../context.ts'
+import { notFound } from '../errors.ts'
+import type { Tracking } from '../orders/order.ts'
+import { readShipment, tell } from './shipments.ts'
+
+/** What the carrier reports of a parcel; what is left out stays as it is. */
+export type TrackingReport = {
+  trackingCode?: string | undefined
+  trackingUrl?: string | undefined
+  status?: string | undefined
+}
+
+/** @throws not_found without such a slice */
+export async function requireSlice({ db }: Pick<Context, 'db'>, sliceKey: string): Promise<void> {
+  if (!isStorable(sliceKey)) throw sliceNotFound()
+  const [found] = await db`select 1 from slices where slice_key = ${sliceKey}`
+  if (!found) throw sliceNotFound()
+}
+
+const sliceNotFound = () => notFound('There is no such slice.')
+
+/** PostgreSQL can't even be asked for other text. */
+const isStorable = (text: string) => !text.includes('\0') && text.isWellFormed()
+
+/**
+ * Notes what the operator heard from the carrier. A code that is new tells the seller once more, if the label was bought
+ * here (§6.1).
+ *
+ * @throws not_found
+ */
+export function reportTracking(
+  ctx: Context,
+  sliceKey: string,
+  { trackingCode, trackingUrl, status }: TrackingReport,
+): Promise<Tracking> {
+  return inTransaction(ctx, async (tx) => {
+    const { db, now } = tx
+    const [before] = await db<(Tracking & { id: number })[]>`
+      select
+        id,
+        tracking_code as code,
+        tracking_url as url,
+        tracking_status as status,
+        tracking_updated_at as "updatedAt"
+      from slices
+      where slice_key = ${sliceKey}
+      for no key update
+    `
+    if (!before) throw sliceNotFound()
+    const { id, ...tracking } = before
+    if (!trackingCode && !trackingUrl && !status) return tracking
+    const hasNewCode = trackingCode !== undefined && trackingCode !== tracking.code
+    const after: Tracking = {
+      code: trackingCode ?? tracking.code,
+      // An address belongs to its code.
+      url: trackingUrl ?? (hasNewCode ? null : tracking.url),
+      status: status ?? tracking.status,
+      updatedAt: now(),
+    }
+    await db`
+      update slices
+      set
+        tracking_code = ${after.code},
+        tracking_url = ${after.url},
+        tracking_status = ${after.status},
+        tracking_updated_at = ${after.updatedAt}
+      where id = ${id}
+    `
+    if (hasNewCode) {
+      const shipment = await readShipment(tx, id)
+      if (shipment) await tell(tx, shipment)
+    }
+    return after
+  })
+}
