@@ -87,6 +87,25 @@ describe('a purchase whose answer never came', () => {
     expect(await toldOf(parcel)).toHaveLength(1)
   })
 
+  it('covers the rows that it was bought for, whatever has become of them when it is found', async () => {
+    const [found, lost] = [await order({ rows: 3 }), await order({ rows: 3 })]
+    interfere({
+      async buy(parcel) {
+        if (parcel.sliceKey === found.sliceKey) await simulated.buy(parcel)
+        return timeOut()
+      },
+    })
+    for (const parcel of [found, lost]) {
+      await label(parcel)
+      await app.operator.post(`/operator/v1/orders/${parcel.orderIds[1]}/cancel`, {
+        payload: { cancelled_by: 'buyer' },
+      })
+    }
+    interfere({})
+    expect((await label(found)).body.data.shipped_lines).toBe(3)
+    expect((await label(lost)).body.data.shipped_lines).toBe(2)
+  })
+
   it('is found by a poll if nobody calls, and told of as if the call had ended well', async () => {
     const parcel = await order()
     interfere({
@@ -201,6 +220,43 @@ describe('a purchase that the carrier refused', () => {
     expect(asked).toEqual(['buy', 'buy', 'label'])
   })
 
+  it('and whose second try got no answer is looked up', async () => {
+    const parcel = await order()
+    interfere({
+      buy: async () => {
+        throw new CarrierError('refused', 'No such street.')
+      },
+    })
+    await label(parcel)
+    interfere({ buy: timeOut })
+    await label(parcel)
+    interfere({})
+    await label(parcel)
+    expect(asked).toEqual(['buy', 'buy', 'find', 'buy', 'label'])
+  })
+
+  it('and whose second try died with its process is looked up', async () => {
+    const parcel = await order()
+    interfere({
+      buy: async () => {
+        throw new CarrierError('refused', 'No such street.')
+      },
+    })
+    await label(parcel)
+    const { promise: never, resolve: end } = Promise.withResolvers<never>()
+    onTestFinished(() => end(undefined as never))
+    interfere({ buy: () => never })
+    asked = []
+    label(parcel).catch(() => {})
+    await until('it is being bought', () => asked.includes('buy'))
+    await app.ctx.db`
+      update shipments set leased_until = clock_timestamp() where slice_id = ${parcel.sliceId}
+    `
+    interfere({})
+    await label(parcel)
+    expect(asked).toEqual(['buy', 'find', 'buy', 'label'])
+  })
+
   it('and then failed in another way is looked up', async () => {
     const parcel = await order()
     interfere({
@@ -212,6 +268,15 @@ describe('a purchase that the carrier refused', () => {
     interfere({})
     await label(parcel)
     expect(asked).toEqual(['buy', 'find', 'buy', 'label'])
+  })
+})
+
+describe('twenty calls at once', () => {
+  it('ask the carrier for one shipment', async () => {
+    const parcel = await order({ rows: 2 })
+    const answers = await Promise.all(Array.from({ length: 20 }, () => label(parcel)))
+    expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200))
+    expect(asked).toEqual(['buy', 'label'])
   })
 })
 
@@ -352,6 +417,21 @@ describe('what the carrier says', () => {
       tracking_code,
       tracking_code,
     ])
+  })
+
+  it('never takes a label away', async () => {
+    const parcel = await order()
+    interfere({
+      buy: async (parcel) => ({ ...(await simulated.buy(parcel)), trackingCode: null }),
+    })
+    expect((await label(parcel)).body.data.status).toBe('ready')
+    for (const status of ['processing', 'action_required'] as const) {
+      interfere(answering({ status, message: 'Mend it.' }))
+      const { body } = await label(parcel)
+      expect(body.data).toMatchObject({ status: 'ready', message: null })
+      expect(body.data.label_url).toBeTruthy()
+    }
+    expect(await toldOf(parcel)).toHaveLength(1)
   })
 
   it('moves a code of its own, and tells of it', async () => {

@@ -176,14 +176,11 @@ async function carryOut(
   let isCertain = !purchase.mustLookUp
   try {
     const found = purchase.mustLookUp ? await carrier.find(purchase.reference) : undefined
-    if (!found && !purchase.mayBuy) throw nothingToShip()
+    if (!found && purchase.pending === 0) throw nothingToShip()
     const said = found ?? (await buy(carrier, purchase, parcel))
     isCertain = false
-    return await notePurchase(
-      ctx,
-      purchase,
-      await withLabel(ctx, carrier, said, purchase.labelName),
-    )
+    const complete = await withLabel(ctx, carrier, said, purchase.labelName)
+    return await notePurchase(ctx, purchase, complete, found ? undefined : purchase.pending)
   } catch (error) {
     const isRefused = error instanceof CarrierError && error.outcome === 'refused'
     await leave(ctx, purchase, { isCertain: isCertain && isRefused })
@@ -224,7 +221,8 @@ export async function resolveDoubt(
   try {
     const found = await carrier.find(purchase.reference)
     if (!found) return await leave(ctx, purchase, { isCertain: false })
-    await notePurchase(ctx, purchase, await withLabel(ctx, carrier, found, purchase.labelName))
+    const said = await withLabel(ctx, carrier, found, purchase.labelName)
+    await notePurchase(ctx, purchase, said, undefined)
   } catch (error) {
     await leave(ctx, purchase, { isCertain: false })
     throw error

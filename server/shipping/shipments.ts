@@ -41,8 +41,8 @@ export type Purchase = {
   labelName: string
   /** The carrier may have it already: it's looked up before anything is bought. */
   mustLookUp: boolean
-  /** There is something left to ship. */
-  mayBuy: boolean
+  /** Rows that are still to be shipped; without one nothing is bought. */
+  pending: number
 }
 
 /** How long who buys is believed to be alive: several times of what the carrier may take for all that is asked. */
@@ -99,7 +99,7 @@ export function claimPurchase(
         order_id = excluded.order_id,
         provider = excluded.provider,
         in_doubt = true,
-        lines = case ${pending}::int when 0 then shipments.lines else excluded.lines end,
+        lines = case when shipments.in_doubt then shipments.lines else excluded.lines end,
         attempts = shipments.attempts + 1,
         leased_until = excluded.leased_until,
         poll_at = excluded.poll_at,
@@ -110,7 +110,7 @@ export function claimPurchase(
       ...purchase!,
       sliceId,
       mustLookUp: known?.inDoubt ?? false,
-      mayBuy: pending > 0,
+      pending,
     }
   })
 }
@@ -164,12 +164,14 @@ export async function leavePurchase(
 /**
  * Notes what was bought, and that sellers are told of it.
  *
+ * @param lines rows that it covers; of what was found again those that were pending when it may have been bought
  * @returns undefined when another took the purchase over meanwhile
  */
 export function notePurchase(
   ctx: WriteContext,
   { sliceId, attempt }: Purchase,
   said: CarrierShipment,
+  lines: number | undefined,
 ): Promise<Shipment | undefined> {
   return inTransaction(ctx, async (tx) => {
     await lockSlice(tx, sliceId)
@@ -179,6 +181,7 @@ export function notePurchase(
         state = 'bought',
         in_doubt = false,
         leased_until = null,
+        lines = coalesce(${lines ?? null}, lines),
         carrier_id = ${said.id},
         status = 'processing',
         bought_at = ${tx.now()}
@@ -256,7 +259,7 @@ export async function claimPoll(
     set poll_at = ${delay === undefined ? null : new Date(now().getTime() + delay)}
     where slice_id = ${sliceId} and attempts = ${attempt}
   `
-  const purchase = { sliceId, attempt, reference, labelName, mustLookUp: true, mayBuy: false }
+  const purchase = { sliceId, attempt, reference, labelName, mustLookUp: true, pending: 0 }
   return { sliceId, purchase: state === 'buying' ? purchase : null }
 }
 
