@@ -21,8 +21,8 @@ const RECURRING: Recurring[] = [
 
 /**
  * Begins what recurs; the returned function ends it. Besides its own rhythm, which is of real time, everything runs at
- * the start and when the sandbox's clock has moved, because anything may have become due. A run that fails is logged and tried
- * again next time.
+ * the start and when the sandbox's clock has moved, because anything may have become due. A run that fails is logged
+ * and tried again next time.
  */
 export function startSchedule(ctx: Context): () => void {
   const runs = RECURRING.map(({ name, run }) => async () => {

@@ -49,7 +49,10 @@ export type Checkout = {
  */
 export function checkOut(ctx: SaleContext, wanted: NewCheckout): Promise<Checkout> {
   const lines = merged(wanted.lines)
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (part) => {
+    // One moment for all of it: an event is as old as its order.
+    const moment = part.now()
+    const tx = { ...part, now: () => moment }
     const listings = await lockListings(tx, [...lines.keys()])
     await requireStock(tx, lines, listings, wanted.cartId)
     const accountIds = [...new Set(listings.map(({ accountId }) => accountId))]

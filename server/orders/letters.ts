@@ -48,7 +48,7 @@ export function soldLetter(
 }
 
 /** To the buyer, about one row that was shipped. */
-export function shippedLetter({ buyer, seller }: Parties, order: Order): NewMail {
+function shippedLetter({ buyer, seller }: Parties, order: Order): NewMail {
   const { code, url } = order.tracking
   return {
     to: buyer.email,

@@ -1,7 +1,7 @@
 import { type Context, inTransaction } from '../context.ts'
 import { conflict, validationError } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
-import { partiesOf, shippedLetter } from './letters.ts'
+import { lettersAbout, partiesOf } from './letters.ts'
 import { lockRows, lockSlice } from './locks.ts'
 import { sliceIdOf } from './orders.ts'
 import { readSlice, type Slice } from './slice.ts'
@@ -45,7 +45,8 @@ export async function shipOrder(
     const shipped = await readSlice(tx, sliceId)
     const parties = await partiesOf(tx, sliceId)
     for (const order of shipped.orders) {
-      if (pending.includes(order.id)) await sendMail(tx, shippedLetter(parties, order))
+      if (!pending.includes(order.id)) continue
+      for (const mail of lettersAbout('ship', order, parties)) await sendMail(tx, mail)
     }
     return { slice: shipped, shippedLines: pending.length }
   })

@@ -233,7 +233,7 @@ export async function resolveDoubt(
  * Stores the label of a shipment that's ready. One that can't be had right now is `processing` for the seller, so that
  * neither the shipment nor the label gets lost by it.
  */
-export async function withLabel(
+async function withLabel(
   { files, log }: Pick<Context, 'files' | 'log'>,
   carrier: Carrier,
   said: CarrierShipment,

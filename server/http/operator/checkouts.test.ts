@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { checkOut } from '../../orders/checkout.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
 import { importCast } from '../../test/cast.ts'
 import {
@@ -15,7 +16,7 @@ import {
   sliceOf,
   toldTo,
 } from '../../test/sales.ts'
-import { cardItem, changeAccount, list, NO_LIMITS, productItem } from '../../test/stock.ts'
+import { cardItem, changeAccount, list, NO_LIMITS, productItem, SHIPS } from '../../test/stock.ts'
 
 const CHECKOUTS = '/operator/v1/checkouts'
 
@@ -377,6 +378,39 @@ describe('what sellers are told of a sale', () => {
     for (const event of rows) {
       expect(Math.abs(event.created_at.getTime() - Date.parse(created_at))).toBeLessThan(2_000)
     }
+  })
+})
+
+describe('a sale', () => {
+  it('has one moment, however long it takes: checkout, slice, row and events', async () => {
+    const seller = await app.seller({ account: SHIPS })
+    const listingId = await listing(seller)
+    let ms = app.ctx.now().getTime()
+    const ticking = () => {
+      ms += 1_000
+      return new Date(ms)
+    }
+    const { id } = await checkOut(
+      { ...app.ctx, now: ticking },
+      {
+        buyer: { name: 'Ash', email: 'ash@mail.example' },
+        address: null,
+        lines: [{ listingId, quantity: 1 }],
+        cartId: undefined,
+        shipping: [],
+      },
+    )
+    const moments = await app.ctx.db<{ at: Date }[]>`
+      select created_at as at from checkouts where id = ${id}
+      union all
+      select created_at from slices where checkout_id = ${id}
+      union all
+      select created_at from orders where listing_id = ${listingId}
+      union all
+      select created_at from events where account_id = ${seller.accountId}
+    `
+    expect(moments).toHaveLength(5)
+    expect(new Set(moments.map(({ at }) => at.getTime())).size).toBe(1)
   })
 })
 

@@ -99,7 +99,7 @@ const told = ({ id, status, tellsCode }: Books): CarrierShipment => ({
 
 const codeOf = (id: number) => `SIM${String(id).padStart(10, '0')}`
 
-export async function readMood(db: Db): Promise<Mood> {
+async function readMood(db: Db): Promise<Mood> {
   const [mood] = await db<Mood[]>`select label, tracking from simulated_carrier`
   return mood ?? DEFAULT_MOOD
 }
