@@ -1,5 +1,4 @@
 import type { Context } from '../context.ts'
-import { gate } from '../gate.ts'
 import type { Queue } from './wakes.ts'
 
 const LOOK_EVERY_MS = 1_000
@@ -13,8 +12,11 @@ export type Work<Piece> = {
   hands: number
   /** At a shutdown, how long what is under way may go on before it's told to give up. */
   graceMs?: number
-  /** Takes one piece, if one is due, so that no other process takes it, too. */
-  claim(): Promise<Piece | undefined>
+  /**
+   * Takes what is due, at most so many pieces, so that no other process takes them, too. Called again, one call at a
+   * time, until it takes none.
+   */
+  claim(most: number): Promise<Piece[]>
   /** @param stopping the process is about to end: what can't be finished at once is given back */
   carryOut(piece: Piece, stopping: AbortSignal): Promise<void>
 }
@@ -29,18 +31,18 @@ export function startWorker<Piece>(
   { lookEveryMs = LOOK_EVERY_MS }: WorkerOptions = {},
 ): Worker {
   const stopping = new AbortController()
-  const hands = handsOf(ctx, work, stopping.signal)
-  const deafen = ctx.wakes.on(work.queue, hands.call)
-  const timer = setInterval(hands.call, lookEveryMs).unref()
-  hands.call()
+  const crew = crewFor(ctx, work, stopping.signal)
+  const deafen = ctx.wakes.on(work.queue, crew.look)
+  const timer = setInterval(crew.look, lookEveryMs).unref()
+  crew.look()
   return {
     async stop() {
       deafen()
       clearInterval(timer)
-      hands.takeNoMore()
-      if (work.graceMs) await atMost(work.graceMs, hands.resting())
+      crew.takeNoMore()
+      if (work.graceMs) await atMost(work.graceMs, crew.resting())
       stopping.abort()
-      await atMost(STOP_PATIENCE_MS, hands.resting())
+      await atMost(STOP_PATIENCE_MS, crew.resting())
     },
   }
 }
@@ -50,52 +52,77 @@ export async function doDueWork<Piece>(
   ctx: Pick<Context, 'log'>,
   work: Work<Piece>,
 ): Promise<void> {
-  const hands = handsOf(ctx, work, new AbortController().signal)
-  hands.call()
-  await hands.resting()
+  const crew = crewFor(ctx, work, new AbortController().signal)
+  crew.look()
+  await crew.resting()
 }
 
-/** A hand takes piece after piece until none is due. One that finds a piece calls the next, so that idle ones cost a
- * single look. */
-function handsOf<Piece>(
+/**
+ * One look at a time takes what the free hands can carry. Whoever calls for one meanwhile, or finishes a piece, is
+ * answered by a single further look, however many they are.
+ */
+function crewFor<Piece>(
   { log }: Pick<Context, 'log'>,
   { queue, hands, claim, carryOut }: Work<Piece>,
   stopping: AbortSignal,
 ) {
   const busy = new Set<Promise<void>>()
-  const oneAtATime = gate(1)
+  let looked: Promise<void> | undefined
+  let isLooking = false
+  let isCalled = false
   let leaving = false
   let troubled = false
 
-  const call = () => {
-    if (leaving || busy.size === hands) return
-    const hand = work().finally(() => busy.delete(hand))
-    busy.add(hand)
+  const look = () => {
+    isCalled = true
+    if (isLooking) return
+    isLooking = true
+    looked = takeWhatIsDue()
   }
 
-  const work = async () => {
+  const takeWhatIsDue = async () => {
     try {
-      while (!leaving) {
-        const piece = await oneAtATime(claim)
+      while (isCalled && !leaving && busy.size < hands) {
+        isCalled = false
+        const pieces = await claim(hands - busy.size)
         troubled = false
-        if (piece === undefined) return
-        call()
-        await carryOut(piece, stopping)
+        if (pieces.length > 0) isCalled = true
+        for (const piece of pieces) begin(piece)
       }
     } catch (error) {
-      // The database is away, most likely: said once, not every second.
-      if (!troubled) log.error({ err: error, queue }, 'work has to wait: something is wrong')
-      troubled = true
+      complain(error)
+    } finally {
+      isLooking = false
     }
   }
 
+  const begin = (piece: Piece) => {
+    const hand = carryOut(piece, stopping).then(
+      () => {
+        busy.delete(hand)
+        look()
+      },
+      (error) => {
+        busy.delete(hand)
+        complain(error)
+      },
+    )
+    busy.add(hand)
+  }
+
+  // The database is away, most likely: said once, and the next look is the timer's.
+  const complain = (error: unknown) => {
+    if (!troubled) log.error({ err: error, queue }, 'work has to wait: something is wrong')
+    troubled = true
+  }
+
   return {
-    call,
+    look,
     takeNoMore: () => {
       leaving = true
     },
     async resting() {
-      while (busy.size > 0) await Promise.all(busy)
+      while (isLooking || busy.size > 0) await Promise.all([looked, ...busy])
     },
   }
 }

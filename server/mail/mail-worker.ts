@@ -47,6 +47,9 @@ const mailWork = (ctx: Context, mailer: Mailer, graceMs = GRACE_MS): Work<Claime
   queue: 'mail',
   hands: HANDS,
   graceMs,
-  claim: () => claimMail(ctx),
+  async claim() {
+    const mail = await claimMail(ctx)
+    return mail ? [mail] : []
+  },
   carryOut: (mail, stopping) => deliverMail(ctx, mailer, mail, stopping),
 })

@@ -39,8 +39,9 @@ function photoWork(ctx: Context): Work<ClaimedPhoto> {
         ctx,
         served.map(([accountId]) => accountId),
       )
-      if (photo) busyFor.set(photo.accountId, (busyFor.get(photo.accountId) ?? 0) + 1)
-      return photo
+      if (!photo) return []
+      busyFor.set(photo.accountId, (busyFor.get(photo.accountId) ?? 0) + 1)
+      return [photo]
     },
 
     async carryOut(photo, stopping) {

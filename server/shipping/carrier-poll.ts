@@ -26,7 +26,10 @@ export const runDuePolls = (ctx: Context): Promise<void> => doDueWork(ctx, pollW
 const pollWork = (ctx: Context): Work<DuePoll> => ({
   queue: 'shipments',
   hands: HANDS,
-  claim: async () => ctx.carrier && claimPoll(ctx, ctx.carrier.provider),
+  async claim() {
+    const due = ctx.carrier && (await claimPoll(ctx, ctx.carrier.provider))
+    return due ? [due] : []
+  },
   carryOut: (due) => poll(ctx, ctx.carrier!, due),
 })
 
