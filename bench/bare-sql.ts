@@ -1,5 +1,6 @@
 import { connect, type Sql } from '../server/database/connect.ts'
 import { type Begin, transactionsOn } from '../server/database/transactions.ts'
+import { wakesInProcess } from '../server/jobs/wakes.ts'
 import { listListings } from '../server/listings/listings.ts'
 import { offersOf } from '../server/listings/offers.ts'
 import { checkOut } from '../server/orders/checkout.ts'
@@ -51,7 +52,7 @@ let turn = 0
 
 function workOf(db: Sql, begin: Begin, work: BareSql['work']): () => Promise<unknown> {
   const now = new Date('2026-03-01')
-  const ctx = { db, begin, now: () => now }
+  const ctx = { db, begin, now: () => now, wakes: wakesInProcess() }
   switch (work.kind) {
     case 'page': {
       const { accountId, cardId, offset } = work

@@ -4,9 +4,9 @@ import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
 import type { Db } from './database/connect.ts'
 import type { Notices } from './database/notices.ts'
-import { type Begin, savepoint } from './database/transactions.ts'
+import { type Begin, savepoint, type TransactionMode } from './database/transactions.ts'
 import type { FileStore } from './files/file-store.ts'
-import type { Wakes } from './jobs/wakes.ts'
+import { heldBack, type Wakes } from './jobs/wakes.ts'
 import type { KeyCache } from './keys/key-cache.ts'
 import type { RateLimiter } from './limits/rate-limit.ts'
 import type { Metrics } from './metrics.ts'
@@ -32,7 +32,7 @@ export type Context = {
   keys: KeyCache
   limiter: RateLimiter
   notices: Notices
-  /** Wakes the workers of this process; call it once the work is committed. */
+  /** Wakes the workers of this process: for verbs that write work. */
   wakes: Wakes
   /** Where photos and labels are kept. */
   files: FileStore
@@ -45,30 +45,47 @@ export type Context = {
   readiness: { ready: boolean }
 }
 
+/** The least that a transaction needs. What wakes workers inside of it does so once it's committed. */
+type Transactional = Pick<Context, 'db' | 'begin'> & Partial<Pick<Context, 'wakes'>>
+
 /**
  * Runs `work` in one transaction: all of its changes, or none. No network, carrier or file may be touched inside: after 10 s
  * it's given up, and throws. Within a transaction it's a part of that one, and still all or nothing in itself.
  */
-export function inTransaction<C extends Pick<Context, 'db' | 'begin'>, T>(
+export function inTransaction<C extends Transactional, T>(
   ctx: C,
   work: (ctx: C) => Promise<T>,
 ): Promise<T> {
-  return ctx.begin((db) => work(within(ctx, db)))
+  return transact(ctx, work, 'write')
 }
 
 /**
  * The same for what takes longer than a transaction may. Incremental syncs would miss what it writes, so it's for the
  * bundled catalog's first import alone, which nobody syncs and which is all or nothing; a test refuses it elsewhere.
  */
-export function inUnboundedTransaction<C extends Pick<Context, 'db' | 'begin'>, T>(
+export function inUnboundedTransaction<C extends Transactional, T>(
   ctx: C,
   work: (ctx: C) => Promise<T>,
 ): Promise<T> {
-  return ctx.begin((db) => work(within(ctx, db)), 'unboundedWrite')
+  return transact(ctx, work, 'unboundedWrite')
 }
 
-const within = <C extends Pick<Context, 'db' | 'begin'>>(ctx: C, db: Db): C => ({
-  ...ctx,
-  db,
-  begin: (part) => savepoint(db, part),
-})
+async function transact<C extends Transactional, T>(
+  ctx: C,
+  work: (ctx: C) => Promise<T>,
+  mode: TransactionMode,
+): Promise<T> {
+  const later = ctx.wakes && heldBack(ctx.wakes)
+  const answer = await ctx.begin(
+    (db) =>
+      work({
+        ...ctx,
+        db,
+        begin: (part) => savepoint(db, part),
+        ...(later && { wakes: later.wakes }),
+      }),
+    mode,
+  )
+  later?.release()
+  return answer
+}

@@ -7,7 +7,7 @@ export type Queue = 'photos' | 'mail' | 'shipments' | 'schedule'
  * the two.
  */
 export type Wakes = {
-  /** Call it after the transaction that wrote the work: before, the worker would find nothing. */
+  /** Whoever writes work calls it. Within a transaction it waits for the commit: before, a worker would find nothing. */
   wake(queue: Queue): void
   /** For when the clock moved, and anything may have become due. */
   wakeAll(): void
@@ -27,6 +27,21 @@ export function wakesInProcess(): Wakes {
       const listener = { queue, heard }
       listeners.add(listener)
       return () => listeners.delete(listener)
+    },
+  }
+}
+
+/**
+ * The same for one transaction: who is woken is only noted.
+ *
+ * @returns the wakes for the transaction, and what to call once it's committed
+ */
+export function heldBack(wakes: Wakes): { wakes: Wakes; release: () => void } {
+  const noted = new Set<Queue>()
+  return {
+    wakes: { ...wakes, wake: (queue) => noted.add(queue) },
+    release: () => {
+      for (const queue of noted) wakes.wake(queue)
     },
   }
 }

@@ -66,7 +66,7 @@ async function insertOneByOne(
  * the first one's.
  */
 async function insert(
-  { db, now }: Context,
+  { db, now, wakes }: Context,
   accountId: number,
   wanted: NewListing[],
 ): Promise<number[]> {
@@ -104,6 +104,7 @@ async function insert(
     )
     select id from placed order by place
   `
+  if (wanted.some(({ photoUrls }) => photoUrls.length > 0)) wakes.wake('photos')
   return created.map(({ id }) => id)
 }
 

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Sql } from '../database/connect.ts'
+import { wakesInProcess } from '../jobs/wakes.ts'
 import { testDatabase } from '../test/database.ts'
 import { type MailServer, startMailServer } from '../test/mail-server.ts'
 import { newDataDir, type Service, type Settings, startService } from '../test/process.ts'
@@ -48,7 +49,7 @@ describe('a mail on its way', () => {
     const service = await (await startService(settings)).ready()
     const before = server.received.length
     await sendMail(
-      { db, now: () => new Date() },
+      { db, now: () => new Date(), wakes: wakesInProcess() },
       { to: 'kanto@shops.example', subject: 'Sold', text: 'Pikachu' },
     )
     await until('the server has it', () => server.received.length === before + 1)

@@ -18,11 +18,10 @@ const CUT_OFF = 'The service stopped in the middle of a try.'
 
 /**
  * Writes an e-mail; inside a transaction it's a part of that one, and never without its cause. The mail worker sends
- * it: at least once, and twice if the service dies between the mail server's yes and our noting it. Wake the worker
- * with `ctx.wakes.wake('mail')` once it's committed.
+ * it: at least once, and twice if the service dies between the mail server's yes and our noting it.
  */
 export async function sendMail(
-  { db, now }: Pick<Context, 'db' | 'now'>,
+  { db, now, wakes }: Pick<Context, 'db' | 'now' | 'wakes'>,
   { to, subject, text }: NewMail,
 ): Promise<void> {
   const at = now()
@@ -30,6 +29,7 @@ export async function sendMail(
     insert into mails (recipient, subject, text, created_at, next_attempt_at)
     values (${to}, ${oneLine(subject)}, ${text}, ${at}, ${at})
   `
+  wakes.wake('mail')
 }
 
 /** One page of all e-mail that is remembered, newest first, and how much there is. */

@@ -12,7 +12,7 @@ import type { ListingStatus, SellerTier } from '../values.ts'
 import { soldLetter } from './letters.ts'
 import { commissionOf, grossOf } from './money.ts'
 
-type SaleContext = Pick<Context, 'db' | 'begin' | 'now'>
+type SaleContext = Pick<Context, 'db' | 'begin' | 'now' | 'wakes'>
 
 /** Where a parcel goes (§2.8). */
 export type Address = {

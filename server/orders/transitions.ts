@@ -89,7 +89,7 @@ async function changeOrder(
   { restock = false }: { restock?: boolean },
   change: (tx: Context, row: LockedRow & { accountId: number }) => PromiseLike<unknown>,
 ): Promise<Order> {
-  const changed = await inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx) => {
     const [found] = await tx.db<{ sliceId: number; accountId: number; listingId: number | null }[]>`
       select slice_id as "sliceId", account_id as "accountId", listing_id as "listingId"
       from orders
@@ -107,8 +107,6 @@ async function changeOrder(
     for (const mail of letters) await sendMail(tx, mail)
     return order
   })
-  ctx.wakes.wake('mail')
-  return changed
 }
 
 async function cancel(

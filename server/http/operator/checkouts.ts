@@ -131,7 +131,6 @@ export const checkoutRoutes =
             return { status: 201, body: { data: checkoutJson(checkout) } }
           },
         )
-        ctx.wakes.wake('mail')
         return sendJson(reply.code(answer.status as 201), answer.body)
       },
     )

@@ -122,7 +122,6 @@ export const listingRoutes =
             return { status: 200, body: bulkAnswer(read, ids, account.ships) }
           },
         )
-        if (request.body.items.some(hasPhotos)) ctx.wakes.wake('photos')
         return sendJson(reply, answer.body)
       },
     )
@@ -190,9 +189,6 @@ const payoutMissing = () =>
   )
 
 const isAccepted = (item: NewListing | RefusedItem): item is NewListing => !('errors' in item)
-
-const hasPhotos = (item: unknown) =>
-  (item as { photo_urls?: unknown } | null)?.photo_urls !== undefined
 
 const NO_SHIPPING =
   'No shipping option of this account is enabled, so buyers cannot order its listings yet.'
