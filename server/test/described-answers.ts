@@ -3,7 +3,11 @@ import addFormats from 'ajv-formats'
 import type { FastifyInstance } from 'fastify'
 import type { Answer } from './app.ts'
 
-type Described = { paths: Record<string, Record<string, Operation>>; prefix: string; ajv: Ajv2020 }
+type Described = {
+  paths: Record<string, Record<string, Operation>>
+  prefix: string
+  misfit: Misfit
+}
 type Operation = { responses: Record<string, { $ref?: string }> }
 
 /**
@@ -22,23 +26,35 @@ export function describedAnswers(app: FastifyInstance) {
       if (!operation) continue
       const schema = schemaAt(operation, status, url)
       if (body === undefined) continue
-      const check = door.ajv.getSchema(schema) ?? door.ajv.compile({ $ref: schema })
-      if (!check(body)) {
+      const misfit = door.misfit(schema, body)
+      if (misfit) {
         throw new Error(
-          `${method} ${url} answered ${status} with a body that isn't as described: ${door.ajv.errorsText(check.errors)}`,
+          `${method} ${url} answered ${status} with a body that isn't as described: ${misfit}`,
         )
       }
     }
   }
 }
 
-async function readDoor(app: FastifyInstance, path: string, prefix: string): Promise<Described> {
-  const response = await app.inject(path)
-  const document = response.statusCode === 200 ? response.json() : { paths: {} }
+/** What of a value isn't as the schema at this place (`#/components/schemas/…`) says; null when everything is. */
+type Misfit = (place: string, value: unknown) => string | null
+
+/** Holds values against the schemas of a published description, with no key more than they list. */
+export function misfitsOf(document: object): Misfit {
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   ;(addFormats as unknown as (ajv: Ajv2020) => void)(ajv)
   ajv.addSchema({ $id: 'document', ...closed(document) })
-  return { paths: document.paths, prefix, ajv }
+  return (place, value) => {
+    const at = `document${place}`
+    const check = ajv.getSchema(at) ?? ajv.compile({ $ref: at })
+    return check(value) ? null : ajv.errorsText(check.errors)
+  }
+}
+
+async function readDoor(app: FastifyInstance, path: string, prefix: string): Promise<Described> {
+  const response = await app.inject(path)
+  const document = response.statusCode === 200 ? response.json() : { paths: {} }
+  return { paths: document.paths, prefix, misfit: misfitsOf(document) }
 }
 
 function operationAt({ paths, prefix }: Described, method: string, url: string) {
@@ -66,12 +82,12 @@ function schemaAt(
   const described = operation.responses[status]
   if (described) {
     const place = described.$ref ?? `#/paths/${at}/responses/${status}`
-    return `document${place}/content/application~1json/schema`
+    return `${place}/content/application~1json/schema`
   }
   // What stands before any operation is the same for all and described in the documentation of errors.
   const isGeneral = [400, 405, 413, 415].includes(status) || (status === 404 && isMalformed(url))
   if (!isGeneral) throw new Error(`${at} does not describe ${status}`)
-  return 'document#/components/schemas/Error'
+  return '#/components/schemas/Error'
 }
 
 const isMalformed = (url: string) => /%(?![0-9a-f]{2})/i.test(url)
