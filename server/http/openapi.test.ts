@@ -3,6 +3,7 @@ import { createConfig, lint } from '@redocly/openapi-core'
 import Fastify from 'fastify'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
+import { misfitsOf } from '../test/described-answers.ts'
 import { guardSellerRoutes } from './authenticate.ts'
 
 let app: TestApp
@@ -82,6 +83,80 @@ describe('the seller API’s description', () => {
   it('names every schema once, and keeps the words of the house to the house', async () => {
     const text = JSON.stringify(await committed('seller'))
     expect(text).not.toMatch(/"storable"|"clamped"|"x-items"|"x-errors"|"x-example"|"def-\d/)
+  })
+})
+
+describe('the description of webhooks', () => {
+  const EVENTS = ['order.created', 'order.cancelled', 'order.label_ready', 'listing.sold']
+
+  let seller: Document
+  let misfit: ReturnType<typeof misfitsOf>
+  let webhooks: { event: string; operation: Document; place: string; example: Document }[]
+  beforeAll(async () => {
+    seller = (await app.anyone.get('/openapi.json')).body
+    misfit = misfitsOf(seller)
+    webhooks = Object.entries(seller.webhooks as Document).map(([event, { post }]: Document) => {
+      const { schema, example } = post.requestBody.content['application/json']
+      return { event, operation: post, place: schema.$ref, example }
+    })
+  })
+
+  it('is of the four events, each one POST, and the seller’s alone', async () => {
+    expect(operations({ paths: seller.webhooks }).map(([name]) => name)).toEqual(
+      EVENTS.map((event) => `POST ${event}`),
+    )
+    const { body } = await app.anyone.get('/operator/openapi.json')
+    expect(body.paths).toHaveProperty('/accounts')
+    expect(body).not.toHaveProperty('webhooks')
+  })
+
+  it('shows an example of each that fits its schema, with the envelope in its order', () => {
+    for (const { event, operation, place, example } of webhooks) {
+      expect(misfit(place, example), event).toBeNull()
+      expect(Object.keys(example)).toEqual(['event', 'delivery_id', 'created_at', 'data'])
+      const headers = Object.fromEntries(
+        operation.parameters.map((header: Document) => [header.name, header.example]),
+      )
+      expect(headers).toMatchObject({
+        'X-Service-Event': event,
+        'X-Service-Delivery': example.delivery_id,
+      })
+    }
+  })
+
+  it('takes an example with a key more or less, or under another event’s name, for wrong', () => {
+    for (const { event, place, example } of webhooks) {
+      for (const key of Object.keys(example.data)) {
+        const { [key]: _, ...less } = example.data
+        expect(misfit(place, { ...example, data: less }), event).toContain(`'${key}'`)
+      }
+      const more = { ...example.data, more: 1 }
+      expect(misfit(place, { ...example, data: more }), event).toContain('additional properties')
+      for (const other of EVENTS.filter((other) => other !== event)) {
+        expect(misfit(place, { ...example, event: other }), event).toContain('/event')
+      }
+    }
+  })
+
+  it('says which four headers come, that no key does, what counts as taken and when it comes again', () => {
+    const tags = seller.tags.map(({ name }: Document) => name)
+    for (const { event, operation } of webhooks) {
+      expect(operation.parameters.map((header: Document) => [header.in, header.name])).toEqual([
+        ['header', 'X-Service-Signature'],
+        ['header', 'X-Service-Timestamp'],
+        ['header', 'X-Service-Event'],
+        ['header', 'X-Service-Delivery'],
+      ])
+      expect(operation.security, event).toEqual([])
+      expect(Object.keys(operation.responses)).toEqual(['2XX', 'default'])
+      expect(operation.responses.default.description).toContain(
+        '1 minute, 10 minutes, 1 hour and 6 hours after the first attempt',
+      )
+      expect(operation.operationId).toMatch(/^[a-z][A-Za-z]+$/)
+      expect(operation.summary).toMatch(/\w/)
+      expect(operation.description).toMatch(/\w/)
+      expect(tags).toEqual(expect.arrayContaining(operation.tags))
+    }
   })
 })
 

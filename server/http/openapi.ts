@@ -32,6 +32,8 @@ export type Door = {
   errors: ErrorType[]
   /** Whether every answer says how much of the caller's limit is left. */
   showsLimits: boolean
+  /** What the service itself sends, by its event. */
+  webhooks?: Record<string, OpenAPIV3_1.OperationObject>
 }
 
 /** Collects the routes registered after it in this scope; `describe()` then gives their OpenAPI 3.1 description. */
@@ -101,6 +103,7 @@ function finish(generated: OpenAPIV3_1.Document, door: Door): OpenAPIV3_1.Docume
     }
   }
   document.paths = paths
+  if (door.webhooks) document.webhooks = posted(door.webhooks)
   document.components = {
     ...document.components,
     schemas: usedSchemas(document),
@@ -109,6 +112,14 @@ function finish(generated: OpenAPIV3_1.Document, door: Door): OpenAPIV3_1.Docume
   } as OpenAPIV3_1.ComponentsObject
   return document
 }
+
+const posted = (webhooks: NonNullable<Door['webhooks']>): OpenAPIV3_1.Document['webhooks'] =>
+  Object.fromEntries(
+    Object.entries(webhooks).map(([event, post]) => [
+      event,
+      { post } as OpenAPIV3_1.PathItemObject,
+    ]),
+  )
 
 function addScope(operation: Operation): void {
   const scope = operation['x-scope']
@@ -319,7 +330,7 @@ function usedSchemas(document: OpenAPIV3_1.Document): Record<string, OpenAPIV3_1
       follow(all[name])
     }
   }
-  follow(document.paths)
+  follow([document.paths, document.webhooks])
   const names = Object.keys(all)
     .filter((name) => used.has(name))
     .sort()

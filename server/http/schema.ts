@@ -14,6 +14,11 @@ export function component<S extends TSchema>(name: string, schema: S): TUnsafe<S
   return Type.Unsafe<Static<S>>({ $ref: `${name}#` })
 }
 
+/** Where the published files have a named schema: for what they say beside the routes. */
+export const publishedRef = (named: TSchema) => ({
+  $ref: `#/components/schemas/${(named as { $ref: string }).$ref.slice(0, -1)}`,
+})
+
 /** Text that a request brings; what can't be stored (NUL, lone surrogates) is refused. Lengths count code points. */
 export const Text = (options: TStringOptions = {}) => Type.String({ storable: true, ...options })
 

@@ -1,4 +1,5 @@
 import type { Door } from '../openapi.ts'
+import { webhookDescriptions } from './webhook-descriptions.ts'
 
 /** What the seller API's description says of it as a whole. */
 export const sellerDoor = (publicUrl: string): Door => ({
@@ -20,10 +21,16 @@ A query parameter that is empty counts as absent, of a repeated one the last cou
     { name: 'Catalog', description: 'Series, sets, cards and sealed products' },
     { name: 'Listings', description: 'Your stock on sale' },
     { name: 'Orders', description: 'What was bought from you' },
+    {
+      name: 'Webhooks',
+      description:
+        'What happens to your listings and orders, sent to addresses of yours. Each delivery is signed: `X-Service-Signature` is the hex HMAC-SHA256, keyed with the endpoint’s secret, of the `X-Service-Timestamp` header, a dot and the raw body. Compute it over the bytes as they came, before any parsing, compare in constant time, and refuse timestamps older than 300 seconds. Every delivery comes at least once and in no promised order: `X-Service-Delivery` is its idempotency key.',
+    },
     { name: 'Account', description: 'The account and key in use' },
   ],
   security: { name: 'apiKey', description: 'An API key: svc_live_ and 40 characters' },
   showsLimits: true,
   errors: ['authentication_error', 'authorization_error', 'rate_limited', 'server_error'],
+  webhooks: webhookDescriptions(),
 })
 sellerDoor.prefix = '/v1'

@@ -4,8 +4,8 @@ import { component, Nullable, OneOf, Timestamp } from '../schema.ts'
 
 /** Orders as published (§2.7, §2.8). */
 
-const currency = OneOf(['EUR'] as const)
-const amount = (description: string) => Type.Number({ description })
+export const currency = OneOf(['EUR'] as const)
+export const amount = (description: string) => Type.Number({ description })
 
 export const OrderRow = component(
   'Order',
@@ -62,16 +62,22 @@ export const OrderRow = component(
   ),
 )
 
-const Address = Type.Object({
-  full_name: Type.String(),
-  street: Type.String(),
-  house_number: Type.String(),
-  house_number_suffix: Nullable(Type.String()),
-  zip: Type.String(),
-  city: Type.String(),
-  country: Type.String({ description: 'ISO country code' }),
-  phone: Nullable(Type.String()),
-})
+export const Address = component(
+  'Address',
+  Type.Object(
+    {
+      full_name: Type.String(),
+      street: Type.String(),
+      house_number: Type.String(),
+      house_number_suffix: Nullable(Type.String()),
+      zip: Type.String(),
+      city: Type.String(),
+      country: Type.String({ description: 'ISO country code' }),
+      phone: Nullable(Type.String()),
+    },
+    { description: 'Where a buyer wants it sent.' },
+  ),
+)
 
 export const SliceDetail = component(
   'OrderSlice',
