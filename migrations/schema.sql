@@ -88,17 +88,50 @@ create table clock (
   constraint clock_only_row_check CHECK (only_row)
 );
 
+create table deliveries (
+  id bigint generated always as identity not null,
+  event_id bigint not null,
+  endpoint_id bigint not null,
+  status text collate "C" not null,
+  attempts jsonb default '[]'::jsonb not null,
+  tries smallint default 0 not null,
+  first_attempt_at timestamp with time zone,
+  next_attempt_at timestamp with time zone,
+  resend_at timestamp with time zone,
+  due_at timestamp with time zone default LEAST(next_attempt_at, resend_at),
+  claims integer default 0 not null,
+  leased_until timestamp with time zone,
+  resent_in xid8,
+  created_at timestamp with time zone not null,
+  constraint deliveries_pkey PRIMARY KEY (id),
+  constraint deliveries_attempts_check CHECK (jsonb_typeof(attempts) = 'array'::text),
+  constraint deliveries_claims_check CHECK (claims >= 0),
+  constraint deliveries_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoints(id),
+  constraint deliveries_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id),
+  constraint deliveries_leased_are_due CHECK (leased_until IS NULL OR due_at IS NOT NULL),
+  constraint deliveries_once UNIQUE (event_id, endpoint_id),
+  constraint deliveries_pending_are_planned CHECK ((status = 'pending'::text) = (next_attempt_at IS NOT NULL)),
+  constraint deliveries_status_check CHECK (status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text, 'skipped'::text])),
+  constraint deliveries_tried_since CHECK ((tries = 0) = (first_attempt_at IS NULL)),
+  constraint deliveries_tries_check CHECK (tries >= 0 AND tries <= 5)
+);
+CREATE INDEX deliveries_due ON public.deliveries USING btree (endpoint_id, due_at, id) WHERE (due_at IS NOT NULL);
+CREATE INDEX deliveries_log ON public.deliveries USING btree (endpoint_id, id);
+CREATE INDEX deliveries_resent ON public.deliveries USING btree (endpoint_id, resent_in) WHERE (resent_in IS NOT NULL);
+CREATE INDEX deliveries_undelivered ON public.deliveries USING btree (endpoint_id, id) WHERE (status = ANY (ARRAY['failed'::text, 'skipped'::text]));
+
 create table events (
   id bigint generated always as identity not null,
   account_id bigint not null,
   event text collate "C" not null,
   data text not null,
   created_at timestamp with time zone not null,
+  written_in xid8 default pg_current_xact_id() not null,
   constraint events_pkey PRIMARY KEY (id),
   constraint events_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint events_event_check CHECK (event = ANY (ARRAY['order.created'::text, 'order.cancelled'::text, 'order.label_ready'::text, 'listing.sold'::text]))
 );
-CREATE INDEX events_account ON public.events USING btree (account_id, id);
+CREATE INDEX events_written ON public.events USING btree (account_id, written_in, id);
 
 create table idempotency_keys (
   caller text not null,
@@ -436,4 +469,24 @@ create table tier_runs (
   month date not null,
   ran_at timestamp with time zone not null,
   constraint tier_runs_pkey PRIMARY KEY (month)
+);
+
+create table webhook_endpoints (
+  id bigint generated always as identity not null,
+  account_id bigint not null,
+  place smallint,
+  url text not null,
+  events text[] not null,
+  secret bytea,
+  consecutive_failures integer default 0 not null,
+  disabled_at timestamp with time zone,
+  deleted_at timestamp with time zone,
+  created_at timestamp with time zone not null,
+  constraint webhook_endpoints_pkey PRIMARY KEY (id),
+  constraint webhook_endpoints_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint webhook_endpoints_at_most_16 UNIQUE (account_id, place),
+  constraint webhook_endpoints_consecutive_failures_check CHECK (consecutive_failures >= 0),
+  constraint webhook_endpoints_deleted_whole CHECK ((deleted_at IS NULL) = (place IS NOT NULL) AND (deleted_at IS NULL) = (secret IS NOT NULL)),
+  constraint webhook_endpoints_events_check CHECK (cardinality(events) > 0 AND events <@ ARRAY['order.created'::text, 'order.cancelled'::text, 'order.label_ready'::text, 'listing.sold'::text]),
+  constraint webhook_endpoints_place_check CHECK (place >= 1 AND place <= 16)
 );

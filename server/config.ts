@@ -21,7 +21,10 @@ export type Config = {
   rateLimit: { read: number; write: number }
   redisUrl: string | undefined
   webhookAllowPrivate: boolean
+  /** For one attempt at a delivery, all of it. */
   webhookTimeoutMs: number
+  /** For how long what was delivered, or couldn't be, is remembered. */
+  webhookRetentionDays: number
   smtpUrl: string | undefined
   /** Who e-mail is from. */
   mailFrom: Mailbox
@@ -54,6 +57,7 @@ export const SETTINGS = [
   'REDIS_URL',
   'WEBHOOK_ALLOW_PRIVATE',
   'WEBHOOK_TIMEOUT_MS',
+  'WEBHOOK_RETENTION_DAYS',
   'SMTP_URL',
   'MAIL_FROM',
   'CARRIER',
@@ -114,6 +118,11 @@ export function readConfig(environment: Environment): Config {
       from: 1,
       to: 600_000,
       otherwise: 10_000,
+    }),
+    webhookRetentionDays: read.integer('WEBHOOK_RETENTION_DAYS', {
+      from: 1,
+      to: 36_500,
+      otherwise: 30,
     }),
     smtpUrl,
     mailFrom: read.sender('MAIL_FROM', { publicUrl, isRequired: smtpUrl !== undefined }),

@@ -7,6 +7,8 @@ export type Metrics = {
   answered(method: string, route: string, status: number, seconds: number): void
   /** Notes a request refused by a limit: `read`, `write` or `authentication`. */
   limited(limit: string): void
+  /** Notes an attempt at a delivery. */
+  attempted(isTaken: boolean, seconds: number): void
   /** The text for /metrics; asks the database for its own figures first. */
   text(db: Db): Promise<string>
   contentType: string
@@ -17,6 +19,8 @@ export type Metrics = {
 const LATENCY_BUCKETS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10,
 ]
+/** Receivers are elsewhere, and some never answer. */
+const ATTEMPT_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
 /** Metrics of one app; each has a registry of its own, so that two in one process don't mix. */
 export function createMetrics(): Metrics {
@@ -34,6 +38,18 @@ export function createMetrics(): Metrics {
     name: 'cardstall_rate_limited_total',
     help: 'Requests refused because a limit was reached',
     labelNames: ['limit'],
+    registers: [registry],
+  })
+  const attempts = new Histogram({
+    name: 'cardstall_webhook_attempt_duration_seconds',
+    help: 'Time from the beginning of an attempt at a webhook delivery to its end',
+    labelNames: ['outcome'],
+    buckets: ATTEMPT_BUCKETS,
+    registers: [registry],
+  })
+  const deliveriesDue = new Gauge({
+    name: 'cardstall_webhook_deliveries_waiting',
+    help: 'Webhook deliveries that are to be attempted, now or later',
     registers: [registry],
   })
   const databaseUp = new Gauge({
@@ -58,6 +74,9 @@ export function createMetrics(): Metrics {
     registers: [registry],
   })
 
+  const taken = attempts.labels('delivered')
+  const refused = attempts.labels('failed')
+
   // Finding a histogram's labels costs more than noting a value: each combination is looked up once.
   const timers = new Map<string, { observe(seconds: number): void }>()
 
@@ -70,6 +89,10 @@ export function createMetrics(): Metrics {
         timers.set(key, timer)
       }
       timer.observe(seconds)
+    },
+
+    attempted(isTaken, seconds) {
+      ;(isTaken ? taken : refused).observe(seconds)
     },
 
     limited(limit) {
@@ -90,6 +113,10 @@ export function createMetrics(): Metrics {
         databaseSize.set(states[0]?.size ?? 0)
         connections.reset()
         for (const { state, count } of states) connections.labels(state).set(count)
+        const [waiting] = await db<{ count: number }[]>`
+          select count(*) as count from deliveries where due_at is not null
+        `
+        deliveriesDue.set(waiting?.count ?? 0)
       } catch {
         // A figure of its own: the page must be readable exactly when the database isn't.
         databaseUp.set(0)

@@ -6,7 +6,9 @@ import { describeRoutes } from './http/openapi.ts'
 import { accountRoutes } from './http/operator/accounts.ts'
 import { catalogRoutes } from './http/operator/catalog.ts'
 import { checkoutRoutes } from './http/operator/checkouts.ts'
+import { deliveryRoutes } from './http/operator/deliveries.ts'
 import { operatorDoor } from './http/operator/door.ts'
+import { endpointRoutes } from './http/operator/endpoints.ts'
 import { keyRoutes } from './http/operator/keys.ts'
 import { listingPhotoRoutes } from './http/operator/listings.ts'
 import { orderTransitionRoutes } from './http/operator/orders.ts'
@@ -27,6 +29,7 @@ import { orderRoutes } from './http/seller/orders.ts'
 import { productRoutes } from './http/seller/products.ts'
 import { seriesRoutes } from './http/seller/series.ts'
 import { setRoutes } from './http/seller/sets.ts'
+import { webhookRoutes } from './http/seller/webhooks.ts'
 
 /** The table of contents: both doors and every resource behind them. */
 export function routes(app: FastifyInstance, ctx: Context): void {
@@ -54,6 +57,7 @@ export function routes(app: FastifyInstance, ctx: Context): void {
         seller.register(listingRoutes(ctx)) //       /v1/listings
         seller.register(orderRoutes(ctx)) //         /v1/orders
         seller.register(labelRoutes(ctx)) //         /v1/orders/:order/label
+        seller.register(webhookRoutes(ctx)) //       /v1/webhooks
         seller.register(meRoutes(ctx)) //            /v1/me
       },
       { prefix: sellerDoor.prefix },
@@ -77,6 +81,8 @@ export function routes(app: FastifyInstance, ctx: Context): void {
         operator.register(trackingRoutes(ctx)) //    /operator/v1/slices/:slice_key/tracking
         operator.register(reservationRoutes(ctx)) // /operator/v1/reservations
         operator.register(listingPhotoRoutes(ctx)) //     /operator/v1/listings/:id/photos
+        operator.register(endpointRoutes(ctx)) //    /operator/v1/accounts/:id/webhooks
+        operator.register(deliveryRoutes(ctx)) //    /operator/v1/deliveries
         if (sandbox) operator.register(sandboxRoutes(ctx)) // /operator/v1/sandbox/…
       },
       { prefix: operatorDoor.prefix },

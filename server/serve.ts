@@ -15,6 +15,7 @@ import { ownSecret } from './secrets.ts'
 import { type Closers, openContext } from './service.ts'
 import { startCarrierPoll } from './shipping/carrier-poll.ts'
 import { StartError } from './start-error.ts'
+import { startDeliveryWorker } from './webhooks/delivery-worker.ts'
 
 /** Requests under way at a shutdown get this long to finish. */
 const SHUTDOWN_PATIENCE_MS = 10_000
@@ -92,7 +93,12 @@ async function start(settings: Config, log: Log, closers: Closers): Promise<void
   await importFirstCatalog(ctx)
   const key = config.sandbox ? await demoKey(ctx) : undefined
   closers.push(startSchedule(ctx))
-  const workers = [startPhotoWorker(ctx), startMailWorker(ctx), startCarrierPoll(ctx)]
+  const workers = [
+    startDeliveryWorker(ctx),
+    startPhotoWorker(ctx),
+    startMailWorker(ctx),
+    startCarrierPoll(ctx),
+  ]
   closers.push(() => Promise.all(workers.map((worker) => worker.stop())))
   ctx.readiness.ready = true
   tell(welcome(config, key))

@@ -2,12 +2,12 @@ import { readCatalog } from './catalog/catalog-reader.ts'
 import { startClock } from './clock.ts'
 import type { Config } from './config.ts'
 import type { Context, Log } from './context.ts'
-import { connect } from './database/connect.ts'
+import { connect, type Sql } from './database/connect.ts'
 import { migrate } from './database/migrate.ts'
-import { listenForNotices } from './database/notices.ts'
+import { listenForNotices, type Notices, notify } from './database/notices.ts'
 import { transactionsOn } from './database/transactions.ts'
 import { openFileStore } from './files/file-store.ts'
-import { wakesInProcess } from './jobs/wakes.ts'
+import { atMostEvery, type Wakes, wakesInProcess } from './jobs/wakes.ts'
 import { keyCache } from './keys/key-cache.ts'
 import { memoryCounters } from './limits/counters.ts'
 import { rateLimiter } from './limits/rate-limit.ts'
@@ -44,7 +44,7 @@ export async function openContext(
   const { begin } = transactions
   const notices = await listenForNotices(databaseUrl, log)
   closers.push(() => notices.close())
-  const wakes = wakesInProcess()
+  const wakes = wakesBetween(sql, notices, log)
   const clock = await startClock({ db: sql, begin }, notices, log, wakes.wakeAll)
   const catalog = await readCatalog({
     begin,
@@ -79,6 +79,26 @@ export async function openContext(
     metrics,
     readiness: { ready: false },
   }
+}
+
+/** NOTIFY takes a lock on the whole database: what happens often is told at most so often, after it's committed. */
+const TELL_EVERY_MS = 20
+
+/**
+ * Deliveries are for whichever process has a hand free: the others hear of them, too. A notice that is lost is no harm,
+ * they also look by themselves.
+ */
+function wakesBetween(db: Sql, notices: Notices, log: Log): Wakes {
+  const tellOfDeliveries = atMostEvery(TELL_EVERY_MS, () => {
+    notify(db, 'deliveries').catch((error) =>
+      log.debug({ err: error }, 'the other processes could not be told of deliveries'),
+    )
+  })
+  const wakes = wakesInProcess((queue) => {
+    if (queue === 'deliveries') tellOfDeliveries()
+  })
+  notices.on('deliveries', () => wakes.wakeHere('deliveries'))
+  return wakes
 }
 
 function openCarrier(

@@ -306,7 +306,7 @@ function severalErrors(types: ErrorType[]) {
   }
 }
 
-const OUR_KEYWORDS = new Set(['storable', 'clamped'])
+const OUR_KEYWORDS = new Set(['storable', 'publicUrl', 'clamped'])
 
 function withoutOurKeywords(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutOurKeywords)

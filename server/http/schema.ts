@@ -50,6 +50,9 @@ export const Euros = (options: object = {}) => Type.Number({ minimum: 0, ...opti
 /** An account's, key's or listing's number in a path; anything else names no record. */
 export const PathId = (description: string) => Type.Integer({ minimum: 1, description })
 
+/** The same in a body. */
+export const Id = () => Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
+
 /** `{"data": …}` */
 export const Data = <S extends TSchema>(schema: S, description: string) =>
   Type.Object({ data: schema }, { description })

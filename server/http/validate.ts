@@ -1,13 +1,15 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { FastifySchemaCompiler } from 'fastify'
 import { type ApiError, type FieldMessages, notFound, validationError } from '../errors.ts'
+import { refusalOfUrl } from '../outbound/public-address.ts'
 
 /**
  * Checks requests against their routes' schemas, which are also what OpenAPI publishes. Failures become the
  * catalogue's errors: 404 for a path id that can't be one, 422 with messages per field for the rest.
  *
- * Two keywords of ours stand in the schemas and are taken out of the published files: `storable` (text without
- * NUL and lone surrogates, which PostgreSQL can't hold) and `clamped` (a query integer that is never refused).
+ * Keywords of ours stand in the schemas and are taken out of the published files: `storable` (text without
+ * NUL and lone surrogates, which PostgreSQL can't hold), `publicUrl` (an address that could be on the internet) and
+ * `clamped` (a query integer that is never refused).
  */
 export const validatorCompiler: FastifySchemaCompiler<Record<string, unknown>> = ({
   schema,
@@ -37,6 +39,11 @@ ajv.addKeyword({
   keyword: 'storable',
   type: 'string',
   validate: (_: unknown, text: string) => !text.includes('\0') && text.isWellFormed(),
+})
+ajv.addKeyword({
+  keyword: 'publicUrl',
+  type: 'string',
+  validate: (_: unknown, text: string) => refusalOfUrl(text) === undefined,
 })
 ajv.addKeyword({
   keyword: 'integerText',
@@ -108,7 +115,7 @@ const A_TYPE: Record<string, string> = {
   object: 'an object',
 }
 
-function messageOf(field: string, { keyword, params, schema }: ErrorObject): string {
+function messageOf(field: string, { keyword, params, schema, data }: ErrorObject): string {
   switch (keyword) {
     case 'required':
       return `The ${field} field is required.`
@@ -136,6 +143,8 @@ function messageOf(field: string, { keyword, params, schema }: ErrorObject): str
       return `The ${field} field must not be greater than ${params.limit}.`
     case 'integerText':
       return `The ${field} field must be an integer from ${(schema as { minimum: number }).minimum} to ${(schema as { maximum: number }).maximum}.`
+    case 'publicUrl':
+      return `The ${field} field ${refusalOfUrl(data as string)}`
     case 'storable':
       return `The ${field} field contains characters that cannot be stored.`
     default:

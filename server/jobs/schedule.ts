@@ -4,6 +4,7 @@ import { pruneIdempotencyKeys } from '../idempotency.ts'
 import { pruneReservations } from '../listings/reservations.ts'
 import { pruneMails } from '../mail/outbox.ts'
 import { receiveLongShipped } from '../orders/transitions.ts'
+import { pruneDeliveries } from '../webhooks/deliveries.ts'
 
 const MINUTES = 60 * 1000
 const HOURS = 60 * MINUTES
@@ -17,6 +18,7 @@ const RECURRING: Recurring[] = [
   { name: 'close orders shipped 14 days ago', everyMs: 1 * MINUTES, run: receiveLongShipped },
   { name: 'reckon tiers on the 1st at 00:05 UTC', everyMs: 1 * MINUTES, run: recalculateTiers },
   { name: 'forget e-mail of a month ago', everyMs: 1 * HOURS, run: pruneMails },
+  { name: 'forget deliveries of a month ago', everyMs: 1 * HOURS, run: pruneDeliveries },
 ]
 
 /**

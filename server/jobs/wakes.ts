@@ -1,5 +1,5 @@
 /** What a worker of this process can be told to look after. */
-export type Queue = 'photos' | 'mail' | 'shipments' | 'schedule'
+export type Queue = 'photos' | 'mail' | 'shipments' | 'deliveries' | 'schedule'
 
 /**
  * Tells the workers of this process that there may be something to do, so that it starts at once. It's a courtesy: a
@@ -9,20 +9,27 @@ export type Queue = 'photos' | 'mail' | 'shipments' | 'schedule'
 export type Wakes = {
   /** Whoever writes work calls it. Within a transaction it waits for the commit: before, a worker would find nothing. */
   wake(queue: Queue): void
+  /** For when another process said so. */
+  wakeHere(queue: Queue): void
   /** For when the clock moved, and anything may have become due. */
   wakeAll(): void
   /** Calls `heard` at each wake of the queue; the returned function ends that. */
   on(queue: Queue, heard: () => void): () => void
 }
 
-export function wakesInProcess(): Wakes {
+/** @param tellOthers called when work was written that another process could do as well */
+export function wakesInProcess(tellOthers: (queue: Queue) => void = () => {}): Wakes {
   const listeners = new Set<{ queue: Queue; heard: () => void }>()
-  const wakeWhere = (wanted: (queue: Queue) => boolean) => {
+  const callWhere = (wanted: (queue: Queue) => boolean) => {
     for (const { queue, heard } of listeners) if (wanted(queue)) heard()
   }
   return {
-    wake: (queue) => wakeWhere((other) => other === queue),
-    wakeAll: () => wakeWhere(() => true),
+    wake(queue) {
+      callWhere((other) => other === queue)
+      tellOthers(queue)
+    },
+    wakeHere: (queue) => callWhere((other) => other === queue),
+    wakeAll: () => callWhere(() => true),
     on(queue, heard) {
       const listener = { queue, heard }
       listeners.add(listener)
@@ -43,5 +50,21 @@ export function heldBack(wakes: Wakes): { wakes: Wakes; release: () => void } {
     release: () => {
       for (const queue of noted) wakes.wake(queue)
     },
+  }
+}
+
+/**
+ * Runs `work` soon after it's called, at most once in so many milliseconds: whoever calls meanwhile is served by the
+ * next run. Real time.
+ */
+export function atMostEvery(ms: number, work: () => void): () => void {
+  let isPlanned = false
+  return () => {
+    if (isPlanned) return
+    isPlanned = true
+    setTimeout(() => {
+      isPlanned = false
+      work()
+    }, ms).unref()
   }
 }

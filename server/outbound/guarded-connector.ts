@@ -24,14 +24,31 @@ type Options = {
  * the connection goes to one of those, without a second look-up that could answer otherwise. Name and port
  * stay what they were for the Host header, TLS and the certificate's check.
  *
- * A connection that undici keeps open is not checked again: who must look before every request (§6.6.5) closes it
- * after one, or asks `publicAddresses` itself.
+ * A connection that undici keeps open is not checked again. Who must look before every request (§6.6.5) asks
+ * `publicAddresses` itself, and connects with `connectorTo`.
  */
 export function guardedConnector(network: Network, options: Options): buildConnector.connector {
+  return connector(async (target) => {
+    const signal = patienceOf(options)
+    const addresses = await orAborted(publicAddresses(network, target.hostname, options), signal)
+    return connectTo(network, addresses, target, signal)
+  })
+}
+
+/** Connects undici to these addresses, which were checked, whatever the host's name points to by now. */
+export function connectorTo(
+  network: Network,
+  addresses: string[],
+  options: Pick<Options, 'timeoutMs'>,
+): buildConnector.connector {
+  return connector((target) => connectTo(network, addresses, target, patienceOf(options)))
+}
+
+function connector(connect: (target: Target) => Promise<Socket>): buildConnector.connector {
   return ({ hostname, port, protocol }, callback) => {
     const isSecure = protocol === 'https:'
     const target = { hostname, isSecure, port: Number(port) || (isSecure ? 443 : 80) }
-    connectTo(network, target, options).then(
+    connect(target).then(
       (socket) => callback(null, socket),
       (error) => callback(error, null),
     )
@@ -60,14 +77,17 @@ export async function publicAddresses(
 
 type Target = { hostname: string; port: number; isSecure: boolean }
 
+function patienceOf({ timeoutMs, signal }: Pick<Options, 'timeoutMs' | 'signal'>): AbortSignal {
+  const timeout = AbortSignal.timeout(timeoutMs)
+  return signal ? AbortSignal.any([signal, timeout]) : timeout
+}
+
 async function connectTo(
   network: Network,
+  addresses: string[],
   { hostname, port, isSecure }: Target,
-  { timeoutMs, allowPrivate, ...options }: Options,
+  signal: AbortSignal,
 ): Promise<Socket> {
-  const timeout = AbortSignal.timeout(timeoutMs)
-  const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout
-  const addresses = await orAborted(publicAddresses(network, hostname, { allowPrivate }), signal)
   const socket = network.dial(addresses, port)
   try {
     await once(socket, 'connect', { signal })
@@ -97,8 +117,8 @@ async function secured(socket: Socket, hostname: string, signal: AbortSignal): P
   }
 }
 
-/** A look-up can't be cancelled, only left alone. */
-function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+/** A look-up can't be cancelled, only left alone. @throws the signal's reason */
+export function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>()
   const abort = () => reject(signal.reason)
   if (signal.aborted) abort()

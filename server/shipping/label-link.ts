@@ -1,6 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Context } from '../context.ts'
 import { authorizationError } from '../errors.ts'
+import { keyFor } from '../secret-key.ts'
 
 /**
  * Links to labels: whoever has one can fetch the PDF, until it expires. Path, expiry and a random number are signed
@@ -57,10 +58,9 @@ function signatureOf(
   { config }: Signing,
   { path, expires, nonce }: { path: string; expires: string; nonce: string },
 ): string {
-  if (config.secretKey === undefined) throw new Error('There is no secret key to sign with.')
-  // A key of its own: the secret key is used for other things, too.
-  const key = createHmac('sha256', config.secretKey).update('label links').digest()
-  return createHmac('sha256', key).update(`${path}\n${expires}\n${nonce}`).digest('base64url')
+  return createHmac('sha256', keyFor('label links', config))
+    .update(`${path}\n${expires}\n${nonce}`)
+    .digest('base64url')
 }
 
 /** In the same time, wherever they differ. */

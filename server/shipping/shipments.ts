@@ -48,7 +48,7 @@ export type Purchase = {
 /** How long who buys is believed to be alive: several times of what the carrier may take for all that is asked. */
 const LEASE_SECONDS = 120
 
-type WriteContext = Pick<Context, 'config' | 'db' | 'begin' | 'now'>
+type WriteContext = Pick<Context, 'config' | 'db' | 'begin' | 'now' | 'wakes'>
 
 /**
  * Where the slice's shipment stands, and if nobody has bought or is buying it: the right to, for this process alone.

@@ -16,6 +16,7 @@ import type { Network } from '../outbound/network.ts'
 import { runDuePhotos } from '../photos/photo-worker.ts'
 import { type Closers, openContext } from '../service.ts'
 import { runDuePolls } from '../shipping/carrier-poll.ts'
+import { runDueDeliveries } from '../webhooks/delivery-worker.ts'
 import { testDatabase } from './database.ts'
 import { describedAnswers } from './described-answers.ts'
 
@@ -49,6 +50,8 @@ export type TestApp = {
   runPhotos(): Promise<void>
   /** Does all that the mail worker would do now. */
   runMail(options?: MailerOptions): Promise<void>
+  /** Does all that the delivery worker would do now. */
+  runDeliveries(): Promise<void>
   /** Asks the carrier after everything that it's time to ask after. */
   runPolls(): Promise<void>
   /** Without credentials. */
@@ -105,6 +108,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     databaseUrl,
     runPhotos: () => runDuePhotos(ctx),
     runMail: (options) => runDueMail(ctx, options),
+    runDeliveries: () => runDueDeliveries(ctx),
     runPolls: () => runDuePolls(ctx),
     anyone: withToken(),
     operator: withToken(OPERATOR_TOKEN),

@@ -6,11 +6,11 @@ import { eurosFromCents } from '../../money.ts'
 import { type Address, type Checkout, checkOut, getCheckout } from '../../orders/checkout.ts'
 import { sendJson } from '../answer.ts'
 import { idempotencyKeyHeader, idempotencyKeyOf } from '../idempotency-key.ts'
-import { component, Data, FilledText, Nullable, PathId, Text } from '../schema.ts'
+import { component, Data, FilledText, Id, Nullable, PathId, Text } from '../schema.ts'
 
 const MOST_LINES = 1_000
 const MOST_QUANTITY = 1_000_000
-const id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
+const id = Id()
 
 const AddressInput = Type.Object({
   full_name: FilledText({ maxLength: 200 }),

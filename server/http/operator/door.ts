@@ -3,7 +3,7 @@ import type { Door } from '../openapi.ts'
 /** What the operator API's description says of it as a whole. */
 export const operatorDoor = (publicUrl: string): Door => ({
   title: 'Cardstall operator API',
-  description: `The marketplace's own back end talks to Cardstall through this API: accounts and keys, catalog import, reservations, checkouts, orders, tracking, and in the sandbox the test clock, the simulated carrier and captured e-mail. Same conventions as the seller API; the one credential is the operator token (\`OPERATOR_TOKEN\`), without which this API doesn't exist.`,
+  description: `The marketplace's own back end talks to Cardstall through this API: accounts and keys, catalog import, reservations, checkouts, orders, tracking, webhook deliveries, and in the sandbox the test clock, the simulated carrier, captured e-mail and sample events. Same conventions as the seller API; the one credential is the operator token (\`OPERATOR_TOKEN\`), without which this API doesn't exist.`,
   prefix: operatorDoor.prefix,
   publicUrl,
   tags: [
@@ -13,6 +13,7 @@ export const operatorDoor = (publicUrl: string): Door => ({
     { name: 'Listings', description: 'What sellers offer, as the operator looks after it' },
     { name: 'Orders', description: 'Checkouts, and what becomes of orders' },
     { name: 'Reservations', description: 'What buyers’ carts hold' },
+    { name: 'Webhooks', description: 'Sellers’ endpoints, and what is delivered to them' },
     { name: 'Sandbox', description: 'Only where SANDBOX is true' },
   ],
   security: { name: 'operatorToken', description: 'The operator token of the configuration' },

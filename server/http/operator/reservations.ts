@@ -6,14 +6,14 @@ import { free, type Reservation, reserve } from '../../listings/reservations.ts'
 import { timestamp } from '../../time.ts'
 import { sendJson } from '../answer.ts'
 import { idempotencyKeyHeader, idempotencyKeyOf } from '../idempotency-key.ts'
-import { component, Data, FilledText, PathId, Timestamp } from '../schema.ts'
+import { component, Data, FilledText, Id, PathId, Timestamp } from '../schema.ts'
 
 const DEFAULT_TTL_SECONDS = 15 * 60
 const LONGEST_TTL_SECONDS = 30 * 24 * 60 * 60
 const MOST_QUANTITY = 1_000_000
 
 const ReservationInput = Type.Object({
-  listing_id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+  listing_id: Id(),
   quantity: Type.Integer({ minimum: 1, maximum: MOST_QUANTITY }),
   cart_id: FilledText({ maxLength: 255, description: 'Your name for the buyer’s cart' }),
   ttl_seconds: Type.Optional(

@@ -1,7 +1,9 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
+import { getAccount } from '../../accounts/accounts.ts'
 import { MOST_ADVANCED_SECONDS } from '../../clock.ts'
 import type { Context } from '../../context.ts'
+import { recordEvent } from '../../events.ts'
 import { listMails } from '../../mail/outbox.ts'
 import {
   DEFAULT_MOOD,
@@ -11,9 +13,11 @@ import {
   TRACKING_MOODS,
 } from '../../shipping/carriers/simulated.ts'
 import { timestamp } from '../../time.ts'
+import { WEBHOOK_EVENTS } from '../../values.ts'
+import { sampleData } from '../../webhooks/sample-events.ts'
 import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
-import { Data, OneOf, Paginated, Timestamp } from '../schema.ts'
+import { Data, Id, OneOf, Paginated, Timestamp } from '../schema.ts'
 import { MailShown, mailJson } from './schemas.ts'
 
 const Now = Data(Type.Object({ now: Timestamp() }), 'The service’s time')
@@ -111,8 +115,34 @@ export const sandboxRoutes =
         return { data: rows.map(mailJson), ...pageEnd(address, query, wanted, rows.length, total) }
       },
     )
+    app.post(
+      '/sandbox/events',
+      {
+        schema: {
+          operationId: 'sendSampleEvent',
+          summary: 'Send a sample event',
+          description:
+            'Sandbox only. To the account’s endpoints that are subscribed to it, counted, tried again and logged as a real one would be. Its data is made up: the order and listing it names don’t exist.',
+          tags: ['Sandbox'],
+          body: Type.Object({ account_id: Id(), event: OneOf(WEBHOOK_EVENTS) }),
+          response: { 202: Data(SampleSent, 'It is on its way') },
+          'x-errors': ['not_found', 'validation_error'],
+          'x-example': { data: { event: 'order.created', deliveries: 1 } },
+        },
+      },
+      async ({ body: { account_id: accountId, event } }, reply) => {
+        await getAccount(ctx, accountId)
+        const deliveries = await recordEvent(ctx, { accountId, event, data: sampleData(event) })
+        return reply.code(202).send({ data: { event, deliveries } })
+      },
+    )
     done()
   }
+
+const SampleSent = Type.Object({
+  event: OneOf(WEBHOOK_EVENTS),
+  deliveries: Type.Integer({ description: 'Endpoints that it goes to' }),
+})
 
 const mailExample = {
   data: [

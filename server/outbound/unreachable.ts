@@ -1,0 +1,15 @@
+/**
+ * Why something couldn't be reached, as a sentence for its owner. What Node and undici say is for programmers, and
+ * shows addresses of the network that the service runs in.
+ */
+export function sentenceOf({ code = '', name, message }: NodeJS.ErrnoException): string {
+  if (name === 'PrivateAddressError') return message
+  if (name === 'AbortError' || name === 'TimeoutError') return 'The server did not answer in time.'
+  if (name === 'UnfinishedAnswerError') return 'The server did not finish its answer in time.'
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'The host name could not be resolved.'
+  if (code === 'ECONNREFUSED') return 'The server refused the connection.'
+  if (/CERT|SIGNATURE|ERR_SSL|ERR_TLS/.test(code)) {
+    return 'The server’s certificate was not accepted.'
+  }
+  return 'The connection failed before an answer had arrived.'
+}

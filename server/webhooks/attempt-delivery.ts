@@ -1,0 +1,115 @@
+import type { Context } from '../context.ts'
+import type { CheckedPools } from '../outbound/checked-pools.ts'
+import { orAborted, PrivateAddressError, publicAddresses } from '../outbound/guarded-connector.ts'
+import { sentenceOf } from '../outbound/unreachable.ts'
+import type { Attempt, ClaimedDelivery } from './delivery.ts'
+import { envelopeOf, headersOf } from './envelope.ts'
+import { type Answered, post, UnfinishedAnswerError } from './post.ts'
+import { unseal } from './secret.ts'
+
+/** An attempt that came to its end. */
+export type Attempted = {
+  attempt: Attempt
+  /** The receiver took it. */
+  isTaken: boolean
+  /** Another attempt wouldn't help (§6.6.5). */
+  isHopeless: boolean
+}
+
+/**
+ * Sends a delivery once (§6): looks the host up and refuses what isn't public, signs, posts, and reads the answer. All
+ * of it has WEBHOOK_TIMEOUT_MS, however slowly anything trickles in.
+ *
+ * @param stopping the process is about to end
+ * @returns how it went; undefined when it was ended by `stopping`
+ * @throws Error when SECRET_KEY isn't the one that the endpoint's secret was sealed with
+ */
+export async function attemptDelivery(
+  ctx: Context,
+  pools: CheckedPools,
+  delivery: ClaimedDelivery,
+  stopping: AbortSignal,
+): Promise<Attempted | undefined> {
+  const secret = unseal(ctx.config, delivery.accountId, delivery.secret!)
+  const at = ctx.now()
+  const began = performance.now()
+  const ended = (more: Pick<Attempt, 'statusCode' | 'error' | 'response'>): Attempt => ({
+    at,
+    durationMs: Math.round(performance.now() - began),
+    ...more,
+  })
+  const patience = new AbortController()
+  const giveUp = () => patience.abort(new DOMException('Too late.', 'TimeoutError'))
+  const timer = setTimeout(giveUp, ctx.config.webhookTimeoutMs)
+  stopping.addEventListener('abort', giveUp)
+  try {
+    const { statusCode, text } = await send(ctx, pools, delivery, {
+      secret,
+      at,
+      signal: patience.signal,
+    })
+    const isTaken = statusCode >= 200 && statusCode < 300
+    const error = isTaken ? null : refusalOf(statusCode)
+    return {
+      attempt: ended({ statusCode, error, response: text }),
+      isTaken,
+      isHopeless: false,
+    }
+  } catch (error) {
+    if (stopping.aborted) return undefined
+    const statusCode = error instanceof UnfinishedAnswerError ? error.statusCode : null
+    const isHopeless = error instanceof PrivateAddressError
+    return {
+      attempt: ended({ statusCode, error: sentenceOf(error as Error), response: null }),
+      isTaken: false,
+      isHopeless,
+    }
+  } finally {
+    clearTimeout(timer)
+    stopping.removeEventListener('abort', giveUp)
+  }
+}
+
+async function send(
+  ctx: Context,
+  pools: CheckedPools,
+  delivery: ClaimedDelivery,
+  { secret, at, signal }: { secret: string; at: Date; signal: AbortSignal },
+): Promise<Answered> {
+  const { id: deliveryId, event } = delivery
+  const url = new URL(delivery.url)
+  const addresses = await orAborted(
+    publicAddresses(ctx.network, url.hostname, { allowPrivate: ctx.config.webhookAllowPrivate }),
+    signal,
+  )
+  const body = Buffer.from(envelopeOf({ deliveryId, ...delivery }))
+  const headers = {
+    ...headersOf({ event, deliveryId }, { body, secret, sentAt: at }),
+    ...credentialsIn(url),
+    'user-agent': `Cardstall (+${ctx.config.publicUrl})`,
+    'accept-encoding': 'identity',
+  }
+  const path = url.pathname + url.search
+  return post(pools.to(url.origin, addresses), { path, headers, body }, signal)
+}
+
+/** A name and password in the URL are sent as a browser would. */
+function credentialsIn({ username, password }: URL): Record<string, string> {
+  if (!username && !password) return {}
+  const text = `${decoded(username)}:${decoded(password)}`
+  return { authorization: `Basic ${Buffer.from(text).toString('base64')}` }
+}
+
+/** A percent sign that means itself is taken as that. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}
+
+const refusalOf = (statusCode: number) =>
+  statusCode < 400
+    ? `The receiver answered with status ${statusCode}; redirects are not followed.`
+    : `The receiver answered with status ${statusCode}.`

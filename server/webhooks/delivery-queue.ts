@@ -1,0 +1,248 @@
+import { type Context, inTransaction } from '../context.ts'
+import type { Db } from '../database/connect.ts'
+import { sendMail } from '../mail/outbox.ts'
+import { attemptRow } from './attempt-row.ts'
+import type { Attempt, ClaimedDelivery, Outcome } from './delivery.ts'
+import { DISABLED_AFTER, WARNED_AFTER } from './endpoint.ts'
+import { disabledLetter, type Failing, warningLetter } from './letters.ts'
+import { FIRST_PLACES, type Pace } from './pace.ts'
+
+/**
+ * What the lease allows beyond the time of an attempt: for a process that is busy, and to note the outcome. Real time;
+ * what a killed process held is free after both.
+ */
+const LEASE_MARGIN_MS = 20_000
+
+/**
+ * Takes deliveries that are due, each for this process alone: endpoint after endpoint, as many of each as it has
+ * places. What waits for one endpoint is never walked through on the way to another, however much it is.
+ *
+ * @param after endpoints up to this id have had their turn
+ */
+export function claimDeliveries(
+  { db, now, config }: Pick<Context, 'db' | 'now' | 'config'>,
+  { after, most, free }: { after: number; most: number; free: ReturnType<Pace['free']> },
+): Promise<ClaimedDelivery[]> {
+  const at = now()
+  return db<ClaimedDelivery[]>`
+    with recursive waiting as (
+      (
+        select endpoint_id
+        from deliveries
+        where due_at is not null and endpoint_id > ${after}
+        order by endpoint_id
+        limit 1
+      )
+      union all
+      select (
+        select next.endpoint_id
+        from deliveries next
+        where next.due_at is not null and next.endpoint_id > waiting.endpoint_id
+        order by next.endpoint_id
+        limit 1
+      )
+      from waiting
+      where waiting.endpoint_id is not null
+    ),
+    due as (
+      select one.id, one.event_id, waiting.endpoint_id
+      from waiting
+      cross join lateral (
+        select d.id, d.event_id
+        from deliveries d
+        where
+          d.endpoint_id = waiting.endpoint_id
+          and d.due_at <= ${at}
+          and (d.leased_until is null or d.leased_until < clock_timestamp())
+        order by d.due_at, d.id
+        limit coalesce(
+          (${free.places}::int[])[
+            array_position(${free.endpointIds}::bigint[], waiting.endpoint_id)
+          ],
+          ${FIRST_PLACES}
+        )
+        for update skip locked
+      ) one
+      where waiting.endpoint_id is not null
+      limit ${most}
+    )
+    update deliveries d
+    set
+      claims = d.claims + 1,
+      leased_until = clock_timestamp()
+        + make_interval(secs => ${(config.webhookTimeoutMs + LEASE_MARGIN_MS) / 1000})
+    from due
+    join events e on e.id = due.event_id
+    join webhook_endpoints w on w.id = due.endpoint_id
+    where d.id = due.id
+    returning
+      d.id,
+      d.claims,
+      d.endpoint_id as "endpointId",
+      w.account_id as "accountId",
+      w.url,
+      w.secret,
+      w.disabled_at is null and w.deleted_at is null as "isWanted",
+      e.event,
+      e.data,
+      d.created_at as "createdAt",
+      d.tries,
+      d.first_attempt_at as "firstAttemptAt",
+      d.next_attempt_at is null or d.next_attempt_at > ${at} as "isResend",
+      d.resend_at as "resendAt"
+  `
+}
+
+/**
+ * Notes how attempts ended, many with one statement. A success ends a row of failures (§2.10). What became `failed` is
+ * for `failDelivery`.
+ */
+export async function settleDeliveries(
+  { db }: Pick<Context, 'db'>,
+  outcomes: Outcome[],
+): Promise<void> {
+  const rows = outcomes.map(({ delivery, attempt, status, nextAttemptAt }) => ({
+    id: delivery.id,
+    claims: delivery.claims,
+    status: status ?? null,
+    counts: attempt !== null && !delivery.isResend,
+    attempt: attempt && attemptRow(attempt),
+    began_at: attempt?.at ?? null,
+    next_attempt_at: nextAttemptAt,
+    resend_at: delivery.resendAt,
+  }))
+  await db`
+    with outcome as (
+      select *
+      from jsonb_to_recordset(${db.json(rows as never)}) as one (
+        id bigint, claims integer, status text, counts boolean, attempt jsonb,
+        began_at timestamptz, next_attempt_at timestamptz, resend_at timestamptz
+      )
+    ),
+    settled as (
+      update deliveries d
+      set
+        status = coalesce(outcome.status, d.status),
+        attempts = case
+          when jsonb_typeof(outcome.attempt) = 'object' then d.attempts || outcome.attempt
+          else d.attempts
+        end,
+        tries = d.tries + outcome.counts::int,
+        first_attempt_at = case
+          when outcome.counts then coalesce(d.first_attempt_at, outcome.began_at)
+          else d.first_attempt_at
+        end,
+        next_attempt_at = case
+          when outcome.status is null then d.next_attempt_at
+          else outcome.next_attempt_at
+        end,
+        -- One that was asked for meanwhile is still to come.
+        resend_at = nullif(d.resend_at, outcome.resend_at),
+        leased_until = null
+      from outcome
+      where ${stillOurs(db, db`outcome`)}
+      returning d.endpoint_id, outcome.status is not distinct from 'delivered' as took
+    )
+    update webhook_endpoints
+    set consecutive_failures = 0
+    where id in (
+      select id
+      from webhook_endpoints
+      where
+        consecutive_failures > 0
+        and disabled_at is null
+        and id in (select endpoint_id from settled where took)
+      order by id
+      for no key update
+    )
+  `
+}
+
+/**
+ * Notes that the last attempt failed, and counts that for the endpoint: after so many in a row it's disabled and
+ * what waits for it skipped, all at once (§6.6). An endpoint that was disabled or deleted meanwhile counts nothing.
+ */
+export function failDelivery(
+  ctx: Context,
+  delivery: ClaimedDelivery,
+  attempt: Attempt,
+): Promise<void> {
+  return inTransaction(ctx, async (tx) => {
+    const { db, now } = tx
+    const ours = { id: delivery.id, claims: delivery.claims }
+    const { count } = await db`
+      update deliveries d
+      set
+        status = 'failed',
+        attempts = d.attempts || ${db.json(attemptRow(attempt))},
+        tries = d.tries + 1,
+        first_attempt_at = coalesce(d.first_attempt_at, ${attempt.at}),
+        next_attempt_at = null,
+        resend_at = nullif(d.resend_at, ${delivery.resendAt}),
+        leased_until = null
+      from (select ${ours.id}::bigint as id, ${ours.claims}::int as claims) ours
+      where ${stillOurs(db, db`ours`)}
+    `
+    if (count === 0) return
+    const [endpoint] = await db<(Failing & { failures: number })[]>`
+      update webhook_endpoints w
+      set
+        consecutive_failures = consecutive_failures + 1,
+        disabled_at = case when consecutive_failures + 1 >= ${DISABLED_AFTER} then ${now()}::timestamptz end
+      from accounts a
+      where
+        w.id = ${delivery.endpointId}
+        and w.disabled_at is null
+        and w.deleted_at is null
+        and a.id = w.account_id
+      returning w.consecutive_failures as failures, w.url, a.shop_name as "shopName", a.email
+    `
+    if (!endpoint) return
+    const { failures } = endpoint
+    if (failures === WARNED_AFTER) await sendMail(tx, warningLetter(endpoint, attempt))
+    if (failures < DISABLED_AFTER) return
+    await skipWaiting(tx, delivery.endpointId)
+    await sendMail(tx, disabledLetter(endpoint, attempt))
+  })
+}
+
+/** Leaves them to the next who looks, as if they had never been claimed: this process is about to end. */
+export async function giveBackDelivery(
+  { db }: Pick<Context, 'db'>,
+  { id, claims }: ClaimedDelivery,
+): Promise<void> {
+  await db`
+    update deliveries d
+    set leased_until = null
+    from (select ${id}::bigint as id, ${claims}::int as claims) ours
+    where ${stillOurs(db, db`ours`)}
+  `
+}
+
+const stillOurs = (db: Db, ours: ReturnType<Db>) => db`
+  d.id = ${ours}.id and d.claims = ${ours}.claims and d.leased_until is not null
+`
+
+/**
+ * Ends the waiting for an endpoint that was disabled or deleted. What is under way right now is left to its end; what
+ * comes to wait meanwhile is skipped when it's due.
+ */
+export async function skipWaiting({ db }: Pick<Context, 'db'>, endpointId: number): Promise<void> {
+  await db`
+    update deliveries
+    set
+      status = case status when 'pending' then 'skipped' else status end,
+      next_attempt_at = null,
+      resend_at = null,
+      leased_until = null
+    where id in (
+      select id
+      from deliveries
+      where
+        endpoint_id = ${endpointId}
+        and due_at is not null
+        and (leased_until is null or leased_until < clock_timestamp())
+      for update skip locked
+    )
+  `
+}

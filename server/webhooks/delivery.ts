@@ -1,0 +1,82 @@
+import { notFound } from '../errors.ts'
+import type { WebhookEvent } from '../values.ts'
+import { envelopeOf } from './envelope.ts'
+
+export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'skipped'] as const
+
+/**
+ * `pending`: to be attempted. `failed`: every attempt failed. `skipped`: the endpoint was disabled or deleted before it
+ * could be delivered.
+ */
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number]
+
+/** One attempt, as the log keeps it. */
+export type Attempt = {
+  /** When it began. */
+  at: Date
+  /** What the receiver answered; null when it didn't. */
+  statusCode: number | null
+  /** Why it failed, a sentence of ours; null when it didn't. */
+  error: string | null
+  durationMs: number
+  /** How the answer begins. */
+  response: string | null
+}
+
+/** An event's way to one endpoint. */
+export type Delivery = {
+  id: number
+  accountId: number
+  endpointId: number
+  event: WebhookEvent
+  /** The event's data, as it stands in the envelope. */
+  data: string
+  status: DeliveryStatus
+  /** Oldest first. */
+  attempts: Attempt[]
+  /** Also when somebody asked for an attempt beside the schedule. */
+  nextAttemptAt: Date | null
+  /** When the event happened. */
+  createdAt: Date
+}
+
+/** What was sent, or will be. */
+export const payloadOf = ({ id, ...letter }: Delivery) => envelopeOf({ deliveryId: id, ...letter })
+
+/**
+ * A delivery that this process is at. `claims` tells whose it is: each claim has a number of its own, so that one who
+ * was taken for dead can't write over the next.
+ */
+export type ClaimedDelivery = {
+  id: number
+  claims: number
+  endpointId: number
+  accountId: number
+  url: string
+  /** Encrypted; null once the endpoint was deleted. */
+  secret: Buffer | null
+  /** Neither disabled nor deleted. */
+  isWanted: boolean
+  event: WebhookEvent
+  data: string
+  createdAt: Date
+  /** Attempts that followed the schedule so far, and when the first of them began. */
+  tries: number
+  firstAttemptAt: Date | null
+  /** It's asked for beside the schedule, and doesn't count. */
+  isResend: boolean
+  resendAt: Date | null
+}
+
+/** How an attempt ended, and what that makes of the delivery. */
+export type Outcome = {
+  delivery: ClaimedDelivery
+  /** What goes to the log; null when there was none, because nobody wants it any more. */
+  attempt: Attempt | null
+  /** undefined: what it was. */
+  status: Exclude<DeliveryStatus, 'failed'> | undefined
+  /** When a pending one is tried again. */
+  nextAttemptAt: Date | null
+}
+
+export const deliveryNotFound = () => notFound('There is no such delivery.')

@@ -1,0 +1,81 @@
+import type { Dispatcher } from 'undici'
+
+/** More than this of an answer is never read, and so much of it is kept. */
+const MOST_BYTES = 64 * 1024
+const KEPT_BYTES = 1_000
+
+/** What the receiver answered: its status, and how its text begins. */
+export type Answered = { statusCode: number; text: string }
+
+/** It began to answer and hadn't finished in time. */
+export class UnfinishedAnswerError extends Error {
+  override name = 'UnfinishedAnswerError'
+  readonly statusCode: number
+
+  constructor(statusCode: number) {
+    super('The answer did not end in time.')
+    this.statusCode = statusCode
+  }
+}
+
+type Post = { path: string; headers: Record<string, string>; body: Buffer }
+
+/**
+ * Posts and takes in the answer, at most 64 KiB of it: what is longer is cut off, and counts as it began. Redirects are
+ * answers as any other.
+ *
+ * @param signal ends it, wherever it is
+ * @throws the connection's error; UnfinishedAnswerError when it was ended after the answer had begun
+ */
+export function post(
+  dispatcher: Dispatcher,
+  { path, headers, body }: Post,
+  signal: AbortSignal,
+): Promise<Answered> {
+  return new Promise((resolve, reject) => {
+    const kept: Buffer[] = []
+    let controller: Dispatcher.DispatchController | undefined
+    let statusCode = 0
+    let length = 0
+
+    const end = (settle: () => void) => {
+      signal.removeEventListener('abort', giveUp)
+      settle()
+    }
+    const giveUp = () => {
+      end(() => reject(statusCode ? new UnfinishedAnswerError(statusCode) : signal.reason))
+      controller?.abort(signal.reason)
+    }
+    const finish = () => end(() => resolve({ statusCode, text: textOf(kept) }))
+
+    if (signal.aborted) return reject(signal.reason)
+    signal.addEventListener('abort', giveUp)
+    dispatcher.dispatch(
+      { method: 'POST', path, headers, body },
+      {
+        onRequestStart(started) {
+          controller = started
+          // It waited for its connection for too long: nobody wants it to be sent any more.
+          if (signal.aborted) started.abort(signal.reason)
+        },
+        onResponseStart(_controller, status) {
+          // 1xx only says that an answer is to come.
+          if (status >= 200) statusCode = status
+        },
+        onResponseData(_controller, chunk) {
+          if (length < KEPT_BYTES) kept.push(chunk)
+          length += chunk.length
+          if (length <= MOST_BYTES) return
+          finish()
+          controller?.abort(new Error('The answer is longer than is read.'))
+        },
+        onResponseEnd: finish,
+        onResponseError: (_controller, error) => end(() => reject(error)),
+      },
+    )
+  })
+}
+
+/** Readable and storable, whatever came. */
+const textOf = (chunks: Buffer[]): string =>
+  Buffer.concat(chunks).subarray(0, KEPT_BYTES).toString('utf8').replaceAll('\0', '')

@@ -1,0 +1,46 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import type { Config } from '../config.ts'
+import { randomText } from '../random-text.ts'
+import { keyFor } from '../secret-key.ts'
+
+/**
+ * The secrets that deliveries are signed with. They have to be read again for each of them, so they're encrypted at
+ * rest and not hashed: AES-256-GCM under a key made of SECRET_KEY, bound to the account they belong to.
+ */
+
+const CIPHER = 'aes-256-gcm'
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+/** A new secret (§4.16). */
+export const generateSecret = () => `svc_whsec_${randomText(40)}`
+
+/** What is stored of a secret: nonce, ciphertext and tag in a row. */
+export function seal(config: Pick<Config, 'secretKey'>, accountId: number, secret: string): Buffer {
+  const nonce = randomBytes(NONCE_BYTES)
+  const cipher = createCipheriv(CIPHER, keyFor('webhook secrets', config), nonce)
+  cipher.setAAD(ownerOf(accountId))
+  return Buffer.concat([nonce, cipher.update(secret, 'utf8'), cipher.final(), cipher.getAuthTag()])
+}
+
+/**
+ * The secret again.
+ *
+ * @throws Error when it was sealed with another SECRET_KEY or for another account, or was changed
+ */
+export function unseal(
+  config: Pick<Config, 'secretKey'>,
+  accountId: number,
+  sealed: Uint8Array,
+): string {
+  const [nonce, text, tag] = [
+    sealed.subarray(0, NONCE_BYTES),
+    sealed.subarray(NONCE_BYTES, -TAG_BYTES),
+    sealed.subarray(-TAG_BYTES),
+  ]
+  const decipher = createDecipheriv(CIPHER, keyFor('webhook secrets', config), nonce)
+  decipher.setAAD(ownerOf(accountId)).setAuthTag(tag)
+  return Buffer.concat([decipher.update(text), decipher.final()]).toString('utf8')
+}
+
+const ownerOf = (accountId: number) => Buffer.from(`account ${accountId}`)
