@@ -1,5 +1,5 @@
-import { lookup } from 'node:dns/promises'
 import { connect, isIP, type Socket } from 'node:net'
+import { systemNames } from './names.ts'
 
 /** The world outside, as requests to addresses of others reach it. A test puts a pretend internet in its place. */
 export type Network = {
@@ -9,12 +9,9 @@ export type Network = {
   dial(addresses: string[], port: number): Socket
 }
 
-/** The real one. Names are looked up as the system does it, /etc/hosts included. */
+/** The real one. */
 export const realNetwork: Network = {
-  async resolve(hostname) {
-    const found = await lookup(hostname, { all: true })
-    return found.map(({ address }) => address)
-  },
+  resolve: systemNames(),
 
   dial: (addresses, port) =>
     connect({

@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { systemNames } from '../outbound/names.ts'
 import { type Internet, pretendInternet, serve } from '../test/internet.ts'
 import { fetchPhoto } from './fetch-photo.ts'
 import { PhotoError } from './photo.ts'
@@ -176,6 +177,9 @@ describe('a photo is fetched', () => {
       else res.writeHead(Number(url!.slice(1))).end('<html>')
     })
     internet.names.set('nobody.example', ['93.184.215.200'])
+    internet.names.set('no-dns.example', () =>
+      systemNames({ servers: ['127.0.0.1:1'] })('no-dns.example'),
+    )
     for (const [url, message] of [
       ['http://photos.example/404', 'The server answered with status 404.'],
       ['http://photos.example/503', 'The server answered with status 503.'],
@@ -185,6 +189,7 @@ describe('a photo is fetched', () => {
       ['http://photos.example/no-http', 'The connection failed before the picture had arrived.'],
       ['http://nobody.example/', 'The server refused the connection.'],
       ['http://unknown.example/', 'The host name could not be resolved.'],
+      ['http://no-dns.example/', 'The host name could not be resolved.'],
     ] as const) {
       expect(await failureOf(fetched(url))).toEqual({ message, final: false })
     }
