@@ -22,7 +22,7 @@ function verify(string $secret, mixed $timestamp, mixed $signature, string $body
     if (!preg_match('/^[0-9]{1,12}$/D', $timestamp)) {
         return false;
     }
-    if (abs(time() - (int) $timestamp) > TOLERANCE_SECONDS) {
+    if (time() - (int) $timestamp > TOLERANCE_SECONDS) {
         return false;
     }
 
