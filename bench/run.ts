@@ -2,12 +2,18 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { benchCatalog } from './catalog.ts'
+import { benchDeliveries } from './deliveries.ts'
 import { benchListings } from './listings.ts'
 import { benchOrders } from './orders.ts'
 import { machine } from './report.ts'
 
 /** `npm run bench` measures everything, `npm run bench -- listings` a part of it. */
-const PARTS = { catalog: benchCatalog, listings: benchListings, orders: benchOrders }
+const PARTS = {
+  catalog: benchCatalog,
+  listings: benchListings,
+  orders: benchOrders,
+  deliveries: benchDeliveries,
+}
 
 const wanted = process.argv.slice(2)
 const unknown = wanted.filter((name) => !(name in PARTS))

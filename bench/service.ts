@@ -19,10 +19,14 @@ const ROOT = new URL('../', import.meta.url)
 const READY = /^ *demo key +(\S+)$/m
 
 /** Starts the service, logging as it does by default, and waits until it's ready. The log goes to `DATA_DIR.log`. */
-export async function startService(dataDir: string, nodeFlags: string[] = []): Promise<Service> {
+export async function startService(
+  dataDir: string,
+  nodeFlags: string[] = [],
+  settings: Record<string, string> = {},
+): Promise<Service> {
   const port = await freePort()
   const began = performance.now()
-  const child = launch(dataDir, ['serve'], { PORT: String(port) }, nodeFlags)
+  const child = launch(dataDir, ['serve'], { PORT: String(port), ...settings }, nodeFlags)
   const key = await new Promise<string>((resolve, reject) => {
     let told = ''
     child.stdout?.on('data', (text) => {

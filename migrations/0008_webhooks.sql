@@ -50,6 +50,11 @@ create table deliveries (
   resend_at timestamptz,
   -- Whichever comes first; null when there is nothing to do.
   due_at timestamptz generated always as (least(next_attempt_at, resend_at)) stored,
+  -- The endpoint, while there is something to do. Only the queue's index knows this column: searching by it can't end
+  -- up in the log, whatever the planner believes of how many are waiting.
+  waiting_for bigint generated always as (
+    case when coalesce(next_attempt_at, resend_at) is not null then endpoint_id end
+  ) stored,
   -- Each claim has a number of its own: a process that was taken for dead can't write over the next.
   claims integer not null default 0 check (claims >= 0),
   -- Real time: until then the process that claimed it is at work, afterwards it's taken for dead.
@@ -69,7 +74,7 @@ create table deliveries (
 with (fillfactor = 80);
 
 -- The queue, endpoint by endpoint: what waits for one that doesn't answer is never in another's way.
-create index deliveries_due on deliveries (endpoint_id, due_at, id) where due_at is not null;
+create index deliveries_due on deliveries (waiting_for, due_at, id) where waiting_for is not null;
 -- The log, newest first; and what can be sent again.
 create index deliveries_log on deliveries (endpoint_id, id);
 create index deliveries_undelivered on deliveries (endpoint_id, id)

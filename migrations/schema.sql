@@ -99,6 +99,11 @@ create table deliveries (
   next_attempt_at timestamp with time zone,
   resend_at timestamp with time zone,
   due_at timestamp with time zone default LEAST(next_attempt_at, resend_at),
+  waiting_for bigint default 
+CASE
+    WHEN (COALESCE(next_attempt_at, resend_at) IS NOT NULL) THEN endpoint_id
+    ELSE NULL::bigint
+END,
   claims integer default 0 not null,
   leased_until timestamp with time zone,
   resent_in xid8,
@@ -115,7 +120,7 @@ create table deliveries (
   constraint deliveries_tried_since CHECK ((tries = 0) = (first_attempt_at IS NULL)),
   constraint deliveries_tries_check CHECK (tries >= 0 AND tries <= 5)
 );
-CREATE INDEX deliveries_due ON public.deliveries USING btree (endpoint_id, due_at, id) WHERE (due_at IS NOT NULL);
+CREATE INDEX deliveries_due ON public.deliveries USING btree (waiting_for, due_at, id) WHERE (waiting_for IS NOT NULL);
 CREATE INDEX deliveries_log ON public.deliveries USING btree (endpoint_id, id);
 CREATE INDEX deliveries_resent ON public.deliveries USING btree (endpoint_id, resent_in) WHERE (resent_in IS NOT NULL);
 CREATE INDEX deliveries_undelivered ON public.deliveries USING btree (endpoint_id, id) WHERE (status = ANY (ARRAY['failed'::text, 'skipped'::text]));

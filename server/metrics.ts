@@ -114,7 +114,7 @@ export function createMetrics(): Metrics {
         connections.reset()
         for (const { state, count } of states) connections.labels(state).set(count)
         const [waiting] = await db<{ count: number }[]>`
-          select count(*) as count from deliveries where due_at is not null
+          select count(*) as count from deliveries where waiting_for is not null
         `
         deliveriesDue.set(waiting?.count ?? 0)
       } catch {

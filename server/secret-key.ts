@@ -11,5 +11,14 @@ export function keyFor(
   { secretKey }: Pick<Config, 'secretKey'>,
 ): Buffer {
   if (secretKey === undefined) throw new Error('There is no secret key.')
-  return createHmac('sha256', secretKey).update(purpose).digest()
+  const name = `${purpose} ${secretKey}`
+  let key = made.get(name)
+  if (!key) {
+    key = createHmac('sha256', secretKey).update(purpose).digest()
+    made.set(name, key)
+  }
+  return key
 }
+
+/** Every delivery needs one. */
+const made = new Map<string, Buffer>()

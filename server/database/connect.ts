@@ -28,8 +28,13 @@ const connectionOptions = {
   connect_timeout: 10,
 }
 
-/** Opens the pool that requests and jobs work on. Connects when the first statement is sent. */
-export function connect(url: string, options: { max?: number } = {}): Sql {
+/**
+ * Opens the pool that requests and jobs work on. Connects when the first statement is sent.
+ *
+ * @param options.mayForget a commit isn't waited for until it's on disk: should the database crash, the last
+ *   fraction of a second of it is as if it hadn't been
+ */
+export function connect(url: string, options: { max?: number; mayForget?: boolean } = {}): Sql {
   return postgres(url, {
     ...connectionOptions,
     max: options.max ?? 10,
@@ -37,6 +42,7 @@ export function connect(url: string, options: { max?: number } = {}): Sql {
       application_name: 'cardstall',
       statement_timeout: WRITE_LIMIT_MS,
       idle_in_transaction_session_timeout: WRITE_LIMIT_MS,
+      ...(options.mayForget && { synchronous_commit: 'off' }),
     },
   })
 }

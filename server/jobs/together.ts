@@ -1,19 +1,23 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
 /**
- * Gathers what comes one by one and writes it together: what comes while a write is under way waits for the next. So
- * nothing waits when there's little to do, and much costs little more.
+ * Gathers what comes one by one and writes it together: what comes while a write is under way waits for the next, so
+ * that much costs little more than one.
  *
  * @param most how many go into one write
+ * @param gatherMs how long the first one waits for others, real time
  * @returns adds one; done when its write is, and failed when that is
  */
 export function together<T>(
   write: (items: T[]) => Promise<void>,
-  most: number,
+  { most, gatherMs = 0 }: { most: number; gatherMs?: number },
 ): (item: T) => Promise<void> {
   let waiting: { item: T; done: PromiseWithResolvers<void> }[] = []
   let isWriting = false
 
   const writeAll = async () => {
     while (waiting.length > 0) {
+      if (gatherMs > 0) await sleep(gatherMs)
       const batch = waiting.slice(0, most)
       waiting = waiting.slice(most)
       try {

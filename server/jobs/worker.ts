@@ -17,6 +17,8 @@ export type Work<Piece> = {
    * time, until it takes none.
    */
   claim(most: number): Promise<Piece[]>
+  /** Whether a look is worth it when a piece is finished. Always, unless it says otherwise. */
+  looksAgain?(): boolean
   /** @param stopping the process is about to end: what can't be finished at once is given back */
   carryOut(piece: Piece, stopping: AbortSignal): Promise<void>
 }
@@ -63,7 +65,7 @@ export async function doDueWork<Piece>(
  */
 function crewFor<Piece>(
   { log }: Pick<Context, 'log'>,
-  { queue, hands, claim, carryOut }: Work<Piece>,
+  { queue, hands, claim, looksAgain = () => true, carryOut }: Work<Piece>,
   stopping: AbortSignal,
 ) {
   const busy = new Set<Promise<void>>()
@@ -86,7 +88,7 @@ function crewFor<Piece>(
         isCalled = false
         const pieces = await claim(hands - busy.size)
         troubled = false
-        if (pieces.length > 0) isCalled = true
+        if (pieces.length > 0 && looksAgain()) isCalled = true
         for (const piece of pieces) begin(piece)
       }
     } catch (error) {
@@ -100,7 +102,7 @@ function crewFor<Piece>(
     const hand = carryOut(piece, stopping).then(
       () => {
         busy.delete(hand)
-        look()
+        if (looksAgain()) look()
       },
       (error) => {
         busy.delete(hand)

@@ -38,6 +38,8 @@ export function webAddress(text: string): URL | undefined {
 export function literalAddress(hostname: string): string | undefined {
   // One dot at the end is gone by now; with more of them URL takes an address for a name.
   const address = hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.+$/, '')
+  // No spelling of an address has these; to parse every name would cost as much as to sign a delivery.
+  if (/[g-wyz]/i.test(address)) return undefined
   return ipaddr.isValid(address) ? ipaddr.parse(address).toString() : undefined
 }
 

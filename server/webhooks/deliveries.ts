@@ -86,7 +86,7 @@ export async function listDeliveries(
   // Spelt out, so that the indexes of what is due or undelivered serve.
   const wanted = {
     any: db`true`,
-    pending: db`status = 'pending' and due_at is not null`,
+    pending: db`status = 'pending' and waiting_for is not null`,
     delivered: db`status = 'delivered'`,
     failed: db`status = 'failed'`,
     skipped: db`status = 'skipped'`,

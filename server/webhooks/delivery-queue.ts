@@ -5,7 +5,7 @@ import { attemptRow } from './attempt-row.ts'
 import type { Attempt, ClaimedDelivery, Outcome } from './delivery.ts'
 import { DISABLED_AFTER, WARNED_AFTER } from './endpoint.ts'
 import { disabledLetter, type Failing, warningLetter } from './letters.ts'
-import { FIRST_PLACES, type Pace } from './pace.ts'
+import { FIRST_PLACES, type Room } from './pace.ts'
 
 /**
  * What the lease allows beyond the time of an attempt: for a process that is busy, and to note the outcome. Real time;
@@ -21,24 +21,24 @@ const LEASE_MARGIN_MS = 20_000
  */
 export function claimDeliveries(
   { db, now, config }: Pick<Context, 'db' | 'now' | 'config'>,
-  { after, most, free }: { after: number; most: number; free: ReturnType<Pace['free']> },
+  { after, most, room }: { after: number; most: number; room: Room },
 ): Promise<ClaimedDelivery[]> {
   const at = now()
   return db<ClaimedDelivery[]>`
     with recursive waiting as (
       (
-        select endpoint_id
+        select waiting_for as endpoint_id
         from deliveries
-        where due_at is not null and endpoint_id > ${after}
-        order by endpoint_id
+        where waiting_for > ${after}
+        order by waiting_for
         limit 1
       )
       union all
       select (
-        select next.endpoint_id
+        select next.waiting_for
         from deliveries next
-        where next.due_at is not null and next.endpoint_id > waiting.endpoint_id
-        order by next.endpoint_id
+        where next.waiting_for > waiting.endpoint_id
+        order by next.waiting_for
         limit 1
       )
       from waiting
@@ -51,13 +51,13 @@ export function claimDeliveries(
         select d.id, d.event_id
         from deliveries d
         where
-          d.endpoint_id = waiting.endpoint_id
+          d.waiting_for = waiting.endpoint_id
           and d.due_at <= ${at}
           and (d.leased_until is null or d.leased_until < clock_timestamp())
         order by d.due_at, d.id
         limit coalesce(
-          (${free.places}::int[])[
-            array_position(${free.endpointIds}::bigint[], waiting.endpoint_id)
+          (${room.places}::int[])[
+            array_position(${room.endpointIds}::bigint[], waiting.endpoint_id)
           ],
           ${FIRST_PLACES}
         )
@@ -206,15 +206,18 @@ export function failDelivery(
   })
 }
 
-/** Leaves them to the next who looks, as if they had never been claimed: this process is about to end. */
-export async function giveBackDelivery(
+/** Leaves them to the next who looks, as if they had never been claimed. */
+export async function giveBackDeliveries(
   { db }: Pick<Context, 'db'>,
-  { id, claims }: ClaimedDelivery,
+  deliveries: ClaimedDelivery[],
 ): Promise<void> {
   await db`
     update deliveries d
     set leased_until = null
-    from (select ${id}::bigint as id, ${claims}::int as claims) ours
+    from unnest(
+      ${deliveries.map(({ id }) => id)}::bigint[],
+      ${deliveries.map(({ claims }) => claims)}::int[]
+    ) as ours (id, claims)
     where ${stillOurs(db, db`ours`)}
   `
 }
@@ -239,8 +242,7 @@ export async function skipWaiting({ db }: Pick<Context, 'db'>, endpointId: numbe
       select id
       from deliveries
       where
-        endpoint_id = ${endpointId}
-        and due_at is not null
+        waiting_for = ${endpointId}
         and (leased_until is null or leased_until < clock_timestamp())
       for update skip locked
     )

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Config } from '../config.ts'
 import type { Context } from '../context.ts'
+import { connect, type Sql } from '../database/connect.ts'
 import { together } from '../jobs/together.ts'
 import {
   doDueWork,
@@ -9,20 +11,25 @@ import {
   type WorkerOptions,
 } from '../jobs/worker.ts'
 import type { CheckedPools } from '../outbound/checked-pools.ts'
+import type { Network } from '../outbound/network.ts'
 import { type Attempted, attemptDelivery } from './attempt-delivery.ts'
 import type { ClaimedDelivery, Outcome } from './delivery.ts'
 import {
   claimDeliveries,
   failDelivery,
-  giveBackDelivery,
+  giveBackDeliveries,
   settleDeliveries,
 } from './delivery-queue.ts'
-import { type Pace, startPace } from './pace.ts'
+import { startPace } from './pace.ts'
 import { nextTryAt } from './retry-schedule.ts'
 
-/** Attempts that one process is at, at a time. Most of them wait for somebody else. */
-const HANDS = 500
+/** Deliveries that one process holds at a time. Most of them wait for somebody else. */
+const HANDS = 1_000
 const MOST_AT_ONCE = 200
+/** How long an outcome waits for others to be noted with it. */
+const GATHER_MS = 3
+/** One claims while the other notes outcomes. */
+const QUEUE_CONNECTIONS = 2
 /** At a shutdown: an attempt that is cut off may have arrived, and is made again. */
 const GRACE_MS = 5_000
 /** What was sent had better be noted: else it's sent again. */
@@ -37,58 +44,108 @@ export function startDeliveryWorker(
   ctx: Context,
   options: WorkerOptions & { graceMs?: number } = {},
 ): Worker {
-  const pools = openPools(ctx)
-  const worker = startWorker(ctx, deliveryWork(ctx, pools, options.graceMs), options)
+  const tools = openTools(ctx)
+  const worker = startWorker(ctx, deliveryWork(ctx, tools, options.graceMs), options)
   return {
     async stop() {
       await worker.stop()
-      await (await pools).close()
+      await tools.close()
     },
   }
 }
 
 /** Does all that is due now, and what becomes due meanwhile. */
 export async function runDueDeliveries(ctx: Context): Promise<void> {
-  const pools = openPools(ctx)
+  const tools = openTools(ctx)
   try {
-    await doDueWork(ctx, deliveryWork(ctx, pools))
+    await doDueWork(ctx, deliveryWork(ctx, tools))
   } finally {
-    await (await pools).close()
+    await tools.close()
+  }
+}
+
+type Tools = {
+  pools: Promise<CheckedPools>
+  /**
+   * For claims and outcomes. Should the database crash, what it forgets of the last fraction of a second is sent once
+   * more; to wait for the disk each time would make all of it several times slower.
+   */
+  queue: Sql
+  close(): Promise<void>
+}
+
+function openTools({ network, config, databaseUrl }: Context): Tools {
+  const pools = openPools(network, config)
+  const queue = connect(databaseUrl, { max: QUEUE_CONNECTIONS, mayForget: true })
+  return {
+    pools,
+    queue,
+    async close() {
+      await (await pools).close()
+      await queue.end({ timeout: 5 })
+    },
   }
 }
 
 /** Undici is loaded while the service gets ready: it would cost every start a tenth of a second. */
-async function openPools({ network, config }: Context): Promise<CheckedPools> {
+async function openPools(network: Network, { webhookTimeoutMs: timeoutMs }: Config) {
   const { checkedPools } = await import('../outbound/checked-pools.ts')
-  return checkedPools(network, { timeoutMs: config.webhookTimeoutMs })
+  return checkedPools(network, { timeoutMs })
 }
 
 function deliveryWork(
   ctx: Context,
-  pools: Promise<CheckedPools>,
+  { pools, queue }: Tools,
   graceMs = GRACE_MS,
 ): Work<ClaimedDelivery> {
   const pace = startPace()
-  const settle = together<Outcome>((outcomes) => settleDeliveries(ctx, outcomes), MOST_AT_ONCE)
-  const claim = inTurns(ctx, pace)
+  const settle = together<Outcome>((outcomes) => settleDeliveries({ db: queue }, outcomes), {
+    most: MOST_AT_ONCE,
+    gatherMs: GATHER_MS,
+  })
+  const giveBack = together<ClaimedDelivery>(
+    (deliveries) => giveBackDeliveries({ db: queue }, deliveries),
+    { most: MOST_AT_ONCE },
+  )
+  let isFull = false
+  /** Endpoints up to this id have had their turn: where there's more than can be carried, it goes on there. */
+  let after = 0
+
+  const claim = async (most: number, from: number): Promise<ClaimedDelivery[]> => {
+    const room = pace.room()
+    const claimed = await claimDeliveries({ ...ctx, db: queue }, { after: from, most, room })
+    pace.claimed(
+      claimed.map(({ endpointId }) => endpointId),
+      room,
+    )
+    isFull = claimed.length === most
+    after = isFull ? Math.max(...claimed.map(({ endpointId }) => endpointId)) : 0
+    return claimed
+  }
 
   return {
     queue: 'deliveries',
     hands: HANDS,
     graceMs,
 
-    async claim(most) {
-      const claimed = await claim(Math.min(most, MOST_AT_ONCE))
-      for (const { endpointId } of claimed) pace.begin(endpointId)
-      return claimed
+    async claim(free) {
+      const most = Math.min(free, MOST_AT_ONCE)
+      const from = after
+      const claimed = await claim(most, from)
+      return claimed.length === 0 && from > 0 ? claim(most, 0) : claimed
     },
+
+    looksAgain: () => isFull || pace.hasRoom(),
 
     async carryOut(delivery, stopping) {
       const { endpointId, isWanted } = delivery
+      if (!(await pace.turn(endpointId))) return giveBack(delivery)
       let attempted: Attempted | undefined
       try {
         if (!isWanted) return await settle(unwanted(delivery))
-        attempted = await attemptDelivery(ctx, await pools, delivery, stopping)
+        if (!stopping.aborted) {
+          attempted = await attemptDelivery(ctx, await pools, delivery, stopping)
+        }
       } finally {
         // The place is free as soon as the receiver has answered, not when that is noted.
         pace.end(
@@ -96,21 +153,9 @@ function deliveryWork(
           attempted ? (attempted.isTaken ? 'answered well' : 'failed') : 'not tried',
         )
       }
-      if (!attempted) return giveBackDelivery(ctx, delivery)
+      if (!attempted) return giveBack(delivery)
       await note(ctx, settle, delivery, attempted)
     },
-  }
-}
-
-/** Endpoint after endpoint: when there's more than can be carried, the next look goes on where the last one ended. */
-function inTurns(ctx: Context, pace: Pace): (most: number) => Promise<ClaimedDelivery[]> {
-  let after = 0
-  return async (most) => {
-    const claimed = await claimDeliveries(ctx, { after, most, free: pace.free() })
-    const began = after
-    after = claimed.length < most ? 0 : Math.max(...claimed.map(({ endpointId }) => endpointId))
-    if (claimed.length > 0 || began === 0) return claimed
-    return claimDeliveries(ctx, { after: 0, most, free: pace.free() })
   }
 }
 

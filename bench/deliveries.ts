@@ -1,0 +1,303 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { connect, type Sql } from '../server/database/connect.ts'
+import { startEmbedded } from '../server/database/embedded/embedded.ts'
+import { MOST_PLACES } from '../server/webhooks/pace.ts'
+import { sampleData } from '../server/webhooks/sample-events.ts'
+import type { BarePosts } from './bare-posts.ts'
+import { ask, type Comparison, child, inTurns, type Rate, showComparisons } from './compare.ts'
+import { showGrowth } from './compare-sql.ts'
+import type { ReceiverAsked, ReceiverSaid } from './receiver.ts'
+import { type Figure, quantile, showFigures } from './report.ts'
+import { type Service, startService } from './service.ts'
+import { usageOf } from './usage.ts'
+
+const DELIVERIES = 10_000
+const SELLERS = 16
+const ENDPOINTS = 16
+const FINISHED = 1_000_000
+const IDLE_SALES = 200
+const BUYERS = 16
+const LOADED_SALES = 3_000
+const SINGLE_SALES = 300
+const GROWTH = {
+  title: 'with 1,000,000 deliveries in the log',
+  from: 'empty',
+  to: '1,000,000',
+  atMost: 1.2,
+}
+
+/** Deliveries a second next to undici alone, how soon they come, and what sixteen endpoints cost a sale. */
+export async function benchDeliveries(folder: string): Promise<void> {
+  const dataDir = join(folder, 'deliveries')
+  const service = await startService(dataDir, [], { WEBHOOK_ALLOW_PRIVATE: 'true' })
+  // The service's server is running: this finds it, and leaves it running.
+  const database = await startEmbedded({ dataDir })
+  const db = connect(database.url, { max: 1 })
+  await db`set statement_timeout = 0`
+  const receiver = child('./receiver.ts')
+  const barePosts = child('./bare-posts.ts')
+  try {
+    const port = (await ask(receiver, {})) as number
+    const market = await openMarket(service, dataDir, db, `http://localhost:${port}/hooks`)
+    const arrived = (arrivals: number) =>
+      ask(receiver, { arrivals } satisfies ReceiverAsked) as Promise<ReceiverSaid>
+
+    const compare = (name: string, endpoints: number[], connections: number) =>
+      inTurns(
+        { name, atLeast: 0.5 },
+        async () => {
+          const before = usageOf(service.pid)
+          const all = arrived(DELIVERIES)
+          await addWaiting(db, endpoints)
+          return rateOf(await all, usageOf(service.pid).cpuMs - before.cpuMs)
+        },
+        async () => {
+          const all = arrived(DELIVERIES)
+          const posts: BarePosts = { ...post(port), connections, posts: DELIVERIES }
+          const { cpuMs } = (await ask(barePosts, posts)) as { cpuMs: number }
+          return rateOf(await all, cpuMs)
+        },
+      )
+    const compareAll = async (): Promise<Comparison[]> => [
+      await compare('to one endpoint', market.endpoints.slice(0, 1), MOST_PLACES),
+      await compare(`to ${SELLERS} of ${SELLERS} sellers`, market.endpoints, 4 * MOST_PLACES),
+    ]
+
+    const empty = await compareAll()
+    const figures = [
+      ...(await soon('at idle', market, arrived, { sales: IDLE_SALES, buyers: 1 })),
+      ...(await soon(`with ${BUYERS} buyers at once`, market, arrived, {
+        sales: LOADED_SALES,
+        buyers: BUYERS,
+      })),
+      ...(await costOfEndpoints(market, arrived)),
+    ]
+    await addFinished(db, market.endpoints)
+    const full = await compareAll()
+    console.log(`${showComparisons('deliveries', empty)}\n`)
+    console.log(`${showComparisons('deliveries, 1,000,000 in the log', full)}\n`)
+    console.log(`${showGrowth(GROWTH, empty, full)}\n`)
+    console.log(`${showFigures(figures)}\n`)
+  } finally {
+    receiver.kill()
+    barePosts.kill()
+    await db.end()
+    await database.stop()
+    await service.stop()
+  }
+}
+
+/** As a delivery is: the same size, the same headers. */
+const post = (port: number): Pick<BarePosts, 'origin' | 'path' | 'headers' | 'body'> => ({
+  origin: `http://127.0.0.1:${port}`,
+  path: '/hooks',
+  headers: {
+    'content-type': 'application/json',
+    'x-service-event': 'order.created',
+    'x-service-delivery': '1000000',
+    'x-service-timestamp': '1767225600',
+    'x-service-signature': '0'.repeat(64),
+    'user-agent': 'Cardstall (+http://localhost:3000)',
+    'accept-encoding': 'identity',
+  },
+  body: `{"event":"order.created","delivery_id":1000000,"created_at":"2026-01-01T00:00:00Z","data":${JSON.stringify(sampleData('order.created'))}}`,
+})
+
+/** From the first arrival to the last one. */
+const rateOf = ({ first, last }: ReceiverSaid, cpuMs: number): Rate => ({
+  perSecond: (DELIVERIES * 1000) / (last - first),
+  cpuPerAnswer: (cpuMs * 1000) / DELIVERIES,
+  busy: cpuMs / (last - first),
+  generatorBusy: Number.NaN,
+})
+
+type Market = {
+  /** Of sixteen sellers, one each. */
+  endpoints: number[]
+  /** Listings of sellers with one, no and sixteen endpoints. */
+  listings: { one: number; none: number; many: number }
+  /** Sells a unit; answers its order. */
+  sell(listingId: number): Promise<number>
+}
+
+async function openMarket(
+  { port }: Service,
+  dataDir: string,
+  db: Sql,
+  url: string,
+): Promise<Market> {
+  const token = readFileSync(join(dataDir, 'secrets/operator-token'), 'utf8').trim()
+  const call = async (path: string, key: string, body: object) => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`)
+    // biome-ignore lint/suspicious/noExplicitAny: answers that are known
+    return (await response.json()) as any
+  }
+  const openSeller = async (name: string, endpoints: number) => {
+    const { data: account } = await call('/operator/v1/accounts', token, {
+      shop_name: name,
+      email: `${name}@shops.example`,
+      api_access: 'enabled',
+      payout_verified: true,
+      shipping_options: [
+        {
+          code: 'letter',
+          name: 'Letter',
+          fulfilment: 'self_ship',
+          tracked: false,
+          price: 1.5,
+          enabled: true,
+        },
+      ],
+    })
+    const { key } = await call(`/operator/v1/accounts/${account.id}/keys`, token, {
+      scopes: ['webhooks:manage'],
+    })
+    const ids: number[] = []
+    for (let i = 0; i < endpoints; i++) {
+      const { data } = await call('/v1/webhooks', key, { url, events: ['order.created'] })
+      ids.push(data.id)
+    }
+    const [listing] = await db<{ id: number }[]>`
+      insert into listings (
+        account_id, card_id, price_cents, quantity, condition, language, created_at, updated_at
+      )
+      values (${account.id}, 'swsh9-18', 450, 1000000, 'NM', 'EN', '2026-01-01', '2026-01-01')
+      returning id
+    `
+    return { ids, listingId: listing!.id }
+  }
+  const sellers = []
+  for (let i = 0; i < SELLERS; i++) sellers.push(await openSeller(`one-${i}`, 1))
+  const none = await openSeller('none', 0)
+  const many = await openSeller('many', ENDPOINTS)
+  return {
+    endpoints: sellers.flatMap(({ ids }) => ids),
+    listings: {
+      one: sellers[0]!.listingId,
+      none: none.listingId,
+      many: many.listingId,
+    },
+    async sell(listing_id) {
+      const { data } = await call('/operator/v1/checkouts', token, {
+        buyer: { name: 'Buyer', email: 'buyer@mail.example' },
+        address: null,
+        lines: [{ listing_id, quantity: 1 }],
+      })
+      return data.slices[0].order_ids[0]
+    },
+  }
+}
+
+/** What waits for these endpoints all at once, as after an outage. */
+async function addWaiting(db: Sql, endpointIds: number[]): Promise<void> {
+  await db.begin(async (tx) => {
+    await tx`
+      with happened as (
+        insert into events (account_id, event, data, created_at)
+        select e.account_id, 'order.created', ${JSON.stringify(sampleData('order.created'))}, '2026-01-01'
+        from generate_series(1, ${DELIVERIES}::int) number
+        join webhook_endpoints e
+          on e.id = (${endpointIds}::bigint[])[1 + number % ${endpointIds.length}]
+        returning id, account_id, created_at
+      )
+      insert into deliveries (event_id, endpoint_id, status, next_attempt_at, created_at)
+      select happened.id, e.id, 'pending', happened.created_at, happened.created_at
+      from happened
+      join webhook_endpoints e
+        on e.account_id = happened.account_id and e.id = any(${endpointIds}::bigint[])
+    `
+    await tx`select pg_notify('cardstall', 'deliveries')`
+  })
+}
+
+/** A month's log. */
+async function addFinished(db: Sql, endpointIds: number[]): Promise<void> {
+  await db`
+    with happened as (
+      insert into events (account_id, event, data, created_at)
+      select e.account_id, 'order.created', ${JSON.stringify(sampleData('order.created'))}, '2026-01-01'
+      from generate_series(1, ${FINISHED}::int) number
+      join webhook_endpoints e
+        on e.id = (${endpointIds}::bigint[])[1 + number % ${endpointIds.length}]
+      returning id, account_id, created_at
+    )
+    insert into deliveries (
+      event_id, endpoint_id, status, attempts, tries, first_attempt_at, claims, created_at
+    )
+    select
+      happened.id,
+      e.id,
+      'delivered',
+      '[{"at": "2026-01-01T00:00:00.000Z", "status_code": 204, "error": null, "duration_ms": 12, "response": ""}]',
+      1,
+      happened.created_at,
+      1,
+      happened.created_at
+    from happened
+    join webhook_endpoints e
+      on e.account_id = happened.account_id and e.id = any(${endpointIds}::bigint[])
+  `
+  await db`vacuum analyze events, deliveries`
+  await db`checkpoint`
+}
+
+type Arrived = (arrivals: number) => Promise<ReceiverSaid>
+
+/** From the moment a checkout is asked for to its event's arrival: more than from the commit, which is in between. */
+async function soon(
+  when: string,
+  { sell, listings }: Market,
+  arrived: Arrived,
+  { sales, buyers }: { sales: number; buyers: number },
+): Promise<Figure[]> {
+  const askedAt = new Map<number, number>()
+  const answeredMs: number[] = []
+  const all = arrived(sales)
+  let left = sales
+  const buy = async () => {
+    while (left-- > 0) {
+      const began = performance.timeOrigin + performance.now()
+      const order = await sell(listings.one)
+      answeredMs.push(performance.timeOrigin + performance.now() - began)
+      askedAt.set(order, began)
+    }
+  }
+  await Promise.all(Array.from({ length: buyers }, buy))
+  const { at } = await all
+  const ms = [...askedAt].map(([order, began]) => at.get(order)! - began)
+  return [
+    { name: `checkout, ${when}, answered, median`, value: quantile(answeredMs, 0.5), unit: 'ms' },
+    { name: '  its event received, median', value: quantile(ms, 0.5), unit: 'ms', below: 100 },
+    { name: '  its event received, p99', value: quantile(ms, 0.99), unit: 'ms' },
+  ]
+}
+
+/** Checkouts one after the other, of sellers with more and more endpoints. */
+async function costOfEndpoints({ sell, listings }: Market, arrived: Arrived): Promise<Figure[]> {
+  const measure = async (listingId: number, endpoints: number) => {
+    const all = endpoints > 0 ? arrived(SINGLE_SALES * endpoints) : undefined
+    const ms: number[] = []
+    for (let i = 0; i < SINGLE_SALES; i++) {
+      const began = performance.now()
+      await sell(listingId)
+      ms.push(performance.now() - began)
+    }
+    await all
+    return quantile(ms, 0.5)
+  }
+  return [
+    { name: 'checkout, no endpoint', value: await measure(listings.none, 0), unit: 'ms' },
+    { name: 'checkout, 1 endpoint', value: await measure(listings.one, 1), unit: 'ms' },
+    {
+      name: `checkout, ${ENDPOINTS} endpoints`,
+      value: await measure(listings.many, ENDPOINTS),
+      unit: 'ms',
+    },
+  ]
+}
