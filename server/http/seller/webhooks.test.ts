@@ -1,0 +1,581 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../../test/app.ts'
+import { pretendInternet } from '../../test/internet.ts'
+import { deliveriesIn, EVERYTHING, endpointOf, sample, subscribe } from '../../test/receiver.ts'
+import { NO_LIMITS } from '../../test/stock.ts'
+
+let app: TestApp
+let seller: Awaited<ReturnType<TestApp['seller']>>
+beforeAll(async () => {
+  const internet = pretendInternet()
+  internet.names.set('dead.example', ['10.0.0.1'])
+  app = await startTestApp({ network: internet, settings: NO_LIMITS })
+})
+beforeEach(async () => {
+  seller = await app.seller()
+})
+
+const WEBHOOKS = '/v1/webhooks'
+const HOOK = 'https://shop.example/hooks'
+const PRIVATE = 'The url field must not point to a private or reserved address.'
+const NO_URL = 'The url field must be a public http or https URL.'
+const FULL = 'There are 16 webhook endpoints already: delete one of them first.'
+
+/** Sends a registration, good unless told otherwise. */
+const register = (more: object = {}, by = seller) =>
+  by.post(WEBHOOKS, { payload: { url: HOOK, events: ['order.created'], ...more } })
+
+const list = async (by = seller) => (await by.get(WEBHOOKS)).body.data
+const urlsOf = async (by = seller) => (await list(by)).map(({ url }: { url: string }) => url)
+const fill = async (count: number, by = seller) => {
+  const ids: number[] = []
+  for (let i = 1; i <= count; i++) ids.push((await subscribe(by, `${HOOK}/${i}`)).id)
+  return ids
+}
+
+/** Ten deliveries to an address that turns out private: the endpoint is disabled. */
+const disable = async (id: number) => {
+  for (let failure = 0; failure < 10; failure++) await sample(app, seller.accountId)
+  await app.runDeliveries()
+  expect(await endpointOf(seller, id)).toMatchObject({ active: false })
+}
+
+describe('POST /v1/webhooks', () => {
+  it('answers 201 with the endpoint, its fields in their order, and the secret beside it', async () => {
+    const before = Math.floor(app.ctx.now().getTime() / 1000) * 1000
+    const { status, body, headers } = await register({ events: ['listing.sold', 'order.created'] })
+    expect(status).toBe(201)
+    expect(headers['content-type']).toMatch(/^application\/json/)
+    expect(Object.keys(body)).toEqual(['data', 'secret'])
+    expect(Object.entries(body.data)).toEqual([
+      ['id', expect.any(Number)],
+      ['url', HOOK],
+      ['events', ['listing.sold', 'order.created']],
+      ['active', true],
+      ['disabled_at', null],
+      ['consecutive_failures', 0],
+      ['created_at', expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)],
+    ])
+    expect(Date.parse(body.data.created_at)).toBeGreaterThanOrEqual(before)
+    expect(Date.parse(body.data.created_at)).toBeLessThanOrEqual(app.ctx.now().getTime())
+    expect(await list()).toEqual([body.data])
+  })
+
+  it('makes a secret of its own for each endpoint: svc_whsec_ and 40 letters and digits', async () => {
+    const secrets = new Set<string>()
+    for (let i = 0; i < 5; i++) secrets.add((await register()).body.secret)
+    expect(secrets.size).toBe(5)
+    for (const secret of secrets) expect(secret).toMatch(/^svc_whsec_[A-Za-z0-9]{40}$/)
+  })
+
+  it('gives the secret once: no other answer has it, nor the log, and the database not in plain', async () => {
+    const { id, secret } = await subscribe(seller, 'https://dead.example/hooks')
+    const random = secret.slice('svc_whsec_'.length)
+    await sample(app, seller.accountId)
+    await app.runDeliveries()
+    const { operator } = app
+    const endpoint = `/operator/v1/accounts/${seller.accountId}/webhooks/${id}`
+    const [delivery] = await deliveriesIn(app, `endpoint_id=${id}`)
+    for (const answer of [
+      await seller.get(WEBHOOKS),
+      await register(),
+      await operator.get(`/operator/v1/accounts/${seller.accountId}/webhooks`),
+      await operator.get(`/operator/v1/accounts/${seller.accountId}`),
+      await operator.get('/operator/v1/deliveries'),
+      await operator.post(`/operator/v1/deliveries/${delivery.id}/resend`),
+      await operator.post(`${endpoint}/enable`),
+      await operator.post(`${endpoint}/resend`, {
+        payload: { from: '2020-01-01', to: '2090-01-01' },
+      }),
+      await operator.get('/operator/v1/sandbox/mail'),
+    ]) {
+      expect(answer.status).toBeLessThan(300)
+      expect(answer.text).not.toContain(random)
+    }
+    expect(app.logged.some(({ delivery: id }) => id === delivery.id)).toBe(true)
+    expect(JSON.stringify(app.logged)).not.toContain(random)
+    expect(await placesOf(random)).toEqual([])
+    // The search finds what is there.
+    expect(await placesOf('https://dead.example/hooks')).toContain('webhook_endpoints')
+  })
+
+  it('counts each event once and keeps the seller’s order', async () => {
+    const { body } = await register({
+      events: ['listing.sold', 'order.created', 'listing.sold', 'order.created', 'order.cancelled'],
+    })
+    expect(body.data.events).toEqual(['listing.sold', 'order.created', 'order.cancelled'])
+    expect((await register({ events: EVERYTHING.toReversed() })).body.data.events).toEqual(
+      EVERYTHING.toReversed(),
+    )
+    expect(
+      (await register({ events: Array(1_000).fill('order.created') })).body.data.events,
+    ).toEqual(['order.created'])
+  })
+
+  it('ignores what it does not know', async () => {
+    const { status, body } = await register({ secret: 'mine', active: false, id: 1 })
+    expect(status).toBe(201)
+    expect(body.data.active).toBe(true)
+    expect(body.secret).not.toBe('mine')
+  })
+
+  it('takes the same address more than once', async () => {
+    expect([(await register()).status, (await register()).status]).toEqual([201, 201])
+    expect(await urlsOf()).toEqual([HOOK, HOOK])
+  })
+
+  it.each([
+    ['url', undefined, 'The url field is required.'],
+    ['url', null, 'The url field must be a string.'],
+    ['url', 5, 'The url field must be a string.'],
+    ['url', [HOOK], 'The url field must be a string.'],
+    ['url', {}, 'The url field must be a string.'],
+    ['url', '', NO_URL],
+    ['url', 'shop.example/hooks', NO_URL],
+    ['url', '//shop.example/hooks', NO_URL],
+    ['url', 'https://', NO_URL],
+    ['url', 'http://[::1/', NO_URL],
+    ['url', 'http://256.1.1.1/', NO_URL],
+    ['url', 'ftp://shop.example/hooks', NO_URL],
+    ['url', 'ws://shop.example/hooks', NO_URL],
+    ['url', 'file:///etc/passwd', NO_URL],
+    ['url', 'javascript:alert(1)', NO_URL],
+    ['url', 'mailto:kanto@shop.example', NO_URL],
+    ['url', `${HOOK}/\0`, 'The url field contains characters that cannot be stored.'],
+    ['url', `${HOOK}/\ud800`, 'The url field contains characters that cannot be stored.'],
+    ['events', undefined, 'The events field is required.'],
+    ['events', null, 'The events field must be an array.'],
+    ['events', 'order.created', 'The events field must be an array.'],
+    ['events', { 0: 'order.created' }, 'The events field must be an array.'],
+    ['events', [], 'The events field must have at least 1 entry.'],
+  ])('refuses %s %j with 422 on it', async (field, value, message) => {
+    const { status, body } = await register({ [field]: value })
+    expect([status, body.error.type]).toEqual([422, 'validation_error'])
+    expect(body.error.fields).toEqual({ [field]: [message] })
+    expect(await list()).toEqual([])
+  })
+
+  it.each([
+    ['order.shipped'],
+    ['Order.created'],
+    ['order.created '],
+    [''],
+    ['*'],
+    ['order.created\0'],
+  ])('refuses the event %j, which there is not, at its place', async (event) => {
+    const { status, body } = await register({ events: ['order.created', event] })
+    expect(status).toBe(422)
+    expect(body.error.fields).toEqual({
+      'events.1': [
+        'The selected events.1 is not valid. Possible: order.created, order.cancelled, order.label_ready, listing.sold.',
+      ],
+    })
+  })
+
+  it.each([[null], [5], [['order.created']], [{}]])(
+    'refuses the event %j, which is no text, at its place',
+    async (event) => {
+      const { status, body } = await register({ events: [event] })
+      expect([status, Object.keys(body.error.fields)]).toEqual([422, ['events.0']])
+    },
+  )
+
+  it('says what is wrong with both fields at once', async () => {
+    expect((await seller.post(WEBHOOKS, { payload: {} })).body.error.fields).toEqual({
+      url: ['The url field is required.'],
+      events: ['The events field is required.'],
+    })
+    expect((await register({ url: 'http://10.0.0.1/', events: [] })).body.error.fields).toEqual({
+      url: [PRIVATE],
+      events: ['The events field must have at least 1 entry.'],
+    })
+  })
+
+  it('needs a body that is a JSON object', async () => {
+    const headers = { 'content-type': 'application/json' }
+    for (const payload of ['{', '[]', '"x"', 'null']) {
+      const { status, body } = await seller.post(WEBHOOKS, { payload, headers })
+      expect([status, Object.keys(body.error.fields)], payload).toEqual([422, ['body']])
+    }
+    const { status, body } = await seller.post(WEBHOOKS)
+    expect([status, body.error.type]).toEqual([422, 'validation_error'])
+  })
+
+  it('takes an address of 2048 characters and none of 2049, however many bytes each has', async () => {
+    for (const [letter, length] of [
+      ['a', 2048],
+      ['🂡', 2048],
+    ] as const) {
+      const longest = `${HOOK}/${letter.repeat(length - HOOK.length - 1)}`
+      expect([...longest]).toHaveLength(2048)
+      expect((await register({ url: longest })).body.data.url).toBe(longest)
+      const { status, body } = await register({ url: longest + letter })
+      expect(status).toBe(422)
+      expect(body.error.fields).toEqual({
+        url: ['The url field must not be longer than 2048 characters.'],
+      })
+    }
+  })
+
+  it.each([
+    // IPv4, in every block that isn't the public internet.
+    ['this network', 'http://0.0.0.0/'],
+    ['private use', 'http://10.0.0.1/'],
+    ['private use', 'http://172.31.255.254/'],
+    ['private use', 'http://192.168.0.1:8080/hooks'],
+    ['shared address space', 'http://100.64.0.1/'],
+    ['loopback', 'http://127.0.0.1/'],
+    ['loopback', 'https://127.255.255.254/'],
+    ['link-local', 'http://169.254.0.1/'],
+    ['cloud metadata', 'http://169.254.169.254/latest/meta-data/'],
+    ['cloud metadata', 'http://100.100.100.200/'],
+    ['cloud metadata', 'http://192.0.0.192/'],
+    ['documentation', 'http://192.0.2.1/'],
+    ['documentation', 'http://198.51.100.1/'],
+    ['documentation', 'http://203.0.113.1/'],
+    ['6to4 relay', 'http://192.88.99.1/'],
+    ['benchmarking', 'http://198.18.0.1/'],
+    ['multicast', 'http://224.0.0.1/'],
+    ['reserved', 'http://240.0.0.1/'],
+    ['broadcast', 'http://255.255.255.255/'],
+    // IPv4 in other spellings.
+    ['one number', 'http://2130706433/'],
+    ['hexadecimal', 'http://0x7f000001/'],
+    ['octal', 'http://0177.0.0.1/'],
+    ['mixed', 'http://0x7f.1/'],
+    ['short', 'http://127.1/'],
+    ['only a zero', 'http://0/'],
+    ['a dot at the end', 'http://127.0.0.1./'],
+    ['full-width digits', 'http://１２７.０.０.１/'],
+    ['percent-encoded', 'http://%31%32%37.0.0.1/'],
+    ['backslashes', 'http:\\\\127.0.0.1\\'],
+    ['no slashes', 'http:127.0.0.1'],
+    ['spaces around', ' http://127.0.0.1 '],
+    ['after a name that is none', 'http://shop.example@127.0.0.1/'],
+    ['upper case', 'HTTP://10.0.0.1/'],
+    // IPv6.
+    ['unspecified', 'http://[::]/'],
+    ['loopback', 'http://[::1]/'],
+    ['loopback, spelt out', 'http://[0:0:0:0:0:0:0:1]:3000/'],
+    ['mapped', 'http://[::ffff:10.0.0.1]/'],
+    ['mapped', 'http://[::ffff:7f00:1]/'],
+    ['compatible', 'http://[::127.0.0.1]/'],
+    ['translated', 'http://[::ffff:0:127.0.0.1]/'],
+    ['NAT64', 'http://[64:ff9b::10.0.0.1]/'],
+    ['NAT64, metadata', 'http://[64:ff9b::a9fe:a9fe]/'],
+    ['local NAT64', 'http://[64:ff9b:1::8.8.8.8]/'],
+    ['6to4', 'http://[2002:7f00:1::]/'],
+    ['6to4', 'http://[2002:808:808::1]/'],
+    ['Teredo', 'http://[2001::1]/'],
+    ['link-local', 'http://[fe80::1]/'],
+    ['unique local', 'http://[fd00::1]/'],
+    ['cloud metadata', 'http://[fd00:ec2::254]/'],
+    ['site-local', 'http://[fec0::1]/'],
+    ['multicast', 'http://[ff02::1]/'],
+    ['documentation', 'http://[2001:db8::1]/'],
+    ['documentation', 'http://[3fff::1]/'],
+    ['discard-only', 'http://[100::1]/'],
+    ['benchmarking', 'http://[2001:2::1]/'],
+    ['segment routing', 'http://[5f00::1]/'],
+    ['not given out', 'http://[4000::1]/'],
+  ])('refuses a literal address that is not public (%s): %s', async (_kind, url) => {
+    const { status, body } = await register({ url })
+    expect([status, body.error.type]).toEqual([422, 'validation_error'])
+    expect(body.error.fields).toEqual({ url: [PRIVATE] })
+    expect(await list()).toEqual([])
+  })
+
+  it.each([
+    // Names are looked up before each attempt, and never here.
+    'http://localhost',
+    'http://localhost:3000/hooks',
+    'https://internal.example/',
+    'http://metadata.google.internal/',
+    'http://printer.local',
+    'http://10.0.0.1.nip.io/',
+    // Public addresses.
+    'http://8.8.8.8/',
+    'http://134744072/',
+    'https://[2606:4700::1111]/',
+    'https://[2606:4700::1111]:8443/hooks',
+    'http://[64:ff9b::8.8.8.8]/',
+    // Everything that a URL can have.
+    'https://ash:pika%20chu@shop.example/hooks',
+    'https://shop.example:65535/hooks',
+    'https://shop.example/a/b/../c//d?x=1&x=2&y=%C3%A9#part',
+    'https://shop.example?x',
+    'https://münchen.example/käse?größe=ü',
+    'https://ポケモン.example/',
+    'HTTPS://Shop.Example/Hooks',
+    'https://shop.example./hooks',
+  ])('accepts %s and keeps it as it was sent', async (url) => {
+    const { status, body } = await register({ url })
+    expect(status).toBe(201)
+    expect(body.data.url).toBe(url)
+    expect(await urlsOf()).toEqual([url])
+  })
+})
+
+describe('sixteen endpoints', () => {
+  it('are the most: the 17th is refused on its url, until one is deleted', async () => {
+    const ids = await fill(16)
+    const { status, body } = await register()
+    expect([status, body.error.type]).toEqual([422, 'validation_error'])
+    expect(body.error.fields).toEqual({ url: [FULL] })
+    expect(await list()).toHaveLength(16)
+    await seller.delete(`${WEBHOOKS}/${ids[7]}`)
+    const { id } = await subscribe(seller, HOOK)
+    expect((await list()).map(({ id }: { id: number }) => id)).toEqual([
+      ...ids.slice(0, 7),
+      ...ids.slice(8),
+      id,
+    ])
+    expect((await register()).status).toBe(422)
+  })
+
+  it('are the most of each seller apart', async () => {
+    await fill(16)
+    const neighbour = await app.seller()
+    expect((await register({}, neighbour)).status).toBe(201)
+  })
+
+  it('count disabled ones among them', async () => {
+    const { id } = await subscribe(seller, 'https://dead.example/')
+    await disable(id)
+    await fill(15)
+    expect((await register()).body.error.fields).toEqual({ url: [FULL] })
+  })
+
+  it('are the most when thirty are registered at once, in two processes', async () => {
+    const other = await startTestApp({ databaseUrl: app.databaseUrl, settings: NO_LIMITS })
+    const elsewhere = { ...seller, ...other.withKey(seller.key) }
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, (_, i) => register({}, i % 2 ? elsewhere : seller)),
+    )
+    const made = answers.filter(({ status }) => status === 201)
+    expect(made).toHaveLength(16)
+    for (const { status, body } of answers) {
+      if (status !== 201) expect([status, body.error.fields]).toEqual([422, { url: [FULL] }])
+    }
+    const ids = made.map(({ body }) => body.data.id).toSorted((a, b) => a - b)
+    expect((await list()).map(({ id }: { id: number }) => id)).toEqual(ids)
+    expect(await list(elsewhere)).toEqual(await list())
+  })
+})
+
+describe('GET /v1/webhooks', () => {
+  it('shows nothing but data, and in it the endpoints, oldest first and without their secrets', async () => {
+    expect((await seller.get(WEBHOOKS)).body).toEqual({ data: [] })
+    const ids = await fill(3)
+    const { status, body, text } = await seller.get(WEBHOOKS)
+    expect(status).toBe(200)
+    expect(Object.keys(body)).toEqual(['data'])
+    expect(body.data.map(({ id }: { id: number }) => id)).toEqual(ids)
+    for (const endpoint of body.data) {
+      expect(Object.keys(endpoint)).toEqual([
+        ...['id', 'url', 'events', 'active', 'disabled_at', 'consecutive_failures', 'created_at'],
+      ])
+    }
+    expect(text).not.toContain('whsec')
+  })
+
+  it('shows all sixteen, whatever page is asked for', async () => {
+    await fill(16)
+    for (const query of ['', '?per_page=5', '?page=2', '?page=0']) {
+      const { status, body } = await seller.get(WEBHOOKS + query)
+      expect([status, body.data.length], query).toEqual([200, 16])
+    }
+  })
+
+  it('shows no other seller’s', async () => {
+    await fill(2)
+    expect(await list(await app.seller())).toEqual([])
+  })
+
+  it('shows failures in a row, and when an endpoint was disabled', async () => {
+    const { id } = await subscribe(seller, 'https://dead.example/')
+    await sample(app, seller.accountId)
+    await app.runDeliveries()
+    expect(await endpointOf(seller, id)).toMatchObject({
+      active: true,
+      disabled_at: null,
+      consecutive_failures: 1,
+    })
+    await disable(id)
+    expect(await endpointOf(seller, id)).toMatchObject({
+      active: false,
+      disabled_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
+      consecutive_failures: 10,
+    })
+  })
+})
+
+describe('DELETE /v1/webhooks/{webhookEndpoint}', () => {
+  it('answers 204 without a body, and the endpoint is gone with its secret', async () => {
+    const [gone, kept] = await fill(2)
+    const { status, text, headers } = await seller.delete(`${WEBHOOKS}/${gone}`)
+    expect([status, text]).toEqual([204, ''])
+    expect(headers).not.toHaveProperty('content-type')
+    expect((await list()).map(({ id }: { id: number }) => id)).toEqual([kept])
+    const [row] = await app.ctx.db`select secret from webhook_endpoints where id = ${gone!}`
+    expect(row).toEqual({ secret: null })
+  })
+
+  it('can not be done twice: 404', async () => {
+    const [id] = await fill(1)
+    await seller.delete(`${WEBHOOKS}/${id}`)
+    const { status, body } = await seller.delete(`${WEBHOOKS}/${id}`)
+    expect([status, body.error.type]).toEqual([404, 'not_found'])
+  })
+
+  it('deletes once when many ask for it together', async () => {
+    const [id] = await fill(1)
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => seller.delete(`${WEBHOOKS}/${id}`)),
+    )
+    expect(answers.map(({ status }) => status).sort()).toEqual([204, ...Array(7).fill(404)])
+  })
+
+  it('leaves another seller’s alone: 404, the same as for one that does not exist', async () => {
+    const [id] = await fill(1)
+    const stranger = await app.seller()
+    const theirs = await stranger.delete(`${WEBHOOKS}/${id}`)
+    expect([theirs.status, theirs.body.error.type]).toEqual([404, 'not_found'])
+    expect(theirs.text).toBe((await stranger.delete(`${WEBHOOKS}/999999`)).text)
+    expect(await endpointOf(seller, id!)).toMatchObject({ active: true })
+  })
+
+  it.each(['999999', '0', '-1', '1.5', '1e3', 'x', '9007199254740992', '99999999999999999999'])(
+    'answers %s, which is no endpoint’s number, with 404',
+    async (id) => {
+      const { status, body } = await seller.delete(`${WEBHOOKS}/${id}`)
+      expect([status, body.error.type]).toEqual([404, 'not_found'])
+    },
+  )
+
+  it('takes an empty body as none', async () => {
+    const [id] = await fill(1)
+    const headers = { 'content-type': 'application/json' }
+    expect((await seller.delete(`${WEBHOOKS}/${id}`, { headers })).status).toBe(204)
+  })
+
+  it('deletes a disabled one, too', async () => {
+    const { id } = await subscribe(seller, 'https://dead.example/')
+    await disable(id)
+    expect((await seller.delete(`${WEBHOOKS}/${id}`)).status).toBe(204)
+    expect(await list()).toEqual([])
+  })
+
+  it('ends what waits for it: nothing more is sent there', async () => {
+    const { id } = await subscribe(seller, 'https://dead.example/')
+    await sample(app, seller.accountId)
+    await seller.delete(`${WEBHOOKS}/${id}`)
+    await app.runDeliveries()
+    expect(await deliveriesIn(app, `endpoint_id=${id}`)).toMatchObject([
+      { status: 'skipped', attempts: [], next_attempt_at: null },
+    ])
+  })
+})
+
+describe('who may', () => {
+  const anywhere = (id: number | string = 999_999) =>
+    [
+      ['get', WEBHOOKS],
+      ['post', WEBHOOKS],
+      ['delete', `${WEBHOOKS}/${id}`],
+    ] as const
+
+  it('nobody without a key: 401', async () => {
+    for (const [method, path] of anywhere()) {
+      const { status, body } = await app.anyone[method](path)
+      expect([status, body.error.type]).toEqual([401, 'authentication_error'])
+    }
+  })
+
+  it('no key without the scope webhooks:manage, which is named before anything else is looked at', async () => {
+    const narrow = await app.seller({
+      scopes: ['catalog:read', 'listings:read', 'listings:write', 'orders:read', 'orders:write'],
+    })
+    const headers = { 'content-type': 'application/json' }
+    for (const [method, path] of [...anywhere(), ...anywhere('x')]) {
+      for (const payload of method === 'get' ? [undefined] : ['{', '{"url":5}']) {
+        const { status, body } = await narrow[method](path, payload ? { payload, headers } : {})
+        expect([status, body.error]).toEqual([
+          403,
+          { type: 'authorization_error', message: 'The API key lacks the scope webhooks:manage.' },
+        ])
+      }
+    }
+  })
+
+  it('a key with that scope alone', async () => {
+    const by = await app.seller({ scopes: ['webhooks:manage'] })
+    const { id } = await subscribe(by, HOOK)
+    expect(await list(by)).toMatchObject([{ id }])
+    expect((await by.delete(`${WEBHOOKS}/${id}`)).status).toBe(204)
+  })
+
+  it.each(['suspended', 'disabled'] as const)('no account that is %s: 403', async (apiAccess) => {
+    const by = await app.seller({ account: { apiAccess } })
+    for (const [method, path] of anywhere()) {
+      const { status, body } = await by[method](path)
+      expect([status, body.error.type]).toEqual([403, 'authorization_error'])
+    }
+  })
+
+  it('an account without verified payouts', async () => {
+    const by = await app.seller({ account: { payoutVerified: false } })
+    expect((await register({}, by)).status).toBe(201)
+  })
+
+  it.each(['patch', 'put', 'delete'] as const)('nobody with the method %s: 405', async (method) => {
+    const { status, headers } = await seller[method](WEBHOOKS)
+    expect([status, headers.allow]).toEqual([405, 'GET, HEAD, POST'])
+  })
+})
+
+describe('the rate limit', () => {
+  it('counts the list as reading, registering and deleting as writing', async () => {
+    const strict = await startTestApp({
+      settings: { RATE_LIMIT_READ: '7', RATE_LIMIT_WRITE: '3' },
+    })
+    const by = await strict.seller()
+    // Windows are whole minutes: begin in a fresh one.
+    const into = Math.floor(strict.ctx.now().getTime() / 1000) % 60
+    await strict.ctx.clock.advance(60 - into)
+    const limitOf = ({ headers }: { headers: Record<string, string> }) => [
+      headers['x-ratelimit-limit'],
+      headers['x-ratelimit-remaining'],
+    ]
+    expect(limitOf(await by.get(WEBHOOKS))).toEqual(['7', '6'])
+    const made = await register({}, by)
+    expect(limitOf(made)).toEqual(['3', '2'])
+    expect(limitOf(await register({ url: 5 }, by))).toEqual(['3', '1'])
+    expect(limitOf(await by.delete(`${WEBHOOKS}/${made.body.data.id}`))).toEqual(['3', '0'])
+    const { status, body, headers } = await register({ url: 5 }, by)
+    expect([status, body.error.type]).toEqual([429, 'rate_limited'])
+    expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1)
+    expect((await by.get(WEBHOOKS)).status).toBe(200)
+  })
+})
+
+/** The tables in which a text stands somewhere, in plain. */
+async function placesOf(text: string): Promise<string[]> {
+  const { db } = app.ctx
+  const tables = await db<{ name: string }[]>`
+    select table_name as name
+    from information_schema.tables
+    where table_schema = 'public' and table_type = 'BASE TABLE'
+  `
+  const found: string[] = []
+  const asHex = Buffer.from(text).toString('hex')
+  for (const { name } of tables) {
+    const hits = await db`
+      select from ${db(name)} as one
+      where strpos(one::text, ${text}) > 0 or strpos(one::text, ${asHex}) > 0
+      limit 1
+    `
+    if (hits.length > 0) found.push(name)
+  }
+  return found
+}

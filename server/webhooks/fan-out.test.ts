@@ -1,0 +1,477 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { inTransaction } from '../context.ts'
+import { recordEvents } from '../events.ts'
+import { checkOut } from '../orders/checkout.ts'
+import { startTestApp, type TestApp } from '../test/app.ts'
+import { importCast } from '../test/cast.ts'
+import { pretendInternet } from '../test/internet.ts'
+import { deliveriesIn, EVERYTHING, endpointOf, sample, subscribe } from '../test/receiver.ts'
+import {
+  ADDRESS,
+  act,
+  BUYER,
+  buy,
+  cancel,
+  ENVELOPE,
+  LABEL,
+  sendCart,
+  ship,
+  shipsBy,
+} from '../test/sales.ts'
+import { advance, cardItem, list, NO_LIMITS, productItem } from '../test/stock.ts'
+import type { WebhookEvent } from '../values.ts'
+
+let app: TestApp
+let seller: Awaited<ReturnType<TestApp['seller']>>
+beforeAll(async () => {
+  const internet = pretendInternet()
+  internet.names.set('dead.example', ['10.0.0.1'])
+  app = await startTestApp({ network: internet, settings: NO_LIMITS })
+  await importCast(app.operator)
+})
+beforeEach(async () => {
+  seller = await shop()
+})
+
+const HOOK = 'https://shop.example/hooks'
+const shop = () => app.seller({ account: shipsBy(ENVELOPE, LABEL) })
+const endpoint = async (events?: string[], by = seller) => (await subscribe(by, HOOK, events)).id
+
+/** What an endpoint was sent or will be, oldest first. */
+const sentTo = async (id: number) =>
+  (await deliveriesIn(app, `endpoint_id=${id}`)).toReversed() as {
+    id: number
+    event: string
+    status: string
+    created_at: string
+    payload: { delivery_id: number; created_at: string; data: Record<string, unknown> }
+  }[]
+const eventsTo = async (id: number) => (await sentTo(id)).map(({ event }) => event)
+const dataTo = async (id: number) =>
+  (await sentTo(id)).map(({ event, payload }) => [event, payload.data])
+
+/** How many events and deliveries there are in all. */
+const written = async () => {
+  const [row] = await app.ctx.db`
+    select
+      (select count(*) from events)::int as events,
+      (select count(*) from deliveries)::int as deliveries
+  `
+  return row
+}
+
+describe('a checkout', () => {
+  it('writes order.created and listing.sold for each row, once to each endpoint', async () => {
+    const endpoints = [await endpoint(), await endpoint(), await endpoint()]
+    const [card, box] = await list(seller, cardItem(), productItem())
+    const { orderIds, sliceKey } = await buy(app, [
+      [card!, 2],
+      [box!, 2],
+    ])
+    const common = {
+      slice_key: sliceKey,
+      currency: 'EUR',
+      buyer_name: BUYER.name,
+      delivery_address: ADDRESS,
+    }
+    for (const id of endpoints) {
+      expect(await dataTo(id)).toEqual([
+        [
+          'order.created',
+          {
+            ...common,
+            order_id: orderIds[0],
+            listing_id: card,
+            quantity: 2,
+            price: 4.5,
+            item_name: 'Charizard ex',
+          },
+        ],
+        [
+          'listing.sold',
+          { listing_id: card, order_id: orderIds[0], quantity_sold: 2, remaining_quantity: 1 },
+        ],
+        [
+          'order.created',
+          {
+            ...common,
+            order_id: orderIds[1],
+            listing_id: box,
+            quantity: 2,
+            price: 129.99,
+            item_name: 'Obsidian Flames Booster Box',
+          },
+        ],
+        [
+          'listing.sold',
+          { listing_id: box, order_id: orderIds[1], quantity_sold: 2, remaining_quantity: 0 },
+        ],
+      ])
+    }
+  })
+
+  it('gives each delivery an id of its own, also those of one event', async () => {
+    const endpoints = [await endpoint(), await endpoint(), await endpoint()]
+    const [card] = await list(seller, cardItem())
+    await buy(app, [[card!, 1]])
+    const all = (await Promise.all(endpoints.map(sentTo))).flat()
+    expect(all).toHaveLength(6)
+    expect(new Set(all.map(({ id }) => id)).size).toBe(6)
+    for (const { id, payload } of all) expect(payload.delivery_id).toBe(id)
+  })
+
+  it('dates its events as its order', async () => {
+    const id = await endpoint()
+    const [card] = await list(seller, cardItem())
+    await advance(app.operator, 3_600)
+    const { orderIds } = await buy(app, [[card!, 1]])
+    const { created_at } = (await seller.get(`/v1/orders/${orderIds[0]}`)).body.data.orders[0]
+    const sent = await sentTo(id)
+    expect(sent).toHaveLength(2)
+    for (const delivery of sent) {
+      expect(delivery.created_at).toBe(created_at)
+      expect(delivery.payload.created_at).toBe(created_at)
+    }
+    await advance(app.operator, 86_400)
+    expect(await sentTo(id)).toEqual(sent)
+  })
+
+  it('tells each endpoint only what it is subscribed to', async () => {
+    const endpoints = await Promise.all(
+      [['order.created'], ['listing.sold'], ['order.cancelled', 'order.label_ready']].map(
+        (events) => endpoint(events),
+      ),
+    )
+    const [card] = await list(seller, cardItem())
+    await buy(app, [[card!, 1]])
+    expect(await Promise.all(endpoints.map(eventsTo))).toEqual([
+      ['order.created'],
+      ['listing.sold'],
+      [],
+    ])
+  })
+
+  it('of two sellers’ stock tells each of their own, and nobody else', async () => {
+    const [other, bystander] = [await shop(), await shop()]
+    const mine = await endpoint()
+    const theirs = await endpoint(EVERYTHING, other)
+    const elsewhere = await endpoint(EVERYTHING, bystander)
+    const [card] = await list(seller, cardItem())
+    const [box, tin] = await list(other, productItem(), productItem())
+    const { slices } = await buy(app, [
+      [card!, 1],
+      [box!, 1],
+      [tin!, 1],
+    ])
+    const sliceOf = (by: typeof seller) =>
+      slices.find(({ account_id }) => account_id === by.accountId)!
+    for (const [id, by, rows] of [
+      [mine, seller, 1],
+      [theirs, other, 2],
+    ] as const) {
+      const { order_ids, slice_key } = sliceOf(by)
+      const sent = await dataTo(id)
+      expect(sent).toHaveLength(rows * 2)
+      expect(order_ids).toHaveLength(rows)
+      expect(sent.map(([, data]) => (data as { order_id: number }).order_id)).toEqual(
+        order_ids.flatMap((order) => [order, order]),
+      )
+      for (const [event, data] of sent) {
+        if (event === 'order.created') expect(data).toMatchObject({ slice_key })
+      }
+    }
+    expect(await eventsTo(elsewhere)).toEqual([])
+  })
+
+  it('tells nothing to an endpoint that is registered afterwards, or was deleted before', async () => {
+    const gone = await endpoint()
+    await seller.delete(`/v1/webhooks/${gone}`)
+    const [card] = await list(seller, cardItem())
+    await buy(app, [[card!, 1]])
+    const late = await endpoint()
+    await app.runDeliveries()
+    expect([await eventsTo(gone), await eventsTo(late)]).toEqual([[], []])
+    await buy(app, [[card!, 1]])
+    expect([await eventsTo(gone), await eventsTo(late)]).toEqual([
+      [],
+      ['order.created', 'listing.sold'],
+    ])
+  })
+
+  it('is told to a disabled endpoint as skipped, and to the others as ever', async () => {
+    const dead = (await subscribe(seller, 'https://dead.example/')).id
+    for (let failure = 0; failure < 10; failure++) await sample(app, seller.accountId)
+    await app.runDeliveries()
+    expect(await endpointOf(seller, dead)).toMatchObject({ active: false })
+    const alive = await endpoint()
+    const [card] = await list(seller, cardItem())
+    await buy(app, [[card!, 1]])
+    expect((await sentTo(dead)).slice(10)).toMatchObject([
+      { event: 'order.created', status: 'skipped', attempts: [], next_attempt_at: null },
+      { event: 'listing.sold', status: 'skipped', attempts: [], next_attempt_at: null },
+    ])
+    expect(await sentTo(alive)).toMatchObject([{ status: 'pending' }, { status: 'pending' }])
+  })
+
+  it('is written down where nobody is subscribed, too', async () => {
+    const [card] = await list(seller, cardItem())
+    const before = await written()
+    await buy(app, [[card!, 1]])
+    expect(await written()).toEqual({
+      events: before!.events + 2,
+      deliveries: before!.deliveries,
+    })
+  })
+})
+
+describe('a checkout that fails', () => {
+  let card: number
+  beforeEach(async () => {
+    await endpoint()
+    card = (await list(seller, cardItem()))[0]!
+  })
+
+  /** Leaves neither event nor delivery behind. */
+  const leavesNothing = async (attempt: () => Promise<unknown>) => {
+    const before = await written()
+    const came = await attempt()
+    expect(await written()).toEqual(before)
+    return came
+  }
+
+  it('for want of stock leaves no event and no delivery', async () => {
+    const { status } = (await leavesNothing(() => sendCart(app, [[card, 4]]))) as never
+    expect(status).toBe(409)
+  })
+
+  it('at another seller’s line leaves none for the first', async () => {
+    const other = await shop()
+    await endpoint(EVERYTHING, other)
+    const [theirs] = await list(other, cardItem())
+    const lines: [number, number][] = [
+      [card, 1],
+      [theirs!, 4],
+    ]
+    const { status } = (await leavesNothing(() => sendCart(app, lines))) as never
+    expect(status).toBe(409)
+  })
+
+  it('for a shipping option that is not on offer leaves none', async () => {
+    const shipping = [{ account_id: seller.accountId, option: 'drone' }]
+    const { status } = (await leavesNothing(() =>
+      sendCart(app, [[card, 1]], { shipping }),
+    )) as never
+    expect(status).toBe(422)
+  })
+
+  it('after its events were written, with all that is around it, leaves none', async () => {
+    const failed = leavesNothing(() =>
+      inTransaction(app.ctx, async (tx) => {
+        await checkOut(tx, {
+          buyer: BUYER,
+          address: null,
+          lines: [{ listingId: card, quantity: 1 }],
+          cartId: undefined,
+          shipping: [],
+        })
+        const [inside] = await tx.db`select count(*)::int as events from events`
+        const outside = await written()
+        expect(inside!.events).toBe(outside!.events + 2)
+        throw new Error('the connection broke')
+      }).catch((error) => error.message),
+    )
+    expect(await failed).toBe('the connection broke')
+    expect((await seller.get('/v1/listings')).body.data[0].quantity).toBe(3)
+  })
+
+  it('does so where the database refuses one of its deliveries', async () => {
+    const { db } = app.ctx
+    await db`alter table deliveries add constraint nothing_more check (event_id < 0) not valid`
+    try {
+      const { status } = (await leavesNothing(() => sendCart(app, [[card, 1]]))) as never
+      expect(status).toBe(500)
+    } finally {
+      await db`alter table deliveries drop constraint nothing_more`
+    }
+    expect((await seller.get('/v1/orders')).body.data).toEqual([])
+    expect((await seller.get('/v1/listings')).body.data[0].quantity).toBe(3)
+  })
+
+  it('because it is a repetition of another tells nothing twice', async () => {
+    const headers = { 'idempotency-key': 'cart-1' }
+    const twins = await Promise.all([
+      sendCart(app, [[card, 1]], {}, headers),
+      sendCart(app, [[card, 1]], {}, headers),
+      sendCart(app, [[card, 1]], {}, headers),
+    ])
+    expect(twins.map(({ status }) => status)).toEqual([201, 201, 201])
+    const { status } = (await leavesNothing(() => sendCart(app, [[card, 1]], {}, headers))) as never
+    expect(status).toBe(201)
+    const [{ id }] = (await seller.get('/v1/webhooks')).body.data
+    expect(await eventsTo(id)).toEqual(['order.created', 'listing.sold'])
+  })
+})
+
+describe('an event', () => {
+  it('is never written twice for an endpoint: the database refuses it', async () => {
+    const id = await endpoint()
+    await sample(app, seller.accountId)
+    await expect(
+      app.ctx.db`
+        insert into deliveries (event_id, endpoint_id, status, created_at)
+        select event_id, endpoint_id, 'skipped', created_at
+        from deliveries
+        where endpoint_id = ${id}
+      `,
+    ).rejects.toThrow('deliveries_once')
+  })
+
+  it('comes in the order of its cause, with others of the same transaction', async () => {
+    const id = await endpoint()
+    const { accountId } = seller
+    const data = (number: number) => ({ order_id: number, cancelled_by: 'buyer' })
+    const many = Array.from({ length: 50 }, (_, number) => ({
+      accountId,
+      event: 'order.cancelled' as WebhookEvent,
+      data: data(number),
+    }))
+    expect(await recordEvents(app.ctx, many)).toBe(50)
+    expect(await dataTo(id)).toEqual(many.map(({ event, data }) => [event, data]))
+    expect(await recordEvents(app.ctx, [])).toBe(0)
+  })
+
+  it('says what the buyer wrote, whatever letters are in it', async () => {
+    const id = await endpoint(['order.created'])
+    const [card] = await list(seller, cardItem())
+    const name = '“Misty” \\ \'";--\u2028 ポケ 🂡'
+    await buy(app, [[card!, 1]], { buyer: { ...BUYER, name }, address: null })
+    expect(await dataTo(id)).toMatchObject([
+      ['order.created', { buyer_name: name, delivery_address: null }],
+    ])
+  })
+})
+
+describe('order.cancelled', () => {
+  const sold = async () => {
+    const id = await endpoint(['order.cancelled'])
+    const [card] = await list(seller, cardItem())
+    const { orderIds } = await buy(app, [[card!, 1]])
+    return { id, order: orderIds[0]! }
+  }
+
+  it.each(['buyer', 'seller', 'admin', 'system'])(
+    'tells that the %s cancelled a row',
+    async (by) => {
+      const { id, order } = await sold()
+      await cancel(app, order, { cancelled_by: by })
+      expect(await dataTo(id)).toEqual([['order.cancelled', { order_id: order, cancelled_by: by }]])
+    },
+  )
+
+  it('is not told again when cancelling is refused', async () => {
+    const { id, order } = await sold()
+    await cancel(app, order)
+    expect((await cancel(app, order)).status).toBe(409)
+    expect(await eventsTo(id)).toHaveLength(1)
+  })
+
+  it('tells of each row apart, once when two ask for it together', async () => {
+    const id = await endpoint(['order.cancelled'])
+    const [card, box] = await list(seller, cardItem(), productItem())
+    const { orderIds } = await buy(app, [
+      [card!, 1],
+      [box!, 1],
+    ])
+    await Promise.all([cancel(app, orderIds[1]!), cancel(app, orderIds[1]!)])
+    expect(await dataTo(id)).toEqual([
+      ['order.cancelled', { order_id: orderIds[1], cancelled_by: 'buyer' }],
+    ])
+  })
+
+  it('tells of a dispute that is resolved for the buyer, and of none resolved for the seller', async () => {
+    const { id, order } = await sold()
+    const other = await sold()
+    for (const one of [order, other.order]) {
+      await ship(seller, one)
+      await act(app, one, 'dispute')
+    }
+    expect(await eventsTo(id)).toEqual([])
+    await act(app, other.order, 'resolve', { in_favour_of: 'seller' })
+    expect(await eventsTo(id)).toEqual([])
+    await act(app, order, 'resolve', { in_favour_of: 'buyer' })
+    expect(await dataTo(id)).toEqual([
+      ['order.cancelled', { order_id: order, cancelled_by: 'admin' }],
+    ])
+  })
+
+  it('is dated when it was cancelled, not when it was ordered', async () => {
+    const { id, order } = await sold()
+    await advance(app.operator, 3_600)
+    const { body } = await cancel(app, order)
+    expect(body.data.cancelled_at).not.toBe(body.data.created_at)
+    const [sent] = await sentTo(id)
+    expect(sent!.created_at).toBe(body.data.cancelled_at)
+  })
+})
+
+describe('order.label_ready', () => {
+  const carrier = (payload: object = {}) =>
+    app.operator.put('/operator/v1/sandbox/carrier', { payload })
+  beforeEach(() => carrier())
+
+  const sold = async () => {
+    const id = await endpoint(['order.label_ready'])
+    const [card] = await list(seller, cardItem())
+    const shipping = [{ account_id: seller.accountId, option: 'label' }]
+    const { orderIds, sliceKey } = await buy(app, [[card!, 1]], { shipping })
+    return { id, order: orderIds[0]!, sliceKey }
+  }
+  const label = (order: number) => seller.post(`/v1/orders/${order}/label`)
+  const report = (sliceKey: string, tracking_code: string) =>
+    app.operator.post(`/operator/v1/slices/${sliceKey}/tracking`, { payload: { tracking_code } })
+
+  it('tells of the label, and again of a code that comes later, as two deliveries', async () => {
+    await carrier({ tracking: 'late' })
+    const { id, order, sliceKey } = await sold()
+    const { body } = await label(order)
+    const { label_url } = body.data
+    const first = { order_id: order, has_label: true, label_url, tracking_code: null }
+    expect(await dataTo(id)).toEqual([['order.label_ready', first]])
+    await advance(app.operator, 60)
+    await report(sliceKey, '3SCODE')
+    expect(await dataTo(id)).toEqual([
+      ['order.label_ready', first],
+      [
+        'order.label_ready',
+        // With a link that is good for five days from now.
+        { ...first, label_url: expect.stringContaining('/labels/'), tracking_code: '3SCODE' },
+      ],
+    ])
+    const [early, late] = await sentTo(id)
+    expect(late!.id).toBeGreaterThan(early!.id)
+    expect(Date.parse(late!.created_at)).toBeGreaterThan(Date.parse(early!.created_at))
+  })
+
+  it('is not told by a re-read or a report that changes nothing', async () => {
+    await carrier({ tracking: 'late' })
+    const { id, order, sliceKey } = await sold()
+    await label(order)
+    await label(order)
+    await Promise.all([label(order), label(order)])
+    expect(await eventsTo(id)).toHaveLength(1)
+    await report(sliceKey, '3SCODE')
+    await report(sliceKey, '3SCODE')
+    await label(order)
+    expect(await eventsTo(id)).toHaveLength(2)
+  })
+
+  it('is not told where the carrier failed, or the seller ships by themselves', async () => {
+    await carrier({ label: 'error' })
+    const { id, order } = await sold()
+    expect((await label(order)).status).toBe(502)
+    const [card] = await list(seller, cardItem())
+    const { orderIds } = await buy(app, [[card!, 1]])
+    expect((await label(orderIds[0]!)).body.data.status).toBe('self_ship')
+    expect(await eventsTo(id)).toEqual([])
+  })
+})
