@@ -1,4 +1,4 @@
-import { validationError } from '../errors.ts'
+import { type FieldMessages, validationError } from '../errors.ts'
 
 const ISO_8601 =
   /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:([Zz])|([+-])(\d\d)(?::?(\d\d))?)?)?$/
@@ -9,19 +9,34 @@ const ISO_8601 =
  *
  * @throws validation_error on the field
  */
-export function momentOf(field: string, text: string): Date {
+export const momentOf = (field: string, text: string): Date => momentsOf({ [field]: text })[field]!
+
+/**
+ * The same for several fields.
+ *
+ * @throws validation_error on each of them that isn't one
+ */
+export function momentsOf<Field extends string>(texts: Record<Field, string>): Record<Field, Date> {
+  const moments: Partial<Record<string, Date>> = {}
+  const problems: FieldMessages = {}
+  for (const [field, text] of Object.entries<string>(texts)) {
+    const moment = read(text)
+    if (moment) moments[field] = moment
+    else {
+      problems[field] = [
+        `The ${field} field must be an ISO 8601 date or date-time, as 2026-03-01T09:30:00Z.`,
+      ]
+    }
+  }
+  if (Object.keys(problems).length > 0) throw validationError(problems)
+  return moments as Record<Field, Date>
+}
+
+function read(text: string): Date | undefined {
   const parts = ISO_8601.exec(
     text.replace(/ (?=\d\d:?\d\d$)/, (space, at) => (at > 10 ? '+' : space)),
   )
-  const moment = parts && dateOf(parts)
-  if (!moment) {
-    throw validationError({
-      [field]: [
-        `The ${field} field must be an ISO 8601 date or date-time, as 2026-03-01T09:30:00Z.`,
-      ],
-    })
-  }
-  return moment
+  return parts ? dateOf(parts) : undefined
 }
 
 function dateOf(parts: RegExpExecArray): Date | undefined {

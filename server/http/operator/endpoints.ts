@@ -7,7 +7,7 @@ import { validationError } from '../../errors.ts'
 import { resendDeliveries } from '../../webhooks/deliveries.ts'
 import { endpointNotFound } from '../../webhooks/endpoint.ts'
 import { enableEndpoint, listEndpoints, requireEndpoint } from '../../webhooks/endpoints.ts'
-import { momentOf } from '../moment.ts'
+import { momentsOf } from '../moment.ts'
 import { Data, PathId, Text } from '../schema.ts'
 import { EndpointShown, endpointJson, exampleEndpoint } from '../seller/webhook-schemas.ts'
 import { pathId } from '../validate.ts'
@@ -15,7 +15,7 @@ import { pathId } from '../validate.ts'
 const account = { id: PathId('The account') }
 const accountAndEndpoint = Type.Object({ ...account, endpoint: PathId('The endpoint’s id') })
 
-/** Required, as `momentOf` reads it. */
+/** Required, as `momentsOf` reads it. */
 const Moment = (description: string) =>
   Text({
     description: `${description}. ISO 8601 date or date-time, UTC where no offset is given`,
@@ -91,7 +91,8 @@ export const endpointRoutes =
         },
       },
       async ({ params: { id, endpoint }, body }, reply) => {
-        const span = { from: momentOf('from', body.from), to: momentOf('to', body.to) }
+        const { from, to } = body
+        const span = momentsOf({ from, to })
         if (span.from > span.to) {
           throw validationError({ to: ['The to field must not be before the from field.'] })
         }
