@@ -1,0 +1,529 @@
+import type { ServerResponse } from 'node:http'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../../test/app.ts'
+import { type Hook, startHook } from '../../test/hooks.ts'
+import { type Internet, pretendInternet } from '../../test/internet.ts'
+import {
+  deliveriesIn,
+  EVERYTHING,
+  endpointOf,
+  isSignedWith,
+  sample,
+  subscribe,
+} from '../../test/receiver.ts'
+import { advance, NO_LIMITS } from '../../test/stock.ts'
+import { until } from '../../test/until.ts'
+import { everything, walk } from '../../test/walk.ts'
+
+const DELIVERIES = '/operator/v1/deliveries'
+
+let app: TestApp
+let internet: Internet
+let seller: Awaited<ReturnType<TestApp['seller']>>
+let hook: Hook
+let endpoint: { id: number; secret: string }
+beforeAll(async () => {
+  internet = pretendInternet()
+  app = await startTestApp({ network: internet, settings: NO_LIMITS })
+})
+beforeEach(async () => {
+  seller = await app.seller()
+  hook = await startHook(internet)
+  endpoint = await subscribe(seller, hook.url)
+})
+
+/** A delivery as the operator sees it now. */
+const shown = async (id: number) =>
+  (await deliveriesIn(app, `account_id=${seller.accountId}`)).find(
+    (delivery: { id: number }) => delivery.id === id,
+  )
+const failures = async () => (await endpointOf(seller, endpoint.id)).consecutive_failures
+const resend = (id: number | string) => app.operator.post(`${DELIVERIES}/${id}/resend`)
+const enable = () =>
+  app.operator.post(`/operator/v1/accounts/${seller.accountId}/webhooks/${endpoint.id}/enable`)
+
+/** A sample event on its way to the endpoint; its delivery's id. */
+const send = async (event?: string): Promise<number> => {
+  await sample(app, seller.accountId, event)
+  return (await deliveriesIn(app, `endpoint_id=${endpoint.id}`))[0].id
+}
+
+/** Makes so many deliveries fail, each with its first attempt. */
+const fail = async (count = 1): Promise<number> => {
+  hook.hide()
+  for (let failure = 1; failure < count; failure++) await sample(app, seller.accountId)
+  const id = await send()
+  await app.runDeliveries()
+  hook.show()
+  return id
+}
+
+/** A delivery in each state that one can be resent from. */
+const make = {
+  async delivered() {
+    const id = await send()
+    await app.runDeliveries()
+    return id
+  },
+  failed: () => fail(),
+  async skipped() {
+    await fail(10)
+    const id = await send()
+    await enable()
+    return id
+  },
+  async pending() {
+    hook.says(500)
+    const id = await send()
+    await app.runDeliveries()
+    return id
+  },
+}
+const STATUSES = Object.keys(make) as (keyof typeof make)[]
+
+describe('GET /operator/v1/deliveries', () => {
+  it('shows all there is to know of a delivery, its fields in their order', async () => {
+    hook.says(200, 'thank you')
+    const id = await send('order.cancelled')
+    await app.runDeliveries()
+    const { status, body } = await app.operator.get(`${DELIVERIES}?endpoint_id=${endpoint.id}`)
+    expect(status).toBe(200)
+    expect(body.data).toHaveLength(1)
+    const moment = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
+    expect(Object.entries(body.data[0])).toEqual([
+      ['id', id],
+      ['account_id', seller.accountId],
+      ['endpoint_id', endpoint.id],
+      ['event', 'order.cancelled'],
+      ['status', 'delivered'],
+      [
+        'attempts',
+        [
+          {
+            at: moment,
+            status_code: 200,
+            error: null,
+            duration_ms: expect.any(Number),
+            response: 'thank you',
+          },
+        ],
+      ],
+      ['next_attempt_at', null],
+      ['created_at', moment],
+      ['payload', hook.arrived[0]!.json],
+    ])
+    expect(Object.keys(body.data[0].attempts[0])).toEqual([
+      ...['at', 'status_code', 'error', 'duration_ms', 'response'],
+    ])
+  })
+
+  it.each(EVERYTHING)('has as payload of %s what arrived, to the byte', async (event) => {
+    const id = await send(event)
+    const { payload } = await shown(id)
+    await app.runDeliveries()
+    expect(JSON.stringify(payload)).toBe(hook.arrived[0]!.body.toString())
+    expect(JSON.stringify((await shown(id)).payload)).toBe(hook.arrived[0]!.body.toString())
+  })
+
+  it('shows one that nobody attempted yet as due since its event', async () => {
+    const id = await send()
+    const { status, attempts, next_attempt_at, created_at } = await shown(id)
+    expect([status, attempts, next_attempt_at]).toEqual(['pending', [], created_at])
+  })
+
+  it('shows every attempt, oldest first, with what was answered and how long it took', async () => {
+    const id = await make.pending()
+    hook.says(302, 'elsewhere')
+    await advance(app.operator, 61)
+    await app.runDeliveries()
+    hook.hide()
+    await advance(app.operator, 540)
+    await app.runDeliveries()
+    const { status, attempts, next_attempt_at } = await shown(id)
+    expect([status, next_attempt_at]).toEqual(['failed', null])
+    expect(attempts).toMatchObject([
+      { status_code: 500, error: 'The receiver answered with status 500.', response: '' },
+      {
+        status_code: 302,
+        error: 'The receiver answered with status 302; redirects are not followed.',
+        response: 'elsewhere',
+      },
+      { status_code: null, error: expect.stringMatching(/private/), response: null },
+    ])
+    const [first, second, third] = attempts.map(({ at }: { at: string }) => Date.parse(at) / 1000)
+    expect(second - first).toBeGreaterThanOrEqual(61)
+    expect(third - second).toBeGreaterThanOrEqual(540)
+    for (const { duration_ms } of attempts) expect(duration_ms).toBeGreaterThanOrEqual(0)
+  })
+
+  it('comes newest first', async () => {
+    const ids: number[] = []
+    for (let i = 0; i < 3; i++) ids.push(await send())
+    const listed = await deliveriesIn(app, `endpoint_id=${endpoint.id}`)
+    expect(listed.map(({ id }: { id: number }) => id)).toEqual(ids.toReversed())
+    const all = (await app.operator.get(`${DELIVERIES}?per_page=3`)).body.data
+    expect(all).toEqual(listed)
+  })
+
+  it('is narrowed by account, endpoint and status, each alone and together', async () => {
+    const second = await subscribe(seller, hook.url)
+    const stranger = await app.seller()
+    const theirs = await subscribe(stranger, hook.url)
+    await sample(app, seller.accountId)
+    await sample(app, stranger.accountId)
+    await app.runDeliveries()
+    const waiting = await send()
+    const found = async (query: string) => {
+      const { body } = await app.operator.get(`${DELIVERIES}?per_page=100&${query}`)
+      expect(body.meta.total).toBe(body.data.length)
+      return body.data.map((one: { endpoint_id: number; status: string }) => [
+        one.endpoint_id,
+        one.status,
+      ])
+    }
+    const [mine, other, foreign] = [endpoint.id, second.id, theirs.id]
+    const account = `account_id=${seller.accountId}`
+    expect(waiting).toBeGreaterThan(0)
+    expect(await found(account)).toEqual([
+      [other, 'pending'],
+      [mine, 'pending'],
+      [other, 'delivered'],
+      [mine, 'delivered'],
+    ])
+    expect(await found(`${account}&status=pending`)).toEqual([
+      [other, 'pending'],
+      [mine, 'pending'],
+    ])
+    expect(await found(`endpoint_id=${mine}`)).toEqual([
+      [mine, 'pending'],
+      [mine, 'delivered'],
+    ])
+    expect(await found(`endpoint_id=${mine}&status=delivered`)).toEqual([[mine, 'delivered']])
+    expect(await found(`${account}&endpoint_id=${other}&status=pending`)).toEqual([
+      [other, 'pending'],
+    ])
+    expect(await found(`${account}&endpoint_id=${foreign}`)).toEqual([])
+    expect(await found(`${account}&status=failed`)).toEqual([])
+    expect(await found('account_id=999999')).toEqual([])
+    expect(await found('endpoint_id=999999999999999')).toEqual([])
+    // The whole house.
+    expect((await found('status=pending')).slice(0, 2)).toEqual([
+      [other, 'pending'],
+      [mine, 'pending'],
+    ])
+    // Empty ones are absent, unknown ones ignored.
+    expect(await found(`endpoint_id=${mine}&status=&account_id=&shop=1`)).toHaveLength(2)
+  })
+
+  it.each(STATUSES)('is narrowed to those that are %s', async (status) => {
+    const id = await make[status]()
+    const ids = async (query: string) =>
+      (await deliveriesIn(app, query)).map((delivery: { id: number }) => delivery.id)
+    expect(await ids(`status=${status}`)).toContain(id)
+    for (const other of STATUSES) {
+      if (other !== status) expect(await ids(`status=${other}`)).not.toContain(id)
+    }
+    for (const delivery of await deliveriesIn(app, `status=${status}`)) {
+      expect(delivery.status).toBe(status)
+    }
+  })
+
+  it.each([
+    ...['0', '-1', '1.5', 'x', '1e3', '9007199254740992', '99999999999999999999'].flatMap(
+      (value) => [
+        ['account_id', value],
+        ['endpoint_id', value],
+      ],
+    ),
+    ['status', 'sent'],
+    ['status', 'Failed'],
+    ['status', 'failed,skipped'],
+    ['status', '%00'],
+    ['page', '0'],
+    ['page', 'x'],
+  ])('refuses %s=%s with 422 on it', async (field, value) => {
+    const { status, body } = await app.operator.get(`${DELIVERIES}?${field}=${value}`)
+    expect([status, body.error.type]).toEqual([422, 'validation_error'])
+    expect(Object.keys(body.error.fields)).toEqual([field])
+  })
+
+  it('comes in pages, whose links carry the filters', async () => {
+    for (let i = 0; i < 5; i++) await send()
+    const query = `endpoint_id=${endpoint.id}&status=pending&account_id=${seller.accountId}`
+    const path = `${DELIVERIES}?${query}&per_page=2`
+    const whole = await deliveriesIn(app, query)
+    expect(whole).toHaveLength(5)
+    expect(await everything(app.operator, path)).toEqual(whole)
+    const pages = await walk(app.operator, path)
+    expect(pages.map(({ body }) => body.data.length)).toEqual([2, 2, 1])
+    expect(pages[1]!.body.links).toEqual(
+      Object.fromEntries(
+        Object.entries({ first: 1, last: 3, prev: 1, next: 3 }).map(([name, page]) => [
+          name,
+          `https://cards.example${path}&page=${page}`,
+        ]),
+      ),
+    )
+    expect(pages[2]!.body.meta).toEqual({
+      current_page: 3,
+      from: 5,
+      last_page: 3,
+      path: 'https://cards.example/operator/v1/deliveries',
+      per_page: 2,
+      to: 5,
+      total: 5,
+    })
+    const past = await app.operator.get(`${path}&page=9`)
+    expect([past.status, past.body.data]).toEqual([200, []])
+    expect(past.body.meta).toMatchObject({ from: null, to: null, total: 5 })
+    expect(past.body.links).toMatchObject({ prev: expect.stringMatching(/page=8$/), next: null })
+  })
+
+  it('is the same in pages over all endpoints of an account', async () => {
+    await subscribe(seller, hook.url)
+    for (let i = 0; i < 3; i++) await send()
+    const query = `account_id=${seller.accountId}`
+    const ids = (await everything(app.operator, `${DELIVERIES}?${query}&per_page=4`)).map(
+      ({ id }: { id: number }) => id,
+    )
+    expect(ids).toHaveLength(6)
+    expect(ids).toEqual(ids.toSorted((a, b) => b - a))
+  })
+
+  it('goes on showing those of an endpoint that was deleted', async () => {
+    const sent = await make.delivered()
+    const waiting = await send()
+    await seller.delete(`/v1/webhooks/${endpoint.id}`)
+    for (const query of [`endpoint_id=${endpoint.id}`, `account_id=${seller.accountId}`]) {
+      expect(await deliveriesIn(app, query)).toMatchObject([
+        { id: waiting, status: 'skipped', attempts: [], next_attempt_at: null },
+        { id: sent, status: 'delivered', attempts: [{ status_code: 204 }] },
+      ])
+    }
+  })
+
+  it('is nobody’s but the operator’s', async () => {
+    expect((await app.anyone.get(DELIVERIES)).status).toBe(401)
+    expect((await seller.get(DELIVERIES)).status).toBe(401)
+    const id = await send()
+    expect((await seller.post(`${DELIVERIES}/${id}/resend`)).status).toBe(401)
+  })
+})
+
+describe('POST /operator/v1/deliveries/{id}/resend', () => {
+  it('answers 202 with the delivery, which is due at once', async () => {
+    const id = await make.delivered()
+    const before = await shown(id)
+    const { status, body } = await resend(id)
+    expect(status).toBe(202)
+    expect(body.data).toEqual({ ...before, next_attempt_at: expect.any(String) })
+    expect(Date.parse(body.data.next_attempt_at)).toBeLessThanOrEqual(app.ctx.now().getTime())
+    expect(await shown(id)).toEqual(body.data)
+  })
+
+  it.each(STATUSES)('sends one that is %s once more; taken, it is delivered', async (status) => {
+    const id = await make[status]()
+    const before = await shown(id)
+    expect(before.status).toBe(status)
+    const { length } = hook.arrived
+    hook.says(200, 'at last')
+    await advance(app.operator, 5)
+    await resend(id)
+    await app.runDeliveries()
+    await advance(app.operator, 86_400)
+    await app.runDeliveries()
+    expect(hook.arrived).toHaveLength(length + 1)
+    expect(await shown(id)).toEqual({
+      ...before,
+      status: 'delivered',
+      next_attempt_at: null,
+      attempts: [
+        ...before.attempts,
+        expect.objectContaining({ status_code: 200, error: null, response: 'at last' }),
+      ],
+    })
+  })
+
+  it.each(STATUSES)(
+    'changes and counts nothing where it fails for one that is %s',
+    async (status) => {
+      const id = await make[status]()
+      const before = await shown(id)
+      const counted = await failures()
+      hook.says(503)
+      await resend(id)
+      await app.runDeliveries()
+      expect(await shown(id)).toEqual({
+        ...before,
+        attempts: [...before.attempts, expect.objectContaining({ status_code: 503 })],
+      })
+      hook.hide()
+      await resend(id)
+      await app.runDeliveries()
+      expect(await shown(id)).toMatchObject({
+        status,
+        next_attempt_at: before.next_attempt_at,
+        attempts: { length: before.attempts.length + 2 },
+      })
+      expect(await failures()).toBe(counted)
+    },
+  )
+
+  it('sends the same id, moment and body, with another timestamp and signature', async () => {
+    const id = await make.delivered()
+    await advance(app.operator, 3_600)
+    await resend(id)
+    await app.runDeliveries()
+    const [first, again] = hook.arrived
+    expect(again!.body.equals(first!.body)).toBe(true)
+    expect(again!.headers['x-service-delivery']).toBe(String(id))
+    expect(again!.headers['x-service-event']).toBe(first!.headers['x-service-event'])
+    const sentAt = [first, again].map((one) => Number(one!.headers['x-service-timestamp']))
+    expect(sentAt[1]! - sentAt[0]!).toBeGreaterThanOrEqual(3_600)
+    expect(again!.headers['x-service-signature']).not.toBe(first!.headers['x-service-signature'])
+    expect(isSignedWith(endpoint.secret, again!)).toBe(true)
+  })
+
+  it('leaves the schedule of one that waits as it was: five attempts of its own, then failed', async () => {
+    const id = await make.pending()
+    const firstAt = Date.parse((await shown(id)).attempts[0].at)
+    await resend(id)
+    await app.runDeliveries()
+    for (const offset of [60, 600, 3_600, 21_600]) {
+      const { next_attempt_at } = await shown(id)
+      expect((Date.parse(next_attempt_at) - firstAt) / 1000).toBe(offset)
+      const wait = (Date.parse(next_attempt_at) - app.ctx.now().getTime()) / 1000
+      await advance(app.operator, Math.ceil(wait) + 1)
+      await app.runDeliveries()
+    }
+    expect(await shown(id)).toMatchObject({ status: 'failed', attempts: { length: 6 } })
+    expect(hook.arrived).toHaveLength(6)
+    expect(await failures()).toBe(1)
+  })
+
+  it('of one that is due anyway is that attempt', async () => {
+    const id = await send()
+    await resend(id)
+    hook.says(500)
+    await app.runDeliveries()
+    expect(hook.arrived).toHaveLength(1)
+    const { status, attempts, next_attempt_at } = await shown(id)
+    expect(status).toBe('pending')
+    expect(Date.parse(next_attempt_at) - Date.parse(attempts[0].at)).toBe(60_000)
+  })
+
+  it('ends a row of failures when it is taken, and not when it fails', async () => {
+    const delivered = await make.delivered()
+    const failed = await fail(3)
+    expect(await failures()).toBe(3)
+    hook.says(500)
+    for (const id of [delivered, failed]) await resend(id)
+    await app.runDeliveries()
+    expect(await shown(delivered)).toMatchObject({ status: 'delivered', attempts: { length: 2 } })
+    expect(await failures()).toBe(3)
+    hook.says(204)
+    await resend(delivered)
+    await app.runDeliveries()
+    expect(await failures()).toBe(0)
+  })
+
+  it('never disables an endpoint, however often it fails', async () => {
+    const id = await fail(9)
+    hook.hide()
+    for (let time = 0; time < 12; time++) {
+      await resend(id)
+      await app.runDeliveries()
+    }
+    expect(await shown(id)).toMatchObject({ attempts: { length: 13 } })
+    expect(await endpointOf(seller, endpoint.id)).toMatchObject({
+      active: true,
+      consecutive_failures: 9,
+    })
+  })
+
+  it.each(['999999', '0', '-1', 'x', '1.5', '9007199254740992'])(
+    'answers 404 for %s, which is no delivery’s number',
+    async (id) => {
+      const { status, body } = await resend(id)
+      expect([status, body.error.type]).toEqual([404, 'not_found'])
+    },
+  )
+
+  it('answers 409 while the endpoint is disabled, and changes nothing', async () => {
+    const id = await fail(10)
+    const before = await shown(id)
+    const { status, body } = await resend(id)
+    expect([status, body.error.type]).toEqual([409, 'conflict'])
+    await app.runDeliveries()
+    expect(await shown(id)).toEqual(before)
+    expect(hook.arrived).toEqual([])
+    await enable()
+    expect((await resend(id)).status).toBe(202)
+  })
+
+  it('answers 409 when the endpoint was deleted', async () => {
+    const id = await make.delivered()
+    await seller.delete(`/v1/webhooks/${endpoint.id}`)
+    const { status, body } = await resend(id)
+    expect([status, body.error.type]).toEqual([409, 'conflict'])
+    await app.runDeliveries()
+    expect(hook.arrived).toHaveLength(1)
+  })
+
+  it.each(['failed', 'delivered', 'pending'] as const)(
+    'comes to nothing when the endpoint is deleted first: what was %s is not sent',
+    async (status) => {
+      const id = await make[status]()
+      const { length } = hook.arrived
+      const before = await shown(id)
+      await resend(id)
+      await seller.delete(`/v1/webhooks/${endpoint.id}`)
+      await app.runDeliveries()
+      expect(hook.arrived).toHaveLength(length)
+      expect(await shown(id)).toEqual({
+        ...before,
+        status: status === 'pending' ? 'skipped' : status,
+        next_attempt_at: null,
+      })
+    },
+  )
+
+  it('asked for many times before it is made is one attempt, in however many processes', async () => {
+    const id = await make.delivered()
+    const answers = await Promise.all(Array.from({ length: 8 }, () => resend(id)))
+    expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(202))
+    await Promise.all([app.runDeliveries(), app.runDeliveries(), app.runDeliveries()])
+    expect(hook.arrived).toHaveLength(2)
+  })
+
+  it('asked for while an attempt is under way makes one more after it, never two at a time', async () => {
+    const id = await send()
+    const open: ServerResponse[] = []
+    hook.answer = (response) => void open.push(response)
+    const first = app.runDeliveries()
+    await until('the first attempt has arrived', () => open.length === 1)
+    await resend(id)
+    await resend(id)
+    // Another worker finds nothing that it may take.
+    await app.runDeliveries()
+    expect(hook.arrived).toHaveLength(1)
+    hook.answer = (response) => response.writeHead(200).end()
+    open[0]!.writeHead(500).end()
+    await first
+    await app.runDeliveries()
+    expect(hook.arrived).toHaveLength(2)
+    expect(await shown(id)).toMatchObject({
+      status: 'delivered',
+      attempts: [{ status_code: 500 }, { status_code: 200 }],
+      next_attempt_at: null,
+    })
+  })
+
+  it('looks at no body', async () => {
+    const id = await make.delivered()
+    const { status } = await app.operator.post(`${DELIVERIES}/${id}/resend`, {
+      payload: { delivery_id: 1 },
+    })
+    expect(status).toBe(202)
+  })
+})
