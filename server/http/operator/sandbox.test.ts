@@ -1,10 +1,13 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { inTransaction } from '../../context.ts'
 import { sendMail } from '../../mail/outbox.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
+import { pretendInternet } from '../../test/internet.ts'
 import { startMailServer } from '../../test/mail-server.ts'
+import { deliveriesIn, subscribe } from '../../test/receiver.ts'
 import { until } from '../../test/until.ts'
 import { walk } from '../../test/walk.ts'
+import { WEBHOOK_EVENTS, type WebhookEvent } from '../../values.ts'
 
 const CLOCK = '/operator/v1/sandbox/clock'
 const MAIL = '/operator/v1/sandbox/mail'
@@ -116,3 +119,119 @@ describe('the sandbox’s mail', () => {
     expect((await real.operator.get(MAIL)).status).toBe(404)
   })
 })
+
+describe('the sandbox’s events', () => {
+  const EVENTS = '/operator/v1/sandbox/events'
+  let seller: Awaited<ReturnType<TestApp['seller']>>
+  beforeEach(async () => {
+    seller = await app.seller()
+  })
+  const send = (payload: object) => app.operator.post(EVENTS, { payload })
+  const logOf = (id: number) => deliveriesIn(app, `endpoint_id=${id}`)
+
+  it.each(WEBHOOK_EVENTS)(
+    'send a sample of %s to the endpoints that are subscribed to it',
+    async (event) => {
+      const hook = 'https://shop.example/hooks'
+      const [one, two] = [await subscribe(seller, hook), await subscribe(seller, hook, [event])]
+      const others = WEBHOOK_EVENTS.filter((other) => other !== event)
+      const not = await subscribe(seller, hook, others)
+      const stranger = await subscribe(await app.seller(), hook)
+      const { status, body } = await send({ account_id: seller.accountId, event })
+      expect([status, body]).toEqual([202, { data: { event, deliveries: 2 } }])
+      for (const { id } of [one, two]) {
+        const [delivery, ...more] = await logOf(id)
+        expect(more).toEqual([])
+        expect(delivery).toMatchObject({ event, status: 'pending', payload: { event } })
+        expect(Object.keys(delivery.payload.data)).toEqual(KEYS[event])
+      }
+      for (const { id } of [not, stranger]) expect(await logOf(id)).toEqual([])
+    },
+  )
+
+  it('are as old as their request', async () => {
+    const { id } = await subscribe(seller, 'https://shop.example/hooks')
+    await advance(3_600)
+    const before = await now()
+    await send({ account_id: seller.accountId, event: 'listing.sold' })
+    const [{ created_at, payload }] = await logOf(id)
+    expect(Date.parse(created_at)).toBeGreaterThanOrEqual(before)
+    expect(payload.created_at).toBe(created_at)
+  })
+
+  it('come to nothing where nobody is subscribed', async () => {
+    await subscribe(seller, 'https://shop.example/hooks', ['listing.sold'])
+    const { status, body } = await send({ account_id: seller.accountId, event: 'order.created' })
+    expect([status, body]).toEqual([202, { data: { event: 'order.created', deliveries: 0 } }])
+  })
+
+  it('are skipped for a disabled endpoint, and it is not counted', async () => {
+    const internet = pretendInternet()
+    internet.names.set('dead.example', ['10.0.0.1'])
+    const sandbox = await startTestApp({ network: internet })
+    const shop = await sandbox.seller()
+    const { id } = await subscribe(shop, 'https://dead.example/hooks')
+    const payload = { account_id: shop.accountId, event: 'order.created' }
+    for (let failure = 0; failure < 10; failure++) await sandbox.operator.post(EVENTS, { payload })
+    await sandbox.runDeliveries()
+    await subscribe(shop, 'https://shop.example/hooks')
+    const { body } = await sandbox.operator.post(EVENTS, { payload })
+    expect(body.data.deliveries).toBe(1)
+    expect((await deliveriesIn(sandbox, `endpoint_id=${id}`))[0]).toMatchObject({
+      status: 'skipped',
+      attempts: [],
+      next_attempt_at: null,
+    })
+  })
+
+  it.each([1_000_000, Number.MAX_SAFE_INTEGER])(
+    'answer 404 for the account %s, which there is not',
+    async (account_id) => {
+      const { status, body } = await send({ account_id, event: 'order.created' })
+      expect([status, body.error.type]).toEqual([404, 'not_found'])
+    },
+  )
+
+  it.each([
+    [{ event: 'order.shipped' }, 'event'],
+    [{ event: null }, 'event'],
+    [{ event: undefined }, 'event'],
+    [{ event: ['order.created'] }, 'event'],
+    [{ account_id: '1' }, 'account_id'],
+    [{ account_id: 0 }, 'account_id'],
+    [{ account_id: 1.5 }, 'account_id'],
+    [{ account_id: 2 ** 53 }, 'account_id'],
+    [{ account_id: null }, 'account_id'],
+    [{ account_id: undefined }, 'account_id'],
+  ])('refuse %j with 422 on it', async (wrong, field) => {
+    const { status, body } = await send({
+      account_id: seller.accountId,
+      event: 'order.created',
+      ...wrong,
+    })
+    expect([status, Object.keys(body.error.fields)]).toEqual([422, [field]])
+  })
+
+  it('are nobody’s but the operator’s', async () => {
+    const payload = { account_id: seller.accountId, event: 'order.created' }
+    expect((await app.anyone.post(EVENTS, { payload })).status).toBe(401)
+    expect((await seller.post(EVENTS, { payload })).status).toBe(401)
+  })
+
+  it('are not there outside the sandbox', async () => {
+    const real = await startTestApp({ settings: { SANDBOX: 'false' } })
+    const payload = { account_id: (await real.seller()).accountId, event: 'order.created' }
+    expect((await real.operator.post(EVENTS, { payload })).status).toBe(404)
+  })
+})
+
+/** The payload's keys by §6.3, in its order. */
+const KEYS: Record<WebhookEvent, string[]> = {
+  'order.created': [
+    ...['order_id', 'slice_key', 'listing_id', 'quantity', 'price', 'currency', 'item_name'],
+    ...['buyer_name', 'delivery_address'],
+  ],
+  'listing.sold': ['listing_id', 'order_id', 'quantity_sold', 'remaining_quantity'],
+  'order.cancelled': ['order_id', 'cancelled_by'],
+  'order.label_ready': ['order_id', 'has_label', 'label_url', 'tracking_code'],
+}
