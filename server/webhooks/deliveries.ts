@@ -159,8 +159,8 @@ async function read(db: Db, ids: number[]): Promise<Delivery[]> {
 }
 
 /**
- * Forgets deliveries that ended long ago, then the events that none is left of, then deleted endpoints. Ids rise with
- * time, so it's the oldest that are looked at.
+ * Forgets deliveries that ended long ago, then the events that none is left of, then deleted endpoints. Who holds a
+ * delivery meanwhile, to send it again, keeps it.
  */
 export async function pruneDeliveries({
   db,
@@ -168,29 +168,56 @@ export async function pruneDeliveries({
   config,
 }: Pick<Context, 'db' | 'now' | 'config'>): Promise<void> {
   const before = new Date(now().getTime() - config.webhookRetentionDays * DAYS)
-  const inParts = async (forget: () => PromiseLike<{ count: number }>) => {
-    while ((await forget()).count === ROWS_AT_ONCE);
-  }
   await inParts(
-    () => db`
-      delete from deliveries
-      where id in (
-        select id
-        from (select * from deliveries order by id limit ${ROWS_AT_ONCE}) oldest
-        where created_at <= ${before} and due_at is null
+    (after) => db<{ last: number }[]>`
+      with looked_at as (
+        select id, created_at
+        from deliveries
+        where id > ${after}
+        order by id
+        limit ${ROWS_AT_ONCE}
+      ),
+      forgotten as (
+        delete from deliveries
+        where id in (
+          select id
+          from deliveries
+          where
+            id in (select id from looked_at)
+            and created_at <= ${before}
+            and due_at is null
+          for update skip locked
+        )
       )
+      select max(id) as last
+      from looked_at
+      having bool_or(created_at <= ${before})
     `,
   )
   await inParts(
-    () => db`
-      delete from events
-      where id in (
-        select id
-        from (select * from events order by id limit ${ROWS_AT_ONCE}) oldest
-        where
-          created_at <= ${before}
-          and not exists (select from deliveries where event_id = oldest.id)
+    (after) => db<{ last: number }[]>`
+      with looked_at as (
+        select id, created_at
+        from events
+        where id > ${after}
+        order by id
+        limit ${ROWS_AT_ONCE}
+      ),
+      forgotten as (
+        delete from events
+        where id in (
+          select id
+          from events
+          where
+            id in (select id from looked_at)
+            and created_at <= ${before}
+            and not exists (select from deliveries where event_id = events.id)
+          for update skip locked
+        )
       )
+      select max(id) as last
+      from looked_at
+      having bool_or(created_at <= ${before})
     `,
   )
   await db`
@@ -199,4 +226,12 @@ export async function pruneDeliveries({
       deleted_at <= ${before}
       and not exists (select from deliveries where endpoint_id = webhook_endpoints.id)
   `
+}
+
+/** Ids rise with time: it goes on from the oldest, past those that are kept, until all of a part are young. */
+async function inParts(forget: (after: number) => PromiseLike<{ last: number }[]>): Promise<void> {
+  for (let after: number | undefined = 0; after !== undefined; ) {
+    const [part]: { last: number }[] = await forget(after)
+    after = part?.last
+  }
 }

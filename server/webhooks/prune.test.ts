@@ -1,0 +1,214 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type NewEvent, recordEvents } from '../events.ts'
+import { runSchedule } from '../jobs/schedule.ts'
+import { startTestApp, type TestApp } from '../test/app.ts'
+import { type Hook, startHook } from '../test/hooks.ts'
+import { type Internet, pretendInternet } from '../test/internet.ts'
+import { deliveriesIn, sample, subscribe } from '../test/receiver.ts'
+import { advance, NO_LIMITS } from '../test/stock.ts'
+
+const HOUR = 60 * 60
+const DAY = 24 * HOUR
+
+let app: TestApp
+let internet: Internet
+let seller: Awaited<ReturnType<TestApp['seller']>>
+let hook: Hook
+let id: number
+beforeAll(async () => {
+  internet = pretendInternet()
+  app = await startTestApp({ network: internet, settings: NO_LIMITS })
+})
+beforeEach(async () => {
+  seller = await app.seller()
+  hook = await startHook(internet)
+  id = (await subscribe(seller, hook.url)).id
+})
+
+/** What is left of the endpoint's deliveries, oldest first. */
+const left = async () => (await deliveriesIn(app, `endpoint_id=${id}`)).toReversed()
+const statuses = async () => (await left()).map(({ status }: { status: string }) => status)
+const eventsOf = async (of = app, accountId = seller.accountId) => {
+  const [row] = await of.ctx.db<{ count: number }[]>`
+    select count(*)::int as count from events where account_id = ${accountId}
+  `
+  return row!.count
+}
+const endpointIsKnown = async () => {
+  const rows = await app.ctx.db`select from webhook_endpoints where id = ${id}`
+  return rows.length === 1
+}
+const send = async () => {
+  await sample(app, seller.accountId)
+  await app.runDeliveries()
+}
+const passes = async (seconds: number) => {
+  await advance(app.operator, seconds)
+  await runSchedule(app.ctx)
+}
+
+/** Writes many at once, which nobody sends. */
+const write = async (count: number) => {
+  const data = { order_id: 1, cancelled_by: 'buyer' }
+  const event: NewEvent = { accountId: seller.accountId, event: 'order.cancelled', data }
+  for (let written = 0; written < count; written += 1_000) {
+    await recordEvents(app.ctx, Array<NewEvent>(Math.min(1_000, count - written)).fill(event))
+  }
+}
+/** Ends what waits for this endpoint. */
+const end = () => app.ctx.db`
+  update deliveries set status = 'failed', next_attempt_at = null where endpoint_id = ${id}
+`
+const count = async () => {
+  const { body } = await app.operator.get(`/operator/v1/deliveries?endpoint_id=${id}`)
+  return body.meta.total
+}
+
+describe('after 30 days', () => {
+  it('deliveries that ended are forgotten, however they did, and their events with them', async () => {
+    await send()
+    hook.hide()
+    for (let failure = 0; failure < 10; failure++) await sample(app, seller.accountId)
+    await app.runDeliveries()
+    await sample(app, seller.accountId)
+    expect(await statuses()).toEqual(['delivered', ...Array(10).fill('failed'), 'skipped'])
+    await passes(30 * DAY - HOUR)
+    expect(await statuses()).toHaveLength(12)
+    expect(await eventsOf()).toBe(12)
+    await passes(HOUR)
+    expect(await statuses()).toEqual([])
+    expect(await eventsOf()).toBe(0)
+    expect((await seller.get('/v1/webhooks')).body.data).toMatchObject([{ id }])
+  })
+
+  it('younger ones are kept', async () => {
+    await send()
+    await passes(10 * DAY)
+    await send()
+    await passes(20 * DAY)
+    expect(await statuses()).toEqual(['delivered'])
+    expect(await eventsOf()).toBe(1)
+    await passes(10 * DAY)
+    expect(await statuses()).toEqual([])
+  })
+
+  it('one that still waits is kept with its event, and forgotten once it has ended', async () => {
+    await sample(app, seller.accountId)
+    await passes(40 * DAY)
+    expect(await statuses()).toEqual(['pending'])
+    expect(await eventsOf()).toBe(1)
+    await app.runDeliveries()
+    expect(hook.arrived).toHaveLength(1)
+    await runSchedule(app.ctx)
+    expect(await statuses()).toEqual([])
+    expect(await eventsOf()).toBe(0)
+  })
+
+  it('one that is about to be sent again is kept, too', async () => {
+    await send()
+    const [{ id: delivery }] = await left()
+    await app.operator.post(`/operator/v1/deliveries/${delivery}/resend`)
+    await passes(40 * DAY)
+    expect(await statuses()).toEqual(['delivered'])
+    await app.runDeliveries()
+    expect(hook.arrived).toHaveLength(2)
+  })
+
+  it('an event is kept as long as one of its deliveries is', async () => {
+    const other = await startHook(internet)
+    const slow = (await subscribe(seller, other.url)).id
+    other.says(500)
+    await send()
+    await advance(app.operator, 40 * DAY)
+    await runSchedule(app.ctx)
+    expect(await statuses()).toEqual([])
+    expect(await eventsOf()).toBe(1)
+    expect(await deliveriesIn(app, `endpoint_id=${slow}`)).toMatchObject([{ status: 'pending' }])
+  })
+
+  it('events that were told to nobody are forgotten as well', async () => {
+    await seller.delete(`/v1/webhooks/${id}`)
+    await sample(app, seller.accountId)
+    expect(await eventsOf()).toBe(1)
+    await passes(30 * DAY - HOUR)
+    expect(await eventsOf()).toBe(1)
+    await passes(HOUR)
+    expect(await eventsOf()).toBe(0)
+  })
+
+  it('a deleted endpoint is forgotten when nothing of it is left', async () => {
+    await send()
+    await passes(20 * DAY)
+    await send()
+    await seller.delete(`/v1/webhooks/${id}`)
+    await passes(10 * DAY)
+    expect([await statuses(), await endpointIsKnown()]).toEqual([['delivered'], true])
+    await passes(20 * DAY)
+    expect([await statuses(), await endpointIsKnown()]).toEqual([[], false])
+  })
+
+  it('a deleted endpoint that never had any is forgotten, one that lives is not', async () => {
+    const alive = (await subscribe(seller, hook.url)).id
+    await seller.delete(`/v1/webhooks/${id}`)
+    await passes(30 * DAY - HOUR)
+    expect(await endpointIsKnown()).toBe(true)
+    await passes(HOUR)
+    expect(await endpointIsKnown()).toBe(false)
+    expect((await seller.get('/v1/webhooks')).body.data).toMatchObject([{ id: alive }])
+  })
+
+  it('3,000 are forgotten in one run', async () => {
+    await write(3_000)
+    await end()
+    expect(await count()).toBe(3_000)
+    await passes(31 * DAY)
+    expect([await count(), await eventsOf()]).toEqual([0, 0])
+  })
+
+  it('3,000 are forgotten in one run also where the oldest still waits', async () => {
+    const other = (await subscribe(seller, hook.url)).id
+    await write(1)
+    await seller.delete(`/v1/webhooks/${other}`)
+    await write(3_000)
+    const [oldest] = await app.ctx.db<{ id: number }[]>`
+      select min(id) as id from deliveries where endpoint_id = ${id}
+    `
+    await app.ctx.db`
+      update deliveries
+      set status = 'failed', next_attempt_at = null
+      where endpoint_id = ${id} and id <> ${oldest!.id}
+    `
+    await passes(31 * DAY)
+    expect(await left()).toMatchObject([{ id: oldest!.id, status: 'pending' }])
+    expect([await count(), await eventsOf()]).toEqual([1, 1])
+  })
+
+  it('two processes can do it at once', async () => {
+    await write(1_500)
+    await end()
+    await sample(app, seller.accountId)
+    await advance(app.operator, 31 * DAY)
+    await Promise.all([runSchedule(app.ctx), runSchedule(app.ctx)])
+    expect(await statuses()).toEqual(['pending'])
+    expect(await eventsOf()).toBe(1)
+  })
+})
+
+describe('WEBHOOK_RETENTION_DAYS', () => {
+  it('says after how many days instead', async () => {
+    const brief = await startTestApp({ settings: { WEBHOOK_RETENTION_DAYS: '2' } })
+    const shop = await brief.seller()
+    await subscribe(shop, 'https://nowhere.invalid/')
+    await sample(brief, shop.accountId)
+    await brief.ctx.db`update deliveries set status = 'failed', next_attempt_at = null`
+    for (const [seconds, events] of [
+      [2 * DAY - HOUR, 1],
+      [HOUR, 0],
+    ] as const) {
+      await advance(brief.operator, seconds)
+      await runSchedule(brief.ctx)
+      expect(await eventsOf(brief, shop.accountId)).toBe(events)
+      expect(await deliveriesIn(brief)).toHaveLength(events)
+    }
+  })
+})
