@@ -89,17 +89,22 @@ async function changeOrder(
   { restock = false }: { restock?: boolean },
   change: (tx: Context, row: LockedRow & { accountId: number }) => PromiseLike<unknown>,
 ): Promise<Order> {
-  return inTransaction(ctx, async (tx) => {
-    const [found] = await tx.db<{ sliceId: number; accountId: number; listingId: number | null }[]>`
+  return inTransaction(ctx, async (part) => {
+    const [found] = await part.db<
+      { sliceId: number; accountId: number; listingId: number | null }[]
+    >`
       select slice_id as "sliceId", account_id as "accountId", listing_id as "listingId"
       from orders
       where id = ${id}
     `
     if (!found) throw orderNotFound()
-    const listing = restock ? await lockListing(tx, found.listingId) : undefined
-    await lockSlice(tx, found.sliceId)
-    const row = (await lockRows(tx, found.sliceId)).find((one) => one.id === id)!
+    const listing = restock ? await lockListing(part, found.listingId) : undefined
+    await lockSlice(part, found.sliceId)
+    const row = (await lockRows(part, found.sliceId)).find((one) => one.id === id)!
     requireTransition(transition, row.status)
+    // One moment for all of it, after whatever was waited for: an event is as old as its cause.
+    const moment = part.now()
+    const tx = { ...part, now: () => moment }
     await change(tx, { ...row, accountId: found.accountId })
     if (listing) await putBack(tx, listing, row.quantity)
     const order = await getOrder(tx, id)

@@ -2,6 +2,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { inTransaction } from '../context.ts'
 import { recordEvents } from '../events.ts'
 import { checkOut } from '../orders/checkout.ts'
+import { cancelOrder } from '../orders/transitions.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { importCast } from '../test/cast.ts'
 import { pretendInternet } from '../test/internet.ts'
@@ -19,6 +20,7 @@ import {
   shipsBy,
 } from '../test/sales.ts'
 import { advance, cardItem, list, NO_LIMITS, productItem } from '../test/stock.ts'
+import { timestamp } from '../time.ts'
 import type { WebhookEvent } from '../values.ts'
 
 let app: TestApp
@@ -404,13 +406,17 @@ describe('order.cancelled', () => {
     ])
   })
 
-  it('is dated when it was cancelled, not when it was ordered', async () => {
+  it('is dated when it was cancelled, not when it was ordered, to the second', async () => {
     const { id, order } = await sold()
     await advance(app.operator, 3_600)
-    const { body } = await cancel(app, order)
-    expect(body.data.cancelled_at).not.toBe(body.data.created_at)
+    // A clock that is a second further each time somebody looks.
+    let seconds = 0
+    const now = () => new Date(app.ctx.now().getTime() + ++seconds * 1000)
+    const wanted = { cancelledBy: 'buyer', restock: true } as const
+    const { cancelledAt, createdAt } = await cancelOrder({ ...app.ctx, now }, order, wanted)
     const [sent] = await sentTo(id)
-    expect(sent!.created_at).toBe(body.data.cancelled_at)
+    expect(sent!.created_at).toBe(timestamp(cancelledAt!))
+    expect(cancelledAt!.getTime() - createdAt.getTime()).toBeGreaterThan(3_600_000)
   })
 })
 
