@@ -16,6 +16,7 @@ import { type Closers, openContext } from './service.ts'
 import { startCarrierPoll } from './shipping/carrier-poll.ts'
 import { StartError } from './start-error.ts'
 import { startDeliveryWorker } from './webhooks/delivery-worker.ts'
+import { requireSecretKey } from './webhooks/require-secret-key.ts'
 
 /** Requests under way at a shutdown get this long to finish. */
 const SHUTDOWN_PATIENCE_MS = 10_000
@@ -85,6 +86,7 @@ async function start(settings: Config, log: Log, closers: Closers): Promise<void
   if (database.notice) tell(database.notice)
 
   const ctx = await openContext(config, database.url, log, closers)
+  await requireSecretKey(ctx)
   const app = await buildApp(ctx)
   const endConnections = followConnections(app.server)
   closers.push(() => closeGently(app, endConnections, log))

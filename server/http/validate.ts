@@ -49,7 +49,7 @@ ajv.addKeyword({
   keyword: 'integerText',
   type: 'string',
   validate: ({ minimum, maximum }: { minimum: number; maximum: number }, text: string) =>
-    /^\d{1,15}$/.test(text) && Number(text) >= minimum && Number(text) <= maximum,
+    /^\d{1,16}$/.test(text) && Number(text) >= minimum && Number(text) <= maximum,
 })
 
 /** Whole positive numbers that JavaScript holds exactly; anything else names no record. */

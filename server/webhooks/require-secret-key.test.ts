@@ -1,0 +1,17 @@
+import { expect, it } from 'vitest'
+import { startTestApp } from '../test/app.ts'
+import { subscribe } from '../test/receiver.ts'
+import { requireSecretKey } from './require-secret-key.ts'
+
+it('a service with another SECRET_KEY than the endpoints’ does not start', async () => {
+  const app = await startTestApp()
+  const other = await startTestApp({
+    databaseUrl: app.databaseUrl,
+    settings: { SECRET_KEY: 'another-key' },
+  })
+  // As long as there is nothing to sign, any will do.
+  await requireSecretKey(other.ctx)
+  await subscribe(await app.seller(), 'https://shop.example/hooks')
+  await requireSecretKey(app.ctx)
+  await expect(requireSecretKey(other.ctx)).rejects.toThrow(/^SECRET_KEY is not the one/)
+})
