@@ -2,6 +2,7 @@ import { Agent, type Dispatcher, request } from 'undici'
 import { guardedConnector, PrivateAddressError } from '../outbound/guarded-connector.ts'
 import type { Network } from '../outbound/network.ts'
 import { webAddress } from '../outbound/public-address.ts'
+import { sentenceOf } from '../outbound/unreachable.ts'
 import { PhotoError } from './photo.ts'
 
 const MOST_BYTES = 10 * 1024 * 1024
@@ -102,14 +103,4 @@ const tooLarge = () => final('The file is larger than 10 MB.')
 function unreachable(error: NodeJS.ErrnoException): PhotoError {
   if (error instanceof PrivateAddressError) return final(error.message, error)
   return retryable(sentenceOf(error), error)
-}
-
-/** What Node and undici say is for programmers, and shows addresses of the network that the service runs in. */
-function sentenceOf({ code = '', name }: NodeJS.ErrnoException): string {
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'The host name could not be resolved.'
-  if (code === 'ECONNREFUSED') return 'The server refused the connection.'
-  if (/CERT|SIGNATURE|ERR_SSL|ERR_TLS/.test(code))
-    return 'The server’s certificate was not accepted.'
-  if (name === 'AbortError' || name === 'TimeoutError') return 'The server did not answer in time.'
-  return 'The connection failed before the picture had arrived.'
 }
