@@ -3,13 +3,11 @@
  * shows addresses of the network that the service runs in.
  */
 export function sentenceOf({ code = '', name, message }: NodeJS.ErrnoException): string {
-  if (name === 'PrivateAddressError') return message
+  if (name === 'PrivateAddressError' || name === 'UnfinishedAnswerError') return message
   if (name === 'AbortError' || name === 'TimeoutError') return 'The server did not answer in time.'
-  if (name === 'UnfinishedAnswerError') return 'The server did not finish its answer in time.'
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'The host name could not be resolved.'
   if (code === 'ECONNREFUSED') return 'The server refused the connection.'
-  if (/CERT|SIGNATURE|ERR_SSL|ERR_TLS/.test(code)) {
-    return 'The server’s certificate was not accepted.'
-  }
+  if (/CERT|SIGNATURE/.test(code)) return 'The server’s certificate was not accepted.'
+  if (/ERR_SSL|ERR_TLS|EPROTO/.test(code)) return 'No secure connection could be made.'
   return 'The connection failed before an answer had arrived.'
 }

@@ -7,13 +7,17 @@ const KEPT_BYTES = 1_000
 /** What the receiver answered: its status, and how its text begins. */
 export type Answered = { statusCode: number; text: string }
 
-/** It began to answer and hadn't finished in time. */
+/** It began to answer and didn't finish; the message is a sentence for the receiver's owner. */
 export class UnfinishedAnswerError extends Error {
   override name = 'UnfinishedAnswerError'
   readonly statusCode: number
 
-  constructor(statusCode: number) {
-    super('The answer did not end in time.')
+  constructor(statusCode: number, why: 'late' | 'broken off') {
+    super(
+      why === 'late'
+        ? 'The server did not finish its answer in time.'
+        : 'The connection failed before the answer had ended.',
+    )
     this.statusCode = statusCode
   }
 }
@@ -25,7 +29,7 @@ type Post = { path: string; headers: Record<string, string>; body: Buffer }
  * answers as any other.
  *
  * @param signal ends it, wherever it is
- * @throws the connection's error; UnfinishedAnswerError when it was ended after the answer had begun
+ * @throws the connection's error; UnfinishedAnswerError when the answer had begun by then
  */
 export function post(
   dispatcher: Dispatcher,
@@ -43,7 +47,7 @@ export function post(
       settle()
     }
     const giveUp = () => {
-      end(() => reject(statusCode ? new UnfinishedAnswerError(statusCode) : signal.reason))
+      end(() => reject(statusCode ? new UnfinishedAnswerError(statusCode, 'late') : signal.reason))
       controller?.abort(signal.reason)
     }
     const finish = () => end(() => resolve({ statusCode, text: textOf(kept) }))
@@ -70,7 +74,11 @@ export function post(
           controller?.abort(new Error('The answer is longer than is read.'))
         },
         onResponseEnd: finish,
-        onResponseError: (_controller, error) => end(() => reject(error)),
+        onResponseError(_controller, error) {
+          end(() =>
+            reject(statusCode ? new UnfinishedAnswerError(statusCode, 'broken off') : error),
+          )
+        },
       },
     )
   })
