@@ -96,18 +96,15 @@ async function send(
 /** A name and password in the URL are sent as a browser would. */
 function credentialsIn({ username, password }: URL): Record<string, string> {
   if (!username && !password) return {}
-  const text = `${decoded(username)}:${decoded(password)}`
-  return { authorization: `Basic ${Buffer.from(text).toString('base64')}` }
+  const bytes = Buffer.from(`${decoded(username)}:${decoded(password)}`, 'latin1')
+  return { authorization: `Basic ${bytes.toString('base64')}` }
 }
 
-/** A percent sign that means itself is taken as that. */
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part)
-  } catch {
-    return part
-  }
-}
+/** Each character is one byte, UTF-8 or not. A percent sign that means itself is taken as that. */
+const decoded = (part: string) =>
+  part.replace(/%([0-9a-f]{2})/gi, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  )
 
 const refusalOf = (statusCode: number) =>
   statusCode < 400
