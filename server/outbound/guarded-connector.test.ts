@@ -1,14 +1,10 @@
-import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer as createSecureServer } from 'node:https'
 import { type AddressInfo, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
-import { getCACertificates, type SecureContextOptions, setDefaultCACertificates } from 'node:tls'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { Agent, request } from 'undici'
-import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { selfSigned } from '../test/certificate.ts'
 import { type Internet, pretendInternet, serve } from '../test/internet.ts'
 import { guardedConnector, PrivateAddressError } from './guarded-connector.ts'
 import { realNetwork } from './network.ts'
@@ -113,7 +109,7 @@ describe('a connection to an address that others gave us', () => {
   })
 })
 
-const certificate = await selfSigned('photos.example')
+const certificate = await selfSigned('photos.example', PUBLIC)
 
 describe.skipIf(!certificate)('a secure connection', () => {
   it('asks for the name and holds the certificate to it', async () => {
@@ -138,18 +134,3 @@ describe.skipIf(!certificate)('a secure connection', () => {
     site.close()
   })
 })
-
-/** A key and its certificate, or undefined where there is no openssl to make them with. */
-async function selfSigned(name: string): Promise<SecureContextOptions | undefined> {
-  const directory = await mkdtemp(path.join(tmpdir(), 'cardstall-certificate-'))
-  afterAll(() => rm(directory, { recursive: true }))
-  const [key, cert] = ['key.pem', 'cert.pem'].map((file) => path.join(directory, file))
-  const { status } = spawnSync('openssl', [
-    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'],
-    ...['-keyout', key!, '-out', cert!, '-days', '2', '-subj', `/CN=${name}`],
-    ...['-addext', `subjectAltName=DNS:${name},IP:${PUBLIC}`],
-  ])
-  if (status === 0) return { key: readFileSync(key!), cert: readFileSync(cert!) }
-  console.warn('SKIPPED: secure connections. There is no openssl to make a certificate with.')
-  return undefined
-}

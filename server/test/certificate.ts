@@ -1,0 +1,25 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import type { SecureContextOptions } from 'node:tls'
+import { afterAll } from 'vitest'
+
+/** A key and its certificate, or undefined where there is no openssl to make them with. */
+export async function selfSigned(
+  name: string,
+  address: string,
+): Promise<SecureContextOptions | undefined> {
+  const directory = await mkdtemp(path.join(tmpdir(), 'cardstall-certificate-'))
+  afterAll(() => rm(directory, { recursive: true }))
+  const [key, cert] = ['key.pem', 'cert.pem'].map((file) => path.join(directory, file))
+  const { status } = spawnSync('openssl', [
+    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'],
+    ...['-keyout', key!, '-out', cert!, '-days', '2', '-subj', `/CN=${name}`],
+    ...['-addext', `subjectAltName=DNS:${name},IP:${address}`],
+  ])
+  if (status === 0) return { key: readFileSync(key!), cert: readFileSync(cert!) }
+  console.warn('SKIPPED: secure connections. There is no openssl to make a certificate with.')
+  return undefined
+}
