@@ -21,7 +21,7 @@ export type Attempted = {
  * of it has WEBHOOK_TIMEOUT_MS, however slowly anything trickles in.
  *
  * @param stopping the process is about to end
- * @returns how it went; undefined when it was ended by `stopping`
+ * @returns how it went; undefined when it was ended by `stopping`, or not begun
  * @throws Error when SECRET_KEY isn't the one that the endpoint's secret was sealed with
  */
 export async function attemptDelivery(
@@ -30,6 +30,7 @@ export async function attemptDelivery(
   delivery: ClaimedDelivery,
   stopping: AbortSignal,
 ): Promise<Attempted | undefined> {
+  if (stopping.aborted) return undefined
   const secret = unseal(ctx.config, delivery.accountId, delivery.secret!)
   const at = ctx.now()
   const began = performance.now()
