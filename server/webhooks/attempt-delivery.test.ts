@@ -23,7 +23,7 @@ import { startDeliveryWorker } from './delivery-worker.ts'
 
 const LIMIT_MS = 300
 /** Between the limit and the log there are a few turns of a busy machine. */
-const SLACK_MS = 700
+const SLACK_MS = 3_000
 const PRIVATE = 'The host points to a private or reserved address.'
 const BROKEN = 'The connection failed before an answer had arrived.'
 const BROKEN_OFF = 'The connection failed before the answer had ended.'
@@ -48,10 +48,16 @@ const network = {
 }
 
 let app: TestApp
+/** Another process on the same database, whose attempts have little time. */
+let impatient: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
 beforeAll(async () => {
-  const settings = { ...NO_LIMITS, WEBHOOK_TIMEOUT_MS: String(LIMIT_MS) }
-  app = await startTestApp({ settings, network })
+  app = await startTestApp({ settings: NO_LIMITS, network })
+  impatient = await startTestApp({
+    settings: { ...NO_LIMITS, WEBHOOK_TIMEOUT_MS: String(LIMIT_MS) },
+    databaseUrl: app.databaseUrl,
+    network,
+  })
   // What is loaded with the first attempt would be counted as its time.
   await app.runDeliveries()
 })
@@ -123,11 +129,13 @@ function named(...addresses: string[]): string {
 }
 
 /** One attempt at each of these URLs; the deliveries as the operator then sees them, in the same order. */
-async function attempt(...urls: string[]) {
+const attempt = (...urls: string[]) => attemptBy(app, urls)
+
+async function attemptBy(process: TestApp, urls: string[]) {
   const endpoints: { id: number }[] = []
   for (const url of urls) endpoints.push(await subscribe(seller, url))
   await sample(app, seller.accountId)
-  await app.runDeliveries()
+  await process.runDeliveries()
   const deliveries = await deliveriesIn(app, `account_id=${seller.accountId}`)
   return endpoints.map(({ id }) =>
     deliveries.find(({ endpoint_id }: { endpoint_id: number }) => endpoint_id === id),
@@ -200,11 +208,9 @@ describe('an answer', () => {
     const refused = await rawShop((socket) =>
       socket.end(`${hints}HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n`),
     )
-    const only = await rawShop((socket) => socket.write(processing))
-    expect(await attempt(taken, refused, only)).toMatchObject([
+    expect(await attempt(taken, refused)).toMatchObject([
       { status: 'delivered', attempts: [{ status_code: 201, response: 'ok' }] },
       { status: 'pending', attempts: [{ status_code: 500 }] },
-      { status: 'pending', attempts: [{ status_code: null, error: LATE }] },
     ])
   })
 
@@ -329,6 +335,7 @@ describe('an attempt fails with a sentence, and is made again', () => {
     internet.names.set(neverLooked, () => new Promise(() => {}))
     const urls = {
       silent: await rawShop(() => {}),
+      'only announced': await rawShop((socket) => socket.write('HTTP/1.1 102 Processing\r\n\r\n')),
       'slow headers': await rawShop((socket) => {
         socket.write('HTTP/1.1 200 OK\r\nx-slow: ')
         trickle(socket, 'a')
@@ -346,11 +353,12 @@ describe('an attempt fails with a sentence, and is made again', () => {
       'no TLS': (await rawShop(() => {})).replace('http:', 'https:'),
     }
     const began = performance.now()
-    const deliveries = await attempt(...Object.values(urls))
+    const deliveries = await attemptBy(impatient, Object.values(urls))
     expect(performance.now() - began).toBeLessThan(LIMIT_MS + 2 * SLACK_MS)
     const ends = deliveries.map(({ attempts: [{ error, status_code }] }) => [status_code, error])
     expect(Object.fromEntries(Object.keys(urls).map((kind, i) => [kind, ends[i]]))).toEqual({
       silent: [null, LATE],
+      'only announced': [null, LATE],
       'slow headers': [null, LATE],
       'slow body': [200, UNFINISHED],
       'slow refusal': [503, UNFINISHED],
@@ -631,9 +639,8 @@ describe.skipIf(!certificate)('a secure receiver', () => {
 })
 
 it('no log shows addresses or what programmers write', async () => {
-  const [{ text }] = (await app.ctx.db<{ text: string }[]>`
-    select coalesce(string_agg(attempts::text, ''), '') as text from deliveries
-  `) as [{ text: string }]
+  const rows = await app.ctx.db<{ attempts: object[] }[]>`select attempts from deliveries`
+  const text = JSON.stringify(rows)
   expect(text).toContain(BROKEN)
   expect(text).not.toMatch(/127\.0\.0\.1|localhost|93\.184|ECONN|\.ts:|node:|undici|Error/)
 })

@@ -1,0 +1,329 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../test/app.ts'
+import {
+  deliveriesIn,
+  endpointOf,
+  type Receiver,
+  sample,
+  startReceiver,
+  subscribe,
+} from '../test/receiver.ts'
+import { advance, NO_LIMITS } from '../test/stock.ts'
+import type { ClaimedDelivery } from './delivery.ts'
+import { claimDeliveries, failDelivery } from './delivery-queue.ts'
+
+let app: TestApp
+/** Two more processes on the same database. */
+let others: TestApp[]
+beforeAll(async () => {
+  const settings = { ...NO_LIMITS, WEBHOOK_ALLOW_PRIVATE: 'true' }
+  app = await startTestApp({ settings })
+  const { databaseUrl } = app
+  others = [
+    await startTestApp({ settings, databaseUrl }),
+    await startTestApp({ settings, databaseUrl }),
+  ]
+})
+
+let seller: Awaited<ReturnType<TestApp['seller']>>
+let email: string
+let receiver: Receiver
+let endpoint: { id: number; secret: string }
+let sellers = 0
+beforeEach(async () => {
+  email = `shop-${++sellers}@failing.example`
+  seller = await app.seller({ account: { email, shopName: 'Kanto Cards' } })
+  receiver = await startReceiver()
+  endpoint = await subscribe(
+    seller,
+    `http://alice:secret@localhost:${receiver.port}/hooks?token=secret`,
+  )
+})
+
+const events = async (count: number) => {
+  for (let i = 0; i < count; i++) await sample(app, seller.accountId)
+}
+
+/** So many deliveries come to nothing: each is at its last attempt, and the receiver refuses it. */
+async function fail(count: number) {
+  receiver.says(500, 'nope')
+  await events(count)
+  await bringToLastAttempt()
+  await app.runDeliveries()
+}
+
+const bringToLastAttempt = () => app.ctx.db`
+  update deliveries
+  set tries = 4, first_attempt_at = created_at - interval '6 hours'
+  where endpoint_id = ${endpoint.id} and status = 'pending'
+`
+
+async function succeed() {
+  receiver.says(200)
+  await sample(app, seller.accountId)
+  await app.runDeliveries()
+}
+
+const seen = () => endpointOf(seller, endpoint.id)
+const statuses = async () =>
+  (await deliveriesIn(app, `endpoint_id=${endpoint.id}`))
+    .map(({ status }: { status: string }) => status)
+    .reverse()
+
+/** What the seller was written so far, oldest first. */
+async function mails(): Promise<{ to: string; subject: string; text: string }[]> {
+  const { body } = await app.operator.get('/operator/v1/sandbox/mail?per_page=100')
+  return body.data.filter(({ to }: { to: string }) => to === email).reverse()
+}
+
+const WARNING = 'A webhook endpoint is failing'
+const DISABLED = 'A webhook endpoint was disabled'
+const subjects = async () => (await mails()).map(({ subject }) => subject)
+
+describe('deliveries that failed in a row', () => {
+  it('are counted each once, however many attempts they took', async () => {
+    receiver.says(500)
+    await sample(app, seller.accountId)
+    for (const wait of [61, 600, 3_600, 21_600]) {
+      await app.runDeliveries()
+      expect(await seen()).toMatchObject({ consecutive_failures: 0 })
+      await advance(app.operator, wait)
+    }
+    await app.runDeliveries()
+    expect(receiver.arrived).toHaveLength(5)
+    expect(await seen()).toMatchObject({ consecutive_failures: 1, active: true, disabled_at: null })
+  })
+
+  it('have the seller warned at the fifth, once, without what may be secret in the URL', async () => {
+    await fail(4)
+    expect(await mails()).toEqual([])
+    await fail(1)
+    const [warning, ...more] = await mails()
+    expect(more).toEqual([])
+    expect(warning).toMatchObject({ to: email, subject: WARNING })
+    expect(warning!.text).toContain(`http://localhost:${receiver.port}/hooks`)
+    expect(warning!.text).toContain('Kanto Cards')
+    expect(warning!.text).toContain('The receiver answered with status 500.')
+    expect(warning!.text).not.toMatch(/alice|secret|token/)
+    await fail(4)
+    expect(await subjects()).toEqual([WARNING])
+    expect(await seen()).toMatchObject({ consecutive_failures: 9, active: true })
+  })
+
+  it('disable the endpoint at the tenth, which is told once; what waits and what comes is skipped', async () => {
+    await fail(9)
+    await sample(app, seller.accountId)
+    await bringToLastAttempt()
+    // Three more, of which two have not been tried and one waits for its next attempt.
+    await app.ctx.db`
+      update deliveries set next_attempt_at = next_attempt_at - interval '1 minute'
+      where endpoint_id = ${endpoint.id} and status = 'pending'
+    `
+    await events(3)
+    await advance(app.operator, 7_200)
+    await app.ctx.db`
+      update deliveries set next_attempt_at = next_attempt_at + interval '1 day'
+      where endpoint_id = ${endpoint.id} and status = 'pending' and tries = 0
+    `
+    const before = receiver.arrived.length
+    await app.runDeliveries()
+    expect(receiver.arrived).toHaveLength(before + 1)
+    const disabled = await seen()
+    expect(disabled).toMatchObject({ active: false, consecutive_failures: 10 })
+    const off = Date.parse(disabled.disabled_at)
+    expect(Math.abs(off - app.ctx.now().getTime())).toBeLessThan(10_000)
+    expect(await statuses()).toEqual([...Array(10).fill('failed'), ...Array(3).fill('skipped')])
+
+    await events(2)
+    await advance(app.operator, 2 * 86_400)
+    await app.runDeliveries()
+    expect(receiver.arrived).toHaveLength(before + 1)
+    expect((await statuses()).slice(10)).toEqual(Array(5).fill('skipped'))
+    const skipped = (await deliveriesIn(app, `endpoint_id=${endpoint.id}`)).slice(0, 5)
+    for (const { attempts, next_attempt_at } of skipped) {
+      expect([attempts, next_attempt_at]).toEqual([[], null])
+    }
+    expect(await subjects()).toEqual([WARNING, DISABLED])
+    const [, letter] = await mails()
+    expect(letter!.text).toContain(`http://localhost:${receiver.port}/hooks`)
+    expect(letter!.text).not.toMatch(/alice|secret|token/)
+  })
+
+  it('begin anew after a success', async () => {
+    await fail(9)
+    await succeed()
+    expect(await seen()).toMatchObject({ consecutive_failures: 0 })
+    await fail(9)
+    expect(await seen()).toMatchObject({ active: true, consecutive_failures: 9 })
+    // The first row's warning, and the second's.
+    expect(await subjects()).toEqual([WARNING, WARNING])
+    await fail(1)
+    expect(await seen()).toMatchObject({ active: false })
+  })
+
+  it('begin anew after one that was sent again by the operator, whose failure does not count', async () => {
+    await fail(3)
+    const [{ id }] = await deliveriesIn(app, `endpoint_id=${endpoint.id}`)
+    await app.operator.post(`/operator/v1/deliveries/${id}/resend`)
+    await app.runDeliveries()
+    expect(await seen()).toMatchObject({ consecutive_failures: 3 })
+    receiver.says(200)
+    await app.operator.post(`/operator/v1/deliveries/${id}/resend`)
+    await app.runDeliveries()
+    expect(await seen()).toMatchObject({ consecutive_failures: 0 })
+  })
+
+  it('are those of one endpoint: another of the same seller goes on', async () => {
+    const well = await startReceiver()
+    const other = await subscribe(seller, well.url)
+    await fail(10)
+    expect(await seen()).toMatchObject({ active: false })
+    expect(await endpointOf(seller, other.id)).toMatchObject({
+      active: true,
+      consecutive_failures: 0,
+    })
+    expect(well.arrived).toHaveLength(10)
+  })
+
+  it('are counted from nothing once the endpoint is enabled again', async () => {
+    await fail(10)
+    const enable = `/operator/v1/accounts/${seller.accountId}/webhooks/${endpoint.id}/enable`
+    const { status } = await app.operator.post(enable)
+    expect(status).toBe(200)
+    expect(await seen()).toMatchObject({
+      active: true,
+      consecutive_failures: 0,
+      disabled_at: null,
+    })
+    await fail(9)
+    expect(await seen()).toMatchObject({ active: true, consecutive_failures: 9 })
+    await fail(1)
+    expect(await seen()).toMatchObject({ active: false, consecutive_failures: 10 })
+    expect(await subjects()).toEqual([WARNING, DISABLED, WARNING, DISABLED])
+  })
+})
+
+describe('deliveries that fail at the same moment', () => {
+  it('disable the endpoint once, with one mail of each kind', async () => {
+    await events(12)
+    await bringToLastAttempt()
+    const claimed = await claimAll(12)
+    const attempt = {
+      at: app.ctx.now(),
+      statusCode: 500,
+      error: 'The receiver answered with status 500.',
+      durationMs: 5,
+      response: '',
+    }
+    const processes = [app, ...others]
+    await Promise.all(
+      claimed.map((delivery, i) => failDelivery(processes[i % 3]!.ctx, delivery, attempt)),
+    )
+    expect(await seen()).toMatchObject({ active: false, consecutive_failures: 10 })
+    expect(await subjects()).toEqual([WARNING, DISABLED])
+    expect(await statuses()).toEqual(Array(12).fill('failed'))
+  })
+
+  it('do so in three processes that send', async () => {
+    receiver.says(500)
+    await events(50)
+    await bringToLastAttempt()
+    await Promise.all([app, ...others].map((process) => process.runDeliveries()))
+    expect(await seen()).toMatchObject({ active: false, consecutive_failures: 10 })
+    expect(await subjects()).toEqual([WARNING, DISABLED])
+    const ends = await statuses()
+    expect(ends).toHaveLength(50)
+    expect(ends.filter((end: string) => end === 'failed')).toHaveLength(receiver.arrived.length)
+    expect(ends.filter((end: string) => end === 'skipped')).toHaveLength(
+      50 - receiver.arrived.length,
+    )
+    // Ten, and what was under way in the three, or answered and not noted yet.
+    expect(receiver.arrived.length).toBeLessThan(40)
+  })
+
+  async function claimAll(most: number): Promise<ClaimedDelivery[]> {
+    const free = { endpointIds: [endpoint.id], places: [most] }
+    const claimed = await claimDeliveries(app.ctx, { after: endpoint.id - 1, most, free })
+    expect(claimed).toHaveLength(most)
+    return claimed
+  }
+})
+
+describe('an attempt that is under way when the endpoint goes', () => {
+  /** Sends one and holds its answer; `end` lets it go. It's the last attempt, unless told otherwise. */
+  async function holdOne(status: number, { isLast = true } = {}) {
+    const asked = Promise.withResolvers<void>()
+    const may = Promise.withResolvers<void>()
+    receiver.answer = (response) => {
+      asked.resolve()
+      void may.promise.then(() => response.writeHead(status).end())
+    }
+    await sample(app, seller.accountId)
+    if (isLast) await bringToLastAttempt()
+    const run = app.runDeliveries()
+    await asked.promise
+    return {
+      async end() {
+        may.resolve()
+        await run
+      },
+    }
+  }
+
+  const disable = () => app.ctx.db`
+    update webhook_endpoints
+    set disabled_at = ${app.ctx.now()}, consecutive_failures = 10
+    where id = ${endpoint.id}
+  `
+
+  it.each([
+    [500, 'failed'],
+    [200, 'delivered'],
+  ])('by being disabled, comes to its end and counts nothing: %i', async (status, end) => {
+    const attempt = await holdOne(status)
+    await disable()
+    await attempt.end()
+    expect(await statuses()).toEqual([end])
+    expect(await seen()).toMatchObject({ active: false, consecutive_failures: 10 })
+    expect(await mails()).toEqual([])
+  })
+
+  it.each([
+    [500, 'failed'],
+    [200, 'delivered'],
+  ])('by being deleted, comes to its end and counts nothing: %i', async (status, end) => {
+    const attempt = await holdOne(status)
+    await events(2)
+    expect((await seller.delete(`/v1/webhooks/${endpoint.id}`)).status).toBe(204)
+    // What waited was skipped at once.
+    expect((await statuses()).slice(1)).toEqual(['skipped', 'skipped'])
+    await attempt.end()
+    expect(await statuses()).toEqual([end, 'skipped', 'skipped'])
+    expect(receiver.arrived).toHaveLength(1)
+    expect(await mails()).toEqual([])
+    const [left] = await app.ctx.db`
+      select consecutive_failures as failures, secret from webhook_endpoints where id = ${endpoint.id}
+    `
+    expect(left).toEqual({ failures: 0, secret: null })
+  })
+
+  it('by being disabled and enabled again, counts from nothing', async () => {
+    const attempt = await holdOne(500)
+    await disable()
+    await app.operator.post(
+      `/operator/v1/accounts/${seller.accountId}/webhooks/${endpoint.id}/enable`,
+    )
+    await attempt.end()
+    expect(await seen()).toMatchObject({ active: true, consecutive_failures: 1 })
+  })
+
+  it('is not made again: what would follow is skipped', async () => {
+    const attempt = await holdOne(500, { isLast: false })
+    await seller.delete(`/v1/webhooks/${endpoint.id}`)
+    await attempt.end()
+    await advance(app.operator, 61)
+    await app.runDeliveries()
+    expect(await statuses()).toEqual(['skipped'])
+    expect(receiver.arrived).toHaveLength(1)
+  })
+})
