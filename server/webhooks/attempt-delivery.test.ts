@@ -465,7 +465,8 @@ describe('the way to a host', () => {
   afterEach(() => Promise.all(workers.splice(0).map((worker) => worker.stop())))
 
   /** The worker that keeps connections from one delivery to the next. */
-  const startWork = () => workers.push(startDeliveryWorker(app.ctx, { lookEveryMs: 3_600_000 }))
+  const startWork = ({ ctx } = app) =>
+    workers.push(startDeliveryWorker(ctx, { lookEveryMs: 3_600_000 }))
 
   /** Sends one more and waits for its end. */
   async function deliver(endpointId: number) {
@@ -502,6 +503,18 @@ describe('the way to a host', () => {
     expect(site.arrived).toHaveLength(1)
     expect(internet.dialled).toEqual([site.address])
     internet.ports.delete('10.0.0.1')
+  })
+
+  it('is cut when the time of an attempt is over: nobody keeps it by trickling', async () => {
+    const url = await rawShop((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 60000\r\n\r\n')
+      const timer = setInterval(() => socket.write('a'), 20)
+      socket.on('close', () => clearInterval(timer))
+    })
+    const { id } = await subscribe(seller, url)
+    startWork(impatient)
+    await deliver(id)
+    await until('it is cut', () => sockets.length === 1 && sockets[0]!.destroyed)
   })
 
   it('is looked up once: the connection goes to the address that was checked', async () => {

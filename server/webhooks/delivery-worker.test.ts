@@ -1,5 +1,7 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
+import { inTransaction } from '../context.ts'
 import { connect } from '../database/connect.ts'
+import { recordEvent } from '../events.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import {
   type Arrived,
@@ -21,6 +23,7 @@ import {
 } from './delivery-queue.ts'
 import { startDeliveryWorker } from './delivery-worker.ts'
 import { FIRST_PLACES, MOST_PLACES } from './pace.ts'
+import { sampleData } from './sample-events.ts'
 
 /** No look but the first would come by itself. */
 const NEVER_LOOKS = { lookEveryMs: 3_600_000, graceMs: 1 }
@@ -128,8 +131,11 @@ function holding(at: Receiver): Held[] {
 describe('a delivery is made', () => {
   it('as soon as its event is committed, without waiting for the next look', async () => {
     await startWokenWork()
+    const data = sampleData('order.cancelled')
+    await inTransaction(app.ctx, async (tx) => {
+      await recordEvent(tx, { accountId: seller.accountId, event: 'order.cancelled', data })
+    })
     const began = performance.now()
-    await sample(app, seller.accountId)
     await until('it is sent', () => receiver.arrived.length === 2)
     expect(performance.now() - began).toBeLessThan(HOLD_UP_MS)
   })
