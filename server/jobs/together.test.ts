@@ -7,11 +7,14 @@ let writes: Write[]
 let add: (item: number) => Promise<void>
 beforeEach(() => {
   writes = []
-  add = together<number>((items) => {
-    const write = { items, ...Promise.withResolvers<void>() }
-    writes.push(write)
-    return write.promise
-  }, 3)
+  add = together<number>(
+    (items) => {
+      const write = { items, ...Promise.withResolvers<void>() }
+      writes.push(write)
+      return write.promise
+    },
+    { most: 3 },
+  )
 })
 
 const written = () => writes.map(({ items }) => items)

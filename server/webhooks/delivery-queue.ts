@@ -104,6 +104,7 @@ export async function settleDeliveries(
   const rows = outcomes.map(({ delivery, attempt, status, nextAttemptAt }) => ({
     id: delivery.id,
     claims: delivery.claims,
+    endpoint_id: delivery.endpointId,
     status: status ?? null,
     counts: attempt !== null && !delivery.isResend,
     attempt: attempt && attemptRow(attempt),
@@ -113,16 +114,23 @@ export async function settleDeliveries(
   }))
   await db`
     with outcome as (
-      select *
+      select
+        *,
+        -- It was disabled or deleted meanwhile: there's no next attempt.
+        one.status = 'pending' and not exists (
+          select
+          from webhook_endpoints w
+          where w.id = one.endpoint_id and w.disabled_at is null and w.deleted_at is null
+        ) as is_over
       from jsonb_to_recordset(${db.json(rows as never)}) as one (
-        id bigint, claims integer, status text, counts boolean, attempt jsonb,
+        id bigint, claims integer, endpoint_id bigint, status text, counts boolean, attempt jsonb,
         began_at timestamptz, next_attempt_at timestamptz, resend_at timestamptz
       )
     ),
     settled as (
       update deliveries d
       set
-        status = coalesce(outcome.status, d.status),
+        status = case when outcome.is_over then 'skipped' else coalesce(outcome.status, d.status) end,
         attempts = case
           when jsonb_typeof(outcome.attempt) = 'object' then d.attempts || outcome.attempt
           else d.attempts
@@ -134,7 +142,7 @@ export async function settleDeliveries(
         end,
         next_attempt_at = case
           when outcome.status is null then d.next_attempt_at
-          else outcome.next_attempt_at
+          when not outcome.is_over then outcome.next_attempt_at
         end,
         -- One that was asked for meanwhile is still to come.
         resend_at = nullif(d.resend_at, outcome.resend_at),

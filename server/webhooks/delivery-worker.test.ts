@@ -18,7 +18,7 @@ import type { ClaimedDelivery, Outcome } from './delivery.ts'
 import {
   claimDeliveries,
   failDelivery,
-  giveBackDelivery,
+  giveBackDeliveries,
   settleDeliveries,
 } from './delivery-queue.ts'
 import { startDeliveryWorker } from './delivery-worker.ts'
@@ -313,8 +313,8 @@ describe('several processes', () => {
 describe('what a process has claimed', () => {
   /** Claims the only delivery, as a process that then dies. */
   async function claim(): Promise<ClaimedDelivery> {
-    const free = { endpointIds: [], places: [] }
-    const [claimed] = await claimDeliveries(second.ctx, { after: endpoint.id - 1, most: 1, free })
+    const room = { endpointIds: [], places: [] }
+    const [claimed] = await claimDeliveries(second.ctx, { after: endpoint.id - 1, most: 1, room })
     return claimed!
   }
   const endLease = () => app.ctx.db`
@@ -365,7 +365,7 @@ describe('what a process has claimed', () => {
     const outcome = late(dead)
     await settleDeliveries(second.ctx, [outcome])
     await failDelivery(second.ctx, dead, outcome.attempt)
-    await giveBackDelivery(second.ctx, dead)
+    await giveBackDeliveries(second.ctx, [dead])
     expect(await deliveries()).toEqual([before])
     expect(await endpointOf(seller, endpoint.id)).toMatchObject({ consecutive_failures: 0 })
   })
@@ -379,7 +379,7 @@ describe('what a process has claimed', () => {
     const outcome = late(dead)
     await settleDeliveries(second.ctx, [{ ...outcome, status: 'delivered', nextAttemptAt: null }])
     await failDelivery(second.ctx, dead, outcome.attempt)
-    await giveBackDelivery(second.ctx, dead)
+    await giveBackDeliveries(second.ctx, [dead])
     await app.runDeliveries()
     expect(receiver.arrived).toEqual([])
     expect(await deliveries()).toMatchObject([{ status: 'pending', attempts: [] }])

@@ -140,21 +140,23 @@ function deliveryWork(
     async carryOut(delivery, stopping) {
       const { endpointId, isWanted } = delivery
       if (!(await pace.turn(endpointId))) return giveBack(delivery)
-      let attempted: Attempted | undefined
-      try {
-        if (!isWanted) return await settle(unwanted(delivery))
-        if (!stopping.aborted) {
-          attempted = await attemptDelivery(ctx, await pools, delivery, stopping)
-        }
-      } finally {
-        // The place is free as soon as the receiver has answered, not when that is noted.
-        pace.end(
-          endpointId,
-          attempted ? (attempted.isTaken ? 'answered well' : 'failed') : 'not tried',
-        )
+      if (!isWanted) {
+        pace.end(endpointId, 'not tried')
+        return settle(unwanted(delivery))
       }
-      if (!attempted) return giveBack(delivery)
-      await note(ctx, settle, delivery, attempted)
+      const attempted = await attemptDelivery(ctx, await pools, delivery, stopping).catch(
+        (error) => {
+          pace.end(endpointId, 'not tried')
+          throw error
+        },
+      )
+      // The place of one that was taken is free before that is noted; a failure may turn out to be the endpoint's last.
+      if (attempted?.isTaken) pace.end(endpointId, 'answered well')
+      try {
+        await (attempted ? note(ctx, settle, delivery, attempted) : giveBack(delivery))
+      } finally {
+        if (!attempted?.isTaken) pace.end(endpointId, attempted ? 'failed' : 'not tried')
+      }
     },
   }
 }

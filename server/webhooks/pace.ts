@@ -133,8 +133,9 @@ export function startPace(): Pace {
   }
 }
 
-/** None until half of what it may have is over: few at a time aren't worth the asking. */
+/** Of a quick one none until half of what it may have is over: few at a time aren't worth the asking. */
 function roomIn({ places, held, isQuick }: Lane): number {
-  const most = isQuick ? places + AHEAD : places
+  if (!isQuick) return Math.max(places - held, 0)
+  const most = places + AHEAD
   return held <= most / 2 ? most - held : 0
 }
