@@ -5,7 +5,7 @@ import { sentenceOf } from '../outbound/unreachable.ts'
 import type { Attempt, ClaimedDelivery } from './delivery.ts'
 import { envelopeOf, headersOf } from './envelope.ts'
 import { type Answered, post, UnfinishedAnswerError } from './post.ts'
-import { unseal } from './secret.ts'
+import type { Target, Targets } from './targets.ts'
 
 /** An attempt that came to its end. */
 export type Attempted = {
@@ -26,12 +26,12 @@ export type Attempted = {
  */
 export async function attemptDelivery(
   ctx: Context,
-  pools: CheckedPools,
+  { pools, targets }: { pools: CheckedPools; targets: Targets },
   delivery: ClaimedDelivery,
   stopping: AbortSignal,
 ): Promise<Attempted | undefined> {
   if (stopping.aborted) return undefined
-  const secret = unseal(ctx.config, delivery.accountId, delivery.secret!)
+  const target = targets.of(delivery.endpointId)
   const at = ctx.now()
   const began = performance.now()
   const ended = (more: Pick<Attempt, 'statusCode' | 'error' | 'response'>): Attempt => ({
@@ -44,8 +44,7 @@ export async function attemptDelivery(
   const timer = setTimeout(giveUp, ctx.config.webhookTimeoutMs)
   stopping.addEventListener('abort', giveUp)
   try {
-    const { statusCode, text } = await send(ctx, pools, delivery, {
-      secret,
+    const { statusCode, text } = await send(ctx, pools, target, delivery, {
       at,
       signal: patience.signal,
     })
@@ -74,38 +73,23 @@ export async function attemptDelivery(
 async function send(
   ctx: Context,
   pools: CheckedPools,
+  { secret, hostname, origin, path, headers }: Target,
   delivery: ClaimedDelivery,
-  { secret, at, signal }: { secret: string; at: Date; signal: AbortSignal },
+  { at, signal }: { at: Date; signal: AbortSignal },
 ): Promise<Answered> {
   const { id: deliveryId, event } = delivery
-  const url = new URL(delivery.url)
   const addresses = await orAborted(
-    publicAddresses(ctx.network, url.hostname, { allowPrivate: ctx.config.webhookAllowPrivate }),
+    publicAddresses(ctx.network, hostname, { allowPrivate: ctx.config.webhookAllowPrivate }),
     signal,
   )
   const body = Buffer.from(envelopeOf({ deliveryId, ...delivery }))
-  const headers = {
-    ...headersOf({ event, deliveryId }, { body, secret, sentAt: at }),
-    ...credentialsIn(url),
-    'user-agent': `Cardstall (+${ctx.config.publicUrl})`,
-    'accept-encoding': 'identity',
-  }
-  const path = url.pathname + url.search
-  return post(pools.to(url.origin, addresses), { path, headers, body }, signal)
-}
-
-/** A name and password in the URL are sent as a browser would. */
-function credentialsIn({ username, password }: URL): Record<string, string> {
-  if (!username && !password) return {}
-  const bytes = Buffer.from(`${decoded(username)}:${decoded(password)}`, 'latin1')
-  return { authorization: `Basic ${bytes.toString('base64')}` }
-}
-
-/** Each character is one byte, UTF-8 or not. A percent sign that means itself is taken as that. */
-const decoded = (part: string) =>
-  part.replace(/%([0-9a-f]{2})/gi, (_, hex: string) =>
-    String.fromCharCode(Number.parseInt(hex, 16)),
+  const signed = headersOf({ event, deliveryId }, { body, secret, sentAt: at })
+  return post(
+    pools.to(origin, addresses),
+    { path, headers: { ...headers, ...signed }, body },
+    signal,
   )
+}
 
 const refusalOf = (statusCode: number) =>
   statusCode < 400

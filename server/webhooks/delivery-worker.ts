@@ -22,6 +22,7 @@ import {
 } from './delivery-queue.ts'
 import { startPace } from './pace.ts'
 import { nextTryAt } from './retry-schedule.ts'
+import { openTargets } from './targets.ts'
 
 /** Deliveries that one process holds at a time. Most of them wait for somebody else. */
 const HANDS = 1_000
@@ -99,6 +100,7 @@ function deliveryWork(
   graceMs = GRACE_MS,
 ): Work<ClaimedDelivery> {
   const pace = startPace()
+  const targets = openTargets({ ...ctx, db: queue })
   const settle = together<Outcome>((outcomes) => settleDeliveries({ db: queue }, outcomes), {
     most: MOST_AT_ONCE,
     gatherMs: GATHER_MS,
@@ -114,10 +116,9 @@ function deliveryWork(
   const claim = async (most: number, from: number): Promise<ClaimedDelivery[]> => {
     const room = pace.room()
     const claimed = await claimDeliveries({ ...ctx, db: queue }, { after: from, most, room })
-    pace.claimed(
-      claimed.map(({ endpointId }) => endpointId),
-      room,
-    )
+    const endpointIds = claimed.map(({ endpointId }) => endpointId)
+    pace.claimed(endpointIds, room)
+    await targets.learn(endpointIds)
     isFull = claimed.length === most
     after = isFull ? Math.max(...claimed.map(({ endpointId }) => endpointId)) : 0
     return claimed
@@ -144,12 +145,15 @@ function deliveryWork(
         pace.end(endpointId, 'not tried')
         return settle(unwanted(delivery))
       }
-      const attempted = await attemptDelivery(ctx, await pools, delivery, stopping).catch(
-        (error) => {
-          pace.end(endpointId, 'not tried')
-          throw error
-        },
-      )
+      const attempted = await attemptDelivery(
+        ctx,
+        { pools: await pools, targets },
+        delivery,
+        stopping,
+      ).catch((error) => {
+        pace.end(endpointId, 'not tried')
+        throw error
+      })
       // The place of one that was taken is free before that is noted; a failure may turn out to be the endpoint's last.
       if (attempted?.isTaken) pace.end(endpointId, 'answered well')
       try {

@@ -51,10 +51,6 @@ export type ClaimedDelivery = {
   id: number
   claims: number
   endpointId: number
-  accountId: number
-  url: string
-  /** Encrypted; null once the endpoint was deleted. */
-  secret: Buffer | null
   /** Neither disabled nor deleted. */
   isWanted: boolean
   event: WebhookEvent
