@@ -79,4 +79,6 @@ create index deliveries_due on deliveries (waiting_for, due_at, id) where waitin
 create index deliveries_log on deliveries (endpoint_id, id);
 create index deliveries_undelivered on deliveries (endpoint_id, id)
   where status in ('failed', 'skipped');
-create index deliveries_resent on deliveries (endpoint_id, resent_in) where resent_in is not null;
+-- Resends in the same order as events; one transaction can ask for a hundred thousand.
+create index deliveries_resent on deliveries (endpoint_id, resent_in, event_id)
+  where resent_in is not null;

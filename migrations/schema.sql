@@ -122,7 +122,7 @@ END,
 );
 CREATE INDEX deliveries_due ON public.deliveries USING btree (waiting_for, due_at, id) WHERE (waiting_for IS NOT NULL);
 CREATE INDEX deliveries_log ON public.deliveries USING btree (endpoint_id, id);
-CREATE INDEX deliveries_resent ON public.deliveries USING btree (endpoint_id, resent_in) WHERE (resent_in IS NOT NULL);
+CREATE INDEX deliveries_resent ON public.deliveries USING btree (endpoint_id, resent_in, event_id) WHERE (resent_in IS NOT NULL);
 CREATE INDEX deliveries_undelivered ON public.deliveries USING btree (endpoint_id, id) WHERE (status = ANY (ARRAY['failed'::text, 'skipped'::text]));
 
 create table events (
