@@ -9,6 +9,7 @@ import { checkoutRoutes } from './http/operator/checkouts.ts'
 import { deliveryRoutes } from './http/operator/deliveries.ts'
 import { operatorDoor } from './http/operator/door.ts'
 import { endpointRoutes } from './http/operator/endpoints.ts'
+import { eventStreamRoutes } from './http/operator/event-stream.ts'
 import { keyRoutes } from './http/operator/keys.ts'
 import { listingPhotoRoutes } from './http/operator/listings.ts'
 import { orderTransitionRoutes } from './http/operator/orders.ts'
@@ -83,6 +84,7 @@ export function routes(app: FastifyInstance, ctx: Context): void {
         operator.register(listingPhotoRoutes(ctx)) //     /operator/v1/listings/:id/photos
         operator.register(endpointRoutes(ctx)) //    /operator/v1/accounts/:id/webhooks
         operator.register(deliveryRoutes(ctx)) //    /operator/v1/deliveries
+        operator.register(eventStreamRoutes(ctx)) // /operator/v1/accounts/:id/events/stream
         if (sandbox) operator.register(sandboxRoutes(ctx)) // /operator/v1/sandbox/…
       },
       { prefix: operatorDoor.prefix },

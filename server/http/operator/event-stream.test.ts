@@ -1,0 +1,214 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { createParser, type EventSourceMessage } from 'eventsource-parser'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { OPERATOR_TOKEN, startTestApp, type TestApp } from '../../test/app.ts'
+import { deliveriesIn, sample, subscribe } from '../../test/receiver.ts'
+import { NO_LIMITS } from '../../test/stock.ts'
+import { until } from '../../test/until.ts'
+
+type Running = TestApp & { origin: string; listeners(): number }
+
+let app: Running
+let accountId: number
+
+/** With a port, because a stream has no end that one could wait for without. */
+async function startListening(): Promise<Running> {
+  const app = await startTestApp({ settings: NO_LIMITS })
+  let listeners = 0
+  const { on } = app.ctx.wakes
+  app.ctx.wakes.on = (queue, heard) => {
+    listeners++
+    const deafen = on(queue, heard)
+    return () => {
+      listeners--
+      deafen()
+    }
+  }
+  const origin = await app.app.listen({ port: 0, host: '127.0.0.1' })
+  return { ...app, origin, listeners: () => listeners }
+}
+
+beforeAll(async () => {
+  app = await startListening()
+})
+
+beforeEach(async () => {
+  accountId = (await app.seller()).accountId
+})
+
+const pathOf = (id: number | string) => `/operator/v1/accounts/${id}/events/stream`
+
+/** Opens the stream and takes in what comes. */
+async function follow({ after = '', query = '', on = app, of = accountId } = {}) {
+  const leaving = new AbortController()
+  const response = await fetch(`${on.origin}${pathOf(of)}${query}`, {
+    headers: {
+      authorization: `Bearer ${OPERATOR_TOKEN}`,
+      ...(after ? { 'last-event-id': after } : {}),
+    },
+    signal: leaving.signal,
+  })
+  const ids: string[] = []
+  const messages: EventSourceMessage[] = []
+  const parser = createParser({
+    onId: (id) => ids.push(id),
+    onEvent: (message) => messages.push(message),
+  })
+  const ended = (async () => {
+    const decoder = new TextDecoder()
+    for await (const chunk of response.body!) parser.feed(decoder.decode(chunk, { stream: true }))
+  })()
+  ended.catch(() => {})
+  await until('it says where it begins', () => ids.length > 0)
+  return {
+    headers: response.headers,
+    ids,
+    messages,
+    heard: (count: number) => until(`${count} came`, () => messages.length >= count),
+    ended,
+    async leave() {
+      leaving.abort()
+      await ended.catch(() => {})
+    },
+  }
+}
+
+describe('the event stream', () => {
+  it('brings each event as a message with its position, its name and the envelope in one line', async () => {
+    const stream = await follow()
+    expect(stream.headers.get('content-type')).toMatch(/^text\/event-stream/)
+    await sample(app, accountId, 'order.cancelled')
+    await stream.heard(1)
+    const [event] = await app.ctx.db<{ id: number; data: string }[]>`
+      select id, data from events where account_id = ${accountId}
+    `
+    const [message] = stream.messages
+    const { created_at } = JSON.parse(message!.data)
+    expect(message).toEqual({
+      id: expect.stringMatching(new RegExp(`^\\d+-${event!.id}$`)),
+      event: 'order.cancelled',
+      data: `{"event":"order.cancelled","delivery_id":${event!.id},"created_at":"${created_at}","data":${event!.data}}`,
+    })
+    await stream.leave()
+  })
+
+  it('goes on after the message that was last heard, in the header or in the query', async () => {
+    const stream = await follow()
+    for (let n = 0; n < 3; n++) await sample(app, accountId)
+    await stream.heard(3)
+    await stream.leave()
+    const [first, second, third] = stream.ids.slice(1)
+    const inHeader = await follow({ after: first!, query: `?after=${third}` })
+    await inHeader.heard(2)
+    expect(inHeader.ids).toEqual([first, second, third])
+    await inHeader.leave()
+    const inQuery = await follow({ query: `?after=${second}` })
+    await inQuery.heard(1)
+    expect(inQuery.ids).toEqual([second, third])
+    await inQuery.leave()
+  })
+
+  it('begins now, and says where that is, for a listener that is cut off before the first message', async () => {
+    const earlier = await follow()
+    await sample(app, accountId)
+    await earlier.heard(1)
+    await earlier.leave()
+    const cutOff = await follow()
+    await cutOff.leave()
+    await sample(app, accountId, 'listing.sold')
+    const stream = await follow({ after: cutOff.ids[0]! })
+    await stream.heard(1)
+    expect(stream.messages.map(({ event }) => event)).toEqual(['listing.sold'])
+    await stream.leave()
+  })
+
+  it('brings what is sent again with the same delivery_id', async () => {
+    const seller = await app.seller()
+    await subscribe(seller, 'https://93.184.215.14/hook')
+    const stream = await follow({ of: seller.accountId })
+    await sample(app, seller.accountId)
+    await stream.heard(1)
+    const [{ id }] = await deliveriesIn(app, `account_id=${seller.accountId}`)
+    await app.operator.post(`/operator/v1/deliveries/${id}/resend`)
+    await stream.heard(2)
+    const [first, again] = stream.messages
+    expect(again).toEqual({ ...first, id: again!.id })
+    expect(again!.id).not.toBe(first!.id)
+    await stream.leave()
+  })
+
+  it('is the operator’s, of accounts there are, and goes on after positions there were', async () => {
+    const path = pathOf(accountId)
+    expect((await app.anyone.get(path)).status).toBe(401)
+    for (const id of [999_999, 0, 'x'])
+      expect((await app.operator.get(pathOf(id))).status).toBe(404)
+    for (const position of ['x', '1', '1-', `${'9'.repeat(19)}-1`, '1-2,3']) {
+      const { status, body } = await app.operator.get(`${path}?after=${position}`)
+      expect({ status, fields: Object.keys(body.error.fields) }).toEqual({
+        status: 422,
+        fields: ['after'],
+      })
+    }
+    const { status, body } = await app.operator.get(path, { headers: { 'last-event-id': 'x' } })
+    expect(status).toBe(422)
+    expect(body.error.fields).toEqual({
+      'Last-Event-ID': ['The Last-Event-ID is not the id of a message of this stream.'],
+    })
+    expect((await app.operator.head(path)).status).toBe(405)
+  })
+})
+
+describe('a listener', () => {
+  it('that leaves leaves nothing behind', async () => {
+    const before = app.listeners()
+    const streams = await Promise.all([follow(), follow(), follow()])
+    await until('they are heard', () => app.listeners() === before + 3)
+    await Promise.all(streams.map((stream) => stream.leave()))
+    await until('nobody is', () => app.listeners() === before)
+  })
+
+  it('that is slow gets all of it, and no more is read than it takes', async () => {
+    const EVENTS = 2_000
+    const connections: Socket[] = []
+    app.app.server.on('connection', (socket) => connections.push(socket))
+    const { port } = app.app.server.address() as AddressInfo
+    const slow = connect(port, '127.0.0.1')
+    slow.write(
+      `GET ${pathOf(accountId)} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${OPERATOR_TOKEN}\r\n\r\n`,
+    )
+    await once(slow, 'readable')
+    const quick = await follow()
+    await app.ctx.db`
+      insert into events (account_id, event, data, created_at)
+      select ${accountId}, 'order.created', to_json(repeat('x', 10_000) || n)::text, ${app.ctx.now()}
+      from generate_series(1, ${EVENTS}::int) as n
+    `
+    app.ctx.wakes.wake('deliveries')
+    const [ours] = connections
+    // Another one has taken it all in: as long as that takes, the slow one wasn't sent much.
+    await quick.heard(EVENTS)
+    expect(ours!.bytesWritten).toBeLessThan((EVENTS * 10_000) / 2)
+    expect(ours!.writableLength).toBeLessThan(4_000_000)
+    await quick.leave()
+
+    let text = ''
+    slow.setEncoding('utf8').on('data', (chunk) => {
+      text += chunk
+    })
+    await until('all of it came', () => text.includes(`x${EVENTS}"`))
+    expect(text.match(/^data: /gm)).toHaveLength(EVENTS)
+    slow.destroy()
+  })
+})
+
+describe('the end of the service', () => {
+  it('is the end of its streams, and waits for none', async () => {
+    const other = await startListening()
+    const { accountId } = await other.seller()
+    const stream = await follow({ on: other, of: accountId })
+    await other.app.close()
+    await stream.ended
+    expect(other.listeners()).toBe(0)
+  })
+})
