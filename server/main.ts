@@ -5,6 +5,7 @@ import { connect } from './database/connect.ts'
 import { migrate } from './database/migrate.ts'
 import { openDatabase } from './database/open.ts'
 import { transactionsOn } from './database/transactions.ts'
+import { listen } from './listen/listen.ts'
 import { createLog } from './log.ts'
 import { serve } from './serve.ts'
 import { StartError } from './start-error.ts'
@@ -14,6 +15,7 @@ const VERBS: Record<string, (config: Config, parameters: string[]) => Promise<nu
   serve: (config) => serve(config),
   migrate: migrateOnly,
   'catalog:import': importCatalogFiles,
+  listen,
 }
 
 /** Runs one verb and exits. What the caller can mend is told in one line, without a stack trace. */

@@ -5,7 +5,7 @@ import { takeLock } from './database/embedded/lock.ts'
 import { StartError } from './start-error.ts'
 
 /** Secrets the sandbox makes for itself, each a file in DATA_DIR that only its owner can read. */
-export type SecretName = 'operator-token' | 'secret-key' | 'demo-key'
+export type SecretName = 'operator-token' | 'secret-key' | 'demo-key' | 'listen-secret'
 
 /**
  * The secret kept under this name, as long as it serves; else a new one takes its place. One process at a time makes
@@ -25,7 +25,7 @@ export async function ownSecret(
   } = {},
 ): Promise<string> {
   const kept = async () => {
-    const secret = await readSecret(dataDir, name)
+    const secret = await keptSecret(dataDir, name)
     return secret && (await serves(secret)) ? secret : undefined
   }
   return (
@@ -40,7 +40,12 @@ export async function ownSecret(
   )
 }
 
-async function readSecret(dataDir: string, name: SecretName): Promise<string | undefined> {
+/**
+ * What is kept under this name, if anything.
+ *
+ * @throws StartError when DATA_DIR can't be used
+ */
+export async function keptSecret(dataDir: string, name: SecretName): Promise<string | undefined> {
   try {
     return (await readFile(fileOf(dataDir, name), 'utf8')).trim() || undefined
   } catch (error) {

@@ -424,7 +424,7 @@ describe.concurrent('a start that cannot succeed says so in one line', () => {
   it('for a verb there is not', async () => {
     expectOneLine(
       await runToEnd(['nonsense'], {}),
-      'There is no "nonsense". Possible: serve, migrate, catalog:import.',
+      'There is no "nonsense". Possible: serve, migrate, catalog:import, listen.',
     )
   })
 

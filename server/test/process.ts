@@ -57,27 +57,36 @@ export async function runToEnd(
   return launch(parameters, settings, options).ended
 }
 
-export type Service = {
-  pid: number
-  port: number
-  dataDir: string
+/** A command that runs until it's told to stop. */
+export type Command = {
   /** So far. */
   stdout(): string
   stderr(): string
-  log(): Record<string, unknown>[]
-  /** Resolves once it has said that it's ready. */
-  ready(): Promise<Service>
   /** Resolves once this text has come on standard output. */
   says(text: string): Promise<void>
-  /** What it told the person at the terminal. */
-  told(): { key: string; token: string; baseUrl: string; docs: string; curl: string }
-  call(method: string, path: string, options?: { token?: string; body?: unknown }): Promise<Answer>
-  get(path: string, token?: string): Promise<Answer>
   signal(signal: NodeJS.Signals): void
   /** Resolves when the process has ended. */
   ended: Promise<Ended>
   /** Sends the signal and waits for the end. */
   stop(signal?: NodeJS.Signals): Promise<Ended>
+}
+
+/** Starts `cardstall.js` with these parameters. */
+export function startCommand(parameters: string[], settings: Settings): Command {
+  return commandOf(launch(parameters, settings, {}))
+}
+
+export type Service = Command & {
+  pid: number
+  port: number
+  dataDir: string
+  log(): Record<string, unknown>[]
+  /** Resolves once it has said that it's ready. */
+  ready(): Promise<Service>
+  /** What it told the person at the terminal. */
+  told(): { key: string; token: string; baseUrl: string; docs: string; curl: string }
+  call(method: string, path: string, options?: { token?: string; body?: unknown }): Promise<Answer>
+  get(path: string, token?: string): Promise<Answer>
 }
 
 /**
@@ -91,16 +100,9 @@ export async function startService(
   const port = Number(settings.PORT ?? (await freePort()))
   const dataDir = settings.DATA_DIR ?? newDataDir()
   const all = { PORT: String(port), DATA_DIR: dataDir, ...settings }
-  const { child, ended, said } = launch(['serve'], all, options)
-  const pid = child.pid!
+  const launched = launch(['serve'], all, options)
+  const command = commandOf(launched, options)
 
-  const says = async (text: string) => {
-    while (!said.stdout.includes(text)) {
-      if (await Promise.race([ended, once(child.stdout!, 'data').then(() => undefined)])) {
-        throw new Error(`It ended instead of saying "${text}":\n${said.stderr}`)
-      }
-    }
-  }
   const call: Service['call'] = async (method, path, { token, body } = {}) => {
     const response = await fetch(`http://127.0.0.1:${port}${path}`, {
       method,
@@ -119,24 +121,40 @@ export async function startService(
       body: isJson && text ? JSON.parse(text) : undefined,
     }
   }
-  const signal = (name: NodeJS.Signals) => {
-    if (!hasExited(child)) process.kill(options.group ? -pid : pid, name)
-  }
   const service: Service = {
-    pid,
+    ...command,
+    pid: launched.child.pid!,
     port,
     dataDir,
-    stdout: () => said.stdout,
-    stderr: () => said.stderr,
-    log: () => jsonLines(said.stderr),
+    log: () => jsonLines(command.stderr()),
     async ready() {
-      await says('Cardstall is ready.')
+      await command.says('Cardstall is ready.')
       return service
     },
-    says,
-    told: () => toldIn(said.stdout),
+    told: () => toldIn(command.stdout()),
     call,
     get: (path, token) => call('GET', path, { token }),
+  }
+  return service
+}
+
+function commandOf(
+  { child, ended, said }: Launched,
+  { group = false }: { group?: boolean } = {},
+): Command {
+  const signal = (name: NodeJS.Signals) => {
+    if (!hasExited(child)) process.kill(group ? -child.pid! : child.pid!, name)
+  }
+  return {
+    stdout: () => said.stdout,
+    stderr: () => said.stderr,
+    async says(text) {
+      while (!said.stdout.includes(text)) {
+        if (await Promise.race([ended, once(child.stdout!, 'data').then(() => undefined)])) {
+          throw new Error(`It ended instead of saying "${text}":\n${said.stderr}`)
+        }
+      }
+    },
     signal,
     ended,
     stop(name = 'SIGTERM') {
@@ -144,14 +162,19 @@ export async function startService(
       return ended
     },
   }
-  return service
+}
+
+type Launched = {
+  child: ChildProcess
+  ended: Promise<Ended>
+  said: { stdout: string; stderr: string }
 }
 
 function launch(
   parameters: string[],
   settings: Settings,
   options: { node?: string; group?: boolean; preload?: string },
-): { child: ChildProcess; ended: Promise<Ended>; said: { stdout: string; stderr: string } } {
+): Launched {
   const program = [PROGRAM, ...parameters]
   if (options.preload) {
     program.unshift('--import', `data:text/javascript,${encodeURIComponent(options.preload)}`)

@@ -1,0 +1,55 @@
+import { Pool } from 'undici'
+import { realTime } from '../clock.ts'
+import { sentenceOf } from '../outbound/unreachable.ts'
+import { credentialsIn } from '../webhooks/credentials.ts'
+import { headersOf } from '../webhooks/envelope.ts'
+import { post } from '../webhooks/post.ts'
+import type { Listening } from './options.ts'
+
+const PATIENCE_MS = 10_000
+
+export type Forwarder = {
+  /**
+   * Posts an envelope once, signed as a delivery is.
+   *
+   * @returns what became of it, in words
+   */
+  forward(letter: { event: string; deliveryId: number }, envelope: string): Promise<string>
+  close(): Promise<void>
+}
+
+/** The receiver's clock is real: so are the times that are signed, wherever the service's clock is. */
+export function forwarder(
+  { url, secret }: NonNullable<Listening['forward']>,
+  userAgent: string,
+  ended: AbortSignal,
+): Forwarder {
+  // A connection for each: a receiver that is being worked on restarts all the time.
+  const pool = new Pool(url.origin, { pipelining: 0 })
+  const path = url.pathname + url.search
+  return {
+    async forward(letter, envelope) {
+      const body = Buffer.from(envelope)
+      const headers = {
+        ...headersOf(letter, { body, secret, sentAt: new Date(realTime()) }),
+        ...credentialsIn(url),
+        'user-agent': userAgent,
+      }
+      const signal = AbortSignal.any([ended, AbortSignal.timeout(PATIENCE_MS)])
+      const began = performance.now()
+      const inMs = () => `in ${Math.round(performance.now() - began)} ms`
+      try {
+        const { statusCode, text } = await post(pool, { path, headers, body }, signal)
+        const isTaken = statusCode >= 200 && statusCode < 300
+        const beginning = isTaken ? '' : beginningOf(text)
+        return `${statusCode} ${inMs()}${beginning && `: ${beginning}`}`
+      } catch (error) {
+        return `${sentenceOf(error as Error)} (${inMs()})`
+      }
+    },
+    close: () => pool.destroy(),
+  }
+}
+
+/** What a receiver says against it, in one line. */
+const beginningOf = (text: string) => text.trim().split('\n', 1)[0]!.slice(0, 200)

@@ -1,0 +1,304 @@
+import { existsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { readConfig } from '../config.ts'
+import { StartError } from '../start-error.ts'
+import { testDatabase } from '../test/database.ts'
+import { serve } from '../test/internet.ts'
+import {
+  type Command,
+  freePort,
+  newDataDir,
+  runToEnd,
+  type Service,
+  type Settings,
+  startCommand,
+  startService,
+} from '../test/process.ts'
+import { isSignedWith, type Receiver, startReceiver } from '../test/receiver.ts'
+import { ADDRESS, BUYER } from '../test/sales.ts'
+import { until } from '../test/until.ts'
+import { readOptions } from './options.ts'
+
+// Whole processes, on a machine that may have other things to do.
+vi.setConfig({ testTimeout: 60_000 })
+
+let settings: Settings
+let service: Service
+let db: Awaited<ReturnType<typeof testDatabase>>['db']
+let accountId: number
+let receiver: Receiver
+
+beforeAll(async () => {
+  const database = await testDatabase('empty')
+  db = database.db
+  // With one product in it there is nothing to import.
+  await db`insert into products (slug, name, category, version) values ('tin', 'Tin', 'tin', 1)`
+  settings = {
+    DATABASE_URL: database.url,
+    SANDBOX: 'true',
+    DATA_DIR: newDataDir(),
+    PORT: String(await freePort()),
+  }
+  service = await (await startService(settings)).ready()
+  accountId = (await service.get('/v1/me', service.told().key)).body.data.id
+})
+
+beforeEach(async () => {
+  receiver = await startReceiver()
+})
+
+/** As somebody at this machine types it: nothing is known but where the sandbox keeps its things. */
+async function listen(...parameters: string[]): Promise<Command> {
+  const command = startCommand(['listen', ...parameters], onThisMachine())
+  await command.says('Ctrl-C')
+  return command
+}
+
+const onThisMachine = (): Settings => ({ DATA_DIR: settings.DATA_DIR, PORT: settings.PORT })
+
+const asOperator = async (method: string, path: string, body?: object) => {
+  const answer = await service.call(method, `/operator/v1${path}`, {
+    token: service.told().token,
+    body,
+  })
+  if (answer.status >= 300) throw new Error(`${method} ${path} answered ${answer.text}`)
+  return answer.body
+}
+
+const sample = (event = 'order.created') =>
+  asOperator('POST', '/sandbox/events', { account_id: accountId, event })
+
+const secretIn = (stdout: string) => stdout.match(/WEBHOOK_SECRET=(\S+)$/m)?.[1] ?? ''
+
+/** What it told of events, a line each. */
+const lines = (command: Command) =>
+  command
+    .stdout()
+    .split('\n')
+    .filter((line) => /^\d\d:\d\d:\d\d {2}[a-z]+\.[a-z_]+ /.test(line))
+
+const arrivedIds = () => receiver.arrived.map(({ json }) => json.delivery_id)
+
+describe('npm run listen', () => {
+  it('shows what a sale tells its seller and forwards it, signed with the secret it prints', async () => {
+    const command = await listen('--forward', `${receiver.url}?a=b`)
+    const { key } = service.told()
+    const { body } = await service.call('POST', '/v1/listings', {
+      token: key,
+      body: {
+        items: [{ product: 'tin', language: 'EN', condition: 'M', price: 9.5, quantity: 2 }],
+      },
+    })
+    await asOperator('POST', '/checkouts', {
+      buyer: BUYER,
+      address: ADDRESS,
+      lines: [{ listing_id: body.results[0].listing.id, quantity: 1 }],
+    })
+    await until('both are told of', () => lines(command).length === 2)
+
+    const secret = secretIn(command.stdout())
+    expect(secret).toMatch(/^svc_whsec_[A-Za-z0-9]{40}$/)
+    expect(receiver.arrived.map(({ json }) => json.event)).toEqual([
+      'order.created',
+      'listing.sold',
+    ])
+    const events = await db<{ id: number; event: string; data: string }[]>`
+      select id, event, data from events order by id desc limit 2
+    `
+    for (const [i, delivery] of receiver.arrived.entries()) {
+      const { id, event, data } = events.find(({ event }) => event === delivery.json.event)!
+      expect(delivery).toMatchObject({
+        method: 'POST',
+        path: '/hooks?a=b',
+        headers: {
+          'content-type': 'application/json',
+          'x-service-event': event,
+          'x-service-delivery': String(id),
+        },
+        json: { delivery_id: id },
+      })
+      expect(delivery.body.toString()).toContain(`"data":${data}}`)
+      expect(isSignedWith(secret, delivery)).toBe(true)
+      const sentAt = Number(delivery.headers['x-service-timestamp'])
+      expect(Math.abs(sentAt - Date.now() / 1000)).toBeLessThan(60)
+      expect(lines(command)[i]).toMatch(
+        new RegExp(`^\\d\\d:\\d\\d:\\d\\d  ${event} +#${id}  204 in \\d+ ms$`),
+      )
+    }
+    await command.stop('SIGINT')
+  })
+
+  it('forwards what is sent again with the same delivery id', async () => {
+    await service.call('POST', '/v1/webhooks', {
+      token: service.told().key,
+      body: { url: 'http://localhost:1/hook', events: ['order.cancelled'] },
+    })
+    const command = await listen('--forward', receiver.url)
+    await sample('order.cancelled')
+    await until('it arrived', () => receiver.arrived.length === 1)
+    const { data } = await asOperator('GET', `/deliveries?account_id=${accountId}`)
+    await asOperator('POST', `/deliveries/${data[0].id}/resend`)
+    await until('it arrived again', () => receiver.arrived.length === 2)
+    const [first, again] = receiver.arrived
+    expect(again!.body).toEqual(first!.body)
+    expect(isSignedWith(secretIn(command.stdout()), again!)).toBe(true)
+    await command.stop('SIGINT')
+  })
+
+  it('goes on where it was when the service was away: it loses nothing and repeats nothing', async () => {
+    const command = await listen('--forward', receiver.url)
+    await sample()
+    await until('it arrived', () => receiver.arrived.length === 1)
+    expect(await service.stop()).toMatchObject({ code: 0 })
+    await command.says('is away')
+    // Another process sells something meanwhile.
+    await db`
+      insert into events (account_id, event, data, created_at)
+      select account_id, event, data, created_at from events order by id desc limit 1
+    `
+    service = await (await startService(settings)).ready()
+    await command.says('is back')
+    await sample()
+    await until('they arrived', () => receiver.arrived.length === 3)
+    const written = await db<{ id: number }[]>`select id from events order by id desc limit 3`
+    expect(arrivedIds()).toEqual(written.map(({ id }) => id).toReversed())
+    expect(command.stdout().match(/is away/g)).toHaveLength(1)
+    expect(command.stderr()).toBe('')
+    await command.stop('SIGINT')
+  })
+
+  it('tells in a line that the receiver is away, refuses, or sends elsewhere, and tries nothing twice', async () => {
+    const port = await freePort()
+    const away = await listen('--forward', `http://localhost:${port}/hook`)
+    const command = await listen('--forward', receiver.url)
+    await sample()
+    await until('it is told', () => lines(away).length === 1 && lines(command).length === 1)
+    expect(lines(away)[0]).toMatch(/#\d+ {2}The server refused the connection\. \(in \d+ ms\)$/)
+    receiver.answer = (response) =>
+      response.writeHead(302, { location: receiver.url }).end('else\x1b[31mwhere\nand more')
+    await sample()
+    await until('it is told', () => lines(command).length === 2)
+    expect(lines(command)[1]).toMatch(/ 302 in \d+ ms: else\?\[31mwhere$/)
+    receiver.says(500)
+    await sample()
+    await until('it is told', () => lines(command).length === 3)
+    expect(lines(command)[2]).toMatch(/ 500 in \d+ ms$/)
+    expect(receiver.arrived).toHaveLength(3)
+    expect(away.stderr() + command.stderr()).toBe('')
+    await Promise.all([away.stop('SIGINT'), command.stop('SIGINT')])
+  })
+
+  it('without --forward shows what would be posted, of the events that are wanted', async () => {
+    const command = await listen('--events', 'order.cancelled, listing.sold')
+    expect(command.stdout()).not.toContain('svc_whsec_')
+    await sample('order.created')
+    await sample('order.cancelled')
+    await command.says('\n}\n')
+    const [event] = await db<{ id: number }[]>`select id from events order by id desc limit 1`
+    expect(lines(command)).toEqual([expect.stringMatching(`order.cancelled +#${event!.id}$`)])
+    const shown = JSON.parse(command.stdout().slice(command.stdout().indexOf('{')))
+    expect(shown).toMatchObject({
+      event: 'order.cancelled',
+      delivery_id: event!.id,
+      data: { order_id: 501, cancelled_by: 'buyer' },
+    })
+    await command.stop('SIGINT')
+  })
+
+  it('ends with Ctrl-C at once and without complaint, whatever it waits for', async () => {
+    const waiting = await listen()
+    const posting = await listen('--forward', receiver.url)
+    receiver.answer = () => {}
+    await sample()
+    await until('it arrived', () => receiver.arrived.length === 1)
+    const began = performance.now()
+    for (const ended of await Promise.all([waiting.stop('SIGINT'), posting.stop('SIGINT')])) {
+      expect(ended).toMatchObject({ code: 0, signal: null, stderr: '' })
+    }
+    expect(performance.now() - began).toBeLessThan(5_000)
+  })
+
+  it('keeps its secret, so that a receiver has to be told once; where nothing is kept, for a run', async () => {
+    const secrets: string[] = []
+    const elsewhere = newDataDir()
+    const remote = ['--account', String(accountId), '--token', service.told().token]
+    for (const dataDir of [settings.DATA_DIR, settings.DATA_DIR, elsewhere, elsewhere]) {
+      const command = startCommand(['listen', ...remote, '--forward', receiver.url], {
+        ...onThisMachine(),
+        DATA_DIR: dataDir,
+      })
+      await command.says('WEBHOOK_SECRET')
+      await command.stop('SIGINT')
+      secrets.push(secretIn(command.stdout()))
+    }
+    expect(secrets[0]).toBe(secrets[1])
+    expect(new Set(secrets).size).toBe(3)
+    expect(existsSync(elsewhere)).toBe(false)
+    const file = join(settings.DATA_DIR!, 'secrets/listen-secret')
+    expect((statSync(file).mode & 0o777).toString(8)).toBe('600')
+  })
+})
+
+describe('what npm run listen can’t do, it tells in one line', () => {
+  it('options it doesn’t know, and values that are none', async () => {
+    const told = (...parameters: string[]) =>
+      readOptions(readConfig(onThisMachine()), parameters).then(
+        () => 'nothing',
+        (error) => (error instanceof StartError ? error.message : error),
+      )
+    const possible =
+      'Possible: --forward URL, --account ID, --events a,b, --url URL, --token TOKEN.'
+    expect(await told('--port', '1')).toBe(`Unknown option '--port'. ${possible}`)
+    expect(await told('3001')).toBe(`Unexpected argument '3001'. ${possible}`)
+    expect(await told('--forward')).toBe(`Option '--forward <value>' argument missing. ${possible}`)
+    expect(await told('--forward', '--events')).toMatch(/^Option '--forward' argument is ambiguous/)
+    expect(await told('--forward', 'localhost:3001')).toMatch(/^--forward must be an address/)
+    expect(await told('--url', 'cards.example')).toMatch(/^--url must be an address/)
+    expect(await told('--url', 'http://cards.example?a')).toMatch(/^--url must be a plain address/)
+    expect(await told('--events', 'order.created,order.lost')).toMatch(/"order.lost" is none\.$/)
+    expect(await told('--account', '0')).toMatch(/^--account must be/)
+    expect(await told('--token', '')).toMatch(/^--token must be/)
+    // What DATA_DIR keeps is for this machine's service.
+    expect(await told('--url', 'http://cards.example', '--account', '1')).toBe(
+      'The operator token of http://cards.example is not in the settings: give it with --token or OPERATOR_TOKEN.',
+    )
+  })
+
+  const told = async (parameters: string[], more: Settings = {}) => {
+    const ended = await runToEnd(['listen', ...parameters], { ...onThisMachine(), ...more })
+    const { code, stdout, stderr } = ended
+    const [line, ...rest] = stderr.split('\n')
+    expect({ code, stdout, rest }, stderr).toEqual({ code: 1, stdout: '', rest: [''] })
+    return line
+  }
+
+  it('that the token or the account is missing, and makes no DATA_DIR', async () => {
+    const nowhere = newDataDir()
+    const url = `http://localhost:${settings.PORT}`
+    expect(await told([], { DATA_DIR: nowhere })).toBe(
+      `The operator token of ${url} is not in ${nowhere}: give it with --token or OPERATOR_TOKEN.`,
+    )
+    expect(await told(['--token', 'x'], { DATA_DIR: nowhere })).toBe(
+      `Say with --account whose events: there is no demo key for ${url} in ${nowhere}.`,
+    )
+    expect(existsSync(nowhere)).toBe(false)
+  })
+
+  it('that the service takes neither, or is another', async () => {
+    const url = `http://localhost:${settings.PORT}`
+    expect(await told(['--token', 'x'])).toBe(
+      `${url} doesn't take this operator token: give the right one with --token.`,
+    )
+    expect(await told(['--account', '4711'])).toBe(`${url} answered 404: There is no such account.`)
+    const { port } = await serve((_request, response) => response.writeHead(404).end('<html>'))
+    const other = `http://localhost:${port}`
+    expect(await told(['--account', '1', '--url', other])).toBe(
+      `${other} answered 404: there is no Cardstall. Say with --url where it is.`,
+    )
+    const nobody = `http://localhost:${await freePort()}`
+    expect(await told(['--url', nobody])).toBe(
+      `${nobody} can't be reached: The server refused the connection. Start the service, or say with --url where it is.`,
+    )
+  })
+})

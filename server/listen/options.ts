@@ -1,0 +1,156 @@
+import { existsSync } from 'node:fs'
+import { isIP } from 'node:net'
+import { parseArgs } from 'node:util'
+import type { Config } from '../config.ts'
+import { sentenceOf } from '../outbound/unreachable.ts'
+import { keptSecret, ownSecret } from '../secrets.ts'
+import { StartError } from '../start-error.ts'
+import { WEBHOOK_EVENTS, type WebhookEvent } from '../values.ts'
+import { generateSecret } from '../webhooks/secret.ts'
+
+/** What to listen to, and what to do with it. */
+export type Listening = {
+  /** Where the service is, without a slash at the end. */
+  url: string
+  token: string
+  accountId: number
+  events: readonly WebhookEvent[]
+  /** Where events are posted to, and what with; undefined when they're only shown. */
+  forward: { url: URL; secret: string } | undefined
+}
+
+const OPTIONS = ['forward', 'account', 'events', 'url', 'token'] as const
+type Given = Partial<Record<(typeof OPTIONS)[number], string>>
+
+const PATIENCE_MS = 10_000
+
+/**
+ * Reads the command's options. What isn't given is found where the sandbox of this machine keeps it; nothing of it is
+ * started or made, but for the secret that events are signed with.
+ *
+ * @throws StartError saying which option helps
+ */
+export async function readOptions(config: Config, parameters: string[]): Promise<Listening> {
+  const given = parse(parameters)
+  const forward = given.forward === undefined ? undefined : webAddress('forward', given.forward)
+  const events = given.events === undefined ? WEBHOOK_EVENTS : eventsIn(given.events)
+  const accountId = given.account === undefined ? undefined : accountIn(given.account)
+  const service = serviceOf(config, given)
+  const token = await tokenFor(config, given, service)
+  return {
+    url: service.url,
+    token,
+    accountId: accountId ?? (await demoAccount(config, service)),
+    events,
+    forward: forward && { url: forward, secret: await signingSecret(config) },
+  }
+}
+
+function parse(args: string[]): Given {
+  try {
+    const options = Object.fromEntries(OPTIONS.map((name) => [name, { type: 'string' } as const]))
+    return parseArgs({ args, options }).values as Given
+  } catch (error) {
+    const [problem] = (error as Error).message.split(/\.\s|\.?\n/)
+    throw new StartError(
+      `${problem}. Possible: --forward URL, --account ID, --events a,b, --url URL, --token TOKEN.`,
+    )
+  }
+}
+
+function webAddress(option: 'forward' | 'url', text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url || !['http:', 'https:'].includes(url.protocol)) {
+    throw new StartError(
+      `--${option} must be an address that begins with http:// or https://, not "${text}".`,
+    )
+  }
+  return url
+}
+
+function eventsIn(text: string): WebhookEvent[] {
+  return text.split(',').map((part) => {
+    const event = WEBHOOK_EVENTS.find((known) => known === part.trim())
+    if (!event) {
+      throw new StartError(
+        `--events must be some of ${WEBHOOK_EVENTS.join(',')}; "${part.trim()}" is none.`,
+      )
+    }
+    return event
+  })
+}
+
+function accountIn(text: string): number {
+  if (!/^[1-9]\d{0,14}$/.test(text)) {
+    throw new StartError(`--account must be an account's number, not "${text}".`)
+  }
+  return Number(text)
+}
+
+/** What DATA_DIR keeps is good for the service of this machine, and goes to no other. */
+type Service = { url: string; isOurs: boolean }
+
+function serviceOf({ publicUrl }: Config, { url: text }: Given): Service {
+  if (text === undefined) return { url: publicUrl, isOurs: true }
+  const url = webAddress('url', text)
+  if (url.search || url.hash || url.username || url.password) {
+    throw new StartError('--url must be a plain address: no query, fragment or user.')
+  }
+  return { url: url.origin + url.pathname.replace(/\/+$/, ''), isOurs: isLoopback(url.hostname) }
+}
+
+const isLoopback = (hostname: string) =>
+  hostname === 'localhost' ||
+  hostname === '[::1]' ||
+  (isIP(hostname) === 4 && hostname.startsWith('127.'))
+
+async function tokenFor(config: Config, { token }: Given, service: Service): Promise<string> {
+  if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) {
+    throw new StartError('--token must be printable ASCII characters without spaces.')
+  }
+  const known = token ?? config.operatorToken ?? (await kept(config, service, 'operator-token'))
+  if (known) return known
+  throw new StartError(
+    `The operator token of ${service.url} is not in ${service.isOurs ? config.dataDir : 'the settings'}: give it with --token or OPERATOR_TOKEN.`,
+  )
+}
+
+/** Whose the demo key is. */
+async function demoAccount(config: Config, service: Service): Promise<number> {
+  const key = await kept(config, service, 'demo-key')
+  if (!key) {
+    throw new StartError(
+      `Say with --account whose events: there is no demo key for ${service.url} in ${config.dataDir}.`,
+    )
+  }
+  const response = await fetch(`${service.url}/v1/me`, {
+    headers: { authorization: `Bearer ${key}` },
+    redirect: 'manual',
+    signal: AbortSignal.timeout(PATIENCE_MS),
+  }).catch((error) => {
+    throw notThere(service.url, error)
+  })
+  const id = await response.json().then(
+    (body) => (body as { data?: { id: number } }).data?.id,
+    () => undefined,
+  )
+  if (id !== undefined) return id
+  throw new StartError(
+    `Say with --account whose events: ${service.url} doesn't take the demo key in DATA_DIR (it answered ${response.status}).`,
+  )
+}
+
+const kept = ({ dataDir }: Config, { isOurs }: Service, name: 'operator-token' | 'demo-key') =>
+  isOurs ? keptSecret(dataDir, name) : undefined
+
+/** The same each time, so that a receiver has to be told once; without a DATA_DIR it's for this run alone. */
+const signingSecret = async ({ dataDir }: Config): Promise<string> =>
+  existsSync(dataDir)
+    ? ownSecret(dataDir, 'listen-secret', { make: generateSecret })
+    : generateSecret()
+
+/** For when nobody answers there. */
+export const notThere = (url: string, error: Error) =>
+  new StartError(
+    `${url} can't be reached: ${sentenceOf((error.cause ?? error) as Error)} Start the service, or say with --url where it is.`,
+  )
