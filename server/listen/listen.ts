@@ -12,8 +12,8 @@ import { type Listening, readOptions } from './options.ts'
  * @throws StartError when there is nothing to listen to
  */
 export async function listen(config: Config, parameters: string[]): Promise<number> {
-  const ended = endOfListening()
   const listening = await readOptions(config, parameters)
+  const ended = endOfListening()
   const { forward, url } = listening
   const receiver = forward && forwarder(forward, `Cardstall (+${url})`, ended)
   try {
