@@ -70,8 +70,13 @@ create table deliveries (
   constraint deliveries_tried_since check ((tries = 0) = (first_attempt_at is null)),
   constraint deliveries_leased_are_due check (leased_until is null or due_at is not null)
 )
--- Claiming changes a row in place.
-with (fillfactor = 80);
+with (
+  -- Claiming changes a row in place, if there's room for it.
+  fillfactor = 50,
+  -- What is done leaves the queue's index only when it's vacuumed: after so many rows, however long the log has grown.
+  autovacuum_vacuum_scale_factor = 0,
+  autovacuum_vacuum_threshold = 20000
+);
 
 -- The queue, endpoint by endpoint: what waits for one that doesn't answer is never in another's way.
 create index deliveries_due on deliveries (waiting_for, due_at, id) where waiting_for is not null;

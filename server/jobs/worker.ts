@@ -19,8 +19,11 @@ export type Work<Piece> = {
   claim(most: number): Promise<Piece[]>
   /** Whether a look is worth it when a piece is finished. Always, unless it says otherwise. */
   looksAgain?(): boolean
-  /** @param stopping the process is about to end: what can't be finished at once is given back */
-  carryOut(piece: Piece, stopping: AbortSignal): Promise<void>
+  /**
+   * @param stopping the process is about to end: what can't be finished at once is given back
+   * @param look for a piece that makes room for others before it's finished
+   */
+  carryOut(piece: Piece, stopping: AbortSignal, look: () => void): Promise<void>
 }
 
 export type Worker = { stop(): Promise<void> }
@@ -99,7 +102,7 @@ function crewFor<Piece>(
   }
 
   const begin = (piece: Piece) => {
-    const hand = carryOut(piece, stopping).then(
+    const hand = carryOut(piece, stopping, look).then(
       () => {
         busy.delete(hand)
         if (looksAgain()) look()

@@ -45,10 +45,10 @@ export function claimDeliveries(
       where waiting.endpoint_id is not null
     ),
     due as (
-      select one.id, one.event_id, waiting.endpoint_id
+      select one.place
       from waiting
       cross join lateral (
-        select d.id, d.event_id
+        select d.ctid as place
         from deliveries d
         where
           d.waiting_for = waiting.endpoint_id
@@ -65,28 +65,38 @@ export function claimDeliveries(
       ) one
       where waiting.endpoint_id is not null
       limit ${most}
+    ),
+    claimed as (
+      update deliveries
+      set
+        claims = claims + 1,
+        leased_until = clock_timestamp()
+          + make_interval(secs => ${(config.webhookTimeoutMs + LEASE_MARGIN_MS) / 1000})
+      -- By where they are, which is known from locking them: however many the planner expects, nothing is searched.
+      where ctid = any(array(select place from due))
+      returning
+        id, claims, event_id, endpoint_id, created_at, tries, first_attempt_at, next_attempt_at,
+        resend_at
     )
-    update deliveries d
-    set
-      claims = d.claims + 1,
-      leased_until = clock_timestamp()
-        + make_interval(secs => ${(config.webhookTimeoutMs + LEASE_MARGIN_MS) / 1000})
-    from due
-    join events e on e.id = due.event_id
-    join webhook_endpoints w on w.id = due.endpoint_id
-    where d.id = due.id
-    returning
-      d.id,
-      d.claims,
-      d.endpoint_id as "endpointId",
-      w.disabled_at is null and w.deleted_at is null as "isWanted",
+    select
+      claimed.id,
+      claimed.claims,
+      claimed.endpoint_id as "endpointId",
+      (
+        select w.disabled_at is null and w.deleted_at is null
+        from webhook_endpoints w
+        where w.id = claimed.endpoint_id
+      ) as "isWanted",
       e.event,
       e.data,
-      d.created_at as "createdAt",
-      d.tries,
-      d.first_attempt_at as "firstAttemptAt",
-      d.next_attempt_at is null or d.next_attempt_at > ${at} as "isResend",
-      d.resend_at as "resendAt"
+      claimed.created_at as "createdAt",
+      claimed.tries,
+      claimed.first_attempt_at as "firstAttemptAt",
+      claimed.next_attempt_at is null or claimed.next_attempt_at > ${at} as "isResend",
+      claimed.resend_at as "resendAt"
+    from claimed
+    -- One by one: these are few, whatever the size of the log.
+    cross join lateral (select * from events where id = claimed.event_id offset 0) e
   `
 }
 

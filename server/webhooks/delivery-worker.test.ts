@@ -277,6 +277,16 @@ describe('an endpoint', () => {
   })
 })
 
+describe('a thousand that wait for one endpoint', () => {
+  it('are all sent with one look, however many are claimed at once', async () => {
+    await write(1_000)
+    startWork()
+    await until('all arrived', () => receiver.arrived.length === 1_000)
+    const ids = receiver.arrived.map(({ json }) => json.delivery_id)
+    expect(new Set(ids).size).toBe(1_000)
+  })
+})
+
 describe('several processes', () => {
   it('share the work: each delivery arrives once, and none is under way twice', async () => {
     const endpoints = [endpoint]

@@ -26,9 +26,9 @@ import { openTargets } from './targets.ts'
 
 /** Deliveries that one process holds at a time. Most of them wait for somebody else. */
 const HANDS = 1_000
-const MOST_AT_ONCE = 200
+const MOST_AT_ONCE = 250
 /** How long an outcome waits for others to be noted with it. */
-const GATHER_MS = 3
+const GATHER_MS = 10
 /** One claims while the other notes outcomes. */
 const QUEUE_CONNECTIONS = 2
 /** At a shutdown: an attempt that is cut off may have arrived, and is made again. */
@@ -117,10 +117,10 @@ function deliveryWork(
     const room = pace.room()
     const claimed = await claimDeliveries({ ...ctx, db: queue }, { after: from, most, room })
     const endpointIds = claimed.map(({ endpointId }) => endpointId)
-    pace.claimed(endpointIds, room)
     await targets.learn(endpointIds)
     isFull = claimed.length === most
-    after = isFull ? Math.max(...claimed.map(({ endpointId }) => endpointId)) : 0
+    after = isFull ? Math.max(...endpointIds) : 0
+    pace.claimed(endpointIds, room, isFull)
     return claimed
   }
 
@@ -138,7 +138,7 @@ function deliveryWork(
 
     looksAgain: () => isFull || pace.hasRoom(),
 
-    async carryOut(delivery, stopping) {
+    async carryOut(delivery, stopping, look) {
       const { endpointId, isWanted } = delivery
       if (!(await pace.turn(endpointId))) return giveBack(delivery)
       if (!isWanted) {
@@ -155,7 +155,10 @@ function deliveryWork(
         throw error
       })
       // The place of one that was taken is free before that is noted; a failure may turn out to be the endpoint's last.
-      if (attempted?.isTaken) pace.end(endpointId, 'answered well')
+      if (attempted?.isTaken) {
+        pace.end(endpointId, 'answered well')
+        if (pace.hasRoom()) look()
+      }
       try {
         await (attempted ? note(ctx, settle, delivery, attempted) : giveBack(delivery))
       } finally {

@@ -22,7 +22,7 @@ function roomFor(endpointId: number): number {
 }
 
 const claim = (count: number, endpointId = SHOP) =>
-  pace.claimed(Array(count).fill(endpointId), pace.room())
+  pace.claimed(Array(count).fill(endpointId), pace.room(), false)
 
 /** Claims one and begins to send it. */
 async function begin(count = 1, endpointId = SHOP) {
@@ -105,7 +105,7 @@ describe('what is claimed', () => {
   it('is not worth the asking until half of what there may be is over', async () => {
     await quicken()
     const all = roomFor(SHOP)
-    expect(all).toBe(128)
+    expect(all).toBe(256)
     claim(all)
     for (let i = 0; i < all; i++) void pace.turn(SHOP)
     for (let over = 1; over <= all; over++) {
@@ -120,12 +120,12 @@ describe('what is claimed', () => {
     pace.end(SHOP, 'answered well')
     expect(roomFor(SHOP)).toBe(4)
     await quicken()
-    claim(128)
-    const turns = Array.from({ length: 128 }, () => pace.turn(SHOP))
+    claim(256)
+    const turns = Array.from({ length: 256 }, () => pace.turn(SHOP))
     vi.advanceTimersByTime(1_001)
     const told = await Promise.all(turns.map(settled))
     expect(told.filter((isTurn) => isTurn === true)).toHaveLength(MOST_PLACES)
-    expect(told.filter((isTurn) => isTurn === false)).toHaveLength(96)
+    expect(told.filter((isTurn) => isTurn === false)).toHaveLength(224)
     for (let i = 0; i < MOST_PLACES; i++) pace.end(SHOP, 'not tried')
     expect(roomFor(SHOP)).toBe(MOST_PLACES)
   })

@@ -2,7 +2,7 @@
 export const FIRST_PLACES = 2
 export const MOST_PLACES = 32
 /** So many more of a quick endpoint's are claimed and wait here: to ask for few at a time would cost more than sending. */
-const AHEAD = 96
+const AHEAD = 224
 /** They don't wait for longer than this, real time: their endpoint may be gone, or another process have room. */
 const MOST_WAIT_MS = 1_000
 /** Real time. An endpoint that has rested for longer begins anew. */
@@ -16,8 +16,12 @@ const REMEMBERED_MS = 10_000
 export type Pace = {
   /** How many each endpoint may be claimed now; those that aren't listed may have `FIRST_PLACES`. */
   room(): Room
-  /** Notes what was claimed, of those that there was room for. */
-  claimed(endpointIds: number[], room: Room): void
+  /**
+   * Notes what was claimed, of those that there was room for.
+   *
+   * @param isFull the claim took all that it may: there may be more of each
+   */
+  claimed(endpointIds: number[], room: Room, isFull: boolean): void
   /** Whether there is room for something that is likely to be waiting. */
   hasRoom(): boolean
   /** Waits for a place. False: it had better be given back, and is over with that. */
@@ -36,13 +40,13 @@ type Lane = {
   waiting: ((isTurn: boolean) => void)[]
   /** It has come to all its places, and keeps up. */
   isQuick: boolean
-  /** The last claim took all there was room for: more is likely to be waiting. */
-  hasMore: boolean
   usedAt: number
 }
 
 export function startPace(): Pace {
   const lanes = new Map<number, Lane>()
+  /** Of which more may be waiting: the last claim found as many as there was room for. */
+  const unfinished = new Set<Lane>()
 
   const laneOf = (endpointId: number): Lane => {
     let lane = lanes.get(endpointId)
@@ -53,7 +57,6 @@ export function startPace(): Pace {
         held: 0,
         waiting: [],
         isQuick: false,
-        hasMore: false,
         usedAt: 0,
       }
       lanes.set(endpointId, lane)
@@ -63,8 +66,10 @@ export function startPace(): Pace {
 
   const forgetRested = () => {
     const before = performance.now() - REMEMBERED_MS
-    for (const [id, { held, usedAt }] of lanes) {
-      if (held === 0 && usedAt < before) lanes.delete(id)
+    for (const [id, lane] of lanes) {
+      if (lane.held > 0 || lane.usedAt >= before) continue
+      lanes.delete(id)
+      unfinished.delete(lane)
     }
   }
 
@@ -74,22 +79,24 @@ export function startPace(): Pace {
       return { endpointIds: [...lanes.keys()], places: [...lanes.values()].map(roomIn) }
     },
 
-    claimed(endpointIds, room) {
+    claimed(endpointIds, room, isFull) {
       const taken = new Map<number, number>()
       for (const id of endpointIds) taken.set(id, (taken.get(id) ?? 0) + 1)
       for (const [i, id] of room.endpointIds.entries()) {
-        const lane = lanes.get(id)
-        if (lane && room.places[i]! > 0) lane.hasMore = taken.get(id) === room.places[i]
+        const lane = laneOf(id)
+        if (isFull || (taken.get(id) ?? 0) === room.places[i]) unfinished.add(lane)
+        else unfinished.delete(lane)
       }
       for (const [id, count] of taken) {
-        const isNew = !lanes.has(id)
-        const lane = laneOf(id)
-        lane.held += count
-        if (isNew) lane.hasMore = count === FIRST_PLACES
+        if (!lanes.has(id) && (isFull || count === FIRST_PLACES)) unfinished.add(laneOf(id))
+        laneOf(id).held += count
       }
     },
 
-    hasRoom: () => [...lanes.values()].some((lane) => lane.hasMore && roomIn(lane) > 0),
+    hasRoom() {
+      for (const lane of unfinished) if (roomIn(lane) > 0) return true
+      return false
+    },
 
     turn(endpointId) {
       const lane = laneOf(endpointId)
