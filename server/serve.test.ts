@@ -11,11 +11,11 @@ import { LOCKS } from './database/advisory-lock.ts'
 import type { Sql } from './database/connect.ts'
 import { testDatabase } from './test/database.ts'
 import { isAlive, logOf, newHome, query } from './test/embedded-homes.ts'
+import { freePort } from './test/free-port.ts'
 import {
   type Answer,
   type Ended,
   embedded,
-  freePort,
   isOff,
   jsonLines,
   newDataDir,

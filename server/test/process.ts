@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll } from 'vitest'
 import { cleanUp, isAlive, newHome } from './embedded-homes.ts'
+import { freePort } from './free-port.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../cardstall.js', import.meta.url))
 const OLDEST_NODE = 26
@@ -229,21 +229,6 @@ const hasExited = (child: ChildProcess) => child.exitCode !== null || child.sign
 
 async function exited(child: ChildProcess): Promise<void> {
   if (!hasExited(child)) await once(child, 'exit')
-}
-
-/** A port nobody listens on, below those the system hands out by itself: they are gone again too easily. */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 12_000)
-    const server = createServer()
-    try {
-      await once(server.listen(port, '127.0.0.1'), 'listening')
-      await once(server.close(), 'close')
-      return port
-    } catch {
-      // Taken: another one, then.
-    }
-  }
 }
 
 /** The embedded server of this directory, found from outside by what it keeps there. */

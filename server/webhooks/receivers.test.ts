@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort } from '../test/process.ts'
+import { freePort } from '../test/free-port.ts'
 import { until } from '../test/until.ts'
 import { exampleUrl, shownBlocks } from '../test/webhooks-page.ts'
 
