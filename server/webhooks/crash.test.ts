@@ -1,0 +1,147 @@
+import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { crashTest } from '../../scripts/crash-test/run.ts'
+import type { Sql } from '../database/connect.ts'
+import { testDatabase } from '../test/database.ts'
+import { newHome } from '../test/embedded-homes.ts'
+import { newDataDir, type Service, type Settings, startService } from '../test/process.ts'
+import { type Receiver, startReceiver } from '../test/receiver.ts'
+import { until } from '../test/until.ts'
+
+// Whole processes, on a machine that may have other things to do.
+vi.setConfig({ testTimeout: 120_000 })
+
+describe('a market whose processes are killed again and again', () => {
+  it('announces every order that was committed and nothing else, and its stock adds up', async () => {
+    const { url } = await testDatabase('catalog')
+    const { wrong, figures } = await crashTest({
+      seconds: 8,
+      kills: 6,
+      processes: 2,
+      seed: 1,
+      folder: newHome(),
+      databaseUrl: url,
+      sellers: 3,
+      buyers: 12,
+      secondsBetweenKills: [0.2, 0.6],
+      endsLeases: true,
+    })
+    expect(wrong).toEqual([])
+    expect(figures.kills).toBeGreaterThanOrEqual(3)
+    expect(figures['order rows']).toBeGreaterThan(50)
+  })
+})
+
+describe('a delivery that is under way when its process ends', () => {
+  let db: Sql
+  let settings: Settings
+  let receiver: Receiver
+  let endpointId: number
+
+  beforeAll(async () => {
+    const database = await testDatabase('catalog')
+    db = database.db
+    settings = {
+      DATABASE_URL: database.url,
+      DATA_DIR: newDataDir(),
+      SANDBOX: 'true',
+      WEBHOOK_ALLOW_PRIVATE: 'true',
+    }
+    receiver = await startReceiver()
+  })
+
+  const started = async () => (await startService(settings)).ready()
+
+  /** As the operator sees it. */
+  const seenBy = async (service: Service, id: number) => {
+    const { token } = service.told()
+    const { body } = await service.get(
+      `/operator/v1/deliveries?endpoint_id=${endpointId}&per_page=100`,
+      token,
+    )
+    return body.data.find((delivery: { id: number }) => delivery.id === id)
+  }
+
+  /** A service of which the receiver has a delivery, and says nothing to it. */
+  async function midAttempt(): Promise<{ service: Service; id: number }> {
+    const service = await started()
+    const { key, token } = service.told()
+    const { body } = await service.get('/v1/me', key)
+    if (endpointId === undefined) {
+      const endpoint = await service.call('POST', '/v1/webhooks', {
+        token: key,
+        body: { url: receiver.url, events: ['order.cancelled'] },
+      })
+      endpointId = endpoint.body.data.id
+    }
+    receiver.answer = () => {}
+    receiver.arrived.length = 0
+    await service.call('POST', '/operator/v1/sandbox/events', {
+      token,
+      body: { account_id: body.data.id, event: 'order.cancelled' },
+    })
+    await until('the receiver has it', () => receiver.arrived.length === 1)
+    return { service, id: receiver.arrived[0]!.json.delivery_id }
+  }
+
+  it('is sent again after kill -9 when its lease has run out, as the same, and that was no try', async () => {
+    const { service: killed, id } = await midAttempt()
+    await killed.stop('SIGKILL')
+    const [lease] = await db`
+      select extract(epoch from leased_until - clock_timestamp()) as seconds
+      from deliveries
+      where id = ${id}
+    `
+    // The time of an attempt and 20 seconds.
+    expect(Number(lease!.seconds)).toBeGreaterThan(20)
+    expect(Number(lease!.seconds)).toBeLessThanOrEqual(30)
+
+    receiver.says(500)
+    const next = await started()
+    expect(await seenBy(next, id)).toMatchObject({ status: 'pending', attempts: [] })
+    expect(receiver.arrived).toHaveLength(1)
+
+    // Rather than waiting for that long.
+    await db`update deliveries set leased_until = clock_timestamp() where id = ${id}`
+    const tried = await until('it is tried', async () => {
+      const delivery = await seenBy(next, id)
+      return delivery.attempts.length > 0 && delivery
+    })
+    const [first, second, ...others] = receiver.arrived
+    expect(others).toEqual([])
+    expect(second!.body.equals(first!.body)).toBe(true)
+    expect(second!.headers['x-service-delivery']).toBe(String(id))
+    // The second try comes a minute after the first: the one that was cut off counts for nothing.
+    const [attempt] = tried.attempts
+    expect(tried).toMatchObject({ status: 'pending', attempts: [{ status_code: 500 }] })
+    expect(Date.parse(tried.next_attempt_at) - Date.parse(attempt.at)).toBe(60_000)
+
+    receiver.says(204)
+    const { token } = next.told()
+    await next.call('POST', '/operator/v1/sandbox/clock', { token, body: { advance_seconds: 61 } })
+    await until('it is delivered', async () => (await seenBy(next, id)).status === 'delivered')
+    expect(receiver.arrived).toHaveLength(3)
+    expect(await next.stop('SIGTERM')).toMatchObject({ code: 0 })
+  })
+
+  it('is given back at a shutdown after 5 seconds, and the next process sends it at once', async () => {
+    const { service, id } = await midAttempt()
+    const began = performance.now()
+    expect(await service.stop('SIGTERM')).toMatchObject({ code: 0 })
+    const seconds = (performance.now() - began) / 1000
+    expect(seconds).toBeGreaterThan(4)
+    expect(seconds).toBeLessThan(15)
+    const [left] = await db`
+      select status, tries, attempts, leased_until from deliveries where id = ${id}
+    `
+    expect(left).toEqual({ status: 'pending', tries: 0, attempts: [], leased_until: null })
+
+    receiver.says(204)
+    const next = await started()
+    await until('it is delivered', async () => (await seenBy(next, id)).status === 'delivered')
+    const [first, second, ...others] = receiver.arrived
+    expect(others).toEqual([])
+    expect(second!.body.equals(first!.body)).toBe(true)
+    expect(await seenBy(next, id)).toMatchObject({ attempts: [{ status_code: 204 }] })
+    await next.stop('SIGKILL')
+  })
+})
