@@ -4,10 +4,10 @@ import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { readConfig } from '../config.ts'
 import { StartError } from '../start-error.ts'
 import { testDatabase } from '../test/database.ts'
+import { freePort } from '../test/free-port.ts'
 import { serve } from '../test/internet.ts'
 import {
   type Command,
-  freePort,
   newDataDir,
   runToEnd,
   type Service,

@@ -472,7 +472,7 @@ describe('what the carrier says', () => {
         ...(await app.ctx.db`
           select query
           from pg_stat_activity
-          where datname = current_database() and xact_start is not null and pid <> pg_backend_pid()
+          where datname = current_database() and state = 'idle in transaction'
         `),
       )
     }
