@@ -1,5 +1,6 @@
 import { type Context, inTransaction } from '../context.ts'
 import type { Db } from '../database/connect.ts'
+import { notify } from '../database/notices.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { attemptRow } from './attempt-row.ts'
 import type { Attempt, ClaimedDelivery, Outcome } from './delivery.ts'
@@ -242,8 +243,8 @@ const stillOurs = (db: Db, ours: ReturnType<Db>) => db`
 `
 
 /**
- * Ends the waiting for an endpoint that was disabled or deleted. What is under way right now is left to its end; what
- * comes to wait meanwhile is skipped when it's due.
+ * Ends the waiting for an endpoint that was disabled or deleted, as a part of that transaction; the workers put back
+ * what they hold. What is under way right now is left to its end; what comes to wait meanwhile is skipped when it's due.
  */
 export async function skipWaiting({ db }: Pick<Context, 'db'>, endpointId: number): Promise<void> {
   await db`
@@ -262,4 +263,5 @@ export async function skipWaiting({ db }: Pick<Context, 'db'>, endpointId: numbe
       for update skip locked
     )
   `
+  await notify(db, 'endpoints')
 }

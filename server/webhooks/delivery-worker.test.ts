@@ -287,6 +287,24 @@ describe('a thousand that wait for one endpoint', () => {
   })
 })
 
+describe('what a worker holds for an endpoint that is deleted', () => {
+  it('is not sent any more, but for what is under way', async () => {
+    await write(40)
+    startWork()
+    await until('it is known as quick', () => receiver.arrived.length === 40)
+    const held = holding(receiver)
+    await write(300)
+    wake()
+    await until('its places are taken', () => held.length === MOST_PLACES)
+    const arrived = receiver.arrived.length
+    await seller.delete(`/v1/webhooks/${endpoint.id}`)
+    await until('all others are skipped', async () => (await waiting()) === MOST_PLACES)
+    for (const { answer } of [...held]) answer()
+    await until('nothing waits', async () => (await waiting()) === 0)
+    expect(receiver.arrived).toHaveLength(arrived)
+  })
+})
+
 describe('several processes', () => {
   it('share the work: each delivery arrives once, and none is under way twice', async () => {
     const endpoints = [endpoint]

@@ -46,7 +46,10 @@ export function startDeliveryWorker(
   options: WorkerOptions & { graceMs?: number } = {},
 ): Worker {
   const tools = openTools(ctx)
-  const worker = startWorker(ctx, deliveryWork(ctx, tools, options.graceMs), options)
+  const work = deliveryWork(ctx, tools, options.graceMs)
+  const worker = startWorker(ctx, work, options)
+  // An endpoint was disabled or deleted, here or by another process.
+  ctx.notices.on('endpoints', work.putBack)
   return {
     async stop() {
       await worker.stop()
@@ -98,7 +101,7 @@ function deliveryWork(
   ctx: Context,
   { pools, queue }: Tools,
   graceMs = GRACE_MS,
-): Work<ClaimedDelivery> {
+): Work<ClaimedDelivery> & { putBack(): void } {
   const pace = startPace()
   const targets = openTargets({ ...ctx, db: queue })
   const settle = together<Outcome>((outcomes) => settleDeliveries({ db: queue }, outcomes), {
@@ -125,6 +128,7 @@ function deliveryWork(
   }
 
   return {
+    putBack: pace.putBack,
     queue: 'deliveries',
     hands: HANDS,
     graceMs,
@@ -140,11 +144,11 @@ function deliveryWork(
 
     async carryOut(delivery, stopping, look) {
       const { endpointId, isWanted } = delivery
-      if (!(await pace.turn(endpointId))) return giveBack(delivery)
       if (!isWanted) {
-        pace.end(endpointId, 'not tried')
+        pace.pass(endpointId)
         return settle(unwanted(delivery))
       }
+      if (!(await pace.turn(endpointId))) return giveBack(delivery)
       const attempted = await attemptDelivery(
         ctx,
         { pools: await pools, targets },

@@ -130,6 +130,16 @@ describe('what is claimed', () => {
     expect(roomFor(SHOP)).toBe(MOST_PLACES)
   })
 
+  it('and waits for a place can be put back, and is waiting again then', async () => {
+    await begin(2)
+    claim(1)
+    const third = pace.turn(SHOP)
+    pace.putBack()
+    expect(await settled(third)).toBe(false)
+    pace.end(SHOP, 'not tried')
+    expect(pace.hasRoom()).toBe(true)
+  })
+
   it('calls for more as soon as there is room, when it was all there was room for', async () => {
     expect(pace.hasRoom()).toBe(false)
     claim(2)

@@ -26,7 +26,11 @@ export type Pace = {
   hasRoom(): boolean
   /** Waits for a place. False: it had better be given back, and is over with that. */
   turn(endpointId: number): Promise<boolean>
-  /** An attempt is over, or nobody wanted it. */
+  /** One that was claimed is over without having needed a place. */
+  pass(endpointId: number): void
+  /** Gives back all that wait for a place: what they're claimed by may have changed. */
+  putBack(): void
+  /** Something that had a place is over. */
   end(endpointId: number, outcome: 'answered well' | 'failed' | 'not tried'): void
 }
 
@@ -114,11 +118,23 @@ export function startPace(): Pace {
         const told = (isTurn: boolean) => {
           clearTimeout(timer)
           if (isTurn) lane.underWay++
-          else lane.held--
+          else {
+            lane.held--
+            // It's waiting again, once it's given back.
+            unfinished.add(lane)
+          }
           resolve(isTurn)
         }
         lane.waiting.push(told)
       })
+    },
+
+    pass(endpointId) {
+      laneOf(endpointId).held--
+    },
+
+    putBack() {
+      for (const { waiting } of lanes.values()) for (const told of waiting.splice(0)) told(false)
     },
 
     end(endpointId, outcome) {
