@@ -14,23 +14,33 @@ import { FIRST_PLACES, type Room } from './pace.ts'
  */
 const LEASE_MARGIN_MS = 20_000
 
+/** What to claim: of any endpoint, or, with `only`, of those that there is room for. */
+export type Wanted = { most: number; room: Room } & (
+  | { only: true }
+  | { only?: false; after: number }
+)
+
 /**
  * Takes deliveries that are due, each for this process alone: endpoint after endpoint, as many of each as it has
  * places. What waits for one endpoint is never walked through on the way to another, however much it is.
  *
- * @param after endpoints up to this id have had their turn
+ * @param wanted.after endpoints up to this id have had their turn
  */
 export function claimDeliveries(
   { db, now, config }: Pick<Context, 'db' | 'now' | 'config'>,
-  { after, most, room }: { after: number; most: number; room: Room },
+  wanted: Wanted,
 ): Promise<ClaimedDelivery[]> {
   const at = now()
+  const { most, room, only = false } = wanted
+  const { endpointIds, places } = room
+  const reachedAt = room.after.map((reached) => reached?.dueAt.toISOString() ?? '-infinity')
+  const reachedId = room.after.map((reached) => reached?.id ?? 0)
   return db<ClaimedDelivery[]>`
-    with recursive waiting as (
+    with recursive found as (
       (
         select waiting_for as endpoint_id
         from deliveries
-        where waiting_for > ${after}
+        where ${!only}::boolean and waiting_for > ${wanted.only ? 0 : wanted.after}
         order by waiting_for
         limit 1
       )
@@ -38,12 +48,20 @@ export function claimDeliveries(
       select (
         select next.waiting_for
         from deliveries next
-        where next.waiting_for > waiting.endpoint_id
+        where next.waiting_for > found.endpoint_id
         order by next.waiting_for
         limit 1
       )
-      from waiting
-      where waiting.endpoint_id is not null
+      from found
+      where found.endpoint_id is not null
+    ),
+    waiting as (
+      select endpoint_id, array_position(${endpointIds}::bigint[], endpoint_id) as place
+      from (
+        select endpoint_id from found where endpoint_id is not null
+        union all
+        select unnest(${only ? endpointIds : []}::bigint[])
+      ) one
     ),
     due as (
       select one.place
@@ -54,17 +72,15 @@ export function claimDeliveries(
         where
           d.waiting_for = waiting.endpoint_id
           and d.due_at <= ${at}
+          and (d.due_at, d.id) > (
+            coalesce((${reachedAt}::text[])[waiting.place]::timestamptz, '-infinity'),
+            coalesce((${reachedId}::bigint[])[waiting.place], 0)
+          )
           and (d.leased_until is null or d.leased_until < clock_timestamp())
         order by d.due_at, d.id
-        limit coalesce(
-          (${room.places}::int[])[
-            array_position(${room.endpointIds}::bigint[], waiting.endpoint_id)
-          ],
-          ${FIRST_PLACES}
-        )
+        limit coalesce((${places}::int[])[waiting.place], ${FIRST_PLACES})
         for update skip locked
       ) one
-      where waiting.endpoint_id is not null
       limit ${most}
     ),
     claimed as (
@@ -77,7 +93,7 @@ export function claimDeliveries(
       where ctid = any(array(select place from due))
       returning
         id, claims, event_id, endpoint_id, created_at, tries, first_attempt_at, next_attempt_at,
-        resend_at
+        resend_at, due_at
     )
     select
       claimed.id,
@@ -91,6 +107,7 @@ export function claimDeliveries(
       e.event,
       e.data,
       claimed.created_at as "createdAt",
+      claimed.due_at as "dueAt",
       claimed.tries,
       claimed.first_attempt_at as "firstAttemptAt",
       claimed.next_attempt_at is null or claimed.next_attempt_at > ${at} as "isResend",

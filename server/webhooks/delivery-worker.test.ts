@@ -341,7 +341,7 @@ describe('several processes', () => {
 describe('what a process has claimed', () => {
   /** Claims the only delivery, as a process that then dies. */
   async function claim(): Promise<ClaimedDelivery> {
-    const room = { endpointIds: [], places: [] }
+    const room = { endpointIds: [], places: [], after: [] }
     const [claimed] = await claimDeliveries(second.ctx, { after: endpoint.id - 1, most: 1, room })
     return claimed!
   }

@@ -19,6 +19,7 @@ import {
   failDelivery,
   giveBackDeliveries,
   settleDeliveries,
+  type Wanted,
 } from './delivery-queue.ts'
 import { startPace } from './pace.ts'
 import { nextTryAt } from './retry-schedule.ts'
@@ -27,6 +28,8 @@ import { openTargets } from './targets.ts'
 /** Deliveries that one process holds at a time. Most of them wait for somebody else. */
 const HANDS = 1_000
 const MOST_AT_ONCE = 250
+/** While there's more of those that were found already, others are looked for so often. Real time. */
+const LOOK_AROUND_EVERY_MS = 20
 /** How long an outcome waits for others to be noted with it. */
 const GATHER_MS = 10
 /** One claims while the other notes outcomes. */
@@ -116,14 +119,21 @@ function deliveryWork(
   /** Endpoints up to this id have had their turn: where there's more than can be carried, it goes on there. */
   let after = 0
 
-  const claim = async (most: number, from: number): Promise<ClaimedDelivery[]> => {
-    const room = pace.room()
-    const claimed = await claimDeliveries({ ...ctx, db: queue }, { after: from, most, room })
-    const endpointIds = claimed.map(({ endpointId }) => endpointId)
-    await targets.learn(endpointIds)
-    isFull = claimed.length === most
-    after = isFull ? Math.max(...endpointIds) : 0
-    pace.claimed(endpointIds, room, isFull)
+  let lookedAround = Number.NEGATIVE_INFINITY
+
+  const claim = async (wanted: Wanted): Promise<ClaimedDelivery[]> => {
+    const claimed = await claimDeliveries({ ...ctx, db: queue }, wanted)
+    await targets.learn(claimed.map(({ endpointId }) => endpointId))
+    isFull = claimed.length === wanted.most
+    pace.claimed(claimed, wanted.room, isFull)
+    return claimed
+  }
+
+  /** Of all endpoints, as far as it goes. */
+  const claimAround = async (most: number, from: number): Promise<ClaimedDelivery[]> => {
+    lookedAround = performance.now()
+    const claimed = await claim({ most, room: pace.room(), after: from })
+    after = isFull ? Math.max(...claimed.map(({ endpointId }) => endpointId)) : 0
     return claimed
   }
 
@@ -135,9 +145,13 @@ function deliveryWork(
 
     async claim(free) {
       const most = Math.min(free, MOST_AT_ONCE)
+      if (pace.hasRoom() && performance.now() - lookedAround < LOOK_AROUND_EVERY_MS) {
+        const claimed = await claim({ most, room: pace.roomForMore(), only: true })
+        if (claimed.length > 0) return claimed
+      }
       const from = after
-      const claimed = await claim(most, from)
-      return claimed.length === 0 && from > 0 ? claim(most, 0) : claimed
+      const claimed = await claimAround(most, from)
+      return claimed.length === 0 && from > 0 ? claimAround(most, 0) : claimed
     },
 
     looksAgain: () => isFull || pace.hasRoom(),
@@ -148,7 +162,10 @@ function deliveryWork(
         pace.pass(endpointId)
         return settle(unwanted(delivery))
       }
-      if (!(await pace.turn(endpointId))) return giveBack(delivery)
+      if (!(await pace.turn(endpointId))) {
+        await giveBack(delivery)
+        return pace.gaveBack(endpointId)
+      }
       const attempted = await attemptDelivery(
         ctx,
         { pools: await pools, targets },

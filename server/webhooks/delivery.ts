@@ -56,6 +56,8 @@ export type ClaimedDelivery = {
   event: WebhookEvent
   data: string
   createdAt: Date
+  /** Since when it was to be attempted. */
+  dueAt: Date
   /** Attempts that followed the schedule so far, and when the first of them began. */
   tries: number
   firstAttemptAt: Date | null

@@ -242,7 +242,7 @@ describe('deliveries that fail at the same moment', () => {
   })
 
   async function claimAll(most: number): Promise<ClaimedDelivery[]> {
-    const room = { endpointIds: [endpoint.id], places: [most] }
+    const room = { endpointIds: [endpoint.id], places: [most], after: [] }
     const claimed = await claimDeliveries(app.ctx, { after: endpoint.id - 1, most, room })
     expect(claimed).toHaveLength(most)
     return claimed

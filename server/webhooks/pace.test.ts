@@ -21,8 +21,15 @@ function roomFor(endpointId: number): number {
   return lane < 0 ? FIRST_PLACES : places[lane]!
 }
 
+const DUE = new Date('2026-03-01T09:30:00Z')
+let ids = 0
+
 const claim = (count: number, endpointId = SHOP) =>
-  pace.claimed(Array(count).fill(endpointId), pace.room(), false)
+  pace.claimed(
+    Array.from({ length: count }, () => ({ endpointId, dueAt: DUE, id: ++ids })),
+    pace.room(),
+    false,
+  )
 
 /** Claims one and begins to send it. */
 async function begin(count = 1, endpointId = SHOP) {
@@ -97,7 +104,7 @@ describe('the attempts at a time that an endpoint gets', () => {
     vi.advanceTimersByTime(9_000)
     expect(roomFor(SHOP)).toBe(4)
     vi.advanceTimersByTime(2_000)
-    expect(pace.room()).toEqual({ endpointIds: [], places: [] })
+    expect(pace.room()).toEqual({ endpointIds: [], places: [], after: [] })
   })
 })
 
@@ -130,6 +137,25 @@ describe('what is claimed', () => {
     expect(roomFor(SHOP)).toBe(MOST_PLACES)
   })
 
+  it('is gone on with where it was, of a quick one that has more, and from the beginning each second', async () => {
+    await quicken()
+    claim(roomFor(SHOP))
+    const last = { dueAt: DUE, id: ids }
+    expect(pace.room().after).toEqual([expect.objectContaining(last)])
+    vi.advanceTimersByTime(1_001)
+    expect(pace.room().after).toEqual([undefined])
+  })
+
+  it('is looked for from the beginning again when a claim has found the end', async () => {
+    await quicken()
+    claim(roomFor(SHOP))
+    for (let i = 0; i < 200; i++) void pace.turn(SHOP)
+    for (let i = 0; i < 200; i++) pace.end(SHOP, 'answered well')
+    claim(3)
+    expect(pace.room().after).toEqual([undefined])
+    expect(pace.roomForMore().endpointIds).toEqual([])
+  })
+
   it('and waits for a place can be put back, and is waiting again then', async () => {
     await begin(2)
     claim(1)
@@ -137,6 +163,8 @@ describe('what is claimed', () => {
     pace.putBack()
     expect(await settled(third)).toBe(false)
     pace.end(SHOP, 'not tried')
+    expect(pace.hasRoom()).toBe(false)
+    pace.gaveBack(SHOP)
     expect(pace.hasRoom()).toBe(true)
   })
 

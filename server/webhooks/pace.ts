@@ -5,6 +5,8 @@ export const MOST_PLACES = 32
 const AHEAD = 224
 /** They don't wait for longer than this, real time: their endpoint may be gone, or another process have room. */
 const MOST_WAIT_MS = 1_000
+/** Real time. Then its queue is looked at from the beginning again: something may have been given back. */
+const FROM_THE_BEGINNING_EVERY_MS = 1_000
 /** Real time. An endpoint that has rested for longer begins anew. */
 const REMEMBERED_MS = 10_000
 
@@ -16,16 +18,20 @@ const REMEMBERED_MS = 10_000
 export type Pace = {
   /** How many each endpoint may be claimed now; those that aren't listed may have `FIRST_PLACES`. */
   room(): Room
+  /** The same for those alone that have room and of which more is likely to be waiting. */
+  roomForMore(): Room
   /**
    * Notes what was claimed, of those that there was room for.
    *
    * @param isFull the claim took all that it may: there may be more of each
    */
-  claimed(endpointIds: number[], room: Room, isFull: boolean): void
+  claimed(claimed: Claimed[], room: Room, isFull: boolean): void
   /** Whether there is room for something that is likely to be waiting. */
   hasRoom(): boolean
-  /** Waits for a place. False: it had better be given back, and is over with that. */
+  /** Waits for a place. False: it had better be given back. */
   turn(endpointId: number): Promise<boolean>
+  /** One was given back: there is more of that endpoint, and it isn't where the queue was left. */
+  gaveBack(endpointId: number): void
   /** One that was claimed is over without having needed a place. */
   pass(endpointId: number): void
   /** Gives back all that wait for a place: what they're claimed by may have changed. */
@@ -34,7 +40,15 @@ export type Pace = {
   end(endpointId: number, outcome: 'answered well' | 'failed' | 'not tried'): void
 }
 
-export type Room = { endpointIds: number[]; places: number[] }
+export type Room = {
+  endpointIds: number[]
+  places: number[]
+  /** What has been claimed of each so far, in the order of the queue: it's gone on after this. */
+  after: (Reached | undefined)[]
+}
+
+type Claimed = { endpointId: number; dueAt: Date; id: number }
+type Reached = Pick<Claimed, 'dueAt' | 'id'>
 
 type Lane = {
   places: number
@@ -44,6 +58,8 @@ type Lane = {
   waiting: ((isTurn: boolean) => void)[]
   /** It has come to all its places, and keeps up. */
   isQuick: boolean
+  /** How far its queue was claimed, since when: what is done lies before that, and would be walked over each time. */
+  reached: (Reached & { since: number }) | undefined
   usedAt: number
 }
 
@@ -61,6 +77,7 @@ export function startPace(): Pace {
         held: 0,
         waiting: [],
         isQuick: false,
+        reached: undefined,
         usedAt: 0,
       }
       lanes.set(endpointId, lane)
@@ -77,23 +94,47 @@ export function startPace(): Pace {
     }
   }
 
+  const finish = (lane: Lane) => {
+    unfinished.delete(lane)
+    lane.reached = undefined
+  }
+
+  const roomOf = (some: [number, Lane][]): Room => {
+    const longAgo = performance.now() - FROM_THE_BEGINNING_EVERY_MS
+    for (const [, lane] of some) {
+      if (lane.reached && lane.reached.since < longAgo) lane.reached = undefined
+    }
+    return {
+      endpointIds: some.map(([id]) => id),
+      places: some.map(([, lane]) => roomIn(lane)),
+      after: some.map(([, { reached }]) => reached),
+    }
+  }
+
   return {
     room() {
       forgetRested()
-      return { endpointIds: [...lanes.keys()], places: [...lanes.values()].map(roomIn) }
+      return roomOf([...lanes])
     },
 
-    claimed(endpointIds, room, isFull) {
-      const taken = new Map<number, number>()
-      for (const id of endpointIds) taken.set(id, (taken.get(id) ?? 0) + 1)
+    roomForMore() {
+      return roomOf([...lanes].filter(([, lane]) => unfinished.has(lane) && roomIn(lane) > 0))
+    },
+
+    claimed(claimed, room, isFull) {
+      const byEndpoint = Map.groupBy(claimed, ({ endpointId }) => endpointId)
       for (const [i, id] of room.endpointIds.entries()) {
         const lane = laneOf(id)
-        if (isFull || (taken.get(id) ?? 0) === room.places[i]) unfinished.add(lane)
-        else unfinished.delete(lane)
+        if (isFull || (byEndpoint.get(id)?.length ?? 0) === room.places[i]) unfinished.add(lane)
+        else finish(lane)
       }
-      for (const [id, count] of taken) {
-        if (!lanes.has(id) && (isFull || count === FIRST_PLACES)) unfinished.add(laneOf(id))
-        laneOf(id).held += count
+      for (const [id, ones] of byEndpoint) {
+        if (!lanes.has(id) && (isFull || ones.length === FIRST_PLACES)) unfinished.add(laneOf(id))
+        const lane = laneOf(id)
+        lane.held += ones.length
+        if (lane.isQuick && unfinished.has(lane)) {
+          lane.reached = { ...lastOf(ones), since: lane.reached?.since ?? performance.now() }
+        }
       }
     },
 
@@ -118,15 +159,17 @@ export function startPace(): Pace {
         const told = (isTurn: boolean) => {
           clearTimeout(timer)
           if (isTurn) lane.underWay++
-          else {
-            lane.held--
-            // It's waiting again, once it's given back.
-            unfinished.add(lane)
-          }
+          else lane.held--
           resolve(isTurn)
         }
         lane.waiting.push(told)
       })
+    },
+
+    gaveBack(endpointId) {
+      const lane = laneOf(endpointId)
+      lane.reached = undefined
+      unfinished.add(lane)
     },
 
     pass(endpointId) {
@@ -162,3 +205,10 @@ function roomIn({ places, held, isQuick }: Lane): number {
   const most = places + AHEAD
   return held <= most / 2 ? most - held : 0
 }
+
+const lastOf = (claimed: Claimed[]): Reached =>
+  claimed.reduce((last, one) =>
+    one.dueAt > last.dueAt || (one.dueAt.getTime() === last.dueAt.getTime() && one.id > last.id)
+      ? one
+      : last,
+  )
