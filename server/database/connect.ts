@@ -31,10 +31,11 @@ const connectionOptions = {
 /**
  * Opens the pool that requests and jobs work on. Connects when the first statement is sent.
  *
- * @param options.mayForget a commit isn't waited for until it's on disk: should the database crash, the last
- *   fraction of a second of it is as if it hadn't been
+ * @param options.forQueue for statements that take work from a queue and note what became of it: a commit isn't waited
+ *   for until it's on disk (should the database crash, the last fraction of a second of it is as if it hadn't been), and
+ *   no table is read as a whole, as plans made while it was empty would
  */
-export function connect(url: string, options: { max?: number; mayForget?: boolean } = {}): Sql {
+export function connect(url: string, options: { max?: number; forQueue?: boolean } = {}): Sql {
   return postgres(url, {
     ...connectionOptions,
     max: options.max ?? 10,
@@ -42,7 +43,7 @@ export function connect(url: string, options: { max?: number; mayForget?: boolea
       application_name: 'cardstall',
       statement_timeout: WRITE_LIMIT_MS,
       idle_in_transaction_session_timeout: WRITE_LIMIT_MS,
-      ...(options.mayForget && { synchronous_commit: 'off' }),
+      ...(options.forQueue && { synchronous_commit: 'off', enable_seqscan: 'off' }),
     },
   })
 }

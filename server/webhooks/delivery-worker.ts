@@ -83,7 +83,7 @@ type Tools = {
 
 function openTools({ network, config, databaseUrl }: Context): Tools {
   const pools = openPools(network, config)
-  const queue = connect(databaseUrl, { max: QUEUE_CONNECTIONS, mayForget: true })
+  const queue = connect(databaseUrl, { max: QUEUE_CONNECTIONS, forQueue: true })
   return {
     pools,
     queue,

@@ -137,7 +137,7 @@ describe('what is claimed', () => {
     expect(roomFor(SHOP)).toBe(MOST_PLACES)
   })
 
-  it('is gone on with where it was, of a quick one that has more, and from the beginning each second', async () => {
+  it('is gone on with where it was while there is more, and from the beginning each second', async () => {
     await quicken()
     claim(roomFor(SHOP))
     const last = { dueAt: DUE, id: ids }

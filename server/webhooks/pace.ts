@@ -132,7 +132,7 @@ export function startPace(): Pace {
         if (!lanes.has(id) && (isFull || ones.length === FIRST_PLACES)) unfinished.add(laneOf(id))
         const lane = laneOf(id)
         lane.held += ones.length
-        if (lane.isQuick && unfinished.has(lane)) {
+        if (unfinished.has(lane)) {
           lane.reached = { ...lastOf(ones), since: lane.reached?.since ?? performance.now() }
         }
       }

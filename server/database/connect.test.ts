@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest'
+import { testDatabase } from '../test/database.ts'
+import { connect } from './connect.ts'
+
+it('a pool for a queue waits for no disk, and has no plan that reads a table as a whole', async () => {
+  const { url } = await testDatabase('empty')
+  const said = async (options: { forQueue?: boolean }) => {
+    const sql = connect(url, { max: 1, ...options })
+    try {
+      return await sql`
+        select current_setting('synchronous_commit') as commit, current_setting('enable_seqscan') as scan
+      `
+    } finally {
+      await sql.end()
+    }
+  }
+  expect(await said({ forQueue: true })).toEqual([{ commit: 'off', scan: 'off' }])
+  // The test server waits for no disk anyway.
+  expect(await said({})).toMatchObject([{ scan: 'on' }])
+})
