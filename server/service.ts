@@ -2,12 +2,12 @@ import { readCatalog } from './catalog/catalog-reader.ts'
 import { startClock } from './clock.ts'
 import type { Config } from './config.ts'
 import type { Context, Log } from './context.ts'
-import { connect, type Sql } from './database/connect.ts'
+import { connect, type Db } from './database/connect.ts'
 import { migrate } from './database/migrate.ts'
 import { listenForNotices, type Notices, notify } from './database/notices.ts'
 import { transactionsOn } from './database/transactions.ts'
 import { openFileStore } from './files/file-store.ts'
-import { atMostEvery, type Wakes, wakesInProcess } from './jobs/wakes.ts'
+import { atMostEvery, type Queue, type Wakes, wakesInProcess } from './jobs/wakes.ts'
 import { keyCache } from './keys/key-cache.ts'
 import { memoryCounters } from './limits/counters.ts'
 import { rateLimiter } from './limits/rate-limit.ts'
@@ -85,19 +85,21 @@ export async function openContext(
 const TELL_EVERY_MS = 20
 
 /**
- * Deliveries are for whichever process has a hand free: the others hear of them, too. A notice that is lost is no harm,
- * they also look by themselves.
+ * Deliveries are for whichever process has a hand free, and an endpoint that goes concerns all that hold something for
+ * it: the others hear of them, too. A notice that is lost is no harm, they also look by themselves.
  */
-function wakesBetween(db: Sql, notices: Notices, log: Log): Wakes {
-  const tellOfDeliveries = atMostEvery(TELL_EVERY_MS, () => {
-    notify(db, 'deliveries').catch((error) =>
-      log.debug({ err: error }, 'the other processes could not be told of deliveries'),
-    )
-  })
-  const wakes = wakesInProcess((queue) => {
-    if (queue === 'deliveries') tellOfDeliveries()
-  })
-  notices.on('deliveries', () => wakes.wakeHere('deliveries'))
+function wakesBetween(db: Db, notices: Notices, log: Log): Wakes {
+  const tellers = new Map<Queue, () => void>()
+  const wakes = wakesInProcess((queue) => tellers.get(queue)?.())
+  for (const topic of ['deliveries', 'endpoints'] as const) {
+    const tell = () => {
+      notify(db, topic).catch((error) =>
+        log.debug({ err: error, topic }, 'the other processes could not be told'),
+      )
+    }
+    tellers.set(topic, atMostEvery(TELL_EVERY_MS, tell))
+    notices.on(topic, () => wakes.wakeHere(topic))
+  }
   return wakes
 }
 

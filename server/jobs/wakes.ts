@@ -1,5 +1,5 @@
 /** What a worker of this process can be told to look after. */
-export type Queue = 'photos' | 'mail' | 'shipments' | 'deliveries' | 'schedule'
+export type Queue = 'photos' | 'mail' | 'shipments' | 'deliveries' | 'endpoints' | 'schedule'
 
 /**
  * Tells the workers of this process that there may be something to do, so that it starts at once. It's a courtesy: a

@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import type { Db } from '../database/connect.ts'
+import { CUT_OFF, giveUpCutOff } from '../jobs/cut-off.ts'
 import type { Page } from '../pages.ts'
 import { delayAfter, type Mail, MOST_ATTEMPTS, type NewMail, oneLine } from './mail.ts'
 import type { Delivered } from './mailer.ts'
@@ -13,8 +14,6 @@ export type ClaimedMail = Mail & { id: number; attempts: number }
 /** How long a process that claimed a mail is believed to be alive: twice what a try can take (smtp.ts). */
 const LEASE_SECONDS = 120
 const KEPT_MS = 30 * 24 * 60 * 60 * 1000
-
-const CUT_OFF = 'The service stopped in the middle of a try.'
 
 /**
  * Writes an e-mail; inside a transaction it's a part of that one, and never without its cause. The mail worker sends
@@ -56,7 +55,7 @@ export async function listMails(
 export async function claimMail(
   ctx: Pick<Context, 'db' | 'now'>,
 ): Promise<ClaimedMail | undefined> {
-  await giveUpCutOff(ctx.db)
+  await giveUpCutOff(ctx.db, 'mails', MOST_ATTEMPTS)
   const [mail] = await ctx.db<ClaimedMail[]>`
     update mails
     set
@@ -77,23 +76,6 @@ export async function claimMail(
     returning id, recipient as "to", subject, text, attempts, created_at as "createdAt"
   `
   return mail
-}
-
-/** Not tried once more: a mail that brings the process down would do so for ever. */
-async function giveUpCutOff(db: Db): Promise<void> {
-  await db`
-    update mails
-    set status = 'failed', next_attempt_at = null, leased_until = null, error = ${CUT_OFF}
-    where id in (
-      select id
-      from mails
-      where
-        status = 'waiting'
-        and attempts >= ${MOST_ATTEMPTS}
-        and leased_until < clock_timestamp()
-      for update skip locked
-    )
-  `
 }
 
 /** Notes what has become of a mail that is no longer waiting. */

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type Context, inTransaction } from '../context.ts'
 import type { Db } from '../database/connect.ts'
 import { notFound } from '../errors.ts'
+import { CUT_OFF, giveUpCutOff } from '../jobs/cut-off.ts'
 import { delayAfter, MOST_ATTEMPTS, type Photo } from './photo.ts'
 
 /**
@@ -20,7 +21,6 @@ export type ClaimedPhoto = {
 /** How long a process that claimed a photo is believed to be alive; several times of what a try can take. */
 const LEASE_SECONDS = 120
 
-const CUT_OFF = 'The service stopped in the middle of a try.'
 const LISTING_DELETED = 'The listing was deleted.'
 
 /**
@@ -33,7 +33,7 @@ export async function claimPhoto(
   ctx: Pick<Context, 'db' | 'now'>,
   passOver: number[] = [],
 ): Promise<ClaimedPhoto | undefined> {
-  await giveUpCutOff(ctx.db)
+  await giveUpCutOff(ctx.db, 'photos', MOST_ATTEMPTS)
   const [photo] = await ctx.db<ClaimedPhoto[]>`
     update photos
     set
@@ -65,23 +65,6 @@ export async function claimPhoto(
       listings.status = 'removed' as "listingIsRemoved"
   `
   return photo
-}
-
-/** Not tried once more: a picture that brings the process down would do so for ever. */
-async function giveUpCutOff(db: Db): Promise<void> {
-  await db`
-    update photos
-    set status = 'failed', next_attempt_at = null, leased_until = null, error = ${CUT_OFF}
-    where id in (
-      select id
-      from photos
-      where
-        status = 'waiting'
-        and attempts >= ${MOST_ATTEMPTS}
-        and leased_until < clock_timestamp()
-      for update skip locked
-    )
-  `
 }
 
 /** A name for a photo's files: 22 characters that nobody can guess. */

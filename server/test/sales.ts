@@ -1,6 +1,7 @@
 import type { ShippingOption } from '../accounts/account.ts'
 import type { NewAccount } from '../accounts/accounts.ts'
 import type { Answer, Client, TestApp } from './app.ts'
+import { list } from './stock.ts'
 
 /** Words for what is sold, and for what happens to it afterwards. What's sold comes from stock.ts. */
 
@@ -90,6 +91,24 @@ export async function buy(market: Market, lines: Line[], more: object = {}): Pro
   const { id, slices } = body.data as { id: number; slices: Slice[] }
   const [first] = slices
   return { id, slices, orderIds: first!.order_ids, sliceKey: first!.slice_key }
+}
+
+/** A seller that ships in these ways, with its own parcel unless told otherwise. */
+export const openShop = (app: TestApp, ...options: ShippingOption[]) =>
+  app.seller({ account: shipsBy(...(options.length > 0 ? options : [PARCEL])) })
+
+/** Lists and sells one of each of these items, as one cart; answers the order rows. */
+export async function sellEach(
+  market: Market,
+  seller: Client,
+  ...items: object[]
+): Promise<number[]> {
+  const listings = await list(seller, ...items)
+  const { orderIds } = await buy(
+    market,
+    listings.map((id): Line => [id, 1]),
+  )
+  return orderIds
 }
 
 /** What the operator does to an order row. */

@@ -5,7 +5,7 @@ import { sentenceOf } from '../outbound/unreachable.ts'
 import type { Attempt, ClaimedDelivery } from './delivery.ts'
 import { envelopeOf, headersOf } from './envelope.ts'
 import { type Answered, post, UnfinishedAnswerError } from './post.ts'
-import type { Target, Targets } from './targets.ts'
+import type { Target } from './targets.ts'
 
 /** An attempt that came to its end. */
 export type Attempted = {
@@ -22,16 +22,15 @@ export type Attempted = {
  *
  * @param stopping the process is about to end
  * @returns how it went; undefined when it was ended by `stopping`, or not begun
- * @throws Error when SECRET_KEY isn't the one that the endpoint's secret was sealed with
  */
 export async function attemptDelivery(
   ctx: Context,
-  { pools, targets }: { pools: CheckedPools; targets: Targets },
+  pools: CheckedPools,
+  target: Target,
   delivery: ClaimedDelivery,
   stopping: AbortSignal,
 ): Promise<Attempted | undefined> {
   if (stopping.aborted) return undefined
-  const target = targets.of(delivery.endpointId)
   const at = ctx.now()
   const began = performance.now()
   const ended = (more: Pick<Attempt, 'statusCode' | 'error' | 'response'>): Attempt => ({

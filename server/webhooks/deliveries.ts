@@ -65,7 +65,7 @@ export async function resendDeliveries(
 const endpointIsOff = () => conflict('The webhook endpoint is disabled or deleted.')
 
 /** @throws not_found */
-export async function getDelivery({ db }: Pick<Context, 'db'>, id: number): Promise<Delivery> {
+async function getDelivery({ db }: Pick<Context, 'db'>, id: number): Promise<Delivery> {
   const [delivery] = await read(db, [id])
   if (!delivery) throw deliveryNotFound()
   return delivery

@@ -1,6 +1,5 @@
 import { type Context, inTransaction } from '../context.ts'
 import type { Db } from '../database/connect.ts'
-import { notify } from '../database/notices.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { attemptRow } from './attempt-row.ts'
 import type { Attempt, ClaimedDelivery, Outcome } from './delivery.ts'
@@ -202,7 +201,6 @@ export function failDelivery(
 ): Promise<void> {
   return inTransaction(ctx, async (tx) => {
     const { db, now } = tx
-    const ours = { id: delivery.id, claims: delivery.claims }
     const { count } = await db`
       update deliveries d
       set
@@ -213,7 +211,7 @@ export function failDelivery(
         next_attempt_at = null,
         resend_at = nullif(d.resend_at, ${delivery.resendAt}),
         leased_until = null
-      from (select ${ours.id}::bigint as id, ${ours.claims}::int as claims) ours
+      from (select ${delivery.id}::bigint as id, ${delivery.claims}::int as claims) ours
       where ${stillOurs(db, db`ours`)}
     `
     if (count === 0) return
@@ -263,7 +261,10 @@ const stillOurs = (db: Db, ours: ReturnType<Db>) => db`
  * Ends the waiting for an endpoint that was disabled or deleted, as a part of that transaction; the workers put back
  * what they hold. What is under way right now is left to its end; what comes to wait meanwhile is skipped when it's due.
  */
-export async function skipWaiting({ db }: Pick<Context, 'db'>, endpointId: number): Promise<void> {
+export async function skipWaiting(
+  { db, wakes }: Pick<Context, 'db' | 'wakes'>,
+  endpointId: number,
+): Promise<void> {
   await db`
     update deliveries
     set
@@ -280,5 +281,5 @@ export async function skipWaiting({ db }: Pick<Context, 'db'>, endpointId: numbe
       for update skip locked
     )
   `
-  await notify(db, 'endpoints')
+  wakes.wake('endpoints')
 }

@@ -298,7 +298,6 @@ describe('what a worker holds for an endpoint that is deleted', () => {
     await until('its places are taken', () => held.length === MOST_PLACES)
     const arrived = receiver.arrived.length
     await seller.delete(`/v1/webhooks/${endpoint.id}`)
-    await until('all others are skipped', async () => (await waiting()) === MOST_PLACES)
     for (const { answer } of [...held]) answer()
     await until('nothing waits', async () => (await waiting()) === 0)
     expect(receiver.arrived).toHaveLength(arrived)

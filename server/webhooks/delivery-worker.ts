@@ -51,10 +51,11 @@ export function startDeliveryWorker(
   const tools = openTools(ctx)
   const work = deliveryWork(ctx, tools, options.graceMs)
   const worker = startWorker(ctx, work, options)
-  // An endpoint was disabled or deleted, here or by another process.
-  ctx.notices.on('endpoints', work.putBack)
+  // One was disabled or deleted, here or by another process.
+  const deafen = ctx.wakes.on('endpoints', work.putBack)
   return {
     async stop() {
+      deafen()
       await worker.stop()
       await tools.close()
     },
@@ -118,7 +119,6 @@ function deliveryWork(
   let isFull = false
   /** Endpoints up to this id have had their turn: where there's more than can be carried, it goes on there. */
   let after = 0
-
   let lookedAround = Number.NEGATIVE_INFINITY
 
   const claim = async (wanted: Wanted): Promise<ClaimedDelivery[]> => {
@@ -166,24 +166,22 @@ function deliveryWork(
         await giveBack(delivery)
         return pace.gaveBack(endpointId)
       }
-      const attempted = await attemptDelivery(
-        ctx,
-        { pools: await pools, targets },
-        delivery,
-        stopping,
-      ).catch((error) => {
-        pace.end(endpointId, 'not tried')
-        throw error
-      })
-      // The place of one that was taken is free before that is noted; a failure may turn out to be the endpoint's last.
-      if (attempted?.isTaken) {
-        pace.end(endpointId, 'answered well')
-        if (pace.hasRoom()) look()
-      }
+      let outcome: 'failed' | 'not tried' | undefined = 'not tried'
       try {
-        await (attempted ? note(ctx, settle, delivery, attempted) : giveBack(delivery))
+        const target = targets.of(endpointId)
+        // Deleted since it was claimed.
+        if (!target) return await settle(unwanted(delivery))
+        const attempted = await attemptDelivery(ctx, await pools, target, delivery, stopping)
+        if (!attempted) return await giveBack(delivery)
+        if (attempted.isTaken) {
+          // The place of one that was taken is free before that is noted; a failure may turn out to be the last.
+          outcome = undefined
+          pace.end(endpointId, 'answered well')
+          if (pace.hasRoom()) look()
+        } else outcome = 'failed'
+        await note(ctx, settle, delivery, attempted)
       } finally {
-        if (!attempted?.isTaken) pace.end(endpointId, attempted ? 'failed' : 'not tried')
+        if (outcome) pace.end(endpointId, outcome)
       }
     },
   }

@@ -156,6 +156,14 @@ describe('what is claimed', () => {
     expect(pace.roomForMore().endpointIds).toEqual([])
   })
 
+  it('calls for more also when it was less, because the claim took all that it may', async () => {
+    await begin(1)
+    pace.end(SHOP, 'answered well')
+    const one = { endpointId: SHOP, dueAt: DUE, id: ++ids }
+    pace.claimed([one], pace.room(), true)
+    expect(pace.hasRoom()).toBe(true)
+  })
+
   it('and waits for a place can be put back, and is waiting again then', async () => {
     await begin(2)
     claim(1)

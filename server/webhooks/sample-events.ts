@@ -1,3 +1,4 @@
+import type { Address } from '../orders/checkout.ts'
 import type { WebhookEvent } from '../values.ts'
 
 /**
@@ -5,6 +6,18 @@ import type { WebhookEvent } from '../values.ts'
  * Every event tells of one and the same order, the one that the API's examples show.
  */
 export const sampleData = (event: WebhookEvent): object => SAMPLES[event]
+
+/** A buyer's address, made up. */
+export const SAMPLE_ADDRESS: Address = {
+  full_name: 'Ash Ketchum',
+  street: 'Pallet Lane',
+  house_number: '1',
+  house_number_suffix: null,
+  zip: '1234 AB',
+  city: 'Pallet Town',
+  country: 'NL',
+  phone: null,
+}
 
 /** Keys in the order in which real events have them. */
 const SAMPLES: Record<WebhookEvent, object> = {
@@ -17,16 +30,7 @@ const SAMPLES: Record<WebhookEvent, object> = {
     currency: 'EUR',
     item_name: 'Charizard VSTAR',
     buyer_name: 'Ash Ketchum',
-    delivery_address: {
-      full_name: 'Ash Ketchum',
-      street: 'Pallet Lane',
-      house_number: '1',
-      house_number_suffix: null,
-      zip: '1234 AB',
-      city: 'Pallet Town',
-      country: 'NL',
-      phone: null,
-    },
+    delivery_address: SAMPLE_ADDRESS,
   },
   'order.cancelled': { order_id: 501, cancelled_by: 'buyer' },
   'order.label_ready': {

@@ -14,14 +14,14 @@ export type Target = {
 }
 
 export type Targets = {
-  /** Reads those that aren't known yet; deleted endpoints have none. */
+  /** Reads those that aren't known yet. */
   learn(endpointIds: number[]): Promise<void>
   /**
-   * One that was learnt.
+   * One that was learnt lately; undefined when the endpoint was deleted before that.
    *
    * @throws Error when SECRET_KEY isn't the one that its secret was sealed with
    */
-  of(endpointId: number): Target
+  of(endpointId: number): Target | undefined
 }
 
 type Known = { accountId: number; url: string; sealed: Buffer; target?: Target }
@@ -34,22 +34,30 @@ export function openTargets(ctx: Pick<Context, 'db' | 'config'>): Targets {
 
   return {
     async learn(endpointIds) {
-      const unknown = endpointIds.filter((id) => !known.has(id))
+      const wanted = [...new Set(endpointIds)]
+      for (const id of wanted) {
+        const endpoint = known.get(id)
+        // The last to be wanted are the last to be forgotten.
+        if (endpoint && known.delete(id)) known.set(id, endpoint)
+      }
+      const unknown = wanted.filter((id) => !known.has(id))
       if (unknown.length === 0) return
       const rows = await ctx.db<(Known & { id: number })[]>`
         select id, account_id as "accountId", url, secret as sealed
         from webhook_endpoints
-        where id = any(${[...new Set(unknown)]}::bigint[]) and deleted_at is null
+        where id = any(${unknown}::bigint[]) and deleted_at is null
       `
       for (const { id, ...endpoint } of rows) known.set(id, endpoint)
+      for (const id of known.keys()) {
+        if (known.size <= MOST_KNOWN) break
+        known.delete(id)
+      }
     },
 
     of(endpointId) {
       const endpoint = known.get(endpointId)
-      if (!endpoint) throw new Error(`Endpoint ${endpointId} is not known.`)
+      if (!endpoint) return undefined
       endpoint.target ??= targetOf(ctx, endpoint)
-      // The oldest goes: it's read again should it be needed.
-      if (known.size > MOST_KNOWN) known.delete(known.keys().next().value!)
       return endpoint.target
     },
   }

@@ -1,3 +1,5 @@
+import { SAMPLE_ADDRESS } from '../../webhooks/sample-events.ts'
+
 /** Real records of the bundled catalog, for the published descriptions. */
 
 export const exampleSet = {
@@ -114,16 +116,7 @@ export const exampleSlice = {
   orders: [exampleOrder],
   buyer: {
     name: 'Ash Ketchum',
-    address: {
-      full_name: 'Ash Ketchum',
-      street: 'Pallet Lane',
-      house_number: '1',
-      house_number_suffix: null,
-      zip: '1234 AB',
-      city: 'Pallet Town',
-      country: 'NL',
-      phone: null,
-    },
+    address: SAMPLE_ADDRESS,
   },
   totals: { merchandise: 9, shipping: 6.95, seller_net: 15.59, currency: 'EUR' },
   shipping: {

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import type { ShippingOption } from '../../accounts/account.ts'
 import { PUBLIC_URL, startTestApp, type TestApp } from '../../test/app.ts'
 import { idsOf, importCast } from '../../test/cast.ts'
 import {
@@ -9,9 +10,9 @@ import {
   cancel,
   LABEL,
   type Line,
-  PARCEL,
+  openShop,
+  sellEach,
   ship,
-  shipsBy,
 } from '../../test/sales.ts'
 import { advance, cardItem, gradedItem, list, NO_LIMITS, productItem } from '../../test/stock.ts'
 import { everything, walk } from '../../test/walk.ts'
@@ -37,18 +38,8 @@ beforeAll(async () => {
   await importCast(app.operator)
 })
 
-const shop = (...options: Parameters<typeof shipsBy>) =>
-  app.seller({ account: shipsBy(...(options.length ? options : [PARCEL])) })
-
-/** Sells one of each of these, as one cart. */
-async function sell(seller: Seller, ...items: object[]): Promise<number[]> {
-  const listings = await list(seller, ...items)
-  const { orderIds } = await buy(
-    app,
-    listings.map((id): Line => [id, 1]),
-  )
-  return orderIds
-}
+const shop = (...options: ShippingOption[]) => openShop(app, ...options)
+const sell = (seller: Seller, ...items: object[]) => sellEach(app, seller, ...items)
 
 const found = async (seller: Seller, query: string): Promise<number[]> => {
   const { status, body, text } = await seller.get(`${ORDERS}?per_page=100&${query}`)

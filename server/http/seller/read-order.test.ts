@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import type { ShippingOption } from '../../accounts/account.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
 import { importCast } from '../../test/cast.ts'
 import {
@@ -9,8 +10,9 @@ import {
   cancel,
   ENVELOPE,
   LABEL,
-  type Line,
+  openShop,
   PARCEL,
+  sellEach,
   ship,
   shipsBy,
   sliceOf,
@@ -34,18 +36,8 @@ beforeAll(async () => {
   await importCast(app.operator)
 })
 
-const shop = (...options: Parameters<typeof shipsBy>) =>
-  app.seller({ account: shipsBy(...(options.length ? options : [PARCEL])) })
-
-/** Sells one of each of these, as one cart. */
-async function sell(seller: Seller, ...items: object[]): Promise<number[]> {
-  const listings = await list(seller, ...items)
-  const { orderIds } = await buy(
-    app,
-    listings.map((id): Line => [id, 1]),
-  )
-  return orderIds
-}
+const shop = (...options: ShippingOption[]) => openShop(app, ...options)
+const sell = (seller: Seller, ...items: object[]) => sellEach(app, seller, ...items)
 
 describe('GET /v1/orders/{order}', () => {
   it('shows the whole slice with exactly the fields of the specification, in their order', async () => {

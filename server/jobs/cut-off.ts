@@ -1,0 +1,28 @@
+import type { Db } from '../database/connect.ts'
+
+/** What is said of a try that nobody lived to note. */
+export const CUT_OFF = 'The service stopped in the middle of a try.'
+
+/**
+ * Gives up what its last try was cut off from, in a table whose rows are tried a few times. Not tried once more: what
+ * brings the process down would do so for ever.
+ */
+export async function giveUpCutOff(
+  db: Db,
+  table: 'mails' | 'photos',
+  mostAttempts: number,
+): Promise<void> {
+  await db`
+    update ${db(table)}
+    set status = 'failed', next_attempt_at = null, leased_until = null, error = ${CUT_OFF}
+    where id in (
+      select id
+      from ${db(table)}
+      where
+        status = 'waiting'
+        and attempts >= ${mostAttempts}
+        and leased_until < clock_timestamp()
+      for update skip locked
+    )
+  `
+}
