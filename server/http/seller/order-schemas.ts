@@ -79,39 +79,52 @@ export const Address = component(
   ),
 )
 
+const sliceFields = {
+  slice_key: Type.String(),
+  orders: Type.Array(OrderRow, { description: 'Every row of the slice' }),
+  buyer: Type.Object({
+    name: Nullable(Type.String()),
+    address: Type.Unsafe<object | null>({ anyOf: [Address, { type: 'null' }] }),
+  }),
+  totals: Type.Object({
+    merchandise: amount('Sum of price times quantity over all rows'),
+    shipping: amount('What the buyer paid for shipping'),
+    seller_net: amount('The payout: every row’s `seller_net` and `shipping.seller_share`'),
+    currency,
+  }),
+  shipping: Type.Object({
+    method: Nullable(Type.String(), { description: 'What the buyer chose' }),
+    price: amount('The same as `totals.shipping`'),
+    paid_to: OneOf(['seller', 'platform'] as const, {
+      description: '`seller`: paid out 1:1. `platform`: the service buys the label with it.',
+    }),
+    seller_share: amount('The price when it is paid to you, else 0'),
+    provider: Nullable(Type.String(), { description: 'Who made the label; null before' }),
+    has_label: Type.Boolean(),
+    tracking_code: Nullable(Type.String()),
+    tracking_status: Nullable(Type.String()),
+    label_url: Nullable(Type.String(), {
+      description: 'The link that was minted last, null once it has expired',
+    }),
+    expires_at: Nullable(Timestamp()),
+  }),
+}
+
 export const SliceDetail = component(
   'OrderSlice',
+  Type.Object(sliceFields, {
+    description: 'What you send to one buyer: all rows of a checkout that are yours.',
+  }),
+)
+
+/** The slice as `ship` answers with it (§4.14). */
+export const ShippedSlice = component(
+  'ShippedOrderSlice',
   Type.Object(
     {
-      slice_key: Type.String(),
-      orders: Type.Array(OrderRow, { description: 'Every row of the slice' }),
-      buyer: Type.Object({
-        name: Nullable(Type.String()),
-        address: Type.Unsafe<object | null>({ anyOf: [Address, { type: 'null' }] }),
-      }),
-      totals: Type.Object({
-        merchandise: amount('Sum of price times quantity over all rows'),
-        shipping: amount('What the buyer paid for shipping'),
-        seller_net: amount('The payout: every row’s `seller_net` and `shipping.seller_share`'),
-        currency,
-      }),
-      shipping: Type.Object({
-        method: Nullable(Type.String(), { description: 'What the buyer chose' }),
-        price: amount('The same as `totals.shipping`'),
-        paid_to: OneOf(['seller', 'platform'] as const, {
-          description: '`seller`: paid out 1:1. `platform`: the service buys the label with it.',
-        }),
-        seller_share: amount('The price when it is paid to you, else 0'),
-        provider: Nullable(Type.String(), { description: 'Who made the label; null before' }),
-        has_label: Type.Boolean(),
-        tracking_code: Nullable(Type.String()),
-        tracking_status: Nullable(Type.String()),
-        label_url: Nullable(Type.String(), {
-          description: 'The link that was minted last, null once it has expired',
-        }),
-        expires_at: Nullable(Timestamp()),
-      }),
+      ...sliceFields,
+      shipped_lines: Type.Integer({ description: 'Number of rows that this call shipped' }),
     },
-    { description: 'What you send to one buyer: all rows of a checkout that are yours.' },
+    { description: 'The slice after shipping.' },
   ),
 )

@@ -11,7 +11,7 @@ import { refuseInvalid } from '../refuse-invalid.ts'
 import { Data, Nullable, OneOf, Paginated, PathId, Text } from '../schema.ts'
 import { exampleOrder, exampleSlice, pageExample } from './examples.ts'
 import { orderJson, sliceDetail, sliceWithLabel } from './order-json.ts'
-import { OrderRow, SliceDetail } from './order-schemas.ts'
+import { OrderRow, ShippedSlice, SliceDetail } from './order-schemas.ts'
 
 const params = Type.Object({ order: PathId('Any row of the slice') })
 
@@ -89,7 +89,7 @@ export const orderRoutes =
           operationId: 'shipOrder',
           summary: 'Mark an order as shipped',
           description:
-            'Every row of the slice that is still pending, whichever one is addressed; the buyer gets an e-mail for each. `tracking_code` is required for your own tracked options, and refused for your own letters and for platform labels, whose tracking comes from the label. 409 when nothing is pending, or while the payout setup is not verified.',
+            'Every row of the slice that is still pending, whichever one is addressed; the buyer gets an e-mail for each. `data.shipped_lines` is the number of rows that this call shipped. `tracking_code` is required for your own tracked options, and refused for your own letters and for platform labels, whose tracking comes from the label. 409 when nothing is pending, or while the payout setup is not verified.',
           tags: ['Orders'],
           params,
           body: Type.Optional(
@@ -101,17 +101,9 @@ export const orderRoutes =
               ),
             }),
           ),
-          response: {
-            200: Type.Object(
-              {
-                data: SliceDetail,
-                shipped_lines: Type.Integer({ description: 'Rows that this call shipped' }),
-              },
-              { description: 'The slice as it is now' },
-            ),
-          },
+          response: { 200: Data(ShippedSlice, 'The slice as it is now') },
           'x-errors': ['not_found', 'conflict', 'validation_error'],
-          'x-example': { data: exampleSlice, shipped_lines: 1 },
+          'x-example': { data: { ...exampleSlice, shipped_lines: 1 } },
         },
       },
       async (request) => {
@@ -120,7 +112,7 @@ export const orderRoutes =
         await refuseInvalid(request, id, (id) => sliceIdOf(ctx, account.id, id))
         const code = request.body?.tracking_code?.trim() || null
         const { slice, shippedLines } = await shipOrder(ctx, account, id, code)
-        return { data: await sliceWithLabel(ctx, slice), shipped_lines: shippedLines }
+        return { data: { ...(await sliceWithLabel(ctx, slice)), shipped_lines: shippedLines } }
       },
     )
     done()
