@@ -42,13 +42,16 @@ export type Changeable = Pick<Listing, 'priceCents' | 'quantity' | 'status' | 'd
 export const quantityAvailable = ({ quantity, reserved }: Pick<Listing, 'quantity' | 'reserved'>) =>
   Math.max(quantity - reserved, 0)
 
-/** What a listing is once it has been changed (§3.1): the status follows from the wish and the stock. */
+/** A listing after a change (§3.1). Its status follows from the status sent, the current status and the stock. */
 export function changed(listing: Changeable, changes: ListingChanges): Changeable {
   const quantity = changes.quantity ?? listing.quantity
+  // Only `active` puts a hidden listing on sale again: "sold elsewhere" must not.
+  const staysHidden = listing.status === 'hidden' && changes.status !== 'active'
+  const status = staysHidden ? 'hidden' : (changes.status ?? listing.status)
   return {
     priceCents: changes.priceCents ?? listing.priceCents,
     quantity,
-    status: reconciled(changes.status ?? listing.status, quantity),
+    status: reconciled(status, quantity),
     description:
       (changes.description === undefined ? listing.description : changes.description) || null,
   }

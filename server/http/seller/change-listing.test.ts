@@ -192,7 +192,8 @@ describe('status and stock', () => {
     ['hidden', { quantity: 0 }, { status: 'hidden', quantity: 0 }],
     ['hidden', { status: 'active' }, { status: 'active', quantity: 3 }],
     ['hidden', { status: 'active', quantity: 0 }, { status: 'sold', quantity: 0 }],
-    ['hidden', { status: 'sold' }, { status: 'active', quantity: 3 }],
+    ['hidden', { status: 'sold' }, { status: 'hidden', quantity: 3 }],
+    ['hidden', { status: 'sold', quantity: 0 }, { status: 'hidden', quantity: 0 }],
   ])('of a listing that is %s, changed by %j, are %j', async (before, payload, after) => {
     const id = await inStatus(before)
     const { status, body } = await change(id, payload)

@@ -263,7 +263,7 @@ export const ListingPatch = Type.Object({
   status: Type.Optional(
     OneOf(LISTING_STATUSES, {
       description:
-        '`hidden` keeps its stock and is not on sale. Between `active` and `sold` the stock decides: `sold` with stock left becomes `active` again, so send `quantity` 0.',
+        '`hidden` keeps its stock and is not on sale. Between `active` and `sold` the stock decides: `sold` with stock left becomes `active` again, so send `quantity` 0. A hidden listing stays hidden until `active` is sent: neither a new quantity nor `sold` puts it on sale.',
     }),
   ),
   description: Type.Optional(

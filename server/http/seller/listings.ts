@@ -136,7 +136,7 @@ export const listingRoutes =
           operationId: 'changeListing',
           summary: 'Change a listing',
           description:
-            'Send only what changes. The status follows from what is asked for and the stock: an active or sold listing is active with stock and sold without, a hidden one stays hidden until `active` is asked for. A change that changes nothing leaves `updated_at` alone. What the listing is for, its condition, language, printing and photos stay as they are.',
+            'Send only what changes. The status follows from what is asked for and the stock: an active or sold listing is active with stock and sold without, a hidden one stays hidden until `active` is sent, even when `sold` is. A change that changes nothing leaves `updated_at` alone. What the listing is for, its condition, language, printing and photos stay as they are.',
           tags: ['Listings'],
           params,
           body: ListingPatch,
