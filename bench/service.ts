@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, openSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { SETTINGS } from '../server/config.ts'
+import { SETTING_NAMES } from '../server/settings.ts'
 
 /** The service as anybody runs it: a process of its own, with the embedded database in a folder of its own. */
 export type Service = {
@@ -81,7 +81,7 @@ const NEVER_REFUSED = { RATE_LIMIT_READ: '1000000000', RATE_LIMIT_WRITE: '100000
 
 /** The environment but for what the one who measures has set for a service of their own. */
 function withoutSettings(): NodeJS.ProcessEnv {
-  const settings = new Set<string>(SETTINGS)
+  const settings = new Set<string>(SETTING_NAMES)
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !settings.has(name)))
 }
 

@@ -6,10 +6,12 @@ import { buildApp } from '../server/app.ts'
 import { readConfig } from '../server/config.ts'
 import { startEmbedded } from '../server/database/embedded/embedded.ts'
 import { type Closers, openContext } from '../server/service.ts'
+import { settingsTable } from '../server/settings.ts'
 import { schemaSql } from './schema-sql.ts'
 
 /**
- * Writes the files that are made from the code: both OpenAPI descriptions and the dump of the database's schema.
+ * Writes the files that are made from the code: both OpenAPI descriptions, the dump of the database's schema and the
+ * table of settings in docs/configuration.md.
  * With `--check` nothing is written; a file that isn't up to date ends with exit code 1.
  */
 const ROOT = path.join(import.meta.dirname, '..')
@@ -37,6 +39,7 @@ try {
   await settle('openapi/seller.json', await described('/openapi.json'))
   await settle('openapi/operator.json', await described('/operator/openapi.json'))
   await settle('migrations/schema.sql', await schemaSql(ctx.db))
+  await settleTable('docs/configuration.md', settingsTable())
 } finally {
   for (const close of closers.reverse()) await close()
   await database.stop()
@@ -55,4 +58,14 @@ async function settle(file: string, text: string): Promise<void> {
     await writeFile(at, text)
     process.stdout.write(`${file} written\n`)
   }
+}
+
+/** Replaces what stands between the two comments that mark the table. */
+async function settleTable(file: string, table: string): Promise<void> {
+  const text = await readFile(path.join(ROOT, file), 'utf8')
+  const marked = /(<!-- settings.*?-->\n).*?(<!-- end of settings -->)/s
+  await settle(
+    file,
+    text.replace(marked, (_, begin, end) => `${begin}\n${table}\n\n${end}`),
+  )
 }
