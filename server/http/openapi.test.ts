@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { runInNewContext } from 'node:vm'
 import { createConfig, lint } from '@redocly/openapi-core'
 import Fastify from 'fastify'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -186,19 +187,65 @@ describe('a seller route', () => {
 })
 
 describe('the reference page', () => {
-  it('loads nothing from elsewhere', async () => {
+  it('loads nothing from elsewhere, and allows neither inline scripts nor eval', async () => {
     for (const address of ['/docs', '/docs/']) {
       const { status, headers, text } = await app.anyone.get(address)
       expect(status).toBe(200)
-      expect(headers['content-type']).toBe('text/html; charset=utf-8')
-      expect(headers['content-security-policy']).toMatch(/^default-src 'self'/)
-      expect(text).not.toMatch(/https?:\/\//)
-      const script = text.match(/src="([^"]+)"/)?.[1] ?? ''
-      const { pathname } = new URL(script, `https://cards.example${address}`)
-      expect(pathname).toBe('/docs/scalar.js')
+      expect(headers).toMatchObject(PAGE_HEADERS)
+      expect(headers['content-security-policy']).toMatch(/^default-src 'none'; script-src 'self';/)
+      expect(headers['content-security-policy']).toContain("frame-ancestors 'none'")
+      expect(text).not.toMatch(/https?:\/\/|<script>|\son[a-z]+=/)
+      const scripts = [...text.matchAll(/<script src="([^"]+)"/g)].map(
+        ([, script]) => new URL(script!, `https://cards.example${address}`).pathname,
+      )
+      expect(scripts).toEqual(['/docs/scalar.js', '/docs/reference.js'])
     }
-    const script = await app.anyone.get('/docs/scalar.js')
-    expect(script.status).toBe(200)
-    expect(script.text).toContain('createApiReference')
+    expect((await app.anyone.get('/docs/scalar.js')).text).toContain('createApiReference')
+  })
+
+  it('sends its trial requests to its own origin, whatever PUBLIC_URL says', async () => {
+    const { text } = await app.anyone.get('/docs/reference.js')
+    for (const address of [
+      'http://localhost:3000',
+      'http://127.0.0.1:3000',
+      'https://x.example/market',
+    ]) {
+      const [seller, operator] = referenceSources(text, `${address}/docs/reference.js`)
+      expect(seller).toMatchObject({
+        url: `${address}/openapi.json`,
+        servers: [{ url: `${address}/v1` }],
+      })
+      expect(operator).toMatchObject({
+        url: `${address}/operator/openapi.json`,
+        servers: [{ url: `${address}/operator/v1` }],
+      })
+    }
   })
 })
+
+const PAGE_HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  'cross-origin-opener-policy': 'same-origin',
+  'permissions-policy': expect.stringContaining('camera=()'),
+  'referrer-policy': 'same-origin',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+}
+
+/** The APIs that the page's script gives to Scalar when it's loaded from this address. */
+function referenceSources(script: string, src: string): unknown[] {
+  let sources: unknown[] = []
+  runInNewContext(script, {
+    URL,
+    document: {
+      currentScript: { src },
+      getElementById: () => ({ dataset: { operator: '' } }),
+    },
+    Scalar: {
+      createApiReference: (_element: unknown, options: { sources: unknown[] }) => {
+        sources = options.sources
+      },
+    },
+  })
+  return sources
+}

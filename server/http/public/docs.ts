@@ -1,6 +1,9 @@
+import { readFile } from 'node:fs/promises'
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Fastify from 'fastify'
 import type { Context } from '../../context.ts'
+import { lazy } from '../lazy.ts'
+import { sendPage } from '../page.ts'
 
 /**
  * The reference page: Scalar, served from its npm package, so that it works without the internet. The package is
@@ -9,30 +12,34 @@ import type { Context } from '../../context.ts'
 export const docsRoutes =
   (ctx: Context): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
-    let script: Promise<string> | undefined
+    const scripts: Record<string, () => Promise<string>> = {
+      '/docs/scalar.js': lazy(scalarScript),
+      '/docs/reference.js': lazy(() => readFile(new URL('reference.js', import.meta.url), 'utf8')),
+    }
 
     app.get('/docs', (request, reply) => {
       // Relative addresses: the page works under any prefix that a proxy puts before it.
       const root = request.url.split('?')[0]?.endsWith('/') ? '..' : '.'
-      return reply
-        .header('content-security-policy', CONTENT_SECURITY_POLICY)
-        .type('text/html; charset=utf-8')
-        .send(html(root, ctx.config.operatorToken !== undefined))
+      return sendPage(reply, html(root, ctx.config.operatorToken !== undefined), {
+        // Scalar adds style elements and style attributes of its own.
+        'style-src': "'self' 'unsafe-inline'",
+        'img-src': "'self' data: blob:",
+        'font-src': "'self' data:",
+        'worker-src': "'self' blob:",
+      })
     })
 
-    app.get('/docs/scalar.js', async (_request, reply) => {
-      script ??= scalarScript()
-      return reply
-        .header('cache-control', 'public, max-age=86400')
-        .type('text/javascript; charset=utf-8')
-        .send(await script)
-    })
+    for (const [path, script] of Object.entries(scripts)) {
+      app.get(path, async (_request, reply) =>
+        reply
+          .header('cache-control', 'public, max-age=86400')
+          .header('x-content-type-options', 'nosniff')
+          .type('text/javascript; charset=utf-8')
+          .send(await script()),
+      )
+    }
     done()
   }
-
-/** Nothing from elsewhere is loaded, whatever the reference would like to fetch. */
-const CONTENT_SECURITY_POLICY =
-  "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; worker-src 'self' blob:"
 
 const html = (root: string, withOperator: boolean) => `<!doctype html>
 <html lang="en">
@@ -43,26 +50,9 @@ const html = (root: string, withOperator: boolean) => `<!doctype html>
     <link rel="icon" href="data:,">
   </head>
   <body>
-    <div id="reference"></div>
+    <div id="reference"${withOperator ? ' data-operator' : ''}></div>
     <script src="${root}/docs/scalar.js"></script>
-    <script>
-      Scalar.createApiReference('#reference', {
-        sources: [
-          { title: 'Seller API', slug: 'seller', url: '${root}/openapi.json' },${
-            withOperator
-              ? `
-          { title: 'Operator API', slug: 'operator', url: '${root}/operator/openapi.json' },`
-              : ''
-          }
-        ],
-        withDefaultFonts: false,
-        telemetry: false,
-        hideClientButton: true,
-        agent: { disabled: true },
-        mcp: { disabled: true },
-        showDeveloperTools: 'never',
-      })
-    </script>
+    <script src="${root}/docs/reference.js"></script>
   </body>
 </html>
 `

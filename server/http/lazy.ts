@@ -1,0 +1,11 @@
+/** Makes a value at its first use and keeps it. A failure isn't kept: the next use tries again. */
+export function lazy<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined
+  return () => {
+    made ??= make().catch((error) => {
+      made = undefined
+      throw error
+    })
+    return made
+  }
+}

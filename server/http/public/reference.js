@@ -1,0 +1,27 @@
+// Runs in the browser, on the reference page.
+const { Scalar } = globalThis
+const element = document.getElementById('reference')
+
+// The service as this page sees it: requests to another origin, such as that of PUBLIC_URL, would be refused.
+const root = new URL('..', document.currentScript.src)
+const api = (title, slug, description, prefix) => ({
+  title,
+  slug,
+  url: new URL(description, root).href,
+  servers: [{ url: new URL(prefix, root).href }],
+})
+
+const sources = [api('Seller API', 'seller', 'openapi.json', 'v1')]
+if ('operator' in element.dataset) {
+  sources.push(api('Operator API', 'operator', 'operator/openapi.json', 'operator/v1'))
+}
+
+Scalar.createApiReference(element, {
+  sources,
+  withDefaultFonts: false,
+  telemetry: false,
+  hideClientButton: true,
+  agent: { disabled: true },
+  mcp: { disabled: true },
+  showDeveloperTools: 'never',
+})
