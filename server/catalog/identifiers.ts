@@ -6,19 +6,17 @@ import type { CardEntry, ProductEntry, SetEntry } from './entries.ts'
 export type Narrowing = { language?: string | undefined; region?: string | undefined }
 
 /**
- * The one set an identifier means (§4.3): the whole string as a canonical id, which ignores the narrowing, else a shortcut.
+ * The one set that an identifier means (§4.3): a canonical id or a shortcut, by the rules of `meant`.
  *
  * @throws not_found, or ambiguous_identifier with the narrowed candidates
  */
 export function findSet(catalog: Catalog, identifier: string, narrowing: Narrowing): SetEntry {
-  const canonical = catalog.setsById.get(identifier)
-  if (canonical) return canonical
-  const sharing = catalog.setsByShortcut.get(identifier) ?? []
-  return theOnlySet(identifier, narrowed(sharing, narrowing)) ?? setNotFound(identifier)
+  return theOnlySet(catalog, identifier, narrowing) ?? noneLeft('sets', identifier, narrowing)
 }
 
 /**
- * The set that a `set` filter means (§4.4), or none when narrowing leaves none: an empty page, not an error.
+ * The set that a `set` filter means (§4.4), or undefined when narrowing leaves none of several: the result is then an
+ * empty page, not an error.
  *
  * @throws not_found when the filter matches no set at all, or ambiguous_identifier
  */
@@ -27,49 +25,33 @@ export function findSetForFilter(
   identifier: string,
   narrowing: Narrowing,
 ): SetEntry | undefined {
-  const canonical = catalog.setsById.get(identifier)
-  const sharing = canonical ? [canonical] : (catalog.setsByShortcut.get(identifier) ?? [])
-  if (sharing.length === 0) setNotFound(identifier)
-  return theOnlySet(identifier, narrowed(sharing, narrowing))
+  return theOnlySet(catalog, identifier, narrowing)
 }
 
 /**
- * The one card an identifier means (§4.5): the whole string as a canonical id, which ignores the narrowing, else
- * `{shortcut}_{number}`.
+ * The one card that an identifier means (§4.5): a canonical id or `{shortcut}_{number}`, by the rules of `meant`.
  *
  * @throws not_found, or ambiguous_identifier with the narrowed candidates
  */
 export function findCard(catalog: Catalog, identifier: string, narrowing: Narrowing): CardEntry {
-  const canonical = catalog.cardsById.get(identifier)
-  if (canonical) return canonical
-  const sharing = catalog.cardsByFriendlyId.get(identifier) ?? []
-  const candidates = sharing.filter((card) => fits(card.set, narrowing))
-  return theOnlyCard(
-    identifier,
-    candidates,
-    'Narrow it with language or region where these are offered, or use',
-  )
+  const advice = 'Narrow it with language or region where these are offered, or use'
+  return theOnlyCard(catalog, identifier, narrowing, () => advice)
 }
 
 /**
- * The one card an identifier means, where a hint at the language of its set may decide between several (§4.9). It
- * never rules out the one card there is.
+ * The one card that an item of a bulk create means (§4.9), narrowed by the language of its set like `findCard`.
  *
- * @throws not_found, or ambiguous_identifier with the candidates in that language, or all where it has none
+ * @throws not_found, or ambiguous_identifier with the narrowed candidates
  */
 export function findHintedCard(
   catalog: Catalog,
   identifier: string,
-  languageHint: string | undefined,
+  language: string | undefined,
 ): CardEntry {
-  const canonical = catalog.cardsById.get(identifier)
-  if (canonical) return canonical
-  const sharing = catalog.cardsByFriendlyId.get(identifier) ?? []
-  const hinted = sharing.filter(({ set }) => set.language === languageHint)
-  const candidates = hinted.length > 0 ? hinted : sharing
-  const languages = new Set(candidates.map(({ set }) => set.language))
-  const advice = languages.size > 1 ? 'Narrow it with language_hint, or use' : 'Use'
-  return theOnlyCard(identifier, candidates, advice)
+  return theOnlyCard(catalog, identifier, { language }, (candidates) => {
+    const languages = new Set(candidates.map(({ set }) => set.language))
+    return languages.size > 1 ? 'Narrow it with language_hint, or use' : 'Use'
+  })
 }
 
 /** Refuses an identifier that means no set, however it's narrowed. @throws not_found */
@@ -98,21 +80,33 @@ export const fits = (set: SetEntry, { language, region }: Narrowing) =>
   (language === undefined || set.language === language) &&
   (region === undefined || set.region === region)
 
-const narrowed = (sets: SetEntry[], narrowing: Narrowing) =>
-  sets.filter((set) => fits(set, narrowing))
-
-/** A shortcut has no underscore: comparing whole friendly ids was splitting them at the first one. */
-function theOnlyCard(identifier: string, candidates: CardEntry[], advice: string): CardEntry {
-  if (candidates.length > 1) {
-    throw ambiguousIdentifier(
-      `The identifier "${identifier}" means ${candidates.length} cards. ${advice} a canonical id.`,
-      candidates.map(cardCandidate),
-    )
-  }
-  return candidates[0] ?? cardNotFound(identifier)
+/**
+ * The records that an identifier means (§2.1). The record with that canonical id wins, unless `language` or `region`
+ * rules it out and exactly one record with that shortcut or friendly id fits: several real sets have a shortcut that is
+ * the canonical id of another set. Several records that share a shortcut or friendly id are narrowed; a single one is not.
+ */
+function meant<T>(
+  canonical: T | undefined,
+  sharing: T[],
+  narrowing: Narrowing,
+  setOf: (record: T) => SetEntry,
+): T[] {
+  if (canonical && fits(setOf(canonical), narrowing)) return [canonical]
+  if (!canonical && sharing.length === 1) return sharing
+  const fitting = sharing.filter((record) => fits(setOf(record), narrowing))
+  return canonical && fitting.length !== 1 ? [canonical] : fitting
 }
 
-function theOnlySet(identifier: string, candidates: SetEntry[]): SetEntry | undefined {
+/** Undefined when narrowing leaves none. @throws not_found, ambiguous_identifier */
+function theOnlySet(
+  catalog: Catalog,
+  identifier: string,
+  narrowing: Narrowing,
+): SetEntry | undefined {
+  requireSet(catalog, identifier)
+  const canonical = catalog.setsById.get(identifier)
+  const sharing = catalog.setsByShortcut.get(identifier) ?? []
+  const candidates = meant(canonical, sharing, narrowing, (set) => set)
   if (candidates.length > 1) {
     throw ambiguousIdentifier(
       `The shortcut "${identifier}" means ${candidates.length} sets. Narrow it with language or region where these are offered, or use a canonical id.`,
@@ -120,6 +114,26 @@ function theOnlySet(identifier: string, candidates: SetEntry[]): SetEntry | unde
     )
   }
   return candidates[0]
+}
+
+/** Friendly ids are compared whole: a shortcut contains no underscore, so that equals splitting at the first one. */
+function theOnlyCard(
+  catalog: Catalog,
+  identifier: string,
+  narrowing: Narrowing,
+  advice: (candidates: CardEntry[]) => string,
+): CardEntry {
+  requireCard(catalog, identifier)
+  const canonical = catalog.cardsById.get(identifier)
+  const sharing = catalog.cardsByFriendlyId.get(identifier) ?? []
+  const candidates = meant(canonical, sharing, narrowing, ({ set }) => set)
+  if (candidates.length > 1) {
+    throw ambiguousIdentifier(
+      `The identifier "${identifier}" means ${candidates.length} cards. ${advice(candidates)} a canonical id.`,
+      candidates.map(cardCandidate),
+    )
+  }
+  return candidates[0] ?? noneLeft('cards', identifier, narrowing)
 }
 
 const setCandidate = ({ id, shortcut, name, series, language, region }: SetEntry) => ({
@@ -143,6 +157,16 @@ const cardCandidate = ({ id, name, number, set }: CardEntry) => ({
 const cardNotFound = (identifier: string) => refuse(notFound(`There is no card "${identifier}".`))
 
 const setNotFound = (identifier: string) => refuse(notFound(`There is no set "${identifier}".`))
+
+/** Names the language and region that were requested: the identifier itself is right. */
+function noneLeft(records: 'cards' | 'sets', identifier: string, narrowing: Narrowing): never {
+  const { language, region } = narrowing
+  const requested = [
+    ...(language === undefined ? [] : [`the language "${language}"`]),
+    ...(region === undefined ? [] : [`the region "${region}"`]),
+  ].join(' and ')
+  return refuse(notFound(`None of the ${records} that "${identifier}" means has ${requested}.`))
+}
 
 function refuse(error: Error): never {
   throw error

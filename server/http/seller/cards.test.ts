@@ -172,6 +172,13 @@ describe('GET /v1/cards?set=', () => {
     expect(await found('set=brs&language=DE&region=int')).toEqual(castOf('swsh9-de'))
   })
 
+  it('prefers a shortcut to an equal canonical id that language or region rules out', async () => {
+    for (const query of ['language=JP', 'region=jp', 'language=JP&region=jp']) {
+      expect(await found(`set=sv3&${query}`)).toEqual(castOf('sv3-jp'))
+    }
+    expect(await found('set=sv3')).toEqual(castOf('sv3'))
+  })
+
   it('answers 409 with the narrowed candidates when several are left', async () => {
     const { status, body } = await seller.get('/v1/cards?set=brs&language=EN')
     expect(status).toBe(409)
@@ -180,8 +187,8 @@ describe('GET /v1/cards?set=', () => {
 
   it('filters by language and region also when the set is clear: an empty page, not a 404', async () => {
     for (const query of [
-      'set=sv3&language=JP',
-      'set=sv3&region=jp',
+      'set=g1&language=JP',
+      'set=obf&region=jp',
       'set=obf&language=DE',
       'set=brs&language=FR',
       'set=csv9.5c&region=int',
@@ -422,12 +429,24 @@ describe('GET /v1/cards/{identifier}', () => {
     expect(idsOf(body.error.fields.candidates)).toEqual(['a-1', 'b-1'])
   })
 
-  it.each(['brs_1?language=FR', 'brs_1?region=jp', 'obf_1?language=DE', 'obf_1?language=en'])(
-    'answers 404 when narrowing leaves none: %s',
-    async (path) => {
+  it.each([
+    ['brs_1?language=FR', 'the language "FR"'],
+    ['brs_1?region=jp', 'the region "jp"'],
+    ['brs_1?language=EN&region=jp', 'the language "EN" and the region "jp"'],
+  ])(
+    'answers 404 that says what was requested when narrowing leaves none: %s',
+    async (path, requested) => {
       const { status, body } = await seller.get(`/v1/cards/${path}`)
-      expect([status, body.error.type]).toEqual([404, 'not_found'])
+      expect([status, body.error]).toEqual([
+        404,
+        { type: 'not_found', message: `None of the cards that "brs_1" means has ${requested}.` },
+      ])
     },
+  )
+
+  it.each(['obf_1?language=DE', 'obf_1?region=jp', 'obf_1?language=en'])(
+    'ignores language and region for a friendly id of one card: %s',
+    async (path) => expect(await resolved(path)).toBe('sv3-1'),
   )
 })
 

@@ -33,7 +33,7 @@ export const cardRoutes =
           operationId: 'listCards',
           summary: 'List or search cards',
           description:
-            'Cards of the newest set first, within a set by number (2 before 10); with `q`, the best match first. `set` answers 404 when it matches no set at all and 409 when it matches several; unknown values of the other filters give an empty page.',
+            'Cards of the newest set first, within a set by number (2 before 10); with `q`, the best match first. `set` answers 404 when it matches no set at all and 409 when it matches several, also after `language` and `region` have narrowed it; an empty page when these leave none. Unknown values of the other filters give an empty page.',
           tags: ['Catalog'],
           querystring: Type.Object({
             q: searchParameter('card name'),
@@ -41,7 +41,7 @@ export const cardRoutes =
               Text({
                 maxLength: 100,
                 description:
-                  'Canonical id or shortcut of a set; `language` and `region` narrow a shortcut that several sets share',
+                  'Canonical id or shortcut of a set, chosen as in `GET /sets/{identifier}`; `language` and `region` also filter the result',
                 examples: ['swsh9'],
               }),
             ),
@@ -85,7 +85,7 @@ export const cardRoutes =
           operationId: 'getCard',
           summary: 'Read a card',
           description:
-            'By canonical id or friendly id `{shortcut}_{number}`. The whole text is tried as a canonical id first; that ignores `language` and `region`, which narrow a friendly id that several cards share. An id may hold characters that need percent-encoding (`ex10-?` is `ex10-%3F`).',
+            'By canonical id or friendly id `{shortcut}_{number}`. `language` and `region` narrow a friendly id that several cards share: 404 when none of them fits, 409 with the remaining candidates when several do. A friendly id that one card has ignores them. The whole text is tried as a canonical id first; that card wins over an equal friendly id of another one, unless `language` or `region` rules it out and exactly one card with that friendly id fits. An id may hold characters that need percent-encoding (`ex10-?` is `ex10-%3F`).',
           tags: ['Catalog'],
           params: Type.Object({
             identifier: Type.String({

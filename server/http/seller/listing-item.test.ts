@@ -377,14 +377,14 @@ describe("a card's friendly id that several share", () => {
     expect(idsOf(result.candidates)).toEqual(['swsh9-1', 'swsh9-de-1'])
   })
 
-  it.each(['JP', 'XX', 'de', ''])(
-    'keeps all of its candidates when the hint %j fits none',
-    async (language_hint) => {
-      const result = await resultOf(cardItem({ card: 'brs_1', language_hint }))
-      expect(Object.keys(result.errors)).toEqual(['card'])
-      expect(idsOf(result.candidates)).toEqual(['swsh9-1', 'swsh9-de-1'])
-    },
-  )
+  it('fails with a message about the card when language_hint fits none', async () => {
+    const result = await resultOf(cardItem({ card: 'brs_1', language_hint: 'JP' }))
+    expect(result).toEqual({
+      status: 'failed',
+      index: 0,
+      errors: { card: ['None of the cards that "brs_1" means has the language "JP".'] },
+    })
+  })
 
   it('keeps those of the hinted language when these are several', async () => {
     const result = await resultOf(cardItem({ card: 'cel_2', language_hint: 'EN' }))
@@ -394,16 +394,20 @@ describe("a card's friendly id that several share", () => {
   it('has no say where it is not needed: one card, or a canonical id', async () => {
     expect(await cardOf({ card: 'obf_125', language_hint: 'DE' })).toBe('sv3-125')
     expect(await cardOf({ card: 'swsh9-1', language_hint: 'DE' })).toBe('swsh9-1')
-    expect(await cardOf({ card: 'swsh9-1', language_hint: 'XX' })).toBe('swsh9-1')
+    expect(await cardOf({ card: 'cel25c-2_A', language_hint: 'JP' })).toBe('cel25c-2_A')
   })
 
   it.each([
     ['too long', 'GERMAN'],
+    ['not a language', 'XX'],
+    ['in lower case', 'de'],
+    ['empty', ''],
     ['a number', 5],
     ['NUL', 'D\0'],
   ])('can not be hinted at with %s', async (_, language_hint) => {
-    const faults = await faultsOf(cardItem({ card: 'brs_1', language_hint }))
-    expect(faults).toContain('language_hint')
+    for (const card of ['brs_1', 'obf_125', 'swsh9-1']) {
+      expect(await faultsOf(cardItem({ card, language_hint }))).toEqual(['language_hint'])
+    }
   })
 })
 

@@ -59,7 +59,8 @@ export function readItem(catalog: Catalog, given: unknown): NewListing | Refused
   const errors = { ...checks[kind](item), ...refusedPhotos(item.photo_urls) }
   if (kind === 'any') return { errors: { ...errors, ...ONE_OF_BOTH } }
 
-  const found = errors.card || errors.product ? undefined : findListable(catalog, item)
+  const cannotLookUp = errors.card || errors.product || errors.language_hint
+  const found = cannotLookUp ? undefined : findListable(catalog, item)
   if (found && 'errors' in found) return { ...found, errors: { ...errors, ...found.errors } }
   if (!found || Object.keys(errors).length > 0) return { errors }
   const graded = kind === 'gradedCard'

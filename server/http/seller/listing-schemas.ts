@@ -135,10 +135,9 @@ export const cardFields = {
     examples: ['swsh9-18'],
   }),
   language_hint: Type.Optional(
-    Text({
-      maxLength: 5,
+    OneOf(LANGUAGES, {
       description:
-        'Language code of the set, to pick one card where the friendly id means several. Not the listing’s language.',
+        'Language code of the set, to pick one card where the friendly id means several; ignored where it means one. Not the listing’s language.',
     }),
   ),
   condition: OneOf(CONDITIONS, { description: 'Required for cards, ignored for products' }),

@@ -223,11 +223,25 @@ describe('GET /v1/sets/{identifier}', () => {
     expect(await resolved('sv3')).toBe('sv3')
   })
 
-  it('ignores language and region for a canonical id', async () => {
-    expect(await resolved('sv3?language=JP&region=jp')).toBe('sv3')
-    expect(await resolved('g1?language=XX')).toBe('g1')
-    expect(await resolved('swsh9-de?language=EN')).toBe('swsh9-de')
+  it.each(['language=JP', 'region=jp', 'language=JP&region=jp'])(
+    'prefers the shortcut when %s rules the canonical id out and fits the shortcut',
+    async (query) => expect(await resolved(`sv3?${query}`)).toBe('sv3-jp'),
+  )
+
+  it.each([
+    ['g1?language=XX', 'g1'],
+    ['g1?language=EN&region=int', 'g1'],
+    ['sv3?language=EN', 'sv3'],
+    ['sv3?language=JP&region=int', 'sv3'],
+    ['swsh9-de?language=EN', 'swsh9-de'],
+  ])('otherwise resolves a canonical id whatever language and region are: %s', async (path, id) => {
+    expect(await resolved(path)).toBe(id)
   })
+
+  it.each(['obf?language=DE', 'obf?region=jp', 'obf?language=en'])(
+    'ignores language and region for a shortcut of one set: %s',
+    async (path) => expect(await resolved(path)).toBe('sv3'),
+  )
 
   it('narrows a shared shortcut by language, region or both', async () => {
     expect(await resolved('brs?language=DE')).toBe('swsh9-de')
@@ -281,12 +295,18 @@ describe('GET /v1/sets/{identifier}', () => {
     expect(idsOf(body.error.fields.candidates)).toEqual(ids)
   })
 
-  it.each(['brs?language=FR', 'brs?region=jp', 'obf?language=DE', 'obf?language=en'])(
-    'answers 404 when narrowing leaves none: %s',
-    async (path) => {
+  it.each([
+    ['brs?language=FR', 'the language "FR"'],
+    ['brs?region=jp', 'the region "jp"'],
+    ['brs?language=de&region=int', 'the language "de" and the region "int"'],
+  ])(
+    'answers 404 that says what was requested when narrowing leaves none: %s',
+    async (path, requested) => {
       const { status, body } = await seller.get(`/v1/sets/${path}`)
-      expect([status, body.error.type]).toEqual([404, 'not_found'])
-      expect(Object.keys(body.error)).toEqual(['type', 'message'])
+      expect([status, body.error]).toEqual([
+        404,
+        { type: 'not_found', message: `None of the sets that "brs" means has ${requested}.` },
+      ])
     },
   )
 

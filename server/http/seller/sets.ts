@@ -80,7 +80,7 @@ export const setRoutes =
           operationId: 'getSet',
           summary: 'Read a set',
           description:
-            'By canonical id or shortcut. A canonical id wins over a shortcut of the same text and ignores `language` and `region`; these narrow a shortcut that several sets share.',
+            'By canonical id or shortcut. `language` and `region` narrow a shortcut that several sets share: 404 when none of them fits, 409 with the remaining candidates when several do. A shortcut that one set has ignores them. A canonical id wins over an equal shortcut of another set, unless `language` or `region` rules it out and exactly one set with that shortcut fits (`sv3` is Obsidian Flames, `sv3?language=JP` the Japanese set with the shortcut `sv3`).',
           tags: ['Catalog'],
           params: Type.Object({
             identifier: Type.String({ description: 'Canonical id (`swsh9`) or shortcut (`svi`)' }),
