@@ -172,7 +172,7 @@ describe('a purchase whose answer never came', () => {
     expect(asked).toEqual(['find', 'buy', 'label'])
   })
 
-  it('is looked up though nothing is left to ship; what was not bought then stays unbought', async () => {
+  it('is looked up though no row is left to ship; what was not bought then stays unbought', async () => {
     const [arrived, lost] = [await order(), await order()]
     interfere({
       async buy(parcel) {
@@ -182,7 +182,9 @@ describe('a purchase whose answer never came', () => {
     })
     for (const parcel of [arrived, lost]) {
       await label(parcel)
-      await seller.post(`/v1/orders/${parcel.orderIds[0]}/ship`)
+      await app.operator.post(`/operator/v1/orders/${parcel.orderIds[0]}/cancel`, {
+        payload: { cancelled_by: 'buyer' },
+      })
     }
     interfere({})
     const before = await bought()

@@ -176,11 +176,11 @@ async function carryOut(
   let isCertain = !purchase.mustLookUp
   try {
     const found = purchase.mustLookUp ? await carrier.find(purchase.reference) : undefined
-    if (!found && purchase.pending === 0) throw nothingToShip()
+    if (!found && purchase.lines === 0) throw nothingToShip()
     const said = found ?? (await buy(carrier, purchase, parcel))
     isCertain = false
     const complete = await withLabel(ctx, carrier, said, purchase.labelName)
-    return await notePurchase(ctx, purchase, complete, found ? undefined : purchase.pending)
+    return await notePurchase(ctx, purchase, complete, found ? undefined : purchase.lines)
   } catch (error) {
     const isRefused = error instanceof CarrierError && error.outcome === 'refused'
     await leave(ctx, purchase, { isCertain: isCertain && isRefused })

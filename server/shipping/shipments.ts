@@ -41,8 +41,8 @@ export type Purchase = {
   labelName: string
   /** The carrier may have it already: it's looked up before anything is bought. */
   mustLookUp: boolean
-  /** Rows that are still to be shipped; without one nothing is bought. */
-  pending: number
+  /** Number of pending and shipped rows, which the shipment covers; without one nothing is bought. */
+  lines: number
 }
 
 /** How long who buys is believed to be alive: several times of what the carrier may take for all that is asked. */
@@ -55,7 +55,7 @@ type WriteContext = Pick<Context, 'config' | 'db' | 'begin' | 'now' | 'wakes'>
  *
  * @param provider the carrier that is asked, if there is one
  * @returns `elsewhere` when that isn't the one who has to be asked
- * @throws conflict when there is neither a shipment nor anything to send somewhere
+ * @throws conflict when there is neither a shipment nor a row to ship, or no delivery address
  */
 export function claimPurchase(
   ctx: WriteContext,
@@ -77,10 +77,13 @@ export function claimPurchase(
     `
     if (known?.state === 'bought') return 'bought'
     if (known?.busy) return 'busy'
-    const [{ pending } = { pending: 0 }] = await db<{ pending: number }[]>`
-      select count(*)::int as pending from orders where slice_id = ${sliceId} and status = 'pending'
+    // Shipped rows count: a seller may print the label after marking the order as shipped.
+    const [{ lines } = { lines: 0 }] = await db<{ lines: number }[]>`
+      select count(*)::int as lines
+      from orders
+      where slice_id = ${sliceId} and status in ('pending', 'shipped')
     `
-    if (pending === 0 && !known?.inDoubt) throw nothingToShip()
+    if (lines === 0 && !known?.inDoubt) throw nothingToShip()
     if (!hasAddress) throw conflict('This order has no delivery address to put on a label.')
     // Only the carrier that may have it already can say whether it does.
     if (!provider || (known?.inDoubt && known.provider !== provider)) return 'elsewhere'
@@ -91,7 +94,7 @@ export function claimPurchase(
       )
       values (
         ${sliceId}, ${orderId}, ${newReference()}, ${provider}, 'buying', true,
-        ${Math.max(pending, 1)}, 1, clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}),
+        ${Math.max(lines, 1)}, 1, clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}),
         ${newLabelName()}, ${new Date(now().getTime() + FIRST_POLL_MS)}, ${now()}
       )
       on conflict (slice_id) do update
@@ -110,7 +113,7 @@ export function claimPurchase(
       ...purchase!,
       sliceId,
       mustLookUp: known?.inDoubt ?? false,
-      pending,
+      lines,
     }
   })
 }
@@ -123,7 +126,7 @@ type Wanted = {
 }
 
 export const nothingToShip = () =>
-  conflict('Nothing of this order is still to be shipped, and no label was bought for it.')
+  conflict('No row of this order is pending or shipped, and no label was bought for it.')
 
 /** Our name for a purchase: what it's found again by. */
 const newReference = () => `cs-${randomBytes(16).toString('base64url')}`
@@ -164,7 +167,7 @@ export async function leavePurchase(
 /**
  * Notes what was bought, and that sellers are told of it.
  *
- * @param lines rows that it covers; of what was found again those that were pending when it may have been bought
+ * @param lines rows that it covers; of what was found again those that it covered when it may have been bought
  * @returns undefined when another took the purchase over meanwhile
  */
 export function notePurchase(
@@ -259,7 +262,7 @@ export async function claimPoll(
     set poll_at = ${delay === undefined ? null : new Date(now().getTime() + delay)}
     where slice_id = ${sliceId} and attempts = ${attempt}
   `
-  const purchase = { sliceId, attempt, reference, labelName, mustLookUp: true, pending: 0 }
+  const purchase = { sliceId, attempt, reference, labelName, mustLookUp: true, lines: 0 }
   return { sliceId, purchase: state === 'buying' ? purchase : null }
 }
 

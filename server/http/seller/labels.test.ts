@@ -25,6 +25,13 @@ beforeEach(() => mood())
 const order = (options?: Parameters<typeof sold>[2]): Promise<Sold> =>
   sold(app.ctx.db, seller.accountId, { now: app.ctx.now(), ...options })
 const label = ({ orderIds }: Sold, row = 0) => seller.post(`/v1/orders/${orderIds[row]}/label`)
+/** A seller ships an order row, or the operator does something else with it. */
+const does = ({ orderIds }: Sold, row: number, step: string) =>
+  step === 'ship'
+    ? seller.post(`/v1/orders/${orderIds[row]}/ship`)
+    : app.operator.post(`/operator/v1/orders/${orderIds[row]}/${step}`, {
+        payload: step === 'cancel' ? { cancelled_by: 'buyer' } : {},
+      })
 const report = ({ sliceKey }: Sold, payload: object) =>
   app.operator.post(`/operator/v1/slices/${sliceKey}/tracking`, { payload })
 
@@ -165,6 +172,55 @@ describe('POST /v1/orders/{order}/label', () => {
   })
 })
 
+describe('a label bought after the order was marked as shipped', () => {
+  it('is a label like any other, and every shipped row gets its tracking code', async () => {
+    const parcel = await order({ rows: 3 })
+    await does(parcel, 2, 'cancel')
+    await does(parcel, 0, 'ship')
+    const before = await bought()
+    const { status, body } = await label(parcel)
+    expect([status, body.data.status, body.data.shipped_lines]).toEqual([200, 'ready', 2])
+    const { tracking_code, order: slice } = body.data
+    expect(tracking_code).toMatch(/^SIM\d{10}$/)
+    expect(slice.orders).toMatchObject([
+      { status: 'shipped', tracking: { code: tracking_code } },
+      { status: 'shipped', tracking: { code: tracking_code } },
+      { status: 'cancelled', tracking: { code: null } },
+    ])
+    expect(slice.shipping).toMatchObject({ has_label: true, tracking_code })
+    expect(await toldOf(parcel)).toMatchObject([{ has_label: true, tracking_code }])
+    expect((await label(parcel, 1)).status).toBe(200)
+    expect(await bought()).toBe(before + 1)
+    expect(await toldOf(parcel)).toHaveLength(1)
+  })
+
+  it('covers the rows that are pending or shipped, and needs one of them', async () => {
+    const parcel = await order({ rows: 3 })
+    await does(parcel, 0, 'ship')
+    await does(parcel, 1, 'receive')
+    await does(parcel, 2, 'dispute')
+    expect((await label(parcel)).body.data.shipped_lines).toBe(1)
+  })
+
+  it('is bought once by calls that race with the shipping', async () => {
+    for (let round = 0; round < 5; round++) {
+      const parcel = await order({ rows: 2 })
+      const before = await bought()
+      const [shipped, ...labels] = await Promise.all([
+        does(parcel, 0, 'ship'),
+        ...[0, 1, 0].map((row) => label(parcel, row)),
+      ])
+      expect(shipped.body.data.shipped_lines).toBe(2)
+      expect(labels.map(({ body }) => body.data.shipped_lines)).toEqual([2, 2, 2])
+      expect(await bought()).toBe(before + 1)
+      const { orders } = (await label(parcel)).body.data.order
+      const [{ tracking }] = orders
+      expect(tracking.code).toBe(labels[0]!.body.data.tracking_code)
+      expect(orders).toMatchObject(Array(2).fill({ status: 'shipped', tracking }))
+    }
+  })
+})
+
 describe('a label that can’t be had', () => {
   it('of an order that isn’t there, is another’s, or can’t be is 404', async () => {
     const other = await app.seller()
@@ -190,9 +246,13 @@ describe('a label that can’t be had', () => {
     expect((await unverified.post('/v1/orders/999999/label')).status).toBe(404)
   })
 
-  it('with nothing left to ship and none bought is 409, and leaves nothing behind', async () => {
+  it.each([
+    ['cancelled', ['cancel']],
+    ['received', ['ship', 'receive']],
+    ['disputed', ['ship', 'dispute']],
+  ])('of rows that are all %s is 409, and leaves nothing behind', async (_, steps) => {
     const parcel = await order()
-    await seller.post(`/v1/orders/${parcel.orderIds[0]}/ship`)
+    for (const step of steps) await does(parcel, 0, step)
     const before = await bought()
     const { status, body } = await label(parcel)
     expect([status, body.error.type]).toEqual([409, 'conflict'])
@@ -266,7 +326,9 @@ describe('a carrier that', () => {
     const { status, body } = await shop.post(`/v1/orders/${parcel.orderIds[0]}/label`)
     expect([status, body.error.type]).toEqual([502, 'provider_error'])
     expect((await shop.post(`/v1/orders/${own.orderIds[0]}/label`)).status).toBe(200)
-    await shop.post(`/v1/orders/${parcel.orderIds[0]}/ship`)
+    await without.operator.post(`/operator/v1/orders/${parcel.orderIds[0]}/cancel`, {
+      payload: { cancelled_by: 'buyer' },
+    })
     expect((await shop.post(`/v1/orders/${parcel.orderIds[0]}/label`)).status).toBe(409)
     expect(await without.ctx.db`select 1 from shipments`).toEqual([])
   })

@@ -23,7 +23,10 @@ const LabelShown = Type.Object({
   tracking_code: Nullable(Type.String(), { description: 'Can come later than the label' }),
   tracking_url: Nullable(Type.String()),
   provider: Nullable(Type.String(), { description: 'The carrier platform' }),
-  shipped_lines: Type.Integer({ description: 'Rows that the shipment covers' }),
+  shipped_lines: Type.Integer({
+    description:
+      'Number of rows that were pending or shipped when the shipment was bought; 0 for `self_ship`',
+  }),
   order: SliceDetail,
 })
 
@@ -42,7 +45,7 @@ export const labelRoutes =
           operationId: 'buyLabel',
           summary: 'Buy or re-read a shipping label',
           description:
-            'For the whole slice, whichever of its rows is addressed. However often and from wherever it is called, one shipment is bought; later calls read it again, with a fresh link. A call while another one is buying waits for its result, up to 10 seconds. After a 502 call again: what may have been bought is looked up first. Emits `order.label_ready` when the shipment is bought, and again when its label or tracking code appears or changes; a call that changes nothing emits nothing. 409 while the payout setup is not verified, when no row is pending and no label was bought, and without a delivery address.',
+            'For the whole slice, whichever of its rows is addressed. However often and from wherever it is called, one shipment is bought; later calls read it again, with a fresh link. A call while another one is buying waits for its result, up to 10 seconds. After a 502 call again: what may have been bought is looked up first. Emits `order.label_ready` when the shipment is bought, and again when its label or tracking code appears or changes; a call that changes nothing emits nothing. A label can be bought while at least one row is pending or shipped; each row’s tracking code then comes from the label. 409 while the payout setup is not verified, when every row is cancelled, received or disputed and no label was bought, and without a delivery address.',
           tags: ['Orders'],
           params: Type.Object({ order: PathId('Any row of the slice') }),
           response: { 200: Data(LabelShown, 'The label') },
