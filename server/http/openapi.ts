@@ -9,6 +9,8 @@ declare module 'fastify' {
   interface FastifySchema {
     /** The errors this operation can answer with, beyond those that every one can. */
     'x-errors'?: ErrorType[]
+    /** The errors that a body alone can cause, where the operation doesn't read JSON. */
+    'x-body-errors'?: ErrorType[]
     /** The scope the operation needs; taken from the route's config. */
     'x-scope'?: Scope | null
     /** A real answer, shown as the example of the success. */
@@ -80,8 +82,12 @@ export async function describeRoutes(scope: FastifyInstance, door: Door): Promis
   })
 }
 
+/** The errors of an operation that reads a JSON body, expected or not. */
+const BODY_ERRORS: ErrorType[] = ['payload_too_large', 'unsupported_media_type', 'validation_error']
+
 type Operation = OpenAPIV3_1.OperationObject & {
   'x-errors'?: ErrorType[]
+  'x-body-errors'?: ErrorType[]
   'x-scope'?: Scope | null
   'x-example'?: unknown
 }
@@ -93,11 +99,16 @@ function finish(generated: OpenAPIV3_1.Document, door: Door): OpenAPIV3_1.Docume
   const paths: OpenAPIV3_1.PathsObject = {}
   for (const [path, item] of Object.entries(document.paths ?? {})) {
     paths[path.slice(door.prefix.length)] = item
-    for (const operation of Object.values(item ?? {}) as Operation[]) {
-      const errors = [...door.errors, ...(operation['x-errors'] ?? [])]
+    for (const [method, operation] of Object.entries(item ?? {}) as [string, Operation][]) {
+      const errors = new Set([
+        ...door.errors,
+        ...(method === 'get' ? [] : (operation['x-body-errors'] ?? BODY_ERRORS)),
+        ...(operation['x-errors'] ?? []),
+      ])
       for (const type of errors) used.add(type)
       addScope(operation)
-      addErrors(operation, errors)
+      addErrors(operation, [...errors])
+      requireBody(operation)
       addExample(operation)
       addHeaders(operation, door)
     }
@@ -133,12 +144,21 @@ function addScope(operation: Operation): void {
 function addErrors(operation: Operation, errors: ErrorType[]): void {
   operation.responses ??= {}
   delete operation['x-errors']
+  delete operation['x-body-errors']
   const byStatus = Map.groupBy(errors, (type) => ERROR_TYPES[type])
   for (const [status, types] of [...byStatus].sort(([a], [b]) => a - b)) {
     const [only, ...others] = types
     operation.responses[status] =
       others.length === 0 ? { $ref: `#/components/responses/${only}` } : severalErrors(types)
   }
+}
+
+/** A body may be left out where none of its fields is required. */
+function requireBody({ requestBody }: Operation): void {
+  if (!requestBody || '$ref' in requestBody) return
+  const [media] = Object.values(requestBody.content)
+  const schema = media?.schema as OpenAPIV3_1.SchemaObject | undefined
+  requestBody.required = schema?.type !== 'object' || (schema.required ?? []).length > 0
 }
 
 function addExample(operation: Operation): void {
@@ -206,7 +226,8 @@ const ERRORS: Record<ErrorType, { description: string; message: string; fields?:
     message: 'The API key lacks the scope catalog:read.',
   },
   not_found: {
-    description: 'The identifier means no record that the caller can access.',
+    description:
+      'The identifier means no record that the caller can access, or the URL’s percent-encoding is malformed.',
     message: 'There is no such record.',
   },
   method_not_allowed: {
@@ -244,7 +265,7 @@ const ERRORS: Record<ErrorType, { description: string; message: string; fields?:
     },
   },
   payload_too_large: {
-    description: 'The body is larger than this operation takes.',
+    description: 'The body is larger than this operation takes: 256 KiB unless it says otherwise.',
     message: 'The body is larger than 256 KiB.',
   },
   unsupported_media_type: {
@@ -252,7 +273,8 @@ const ERRORS: Record<ErrorType, { description: string; message: string; fields?:
     message: 'The body must be JSON (application/json).',
   },
   validation_error: {
-    description: 'Body or query failed validation; `fields` maps field names to messages.',
+    description:
+      'Body or query failed validation, or a body, expected or not, is no JSON object; `fields` maps field names to messages.',
     message: 'The page field must be an integer from 1 to 1000000000.',
     fields: { page: ['The page field must be an integer from 1 to 1000000000.'] },
   },

@@ -48,7 +48,8 @@ export const Timestamp = (options: object = {}) =>
 export const Euros = (options: object = {}) => Type.Number({ minimum: 0, ...options })
 
 /** An account's, key's or listing's number in a path; anything else names no record. */
-export const PathId = (description: string) => Type.Integer({ minimum: 1, description })
+export const PathId = (description: string) =>
+  Type.Integer({ minimum: 1, description, examples: [1] })
 
 /** The same in a body. */
 export const Id = () => Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })

@@ -24,7 +24,7 @@ export function describedAnswers(app: FastifyInstance) {
     for (const door of await doors) {
       const operation = operationAt(door, method, url)
       if (!operation) continue
-      const schema = schemaAt(operation, status, url)
+      const schema = schemaAt(operation, status)
       if (body === undefined) continue
       const misfit = door.misfit(schema, body)
       if (misfit) {
@@ -74,23 +74,16 @@ function operationAt({ paths, prefix }: Described, method: string, url: string) 
 }
 
 /** Where the description of such an answer is; throws when there is none. */
-function schemaAt(
-  { at, operation }: { at: string; operation: Operation },
-  status: number,
-  url: string,
-): string {
+function schemaAt({ at, operation }: { at: string; operation: Operation }, status: number): string {
   const described = operation.responses[status]
   if (described) {
     const place = described.$ref ?? `#/paths/${at}/responses/${status}`
     return `${place}/content/application~1json/schema`
   }
   // What stands before any operation is the same for all and described in the documentation of errors.
-  const isGeneral = [400, 405, 413, 415].includes(status) || (status === 404 && isMalformed(url))
-  if (!isGeneral) throw new Error(`${at} does not describe ${status}`)
+  if (![400, 405].includes(status)) throw new Error(`${at} does not describe ${status}`)
   return '#/components/schemas/Error'
 }
-
-const isMalformed = (url: string) => /%(?![0-9a-f]{2})/i.test(url)
 
 /** Objects that list their properties may have no others, so that nothing undescribed slips out. */
 function closed<T>(value: T): T {

@@ -87,7 +87,6 @@ export const accountRoutes =
           tags: ['Accounts'],
           params,
           response: { 200: Data(AccountShown, 'The account') },
-          'x-errors': ['not_found'],
         },
       },
       async ({ params }) => ({ data: accountJson(await getAccount(ctx, params.id)) }),
@@ -106,7 +105,7 @@ export const accountRoutes =
           params,
           body: AccountPatch,
           response: { 200: Data(AccountShown, 'The account as it is now') },
-          'x-errors': ['not_found', 'validation_error'],
+          'x-errors': ['validation_error'],
         },
       },
       async ({ params, body }) => {

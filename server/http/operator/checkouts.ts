@@ -4,6 +4,7 @@ import type { Context } from '../../context.ts'
 import { once } from '../../idempotency.ts'
 import { eurosFromCents } from '../../money.ts'
 import { type Address, type Checkout, checkOut, getCheckout } from '../../orders/checkout.ts'
+import { SAMPLE_ADDRESS } from '../../webhooks/sample-events.ts'
 import { sendJson } from '../answer.ts'
 import { idempotencyKeyHeader, idempotencyKeyOf } from '../idempotency-key.ts'
 import { component, Data, FilledText, Id, Nullable, PathId, Text } from '../schema.ts'
@@ -23,39 +24,52 @@ const AddressInput = Type.Object({
   phone: Type.Optional(Nullable(Text({ maxLength: 50 }))),
 })
 
-const CheckoutInput = Type.Object({
-  buyer: Type.Object({
-    name: FilledText({ maxLength: 200 }),
-    email: FilledText({ maxLength: 254, pattern: '^[^\\s@]+@[^\\s@]+$' }),
-  }),
-  address: Type.Optional(
-    Type.Unsafe<Static<typeof AddressInput> | null>({
-      ...AddressInput,
-      type: ['object', 'null'],
-      description: 'Where it goes; null when you keep none',
+const CheckoutInput = Type.Object(
+  {
+    buyer: Type.Object({
+      name: FilledText({ maxLength: 200 }),
+      email: FilledText({ maxLength: 254, pattern: '^[^\\s@]+@[^\\s@]+$' }),
     }),
-  ),
-  lines: Type.Array(
-    Type.Object({
-      listing_id: id,
-      quantity: Type.Integer({ minimum: 1, maximum: MOST_QUANTITY }),
-    }),
-    { minItems: 1, maxItems: MOST_LINES, description: 'Lines of one listing count together' },
-  ),
-  cart_id: Type.Optional(
-    Nullable(FilledText({ maxLength: 255 }), {
-      description:
-        'The cart whose reservations of these listings are consumed; what it held beyond that is freed',
-    }),
-  ),
-  shipping: Type.Optional(
-    Type.Array(Type.Object({ account_id: id, option: FilledText({ maxLength: 50 }) }), {
-      maxItems: MOST_LINES,
-      description:
-        'The buyer’s choice by seller, as the code of a shipping option; a seller left out gets its first enabled one',
-    }),
-  ),
-})
+    address: Type.Optional(
+      Type.Unsafe<Static<typeof AddressInput> | null>({
+        ...AddressInput,
+        type: ['object', 'null'],
+        description: 'Where it goes; null when you keep none',
+      }),
+    ),
+    lines: Type.Array(
+      Type.Object({
+        listing_id: id,
+        quantity: Type.Integer({ minimum: 1, maximum: MOST_QUANTITY }),
+      }),
+      { minItems: 1, maxItems: MOST_LINES, description: 'Lines of one listing count together' },
+    ),
+    cart_id: Type.Optional(
+      Nullable(FilledText({ maxLength: 255 }), {
+        description:
+          'The cart whose reservations of these listings are consumed; what it held beyond that is freed',
+      }),
+    ),
+    shipping: Type.Optional(
+      Type.Array(Type.Object({ account_id: id, option: FilledText({ maxLength: 50 }) }), {
+        maxItems: MOST_LINES,
+        description:
+          'The buyer’s choice by seller, as the code of a shipping option; a seller left out gets its first enabled one',
+      }),
+    ),
+  },
+  {
+    examples: [
+      {
+        buyer: { name: 'Ash Ketchum', email: 'ash@mail.example' },
+        address: SAMPLE_ADDRESS,
+        lines: [{ listing_id: 1, quantity: 1 }],
+        cart_id: 'cart-8f2a',
+        shipping: [{ account_id: 1, option: 'parcel' }],
+      },
+    ],
+  },
+)
 
 const CheckoutShown = component(
   'Checkout',
@@ -144,7 +158,6 @@ export const checkoutRoutes =
           tags: ['Orders'],
           params: Type.Object({ id: PathId('The checkout') }),
           response: { 200: Data(CheckoutShown, 'The checkout') },
-          'x-errors': ['not_found'],
           'x-example': example,
         },
       },

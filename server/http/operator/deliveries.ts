@@ -121,7 +121,7 @@ export const deliveryRoutes =
           tags: ['Webhooks'],
           params: Type.Object({ id: PathId('The delivery') }),
           response: { 202: Data(DeliveryShown, 'It is on its way') },
-          'x-errors': ['not_found', 'conflict'],
+          'x-errors': ['conflict'],
           'x-example': { data: example },
         },
       },

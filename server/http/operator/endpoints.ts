@@ -35,7 +35,6 @@ export const endpointRoutes =
           tags: ['Webhooks'],
           params: Type.Object(account),
           response: { 200: Data(Type.Array(EndpointShown), 'The account’s endpoints') },
-          'x-errors': ['not_found'],
           'x-example': { data: [exampleEndpoint] },
         },
       },
@@ -56,7 +55,6 @@ export const endpointRoutes =
           tags: ['Webhooks'],
           params: accountAndEndpoint,
           response: { 200: Data(EndpointShown, 'The endpoint as it is now') },
-          'x-errors': ['not_found'],
           'x-example': { data: exampleEndpoint },
         },
       },
@@ -76,17 +74,20 @@ export const endpointRoutes =
             'All its skipped and failed deliveries of events that happened in this time, one attempt each. 409 while it is disabled.',
           tags: ['Webhooks'],
           params: accountAndEndpoint,
-          body: Type.Object({
-            from: Moment('The first second'),
-            to: Moment('The last second; a date is its first'),
-          }),
+          body: Type.Object(
+            {
+              from: Moment('The first second'),
+              to: Moment('The last second; a date is its first'),
+            },
+            { examples: [{ from: '2026-03-01T09:30:00Z', to: '2026-03-02' }] },
+          ),
           response: {
             202: Data(
               Type.Object({ deliveries: Type.Integer({ description: 'How many are sent again' }) }),
               'They are on their way',
             ),
           },
-          'x-errors': ['not_found', 'conflict', 'validation_error'],
+          'x-errors': ['conflict', 'validation_error'],
           'x-example': { data: { deliveries: 12 } },
         },
       },

@@ -67,7 +67,7 @@ A message’s \`id\` is its position. With it in \`Last-Event-ID\` (or in \`afte
               content: { 'text/event-stream': { schema: Stream } },
             },
           },
-          'x-errors': ['not_found', 'validation_error'],
+          'x-errors': ['validation_error'],
         },
       },
       async (request, reply) => {

@@ -25,7 +25,7 @@ export const keyRoutes =
           params: Type.Object(account),
           body: KeyInput,
           response: { 201: NewKey('The new key') },
-          'x-errors': ['not_found', 'validation_error'],
+          'x-errors': ['validation_error'],
         },
       },
       async ({ params, body }, reply) => {
@@ -44,7 +44,6 @@ export const keyRoutes =
           tags: ['Keys'],
           params: Type.Object(account),
           response: { 200: Data(Type.Array(KeyShown), 'The account’s keys') },
-          'x-errors': ['not_found'],
         },
       },
       async ({ params }) => ({ data: (await listKeys(ctx, params.id)).map(keyJson) }),
@@ -61,7 +60,7 @@ export const keyRoutes =
           tags: ['Keys'],
           params: accountAndKey,
           response: { 200: NewKey('The key with its new secret') },
-          'x-errors': ['not_found', 'conflict'],
+          'x-errors': ['conflict'],
         },
       },
       async ({ params }) => {
@@ -81,7 +80,6 @@ export const keyRoutes =
           tags: ['Keys'],
           params: accountAndKey,
           response: { 204: Type.Null({ description: 'Revoked' }) },
-          'x-errors': ['not_found'],
         },
       },
       async ({ params }, reply) => {

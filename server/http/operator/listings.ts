@@ -19,7 +19,6 @@ export const listingPhotoRoutes =
           tags: ['Listings'],
           params: Type.Object({ id: PathId('The listing') }),
           response: { 200: Data(Type.Array(PhotoShown), 'The listing’s photos') },
-          'x-errors': ['not_found'],
         },
       },
       async ({ params }) => {

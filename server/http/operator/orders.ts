@@ -38,11 +38,14 @@ export const orderTransitionRoutes =
           summary: 'Cancel and refund an order row',
           description:
             'While it is pending, shipped or disputed. The refund is the row’s whole price; `restock` puts its units on sale again, unless the listing was deleted.',
-          body: Type.Object({
-            cancelled_by: OneOf(CANCELLERS),
-            restock: Type.Optional(Type.Boolean({ default: true })),
-          }),
-          'x-errors': ['not_found', 'conflict', 'validation_error'],
+          body: Type.Object(
+            {
+              cancelled_by: OneOf(CANCELLERS),
+              restock: Type.Optional(Type.Boolean({ default: true })),
+            },
+            { examples: [{ cancelled_by: 'buyer', restock: true }] },
+          ),
+          'x-errors': ['conflict', 'validation_error'],
         },
       },
       async ({ params, body }) => {
@@ -59,7 +62,7 @@ export const orderTransitionRoutes =
           operationId: 'receiveOrder',
           summary: 'The buyer has received an order row',
           description: 'While it is shipped. Happens by itself 14 days after shipping.',
-          'x-errors': ['not_found', 'conflict'],
+          'x-errors': ['conflict'],
         },
       },
       async ({ params }) => ({ data: orderJson(await receiveOrder(ctx, params.id)) }),
@@ -74,7 +77,7 @@ export const orderTransitionRoutes =
           summary: 'The buyer disputes an order row',
           description:
             'While it is shipped or received. An order that never ships is cancelled instead.',
-          'x-errors': ['not_found', 'conflict'],
+          'x-errors': ['conflict'],
         },
       },
       async ({ params }) => ({ data: orderJson(await disputeOrder(ctx, params.id)) }),
@@ -90,8 +93,11 @@ export const orderTransitionRoutes =
           summary: 'Resolve a dispute',
           description:
             'In favour of the `seller`: the row is received. In favour of the `buyer`: it is cancelled by admin and refunded, and its units are not put on sale again.',
-          body: Type.Object({ in_favour_of: OneOf(['seller', 'buyer'] as const) }),
-          'x-errors': ['not_found', 'conflict', 'validation_error'],
+          body: Type.Object(
+            { in_favour_of: OneOf(['seller', 'buyer'] as const) },
+            { examples: [{ in_favour_of: 'seller' }] },
+          ),
+          'x-errors': ['conflict', 'validation_error'],
         },
       },
       async ({ params, body }) => ({

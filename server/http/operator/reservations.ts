@@ -12,19 +12,22 @@ const DEFAULT_TTL_SECONDS = 15 * 60
 const LONGEST_TTL_SECONDS = 30 * 24 * 60 * 60
 const MOST_QUANTITY = 1_000_000
 
-const ReservationInput = Type.Object({
-  listing_id: Id(),
-  quantity: Type.Integer({ minimum: 1, maximum: MOST_QUANTITY }),
-  cart_id: FilledText({ maxLength: 255, description: 'Your name for the buyer’s cart' }),
-  ttl_seconds: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: LONGEST_TTL_SECONDS,
-      default: DEFAULT_TTL_SECONDS,
-      description: 'How long the units are held',
-    }),
-  ),
-})
+const ReservationInput = Type.Object(
+  {
+    listing_id: Id(),
+    quantity: Type.Integer({ minimum: 1, maximum: MOST_QUANTITY }),
+    cart_id: FilledText({ maxLength: 255, description: 'Your name for the buyer’s cart' }),
+    ttl_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LONGEST_TTL_SECONDS,
+        default: DEFAULT_TTL_SECONDS,
+        description: 'How long the units are held',
+      }),
+    ),
+  },
+  { examples: [{ listing_id: 1, quantity: 1, cart_id: 'cart-8f2a', ttl_seconds: 900 }] },
+)
 
 const ReservationShown = component(
   'Reservation',
@@ -56,7 +59,7 @@ export const reservationRoutes =
           headers: idempotencyKeyHeader,
           body: ReservationInput,
           response: { 201: Data(ReservationShown, 'The reservation') },
-          'x-errors': ['not_found', 'conflict', 'validation_error'],
+          'x-errors': ['conflict', 'validation_error'],
           'x-example': {
             data: {
               id: 31,
@@ -99,7 +102,6 @@ export const reservationRoutes =
           tags: ['Reservations'],
           params: Type.Object({ id: PathId('The reservation') }),
           response: { 204: Type.Null({ description: 'Freed' }) },
-          'x-errors': ['not_found'],
         },
       },
       async ({ params }, reply) => {

@@ -48,9 +48,10 @@ export const sandboxRoutes =
           description:
             'Sandbox only. Moves the service’s whole notion of now: key grace, rate windows and everything else that is due at a time. It never goes back.',
           tags: ['Sandbox'],
-          body: Type.Object({
-            advance_seconds: Type.Integer({ minimum: 0, maximum: MOST_ADVANCED_SECONDS }),
-          }),
+          body: Type.Object(
+            { advance_seconds: Type.Integer({ minimum: 0, maximum: MOST_ADVANCED_SECONDS }) },
+            { examples: [{ advance_seconds: 3600 }] },
+          ),
           response: { 200: Now },
           'x-errors': ['validation_error'],
         },
@@ -69,12 +70,15 @@ export const sandboxRoutes =
           description:
             'Sandbox only. How it answers from now on. Shipments that are `processing` or `action_required` follow when they are read again; one that is `ready` stays so. With `late` it tells no tracking code until the mood is `immediate` again. What is left out goes back to `ready` and `immediate`.',
           tags: ['Sandbox'],
-          body: Type.Object({
-            label: Type.Optional(
-              OneOf(LABEL_MOODS, { description: '`error`: every call of the carrier fails' }),
-            ),
-            tracking: Type.Optional(OneOf(TRACKING_MOODS)),
-          }),
+          body: Type.Object(
+            {
+              label: Type.Optional(
+                OneOf(LABEL_MOODS, { description: '`error`: every call of the carrier fails' }),
+              ),
+              tracking: Type.Optional(OneOf(TRACKING_MOODS)),
+            },
+            { examples: [{ label: 'ready', tracking: 'immediate' }] },
+          ),
           response: {
             200: Data(
               Type.Object({ label: OneOf(LABEL_MOODS), tracking: OneOf(TRACKING_MOODS) }),
@@ -124,9 +128,12 @@ export const sandboxRoutes =
           description:
             'Sandbox only. To the account’s endpoints that are subscribed to it, counted, tried again and logged as a real one would be. Its data is made up: the order and listing it names don’t exist.',
           tags: ['Sandbox'],
-          body: Type.Object({ account_id: Id(), event: OneOf(WEBHOOK_EVENTS) }),
+          body: Type.Object(
+            { account_id: Id(), event: OneOf(WEBHOOK_EVENTS) },
+            { examples: [{ account_id: 1, event: 'order.created' }] },
+          ),
           response: { 202: Data(SampleSent, 'It is on its way') },
-          'x-errors': ['not_found', 'validation_error'],
+          'x-errors': ['validation_error'],
           'x-example': { data: { event: 'order.created', deliveries: 1 } },
         },
       },

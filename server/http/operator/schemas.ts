@@ -61,13 +61,38 @@ const accountInput = {
 
 const { shop_name, email, ...optional } = accountInput
 
-export const AccountInput = Type.Object({
-  shop_name,
-  email,
-  ...Type.Partial(Type.Object(optional)).properties,
-})
+export const AccountInput = Type.Object(
+  {
+    shop_name,
+    email,
+    ...Type.Partial(Type.Object(optional)).properties,
+  },
+  {
+    examples: [
+      {
+        shop_name: 'Kanto Cards',
+        email: 'kanto@shops.example',
+        business: true,
+        payout_verified: true,
+        api_access: 'enabled',
+        shipping_options: [
+          {
+            code: 'letter',
+            name: 'Letter',
+            fulfilment: 'self_ship',
+            tracked: false,
+            price: 1.5,
+            enabled: true,
+          },
+        ],
+      },
+    ],
+  },
+)
 
-export const AccountPatch = Type.Partial(Type.Object(accountInput))
+export const AccountPatch = Type.Partial(Type.Object(accountInput), {
+  examples: [{ seller_tier: 'Gold', rating: 4.9, reviews: 312 }],
+})
 
 export const AccountShown = component(
   'OperatorAccount',
@@ -90,12 +115,15 @@ export const AccountShown = component(
   ),
 )
 
-export const KeyInput = Type.Object({
-  scopes: Type.Array(OneOf(SCOPES), { minItems: 1, description: 'What the key may do' }),
-  name: Type.Optional(
-    Nullable(FilledText({ maxLength: 100 }), { description: 'To tell keys apart' }),
-  ),
-})
+export const KeyInput = Type.Object(
+  {
+    scopes: Type.Array(OneOf(SCOPES), { minItems: 1, description: 'What the key may do' }),
+    name: Type.Optional(
+      Nullable(FilledText({ maxLength: 100 }), { description: 'To tell keys apart' }),
+    ),
+  },
+  { examples: [{ scopes: ['catalog:read', 'listings:read'], name: 'Price tool' }] },
+)
 
 export const KeyShown = component(
   'ApiKey',

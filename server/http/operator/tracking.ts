@@ -6,17 +6,28 @@ import { reportTracking, requireSlice } from '../../shipping/tracking.ts'
 import { timestampOrNull } from '../../time.ts'
 import { Data, FilledText, Nullable, Text, Timestamp } from '../schema.ts'
 
-const TrackingInput = Type.Object({
-  tracking_code: Type.Optional(Nullable(FilledText({ maxLength: 100 }))),
-  tracking_url: Type.Optional(
-    Nullable(FilledText({ maxLength: 2048, pattern: '^https?://' }), {
-      description: 'Where the parcel can be followed: http or https',
-    }),
-  ),
-  status: Type.Optional(
-    Nullable(FilledText({ maxLength: 200 }), { description: 'In the carrier’s words' }),
-  ),
-})
+const TrackingInput = Type.Object(
+  {
+    tracking_code: Type.Optional(Nullable(FilledText({ maxLength: 100 }))),
+    tracking_url: Type.Optional(
+      Nullable(FilledText({ maxLength: 2048, pattern: '^https?://' }), {
+        description: 'Where the parcel can be followed: http or https',
+      }),
+    ),
+    status: Type.Optional(
+      Nullable(FilledText({ maxLength: 200 }), { description: 'In the carrier’s words' }),
+    ),
+  },
+  {
+    examples: [
+      {
+        tracking_code: '3SABCD1234567',
+        tracking_url: 'https://carrier.example/track/3SABCD1234567',
+        status: 'En route to sorting center',
+      },
+    ],
+  },
+)
 
 const TrackingShown = Type.Object({
   slice_key: Type.String(),
@@ -42,7 +53,7 @@ export const trackingRoutes =
           params: Type.Object({ slice_key: Text() }),
           body: TrackingInput,
           response: { 200: Data(TrackingShown, 'The slice’s tracking as it is now') },
-          'x-errors': ['not_found', 'validation_error'],
+          'x-errors': ['validation_error'],
           'x-example': {
             data: {
               slice_key: 'slc_p1Jm0KQ8yVn3xXo2bT5sWg',

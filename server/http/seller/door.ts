@@ -30,7 +30,13 @@ A query parameter that is empty counts as absent, of a repeated one the last cou
   ],
   security: { name: 'apiKey', description: 'An API key: svc_live_ and 40 characters' },
   showsLimits: true,
-  errors: ['authentication_error', 'authorization_error', 'rate_limited', 'server_error'],
+  errors: [
+    'authentication_error',
+    'authorization_error',
+    'not_found',
+    'rate_limited',
+    'server_error',
+  ],
   webhooks: webhookDescriptions(),
 })
 sellerDoor.prefix = '/v1'

@@ -168,6 +168,31 @@ export const exampleLabel = {
   },
 }
 
+/** A card, a graded card and a sealed product. */
+export const bulkRequestExample = {
+  items: [
+    {
+      card: 'swsh9-18',
+      condition: 'NM',
+      language: 'EN',
+      printing: 'holo',
+      price: 4.5,
+      quantity: 3,
+      description: 'Straight from the booster into a sleeve',
+    },
+    {
+      card: 'cel25c-15_A1',
+      condition: 'G',
+      grading_company: 'PSA',
+      grading_grade: '9.5',
+      language: 'EN',
+      price: 120,
+      quantity: 1,
+    },
+    { product: 'brilliant-stars-booster-box', language: 'EN', price: 159.95, quantity: 2 },
+  ],
+}
+
 /** One item that was listed, and one whose friendly id means two cards. */
 export const bulkExample = {
   results: [

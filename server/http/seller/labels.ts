@@ -49,7 +49,9 @@ export const labelRoutes =
           tags: ['Orders'],
           params: Type.Object({ order: PathId('Any row of the slice') }),
           response: { 200: Data(LabelShown, 'The label') },
-          'x-errors': ['not_found', 'conflict', 'provider_error'],
+          'x-errors': ['conflict', 'provider_error'],
+          // Whatever is sent is ignored, up to the limit of its length.
+          'x-body-errors': ['payload_too_large'],
           'x-example': { data: exampleLabel },
         },
       },

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import Type, { type Static, type TSchema } from 'typebox'
 import { LONGEST_URL } from '../../outbound/public-address.ts'
 import {
   CONDITIONS,
@@ -9,7 +9,8 @@ import {
   PRINTINGS,
   SELLER_TIERS,
 } from '../../values.ts'
-import { component, FilledText, Nullable, OneOf, Text, Timestamp } from '../schema.ts'
+import { component, FilledText, Nullable, OneOf, publishedRef, Text, Timestamp } from '../schema.ts'
+import { bulkRequestExample } from './examples.ts'
 
 /** Listings as published (§2.6) and as requests bring them (§4.9, §4.10). */
 
@@ -161,42 +162,73 @@ export const productFields = {
   }),
 }
 
-const {
-  language: _language,
-  price: _price,
-  quantity: _quantity,
-  ...optionalItemFields
-} = itemFields
+/** Fields that may be left out: null counts as left out. */
+const OrNull = <S extends TSchema>(schema: S) => Type.Optional(Nullable(schema))
+
+const { card, condition } = cardFields
+const { product } = productFields
+const { language: itemLanguage, price: itemPrice, quantity } = itemFields
+const required = { language: itemLanguage, price: itemPrice, quantity }
+const optional = {
+  description: OrNull(itemFields.description),
+  photo_urls: OrNull(itemFields.photo_urls),
+}
+const leftOut = Type.Optional(Type.Null())
+/** Repeats what `leftOut` says about a key, in the form that linters understand as a schema that excludes another. */
+const without = (key: string) => ({
+  not: { required: [key], properties: { [key]: { type: 'string' } } },
+})
+
+const CardListingItem = component(
+  'CardListingItem',
+  Type.Object(
+    {
+      card,
+      product: leftOut,
+      ...required,
+      condition,
+      printing: OrNull(cardFields.printing),
+      language_hint: OrNull(cardFields.language_hint),
+      grading_company: OrNull(gradedFields.grading_company),
+      grading_grade: OrNull(gradedFields.grading_grade),
+      ...optional,
+    },
+    { description: 'A new listing for a card.', ...without('product') },
+  ),
+)
+
+const ProductListingItem = component(
+  'ProductListingItem',
+  Type.Object(
+    { product, card: leftOut, ...required, ...optional },
+    { description: 'A new listing for a sealed product.', ...without('card') },
+  ),
+)
 
 const ListingItem = component(
   'ListingItem',
-  Type.Object(
-    {
-      language: itemFields.language,
-      price: itemFields.price,
-      quantity: itemFields.quantity,
-      ...Type.Partial(Type.Object({ ...cardFields, ...productFields, ...gradedFields })).properties,
-      ...optionalItemFields,
-    },
-    {
-      description:
-        'A listing to be, for a card or a sealed product. A field that is null counts as left out.',
-    },
-  ),
+  Type.Unsafe<object>({
+    oneOf: [CardListingItem, ProductListingItem],
+    description:
+      'A new listing for a card or a sealed product. An optional field that is null counts as left out.',
+  }),
 )
 
 /**
  * The body of a bulk create. Only the list is checked here, each item on its own later: `x-items` is what they are
  * published as.
  */
-export const BulkCreate = Type.Object({
-  items: Type.Unsafe<unknown[]>({
-    type: 'array',
-    minItems: 1,
-    maxItems: MOST_ITEMS,
-    'x-items': ListingItem,
-  }),
-})
+export const BulkCreate = Type.Object(
+  {
+    items: Type.Unsafe<unknown[]>({
+      type: 'array',
+      minItems: 1,
+      maxItems: MOST_ITEMS,
+      'x-items': ListingItem,
+    }),
+  },
+  { examples: [bulkRequestExample] },
+)
 
 const CreatedListing = Type.Object({
   id: Type.Integer(),
@@ -215,25 +247,49 @@ const CardCandidate = Type.Object({
   region: Type.String(),
 })
 
+const index = Type.Integer({ description: 'Position in the items sent, from 0' })
+
+const CreatedResult = component(
+  'ListingCreated',
+  Type.Object(
+    { status: OneOf(['created'] as const), index, listing: CreatedListing },
+    { description: 'The item is listed.' },
+  ),
+)
+
+const FailedResult = component(
+  'ListingFailed',
+  Type.Object(
+    {
+      status: OneOf(['failed'] as const),
+      index,
+      errors: Type.Record(Type.String(), Type.Array(Type.String()), {
+        description: 'Field names to messages',
+      }),
+      candidates: Type.Optional(
+        Type.Array(CardCandidate, {
+          description: 'Only when the card’s friendly id means several cards',
+        }),
+      ),
+    },
+    { description: 'The item is not listed.' },
+  ),
+)
+
 export const BulkResult = component(
   'BulkCreateResult',
   Type.Object(
     {
       results: Type.Array(
-        Type.Object({
-          status: OneOf(['created', 'failed'] as const),
-          index: Type.Integer({ description: 'Position in the items sent, from 0' }),
-          listing: Type.Optional(CreatedListing),
-          errors: Type.Optional(
-            Type.Record(Type.String(), Type.Array(Type.String()), {
-              description: 'Only when it failed: field names to messages',
-            }),
-          ),
-          candidates: Type.Optional(
-            Type.Array(CardCandidate, {
-              description: 'Only when it failed because the card’s friendly id means several',
-            }),
-          ),
+        Type.Unsafe<Static<typeof CreatedResult> | Static<typeof FailedResult>>({
+          oneOf: [CreatedResult, FailedResult],
+          discriminator: {
+            propertyName: 'status',
+            mapping: {
+              created: publishedRef(CreatedResult).$ref,
+              failed: publishedRef(FailedResult).$ref,
+            },
+          },
         }),
         { description: 'One for each item, in order' },
       ),
@@ -250,22 +306,25 @@ export const BulkResult = component(
   ),
 )
 
-export const ListingPatch = Type.Object({
-  price: Type.Optional(price),
-  quantity: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: MOST_QUANTITY,
-      description: 'Stock; 0 makes an active listing sold, more makes a sold one active',
-    }),
-  ),
-  status: Type.Optional(
-    OneOf(LISTING_STATUSES, {
-      description:
-        '`hidden` keeps its stock and is not on sale. Between `active` and `sold` the stock decides: `sold` with stock left becomes `active` again, so send `quantity` 0. A hidden listing stays hidden until `active` is sent: neither a new quantity nor `sold` puts it on sale.',
-    }),
-  ),
-  description: Type.Optional(
-    Nullable(description, { description: 'null or an empty text clears it' }),
-  ),
-})
+export const ListingPatch = Type.Object(
+  {
+    price: Type.Optional(price),
+    quantity: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: MOST_QUANTITY,
+        description: 'Stock; 0 makes an active listing sold, more makes a sold one active',
+      }),
+    ),
+    status: Type.Optional(
+      OneOf(LISTING_STATUSES, {
+        description:
+          '`hidden` keeps its stock and is not on sale. Between `active` and `sold` the stock decides: `sold` with stock left becomes `active` again, so send `quantity` 0. A hidden listing stays hidden until `active` is sent: neither a new quantity nor `sold` puts it on sale.',
+      }),
+    ),
+    description: Type.Optional(
+      Nullable(description, { description: 'null or an empty text clears it' }),
+    ),
+  },
+  { examples: [{ price: 4.5, quantity: 3 }] },
+)

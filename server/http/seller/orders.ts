@@ -70,7 +70,6 @@ export const orderRoutes =
           tags: ['Orders'],
           params,
           response: { 200: Data(SliceDetail, 'The slice') },
-          'x-errors': ['not_found'],
           'x-example': { data: exampleSlice },
         },
       },
@@ -93,16 +92,30 @@ export const orderRoutes =
           tags: ['Orders'],
           params,
           body: Type.Optional(
-            Type.Object({
-              tracking_code: Type.Optional(
-                Nullable(Text({ maxLength: 100 }), {
-                  description: 'null or an empty text for none',
-                }),
-              ),
-            }),
+            Type.Object(
+              {
+                tracking_code: Type.Optional(
+                  Nullable(Text({ maxLength: 100 }), {
+                    description: 'null or an empty text for none',
+                  }),
+                ),
+              },
+              {
+                'x-examples': {
+                  untracked: {
+                    summary: 'A letter of your own, or a platform label',
+                    value: {},
+                  },
+                  tracked: {
+                    summary: 'A tracked option of your own',
+                    value: { tracking_code: '3SABCD1234567' },
+                  },
+                },
+              },
+            ),
           ),
           response: { 200: Data(ShippedSlice, 'The slice as it is now') },
-          'x-errors': ['not_found', 'conflict', 'validation_error'],
+          'x-errors': ['conflict', 'validation_error'],
           'x-example': { data: { ...exampleSlice, shipped_lines: 1 } },
         },
       },

@@ -91,7 +91,7 @@ export const setRoutes =
             region: regionParameter,
           }),
           response: { 200: Data(SetDetail, 'The set') },
-          'x-errors': ['not_found', 'ambiguous_identifier', 'validation_error'],
+          'x-errors': ['ambiguous_identifier', 'validation_error'],
           'x-example': { data: exampleSet },
         },
       },

@@ -5,19 +5,26 @@ import { WEBHOOK_EVENTS } from '../../values.ts'
 import { type Endpoint, MOST_ENDPOINTS } from '../../webhooks/endpoint.ts'
 import { component, Nullable, OneOf, Text, Timestamp } from '../schema.ts'
 
-export const EndpointInput = Type.Object({
-  url: Text({
-    maxLength: LONGEST_URL,
-    publicUrl: true,
-    description:
-      'http or https. A private or reserved IP address is refused, however it is spelt; a name is looked up before each attempt, and what it then points to must be public.',
-    examples: ['https://shop.example/hooks/cards'],
-  }),
-  events: Type.Array(OneOf(WEBHOOK_EVENTS), {
-    minItems: 1,
-    description: 'What to be told of; each counts once',
-  }),
-})
+export const EndpointInput = Type.Object(
+  {
+    url: Text({
+      maxLength: LONGEST_URL,
+      publicUrl: true,
+      description:
+        'http or https. A private or reserved IP address is refused, however it is spelt; a name is looked up before each attempt, and what it then points to must be public.',
+      examples: ['https://shop.example/hooks/cards'],
+    }),
+    events: Type.Array(OneOf(WEBHOOK_EVENTS), {
+      minItems: 1,
+      description: 'What to be told of; each counts once',
+    }),
+  },
+  {
+    examples: [
+      { url: 'https://shop.example/hooks/cards', events: ['order.created', 'order.cancelled'] },
+    ],
+  },
+)
 
 export const EndpointShown = component(
   'WebhookEndpoint',

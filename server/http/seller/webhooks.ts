@@ -68,7 +68,6 @@ export const webhookRoutes =
           tags: ['Webhooks'],
           params: Type.Object({ webhookEndpoint: PathId('The endpoint’s id') }),
           response: { 204: Type.Null({ description: 'Deleted' }) },
-          'x-errors': ['not_found'],
         },
       },
       async ({ caller, params }, reply) => {
