@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { FastifyInstance, InjectOptions } from 'fastify'
-import { afterAll } from 'vitest'
 import { createAccount, type NewAccount } from '../accounts/accounts.ts'
 import { buildApp } from '../app.ts'
 import { readConfig } from '../config.ts'
@@ -19,6 +18,7 @@ import { runDuePolls } from '../shipping/carrier-poll.ts'
 import { runDueDeliveries } from '../webhooks/delivery-worker.ts'
 import { testDatabase } from './database.ts'
 import { describedAnswers } from './described-answers.ts'
+import { whenFileEnds } from './when-file-ends.ts'
 
 export const PUBLIC_URL = 'https://cards.example'
 export const OPERATOR_TOKEN = 'operator-token-for-tests'
@@ -75,13 +75,6 @@ export type TestAppOptions = {
   network?: Network
 }
 
-const closers: Closers = []
-
-// Before the databases are dropped: what was registered last is called first.
-afterAll(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
-})
-
 /** The whole service on a database of its own, without a port. Call it in `beforeAll` or a test. */
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const databaseUrl = options.databaseUrl ?? (await testDatabase(options.template)).url
@@ -94,6 +87,10 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     ...options.settings,
   })
   const { log, logged } = listeningLog()
+  const closers: Closers = []
+  whenFileEnds(async () => {
+    for (const close of closers.reverse()) await close()
+  })
   const ctx = await openContext(config, databaseUrl, log, closers, options.network)
   ctx.readiness.ready = true
   const app = await buildApp(ctx)
@@ -131,7 +128,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
 /** A directory of its own, gone after the tests. */
 async function newStorage(): Promise<string> {
   const directory = await mkdtemp(path.join(tmpdir(), 'cardstall-files-'))
-  closers.unshift(() => rm(directory, { recursive: true, force: true }))
+  whenFileEnds(() => rm(directory, { recursive: true, force: true }))
   return pathToFileURL(directory).href
 }
 

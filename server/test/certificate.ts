@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { SecureContextOptions } from 'node:tls'
-import { afterAll } from 'vitest'
+import { whenFileEnds } from './when-file-ends.ts'
 
 /** A key and its certificate, or undefined where there is no openssl to make them with. */
 export async function selfSigned(
@@ -12,7 +12,7 @@ export async function selfSigned(
   address: string,
 ): Promise<SecureContextOptions | undefined> {
   const directory = await mkdtemp(path.join(tmpdir(), 'cardstall-certificate-'))
-  afterAll(() => rm(directory, { recursive: true }))
+  whenFileEnds(() => rm(directory, { recursive: true }))
   const [key, cert] = ['key.pem', 'cert.pem'].map((file) => path.join(directory, file))
   const { status } = spawnSync('openssl', [
     ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'],

@@ -1,15 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, inject } from 'vitest'
+import { inject } from 'vitest'
 import { connect, type Sql } from '../database/connect.ts'
 import { type Begin, transactionsOn } from '../database/transactions.ts'
 import { databaseUrl, TEMPLATES } from './global-setup.ts'
-
-const drops: (() => Promise<void>)[] = []
-
-// Here, because Vitest takes no notice of an `afterAll` that is called within a `beforeAll`.
-afterAll(async () => {
-  for (const drop of drops.splice(0)) await drop()
-})
+import { whenFileEnds } from './when-file-ends.ts'
 
 /**
  * A database of the test file's own, cloned from a prepared one: migrated and empty, or holding the bundled
@@ -25,7 +19,7 @@ export async function testDatabase(
   const url = databaseUrl(server, name)
   const db = connect(url, { max: 5 })
   const { begin, end } = transactionsOn(url, 5)
-  drops.push(async () => {
+  whenFileEnds(async () => {
     await end()
     await db.end({ timeout: 1 })
     await admin.unsafe(`drop database ${name} with (force)`)

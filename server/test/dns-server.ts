@@ -1,7 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIPv4 } from 'node:net'
-import { afterAll } from 'vitest'
+import { whenFileEnds } from './when-file-ends.ts'
 
 /** What the server says of a name: its records, or a failure. A family that's left out has no records. */
 export type Said =
@@ -23,10 +23,7 @@ export type DnsServer = {
 const FAILURES = { SERVFAIL: 2, NXDOMAIN: 3, REFUSED: 5 }
 const TYPES = { A: 1, CNAME: 5, AAAA: 28 }
 
-const sockets: Socket[] = []
-afterAll(() => {
-  for (const socket of sockets.splice(0)) socket.close()
-})
+const sockets = new Set<Socket>()
 
 /** A DNS server on a free UDP port of the loopback, gone after the tests. It knows the names that it's given. */
 export async function startDnsServer(names: Record<string, Said> = {}): Promise<DnsServer> {
@@ -35,9 +32,13 @@ export async function startDnsServer(names: Record<string, Said> = {}): Promise<
   socket.on('message', async (query, { port, address }) => {
     const answer = await answerTo(query, server)
     // A test that ended may have left a question behind.
-    if (answer && sockets.includes(socket)) socket.send(answer, port, address)
+    if (answer && sockets.has(socket)) socket.send(answer, port, address)
   })
-  sockets.push(socket)
+  sockets.add(socket)
+  whenFileEnds(() => {
+    sockets.delete(socket)
+    socket.close()
+  })
   await once(socket.bind(0, '127.0.0.1'), 'listening')
   server.address = `127.0.0.1:${socket.address().port}`
   return server

@@ -20,6 +20,7 @@ import { type EmbeddedDatabase, startEmbedded } from '../database/embedded/embed
 import { SHARED_HOME } from '../database/embedded/os-user.ts'
 import { poll } from '../database/embedded/poll.ts'
 import { StartError } from '../start-error.ts'
+import { whenFileEnds } from './when-file-ends.ts'
 
 // The embedded database's tests start real servers and kill real processes: here are the directories they
 // do it in, and the cleaning up.
@@ -37,6 +38,7 @@ export function newHome(): string {
   const home = mkdtempSync(join(realpathSync(tmpdir()), 'cardstall-embedded-'))
   chmodSync(home, 0o755)
   homes.push(home)
+  whenFileEnds(cleanUp)
   return home
 }
 
@@ -53,6 +55,10 @@ async function makeTemplate(): Promise<string> {
   await (await startEmbedded({ dataDir: join(home, 'data') })).stop()
   unlinkSync(join(home, 'data/postgres.log'))
   homes.splice(homes.indexOf(home), 1)
+  whenFileEnds(() => {
+    rmSync(home, { recursive: true })
+    template = undefined
+  })
   return home
 }
 
@@ -165,12 +171,6 @@ export async function cleanUp(): Promise<void> {
   await Promise.all(databases.splice(0).map((database) => database.stop().catch(() => {})))
   for (const child of children.splice(0)) await kill(child, 'group')
   for (const home of homes.splice(0)) await removeHome(home)
-}
-
-/** After the last. */
-export async function cleanUpTemplate(): Promise<void> {
-  if (template) rmSync(template, { recursive: true })
-  template = undefined
 }
 
 async function removeHome(home: string): Promise<void> {

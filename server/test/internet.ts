@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, connect, type Server } from 'node:net'
-import { afterAll } from 'vitest'
 import type { Network } from '../outbound/network.ts'
+import { whenFileEnds } from './when-file-ends.ts'
 
 /** An internet made up for tests: names, addresses that look public, and local servers behind them. */
 export type Internet = Network & {
@@ -18,11 +18,6 @@ export type Internet = Network & {
 }
 
 export type Site = { url: string; address: string; port: number; server: Server }
-
-const servers: Server[] = []
-afterAll(() => {
-  for (const server of servers.splice(0)) stop(server)
-})
 
 export function pretendInternet(): Internet {
   const names: Internet['names'] = new Map()
@@ -62,7 +57,7 @@ export function pretendInternet(): Internet {
 /** A web server on a free loopback port, gone after the tests. */
 export async function serve(listener: RequestListener): Promise<{ server: Server; port: number }> {
   const server = createServer(listener)
-  servers.push(server)
+  whenFileEnds(() => stop(server))
   await once(server.listen(0, '127.0.0.1'), 'listening')
   return { server, port: (server.address() as AddressInfo).port }
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { AddressInfo, Socket } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
-import { afterAll } from 'vitest'
+import { whenFileEnds } from './when-file-ends.ts'
 
 /** A mail as it arrived, decoded by hand: what sends it has no part in reading it. */
 export type Received = {
@@ -22,11 +22,6 @@ export type MailServer = {
   /** Cuts off everybody who is connected. */
   hangUp(): void
 }
-
-const servers: SMTPServer[] = []
-afterAll(() => {
-  for (const server of servers.splice(0)) server.close()
-})
 
 /** A mail server on a free loopback port, without TLS, gone after the tests. It takes everything, unless told otherwise. */
 export async function startMailServer(options: SMTPServerOptions = {}): Promise<MailServer> {
@@ -53,7 +48,7 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
       else done()
     },
   })
-  servers.push(server)
+  whenFileEnds(() => void server.close())
   // Who hangs up is told to them as an error, too.
   server.on('error', () => {})
   server.server.on('connection', (socket: Socket) => {

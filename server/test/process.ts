@@ -4,9 +4,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll } from 'vitest'
 import { cleanUp, isAlive, newHome } from './embedded-homes.ts'
 import { freePort } from './free-port.ts'
+import { whenFileEnds } from './when-file-ends.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../cardstall.js', import.meta.url))
 const OLDEST_NODE = 26
@@ -38,12 +38,12 @@ const killChildren = () => {
 // Should the test run itself be ended half-way.
 process.once('exit', killChildren)
 
-// What a failed test left running, and every directory with what runs in it.
-afterAll(async () => {
+/** Ends the processes that a failed test left running, and then everything in their directories. */
+async function killLeftovers(): Promise<void> {
   killChildren()
   await Promise.all(children.splice(0).map(exited))
   await cleanUp()
-})
+}
 
 /** A directory that doesn't exist yet, as DATA_DIR is before the first start. */
 export const newDataDir = () => join(newHome(), 'data')
@@ -187,6 +187,7 @@ function launch(
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   children.push(child)
+  whenFileEnds(killLeftovers)
   const said = { stdout: '', stderr: '' }
   for (const stream of ['stdout', 'stderr'] as const) {
     child[stream]?.setEncoding('utf8').on('data', (text: string) => {

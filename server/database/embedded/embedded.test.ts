@@ -16,10 +16,9 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
-import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import {
   cleanUp,
-  cleanUpTemplate,
   emptyDatabase,
   expectStartError,
   firstLine,
@@ -42,7 +41,6 @@ import { osUserFor } from './os-user.ts'
 import { poll } from './poll.ts'
 
 afterEach(cleanUp)
-afterAll(cleanUpTemplate)
 
 describe('the embedded database', () => {
   test('is created by the first start, on 127.0.0.1 only, with a password only we can read', async () => {

@@ -16,10 +16,9 @@ import {
 } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import {
   cleanUp,
-  cleanUpTemplate,
   emptyDatabase,
   expectStartError,
   firstLine,
@@ -60,8 +59,6 @@ afterEach(async () => {
     }
   }
 })
-
-afterAll(cleanUpTemplate)
 
 describe.runIf(isRoot)('started by root, the embedded database', () => {
   test('runs as somebody else, who is given the cluster and nothing more', async () => {
