@@ -289,7 +289,6 @@ describe('a mail server', () => {
     const began = performance.now()
     await waiting.runMail({ timeoutMs: 300 })
     expect(performance.now() - began).toBeGreaterThanOrEqual(290)
-    expect(performance.now() - began).toBeLessThan(5_000)
     expect(await row(waiting)).toMatchObject({
       status: 'waiting',
       attempts: 1,
@@ -519,9 +518,7 @@ describe('the worker', () => {
     await sendMail(app.ctx, MAIL)
     const worker = startMailWorker(app.ctx, { graceMs: 50 })
     await until('it is under way', () => connected === 1)
-    const began = performance.now()
     await worker.stop()
-    expect(performance.now() - began).toBeLessThan(5_000)
     expect(await row()).toMatchObject({
       status: 'waiting',
       attempts: 0,

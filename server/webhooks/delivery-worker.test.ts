@@ -27,8 +27,6 @@ import { sampleData } from './sample-events.ts'
 
 /** No look but the first would come by itself. */
 const NEVER_LOOKS = { lookEveryMs: 3_600_000, graceMs: 1 }
-/** An attempt that hangs takes ten seconds: who had to wait for one would be later than this. */
-const HOLD_UP_MS = 4_000
 
 let app: TestApp
 /** Two more processes on the same database, told apart by how they name themselves. */
@@ -135,9 +133,7 @@ describe('a delivery is made', () => {
     await inTransaction(app.ctx, async (tx) => {
       await recordEvent(tx, { accountId: seller.accountId, event: 'order.cancelled', data })
     })
-    const began = performance.now()
     await until('it is sent', () => receiver.arrived.length === 2)
-    expect(performance.now() - began).toBeLessThan(HOLD_UP_MS)
   })
 
   it('also when another process wrote the event', async () => {
@@ -207,10 +203,8 @@ describe('an endpoint that never answers', () => {
     const other = await app.seller()
     const well = await startReceiver()
     const { id } = await subscribe(other, well.url)
-    const began = performance.now()
     await sample(app, other.accountId)
     await until('the other’s is sent', () => well.arrived.length === 1)
-    expect(performance.now() - began).toBeLessThan(HOLD_UP_MS)
     await until('it is noted', async () => (await waiting({ id })) === 0)
     await write(100, { id }, other)
     wake()
@@ -232,10 +226,8 @@ describe('an endpoint that never answers', () => {
     const well = await startReceiver()
     const other = await app.seller()
     await subscribe(other, well.url)
-    const began = performance.now()
     await sample(app, other.accountId)
     await until('the other’s is sent', () => well.arrived.length === 1)
-    expect(performance.now() - began).toBeLessThan(HOLD_UP_MS)
     expect(held).toHaveLength(7 * 15 * FIRST_PLACES)
   })
 })
