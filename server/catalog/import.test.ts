@@ -254,9 +254,7 @@ describe('an import', () => {
       '馬🌟',
     ]
     for (const id of ids) {
-      expect(counts(await importing(set(id), card(`${id}-1`, id), product(id, id)))).toEqual([
-        3, 0, 0, 0,
-      ])
+      expect(counts(await importing(set(id), card(`${id}-1`, id)))).toEqual([2, 0, 0, 0])
       expect(counts(await importing(card(`${id}-2`, id)))).toEqual([1, 0, 0, 0])
     }
     expect((await idsOf('sets')).toSorted()).toEqual(ids.toSorted())
@@ -284,10 +282,9 @@ describe('bad lines', () => {
         { line: 2, message: 'not valid JSON' },
         {
           line: 5,
-          message:
-            'shortcut must not contain an underscore: the first one ends it in the friendly id of a card',
+          message: 'set b: shortcut must match [a-z0-9][a-z0-9.-]*',
         },
-        { line: 6, message: 'region must be a lowercase code of at most 5 letters' },
+        { line: 6, message: 'set c: region must be a lowercase code of at most 5 letters' },
         { line: 7, message: 'longer than 64 KiB' },
       ],
     })
@@ -323,8 +320,11 @@ describe('bad lines', () => {
       )
       expect(counts(report)).toEqual([603, 0, 0, 2])
       expect(report.errors).toEqual([
-        { line: 302, message: expect.stringMatching(/^the database refused it: .*not_my_taste/) },
-        { line: 603, message: expect.stringMatching(/^the database refused it: /) },
+        {
+          line: 302,
+          message: expect.stringMatching(/^card a-1: the database refused it: .*not_my_taste/),
+        },
+        { line: 603, message: expect.stringMatching(/^card a-2: the database refused it: /) },
       ])
     } finally {
       await db`alter table cards drop constraint not_my_taste`
@@ -344,8 +344,8 @@ describe('bad lines', () => {
         created: 2,
         rejected: 2,
         errors: [
-          { line: 2, message: expect.stringMatching(/^the database refused it: /) },
-          { line: 3, message: 'set b is not in the catalog' },
+          { line: 2, message: expect.stringMatching(/^set b: the database refused it: /) },
+          { line: 3, message: 'card b-1: set b is not in the catalog' },
         ],
       })
     } finally {
@@ -368,8 +368,8 @@ describe('a card or product', () => {
     )
     expect(counts(report)).toEqual([5, 0, 0, 2])
     expect(report.errors).toEqual([
-      { line: 1, message: 'set a is not in the catalog' },
-      { line: 2, message: 'set a is not in the catalog' },
+      { line: 1, message: 'card a-1: set a is not in the catalog' },
+      { line: 2, message: 'product a-tin: set a is not in the catalog' },
     ])
   })
 
@@ -384,7 +384,9 @@ describe('a card or product', () => {
         card('a-2', 'a'),
       )
       expect(counts(report)).toEqual([others + 2, 0, 0, 1])
-      expect(report.errors).toEqual([{ line: others + 1, message: 'set a is not in the catalog' }])
+      expect(report.errors).toEqual([
+        { line: others + 1, message: 'card a-1: set a is not in the catalog' },
+      ])
     },
   )
 })
@@ -463,8 +465,8 @@ describe('a series', () => {
     )
     expect(counts(report)).toEqual([2, 0, 0, 2])
     expect(report.errors).toEqual([
-      { line: 1, message: 'shortcut base already belongs to the series Base' },
-      { line: 3, message: 'shortcut x already belongs to the series Second' },
+      { line: 1, message: 'series First: shortcut base already belongs to the series Base' },
+      { line: 3, message: 'series Third: shortcut x already belongs to the series Second' },
     ])
     expect(await seriesShortcuts()).toEqual({ Base: 'base', Second: 'x', Third: null })
   })

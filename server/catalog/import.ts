@@ -2,7 +2,7 @@ import postgres from 'postgres'
 import { type Context, inTransaction } from '../context.ts'
 import { type HeldLock, withLock } from '../database/advisory-lock.ts'
 import type { Line } from './lines.ts'
-import { BadRecord, type CatalogRecord, parseRecord } from './record.ts'
+import { BadRecord, type CatalogRecord, labelOf, parseRecord } from './record.ts'
 import { saveRecords } from './save-records.ts'
 
 export type ImportContext = Pick<Context, 'db' | 'begin' | 'databaseUrl' | 'log'>
@@ -176,12 +176,19 @@ async function saveBatch<Place>(
     )
   }
   for (const entry of entries) {
-    const reason = 'record' in entry ? refusals.get(entry.record) : entry.refusal
-    if (reason === undefined) continue
+    const message = 'record' in entry ? refusalOf(entry.record, refusals) : entry.refusal
+    if (message === undefined) continue
     report.rejected++
-    if (report.errors.length < MOST_ERRORS)
-      report.errors.push({ line: entry.line, message: reason })
+    if (report.errors.length < MOST_ERRORS) report.errors.push({ line: entry.line, message })
   }
+}
+
+function refusalOf(
+  record: CatalogRecord,
+  refusals: Map<CatalogRecord, string>,
+): string | undefined {
+  const reason = refusals.get(record)
+  return reason && `${labelOf(record)}: ${reason}`
 }
 
 /**

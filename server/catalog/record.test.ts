@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { PRODUCT_CATEGORIES } from '../values.ts'
-import { BadRecord, type CatalogRecord, parseRecord } from './record.ts'
+import { BadRecord, type CatalogRecord, labelOf, parseRecord } from './record.ts'
 
 const SERIES = { type: 'series', name: 'Scarlet & Violet', shortcut: 'sv' }
 const SET = {
@@ -49,15 +49,18 @@ function kept(record: object, key: string, value: unknown): unknown {
   return parse({ ...record, [key]: value })[key as keyof CatalogRecord]
 }
 
-function reason(record: object | string): string {
+function refusal(record: object | string): BadRecord {
   try {
     parseRecord(typeof record === 'string' ? record : JSON.stringify(record))
   } catch (error) {
-    if (error instanceof BadRecord) return error.message
+    if (error instanceof BadRecord) return error
     throw error
   }
   throw new Error('it was taken')
 }
+
+/** Without the record's name. */
+const reason = (record: object | string) => refusal(record).reason
 
 describe('a line of an import', () => {
   it.each([SERIES, SET, CARD, PRODUCT])('of type $type is read as it stands', (record) => {
@@ -185,9 +188,7 @@ describe('what a line must say', () => {
 describe('lengths, in code points', () => {
   it.each([
     ['series', 'name', 100],
-    ['series', 'shortcut', 100],
     ['set', 'id', 100],
-    ['set', 'shortcut', 100],
     ['set', 'name', 255],
     ['set', 'series', 100],
     ['card', 'id', 100],
@@ -197,7 +198,6 @@ describe('lengths, in code points', () => {
     ['card', 'rarity', 50],
     ['card', 'supertype', 50],
     ['card', 'hp', 50],
-    ['product', 'slug', 150],
     ['product', 'name', 255],
     ['product', 'set_id', 100],
   ])('%s: %s has at most %i', (type, key, longest) => {
@@ -205,6 +205,19 @@ describe('lengths, in code points', () => {
     const fits = '𝟙'.repeat(longest)
     expect(kept(record, key, fits)).toBe(fits)
     expect(reason({ ...record, [key]: `${fits}1` })).toBe(
+      `${key} must have at most ${longest} characters`,
+    )
+  })
+
+  it.each([
+    ['series', 'shortcut', 100],
+    ['set', 'shortcut', 100],
+    ['product', 'slug', 150],
+  ])('%s: %s has at most %i', (type, key, longest) => {
+    const record = RECORDS[type]!
+    const fits = 'x'.repeat(longest)
+    expect(kept(record, key, fits)).toBe(fits)
+    expect(reason({ ...record, [key]: `${fits}x` })).toBe(
       `${key} must have at most ${longest} characters`,
     )
   })
@@ -286,6 +299,33 @@ describe('names', () => {
   it('are not blank', () => {
     expect(reason({ ...CARD, name: ' \u3000 ' })).toBe('name must not be blank')
   })
+
+  it.each([
+    ['series', 'name'],
+    ['set', 'name'],
+    ['set', 'series'],
+    ['card', 'name'],
+    ['card', 'rarity'],
+    ['card', 'supertype'],
+    ['card', 'hp'],
+    ['product', 'name'],
+  ])('with a control character are rejected: %s: %s', (type, key) => {
+    for (const control of ['\t', '\n', '\r', '\u0007', '\u001b[2J', '\u007f', '\u0085', '\u009f']) {
+      expect(reason({ ...RECORDS[type]!, [key]: `Mew${control}` })).toBe(
+        `${key} must not contain control characters`,
+      )
+    }
+  })
+
+  it('may contain invisible characters that real names have', () => {
+    expect(kept(CARD, 'name', '招式學習器 \u200c衰退')).toBe('招式學習器 \u200c衰退')
+  })
+
+  it('of types contain no control characters', () => {
+    expect(reason({ ...CARD, types: ['Fire', 'Wa\nter'] })).toBe(
+      'a word in types must not contain control characters',
+    )
+  })
 })
 
 describe('ids, slugs and numbers', () => {
@@ -328,16 +368,50 @@ describe('a shortcut', () => {
     expect(kept(record, 'shortcut', null)).toBeNull()
   })
 
-  it.each([SERIES, SET])('has no underscore: $type', (record) => {
-    expect(reason({ ...record, shortcut: 'sv_1' })).toMatch(
-      /^shortcut must not contain an underscore/,
-    )
+  it.each([SERIES, SET])('matches [a-z0-9][a-z0-9.-]* once in lower case: $type', (record) => {
+    for (const good of ['0', 'a', 'sv3.5', 'pr-sw', 'csv9.5c', 'a--b..', 'x-']) {
+      expect(kept(record, 'shortcut', good)).toBe(good)
+    }
+    // The last three become ASCII letters in lower case, or nearly.
+    for (const bad of ['sv_1', '_', '.a', '-a', 'a b', 'sv/1', 'é', '馬', '\u212a', 'ſ', 'İ']) {
+      expect(reason({ ...record, shortcut: bad })).toBe('shortcut must match [a-z0-9][a-z0-9.-]*')
+    }
+  })
+})
+
+describe('a slug', () => {
+  it('matches [a-z0-9]+(-[a-z0-9]+)*', () => {
+    for (const good of ['0', 'a-tin', 'a-1-b']) expect(kept(PRODUCT, 'slug', good)).toBe(good)
+    for (const bad of ['A-Tin', '-a', 'a-', 'a--b', 'a_b', 'a.b', 'a b', 'a/b', 'é', '馬']) {
+      expect(reason({ ...PRODUCT, slug: bad })).toBe('slug must match [a-z0-9]+(-[a-z0-9]+)*')
+    }
+  })
+})
+
+describe('a rejection', () => {
+  it.each([
+    [{ ...SET, name: '' }, 'set sv1: name must not be empty'],
+    [{ ...CARD, hp: -1 }, 'card sv1-81: hp must be a string or a whole number'],
+    [{ ...PRODUCT, category: 'x' }, /^product scarlet-violet-booster-box: category must be one of/],
+    [{ ...SERIES, shortcut: '_' }, /^series Scarlet & Violet: shortcut must match/],
+    [{ ...CARD, id: 'a\u0007b' }, 'card a?b: id must not contain control characters'],
+    [{ ...CARD, id: 'x'.repeat(50_000) }, /^card x{195}…: id must have at most 100 characters$/],
+    [{ ...CARD, id: 7 }, 'card 7: id must be a string'],
+    [{ ...CARD, id: undefined }, 'card Miraidon ex: id must not be empty'],
+    [{ type: 'card' }, 'id must not be empty'],
+    [{ type: 'deck', id: 'x' }, 'x: type must be series, set, card or product'],
+    ['{"type":"card","id":"\\ud800"}', /^card \ufffd: id must not contain half/],
+  ])('names the record: %j', (record, message) => {
+    expect(refusal(record).message).toMatch(message)
   })
 
-  it('is measured in lowercase, which can be longer', () => {
-    expect(reason({ ...SET, shortcut: 'İ'.repeat(60) })).toBe(
-      'shortcut must have at most 100 characters',
-    )
+  it('of a record that could be read names it in the same way', () => {
+    expect([SERIES, SET, CARD, PRODUCT].map(labelOf)).toEqual([
+      'series Scarlet & Violet',
+      'set sv1',
+      'card sv1-81',
+      'product scarlet-violet-booster-box',
+    ])
   })
 })
 
@@ -439,7 +513,7 @@ describe('a card', () => {
   ])('has hit points %j as %j', (hp, read) => expect(kept(CARD, 'hp', hp)).toBe(read))
 
   it.each([1.5, -10, 1e300, true])('has no hit points %j', (hp) => {
-    expect(() => parse({ ...CARD, hp })).toThrow(/^hp must be a string/)
+    expect(reason({ ...CARD, hp })).toMatch(/^hp must be a string/)
   })
 
   it('has a supertype without an accent', () => {

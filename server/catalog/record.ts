@@ -44,16 +44,35 @@ export type ProductRecord = {
   release_date: string | null
 }
 
-/** Why a line can't be taken, in words for whoever wrote the file. */
+/** Why an import rejects a line. The message names the record, if the line says which one it is. */
 export class BadRecord extends Error {
   override name = 'BadRecord'
+  /** The message without the record's name. */
+  readonly reason: string
+
+  constructor(reason: string) {
+    super(reason)
+    this.reason = reason
+  }
 }
 
-/** Lengths in code points. */
-const LONGEST = { id: 100, slug: 150, name: 255, word: 50, series: 100, shortcut: 100, url: 2048 }
+/** Lengths in code points, but for `label`, which counts UTF-16 units. */
+const LONGEST = {
+  id: 100,
+  slug: 150,
+  name: 255,
+  word: 50,
+  series: 100,
+  shortcut: 100,
+  url: 2048,
+  label: 200,
+}
 const MOST_TYPES = 20
 /** What an `integer` column holds. */
 const LARGEST_COUNT = 2_147_483_647
+/** A friendly card id is `{shortcut}_{number}`, so a shortcut has no underscore. */
+const SHORTCUT = /^[a-z0-9][a-z0-9.-]*$/i
+const SLUG = /^[a-z0-9]+(-[a-z0-9]+)*$/
 
 /**
  * Reads one line of an import. Unknown keys are ignored; an optional key that is missing, or holds an empty
@@ -63,6 +82,36 @@ const LARGEST_COUNT = 2_147_483_647
  */
 export function parseRecord(line: string): CatalogRecord {
   const fields = parseObject(line)
+  try {
+    return readRecord(fields)
+  } catch (error) {
+    const label = labelOf(fields)
+    if (error instanceof BadRecord && label) error.message = `${label}: ${error.reason}`
+    throw error
+  }
+}
+
+const TYPES: readonly unknown[] = [
+  'series',
+  'set',
+  'card',
+  'product',
+] satisfies CatalogRecord['type'][]
+
+/** The type and key of a record, as rejections name it: `card base1-4`. Empty if there is no key to name. */
+export function labelOf(record: Fields): string {
+  const { type, id, slug, name } = record
+  const key = [type === 'series' ? name : undefined, id, slug, name].find(
+    (value) => (typeof value === 'string' && value !== '') || typeof value === 'number',
+  )
+  if (key === undefined) return ''
+  // The key may be the invalid part, so it can be long and contain anything.
+  const label = TYPES.includes(type) ? `${type} ${key}` : String(key)
+  const short = label.length > LONGEST.label ? `${label.slice(0, LONGEST.label)}…` : label
+  return short.toWellFormed().replace(/\p{Cc}/gu, '?')
+}
+
+function readRecord(fields: Fields): CatalogRecord {
   switch (fields.type) {
     case 'series':
       return {
@@ -102,7 +151,7 @@ export function parseRecord(line: string): CatalogRecord {
     case 'product':
       return {
         type: 'product',
-        slug: requiredCode(fields, 'slug', LONGEST.slug),
+        slug: slug(fields),
         name: requiredText(fields, 'name', LONGEST.name),
         category: oneOf(fields, 'category', PRODUCT_CATEGORIES),
         set_id: code(fields, 'set_id', LONGEST.id),
@@ -152,12 +201,17 @@ function noLonger(value: string, name: string, longest: number): string {
   return value
 }
 
-/** Words for people, in NFC, so that the same name is the same string. */
+/** Text for people, in NFC, so that the same name is the same string. */
 function text(fields: Fields, key: string, longest: number): string | null {
-  const value = stringOrNull(fields, key)?.normalize('NFC')
-  if (value === undefined) return null
-  if (value.trim() === '') throw new BadRecord(`${key} must not be blank`)
-  return noLonger(value, key, longest)
+  const value = stringOrNull(fields, key)
+  return value === null ? null : normalText(value, key, longest)
+}
+
+function normalText(value: string, name: string, longest: number): string {
+  const normal = value.normalize('NFC')
+  if (/\p{Cc}/u.test(normal)) throw new BadRecord(`${name} must not contain control characters`)
+  if (normal.trim() === '') throw new BadRecord(`${name} must not be blank`)
+  return noLonger(normal, name, longest)
 }
 
 function requiredText(fields: Fields, key: string, longest: number): string {
@@ -182,13 +236,16 @@ function missing(key: string): never {
 }
 
 function shortcut(fields: Fields): string | null {
-  const value = code(fields, 'shortcut', LONGEST.shortcut)?.toLowerCase() ?? null
-  if (value?.includes('_')) {
-    throw new BadRecord(
-      'shortcut must not contain an underscore: the first one ends it in the friendly id of a card',
-    )
-  }
-  return value === null ? null : noLonger(value, 'shortcut', LONGEST.shortcut)
+  const value = code(fields, 'shortcut', LONGEST.shortcut)
+  if (value === null) return null
+  if (!SHORTCUT.test(value)) throw new BadRecord('shortcut must match [a-z0-9][a-z0-9.-]*')
+  return value.toLowerCase()
+}
+
+function slug(fields: Fields): string {
+  const value = requiredCode(fields, 'slug', LONGEST.slug)
+  if (!SLUG.test(value)) throw new BadRecord('slug must match [a-z0-9]+(-[a-z0-9]+)*')
+  return value
 }
 
 function oneOf(fields: Fields, key: string, values: readonly string[]): string {
@@ -256,6 +313,6 @@ function types(fields: Fields): string[] | null {
   if (values.length > MOST_TYPES) throw new BadRecord(`types must have at most ${MOST_TYPES} words`)
   if (values.length === 0) return null
   return values.map((value: string) =>
-    noLonger(storable(value, 'types').normalize('NFC'), 'a word in types', LONGEST.word),
+    normalText(storable(value, 'types'), 'a word in types', LONGEST.word),
   )
 }

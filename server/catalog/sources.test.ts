@@ -293,6 +293,19 @@ describe('a pokemon-tcg-data folder', () => {
     })
   })
 
+  it.each([
+    [4, '4'],
+    [0, '0'],
+    ['004', '004'],
+    [1.5, 'card bp-1: number must be a string'],
+    [true, 'card bp-1: number must be a string'],
+  ])('may hold a collector number as a JSON number: %j', async (number, read) => {
+    await file('numbers/sets/en.json', [])
+    await file('numbers/cards/en/bp.json', [{ ...pikachu, number }])
+    const record = (await recordsIn(join(folder, 'numbers')))['cards/en/bp.json #1']
+    expect((record as { number?: string }).number ?? record).toBe(read)
+  })
+
   it('gives the cards of a file that no set names last', async () => {
     await file('stray/sets/en.json', [{ id: 'b', name: 'B', series: 'Other' }])
     for (const set of ['a', 'b', 'c']) await file(`stray/cards/en/${set}.json`, [pikachu])
@@ -317,7 +330,7 @@ describe('a pokemon-tcg-data folder', () => {
     await file('bad/cards/en/c.json', { data: [] })
     await file('bad/cards/en/d.json', Buffer.from([0x5b, 0x22, 0xff, 0x22, 0x5d]))
     expect(await recordsIn(join(folder, 'bad'))).toEqual({
-      'sets/en.json #1': 'release_date must be a day as YYYY-MM-DD',
+      'sets/en.json #1': 'set a: release_date must be a day as YYYY-MM-DD',
       'cards/en/a.json #1': expect.objectContaining({ id: 'bp-1', set_id: 'a' }),
       'cards/en/a.json #2': 'not a JSON object',
       'cards/en/a.json #3': 'not a JSON object',

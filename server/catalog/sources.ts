@@ -184,7 +184,7 @@ const cardFields = (card: Raw, setId: string) => ({
   id: card.id,
   set_id: setId,
   name: card.name,
-  number: card.number,
+  number: collectorNumber(card.number),
   rarity: card.rarity,
   supertype: card.supertype,
   hp: card.hp,
@@ -192,6 +192,9 @@ const cardFields = (card: Raw, setId: string) => ({
   image_small: images(card).small,
   image_large: images(card).large,
 })
+
+/** A string in the published files; copies of them may hold a JSON number, which has no leading zeros to lose. */
+const collectorNumber = (value: unknown) => (Number.isSafeInteger(value) ? String(value) : value)
 
 /** With slashes at the source, and three hyphens where nobody knew it. */
 const releaseDate = (value: unknown) =>

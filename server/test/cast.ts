@@ -49,8 +49,8 @@ const KR = { language: 'KR', region: 'kr' }
 const CN = { language: 'CN', region: 'cn' }
 const TW = { language: 'CN', region: 'tw' }
 
-/** As long as a slug may be, each character four bytes long and twelve characters percent-encoded. */
-export const LONGEST_SLUG = '𠮷'.repeat(150)
+/** A slug of the greatest length, 150 characters. */
+export const LONGEST_SLUG = `grand-${'9'.repeat(144)}`
 
 /** In the order in which a list shows them. */
 export const SETS = [
@@ -158,7 +158,7 @@ export const PRODUCTS = [
     image_url: 'https://images.example/obsidian-flames-booster-box.png',
   }),
   product('obsidian-flames-etb', 'Obsidian Flames Elite Trainer Box', 'elite_trainer_box', 'sv3'),
-  product('黒炎の支配者-拡張パック', '黒炎の支配者 拡張パック', 'booster_pack', 'sv3-jp'),
+  product('kokuen-no-shihaisha-pack', '黒炎の支配者 拡張パック', 'booster_pack', 'sv3-jp'),
   // A date of its own, later than all; the set's counts.
   product('brilliant-stars-booster-box', 'Brilliant Stars Booster Box', 'booster_box', 'swsh9', {
     release_date: '2026-01-30',

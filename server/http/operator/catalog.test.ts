@@ -35,7 +35,7 @@ describe('POST /operator/v1/catalog/import', () => {
         rejected: 2,
         errors: [
           { line: 3, message: 'not valid JSON' },
-          { line: 5, message: 'set nowhere is not in the catalog' },
+          { line: 5, message: 'card x-1: set nowhere is not in the catalog' },
         ],
       },
     })

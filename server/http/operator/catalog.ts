@@ -22,7 +22,7 @@ const ImportReport = component(
       errors: Type.Array(
         Type.Object({
           line: Type.Integer({ description: 'Counted from 1' }),
-          message: Type.String(),
+          message: Type.String({ description: 'Names the record, if the line can be read' }),
         }),
         { description: 'The first 100 rejected lines' },
       ),
@@ -98,7 +98,7 @@ export const catalogRoutes =
               updated: 0,
               unchanged: 1,
               rejected: 1,
-              errors: [{ line: 12, message: 'set base99 is not in the catalog' }],
+              errors: [{ line: 12, message: 'card base99-1: set base99 is not in the catalog' }],
             },
           },
         },

@@ -89,7 +89,7 @@ describe('what was sold', () => {
 
   it('has an id that finds it in the catalog', async () => {
     const card = await sold(cardItem({ card: 'csv9.5c-cn-10b' }))
-    const product = await sold(productItem({ product: '黒炎の支配者-拡張パック' }))
+    const product = await sold(productItem({ product: 'kokuen-no-shihaisha-pack' }))
     const found = await seller.get(`/v1/cards/${card.item.id}`)
     expect(found.body.data.friendly_id).toBe(card.item.friendly_id)
     const slug = encodeURIComponent(product.item.id)

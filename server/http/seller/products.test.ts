@@ -155,7 +155,7 @@ describe('GET /v1/products?q=', () => {
     ['by its whole name', 'Grand Box', [LONGEST_SLUG]],
     ['without its accent', 'poke ball tin', ['poke-ball-tin']],
     ['with & for "and"', 'build and battle', ['brilliant-stars-build-and-battle-box']],
-    ['in Japanese', '拡張パック', ['黒炎の支配者-拡張パック']],
+    ['in Japanese', '拡張パック', ['kokuen-no-shihaisha-pack']],
     ['with a slip', 'nintedno', ['another-promo-pack', 'nintendo-promo-pack']],
   ])('finds a product %s', async (_, q, slugs) => {
     expect(await found(`q=${encodeURIComponent(q)}`)).toEqual(slugs)
@@ -193,10 +193,9 @@ describe('GET /v1/products/{slug}', () => {
     }
   })
 
-  it('takes a slug of 150 characters, however many bytes they are', async () => {
-    const encoded = encodeURIComponent(LONGEST_SLUG)
-    expect(encoded).toHaveLength(1_800)
-    const { status, body } = await seller.get(`/v1/products/${encoded}?include=listings`)
+  it('takes a slug of 150 characters', async () => {
+    expect(LONGEST_SLUG).toHaveLength(150)
+    const { status, body } = await seller.get(`/v1/products/${LONGEST_SLUG}?include=listings`)
     expect([status, body.data.slug]).toEqual([200, LONGEST_SLUG])
   })
 
@@ -241,11 +240,9 @@ describe('GET /v1/products/{slug}', () => {
   it('begins its url with the public address when the marketplace has no other', async () => {
     const app = await startTestApp()
     await importRecords(app.operator, [
-      { type: 'product', slug: 'ein büchslein/100%', name: 'Büchslein', category: 'tin' },
+      { type: 'product', slug: 'ein-buechslein', name: 'Büchslein', category: 'tin' },
     ])
-    const path = 'ein%20b%C3%BCchslein%2F100%25'
-    const { body } = await (await app.seller()).get(`/v1/products/${path}`)
-    expect(body.data.slug).toBe('ein büchslein/100%')
-    expect(body.data.url).toBe(`${PUBLIC_URL}/products/${path}`)
+    const { body } = await (await app.seller()).get('/v1/products/ein-buechslein')
+    expect(body.data.url).toBe(`${PUBLIC_URL}/products/ein-buechslein`)
   })
 })
