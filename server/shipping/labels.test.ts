@@ -512,7 +512,7 @@ describe('the worker that asks after labels', () => {
     // The lease ends in a statement of its own, after the event.
     const shipment = await until('the poll has ended', async () => {
       const found = await shipmentOf(parcel)
-      return found?.status === 'ready' && found.leased_until === null ? found : undefined
+      return found?.status === 'ready' && found.leased_until === null && found
     })
     expect(shipment.poll_at).toBeNull()
     expect(await toldOf(parcel)).toHaveLength(2)

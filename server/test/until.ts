@@ -3,16 +3,18 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const DEADLINE_MS = 15_000
 const INTERVAL_MS = 10
 
+type Falsy = false | undefined | null | 0 | ''
+
 /** Waits until `condition` holds (answers with anything truthy) and hands back its answer; it may be asked many times. */
 export async function until<T>(
   what: string,
   condition: () => T | Promise<T>,
   patienceMs = DEADLINE_MS,
-): Promise<T> {
+): Promise<Exclude<T, Falsy>> {
   const deadline = performance.now() + patienceMs
   for (;;) {
     const answer = await condition()
-    if (answer) return answer
+    if (answer) return answer as Exclude<T, Falsy>
     if (performance.now() > deadline) {
       throw new Error(`Still not so after ${patienceMs / 1000} s: ${what}`)
     }
