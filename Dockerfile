@@ -10,10 +10,11 @@ WORKDIR /app
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATA_DIR=/data
 RUN mkdir /data && chown node:node /data
 COPY --from=dependencies /app/node_modules ./node_modules
-COPY package.json cardstall.js ./
+COPY package.json cardstall.js README.md CHANGELOG.md ./
 COPY server ./server
 COPY migrations ./migrations
 COPY catalog ./catalog
+COPY docs ./docs
 USER node
 VOLUME /data
 EXPOSE 3000

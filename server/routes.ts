@@ -17,8 +17,10 @@ import { reservationRoutes } from './http/operator/reservations.ts'
 import { sandboxRoutes } from './http/operator/sandbox.ts'
 import { trackingRoutes } from './http/operator/tracking.ts'
 import { docsRoutes } from './http/public/docs.ts'
+import { guideRoutes } from './http/public/guides.ts'
 import { healthRoutes } from './http/public/health.ts'
 import { labelFileRoutes } from './http/public/labels.ts'
+import { landingRoutes } from './http/public/landing.ts'
 import { metricsRoutes } from './http/public/metrics.ts'
 import { photoRoutes } from './http/public/photos.ts'
 import { cardRoutes } from './http/seller/cards.ts'
@@ -37,7 +39,9 @@ export function routes(app: FastifyInstance, ctx: Context): void {
   const { publicUrl, operatorToken, sandbox } = ctx.config
 
   app.register(healthRoutes(ctx)) //                 /health/live, /health/ready
+  app.register(landingRoutes(ctx)) //                /
   app.register(docsRoutes(ctx)) //                   /docs
+  app.register(guideRoutes) //                       /docs/guides
   app.register(photoRoutes(ctx)) //                  /photos
   app.register(labelFileRoutes(ctx)) //              /labels
 

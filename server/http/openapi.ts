@@ -51,6 +51,7 @@ export async function describeRoutes(scope: FastifyInstance, door: Door): Promis
         license: { name: 'MIT', identifier: 'MIT' },
       },
       servers: [{ url: door.publicUrl + door.prefix }],
+      externalDocs: { description: 'Guides', url: `${door.publicUrl}/docs/guides/` },
       tags: door.tags,
       security: [{ [door.security.name]: [] }],
       components: {

@@ -34,6 +34,14 @@ export const sendPage = (reply: FastifyReply, html: string, changes: PolicyChang
     .type('text/html; charset=utf-8')
     .send(html)
 
+/** Sends a text that a page needs or links to: a script, a style sheet, an example. */
+export const sendAsset = (reply: FastifyReply, text: string, type: string, maxAgeSeconds = 300) =>
+  reply
+    .header('cache-control', `public, max-age=${maxAgeSeconds}`)
+    .header('x-content-type-options', 'nosniff')
+    .type(`${type}; charset=utf-8`)
+    .send(text)
+
 const ENTITIES: Record<string, string> = {
   '&': '&amp;',
   '<': '&lt;',

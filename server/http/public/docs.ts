@@ -3,19 +3,18 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import Fastify from 'fastify'
 import type { Context } from '../../context.ts'
 import { lazy } from '../lazy.ts'
-import { sendPage } from '../page.ts'
+import { sendAsset, sendPage } from '../page.ts'
 
 /**
- * The reference page: Scalar, served from its npm package, so that it works without the internet. The package is
+ * The reference page, and the style sheet of all other pages. The reference is Scalar, served from its npm package, so that it works without the internet. The package is
  * loaded with the first visit, because it would cost every start a quarter of a second.
  */
 export const docsRoutes =
   (ctx: Context): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
-    const scripts: Record<string, () => Promise<string>> = {
-      '/docs/scalar.js': lazy(scalarScript),
-      '/docs/reference.js': lazy(() => readFile(new URL('reference.js', import.meta.url), 'utf8')),
-    }
+    const scalar = lazy(scalarScript)
+    const reference = lazy(() => ours('reference.js'))
+    const styles = lazy(() => ours('pages.css'))
 
     app.get('/docs', (request, reply) => {
       // Relative addresses: the page works under any prefix that a proxy puts before it.
@@ -29,15 +28,15 @@ export const docsRoutes =
       })
     })
 
-    for (const [path, script] of Object.entries(scripts)) {
-      app.get(path, async (_request, reply) =>
-        reply
-          .header('cache-control', 'public, max-age=86400')
-          .header('x-content-type-options', 'nosniff')
-          .type('text/javascript; charset=utf-8')
-          .send(await script()),
-      )
-    }
+    app.get('/docs/scalar.js', async (_request, reply) =>
+      sendAsset(reply, await scalar(), 'text/javascript', 86_400),
+    )
+    app.get('/docs/reference.js', async (_request, reply) =>
+      sendAsset(reply, await reference(), 'text/javascript'),
+    )
+    app.get('/docs/pages.css', async (_request, reply) =>
+      sendAsset(reply, await styles(), 'text/css'),
+    )
     done()
   }
 
@@ -56,6 +55,8 @@ const html = (root: string, withOperator: boolean) => `<!doctype html>
   </body>
 </html>
 `
+
+const ours = (file: string) => readFile(new URL(file, import.meta.url), 'utf8')
 
 async function scalarScript(): Promise<string> {
   const scalar = await import('@scalar/fastify-api-reference')

@@ -14,6 +14,8 @@ export const sellerDoor = (publicUrl: string): Door => ({
 
 **Errors** share one envelope: \`error.type\` for programs, \`error.message\` for people, \`error.fields\` on validation and ambiguity. Every answer carries \`X-Request-Id\`.
 
+**Guides**: [a tour](${publicUrl}/docs/guides/readme#a-tour-in-five-minutes), [glossary](${publicUrl}/docs/guides/glossary), [webhooks](${publicUrl}/docs/guides/webhooks), [orders](${publicUrl}/docs/guides/orders), [keeping a copy of listings](${publicUrl}/docs/guides/sync), [errors](${publicUrl}/docs/guides/errors) and [more](${publicUrl}/docs/guides/).
+
 A query parameter that is empty counts as absent, of a repeated one the last counts, unknown ones are ignored.`,
   prefix: sellerDoor.prefix,
   publicUrl,

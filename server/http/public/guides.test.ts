@@ -1,0 +1,175 @@
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { get } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import path from 'node:path'
+import { text as streamText } from 'node:stream/consumers'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../../test/app.ts'
+import { findGuides } from './guides.ts'
+import { renderMarkdown } from './markdown.ts'
+
+const REPOSITORY = path.join(import.meta.dirname, '../../..')
+const ORIGIN = 'https://cards.example'
+
+let app: TestApp
+beforeAll(async () => {
+  app = await startTestApp()
+})
+
+/** Follows redirects, as a browser does. */
+async function visit(address: string): Promise<{ url: URL; status: number; text: string }> {
+  const url = new URL(address, ORIGIN)
+  const { status, headers, text } = await app.anyone.get(url.pathname, {
+    headers: { accept: 'text/html' },
+  })
+  if (status !== 308) return { url, status, text }
+  return visit(new URL(headers.location!, url).href)
+}
+
+async function getRaw(path: string): Promise<{ status: number; text: string }> {
+  const { port } = app.app.server.address() as AddressInfo
+  const [response] = await once(get({ host: '127.0.0.1', port, path, agent: false }), 'response')
+  return { status: response.statusCode, text: await streamText(response) }
+}
+
+const linksIn = (html: string) =>
+  [...html.matchAll(/ (?:href|src)="([^"]*)"/g)]
+    .map(([, link]) => link!.replaceAll('&amp;', '&'))
+    .filter((link) => !link.startsWith('data:'))
+
+describe('the guides', () => {
+  it('and the landing page have only links that lead somewhere, and reach every guide', async () => {
+    const visited = new Map<string, string>()
+    const pending = ['/', '/docs/', '/docs/guides']
+    for (const address of pending) {
+      const { url, status, text } = await visit(address)
+      expect(status, address).toBe(200)
+      if (url.hash && !url.pathname.endsWith('/docs')) {
+        expect(text, address).toContain(` id="${url.hash.slice(1)}"`)
+      }
+      if (visited.has(url.pathname)) continue
+      visited.set(url.pathname, text)
+      if (!text.startsWith('<!doctype html>')) continue
+      for (const link of linksIn(text)) {
+        const target = new URL(link, url)
+        if (target.origin === ORIGIN) pending.push(target.href)
+        else expect(link).toMatch(/^https:|^http:\/\/localhost:3000\//)
+      }
+    }
+    const guides = readdirSync(path.join(REPOSITORY, 'docs'))
+      .filter((file) => file.endsWith('.md') && file !== 'README.md')
+      .map((file) => `/docs/guides/${path.basename(file, '.md')}`)
+    expect([...visited.keys()]).toEqual(expect.arrayContaining(guides))
+  })
+
+  it('link only to files of the repository that exist', async () => {
+    for (const { file, isPage } of (await findGuides()).values()) {
+      if (!isPage) continue
+      const source = readFileSync(path.join(REPOSITORY, file), 'utf8')
+      renderMarkdown(source, (href) => {
+        if (/^(https?:|#)/.test(href)) return undefined
+        const target = path.join(REPOSITORY, path.dirname(file), href.split('#')[0]!)
+        expect(existsSync(target), `${href} in ${file}`).toBe(true)
+        return undefined
+      })
+    }
+  })
+
+  it('come as pages with a title, our own style sheet and the security headers', async () => {
+    const { headers, text } = await app.anyone.get('/docs/guides/orders')
+    expect(text).toContain('<title>Orders – Cardstall</title>')
+    expect(text).toContain('<link rel="stylesheet" href="../../docs/pages.css">')
+    expect(text).not.toContain('<script')
+    expect(headers).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': expect.stringMatching(
+        /^default-src 'none'; script-src 'self'; style-src 'self';/,
+      ),
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+    })
+  })
+
+  it('send examples as text, which no browser runs', async () => {
+    const { headers, text } = await app.anyone.get('/docs/guides/examples/verify-webhook.ts')
+    expect(headers).toMatchObject({
+      'content-type': 'text/plain; charset=utf-8',
+      'x-content-type-options': 'nosniff',
+    })
+    expect(text).toBe(
+      readFileSync(path.join(REPOSITORY, 'docs/examples/verify-webhook.ts'), 'utf8'),
+    )
+  })
+
+  it('are the only files that can be read there', async () => {
+    // Over a socket: anything that knows URLs would resolve the dots before it sends them.
+    await app.app.listen({ host: '127.0.0.1', port: 0 })
+    for (const name of [
+      'README',
+      'orders.md',
+      '../orders',
+      '../../package.json',
+      '..%2f..%2fpackage.json',
+      '..%2F.env',
+      '%2e%2e/%2e%2e/cardstall.js',
+      '..%5c..%5cpackage.json',
+      'examples',
+      'examples/',
+      'examples/..%2forders.md',
+      'examples/../../../package.json',
+      'orders%00',
+      '/etc/passwd',
+      '%2fetc%2fpasswd',
+      '__proto__',
+      'constructor',
+    ]) {
+      const { status, text } = await getRaw(`/docs/guides/${name}`)
+      expect(status, name).toBe(404)
+      expect(JSON.parse(text).error.type, name).toBe('not_found')
+    }
+  })
+
+  it('are in the image', async () => {
+    const read = (file: string) => readFileSync(path.join(REPOSITORY, file), 'utf8')
+    const copied = [...read('Dockerfile').matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(
+      ([, sources]) => sources!.split(' '),
+    )
+    const permitted = [...read('.dockerignore').matchAll(/^!(.+)$/gm)].map(([, entry]) => entry)
+    for (const { file } of (await findGuides()).values()) {
+      const [entry] = file.split('/')
+      expect(copied, file).toContain(entry)
+      expect(permitted, file).toContain(entry)
+    }
+  })
+})
+
+describe('Markdown', () => {
+  const html = (text: string) => renderMarkdown(text, (href) => href).html
+
+  it('is rendered with raw HTML as text, and without comments', () => {
+    expect(html('<script>alert(1)</script>')).toContain('&lt;script&gt;')
+    expect(html('a <img src=x onerror=alert(1)> b')).not.toContain('<img')
+    expect(html('<!-- a note -->\n\ntext')).toBe('<p>text</p>\n')
+    expect(html('```html\n<b>&amp;</b>\n```')).toContain('&lt;b&gt;&amp;amp;&lt;/b&gt;')
+    expect(html('[a](<x" onclick="y>)')).toContain('href="x&quot; onclick=&quot;y"')
+  })
+
+  it('has the anchors that GitHub gives to headings', () => {
+    const page = html('# E-mail\n## What `it` does\n## Once each\n## Once each\n## A & B')
+    expect([...page.matchAll(/ id="([^"]*)"/g)].map(([, id]) => id)).toEqual([
+      'e-mail',
+      'what-it-does',
+      'once-each',
+      'once-each-1',
+      'a--b',
+    ])
+  })
+
+  it('shows a state diagram as a table of its transitions', () => {
+    const diagram = '```mermaid\nstateDiagram-v2\n  [*] --> a: go\n  a --> [*]\n```'
+    expect(html(diagram)).toContain(
+      '<tr><td>(start)</td><td>a</td><td>go</td></tr><tr><td>a</td><td>(end)</td><td></td></tr>',
+    )
+  })
+})

@@ -1,0 +1,77 @@
+import { readdir, readFile } from 'node:fs/promises'
+import path from 'node:path'
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import { notFound } from '../../errors.ts'
+import { lazy } from '../lazy.ts'
+import { sendAsset, sendPage } from '../page.ts'
+import { layout } from './layout.ts'
+import { renderMarkdown } from './markdown.ts'
+
+const REPOSITORY = new URL('../../../', import.meta.url)
+
+type Guide = { file: string; isPage: boolean; body: () => Promise<string> }
+
+/** The repository's documentation as pages, and its examples as text. */
+export const guideRoutes: FastifyPluginCallbackTypebox = (app, _options, done) => {
+  const guides = lazy(findGuides)
+
+  app.get('/docs/guides', async (request, reply) => {
+    // The links of the index are relative to the address with the slash.
+    if (!pathOf(request.url).endsWith('/')) return reply.redirect('guides/', 308)
+    return sendPage(reply, await (await guides()).get('')!.body())
+  })
+
+  app.get<{ Params: { '*': string } }>('/docs/guides/*', async (request, reply) => {
+    const name = request.params['*']
+    const guide = (await guides()).get(name)
+    if (!name || !guide) throw notFound('There is no such guide.')
+    if (pathOf(request.url).endsWith('/')) {
+      return reply.redirect(`../${path.posix.basename(name)}`, 308)
+    }
+    const body = await guide.body()
+    return guide.isPage ? sendPage(reply, body) : sendAsset(reply, body, 'text/plain')
+  })
+  done()
+}
+
+const pathOf = (url: string) => url.split('?', 1)[0]!
+
+/**
+ * The guides by their names below /docs/guides/. Nothing else is served from there, so no name can leave the
+ * documentation. The pages are made when they're first asked for.
+ */
+export async function findGuides(): Promise<Map<string, Guide>> {
+  const files = new Map([
+    ['docs/README.md', ''],
+    ['README.md', 'readme'],
+    ['CHANGELOG.md', 'changelog'],
+    ['catalog/README.md', 'catalog'],
+    ['catalog/tcgdex-LICENSE.txt', 'tcgdex-licence.txt'],
+  ])
+  for (const file of await readdir(new URL('docs/', REPOSITORY), { recursive: true })) {
+    if (/^(?!README)[\w-]+\.md$|^examples\/[\w-]+\.[a-z]+$/.test(file)) {
+      files.set(`docs/${file}`, file.replace(/\.md$/, ''))
+    }
+  }
+  return new Map(
+    [...files].map(([file, name]) => {
+      const text = () => readFile(new URL(file, REPOSITORY), 'utf8')
+      const isPage = file.endsWith('.md')
+      const body = lazy(isPage ? async () => guidePage(await text(), file, files) : text)
+      return [name, { file, isPage, body }]
+    }),
+  )
+}
+
+/** All names but those of examples are on one level, so a link from page to page is just the name. */
+function guidePage(text: string, file: string, files: Map<string, string>): string {
+  const { title, html } = renderMarkdown(text, (href) => {
+    if (/^(https?:|#)/.test(href)) return href
+    const [target = '', anchor] = href.split('#')
+    const name = files.get(path.posix.join(path.posix.dirname(file), target))
+    // Sources and settings of the repository aren't served.
+    if (name === undefined) return undefined
+    return `${name || './'}${anchor ? `#${anchor}` : ''}`
+  })
+  return layout({ title: `${title} – Cardstall`, root: '../..', main: html })
+}

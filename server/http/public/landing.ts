@@ -1,0 +1,68 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Negotiator from 'negotiator'
+import manifest from '../../../package.json' with { type: 'json' }
+import type { Config } from '../../config.ts'
+import type { Context } from '../../context.ts'
+import { escapeHtml, sendPage } from '../page.ts'
+import { layout } from './layout.ts'
+
+/** The service's own address: what this is and where to go next, as HTML for browsers and JSON for programs. */
+export const landingRoutes =
+  ({ config }: Context): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    const json = landingJson(config)
+    const html = landingPage(config)
+    app.get('/', (request, reply) => {
+      reply.header('vary', 'accept').header('cache-control', 'no-cache')
+      // Without a preference, as from curl, the first one.
+      const type = new Negotiator(request.raw).mediaType(['application/json', 'text/html'])
+      return type === 'text/html' ? sendPage(reply, html) : reply.send(json)
+    })
+    done()
+  }
+
+const landingJson = ({ publicUrl, sandbox, operatorToken }: Config) => ({
+  name: 'Cardstall',
+  version: manifest.version,
+  description: manifest.description,
+  sandbox,
+  links: {
+    seller_api: `${publicUrl}/v1`,
+    ...(operatorToken === undefined ? {} : { operator_api: `${publicUrl}/operator/v1` }),
+    reference: `${publicUrl}/docs`,
+    guides: `${publicUrl}/docs/guides/`,
+    openapi: `${publicUrl}/openapi.json`,
+    ...(operatorToken === undefined
+      ? {}
+      : { operator_openapi: `${publicUrl}/operator/openapi.json` }),
+    health: `${publicUrl}/health/ready`,
+  },
+})
+
+function landingPage({ publicUrl, sandbox, operatorToken }: Config): string {
+  const base = escapeHtml(`${publicUrl}/v1`)
+  const hasOperator = operatorToken !== undefined
+  const notice = sandbox
+    ? `
+      <p class="notice"><strong>This is a sandbox</strong>, made for trying things out: it has a demo seller and a clock that can be moved. The terminal that started the service shows the demo key${hasOperator ? ' and the operator token' : ''}.</p>`
+    : ''
+  const operator = hasOperator
+    ? `, the marketplace's own back end through the operator API (<code>${escapeHtml(`${publicUrl}/operator/v1`)}</code>)`
+    : ''
+  return layout({
+    title: 'Cardstall',
+    root: '.',
+    main: `      <h1>Cardstall</h1>
+      <p>${escapeHtml(manifest.description)}. Sellers' programs use it through the seller API (<code>${base}</code>)${operator}.</p>${notice}
+      <pre tabindex="0"><code>curl -H "Authorization: Bearer svc_live_…" \\
+  ${base}/me</code></pre>
+      <ul>
+        <li><a href="./docs">API reference</a>: every operation, with requests to try</li>
+        <li><a href="./docs/guides/">Guides</a>: listings, orders, labels, webhooks, errors, operating</li>
+        <li><a href="./docs/guides/readme#a-tour-in-five-minutes">Tour</a>: the whole service in five minutes of curl</li>
+        <li>OpenAPI 3.1: <a href="./openapi.json">seller API</a>${hasOperator ? ', <a href="./operator/openapi.json">operator API</a>' : ''}</li>
+        <li><a href="./health/ready">Health</a>: whether the service is ready</li>
+      </ul>
+      <p>Version ${escapeHtml(manifest.version)}</p>`,
+  })
+}

@@ -1,0 +1,33 @@
+import { escapeHtml } from '../page.ts'
+
+/**
+ * A page of text with the service's header.
+ *
+ * @param root the way from the page to the service's address, as `../..`: pages work under any prefix
+ * @param main HTML
+ */
+export const layout = ({ title, root, main }: { title: string; root: string; main: string }) =>
+  `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
+    <title>${escapeHtml(title)}</title>
+    <link rel="icon" href="data:,">
+    <link rel="stylesheet" href="${root}/docs/pages.css">
+  </head>
+  <body>
+    <header>
+      <nav aria-label="Documentation">
+        <a href="${root}/">Cardstall</a>
+        <a href="${root}/docs/guides/">Guides</a>
+        <a href="${root}/docs">API reference</a>
+      </nav>
+    </header>
+    <main>
+${main}
+    </main>
+  </body>
+</html>
+`

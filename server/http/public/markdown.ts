@@ -1,0 +1,57 @@
+import GithubSlugger from 'github-slugger'
+import { Marked, Renderer, type Tokens } from 'marked'
+import { escapeHtml } from '../page.ts'
+
+export type Rendered = { title: string; html: string }
+
+/**
+ * Markdown as HTML, with the anchors that GitHub gives to headings. Raw HTML is shown
+ * as text, comments are left out.
+ *
+ * @param resolve where a link leads from the page; undefined takes the link away and leaves its text
+ */
+export function renderMarkdown(
+  text: string,
+  resolve: (href: string) => string | undefined,
+): Rendered {
+  const slugs = new GithubSlugger()
+  let title = ''
+  const marked = new Marked({
+    renderer: {
+      html: ({ text }) => (/^<!--.*-->\s*$/s.test(text) ? '' : escapeHtml(text)),
+      heading({ tokens, depth, text }) {
+        if (depth === 1) title ||= text
+        const id = slugs.slug(this.parser.parseInline(tokens, this.parser.textRenderer))
+        return `<h${depth} id="${escapeHtml(id)}">${this.parser.parseInline(tokens)}</h${depth}>\n`
+      },
+      link({ href, tokens }) {
+        const inner = this.parser.parseInline(tokens)
+        const target = resolve(href)
+        return target === undefined ? inner : `<a href="${escapeHtml(target)}">${inner}</a>`
+      },
+      // Wide blocks scroll inside themselves, with the keyboard as well.
+      code: (block) =>
+        stateTable(block) ?? `<pre tabindex="0"><code>${escapeHtml(block.text)}</code></pre>\n`,
+      table(token) {
+        return `<div class="table" tabindex="0">${Renderer.prototype.table.call(this, token)}</div>\n`
+      },
+    },
+  })
+  const html = marked.parse(text, { async: false })
+  return { title, html }
+}
+
+const TRANSITION = /^ *(\S+) --> (\S+?)(?:: (.+))?$/
+
+/** A Mermaid state diagram as a table: drawing it would need a script of several megabytes. */
+function stateTable({ lang, text }: Tokens.Code): string | undefined {
+  const [kind, ...lines] = text.split('\n')
+  if (lang !== 'mermaid' || kind !== 'stateDiagram-v2') return undefined
+  const rows = lines.map((line) => {
+    const [, from, to, cause = ''] = TRANSITION.exec(line) ?? []
+    if (!from || !to) throw new Error(`Not a transition of a state diagram: ${line}`)
+    const cells = [from.replace('[*]', '(start)'), to.replace('[*]', '(end)'), cause]
+    return `<tr>${cells.map((cell) => `<td>${escapeHtml(cell)}</td>`).join('')}</tr>`
+  })
+  return `<div class="table" tabindex="0"><table><thead><tr><th>From</th><th>To</th><th>By</th></tr></thead><tbody>${rows.join('')}</tbody></table></div>\n`
+}
