@@ -1,8 +1,8 @@
-import { setImmediate } from 'node:timers/promises'
 import type { Log } from '../context.ts'
 import type { Db } from '../database/connect.ts'
 import type { Notices } from '../database/notices.ts'
 import type { Begin } from '../database/transactions.ts'
+import { timeSlices } from '../time-slices.ts'
 import { assembleCatalog, type Breathe, type Catalog } from './catalog.ts'
 import {
   type CardRow,
@@ -25,8 +25,6 @@ export type CatalogReader = {
 /** A long import changes the catalog many times: between refreshes that nobody waits for this much time passes. */
 const NOTICED_REFRESH_EVERY_MS = 2_000
 const RETRY_MS = 1_000
-/** Work goes on this long before the event loop gets its turn. */
-const SLICE_MS = 8
 const SETS_PER_QUERY = 60
 
 /**
@@ -98,7 +96,7 @@ async function nextCatalog(
   former: Catalog | undefined,
   marketplaceUrl: string,
 ): Promise<Catalog> {
-  const breathe = breathing()
+  const breathe = timeSlices()
   const since = former?.version ?? -1
   const changed = await begin((db) => changesSince(db, since, breathe, marketplaceUrl), 'snapshot')
   if (former && changed.version === former.version) return former
@@ -179,15 +177,5 @@ async function changesSince(
     series,
     sets,
     looseProducts: looseRows.map((row) => productEntry(row, null, marketplaceUrl)),
-  }
-}
-
-function breathing(): Breathe {
-  let began = performance.now()
-  return () => {
-    if (performance.now() - began < SLICE_MS) return undefined
-    return setImmediate().then(() => {
-      began = performance.now()
-    })
   }
 }

@@ -72,8 +72,8 @@ cards.ndjson.gz: 0 created, 0 updated, 2 unchanged, 0 rejected in 0.0 s
     expect(exitCode).toBe(1)
     const lines = out.split('\n')
     expect(lines[0]).toBe('bad.ndjson: 1 created, 0 updated, 0 unchanged, 1,234 rejected in 0.0 s')
-    expect(lines[1]).toBe('  line 2: not valid JSON')
-    expect(lines[100]).toBe('  line 101: not valid JSON')
+    expect(lines[1]).toBe('  line 2: not a JSON object')
+    expect(lines[100]).toBe('  line 101: not a JSON object')
     expect(lines.slice(101)).toEqual(['  and 1,134 more', ''])
   })
 

@@ -659,7 +659,7 @@ describe('an import that breaks off', () => {
     expect(report.created).toBeGreaterThan(1_400)
     expect(report.created).toBeLessThan(1_501)
     expect(report).toMatchObject({ updated: 0, unchanged: 0, rejected: 1 })
-    expect(report.errors).toEqual([{ line: 2, message: 'not valid JSON' }])
+    expect(report.errors).toEqual([{ line: 2, message: 'not a JSON object' }])
     expect((await idsOf('cards')).length).toBe(report.created - 1)
 
     expect(counts(await importing(...text))).toEqual([1_501 - report.created, 0, report.created, 1])

@@ -1,4 +1,6 @@
+import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import { SLICE_MS, timeSlices } from '../time-slices.ts'
 import { type Line, LONGEST_LINE_BYTES, linesOf } from './lines.ts'
 
 const KIB = 1024
@@ -148,5 +150,46 @@ describe('a line of 64 KiB', () => {
       { number: 2, text: 'last' },
     ])
     expect(mostHeld - heldBefore).toBeLessThan(32 * 1024 * KIB)
+  })
+})
+
+describe('lines that never wait for their source', () => {
+  /** Reads the lines while other work wants its turn; the most steps between two turns of the event loop. */
+  async function mostStepsPerTurn(chunks: Buffer[], msPerStep: number): Promise<number> {
+    let steps = 0
+    let most = 0
+    let reading = true
+    const otherWork = (async () => {
+      while (reading) {
+        await setImmediate()
+        most = Math.max(most, steps)
+        steps = 0
+      }
+    })()
+    let time = 0
+    // The clock is asked once per step: it counts the work instead of measuring it.
+    const slices = timeSlices(() => (time += msPerStep))
+    async function* source() {
+      yield* chunks
+    }
+    const lines = linesOf(source(), () => {
+      steps++
+      return slices()
+    })
+    while (!(await lines.next()).done);
+    reading = false
+    await otherWork
+    return most
+  }
+
+  it.each([
+    ['bad lines', [Buffer.from('{]\n'.repeat(10_000))]],
+    ['blank lines', [Buffer.from('\n'.repeat(10_000))]],
+    ['chunks of one endless line', Array<Buffer>(10_000).fill(Buffer.from('x'))],
+    ['lines that are not UTF-8', [Buffer.alloc(20_000, '\xff\n', 'latin1')]],
+  ])('give other work its turn after a slice: %s', async (_what, chunks) => {
+    const most = await mostStepsPerTurn(chunks, 0.5)
+    expect(most).toBeGreaterThan(1)
+    expect(most).toBeLessThanOrEqual(SLICE_MS / 0.5 + 1)
   })
 })

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { timeSlices, type YieldToEventLoop } from '../time-slices.ts'
 
 /** One line of a source and where it is: a number in a stream, words in a folder. */
 export type Line<Place = number> = { number: Place } & ({ text: string } | { error: string })
@@ -12,8 +13,14 @@ const BYTE_ORDER_MARK = Buffer.from('\uFEFF')
 /**
  * Splits a stream of bytes into lines, which count from 1. Blank lines are counted past and left out. A line
  * that is too long or not UTF-8 comes as an error of its own; no more than one line is ever held.
+ *
+ * A few KiB of gzip can hold millions of lines, and reading them from memory never waits: the generator yields to the
+ * event loop by the time spent, which includes the time that the consumer spends on each line.
  */
-export async function* linesOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Line> {
+export async function* linesOf(
+  stream: AsyncIterable<Uint8Array>,
+  yieldToEventLoop: YieldToEventLoop = timeSlices(),
+): AsyncGenerator<Line> {
   let number = 0
   /** The current line's bytes in earlier chunks. Nothing is added once it is too long. */
   let begun: Buffer[] = []
@@ -35,11 +42,15 @@ export async function* linesOf(stream: AsyncIterable<Uint8Array>): AsyncGenerato
       const line = finish(chunk.subarray(start, end))
       if (line) yield line
       start = end + 1
+      const pause = yieldToEventLoop()
+      if (pause) await pause
     }
     if (start === chunk.length) continue
     begunBytes += chunk.length - start
     // A copy, because a stream may use the chunk's memory again.
     if (begunBytes <= UNTRIMMED_LIMIT) begun.push(Buffer.from(chunk.subarray(start)))
+    const pause = yieldToEventLoop()
+    if (pause) await pause
   }
   if (begunBytes > 0) {
     const line = finish(Buffer.alloc(0))

@@ -133,8 +133,12 @@ describe('a line of an import', () => {
   })
 
   it.each([
-    ['', 'not valid JSON'],
+    ['', 'not a JSON object'],
+    ['bad', 'not a JSON object'],
+    ['{]', 'not valid JSON'],
     ['{"type":"set"', 'not valid JSON'],
+    [' {"type":"set"}} ', 'not valid JSON'],
+    ['\u00a0{"type":"set"}', 'not valid JSON'],
     ["{'type':'set'}", 'not valid JSON'],
     ['null', 'not a JSON object'],
     ['"set"', 'not a JSON object'],
@@ -149,7 +153,8 @@ describe('a line of an import', () => {
   })
 
   it('may not be nested without end', () => {
-    expect(reason('['.repeat(64 * 1024))).toBe('not valid JSON')
+    expect(reason('['.repeat(64 * 1024))).toBe('not a JSON object')
+    expect(reason(`{"types":${'['.repeat(60_000)}}`)).toBe('not valid JSON')
     const deep = `${'['.repeat(30_000)}${']'.repeat(30_000)}`
     expect(reason(`{"type":"card","types":${deep}}`)).toBe('id must not be empty')
   })

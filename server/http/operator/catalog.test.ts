@@ -34,7 +34,7 @@ describe('POST /operator/v1/catalog/import', () => {
         unchanged: 0,
         rejected: 2,
         errors: [
-          { line: 3, message: 'not valid JSON' },
+          { line: 3, message: 'not a JSON object' },
           { line: 5, message: 'card x-1: set nowhere is not in the catalog' },
         ],
       },
