@@ -64,5 +64,5 @@ async function advancedSeconds(db: Db): Promise<number> {
   return clock?.seconds ?? 0
 }
 
-/** Real time in Unix milliseconds: for what no user sees, as the log. */
+/** Real time in Unix milliseconds, for rate limits and the log. */
 export const realTime = () => Date.now()

@@ -1,5 +1,5 @@
 import { readCatalog } from './catalog/catalog-reader.ts'
-import { startClock } from './clock.ts'
+import { realTime, startClock } from './clock.ts'
 import type { Config } from './config.ts'
 import type { Context, Log } from './context.ts'
 import { connect, type Db } from './database/connect.ts'
@@ -70,7 +70,7 @@ export async function openContext(
     now: clock.now,
     catalog,
     keys: keyCache(sql, notices),
-    limiter: rateLimiter(counters, () => clock.now().getTime()),
+    limiter: rateLimiter(counters, realTime),
     notices,
     wakes,
     files,

@@ -4,7 +4,7 @@ import { answerCache } from './answer-cache.ts'
 
 let app: TestApp
 beforeAll(async () => {
-  app = await startTestApp()
+  app = await startTestApp({ rateLimitTime: () => 0 })
   await importLines([
     { type: 'set', id: 'base1', name: 'Base', series: 'Base', language: 'EN', region: 'int' },
     { type: 'card', id: 'base1-4', set_id: 'base1', name: 'Charizard', number: '4' },

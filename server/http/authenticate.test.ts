@@ -5,7 +5,7 @@ const DAY = 24 * 60 * 60
 
 let app: TestApp
 beforeAll(async () => {
-  app = await startTestApp()
+  app = await startTestApp({ rateLimitTime: () => 0 })
 })
 
 const advance = (seconds: number) =>

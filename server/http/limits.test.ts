@@ -1,24 +1,22 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
+import { until } from '../test/until.ts'
+
+const SETTINGS = { RATE_LIMIT_READ: '3', RATE_LIMIT_WRITE: '2' }
+const NOON = Date.UTC(2026, 7, 1, 12)
 
 let app: TestApp
+let time = NOON + 18_000
 beforeAll(async () => {
-  app = await startTestApp({ settings: { RATE_LIMIT_READ: '3', RATE_LIMIT_WRITE: '2' } })
-  // Windows are whole minutes: begin in a fresh one, so that no test sees its end by chance.
-  await advance(60 - (Math.floor(app.ctx.now().getTime() / 1000) % 60))
+  app = await startTestApp({ settings: SETTINGS, rateLimitTime: () => time })
 })
-
-const advance = (seconds: number) =>
-  app.operator.post('/operator/v1/sandbox/clock', { payload: { advance_seconds: seconds } })
-
-const nowSeconds = () => Math.floor(app.ctx.now().getTime() / 1000)
 
 describe('the read limit', () => {
   it('tells on every answer how many requests are left, and until when', async () => {
     const seller = await app.seller()
     const { headers } = await seller.get('/v1/me')
     expect(headers).toMatchObject({ 'x-ratelimit-limit': '3', 'x-ratelimit-remaining': '2' })
-    expect(Number(headers['x-ratelimit-reset'])).toBe((Math.floor(nowSeconds() / 60) + 1) * 60)
+    expect(headers['x-ratelimit-reset']).toBe(String(NOON / 1000 + 60))
     expect((await seller.get('/v1/cards/nothing')).headers['x-ratelimit-remaining']).toBe('1')
     expect((await seller.get('/v1/cards?page=0')).headers['x-ratelimit-remaining']).toBe('0')
   })
@@ -29,18 +27,23 @@ describe('the read limit', () => {
     const answer = await seller.get('/v1/me')
     expect(answer.status).toBe(429)
     expect(answer.body.error.type).toBe('rate_limited')
-    const { 'retry-after': retryAfter, 'x-ratelimit-reset': reset } = answer.headers
-    expect(retryAfter).toMatch(/^[1-9]\d?$/)
-    expect(Number(reset) - nowSeconds()).toBeGreaterThanOrEqual(Number(retryAfter) - 1)
-    expect(answer.headers['x-ratelimit-remaining']).toBe('0')
+    expect(answer.headers).toMatchObject({
+      'retry-after': '42',
+      'x-ratelimit-reset': String(NOON / 1000 + 60),
+      'x-ratelimit-remaining': '0',
+    })
   })
 
-  it('begins anew with the next minute of the service’s clock', async () => {
+  it('starts again after Retry-After seconds, and not before', async () => {
     const seller = await app.seller()
     for (let i = 0; i < 4; i++) await seller.get('/v1/me')
     const { headers } = await seller.get('/v1/me')
-    await advance(Number(headers['retry-after']))
-    expect((await seller.get('/v1/me')).status).toBe(200)
+    const before = time
+    time += Number(headers['retry-after']) * 1000 - 1
+    expect((await seller.get('/v1/me')).status).toBe(429)
+    time += 1
+    expect((await seller.get('/v1/me')).headers['x-ratelimit-remaining']).toBe('2')
+    time = before
   })
 
   it('counts HEAD as reading, and each key apart', async () => {
@@ -82,5 +85,30 @@ describe('wrong credentials', () => {
     expect(Number(refused.headers['retry-after'])).toBeGreaterThanOrEqual(1)
     expect((await seller.get('/v1/me', { remoteAddress })).status).toBe(200)
     expect((await app.anyone.get('/v1/me', { remoteAddress: '203.0.113.8' })).status).toBe(401)
+  })
+})
+
+describe('the sandbox’s clock', () => {
+  const DAY = 24 * 60 * 60
+
+  it('moves neither the windows nor X-RateLimit-Reset: they are of real time', async () => {
+    const real = await startTestApp({ settings: SETTINGS })
+    const remoteAddress = '203.0.113.9'
+    const fail = () => real.anyone.get('/v1/me', { remoteAddress })
+    // Tried again in the next minute if this one ends in the middle.
+    await until('all of it was seen within one real minute', async () => {
+      const seller = await real.seller()
+      const minute = Math.floor(Date.now() / 60_000)
+      for (let i = 0; i < 3; i++) await seller.get('/v1/me')
+      for (let i = 0; i < 600; i++) await fail()
+      await real.ctx.clock.advance(DAY)
+      const [refused, failed] = [await seller.get('/v1/me'), await fail()]
+      if (Math.floor(Date.now() / 60_000) !== minute) return false
+      for (const { status, headers } of [refused, failed]) {
+        expect([status, headers['x-ratelimit-reset']]).toEqual([429, String((minute + 1) * 60)])
+        expect(Number(headers['retry-after'])).toBeLessThanOrEqual(60)
+      }
+      return true
+    })
   })
 })

@@ -7,7 +7,7 @@ export type Counters = {
 
 /**
  * Counters of this process alone. They hold one window: the first hit of another, later or (when the
- * sandbox's clock is put back) earlier, forgets it. So memory is bounded by the subjects of one minute.
+ * machine's clock is set back) earlier, forgets it. So memory is bounded by the subjects of one minute.
  */
 export function memoryCounters(): Counters {
   let window = Number.NaN

@@ -24,7 +24,7 @@ export type RateLimiter = {
  *
  * Every request passes here, so there is no promise unless the counters answer with one.
  *
- * @param now the context's clock in milliseconds: when the sandbox moves it, the window moves along
+ * @param now real time in Unix milliseconds. A client that waits until the reset must not depend on the sandbox's clock.
  */
 export function rateLimiter(counters: Counters, now: () => number): RateLimiter {
   return {

@@ -4,7 +4,7 @@ import { type Counters, memoryCounters } from './counters.ts'
 import { WINDOW_SECONDS } from './rate-limit.ts'
 
 const KEY_PREFIX = 'cardstall:rate:'
-/** Real seconds, whatever the context's clock does. Two windows, so that no key goes while it is in use. */
+/** Two windows, so that no key expires while it is in use. */
 const KEY_TTL_SECONDS = 2 * WINDOW_SECONDS
 const CONNECT_TIMEOUT_MS = 2000
 /** How long a server that failed is left alone: a second, then twice as long each time. */

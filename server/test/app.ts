@@ -9,6 +9,8 @@ import { readConfig } from '../config.ts'
 import type { Context, Log } from '../context.ts'
 import { createKey } from '../keys/keys.ts'
 import { SCOPES, type Scope } from '../keys/scopes.ts'
+import { memoryCounters } from '../limits/counters.ts'
+import { rateLimiter } from '../limits/rate-limit.ts'
 import { runDueMail } from '../mail/mail-worker.ts'
 import type { MailerOptions } from '../mail/mailer.ts'
 import type { Network } from '../outbound/network.ts'
@@ -73,6 +75,8 @@ export type TestAppOptions = {
   databaseUrl?: string
   /** The world outside, if not the real one. */
   network?: Network
+  /** The time of the rate limits in Unix milliseconds, for tests that must not see a window end, or must. */
+  rateLimitTime?: () => number
 }
 
 /** The whole service on a database of its own, without a port. Call it in `beforeAll` or a test. */
@@ -93,6 +97,8 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   })
   const ctx = await openContext(config, databaseUrl, log, closers, options.network)
   ctx.readiness.ready = true
+  const { rateLimitTime } = options
+  if (rateLimitTime) ctx.limiter = rateLimiter(memoryCounters(), rateLimitTime)
   const app = await buildApp(ctx)
   closers.push(() => app.close())
 

@@ -46,7 +46,7 @@ export const sandboxRoutes =
           operationId: 'advanceClock',
           summary: 'Move the test clock ahead',
           description:
-            'Sandbox only. Moves the service’s whole notion of now: key grace, rate windows and everything else that is due at a time. It never goes back.',
+            'Sandbox only. Moves the service’s whole notion of now: key grace, label links, retries, reservations and everything else that is due at a time. Rate limits use real time and don’t move. It never goes back.',
           tags: ['Sandbox'],
           body: Type.Object(
             { advance_seconds: Type.Integer({ minimum: 0, maximum: MOST_ADVANCED_SECONDS }) },

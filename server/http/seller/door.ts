@@ -10,7 +10,7 @@ export const sellerDoor = (publicUrl: string): Door => ({
 
 **Money** is decimal euros, \`4.5\` is four euros fifty. **Times** are ISO 8601 in UTC, whole seconds. **Lists** have \`data\`, \`links\` and \`meta\`; the links carry every parameter that was sent.
 
-**Limits** count per key and minute, reads (GET, HEAD) apart from writes. Every answer to a valid key has \`X-RateLimit-Limit\`, \`-Remaining\` and \`-Reset\`; 429 adds \`Retry-After\`.
+**Limits** count per key and minute of real time, reads (GET, HEAD) apart from writes. Every answer to a valid key has \`X-RateLimit-Limit\`, \`-Remaining\` and \`-Reset\`; 429 adds \`Retry-After\`.
 
 **Errors** share one envelope: \`error.type\` for programs, \`error.message\` for people, \`error.fields\` on validation and ambiguity. Every answer carries \`X-Request-Id\`.
 

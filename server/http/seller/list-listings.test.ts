@@ -23,7 +23,10 @@ const WHOLE_SECONDS = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/
 
 let app: TestApp
 beforeAll(async () => {
-  app = await startTestApp({ settings: { ...NO_LIMITS, MARKETPLACE_URL } })
+  app = await startTestApp({
+    settings: { ...NO_LIMITS, MARKETPLACE_URL },
+    rateLimitTime: () => 0,
+  })
   await importCast(app.operator)
 })
 

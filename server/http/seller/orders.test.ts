@@ -34,7 +34,7 @@ type Seller = Awaited<ReturnType<TestApp['seller']>>
 
 let app: TestApp
 beforeAll(async () => {
-  app = await startTestApp({ settings: NO_LIMITS })
+  app = await startTestApp({ settings: NO_LIMITS, rateLimitTime: () => 0 })
   await importCast(app.operator)
 })
 
