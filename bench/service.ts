@@ -79,11 +79,11 @@ function launch(
 /** Requests are counted as ever, but the limit is out of reach. */
 const NEVER_REFUSED = { RATE_LIMIT_READ: '1000000000', RATE_LIMIT_WRITE: '1000000000' }
 
-/** The environment but for what the one who measures has set for a service of their own. */
-function withoutSettings(): NodeJS.ProcessEnv {
-  const settings = new Set<string>(SETTING_NAMES)
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !settings.has(name)))
-}
+/** The environment without settings. They are empty, so that neither the environment's nor those of .env count. */
+const withoutSettings = (): NodeJS.ProcessEnv => ({
+  ...process.env,
+  ...Object.fromEntries(SETTING_NAMES.map((name) => [name, ''])),
+})
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')

@@ -1,10 +1,25 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
-import { readConfig } from './config.ts'
+import { readConfig, unknownSettings } from './config.ts'
 import { SETTING_NAMES, settingsTable } from './settings.ts'
 import { StartError } from './start-error.ts'
 
-const REAL = { DATABASE_URL: 'postgres://db.internal/cards', SECRET_KEY: 'a-secret' }
+const REAL = {
+  DATABASE_URL: 'postgres://db.internal/cards',
+  PUBLIC_URL: 'https://cards.example',
+  SECRET_KEY: 'x'.repeat(32),
+}
+
+/** What is wrong with these settings, line by line. */
+function linesOf(settings: Partial<Record<string, string>>): string[] {
+  try {
+    readConfig(settings)
+    return []
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error
+    return error.message.split('\n')
+  }
+}
 
 describe('the settings', () => {
   it('have the documented defaults', () => {
@@ -71,12 +86,89 @@ describe('the settings', () => {
     ['LOG_LEVEL', 'chatty'],
   ])('stop the start when they can’t be used: %s=%s is named', (name, value) => {
     expect(() => readConfig({ [name]: value })).toThrow(StartError)
-    expect(() => readConfig({ [name]: value })).toThrow(new RegExp(`^${name} .*\\.$`))
+    const [line, ...more] = linesOf({ SANDBOX: 'true', [name]: value })
+    expect(line).toMatch(new RegExp(`^${name} .*\\.$`))
+    expect(more).toEqual([])
   })
 
-  it('ask for a secret key outside the sandbox, and keep the simulated carrier inside', () => {
-    expect(() => readConfig({ SANDBOX: 'false' })).toThrow(/^SECRET_KEY is required/)
-    expect(() => readConfig({ ...REAL, CARRIER: 'simulated' })).toThrow(/sandbox only/)
+  it.each([
+    ['PUBLIC_URL', undefined, 'is required outside the sandbox'],
+    ['SECRET_KEY', undefined, 'is required outside the sandbox'],
+    ['SECRET_KEY', 'x'.repeat(31), 'must have at least 32 characters outside the sandbox'],
+    ['OPERATOR_TOKEN', 'x'.repeat(31), 'must have at least 32 characters outside the sandbox'],
+    ['CARRIER', 'simulated', 'can be "simulated" in the sandbox only'],
+  ])('outside the sandbox %s=%s is refused, and inside it is not', (name, value, reason) => {
+    const settings = { ...REAL, [name]: value }
+    expect(linesOf(settings)).toEqual([expect.stringContaining(`${name} ${reason}`)])
+    expect(linesOf({ ...settings, SANDBOX: 'true' })).toEqual([])
+  })
+
+  it('accept 32 characters as a secret, and no operator token at all', () => {
+    expect(linesOf(REAL)).toEqual([])
+    expect(linesOf({ ...REAL, OPERATOR_TOKEN: 'y'.repeat(32) })).toEqual([])
+  })
+
+  it('report every problem at once, one line for each setting', () => {
+    const lines = linesOf({
+      DATABASE_URL: 'mysql://me:hush@db/cards',
+      PORT: 'http',
+      SECRET_KEY: 'hush hush',
+      OPERATOR_TOKEN: 'hush',
+      SMTP_URL: 'smtps://mail.example',
+      CARRIER: 'sendcloud',
+      LOG_LEVEL: 'chatty',
+    })
+    expect(lines.map((line) => line.split(' ')[0])).toEqual([
+      'PORT',
+      'PUBLIC_URL',
+      'DATABASE_URL',
+      'OPERATOR_TOKEN',
+      'SECRET_KEY',
+      'MAIL_FROM',
+      'SENDCLOUD_PUBLIC_KEY',
+      'SENDCLOUD_SECRET_KEY',
+      'SENDCLOUD_METHODS',
+      'LOG_LEVEL',
+    ])
+    expect(lines.join()).not.toContain('hush')
+  })
+
+  it('require nothing because of a SANDBOX that can’t be read', () => {
+    expect(linesOf({ DATABASE_URL: REAL.DATABASE_URL, SANDBOX: 'maybe' })).toHaveLength(1)
+  })
+
+  it('that a command doesn’t use can’t stop it, and none of them is required', () => {
+    const given = { DATABASE_URL: REAL.DATABASE_URL, PORT: '-1', SMTP_URL: 'x', LOG_LEVEL: 'loud' }
+    const uses = ['DATABASE_URL', 'DATA_DIR'] as const
+    expect(readConfig(given, uses)).toMatchObject({
+      databaseUrl: REAL.DATABASE_URL,
+      port: 3000,
+      smtpUrl: undefined,
+    })
+    expect(() => readConfig({ ...given, DATABASE_URL: 'db' }, uses)).toThrow(/^DATABASE_URL must/)
+  })
+
+  it.each([
+    ['PROT', 'PORT'],
+    ['port', 'PORT'],
+    ['LOGLEVEL', 'LOG_LEVEL'],
+    ['PUBLIC_URI', 'PUBLIC_URL'],
+    ['CARDSTALL_PORT', 'PORT'],
+    ['CARDSTALL_SECRETKEY', 'SECRET_KEY'],
+    ['CARDSTALL_COLOUR', undefined],
+  ])('warn about %s, which has no effect, and suggest the nearest: %s', (name, setting) => {
+    const [line, ...more] = unknownSettings({ [name]: '1' })
+    expect(more).toEqual([])
+    expect(line).toBe(`${name} is not a setting.${setting ? ` Did you mean ${setting}?` : ''}`)
+  })
+
+  it('warn about nothing that merely is in an environment, nor beside the right name', () => {
+    const usual = ['HOME', 'PATH', 'HOSTNAME', 'USER', 'TERM', 'IS_SANDBOX', 'npm_config_cache']
+    const others = ['POSTGRES_PASSWORD', 'AWS_REGION', 'DATABASE_HOST', 'NODE_ENV', 'PWD']
+    expect(unknownSettings(Object.fromEntries([...usual, ...others].map((n) => [n, '1'])))).toEqual(
+      [],
+    )
+    expect(unknownSettings({ LOGLEVEL: '7', LOG_LEVEL: 'info' })).toEqual([])
   })
 
   const SENDCLOUD = {

@@ -1,8 +1,15 @@
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { editDistance } from './catalog/edit-distance.ts'
 import type { Mailbox } from './mail/mail.ts'
 import { InvalidValue, type Parser } from './setting-parsers.ts'
-import { type CARRIERS, type LOG_LEVELS, SETTINGS, type SettingName } from './settings.ts'
+import {
+  type CARRIERS,
+  type LOG_LEVELS,
+  SETTING_NAMES,
+  SETTINGS,
+  type SettingName,
+} from './settings.ts'
 import type { SendcloudSettings } from './shipping/carriers/sendcloud.ts'
 import { StartError } from './start-error.ts'
 
@@ -44,37 +51,65 @@ export type Config = {
 
 type Environment = Partial<Record<string, string>>
 
+/** Fewer characters than this can be guessed or searched. */
+const SHORTEST_SECRET = 32
+
 /**
  * Reads the settings from the environment. An empty variable counts as absent.
  *
- * @throws StartError naming the first setting that can't be used, without showing a secret's value
+ * @param uses settings that the command uses: the others are treated as absent, and are never required
+ * @throws StartError with one line for each setting that can't be used, without showing a secret's value
  */
-export function readConfig(environment: Environment): Config {
-  const problems: string[] = []
+export function readConfig(
+  environment: Environment,
+  uses: readonly SettingName[] = SETTING_NAMES,
+): Config {
+  const problems = new Map<SettingName, string>()
+  const isGiven = (name: SettingName) => uses.includes(name) && !!environment[name]?.trim()
   const read = <N extends SettingName>(name: N) =>
-    readSetting(name, environment[name], problems) as ValueOf<N>
+    readSetting(name, isGiven(name) ? environment[name] : undefined, problems) as ValueOf<N>
+  const refuse = (name: SettingName, problem: string) => {
+    if (uses.includes(name) && !problems.has(name)) problems.set(name, problem)
+  }
 
   const databaseUrl = read('DATABASE_URL')
-  const sandbox = read('SANDBOX') ?? databaseUrl === undefined
+  // Nothing is required because of a SANDBOX that can't be read.
+  const sandbox = read('SANDBOX') ?? (problems.has('SANDBOX') || !isGiven('DATABASE_URL'))
   const port = read('PORT')
-  const publicUrl = read('PUBLIC_URL') ?? `http://localhost:${port}`
+  const givenPublicUrl = read('PUBLIC_URL')
+  const publicUrl = givenPublicUrl ?? `http://localhost:${port}`
   const dataDir = path.resolve(read('DATA_DIR'))
   const secretKey = read('SECRET_KEY')
+  const operatorToken = read('OPERATOR_TOKEN')
   const smtpUrl = read('SMTP_URL')
   const mailFrom = read('MAIL_FROM')
   const carrier = read('CARRIER') ?? (sandbox ? 'simulated' : undefined)
 
-  if (!sandbox && secretKey === undefined) {
-    problems.push(
-      'SECRET_KEY is required outside the sandbox: it signs label links and encrypts webhook secrets.',
-    )
-  }
   if (smtpUrl !== undefined && mailFrom === undefined) {
-    problems.push('MAIL_FROM is required with SMTP_URL: it is the sender of e-mail.')
+    refuse('MAIL_FROM', 'is required with SMTP_URL: it is the sender of e-mail.')
   }
-  // It sells nothing that a parcel could be sent with.
-  if (carrier === 'simulated' && !sandbox) {
-    problems.push('CARRIER=simulated works in the sandbox only.')
+  if (!sandbox) {
+    if (givenPublicUrl === undefined) {
+      refuse('PUBLIC_URL', 'is required outside the sandbox: every link begins with it.')
+    }
+    if (secretKey === undefined) {
+      refuse(
+        'SECRET_KEY',
+        'is required outside the sandbox: it signs label links and encrypts webhook secrets.',
+      )
+    }
+    for (const [name, secret] of Object.entries({
+      SECRET_KEY: secretKey,
+      OPERATOR_TOKEN: operatorToken,
+    })) {
+      if (secret === undefined || secret.length >= SHORTEST_SECRET) continue
+      refuse(
+        name as SettingName,
+        `must have at least ${SHORTEST_SECRET} characters outside the sandbox. "openssl rand -hex 32" makes one.`,
+      )
+    }
+    // It sells nothing that a parcel could be sent with.
+    if (carrier === 'simulated') refuse('CARRIER', 'can be "simulated" in the sandbox only.')
   }
 
   const config: Config = {
@@ -84,7 +119,7 @@ export function readConfig(environment: Environment): Config {
     databaseUrl,
     dataDir,
     sandbox,
-    operatorToken: read('OPERATOR_TOKEN'),
+    operatorToken,
     secretKey,
     rateLimit: { read: read('RATE_LIMIT_READ'), write: read('RATE_LIMIT_WRITE') },
     redisUrl: read('REDIS_URL'),
@@ -94,15 +129,41 @@ export function readConfig(environment: Environment): Config {
     smtpUrl,
     mailFrom: mailFrom ?? { name: 'Cardstall', address: `cardstall@${hostOf(publicUrl)}` },
     carrier,
-    sendcloud: carrier === 'sendcloud' ? readSendcloud(read, problems) : undefined,
+    sendcloud: carrier === 'sendcloud' ? readSendcloud(read, refuse) : undefined,
     storageUrl: read('STORAGE_URL') ?? pathToFileURL(path.join(dataDir, 'files')).href,
     marketplaceUrl: read('MARKETPLACE_URL') ?? publicUrl,
     tierThresholds: read('TIER_THRESHOLDS'),
     trustProxy: read('TRUST_PROXY') ?? [],
     logLevel: read('LOG_LEVEL'),
   }
-  if (problems.length > 0) throw new StartError(problems[0]!)
+  if (problems.size > 0) {
+    const named = SETTING_NAMES.filter((name) => problems.has(name))
+    throw new StartError(named.map((name) => `${name} ${problems.get(name)}`).join('\n'))
+  }
   return config
+}
+
+const PREFIX = 'CARDSTALL_'
+/** In short names more than one slip would be another word: HOME is not HOST. */
+const LONG_NAME = 6
+
+/** One line for each variable that resembles a setting and isn't one: probably a misspelt setting, without effect. */
+export function unknownSettings(environment: Environment): string[] {
+  return Object.keys(environment).flatMap((name) => {
+    if (SETTING_NAMES.some((setting) => setting === name)) return []
+    const upper = name.toUpperCase()
+    const isOurs = upper.startsWith(PREFIX)
+    const wanted = isOurs ? upper.slice(PREFIX.length) : upper
+    const limit = wanted.length < LONG_NAME ? 1 : 2
+    const [nearest] = SETTING_NAMES.map((setting) => ({
+      setting,
+      distance: editDistance(wanted, setting, limit),
+    }))
+      .filter(({ setting, distance }) => distance <= limit && !environment[setting]?.trim())
+      .sort((a, b) => a.distance - b.distance)
+    if (nearest) return [`${name} is not a setting. Did you mean ${nearest.setting}?`]
+    return isOurs ? [`${name} is not a setting.`] : []
+  })
 }
 
 /** The type of a setting's value: only one without a default can be absent. */
@@ -113,7 +174,11 @@ type ValueOf<N extends SettingName> = (typeof SETTINGS)[N] extends { parse: Pars
   : never
 
 /** The value of a setting, or its default. A value that can't be used is noted in `problems` and counts as absent. */
-function readSetting(name: SettingName, given: string | undefined, problems: string[]): unknown {
+function readSetting(
+  name: SettingName,
+  given: string | undefined,
+  problems: Map<SettingName, string>,
+): unknown {
   const setting = SETTINGS[name]
   const otherwise = () => ('default' in setting ? setting.parse(setting.default) : undefined)
   const text = given?.trim()
@@ -122,27 +187,25 @@ function readSetting(name: SettingName, given: string | undefined, problems: str
     return setting.parse(text)
   } catch (error) {
     if (!(error instanceof InvalidValue)) throw error
-    problems.push(`${name} ${error.message}`)
+    problems.set(name, error.message)
     return otherwise()
   }
 }
 
 function readSendcloud(
   read: <N extends SettingName>(name: N) => ValueOf<N>,
-  problems: string[],
+  refuse: (name: SettingName, problem: string) => void,
 ): SendcloudSettings {
-  const required = <T>(name: SettingName, value: T | undefined): T => {
-    const isNoted = problems.some((problem) => problem.startsWith(`${name} `))
-    if (value === undefined && !isNoted) {
-      problems.push(`${name} is required with CARRIER=sendcloud.`)
-    }
-    return value as T
+  const required = <N extends SettingName>(name: N) => {
+    const value = read(name)
+    if (value === undefined) refuse(name, 'is required with CARRIER=sendcloud.')
+    return value as NonNullable<ValueOf<N>>
   }
   return {
     url: read('SENDCLOUD_URL'),
-    publicKey: required('SENDCLOUD_PUBLIC_KEY', read('SENDCLOUD_PUBLIC_KEY')),
-    secretKey: required('SENDCLOUD_SECRET_KEY', read('SENDCLOUD_SECRET_KEY')),
-    methods: required('SENDCLOUD_METHODS', read('SENDCLOUD_METHODS')),
+    publicKey: required('SENDCLOUD_PUBLIC_KEY'),
+    secretKey: required('SENDCLOUD_SECRET_KEY'),
+    methods: required('SENDCLOUD_METHODS'),
   }
 }
 

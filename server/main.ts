@@ -1,71 +1,52 @@
-import path from 'node:path'
-import { runImportCommand } from './catalog/import-command.ts'
-import { type Config, readConfig } from './config.ts'
-import { connect } from './database/connect.ts'
-import { migrate } from './database/migrate.ts'
-import { openDatabase } from './database/open.ts'
-import { transactionsOn } from './database/transactions.ts'
-import { listen } from './listen/listen.ts'
-import { createLog } from './log.ts'
-import { serve } from './serve.ts'
+import { COMMANDS } from './commands/commands.ts'
+import { commandHelp, programHelp, version } from './commands/help.ts'
+import { readConfig, unknownSettings } from './config.ts'
 import { StartError } from './start-error.ts'
 
-/** What the program can do: one verb per role. */
-const VERBS: Record<string, (config: Config, parameters: string[]) => Promise<number>> = {
-  serve: (config) => serve(config),
-  migrate: migrateOnly,
-  'catalog:import': importCatalogFiles,
-  listen,
-}
-
-/** Runs one verb and exits. What the caller can mend is told in one line, without a stack trace. */
-export async function run([verb = 'serve', ...parameters]: string[]): Promise<void> {
+/** Runs one command and exits. Errors that the caller can fix are printed without a stack trace. */
+export async function run(args: string[]): Promise<void> {
   try {
-    const work = VERBS[verb]
-    if (!work) {
-      throw new StartError(`There is no "${verb}". Possible: ${Object.keys(VERBS).join(', ')}.`)
-    }
-    process.exitCode = await work(readConfig(process.env), parameters)
+    process.exitCode = await runCommand(args)
   } catch (error) {
     const text = error instanceof StartError ? error.message : String((error as Error).stack)
     process.stderr.write(`${text}\n`)
     process.exitCode = 1
   }
-  // Nothing may keep the process once its verb is done; what's left to write is written first.
+  // Nothing may keep the process once its command is done; pending output is written first.
   process.stdout.write('', () => process.exit())
 }
 
-async function migrateOnly(config: Config): Promise<number> {
-  const database = await openDatabase(config)
-  const sql = connect(database.url, { max: 1 })
+async function runCommand([name = 'serve', ...parameters]: string[]): Promise<number> {
+  if (name === '--version' || name === '-v') return print(`${version()}\n`)
+  if (isHelp(name) || name === 'help') return print(programHelp(COMMANDS))
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+  if (!command) {
+    throw new StartError(`There is no "${name}". Possible: ${Object.keys(COMMANDS).join(', ')}.`)
+  }
+  if (parameters.some(isHelp)) return print(commandHelp(name, command))
+
+  readDotEnv()
+  const config = readConfig(process.env, command.settings)
+  const warnings = unknownSettings(process.env)
+  if (!command.logs) for (const line of warnings) process.stderr.write(`${line}\n`)
+  // npm runs its scripts in the project's folder; a path is relative to where the command was given.
+  const callerDirectory = process.env.INIT_CWD ?? '.'
+  return command.run(config, { parameters, callerDirectory, warnings })
+}
+
+const isHelp = (parameter: string) => parameter === '--help' || parameter === '-h'
+
+/** Settings in `.env` of the current directory count where the environment has none. */
+function readDotEnv(): void {
   try {
-    const applied = await migrate(sql, database.url)
-    process.stdout.write(`${applied.length === 0 ? 'Nothing to do.' : applied.join('\n')}\n`)
-    return 0
-  } finally {
-    await sql.end({ timeout: 1 })
-    await database.close()
+    process.loadEnvFile('.env')
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code !== 'ENOENT') throw new StartError(`The file .env can't be read: ${message}`)
   }
 }
 
-async function importCatalogFiles(config: Config, paths: string[]): Promise<number> {
-  const { log, flush } = createLog(config.logLevel)
-  const database = await openDatabase(config)
-  const sql = connect(database.url, { max: 2 })
-  const { begin, end } = transactionsOn(database.url, 1)
-  // npm runs its scripts in the project's folder; a path means what it means where the command was given.
-  const from = process.env.INIT_CWD ?? '.'
-  try {
-    await migrate(sql, database.url)
-    const ctx = { db: sql, begin, databaseUrl: database.url, log }
-    return await runImportCommand(
-      ctx,
-      paths.map((file) => path.resolve(from, file)),
-    )
-  } finally {
-    await end()
-    await sql.end({ timeout: 1 })
-    await database.close()
-    flush()
-  }
+function print(text: string): number {
+  process.stdout.write(text)
+  return 0
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { homedir } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect, it, vi } from 'vitest'
+import { SETTING_NAMES } from './settings.ts'
 import { freePort } from './test/free-port.ts'
 import { embedded, isOff, newDataDir } from './test/process.ts'
 import { until } from './test/until.ts'
@@ -28,6 +29,8 @@ it('SIGTERM to npm alone, as `npm start & kill $!` sends it, ends node and the e
   const npm = spawn('npm', ['start'], {
     cwd: PROJECT,
     env: {
+      // Empty, so that a developer's .env has no effect.
+      ...Object.fromEntries(SETTING_NAMES.map((name) => [name, ''])),
       PATH: process.env.PATH,
       HOME: homedir(),
       PORT: String(await freePort()),

@@ -307,7 +307,7 @@ describe.concurrent('a start that cannot succeed says so in one line', () => {
   const database = (change: (url: URL) => void = () => {}) => {
     const url = new URL(inject('databaseServer'))
     change(url)
-    return { DATABASE_URL: url.href, SECRET_KEY: 'geheim' }
+    return { DATABASE_URL: url.href, ...PRODUCTION }
   }
 
   it('for a database that takes connections and says nothing sensible on them', async () => {
@@ -332,7 +332,11 @@ describe.concurrent('a start that cannot succeed says so in one line', () => {
     [{ PUBLIC_URL: 'https://me:geheim@cards.example' }, /^PUBLIC_URL must be /],
     [{ DATA_DIR: '/dev/null' }, /^DATA_DIR \/dev\/null can't be used: /],
     [{ SANDBOX: 'perhaps' }, 'SANDBOX must be true or false, not "perhaps".'],
-    [{ SANDBOX: 'false' }, /^SECRET_KEY is required outside the sandbox: /],
+    [
+      { SANDBOX: 'false', PUBLIC_URL: 'https://cards.example' },
+      /^SECRET_KEY is required outside the sandbox: /,
+    ],
+    [{ ...PRODUCTION, SANDBOX: 'false', SECRET_KEY: 'geheim' }, /^SECRET_KEY must have at least/],
     [{ OPERATOR_TOKEN: 'geheim geheim' }, /^OPERATOR_TOKEN must be /],
     [{ SECRET_KEY: 'très-geheim' }, /^SECRET_KEY must be /],
     [{ REDIS_URL: 'http://:geheim@127.0.0.1' }, /^REDIS_URL must be /],
@@ -423,7 +427,7 @@ describe.concurrent('a start that cannot succeed says so in one line', () => {
   it('for a verb there is not', async () => {
     expectOneLine(
       await runToEnd(['nonsense'], {}),
-      'There is no "nonsense". Possible: serve, migrate, catalog:import, listen.',
+      /^There is no "nonsense"\. Possible: serve, migrate, catalog:import, .*, listen\.$/,
     )
   })
 
@@ -440,7 +444,7 @@ describe.concurrent('a start that cannot succeed says so in one line', () => {
 describe.concurrent('outside the sandbox', () => {
   it('there is no operator API without a token, no demo seller and nothing secret to print', async () => {
     const { db, url } = await smallDatabase()
-    const service = await started({ DATABASE_URL: url, SECRET_KEY: 'geheim' })
+    const service = await started({ DATABASE_URL: url, ...PRODUCTION })
     const { baseUrl, docs } = service.told()
     expect(service.told()).toEqual({ baseUrl, docs, key: '', token: '', curl: '' })
     expect(service.stdout()).not.toMatch(/token|key|geheim|undefined/)
@@ -478,10 +482,10 @@ describe.concurrent('migrate', () => {
   it('brings an empty database up to date, and finds nothing to do after that', async () => {
     const { db, url } = await testDatabase('empty')
     await db.unsafe(EMPTIED)
-    const first = await runToEnd(['migrate'], onDatabase(url))
+    const first = await runToEnd(['migrate'], { DATABASE_URL: url, PORT: 'any' })
     expect(first).toMatchObject({ code: 0, stderr: '' })
     expect(first.stdout).toBe(`${migrationFiles().join('\n')}\n`)
-    const second = await runToEnd(['migrate'], onDatabase(url))
+    const second = await runToEnd(['migrate'], { DATABASE_URL: url })
     expect(second).toMatchObject({ code: 0, stdout: 'Nothing to do.\n', stderr: '' })
   })
 })
@@ -551,7 +555,7 @@ describe('several processes', () => {
   it('serve what the command line has imported', async () => {
     const file = join(newHome(), 'cards.ndjson')
     writeFileSync(file, setAndCard('command-line').join('\n'))
-    const imported = await runToEnd(['catalog:import', file], onDatabase(url))
+    const imported = await runToEnd(['catalog:import', file], { DATABASE_URL: url, PORT: 'any' })
     expect(imported).toMatchObject({ code: 0, stderr: '' })
     expect(imported.stdout).toContain('2 created, 0 updated, 0 unchanged, 0 rejected')
     for (const service of [a, b]) {
@@ -591,6 +595,9 @@ describe('several processes', () => {
     expect(isOff(dataDir, pid)).toBe(true)
   })
 })
+
+/** As short as they may be outside the sandbox. */
+const PRODUCTION = { PUBLIC_URL: 'https://cards.example', SECRET_KEY: 'geheim'.padEnd(32, '-') }
 
 const onDatabase = (url: string): Settings => ({ DATABASE_URL: url, SANDBOX: 'true' })
 

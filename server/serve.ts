@@ -27,8 +27,9 @@ const SHUTDOWN_PATIENCE_MS = 10_000
  * @returns the exit code
  * @throws StartError when it can't start
  */
-export async function serve(settings: Config): Promise<number> {
+export async function serve(settings: Config, warnings: string[] = []): Promise<number> {
   const { log, flush } = createLog(settings.logLevel)
+  for (const warning of warnings) log.warn(warning)
   const closers: Closers = [flush]
   const ended = endOfService(log)
   try {

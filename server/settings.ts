@@ -40,7 +40,7 @@ export const SETTINGS = {
   },
   PUBLIC_URL: {
     parse: webAddress,
-    otherwise: '`http://localhost:$PORT`',
+    otherwise: 'sandbox: `http://localhost:$PORT`; else required',
     description:
       'Prefix of every absolute link that the service issues: pagination, labels, photos, shop pages. The seller API’s base URL is `$PUBLIC_URL/v1`',
   },

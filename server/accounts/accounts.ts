@@ -21,7 +21,10 @@ export type NewAccount = AccountChanges & { shopName: string; email: string }
  *
  * @throws validation_error when the e-mail address or the given slug is taken
  */
-export async function createAccount(ctx: Context, wanted: NewAccount): Promise<Account> {
+export async function createAccount(
+  ctx: Pick<Context, 'db' | 'begin' | 'now'>,
+  wanted: NewAccount,
+): Promise<Account> {
   const passwordHash = wanted.password ? await hashPassword(wanted.password) : null
   return whereTaken(() =>
     inTransaction(ctx, async ({ db, now }) => {

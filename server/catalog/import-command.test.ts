@@ -26,7 +26,7 @@ beforeAll(async () => {
   }
   run = async (...paths) => {
     const said = { out: '', err: '' }
-    const exitCode = await runImportCommand(ctx, paths, {
+    const exitCode = await runImportCommand(ctx, paths, new AbortController().signal, {
       stdout: { write: (text) => (said.out += text) },
       stderr: { write: (text) => (said.err += text), isTTY: terminal },
     })

@@ -11,14 +11,16 @@ import { openSource, type Source } from './sources.ts'
 type Output = { write(text: string): unknown; isTTY?: boolean }
 
 /**
- * `npm run catalog:import -- PATH [PATH…]`: one summary a path and the lines that were rejected.
+ * `npm run catalog:import -- PATH [PATH…]`: one summary a path and the lines that were rejected. When it's interrupted,
+ * what was read before goes in, and the summary says where it stopped; a path that hadn't begun is left out.
  *
- * @returns the exit code: 1 when a line was rejected or a file broke off
- * @throws StartError before anything is imported, when a path can't be
+ * @returns the exit code: 1 when a line was rejected, a file broke off or the import was interrupted
+ * @throws StartError before anything is imported, when a path can't be; when it's interrupted before its first line
  */
 export async function runImportCommand(
   ctx: ImportContext,
   paths: string[],
+  interrupted: AbortSignal,
   { stdout, stderr }: { stdout: Output; stderr: Output } = process,
 ): Promise<number> {
   if (paths.length === 0) {
@@ -29,12 +31,17 @@ export async function runImportCommand(
 
   let exitCode = 0
   for (const [path, source] of sources) {
+    if (interrupted.aborted) break
     const progress = showProgress(stderr, path, source)
     const began = performance.now()
     let brokeOff: string | undefined
     let report: ImportReport<number | string>
     try {
-      report = await importCatalog(ctx, source.lines, { onProgress: progress.show })
+      const lines = endingWith(interrupted, source.lines)
+      report = await Promise.race([
+        importCatalog(ctx, lines, { onProgress: progress.show }),
+        lines.interruptedBefore,
+      ])
     } catch (error) {
       if (!(error instanceof ImportInterrupted)) throw error
       brokeOff = error.message
@@ -49,6 +56,32 @@ export async function runImportCommand(
     if (brokeOff !== undefined || report.rejected > 0) exitCode = 1
   }
   return exitCode
+}
+
+type Lines = Source['lines']
+
+/**
+ * The same lines, which break off when the signal aborts. `interruptedBefore` rejects when it aborts before the first
+ * line was asked for: an import waits for another one to end.
+ */
+function endingWith(
+  interrupted: AbortSignal,
+  lines: Lines,
+): Lines & { interruptedBefore: Promise<never> } {
+  const { promise: interruptedBefore, reject } = Promise.withResolvers<never>()
+  interruptedBefore.catch(() => {})
+  const rejectNow = () => reject(interrupted.reason)
+  interrupted.addEventListener('abort', rejectNow)
+  return {
+    interruptedBefore,
+    async *[Symbol.asyncIterator]() {
+      interrupted.removeEventListener('abort', rejectNow)
+      for await (const line of lines) {
+        interrupted.throwIfAborted()
+        yield line
+      }
+    },
+  }
 }
 
 const inWords = ({ created, updated, unchanged, rejected }: ImportCounts) =>

@@ -228,7 +228,7 @@ describe('the operator API', () => {
     expect(without.headers['www-authenticate']).toBe('Bearer')
     const seller = await app.seller()
     expect((await seller.get('/operator/v1/accounts')).status).toBe(401)
-    const longer = app.withKey('operator-token-for-tests-and-more')
+    const longer = app.withKey('operator-token-for-tests-and-more-of-it')
     expect((await longer.get('/operator/v1/accounts')).status).toBe(401)
   })
 

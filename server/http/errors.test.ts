@@ -104,7 +104,7 @@ describe('a body', () => {
     ]) {
       expect((await create('{}', headers)).body.error.fields).toHaveProperty('shop_name')
     }
-    const authorization = 'authorization: Bearer operator-token-for-tests'
+    const authorization = 'authorization: Bearer operator-token-for-tests-and-more'
     const untyped = await raw(
       `POST /operator/v1/accounts HTTP/1.1\r\nhost: x\r\n${authorization}\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}`,
     )

@@ -26,7 +26,7 @@ export type NewSecret = { key: ApiKey; secret: string }
  * @throws not_found without such an account
  */
 export async function createKey(
-  ctx: Context,
+  ctx: Pick<Context, 'db' | 'now'>,
   accountId: number,
   wanted: { scopes: readonly Scope[]; name?: string | null },
 ): Promise<NewSecret> {
@@ -104,7 +104,11 @@ export async function rotateKey(
  *
  * @throws not_found for another account's key
  */
-export async function revokeKey(ctx: Context, accountId: number, keyId: number): Promise<void> {
+export async function revokeKey(
+  ctx: Pick<Context, 'db' | 'begin' | 'now' | 'keys'>,
+  accountId: number,
+  keyId: number,
+): Promise<void> {
   await inTransaction(ctx, async ({ db, now }) => {
     const revoked = await db`
       update api_keys

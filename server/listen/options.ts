@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { isIP } from 'node:net'
-import { parseArgs } from 'node:util'
+import { type Options, parseParameters } from '../commands/command.ts'
 import type { Config } from '../config.ts'
 import { sentenceOf } from '../outbound/unreachable.ts'
 import { keptSecret, ownSecret } from '../secrets.ts'
@@ -19,8 +19,14 @@ export type Listening = {
   forward: { url: URL; secret: string } | undefined
 }
 
-const OPTIONS = ['forward', 'account', 'events', 'url', 'token'] as const
-type Given = Partial<Record<(typeof OPTIONS)[number], string>>
+export const LISTEN_OPTIONS = {
+  forward: { value: 'URL', description: 'Receiver that each event is posted to, signed' },
+  account: { value: 'ID', description: 'Seller’s account; without it the demo seller’s' },
+  events: { value: 'a,b', description: 'Only these events' },
+  url: { value: 'URL', description: 'Address of the service; without it PUBLIC_URL' },
+  token: { value: 'TOKEN', description: 'Operator token; without it OPERATOR_TOKEN or DATA_DIR’s' },
+} satisfies Options
+type Given = Partial<Record<keyof typeof LISTEN_OPTIONS, string>>
 
 const PATIENCE_MS = 10_000
 
@@ -31,7 +37,7 @@ const PATIENCE_MS = 10_000
  * @throws StartError saying which option helps
  */
 export async function readOptions(config: Config, parameters: string[]): Promise<Listening> {
-  const given = parse(parameters)
+  const given = parseParameters(parameters, LISTEN_OPTIONS).values as Given
   const forward = given.forward === undefined ? undefined : webAddress('forward', given.forward)
   const events = given.events === undefined ? WEBHOOK_EVENTS : eventsIn(given.events)
   const accountId = given.account === undefined ? undefined : accountIn(given.account)
@@ -43,18 +49,6 @@ export async function readOptions(config: Config, parameters: string[]): Promise
     accountId: accountId ?? (await demoAccount(config, service)),
     events,
     forward: forward && { url: forward, secret: await signingSecret(config) },
-  }
-}
-
-function parse(args: string[]): Given {
-  try {
-    const options = Object.fromEntries(OPTIONS.map((name) => [name, { type: 'string' } as const]))
-    return parseArgs({ args, options }).values as Given
-  } catch (error) {
-    const [problem] = (error as Error).message.split(/\.\s|\.?\n/)
-    throw new StartError(
-      `${problem}. Possible: --forward URL, --account ID, --events a,b, --url URL, --token TOKEN.`,
-    )
   }
 }
 

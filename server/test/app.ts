@@ -23,7 +23,7 @@ import { describedAnswers } from './described-answers.ts'
 import { whenFileEnds } from './when-file-ends.ts'
 
 export const PUBLIC_URL = 'https://cards.example'
-export const OPERATOR_TOKEN = 'operator-token-for-tests'
+export const OPERATOR_TOKEN = 'operator-token-for-tests-and-more'
 
 /** An answer as a test looks at it. */
 export type Answer = {
@@ -86,7 +86,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     SANDBOX: 'true',
     PUBLIC_URL,
     OPERATOR_TOKEN,
-    SECRET_KEY: 'secret-key-for-tests',
+    SECRET_KEY: 'secret-key-for-tests-of-this-service',
     STORAGE_URL: await newStorage(),
     ...options.settings,
   })

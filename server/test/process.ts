@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -48,11 +48,14 @@ async function killLeftovers(): Promise<void> {
 /** A directory that doesn't exist yet, as DATA_DIR is before the first start. */
 export const newDataDir = () => join(newHome(), 'data')
 
-/** Runs `cardstall.js` with these parameters to its end. */
+/**
+ * Runs `cardstall.js` with these parameters to its end. `dotEnv` is the text of a file .env in its directory; with
+ * "directory" that is a directory.
+ */
 export async function runToEnd(
   parameters: string[],
   settings: Settings,
-  options: { node?: string } = {},
+  options: { node?: string; dotEnv?: string } = {},
 ): Promise<Ended> {
   return launch(parameters, settings, options).ended
 }
@@ -173,15 +176,18 @@ type Launched = {
 function launch(
   parameters: string[],
   settings: Settings,
-  options: { node?: string; group?: boolean; preload?: string },
+  options: { node?: string; group?: boolean; preload?: string; dotEnv?: string },
 ): Launched {
+  const home = newHome()
+  if (options.dotEnv === 'directory') mkdirSync(join(home, '.env'))
+  else if (options.dotEnv !== undefined) writeFileSync(join(home, '.env'), options.dotEnv)
   const program = [PROGRAM, ...parameters]
   if (options.preload) {
     program.unshift('--import', `data:text/javascript,${encodeURIComponent(options.preload)}`)
   }
   const child = spawn(options.node ?? process.execPath, program, {
     // Nowhere special, and nothing of the test run's own environment.
-    cwd: newHome(),
+    cwd: home,
     env: { PATH: process.env.PATH, HOME: homedir(), ...settings },
     detached: options.group ?? false,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -316,7 +316,7 @@ describe('a carrier that', () => {
 
   it('is not there is 502, unless there is nothing to buy', async () => {
     const without = await startTestApp({
-      settings: { SANDBOX: 'false', SECRET_KEY: 'x', DATABASE_URL: 'postgres://unused' },
+      settings: { SANDBOX: 'false', SECRET_KEY: 'x'.repeat(32), DATABASE_URL: 'postgres://unused' },
     })
     const shop = await without.seller()
     const [parcel, own] = [
@@ -593,7 +593,7 @@ describe('PUT /operator/v1/sandbox/carrier', () => {
 
   it('is not there outside the sandbox', async () => {
     const real = await startTestApp({
-      settings: { SANDBOX: 'false', SECRET_KEY: 'x', DATABASE_URL: 'postgres://unused' },
+      settings: { SANDBOX: 'false', SECRET_KEY: 'x'.repeat(32), DATABASE_URL: 'postgres://unused' },
     })
     expect((await real.operator.put('/operator/v1/sandbox/carrier', { payload: {} })).status).toBe(
       404,

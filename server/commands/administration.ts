@@ -1,0 +1,138 @@
+import { createAccount } from '../accounts/accounts.ts'
+import { readClock } from '../clock.ts'
+import type { Context } from '../context.ts'
+import { ApiError, type FieldMessages } from '../errors.ts'
+import {
+  AccountInput,
+  accountChanges,
+  accountJson,
+  KeyInput,
+  keyJson,
+} from '../http/operator/schemas.ts'
+import { messagesOf, pathId } from '../http/validate.ts'
+import { createKey, revokeKey } from '../keys/keys.ts'
+import { SCOPES } from '../keys/scopes.ts'
+import { StartError } from '../start-error.ts'
+import { API_ACCESS, SELLER_TIERS } from '../values.ts'
+import { type Command, type Options, parseParameters } from './command.ts'
+import { type CommandDatabase, DATABASE_SETTINGS, withDatabase } from './with-database.ts'
+
+const accountOptions: Options = {
+  'shop-name': { value: 'NAME', description: 'Name of the shop. Required' },
+  email: { value: 'ADDRESS', description: 'E-mail address of the seller. Required' },
+  slug: { value: 'SLUG', description: 'Slug of the shop; without one it follows from the name' },
+  'api-access': { value: 'ACCESS', description: `${API_ACCESS.join(', ')}; without it: disabled` },
+  'seller-tier': { value: 'TIER', description: `${SELLER_TIERS.join(', ')}; without it: Bronze` },
+  business: { description: 'The seller is a business' },
+  'payout-verified': { description: 'The seller can be paid' },
+}
+
+export const createAccountCommand: Command = {
+  summary: 'Open an account, as POST /operator/v1/accounts does',
+  details: 'Prints the account as JSON. Works while the service runs, and without it.',
+  options: accountOptions,
+  settings: DATABASE_SETTINGS,
+  async run(config, { parameters }) {
+    const { values } = parseParameters(parameters, accountOptions)
+    const input = fieldsOf(values) as Parameters<typeof accountChanges>[0]
+    refuseInvalid(AccountInput, input)
+    const { shop_name: shopName = '', email = '' } = input
+    const account = await administer(config, (ctx) =>
+      createAccount(ctx, { ...accountChanges(input), shopName, email }),
+    )
+    return print({ data: accountJson(account) })
+  },
+}
+
+const keyOptions: Options = {
+  scopes: { value: 'a,b', description: `What the key may do: ${SCOPES.join(', ')}. Required` },
+  name: { value: 'NAME', description: 'Name to tell keys apart' },
+}
+
+export const createKeyCommand: Command = {
+  summary: 'Create an API key for an account',
+  details: 'ACCOUNT is the account’s id. Prints the key as JSON: its secret is shown only once.',
+  parameters: 'ACCOUNT',
+  options: keyOptions,
+  settings: DATABASE_SETTINGS,
+  async run(config, { parameters }) {
+    const { values, positionals } = parseParameters(parameters, keyOptions, ['ACCOUNT'])
+    const accountId = idIn('ACCOUNT', positionals[0])
+    const scopes = String(values.scopes ?? '')
+      .split(',')
+      .map((scope) => scope.trim())
+      .filter(Boolean)
+    const input = { ...fieldsOf(values), scopes } as Parameters<typeof createKey>[2]
+    refuseInvalid(KeyInput, input)
+    const { key, secret } = await administer(config, (ctx) => createKey(ctx, accountId, input))
+    return print({ data: keyJson(key), key: secret })
+  },
+}
+
+export const revokeKeyCommand: Command = {
+  summary: 'Revoke an API key at once, in running services too',
+  details: 'ACCOUNT and KEY are ids. Revoking a key again changes nothing.',
+  parameters: 'ACCOUNT KEY',
+  settings: DATABASE_SETTINGS,
+  async run(config, { parameters }) {
+    const { positionals } = parseParameters(parameters, {}, ['ACCOUNT', 'KEY'])
+    const accountId = idIn('ACCOUNT', positionals[0])
+    const keyId = idIn('KEY', positionals[1])
+    await administer(config, (ctx) => revokeKey(ctx, accountId, keyId))
+    process.stdout.write(`Key ${keyId} of account ${accountId} is revoked.\n`)
+    return 0
+  },
+}
+
+type AdministrationContext = Pick<Context, 'db' | 'begin' | 'now' | 'keys'>
+
+/** Runs a verb of the operator API on the database. A refusal becomes one line per field. */
+async function administer<T>(
+  config: Parameters<typeof withDatabase>[0],
+  verb: (ctx: AdministrationContext) => Promise<T>,
+): Promise<T> {
+  return withDatabase(config, async ({ db, begin }: CommandDatabase) => {
+    // This process remembers no keys. The verbs notify those that do.
+    const keys = { drop() {} } as Context['keys']
+    try {
+      return await verb({ db, begin, keys, ...(await readClock(db)) })
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      throw refusal((error.fields ?? {}) as FieldMessages, error.message)
+    }
+  })
+}
+
+/** `shop-name` → `shop_name`; options that weren't given stay absent. */
+const fieldsOf = (values: Record<string, string | boolean | undefined>) =>
+  Object.fromEntries(
+    Object.entries(values).map(([option, value]) => [option.replaceAll('-', '_'), value]),
+  )
+
+/** Checks the input against the schema of the operator API. */
+function refuseInvalid(schema: object, input: object): void {
+  const messages = messagesOf(schema)(input)
+  if (Object.keys(messages).length > 0) throw refusal(messages)
+}
+
+/** "The shop_name field is required." → "--shop-name is required." */
+function refusal(fields: FieldMessages, otherwise = ''): StartError {
+  const lines = Object.entries(fields).flatMap(([field, messages]) =>
+    messages.map((message) => {
+      const option = `--${field.replace(/\..*$/, '').replaceAll('_', '-')}`
+      return message.replace(/^The (selected )?\S+( field)?/, option)
+    }),
+  )
+  return new StartError([...new Set(lines)].join('\n') || otherwise)
+}
+
+function idIn(parameter: string, text: string | undefined): number {
+  const id = pathId(text)
+  if (id === undefined) throw new StartError(`${parameter} must be an id, not "${text}".`)
+  return id
+}
+
+function print(result: object): number {
+  process.stdout.write(`${JSON.stringify(result, null, 2)}\n`)
+  return 0
+}

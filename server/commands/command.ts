@@ -1,0 +1,71 @@
+import { parseArgs } from 'node:util'
+import type { Config } from '../config.ts'
+import type { SettingName } from '../settings.ts'
+import { StartError } from '../start-error.ts'
+
+/** One command of the program: `node cardstall.js NAME`. */
+export type Command = {
+  /** One line for the list of commands. */
+  summary: string
+  /** More than the summary says, for the command's own help. */
+  details?: string
+  /** Positional parameters, as the usage line shows them. */
+  parameters?: string
+  options?: Options
+  /** Settings that the command uses. No other can stop it, whatever its value. */
+  settings: readonly SettingName[]
+  /** Standard error belongs to the log: the command reports warnings about settings itself. */
+  logs?: boolean
+  /** @returns the exit code */
+  run(config: Config, invocation: Invocation): Promise<number>
+}
+
+export type Invocation = {
+  parameters: string[]
+  /** Directory in which the command was given: relative paths start there. */
+  callerDirectory: string
+  /** Warnings about settings, one line each. */
+  warnings: string[]
+}
+
+/** Options by name. Without `value` an option is a switch. */
+export type Options = Record<string, { value?: string; description: string }>
+
+/**
+ * Reads a command's parameters.
+ *
+ * @param positionals names of the positional parameters, all of them required
+ * @throws StartError that says which are possible
+ */
+export function parseParameters(
+  args: string[],
+  options: Options,
+  positionals: readonly string[] = [],
+): { values: Record<string, string | boolean | undefined>; positionals: string[] } {
+  const possible = [...positionals, ...Object.entries(options).map(usageOf)].join(', ') || 'none'
+  const refuse = (problem: string) => new StartError(`${problem}. Possible: ${possible}.`)
+  let parsed: ReturnType<typeof parseArgs>
+  try {
+    parsed = parseArgs({
+      args,
+      allowPositionals: positionals.length > 0,
+      options: Object.fromEntries(
+        Object.entries(options).map(([name, { value }]) => [
+          name,
+          { type: value === undefined ? 'boolean' : 'string' } as const,
+        ]),
+      ),
+    })
+  } catch (error) {
+    const [problem] = (error as Error).message.split(/\.\s|\.?\n/)
+    throw refuse(problem!)
+  }
+  const missing = positionals[parsed.positionals.length]
+  if (missing) throw refuse(`${missing} is missing`)
+  const [surplus] = parsed.positionals.slice(positionals.length)
+  if (surplus !== undefined) throw refuse(`Unexpected parameter '${surplus}'`)
+  return parsed as ReturnType<typeof parseParameters>
+}
+
+export const usageOf = ([name, { value }]: [string, Options[string]]) =>
+  value === undefined ? `--${name}` : `--${name} ${value}`

@@ -1,0 +1,206 @@
+import { existsSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
+import packageJson from '../../package.json' with { type: 'json' }
+import { readConfig } from '../config.ts'
+import { SETTING_NAMES } from '../settings.ts'
+import { StartError } from '../start-error.ts'
+import { testDatabase } from '../test/database.ts'
+import { newHome, query } from '../test/embedded-homes.ts'
+import {
+  embedded,
+  isOff,
+  newDataDir,
+  runToEnd,
+  startCommand,
+  startService,
+} from '../test/process.ts'
+import { until } from '../test/until.ts'
+import { COMMANDS } from './commands.ts'
+
+// Whole processes, on a machine that may have other things to do.
+vi.setConfig({ testTimeout: 60_000 })
+
+describe('the program', () => {
+  it('prints its version', async () => {
+    const ended = await runToEnd(['--version'], {})
+    expect(ended).toMatchObject({ code: 0, stdout: `${packageJson.version}\n`, stderr: '' })
+  })
+
+  it('lists its commands with --help, whatever the settings are', async () => {
+    const { code, stdout, stderr } = await runToEnd(['--help'], { PORT: 'none' })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const listed = [...stdout.matchAll(/^ {2}([a-z:]+) {2}/gm)].map(([, name]) => name)
+    expect(listed).toEqual(Object.keys(COMMANDS))
+  })
+
+  it('describes a command with --help, and does not run it', async () => {
+    const ended = await runToEnd(['keys:create', '1', '-h'], { DATABASE_URL: 'none' })
+    expect(ended).toMatchObject({ code: 0, stderr: '' })
+    expect(ended.stdout).toContain('Usage: node cardstall.js keys:create ACCOUNT [OPTIONS]\n')
+    expect(ended.stdout).toMatch(/^ {2}--scopes a,b +What the key may do: catalog:read, /m)
+    expect(ended.stdout).toContain('Settings:\n  DATABASE_URL, DATA_DIR\n')
+  })
+
+  it('takes every setting from .env in the current directory, where the environment has none', async () => {
+    const dotEnv = SETTING_NAMES.map((name) => `${name}="très mal"`).join('\n')
+    const settings = { CARRIER: 'sendcloud', WEBHOOK_TIMEOUT_MS: '' }
+    const { code, stderr } = await runToEnd(['serve'], settings, { dotEnv })
+    expect(code).toBe(1)
+    const refused = stderr.trim().split('\n')
+    // Any text is a HOST or a DATA_DIR; an empty variable counts as absent, and .env does not replace it.
+    const others = ['HOST', 'DATA_DIR', ...Object.keys(settings)]
+    expect(refused.map((line) => line.split(' ')[0])).toEqual(
+      SETTING_NAMES.filter((name) => !others.includes(name)),
+    )
+  })
+
+  it('says in one line that .env can’t be read', async () => {
+    const { code, stderr } = await runToEnd(['migrate'], {}, { dotEnv: 'directory' })
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^The file \.env can't be read: .*\n$/)
+  })
+
+  it('warns about a setting that is misspelt', async () => {
+    const { stderr } = await runToEnd(['migrate', '--x'], { DATABSE_URL: 'postgres://db/cards' })
+    expect(stderr.split('\n')[0]).toBe('DATABSE_URL is not a setting. Did you mean DATABASE_URL?')
+  })
+
+  it.each([
+    [['serve', '--port', '80'], "Unknown option '--port'. Possible: none."],
+    [['migrate', 'now'], /^Unexpected (argument|parameter) 'now'/],
+    [
+      ['keys:create', '1', '--scope', 'x'],
+      "Unknown option '--scope'. Possible: ACCOUNT, --scopes a,b, --name NAME.",
+    ],
+    [['keys:create'], /^ACCOUNT is missing\. /],
+    [['keys:create', 'me', '--scopes', 'catalog:read'], 'ACCOUNT must be an id, not "me".'],
+    [['keys:create', '1'], '--scopes must have at least 1 entry.'],
+    [['keys:create', '1', '--scopes', 'all'], /^--scopes is not valid\. Possible: catalog:read, /],
+    [['keys:revoke', '1'], /^KEY is missing\. /],
+    [['keys:revoke', '1', '2', '3'], /^Unexpected parameter '3'\. /],
+    [['accounts:create', '--email', 'a@b.example'], '--shop-name is required.'],
+    [
+      ['accounts:create', '--shop-name', 'A', '--email', 'a@b.example', '--api-access', 'yes'],
+      '--api-access is not valid. Possible: enabled, disabled, suspended.',
+    ],
+  ])(
+    'refuses %j in one line, before any database is opened',
+    async ([name, ...parameters], line) => {
+      const dataDir = newDataDir()
+      const invocation = { parameters, callerDirectory: '.', warnings: [] }
+      const running = COMMANDS[name!]!.run(readConfig({ DATA_DIR: dataDir }), invocation)
+      const error = await running.catch((error) => error)
+      expect(error).toBeInstanceOf(StartError)
+      expect(error.message).toMatch(line)
+      expect(error.message).not.toContain('\n')
+      expect(existsSync(dataDir)).toBe(false)
+    },
+  )
+})
+
+describe('the administration commands', () => {
+  let settings: { DATABASE_URL: string }
+  beforeAll(async () => {
+    const { db, url } = await testDatabase('empty')
+    await db`insert into products (slug, name, category, version) values ('tin', 'Tin', 'tin', 1)`
+    settings = { DATABASE_URL: url }
+  })
+
+  it('open an account and make it a key that a running service accepts until it is revoked', async () => {
+    const service = await (await startService({ ...settings, SANDBOX: 'true' })).ready()
+    const opened = await runToEnd(
+      [
+        'accounts:create',
+        ...['--shop-name', 'Kanto Cards', '--email', 'kanto@shops.example'],
+        ...['--api-access', 'enabled', '--payout-verified'],
+      ],
+      settings,
+    )
+    expect(opened).toMatchObject({ code: 0, stderr: '' })
+    const account = JSON.parse(opened.stdout).data
+    expect(account).toMatchObject({
+      slug: 'kanto-cards',
+      api_access: 'enabled',
+      payout_verified: true,
+      business: false,
+      seller_tier: 'Bronze',
+    })
+
+    const scopes = ['--scopes', 'catalog:read, orders:read', '--name', 'ERP']
+    const made = await runToEnd(['keys:create', String(account.id), ...scopes], settings)
+    expect(made).toMatchObject({ code: 0, stderr: '' })
+    const { data, key } = JSON.parse(made.stdout)
+    expect(data).toMatchObject({ name: 'ERP', scopes: ['catalog:read', 'orders:read'] })
+    expect(made.stdout.split(key)).toHaveLength(2)
+    expect((await service.get('/v1/me', key)).body.data.shop_name).toBe('Kanto Cards')
+
+    const ids = [String(account.id), String(data.id)]
+    const revoked = await runToEnd(['keys:revoke', ...ids], settings)
+    expect(revoked).toMatchObject({ code: 0, stderr: '' })
+    await until('it is refused', async () => (await service.get('/v1/me', key)).status === 401)
+    await service.stop()
+  })
+
+  it('say in one line what the database refuses', async () => {
+    const account = ['accounts:create', '--shop-name', 'A', '--email', 'taken@shops.example']
+    expect(await runToEnd(account, settings)).toMatchObject({ code: 0 })
+    for (const [parameters, line] of [
+      [account, '--email has already been taken.'],
+      [['keys:create', '999', '--scopes', 'catalog:read'], 'There is no such account.'],
+      [['keys:revoke', '999', '1'], 'There is no such API key.'],
+    ] as const) {
+      const ended = await runToEnd([...parameters], settings)
+      expect(ended).toMatchObject({ code: 1, stdout: '', stderr: `${line}\n` })
+    }
+  })
+})
+
+describe('a signal to a command without a running service', () => {
+  const SET = '{"type":"set","id":"a","name":"A","series":"Other","language":"EN","region":"int"}'
+
+  it.each(['SIGINT', 'SIGTERM'] as const)(
+    '%s ends an import with a summary, and PostgreSQL',
+    async (signal) => {
+      const file = join(newHome(), 'cards.ndjson')
+      const cards = Array.from(
+        { length: 200_000 },
+        (_, n) => `{"type":"card","id":"a-${n}","set_id":"a","name":"A","number":"${n}"}`,
+      )
+      writeFileSync(file, [SET, ...cards].join('\n'))
+      const dataDir = newDataDir()
+      const importing = startCommand(['catalog:import', file], { DATA_DIR: dataDir })
+      await until('PostgreSQL runs', () => {
+        try {
+          return embedded(dataDir)
+        } catch {
+          return undefined
+        }
+      })
+      const { pid, url } = embedded(dataDir)
+      await until('some cards are in', async () => {
+        const rows = await query(url, 'select from cards limit 1').catch(() => [])
+        return rows.length > 0
+      })
+      const { code, stdout, stderr } = await importing.stop(signal)
+      expect({ code, stderr }).toMatchObject({ code: 1 })
+      expect(stdout).toMatch(
+        /cards\.ndjson: [\d,]+ created, 0 updated, .*\n {2}The import broke off after line \d+: Interrupted\.\n$/,
+      )
+      expect(isOff(dataDir, pid)).toBe(true)
+    },
+  )
+
+  it('ends it while it connects to a database that never answers', async () => {
+    const silent = createServer((socket) => socket.on('error', () => {})).listen(0, '127.0.0.1')
+    const asked = new Promise((resolve) => silent.once('connection', resolve))
+    await until('it listens', () => silent.address())
+    const { port } = silent.address() as { port: number }
+    const settings = { DATABASE_URL: `postgres://me@127.0.0.1:${port}/cards` }
+    const migrating = startCommand(['migrate'], settings)
+    await asked
+    expect(await migrating.stop('SIGINT')).toMatchObject({ code: 1, stdout: '' })
+    silent.close()
+  })
+})

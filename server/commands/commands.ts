@@ -1,0 +1,34 @@
+import { LISTEN_OPTIONS } from '../listen/options.ts'
+import { SETTING_NAMES } from '../settings.ts'
+import { createAccountCommand, createKeyCommand, revokeKeyCommand } from './administration.ts'
+import { type Command, parseParameters } from './command.ts'
+import { importCommand } from './import.ts'
+import { migrateCommand } from './migrate.ts'
+
+/** The commands of the program. Most need little of it: the service is loaded where it's used. */
+export const COMMANDS: Record<string, Command> = {
+  serve: {
+    summary: 'Start the service (npm start). The default',
+    settings: SETTING_NAMES,
+    logs: true,
+    async run(config, { parameters, warnings }) {
+      parseParameters(parameters, {})
+      const { serve } = await import('../serve.ts')
+      return serve(config, warnings)
+    },
+  },
+  migrate: migrateCommand,
+  'catalog:import': importCommand,
+  'accounts:create': createAccountCommand,
+  'keys:create': createKeyCommand,
+  'keys:revoke': revokeKeyCommand,
+  listen: {
+    summary: 'Show a seller’s events as they happen, or forward them (npm run listen)',
+    options: LISTEN_OPTIONS,
+    settings: ['PORT', 'PUBLIC_URL', 'DATA_DIR', 'OPERATOR_TOKEN'],
+    async run(config, { parameters }) {
+      const { listen } = await import('../listen/listen.ts')
+      return listen(config, parameters)
+    },
+  },
+}

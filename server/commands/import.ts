@@ -1,0 +1,24 @@
+import path from 'node:path'
+import { runImportCommand } from '../catalog/import-command.ts'
+import { createLog } from '../log.ts'
+import type { Command } from './command.ts'
+import { DATABASE_SETTINGS, withDatabase } from './with-database.ts'
+
+export const importCommand: Command = {
+  summary: 'Import catalog files (npm run catalog:import -- PATH…)',
+  details:
+    'PATH is a file in NDJSON (.ndjson or .ndjson.gz), or a folder in the layout of pokemon-tcg-data. A running service serves the records at once. Importing the same again changes nothing.',
+  parameters: 'PATH…',
+  settings: [...DATABASE_SETTINGS, 'LOG_LEVEL'],
+  async run(config, { parameters, callerDirectory }) {
+    const paths = parameters.map((file) => path.resolve(callerDirectory, file))
+    const { log, flush } = createLog(config.logLevel)
+    try {
+      return await withDatabase(config, ({ interrupted, ...database }) =>
+        runImportCommand({ ...database, log }, paths, interrupted),
+      )
+    } finally {
+      flush()
+    }
+  },
+}

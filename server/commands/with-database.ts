@@ -1,0 +1,75 @@
+import type { Config } from '../config.ts'
+import { connect, type Sql } from '../database/connect.ts'
+import { migrate } from '../database/migrate.ts'
+import { openDatabase } from '../database/open.ts'
+import { type Begin, transactionsOn } from '../database/transactions.ts'
+import { StartError } from '../start-error.ts'
+
+/** The settings that find the database. */
+export const DATABASE_SETTINGS = ['DATABASE_URL', 'DATA_DIR'] as const
+
+/** A command that was told to stop gets this long to finish by itself. */
+const INTERRUPTION_TIMEOUT_MS = 10_000
+
+/** What a command works with. */
+export type CommandDatabase = {
+  db: Sql
+  begin: Begin
+  databaseUrl: string
+  /** Names of the migrations that were applied just now. */
+  migrated: string[]
+  /** Aborts when a signal ends the command. */
+  interrupted: AbortSignal
+}
+
+/**
+ * Runs a command's work on the database of the settings, brought up to date. Whatever happens, by a signal too, it
+ * leaves the database closed: an embedded one is stopped unless another process uses it.
+ *
+ * @throws StartError when the database can't be used, or a signal came before the work was done
+ */
+export async function withDatabase<T>(
+  config: Pick<Config, 'databaseUrl' | 'dataDir'>,
+  work: (database: CommandDatabase) => Promise<T>,
+): Promise<T> {
+  const interrupted = signalToEnd()
+  // Not abandoned half-way: a PostgreSQL that is being started must be stopped again.
+  const database = await openDatabase(config)
+  const { url } = database
+  const sql = connect(url, { max: 2 })
+  const transactions = transactionsOn(url, 1)
+  try {
+    const done = async () => {
+      interrupted.throwIfAborted()
+      const migrated = await migrate(sql, url)
+      interrupted.throwIfAborted()
+      const { begin } = transactions
+      return work({ db: sql, begin, databaseUrl: url, migrated, interrupted })
+    }
+    return await withTimeout(done(), interrupted)
+  } finally {
+    await transactions.end()
+    await sql.end({ timeout: 1 })
+    await database.close()
+  }
+}
+
+/** Aborts with the first signal that ends a process. npm sends a second one after the terminal's: it changes nothing. */
+function signalToEnd(): AbortSignal {
+  const ending = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => ending.abort(new StartError('Interrupted.')))
+  }
+  return ending.signal
+}
+
+async function withTimeout<T>(work: Promise<T>, interrupted: AbortSignal): Promise<T> {
+  // The work goes on for a moment when it was abandoned, and fails with its connections.
+  work.catch(() => {})
+  const { promise: abandoned, reject } = Promise.withResolvers<never>()
+  const startTimer = () =>
+    setTimeout(() => reject(interrupted.reason), INTERRUPTION_TIMEOUT_MS).unref()
+  if (interrupted.aborted) startTimer()
+  else interrupted.addEventListener('abort', startTimer, { once: true })
+  return Promise.race([work, abandoned])
+}
