@@ -117,6 +117,16 @@ describe.skipIf(!redisServer)('counters in Redis', () => {
     expect(lines).toEqual([])
   })
 
+  it('are not lost at a start that keeps the process busy for longer than every timeout', async () => {
+    const { counters, lines } = countersAt(redis.url)
+    for (let turn = 0; turn < 2; turn++) {
+      busyFor(2200)
+      await new Promise(setImmediate)
+    }
+    await connected(counters, redis)
+    expect(lines).toEqual([])
+  })
+
   it('close at once, also with hits under way, which are answered', async () => {
     const { counters, lines } = countersAt(redis.url, PATIENT)
     await counters.hit('alice', WINDOW)

@@ -7,6 +7,7 @@ const KEY_PREFIX = 'cardstall:rate:'
 /** Two windows, so that no key expires while it is in use. */
 const KEY_TTL_SECONDS = 2 * WINDOW_SECONDS
 const CONNECT_TIMEOUT_MS = 2000
+const CONNECT_STEPS = 20
 /** How long a server that failed is left alone: a second, then twice as long each time. */
 const FIRST_PAUSE_MS = 1000
 const LONGEST_PAUSE_MS = 5000
@@ -130,32 +131,23 @@ function openConnection(
     if (lost) return
     lost = true
     ready = false
-    clearTimeout(connectTimer)
+    connected()
     client.destroy() // rejects whatever is still waiting for an answer
     events.lost(reason)
   }
 
+  const send = (key: string) =>
+    client.sendCommand<number>(['EVAL', COUNT, '1', key, String(KEY_TTL_SECONDS)])
+
   function count(key: string): Promise<number> {
-    // Half the time twice, and one look at what has arrived: when this process was too busy to read, the
-    // answer may be here and only the reading late. That must not count against the server.
-    let answered = false
-    let timer = setTimeout(() => {
-      timer = setTimeout(() => setImmediate(silent), timeoutMs / 2)
-    }, timeoutMs / 2)
-    const silent = () => {
-      if (!answered) lose(`no answer within ${timeoutMs} ms`)
-    }
-    const settle = () => {
-      answered = true
-      clearTimeout(timer)
-    }
-    return client.sendCommand<number>(['EVAL', COUNT, '1', key, String(KEY_TTL_SECONDS)]).then(
+    const answered = unlessLate(timeoutMs, 2, () => lose(`no answer within ${timeoutMs} ms`))
+    return send(key).then(
       (hits) => {
-        settle()
+        answered()
         return hits
       },
       (error) => {
-        settle()
+        answered()
         lose(reasonOf(error))
         throw error
       },
@@ -165,17 +157,17 @@ function openConnection(
   async function open(): Promise<void> {
     await client.connect()
     // An open connection proves little: a replica, or a server out of memory, answers and refuses to count.
-    await count(`${KEY_PREFIX}trial`)
+    await send(`${KEY_PREFIX}trial`)
     if (lost) return
-    clearTimeout(connectTimer)
+    connected()
     ready = true
     events.ready()
   }
 
-  const connectTimer = setTimeout(
-    () => lose(`no connection within ${CONNECT_TIMEOUT_MS} ms`),
-    CONNECT_TIMEOUT_MS,
-  ).unref()
+  // A start keeps the process busy, and so does the first answer's way: in small steps, and not as short as for a hit.
+  const connected = unlessLate(CONNECT_TIMEOUT_MS, CONNECT_STEPS, () =>
+    lose(`no connection within ${CONNECT_TIMEOUT_MS} ms`),
+  )
   client.on('error', (error) => lose(reasonOf(error)))
   client.on('connect', () => {
     // Given up while the socket was still connecting, where destroy() can't reach it.
@@ -192,6 +184,29 @@ function openConnection(
   }
 }
 
+/**
+ * Calls `late` when the time is over, unless the returned function is called before. The time passes in steps, and the
+ * end waits for one look at what has arrived: while this process is too busy to read, an answer may be here and only
+ * the reading late. However long that takes, it costs one step, and must not count against the server.
+ */
+function unlessLate(milliseconds: number, steps: number, late: () => void): () => void {
+  let settled = false
+  let left = steps
+  let timer: NodeJS.Timeout
+  const step = () => {
+    timer = setTimeout(() => (--left > 0 ? step() : setImmediate(end)), milliseconds / steps)
+    timer.unref()
+  }
+  const end = () => {
+    if (!settled) late()
+  }
+  step()
+  return () => {
+    settled = true
+    clearTimeout(timer)
+  }
+}
+
 function newClient(url: string) {
   try {
     const client = createClient({
@@ -200,7 +215,7 @@ function newClient(url: string) {
       maintNotifications: 'disabled',
       pingInterval: PING_INTERVAL_MS,
       commandOptions: { timeout: 0 }, // the client's own costs an AbortSignal per command; see count()
-      socket: { connectTimeout: CONNECT_TIMEOUT_MS, reconnectStrategy: false },
+      socket: { connectTimeout: 0, reconnectStrategy: false }, // ours counts the process's own delays less
     })
     client.unref() // destroy() can't reach a socket that is still connecting; nobody shall wait for it
     return client
