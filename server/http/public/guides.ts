@@ -7,6 +7,9 @@ import { sendAsset, sendPage } from '../page.ts'
 import { layout } from './layout.ts'
 import { renderMarkdown } from './markdown.ts'
 
+/** The service's address in the texts: a served guide links to the service that it comes from. */
+const EXAMPLE_ADDRESS = /^http:\/\/localhost:3000(?=\/|$)/
+
 const REPOSITORY = new URL('../../../', import.meta.url)
 
 type Guide = { file: string; isPage: boolean; body: () => Promise<string> }
@@ -63,9 +66,12 @@ export async function findGuides(): Promise<Map<string, Guide>> {
   )
 }
 
+const ROOT = '../..'
+
 /** All names but those of examples are on one level, so a link from page to page is just the name. */
 function guidePage(text: string, file: string, files: Map<string, string>): string {
   const { title, html } = renderMarkdown(text, (href) => {
+    if (EXAMPLE_ADDRESS.test(href)) return href.replace(EXAMPLE_ADDRESS, ROOT)
     if (/^(https?:|#)/.test(href)) return href
     const [target = '', anchor] = href.split('#')
     const name = files.get(path.posix.join(path.posix.dirname(file), target))
@@ -73,5 +79,5 @@ function guidePage(text: string, file: string, files: Map<string, string>): stri
     if (name === undefined) return undefined
     return `${name || './'}${anchor ? `#${anchor}` : ''}`
   })
-  return layout({ title: `${title} – Cardstall`, root: '../..', main: html })
+  return layout({ title: `${title} – Cardstall`, root: ROOT, main: html })
 }
