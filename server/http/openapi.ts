@@ -329,7 +329,7 @@ function severalErrors(types: ErrorType[]) {
   }
 }
 
-const OUR_KEYWORDS = new Set(['storable', 'publicUrl', 'clamped'])
+const OUR_KEYWORDS = new Set(['storable', 'singleLine', 'publicUrl', 'clamped'])
 
 function withoutOurKeywords(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutOurKeywords)

@@ -8,8 +8,8 @@ import { refusalOfUrl } from '../outbound/public-address.ts'
  * catalogue's errors: 404 for a path id that can't be one, 422 with messages per field for the rest.
  *
  * Keywords of ours stand in the schemas and are taken out of the published files: `storable` (text without
- * NUL and lone surrogates, which PostgreSQL can't hold), `publicUrl` (an address that could be on the internet) and
- * `clamped` (a query integer that is never refused).
+ * NUL and lone surrogates, which PostgreSQL can't hold), `singleLine` (text without control characters), `publicUrl`
+ * (an address that could be on the internet) and `clamped` (a query integer that is never refused).
  */
 export const validatorCompiler: FastifySchemaCompiler<Record<string, unknown>> = ({
   schema,
@@ -41,6 +41,11 @@ ajv.addKeyword({
   validate: (_: unknown, text: string) => !text.includes('\0') && text.isWellFormed(),
 })
 ajv.addKeyword({
+  keyword: 'singleLine',
+  type: 'string',
+  validate: (_: unknown, text: string) => !CONTROL_CHARACTER.test(text),
+})
+ajv.addKeyword({
   keyword: 'publicUrl',
   type: 'string',
   validate: (_: unknown, text: string) => refusalOfUrl(text) === undefined,
@@ -51,6 +56,9 @@ ajv.addKeyword({
   validate: ({ minimum, maximum }: { minimum: number; maximum: number }, text: string) =>
     /^\d{1,16}$/.test(text) && Number(text) >= minimum && Number(text) <= maximum,
 })
+
+/** Line breaks of every kind among them; URL parsers drop some of these silently. NUL is the business of `storable`. */
+const CONTROL_CHARACTER = /[\u0001-\u001f\u007f-\u009f\u2028\u2029]/
 
 /** Whole positive numbers that JavaScript holds exactly; anything else names no record. */
 function pathChecker(properties: Record<string, Property>) {
@@ -87,7 +95,7 @@ const refused = (check: ValidateFunction): ApiError => validationError(fieldsOf(
 
 function fieldsOf(check: ValidateFunction): FieldMessages {
   const fields: FieldMessages = {}
-  for (const error of check.errors ?? []) {
+  for (const error of (check.errors ?? []).slice(0, MAX_MESSAGES)) {
     const field = fieldOf(error)
     fields[field] ??= []
     const message = messageOf(field, error)
@@ -95,6 +103,12 @@ function fieldsOf(check: ValidateFunction): FieldMessages {
   }
   return fields
 }
+
+/**
+ * The most messages of one response. A message is at most some 300 bytes, because it quotes the schema and never the
+ * request: together they stay below 64 KiB.
+ */
+export const MAX_MESSAGES = 100
 
 /** `/shipping_options/0/price` → `shipping_options.0.price` */
 function fieldOf({ instancePath, keyword, params }: ErrorObject): string {
@@ -145,6 +159,8 @@ function messageOf(field: string, { keyword, params, schema, data }: ErrorObject
       return `The ${field} field must be an integer from ${(schema as { minimum: number }).minimum} to ${(schema as { maximum: number }).maximum}.`
     case 'publicUrl':
       return `The ${field} field ${refusalOfUrl(data as string)}`
+    case 'singleLine':
+      return `The ${field} field must not contain line breaks or other control characters.`
     case 'storable':
       return `The ${field} field contains characters that cannot be stored.`
     default:

@@ -24,11 +24,26 @@ export function refusalOfUrl(text: string): string | undefined {
   return undefined
 }
 
-/** The URL, when it's http or https. Parsed as a browser would: `http:\\0x7f.1` is http://127.0.0.1/. */
+/**
+ * The URL, when it's http or https. Parsed as a browser would: `http:\\0x7f.1` is http://127.0.0.1/. Converting a
+ * host from Unicode takes time quadratic in the length of a label (10 ms for 2,000 characters), so a host that is too
+ * long for DNS is refused before it is parsed.
+ */
 export function webAddress(text: string): URL | undefined {
+  if (text.length > 2 * LONGEST_URL) return undefined
+  // The parser drops these three anywhere, and spaces at both ends.
+  const host = HOST.exec(text.replace(/[\t\n\r]/g, '').trim())?.[1]
+  if (host === undefined || host.length > LONGEST_HOST) return undefined
+  if (host.split('.').some((label) => label.length > LONGEST_LABEL)) return undefined
   const url = URL.parse(text)
   return url && (url.protocol === 'http:' || url.protocol === 'https:') ? url : undefined
 }
+
+const HOST = /^https?:[/\\]*(?:[^/\\?#]*@)?([^/\\?#]*)/i
+/** A DNS name of 253 characters, and a port. */
+const LONGEST_HOST = 260
+/** A DNS label of 63 characters, and a port. */
+const LONGEST_LABEL = 70
 
 /**
  * The IP address that stands in a URL instead of a name, or undefined for a name.

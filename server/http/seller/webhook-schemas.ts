@@ -5,18 +5,23 @@ import { WEBHOOK_EVENTS } from '../../values.ts'
 import { type Endpoint, MOST_ENDPOINTS } from '../../webhooks/endpoint.ts'
 import { component, Nullable, OneOf, Text, Timestamp } from '../schema.ts'
 
+/** There are four kinds; repeats are accepted within reason. */
+const MAX_EVENTS = 1_000
+
 export const EndpointInput = Type.Object(
   {
     url: Text({
       maxLength: LONGEST_URL,
       publicUrl: true,
+      singleLine: true,
       description:
         'http or https. A private or reserved IP address is refused, however it is spelt; a name is looked up before each attempt, and what it then points to must be public.',
       examples: ['https://shop.example/hooks/cards'],
     }),
     events: Type.Array(OneOf(WEBHOOK_EVENTS), {
       minItems: 1,
-      description: 'What to be told of; each counts once',
+      maxItems: MAX_EVENTS,
+      description: 'Events to deliver; each counts once',
     }),
   },
   {

@@ -17,6 +17,7 @@ beforeEach(async () => {
 
 const WEBHOOKS = '/v1/webhooks'
 const HOOK = 'https://shop.example/hooks'
+const CONTROL = 'The url field must not contain line breaks or other control characters.'
 const PRIVATE = 'The url field must not point to a private or reserved address.'
 const NO_URL = 'The url field must be a public http or https URL.'
 const FULL = 'There are 16 webhook endpoints already: delete one of them first.'
@@ -143,6 +144,12 @@ describe('POST /v1/webhooks', () => {
     ['url', 'mailto:kanto@shop.example', NO_URL],
     ['url', `${HOOK}/\0`, 'The url field contains characters that cannot be stored.'],
     ['url', `${HOOK}/\ud800`, 'The url field contains characters that cannot be stored.'],
+    ...['\n', '\r', '\t', '\v', '\x1b', '\x7f', '\x85', '\u2028', '\u2029'].flatMap(
+      (character): [string, string, string][] => [
+        ['url', `${HOOK}/a${character}b`, CONTROL],
+        ['url', `${HOOK}${character}`, CONTROL],
+      ],
+    ),
     ['events', undefined, 'The events field is required.'],
     ['events', null, 'The events field must be an array.'],
     ['events', 'order.created', 'The events field must be an array.'],
