@@ -8,7 +8,8 @@ export type Repeatable = {
   caller: string
   operation: string
   key: string | undefined
-  body: unknown
+  /** SHA-256 of the body's bytes, in hex; undefined without a body. */
+  bodyHash: string | undefined
 }
 
 /** An answer as it was given the first time, body included. */
@@ -33,7 +34,7 @@ export async function once<C extends Context>(
   const { key } = request
   if (key === undefined) return firstAnswer(await work(ctx))
   const keyed = { ...request, key }
-  const requestHash = hash('sha256', JSON.stringify(request.body) ?? '', 'hex')
+  const requestHash = request.bodyHash ?? NO_BODY
   return inTransaction(ctx, async (tx) => {
     if (!(await claim(tx, keyed, requestHash))) return storedAnswer(tx.db, keyed, requestHash)
     const answer = firstAnswer(await work(tx))
@@ -41,6 +42,8 @@ export async function once<C extends Context>(
     return answer
   })
 }
+
+const NO_BODY = hash('sha256', '')
 
 const firstAnswer = ({ status, body }: { status: number; body: unknown }): StoredAnswer => ({
   status,

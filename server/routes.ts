@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Context } from './context.ts'
 import { answerCache } from './http/answer-cache.ts'
 import { authenticateOperator, guardSellerRoutes } from './http/authenticate.ts'
+import { readKnownFields } from './http/known-fields.ts'
 import { describeRoutes } from './http/openapi.ts'
 import { accountRoutes } from './http/operator/accounts.ts'
 import { catalogRoutes } from './http/operator/catalog.ts'
@@ -51,6 +52,7 @@ export function routes(app: FastifyInstance, ctx: Context): void {
     door.register(
       async (seller) => {
         seller.addHook('onRoute', guardSellerRoutes(ctx))
+        seller.addHook('onRoute', readKnownFields)
         seller.register(async (catalog) => {
           const answers = answerCache(ctx)
           catalog.addHook('onRoute', answers.sendKeptFirst)
@@ -78,6 +80,7 @@ export function routes(app: FastifyInstance, ctx: Context): void {
     door.register(
       async (operator) => {
         operator.addHook('onRequest', authenticateOperator(ctx))
+        operator.addHook('onRoute', readKnownFields)
         operator.register(accountRoutes(ctx)) //     /operator/v1/accounts
         operator.register(keyRoutes(ctx)) //         /operator/v1/accounts/:id/keys
         operator.register(catalogRoutes(ctx)) //     /operator/v1/catalog/import

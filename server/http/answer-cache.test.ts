@@ -63,16 +63,17 @@ describe('an answer that was given before', () => {
     const answers = answerCache({ catalog: { current: catalog } as never })
     const route = {} as { onRequest: ((...of: unknown[]) => void)[] }
     answers.sendKeptFirst(route as never)
-    const reply = { header: () => reply, send: () => reply } as never
+    const reply = { header: () => reply, getHeader() {}, send: () => reply } as never
     const isKept = (url: string) => {
       let asked = false
-      route.onRequest[0]!({ url }, reply, () => {
+      route.onRequest[0]!({ url, headers: {} }, reply, () => {
         asked = true
       })
       return !asked
     }
     const megabyte = Buffer.alloc(1024 * 1024)
-    for (let i = 0; i < 40; i++) answers.send({ url: `/${i}` } as never, reply, catalog, megabyte)
+    for (let i = 0; i < 40; i++)
+      answers.send({ url: `/${i}`, headers: {} } as never, reply, catalog, megabyte)
     expect([isKept('/0'), isKept('/39')]).toEqual([false, true])
     const kept = Array.from({ length: 40 }, (_, i) => isKept(`/${i}`)).filter(Boolean).length
     expect(kept).toBe(31)

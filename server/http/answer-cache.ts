@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Context } from '../context.ts'
-import { sendJson } from './answer.ts'
+import { entityTag, sendRevalidated } from './entity-tag.ts'
 
 /** What the answers kept may weigh together, in bytes of their bodies. */
 const MOST_BYTES = 32 * 1024 * 1024
@@ -20,17 +20,21 @@ export type AnswerCache = {
   send: (request: FastifyRequest, reply: FastifyReply, catalog: Catalog, body: Buffer) => never
 }
 
+/** A response as it was sent: everything about it that follows from its address. */
+type Kept = { body: Buffer; tag: string; ignoredFields: string | undefined }
+
 export function answerCache(ctx: Pick<Context, 'catalog'>): AnswerCache {
-  const kept = new Map<string, Buffer>()
+  const kept = new Map<string, Kept>()
   let keptFrom: Catalog | undefined
   let bytes = 0
 
-  const weight = (address: string, body: Buffer) => address.length + body.length + OVERHEAD_BYTES
+  const weight = (address: string, { body }: Kept) => address.length + body.length + OVERHEAD_BYTES
 
   const sendKept = (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
-    const body = keptFrom === ctx.catalog.current ? kept.get(request.url) : undefined
-    if (body) sendJson(reply, body)
-    else done()
+    const answer = keptFrom === ctx.catalog.current ? kept.get(request.url) : undefined
+    if (!answer) return done()
+    if (answer.ignoredFields !== undefined) reply.header('x-ignored-fields', answer.ignoredFields)
+    sendRevalidated(request, reply, answer.body, answer.tag)
   }
 
   return {
@@ -46,15 +50,17 @@ export function answerCache(ctx: Pick<Context, 'catalog'>): AnswerCache {
       }
       const before = kept.get(request.url)
       if (before) bytes -= weight(request.url, before)
-      kept.set(request.url, body)
-      bytes += weight(request.url, body)
+      const ignoredFields = reply.getHeader('x-ignored-fields') as string | undefined
+      const answer = { body, tag: entityTag(body), ignoredFields }
+      kept.set(request.url, answer)
+      bytes += weight(request.url, answer)
       // The oldest go first; one that is still wanted comes back with the next request for it.
       for (const [address, oldest] of kept) {
         if (bytes <= MOST_BYTES) break
         kept.delete(address)
         bytes -= weight(address, oldest)
       }
-      return sendJson(reply, body)
+      return sendRevalidated(request, reply, body, answer.tag)
     },
   }
 }

@@ -1,8 +1,21 @@
+import { hash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { unsupportedMediaType, validationError } from '../errors.ts'
 
 /** Bodies are small but for the routes that say otherwise. */
 export const BODY_LIMIT_BYTES = 256 * 1024
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** SHA-256 of the body's bytes, in hex, where an Idempotency-Key came with them. */
+    bodyHash: string | undefined
+  }
+}
+
+/** How deep a body may be nested; the deepest schema has three levels. */
+export const MAX_DEPTH = 32
+/** Values in a body, fields and entries at every level. The largest useful one (a checkout) has some 6,000. */
+export const MAX_VALUES = 20_000
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i
 
@@ -11,6 +24,7 @@ const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i
  * that isn't JSON is refused once the body has arrived, so that the connection stays usable.
  */
 export function readJsonBodies(app: FastifyInstance): void {
+  app.decorateRequest('bodyHash', undefined)
   const utf8 = new TextDecoder('utf-8', { fatal: true })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body, done) => {
@@ -24,6 +38,8 @@ export function readJsonBodies(app: FastifyInstance): void {
     if (encoding && encoding !== 'identity') {
       return done(unsupportedMediaType('A compressed body is not understood here.'))
     }
+    const excess = excessOf(bytes)
+    if (excess) return done(validationError({ body: [excess] }))
     let parsed: unknown
     try {
       parsed = JSON.parse(utf8.decode(bytes))
@@ -33,6 +49,45 @@ export function readJsonBodies(app: FastifyInstance): void {
     if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
       return done(validationError({ body: ['The body must be a JSON object.'] }))
     }
+    if (request.headers['idempotency-key'] !== undefined) request.bodyHash = hash('sha256', bytes)
     done(null, parsed)
   })
 }
+
+const code = (character: string) => character.charCodeAt(0)
+const QUOTE = code('"')
+const BACKSLASH = code('\\')
+const COMMA = code(',')
+const OPEN_BRACE = code('{')
+const CLOSE_BRACE = code('}')
+const OPEN_BRACKET = code('[')
+const CLOSE_BRACKET = code(']')
+
+/**
+ * Tells whether JSON has more levels or values than a body may have. One pass over the bytes, before they're parsed:
+ * a parsed value costs fifty times as much as its bytes. An empty list or object counts as one value more.
+ */
+function excessOf(json: Buffer): string | undefined {
+  let depth = 0
+  let values = 0
+  let inText = false
+  for (let i = 0; i < json.length; i++) {
+    const byte = json[i]
+    if (inText) {
+      if (byte === BACKSLASH) i++
+      else if (byte === QUOTE) inText = false
+    } else if (byte === QUOTE) {
+      inText = true
+    } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+      if (++depth > MAX_DEPTH) return `The body must not be nested deeper than ${MAX_DEPTH} levels.`
+      if (++values > MAX_VALUES) return TOO_MANY_VALUES
+    } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
+      depth--
+    } else if (byte === COMMA && ++values > MAX_VALUES) {
+      return TOO_MANY_VALUES
+    }
+  }
+  return undefined
+}
+
+const TOO_MANY_VALUES = `The body must not have more than ${MAX_VALUES.toLocaleString('en')} values.`

@@ -120,6 +120,25 @@ describe('a body', () => {
     })
   })
 
+  it.each([
+    ['is nested 33 levels deep', `{"x":${'['.repeat(32)}${']'.repeat(32)}}`],
+    ['is nested without an end', `{"x":${'['.repeat(200_000)}`],
+    ['has 20,001 values', `{"x":[${Array(20_000).fill(0)}]}`],
+    ['has 20,001 fields', `{${Array.from({ length: 20_001 }, (_, i) => `"f${i}":0`)}}`],
+  ])('that %s answers 422 on `body`', async (_, payload) => {
+    const { status, body } = await create(payload, JSON_TYPE)
+    expect([status, Object.keys(body.error.fields)]).toEqual([422, ['body']])
+  })
+
+  it.each([
+    ['brackets in texts and after escaped quotes', `{"x":"\\"${'[{,'.repeat(50_000)}\\\\"}`],
+    ['20,000 values', `{"x":[${Array(19_999).fill(0)}]}`],
+    ['32 levels', `{"x":${'['.repeat(31)}${']'.repeat(31)}}`],
+  ])('may have %s', async (_, payload) => {
+    const { body } = await create(payload, JSON_TYPE)
+    expect(body.error.fields).toHaveProperty('shop_name')
+  })
+
   it('that is empty counts as none, whatever its type says', async () => {
     const answer = await create('', JSON_TYPE)
     expect(answer.status).toBe(422)

@@ -42,7 +42,7 @@ export const accountRoutes =
             caller: 'operator',
             operation: 'createAccount',
             key: idempotencyKeyOf(request),
-            body: request.body,
+            bodyHash: request.bodyHash,
           },
           async (ctx) => {
             const account = await createAccount(ctx, { ...changes, shopName, email })

@@ -127,7 +127,12 @@ export const checkoutRoutes =
         const { body } = request
         const answer = await once(
           ctx,
-          { caller: 'operator', operation: 'createCheckout', key: idempotencyKeyOf(request), body },
+          {
+            caller: 'operator',
+            operation: 'createCheckout',
+            key: idempotencyKeyOf(request),
+            bodyHash: request.bodyHash,
+          },
           async (ctx) => {
             const checkout = await checkOut(ctx, {
               buyer: { name: body.buyer.name, email: body.buyer.email },

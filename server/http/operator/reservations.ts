@@ -82,7 +82,7 @@ export const reservationRoutes =
             caller: 'operator',
             operation: 'createReservation',
             key: idempotencyKeyOf(request),
-            body,
+            bodyHash: request.bodyHash,
           },
           async (ctx) => {
             const reservation = await reserve(ctx, { listingId, cartId, quantity, ttlSeconds })

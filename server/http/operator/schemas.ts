@@ -10,6 +10,8 @@ import { API_ACCESS, FULFILMENTS, SELLER_TIERS } from '../../values.ts'
 import { component, Euros, FilledText, Nullable, OneOf, Timestamp } from '../schema.ts'
 
 const MOST_SHIPPING_OPTIONS = 50
+/** There are six; repeats are accepted within reason. */
+const MAX_SCOPES = 1_000
 const MOST_EUROS = 99_999.99
 
 const shippingOptionFields = {
@@ -117,7 +119,11 @@ export const AccountShown = component(
 
 export const KeyInput = Type.Object(
   {
-    scopes: Type.Array(OneOf(SCOPES), { minItems: 1, description: 'What the key may do' }),
+    scopes: Type.Array(OneOf(SCOPES), {
+      minItems: 1,
+      maxItems: MAX_SCOPES,
+      description: 'What the key may do; each counts once',
+    }),
     name: Type.Optional(
       Nullable(FilledText({ maxLength: 100 }), { description: 'To tell keys apart' }),
     ),

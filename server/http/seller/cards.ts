@@ -108,7 +108,7 @@ export const cardRoutes =
         const card = findCard(catalog, request.params.identifier, narrowing)
         if (included(include).has('listings')) {
           const of = { cardId: card.id, productSlug: null }
-          return sendWithOffers(reply, of, (listings) => cardAnswer(card, listings))
+          return sendWithOffers(request, reply, of, (listings) => cardAnswer(card, listings))
         }
         return answers.send(request, reply, catalog, cardAnswer(card))
       },

@@ -77,12 +77,14 @@ describe('an Idempotency-Key on POST /v1/listings', () => {
     expect(created).toBe(0)
   })
 
-  it('is about what the body says, not about its spaces', async () => {
+  it('belongs to the bytes of the body: other spaces make another request', async () => {
     const headers = { ...newKey(), 'content-type': 'application/json' }
     const body = { items: [cardItem()] }
-    const first = await seller.post('/v1/listings', { payload: JSON.stringify(body), headers })
-    const payload = JSON.stringify(body, null, 2)
-    expect((await seller.post('/v1/listings', { payload, headers })).text).toBe(first.text)
+    const sent = (payload: string) => seller.post('/v1/listings', { payload, headers })
+    const first = await sent(JSON.stringify(body, null, 2))
+    expect((await sent(JSON.stringify(body, null, 2))).text).toBe(first.text)
+    const { status, body: refusal } = await sent(JSON.stringify(body))
+    expect([status, Object.keys(refusal.error.fields)]).toEqual([422, ['Idempotency-Key']])
   })
 
   it('makes one of two requests only when it is there: without, each lists', async () => {

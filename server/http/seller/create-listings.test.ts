@@ -336,14 +336,26 @@ describe('a large request', () => {
     expect((await seller.get('/v1/listings')).body.meta.total).toBe(1)
   })
 
-  it('is taken however deep its unknown fields are', async () => {
+  it('may be nested 32 levels deep, in unknown fields as well', async () => {
     const seller = await shippingSeller()
-    const depth = 200_000
     const item = JSON.stringify(cardItem()).slice(0, -1)
-    const payload = `{"items":[${item},"x":${'['.repeat(depth)}${']'.repeat(depth)}}]}`
-    const headers = { 'content-type': 'application/json', 'idempotency-key': 'deep' }
-    const { status, body } = await seller.post('/v1/listings', { payload, headers })
+    const nested = (levels: number) => {
+      // The body, its list and the item are the first three.
+      const inner = '['.repeat(levels - 3) + ']'.repeat(levels - 3)
+      return seller.post('/v1/listings', {
+        payload: `{"items":[${item},"x":${inner}}]}`,
+        headers: { 'content-type': 'application/json' },
+      })
+    }
+    const { status, body } = await nested(32)
     expect([status, body.created]).toEqual([200, 1])
+    for (const levels of [33, 1_000_000]) {
+      const { status, body } = await nested(levels)
+      expect([status, body.error.fields]).toEqual([
+        422,
+        { body: ['The body must not be nested deeper than 32 levels.'] },
+      ])
+    }
   })
 })
 

@@ -14,13 +14,7 @@ import {
   type Printing,
 } from '../../values.ts'
 import { messagesOf } from '../validate.ts'
-import {
-  cardFields,
-  gradedFields,
-  itemFields,
-  MOST_PHOTOS,
-  productFields,
-} from './listing-schemas.ts'
+import { cardFields, gradedFields, itemFields, productFields } from './listing-schemas.ts'
 
 /** Why an item of a bulk create can't be listed: messages by field, and the cards it may have meant. */
 export type RefusedItem = { errors: FieldMessages; candidates?: unknown }
@@ -49,12 +43,12 @@ const checks = {
   gradedCard: messagesOf(Type.Object({ ...itemFields, ...cardFields, ...gradedFields })),
 }
 
-/** Checks one item of a bulk create (§4.9) and finds what it's for. */
+/** Checks one item of a bulk create (§4.9), which has its known fields alone, and finds what it's for. */
 export function readItem(catalog: Catalog, given: unknown): NewListing | RefusedItem {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     return { errors: { item: ['The item must be an object.'] } }
   }
-  const item = withBoundedPhotos(withoutNulls(given))
+  const item = withoutNulls(given)
   const kind = kindOf(item)
   const errors = { ...checks[kind](item), ...refusedPhotos(item.photo_urls) }
   if (kind === 'any') return { errors: { ...errors, ...ONE_OF_BOTH } }
@@ -97,12 +91,6 @@ const ONE_OF_BOTH = { card: [NOT_BOTH], product: [NOT_BOTH] }
 /** Clients that fill in a form send null for what they leave out. */
 const withoutNulls = (given: object) =>
   Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)) as Item
-
-/** Of a list that is too long no more is checked than shows it: each entry would get its own message. */
-const withBoundedPhotos = (item: Item): Item =>
-  Array.isArray(item.photo_urls)
-    ? { ...item, photo_urls: item.photo_urls.slice(0, MOST_PHOTOS + 1) }
-    : item
 
 function kindOf({ card, product, condition }: Item): keyof typeof checks {
   if ((card === undefined) === (product === undefined)) return 'any'

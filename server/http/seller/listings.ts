@@ -114,7 +114,12 @@ export const listingRoutes =
         if (!account.payoutVerified) throw payoutMissing()
         const answer = await once(
           ctx,
-          { caller: `account ${account.id}`, operation: 'createListings', key, body: request.body },
+          {
+            caller: `account ${account.id}`,
+            operation: 'createListings',
+            key,
+            bodyHash: request.bodyHash,
+          },
           async (ctx) => {
             const read = request.body.items.map((item) => readItem(ctx.catalog.current, item))
             const wanted = read.filter(isAccepted)

@@ -1,10 +1,12 @@
-import type { FastifyReply } from 'fastify'
+import { createHash, type Hash } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
 import { unavailable } from '../../errors.ts'
 import { gate } from '../../gate.ts'
 import type { Listable } from '../../listings/listing.ts'
 import { type Offers, offersOf } from '../../listings/offers.ts'
 import { sendJson } from '../answer.ts'
+import { quoted, sendRevalidated } from '../entity-tag.ts'
 import { offerJson, sellerJson } from './listing-json.ts'
 
 /** A popular card takes a connection for a while. */
@@ -12,44 +14,49 @@ const MOST_READ_AT_ONCE = 4
 const MOST_BYTES_UNSENT = 256 * 1024 * 1024
 /** Who takes in nothing for so long is gone. */
 const STALLED_MS = 60_000
-const NOTHING = Buffer.alloc(0)
+const NOTHING = { body: Buffer.alloc(0), tag: '' }
 
 /**
  * Sends a card or product with everything that is on offer of it. There may be tens of thousands of offers (§4.5
  * sets no limit), so they are read and made into bytes in batches between which other requests are served, a few
  * such answers at a time. Only then is the answer sent: a slow receiver holds no connection, and what waits for
- * slow receivers is bounded.
+ * slow receivers is bounded. Its `ETag` follows from the bytes, as that of any catalog answer: it changes with stock,
+ * prices, photos and sellers.
  */
 export function offersSender(ctx: Context) {
   const inTurn = gate(MOST_READ_AT_ONCE)
   let unsent = 0
 
   return async (
+    request: FastifyRequest,
     reply: FastifyReply,
     of: Listable,
     answer: (listings: Buffer[]) => Buffer,
   ): Promise<never> => {
-    const body = await inTurn(async () => {
+    const { body, tag } = await inTurn(async () => {
       // Whoever has left while waiting for their turn needs nothing any more.
       if (reply.raw.destroyed) return NOTHING
       if (unsent > MOST_BYTES_UNSENT) throw unavailable('Too many large answers are on their way.')
-      return answer(await bytesOf(await offersOf(ctx, of), ctx.config))
+      const hash = createHash('sha256').update(answer([]))
+      const parts = await bytesOf(await offersOf(ctx, of), ctx.config, hash)
+      return { body: answer(parts), tag: quoted(hash.digest('base64url')) }
     })
     // Whoever has left meanwhile doesn't leave again.
-    if (reply.raw.destroyed) return sendJson(reply, NOTHING)
+    if (reply.raw.destroyed) return sendJson(reply, NOTHING.body)
     unsent += body.length
     reply.raw.setTimeout(STALLED_MS, () => reply.raw.destroy())
     reply.raw.once('close', () => {
       unsent -= body.length
     })
-    return sendJson(reply, body)
+    return sendRevalidated(request, reply, body, tag)
   }
 }
 
-/** The JSON of an array of public listings (§2.6), in parts. */
+/** The JSON of an array of public listings (§2.6), in parts; each is added to the hash in its own slice of time. */
 async function bytesOf(
   { sellers, batches }: Offers,
   addresses: Context['config'],
+  hash: Hash,
 ): Promise<Buffer[]> {
   // One shop can have many of the offers: it's written once.
   const sellerTexts = new Map(
@@ -62,7 +69,9 @@ async function bytesOf(
       return `${text.slice(0, -1)},"seller":${sellerTexts.get(offer.accountId)}}`
     })
     if (texts.length === 0) continue
-    parts.push(Buffer.from((parts.length > 1 ? ',' : '') + texts.join(',')))
+    const part = Buffer.from((parts.length > 1 ? ',' : '') + texts.join(','))
+    hash.update(part)
+    parts.push(part)
   }
   parts.push(Buffer.from(']'))
   return parts

@@ -92,7 +92,7 @@ export const productRoutes =
         const product = findProduct(catalog, request.params.slug)
         if (included(request.query.include).has('listings')) {
           const of = { cardId: null, productSlug: product.slug }
-          return sendWithOffers(reply, of, (listings) => productAnswer(product, listings))
+          return sendWithOffers(request, reply, of, (listings) => productAnswer(product, listings))
         }
         return answers.send(request, reply, catalog, productAnswer(product))
       },
