@@ -14,6 +14,7 @@ import { BODY_LIMIT_BYTES, readJsonBodies } from './http/body.ts'
 import { clientErrorAnswer, malformedUrl, problemHandler } from './http/problem.ts'
 import { isMalformed, parseQuery } from './http/query.ts'
 import { requestIds } from './http/request-id.ts'
+import { ALWAYS } from './http/response-headers.ts'
 import { validatorCompiler } from './http/validate.ts'
 import { routes } from './routes.ts'
 
@@ -41,7 +42,7 @@ export async function buildApp(ctx: Context): Promise<FastifyInstance> {
     },
     http: { requireHostHeader: false },
     frameworkErrors: (error, request, reply) => {
-      reply.header('x-request-id', request.id)
+      reply.header('x-request-id', request.id).headers(ALWAYS)
       problemHandler(log)(error, request, reply)
     },
     clientErrorHandler: (error, socket) => {
@@ -57,7 +58,7 @@ export async function buildApp(ctx: Context): Promise<FastifyInstance> {
   readJsonBodies(app as unknown as FastifyInstance)
 
   app.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-request-id', request.id)
+    reply.header('x-request-id', request.id).headers(ALWAYS)
     done(isMalformed(request.query) ? malformedUrl() : undefined)
   })
   noteAnswers(app as unknown as FastifyInstance, ctx)

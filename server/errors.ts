@@ -78,7 +78,12 @@ export const conflict = (message: string) => new ApiError('conflict', message)
 
 /** 409: a friendly identifier that means several records; the candidates say which (§2.1, §7). */
 export const ambiguousIdentifier = (message: string, candidates: object[]) =>
-  new ApiError('ambiguous_identifier', message, { fields: { candidates } })
+  new ApiError('ambiguous_identifier', message, {
+    fields: { candidates: candidates.slice(0, MAX_CANDIDATES) },
+  })
+
+/** So that an error stays below 64 KiB. The bundled catalogs have at most ten that share an identifier. */
+const MAX_CANDIDATES = 25
 
 /** 413: the body is larger than this operation takes. */
 export const payloadTooLarge = (limitBytes: number) =>

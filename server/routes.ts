@@ -24,6 +24,7 @@ import { labelFileRoutes } from './http/public/labels.ts'
 import { landingRoutes } from './http/public/landing.ts'
 import { metricsRoutes } from './http/public/metrics.ts'
 import { photoRoutes } from './http/public/photos.ts'
+import { keepNothing } from './http/response-headers.ts'
 import { cardRoutes } from './http/seller/cards.ts'
 import { sellerDoor } from './http/seller/door.ts'
 import { labelRoutes } from './http/seller/labels.ts'
@@ -51,6 +52,7 @@ export function routes(app: FastifyInstance, ctx: Context): void {
     door.get('/openapi.json', { schema: { hide: true } }, () => door.describe())
     door.register(
       async (seller) => {
+        seller.addHook('onRequest', keepNothing)
         seller.addHook('onRoute', guardSellerRoutes(ctx))
         seller.addHook('onRoute', readKnownFields)
         seller.register(async (catalog) => {
@@ -79,6 +81,7 @@ export function routes(app: FastifyInstance, ctx: Context): void {
     door.get('/operator/openapi.json', { schema: { hide: true } }, () => door.describe())
     door.register(
       async (operator) => {
+        operator.addHook('onRequest', keepNothing)
         operator.addHook('onRequest', authenticateOperator(ctx))
         operator.addHook('onRoute', readKnownFields)
         operator.register(accountRoutes(ctx)) //     /operator/v1/accounts

@@ -39,7 +39,7 @@ describe('every answer', () => {
 
 describe('an address', () => {
   it('that is unknown answers 404 in the envelope', async () => {
-    for (const url of ['/', '/v1', '/v1/nothing', '/operator/v1/nothing']) {
+    for (const url of ['/v1', '/v1/nothing', '/operator/v1/nothing']) {
       const answer = await app.anyone.get(url)
       expect(answer.status).toBe(404)
       expect(answer.body).toEqual({

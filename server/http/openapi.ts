@@ -116,11 +116,12 @@ function finish(generated: OpenAPIV3_1.Document, door: Door): OpenAPIV3_1.Docume
   }
   document.paths = paths
   if (door.webhooks) document.webhooks = posted(door.webhooks)
+  const responses = Object.fromEntries([...used].map((type) => [type, errorResponse(type)]))
   document.components = {
     ...document.components,
     schemas: usedSchemas(document),
-    headers: HEADERS,
-    responses: Object.fromEntries([...used].map((type) => [type, errorResponse(type)])),
+    headers: usedHeaders([document.paths, responses]),
+    responses,
   } as OpenAPIV3_1.ComponentsObject
   return document
 }
@@ -171,11 +172,17 @@ function addExample(operation: Operation): void {
 }
 
 function addHeaders(operation: Operation, { showsLimits }: Door): void {
-  for (const response of Object.values(operation.responses ?? {})) {
+  const revalidated = '304' in (operation.responses ?? {})
+  for (const [status, response] of Object.entries(operation.responses ?? {})) {
     if ('$ref' in response) continue
     const { headers } = response as OpenAPIV3_1.ResponseObject
     ;(response as OpenAPIV3_1.ResponseObject).headers = {
-      ...headerRefs(['X-Request-Id', ...(showsLimits ? LIMIT_HEADERS : [])]),
+      ...headerRefs([
+        'X-Request-Id',
+        'X-Ignored-Fields',
+        ...(showsLimits ? LIMIT_HEADERS : []),
+        ...(revalidated && status < '400' ? (['ETag'] as const) : []),
+      ]),
       ...headers,
     }
   }
@@ -184,6 +191,16 @@ function addHeaders(operation: Operation, { showsLimits }: Door): void {
 const HEADERS = {
   'X-Request-Id': {
     description: 'Names this request, in the answer and in the service’s log.',
+    schema: { type: 'string' },
+  },
+  'X-Ignored-Fields': {
+    description:
+      'Body fields and query parameters that were sent and that this operation does not know, as `prize, items.3.sku`: at most 20 names, then `...`. Percent-encoded, also a dot within a name; a name over 64 characters is cut and ends in `...`. Absent when everything was read.',
+    schema: { type: 'string' },
+  },
+  ETag: {
+    description:
+      'Changes with every byte of the body. Send it back in `If-None-Match` to get 304 while nothing has changed.',
     schema: { type: 'string' },
   },
   'X-RateLimit-Limit': {
@@ -203,6 +220,12 @@ const HEADERS = {
     schema: { type: 'integer', minimum: 1 },
   },
 } as const
+
+function usedHeaders(parts: unknown) {
+  const text = JSON.stringify(parts)
+  const isUsed = ([name]: [string, unknown]) => text.includes(`"#/components/headers/${name}"`)
+  return Object.fromEntries(Object.entries(HEADERS).filter(isUsed))
+}
 
 type HeaderName = keyof typeof HEADERS
 
@@ -307,7 +330,7 @@ const errorExample = (type: ErrorType) => {
 const ERROR_SCHEMA = { $ref: '#/components/schemas/Error' }
 
 function errorResponse(type: ErrorType) {
-  const names: HeaderName[] = ['X-Request-Id']
+  const names: HeaderName[] = ['X-Request-Id', 'X-Ignored-Fields']
   if (type === 'rate_limited') names.push(...LIMIT_HEADERS, 'Retry-After')
   return {
     description: ERRORS[type].description,

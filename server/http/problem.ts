@@ -9,6 +9,7 @@ import {
   unsupportedMediaType,
   validationError,
 } from '../errors.ts'
+import { ALWAYS } from './response-headers.ts'
 
 /** The body of every answer that isn't a success (§7). */
 export type ErrorEnvelope = {
@@ -73,6 +74,7 @@ export function clientErrorAnswer(error: { code?: string }, requestId: string): 
     'content-type: application/json; charset=utf-8',
     `content-length: ${Buffer.byteLength(body)}`,
     `x-request-id: ${requestId}`,
+    ...Object.entries(ALWAYS).map((header) => header.join(': ')),
     'connection: close',
     '',
     body,

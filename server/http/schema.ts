@@ -97,6 +97,11 @@ const PageMeta = component(
 export const Paginated = <S extends TSchema>(schema: S, description: string) =>
   Type.Object({ data: Type.Array(schema), links: PageLinks, meta: PageMeta }, { description })
 
+/** For operations whose `ETag` a client may send back in `If-None-Match`. */
+export const NotModified = Type.Null({
+  description: 'Unchanged since the response whose `ETag` was sent in `If-None-Match`. No body.',
+})
+
 /** The error envelope (§7). */
 export const ErrorAnswer = component(
   'Error',

@@ -3,7 +3,7 @@ import type { Door } from '../openapi.ts'
 /** What the operator API's description says of it as a whole. */
 export const operatorDoor = (publicUrl: string): Door => ({
   title: 'Cardstall operator API',
-  description: `The marketplace's own back end talks to Cardstall through this API: accounts and keys, catalog import, reservations, checkouts, orders, tracking, webhook deliveries, and in the sandbox the test clock, the simulated carrier, captured e-mail and sample events. Same conventions as the seller API; the one credential is the operator token (\`OPERATOR_TOKEN\`), without which this API doesn't exist.`,
+  description: `The marketplace's own back end talks to Cardstall through this API: accounts and keys, catalog import, reservations, checkouts, orders, tracking, webhook deliveries, and in the sandbox the test clock, the simulated carrier, captured e-mail and sample events. Same conventions as the seller API, unknown fields in \`X-Ignored-Fields\` among them; the one credential is the operator token (\`OPERATOR_TOKEN\`), without which this API doesn't exist.`,
   prefix: operatorDoor.prefix,
   publicUrl,
   tags: [

@@ -8,7 +8,7 @@ import type { AnswerCache } from '../answer-cache.ts'
 import { cardAnswer, cardPage } from '../catalog-json.ts'
 import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
-import { Data, Paginated, Text } from '../schema.ts'
+import { Data, NotModified, Paginated, Text } from '../schema.ts'
 import { exampleCard, pageExample } from './examples.ts'
 import { offersSender } from './offers.ts'
 import {
@@ -52,7 +52,7 @@ export const cardRoutes =
             ),
             ...pageParameters,
           }),
-          response: { 200: Paginated(Card, 'A page of cards') },
+          response: { 200: Paginated(Card, 'A page of cards'), 304: NotModified },
           'x-errors': ['ambiguous_identifier', 'validation_error'],
           'x-example': pageExample('cards', [exampleCard]),
         },
@@ -97,7 +97,7 @@ export const cardRoutes =
             language: languageParameter,
             region: regionParameter,
           }),
-          response: { 200: Data(Card, 'The card') },
+          response: { 200: Data(Card, 'The card'), 304: NotModified },
           'x-errors': ['ambiguous_identifier', 'validation_error'],
           'x-example': { data: exampleCard },
         },

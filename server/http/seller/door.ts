@@ -16,7 +16,9 @@ export const sellerDoor = (publicUrl: string): Door => ({
 
 **Guides**: [a tour](${publicUrl}/docs/guides/readme#a-tour-in-five-minutes), [glossary](${publicUrl}/docs/guides/glossary), [webhooks](${publicUrl}/docs/guides/webhooks), [orders](${publicUrl}/docs/guides/orders), [keeping a copy of listings](${publicUrl}/docs/guides/sync), [errors](${publicUrl}/docs/guides/errors) and [more](${publicUrl}/docs/guides/).
 
-A query parameter that is empty counts as absent, of a repeated one the last counts, unknown ones are ignored.`,
+**Requests.** A query parameter that is empty counts as absent; of a repeated one the last value counts. Unknown query parameters and body fields are ignored, and the response names them in \`X-Ignored-Fields\`: look there for misspelt names. A body has at most 20,000 values and 32 levels.
+
+**Caching.** Catalog responses have an \`ETag\` and may be kept if \`If-None-Match\` asks each time whether they are still current; a 304 counts as a read. With \`include=listings\` the \`ETag\` changes with the listings, too. All other responses are \`no-store\`.`,
   prefix: sellerDoor.prefix,
   publicUrl,
   tags: [

@@ -9,7 +9,7 @@ import type { AnswerCache } from '../answer-cache.ts'
 import { page, productAnswer } from '../catalog-json.ts'
 import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
-import { Data, Paginated, Text } from '../schema.ts'
+import { Data, NotModified, Paginated, Text } from '../schema.ts'
 import { exampleProduct, pageExample } from './examples.ts'
 import { offersSender } from './offers.ts'
 import { includeParameter, Product, searchParameter } from './schemas.ts'
@@ -47,7 +47,7 @@ export const productRoutes =
             ),
             ...pageParameters,
           }),
-          response: { 200: Paginated(Product, 'A page of sealed products') },
+          response: { 200: Paginated(Product, 'A page of sealed products'), 304: NotModified },
           'x-errors': ['ambiguous_identifier', 'validation_error'],
           'x-example': pageExample('products', [exampleProduct]),
         },
@@ -82,7 +82,7 @@ export const productRoutes =
           tags: ['Catalog'],
           params: Type.Object({ slug: Type.String({ description: 'The product’s slug' }) }),
           querystring: Type.Object({ include: includeParameter('`listings`') }),
-          response: { 200: Data(Product, 'The sealed product') },
+          response: { 200: Data(Product, 'The sealed product'), 304: NotModified },
           'x-errors': ['validation_error'],
           'x-example': { data: exampleProduct },
         },

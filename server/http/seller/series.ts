@@ -2,7 +2,7 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import Type from 'typebox'
 import type { Context } from '../../context.ts'
 import type { AnswerCache } from '../answer-cache.ts'
-import { Data } from '../schema.ts'
+import { Data, NotModified } from '../schema.ts'
 import { Series } from './schemas.ts'
 
 export const seriesRoutes =
@@ -18,7 +18,7 @@ export const seriesRoutes =
           description:
             'All series, those with most sets first. Not paginated. Series without a shortcut are among them.',
           tags: ['Catalog'],
-          response: { 200: Data(Type.Array(Series), 'All series') },
+          response: { 200: Data(Type.Array(Series), 'All series'), 304: NotModified },
           'x-example': {
             data: [
               { name: 'Sword & Shield', shortcut: 'swsh', sets_count: 25 },

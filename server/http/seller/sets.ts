@@ -8,7 +8,7 @@ import type { AnswerCache } from '../answer-cache.ts'
 import { page, setAnswer } from '../catalog-json.ts'
 import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
-import { Data, Paginated, Text } from '../schema.ts'
+import { Data, NotModified, Paginated, Text } from '../schema.ts'
 import { exampleSet, pageExample } from './examples.ts'
 import {
   CardSet,
@@ -47,7 +47,7 @@ export const setRoutes =
             ),
             ...pageParameters,
           }),
-          response: { 200: Paginated(CardSet, 'A page of sets') },
+          response: { 200: Paginated(CardSet, 'A page of sets'), 304: NotModified },
           'x-errors': ['validation_error'],
           'x-example': pageExample('sets', [exampleSet]),
         },
@@ -90,7 +90,7 @@ export const setRoutes =
             language: languageParameter,
             region: regionParameter,
           }),
-          response: { 200: Data(SetDetail, 'The set') },
+          response: { 200: Data(SetDetail, 'The set'), 304: NotModified },
           'x-errors': ['ambiguous_identifier', 'validation_error'],
           'x-example': { data: exampleSet },
         },

@@ -1,0 +1,158 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../test/app.ts'
+import { CARDS, importCast } from '../test/cast.ts'
+
+let app: TestApp
+let seller: Awaited<ReturnType<TestApp['seller']>>
+beforeAll(async () => {
+  app = await startTestApp()
+  await importCast(app.operator)
+  seller = await app.seller()
+})
+
+const CARD = `/v1/cards/${CARDS[0]!.id}`
+const CATALOG = [
+  '/v1/series',
+  '/v1/sets?per_page=1',
+  '/v1/sets/sv3?include=cards,products',
+  '/v1/cards?q=char',
+  CARD,
+  `${CARD}?include=listings`,
+  '/v1/products',
+]
+const CACHEABLE = { 'cache-control': 'private, max-age=0', 'x-content-type-options': 'nosniff' }
+const PRIVATE = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
+
+describe('a response', () => {
+  it('of every operation of both APIs is not to be kept, nor taken for another type', async () => {
+    for (const [document, prefix] of [
+      ['/openapi.json', '/v1'],
+      ['/operator/openapi.json', '/operator/v1'],
+    ]) {
+      const { paths } = (await app.anyone.get(document!)).body
+      for (const [path, operations] of Object.entries(paths)) {
+        for (const method of Object.keys(operations as object)) {
+          const url = prefix + path.replace(/\{\w+\}/g, '1')
+          const response = await app.app.inject({ method: method as 'GET', url })
+          expect(response, `${method} ${url}`).toMatchObject({ statusCode: 401, headers: PRIVATE })
+        }
+      }
+    }
+  })
+
+  it('to a valid key is not to be kept, unless it is catalog data', async () => {
+    for (const path of ['/v1/me', '/v1/listings', '/v1/orders', '/v1/webhooks']) {
+      expect(await seller.get(path), path).toMatchObject({ status: 200, headers: PRIVATE })
+    }
+    expect((await app.operator.get('/operator/v1/accounts')).headers).toMatchObject(PRIVATE)
+    for (const path of ['/v1/cards/nothing', '/v1/cards?page=0', '/v1/sets/nothing']) {
+      const { headers } = await seller.get(path)
+      expect(headers, path).toMatchObject(PRIVATE)
+      expect(headers, path).not.toHaveProperty('etag')
+    }
+  })
+
+  it('at any other address is not to be taken for another type either', async () => {
+    for (const url of [
+      '/',
+      '/nothing',
+      '/v1/nothing',
+      '/%',
+      '/health/live',
+      '/docs',
+      '/openapi.json',
+    ]) {
+      expect((await app.app.inject(url)).headers['x-content-type-options'], url).toBe('nosniff')
+    }
+  })
+})
+
+describe('catalog data', () => {
+  it.each(CATALOG)('has an ETag that If-None-Match gets a 304 for: %s', async (path) => {
+    const first = await seller.get(path)
+    expect(first).toMatchObject({ status: 200, headers: CACHEABLE })
+    const { etag } = first.headers as { etag: string }
+    expect(etag).toMatch(/^"[\w-]{22}"$/)
+    for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+      const { status, text, headers } = await seller.get(path, {
+        headers: { 'if-none-match': known },
+      })
+      expect([status, text, headers.etag], known).toEqual([304, '', etag])
+      expect(headers).toMatchObject(CACHEABLE)
+      expect(headers).not.toHaveProperty('content-type')
+    }
+    for (const known of ['"other"', etag.slice(1, -1), `${etag}x`]) {
+      const again = await seller.get(path, { headers: { 'if-none-match': known } })
+      expect([again.status, again.text, again.headers.etag]).toEqual([200, first.text, etag])
+    }
+  })
+
+  it('has the same headers for HEAD', async () => {
+    const { etag } = (await seller.get(CARD)).headers as { etag: string }
+    expect(await seller.head(CARD)).toMatchObject({ status: 200, headers: { ...CACHEABLE, etag } })
+    const headers = { 'if-none-match': etag }
+    expect(await seller.head(CARD, { headers })).toMatchObject({ status: 304, headers: { etag } })
+  })
+
+  it('that is unchanged counts as a read, and still needs the key', async () => {
+    const headers = { 'if-none-match': '*' }
+    const by = await app.seller()
+    const left = async () => (await by.get(CARD, { headers })).headers['x-ratelimit-remaining']
+    const before = Number(await left())
+    expect(Number(await left())).toBe(before - 1)
+    expect((await app.anyone.get(CARD, { headers })).status).toBe(401)
+    const narrow = await app.seller({ scopes: ['orders:read'] })
+    expect((await narrow.get(CARD, { headers })).status).toBe(403)
+  })
+
+  it('has another ETag for each body, and the same in every process', async () => {
+    const paths = [
+      ...CATALOG,
+      '/v1/cards?q=char&page=2',
+      '/v1/cards?q=char&x=1',
+      '/v1/sets?per_page=2',
+    ]
+    const tags = new Map<string, string>()
+    const other = await startTestApp({ databaseUrl: app.databaseUrl })
+    for (const path of paths) {
+      const { headers, text } = await seller.get(path)
+      tags.set(headers.etag!, text)
+      expect((await other.withKey(seller.key).get(path)).headers.etag).toBe(headers.etag)
+    }
+    expect(tags.size).toBe(new Set(tags.values()).size)
+  })
+
+  it('with listings has another ETag as soon as one changes', async () => {
+    const path = `${CARD}?include=listings`
+    const tagNow = async () => (await seller.get(path)).headers.etag
+    const without = await tagNow()
+    const { body } = await seller.post('/v1/listings', {
+      payload: {
+        items: [{ card: CARDS[0]!.id, condition: 'NM', language: 'EN', price: 2, quantity: 3 }],
+      },
+    })
+    const { id } = body.results[0].listing
+    const listed = await tagNow()
+    await seller.patch(`/v1/listings/${id}`, { payload: { price: 2.01 } })
+    const changed = await tagNow()
+    expect(new Set([without, listed, changed]).size).toBe(3)
+    const headers = { 'if-none-match': changed! }
+    expect((await seller.get(path, { headers })).status).toBe(304)
+    await seller.delete(`/v1/listings/${id}`)
+    expect((await seller.get(path, { headers })).headers.etag).toBe(without)
+  })
+
+  it('has another ETag after an import that changed it', async () => {
+    const before = (await seller.get(CARD)).headers.etag
+    const payload = JSON.stringify({ ...CARDS[0], type: 'card', name: 'Renamed' })
+    await app.operator.post('/operator/v1/catalog/import', {
+      payload,
+      headers: { 'content-type': 'application/x-ndjson' },
+    })
+    const { status, headers, body } = await seller.get(CARD, {
+      headers: { 'if-none-match': before! },
+    })
+    expect([status, body.data.name]).toEqual([200, 'Renamed'])
+    expect(headers.etag).not.toBe(before)
+  })
+})
