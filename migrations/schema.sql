@@ -150,6 +150,17 @@ create table idempotency_keys (
 );
 CREATE INDEX idempotency_keys_created ON public.idempotency_keys USING btree (created_at);
 
+create table import_records (
+  type text collate "C" not null,
+  key text collate "C" not null,
+  batch integer not null,
+  position bigint not null,
+  line json not null,
+  record json not null,
+  constraint import_records_pkey PRIMARY KEY (type, key)
+);
+CREATE INDEX import_records_batch ON public.import_records USING btree (batch, "position");
+
 create table listings (
   id bigint generated always as identity not null,
   account_id bigint not null,

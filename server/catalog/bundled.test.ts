@@ -40,6 +40,8 @@ describe('the bundled catalog', () => {
       unchanged: 0,
       rejected: 0,
       errors: [],
+      warnings: [],
+      superseded: 0,
     })
     expect(await size()).toEqual(WHOLE)
     expect(seen).toEqual(seen.toSorted((a, b) => a - b))

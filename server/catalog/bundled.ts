@@ -1,13 +1,8 @@
 import { fileURLToPath } from 'node:url'
 import { inUnboundedTransaction } from '../context.ts'
 import { withLock } from '../database/advisory-lock.ts'
-import {
-  analyzeAfter,
-  type ImportContext,
-  type ImportCounts,
-  type ImportReport,
-  importLines,
-} from './import.ts'
+import { analyzeAfter, type ImportContext, importLines } from './import.ts'
+import type { ImportCounts, ImportReport } from './import-report.ts'
 import { openSource } from './sources.ts'
 
 const FOLDER = new URL('../../catalog/', import.meta.url)
@@ -34,6 +29,8 @@ export async function importBundledCatalog(
         unchanged: 0,
         rejected: 0,
         errors: [],
+        warnings: [],
+        superseded: 0,
       }
       for (const file of FILES) {
         const { lines } = await openSource(fileURLToPath(new URL(file, FOLDER)))
@@ -41,7 +38,12 @@ export async function importBundledCatalog(
         const report = await importLines(tx, lock, lines, {
           onProgress: (counts) => onProgress?.(plus(before, counts)),
         })
-        sum = { ...plus(before, report), errors: [...before.errors, ...report.errors] }
+        sum = {
+          ...plus(before, report),
+          errors: [...before.errors, ...report.errors],
+          warnings: [...before.warnings, ...report.warnings],
+          superseded: before.superseded + report.superseded,
+        }
       }
       return sum
     })

@@ -77,6 +77,17 @@ cards.ndjson.gz: 0 created, 0 updated, 2 unchanged, 0 rejected in 0.0 s
     expect(lines.slice(101)).toEqual(['  and 1,134 more', ''])
   })
 
+  it('lists repeated keys with both lines, and succeeds', async () => {
+    const path = await file('twice.ndjson', [SET, SET, ...Array(150).fill(card(1))].join('\n'))
+    const { exitCode, out } = await run(path)
+    expect(exitCode).toBe(0)
+    const lines = out.split('\n')
+    expect(lines[0]).toBe('twice.ndjson: 2 created, 0 updated, 150 unchanged, 0 rejected in 0.0 s')
+    expect(lines[1]).toBe('  warning: set a: line 1 is superseded by line 2')
+    expect(lines[2]).toBe('  warning: card a-1: line 3 is superseded by line 4')
+    expect(lines.slice(101)).toEqual(['  and 50 more', ''])
+  })
+
   it('says where a file broke off, goes on with the next, and fails', async () => {
     const cutOff = await file('cut-off.ndjson.gz', gzipSync(`${SET}\n${card(1)}\n`).subarray(0, -8))
     const cards = await file('cards.ndjson', card(2))

@@ -1,18 +1,18 @@
 import { StartError } from '../start-error.ts'
 import {
   type ImportContext,
-  type ImportCounts,
   ImportInterrupted,
-  type ImportReport,
+  type ImportProgress,
   importCatalog,
 } from './import.ts'
+import type { ImportCounts, ImportReport } from './import-report.ts'
 import { openSource, type Source } from './sources.ts'
 
 type Output = { write(text: string): unknown; isTTY?: boolean }
 
 /**
- * `npm run catalog:import -- PATH [PATH…]`: one summary a path and the lines that were rejected. When it's interrupted,
- * what was read before goes in, and the summary says where it stopped; a path that hadn't begun is left out.
+ * `npm run catalog:import -- PATH [PATH…]`: one summary per path, and the rejected and superseded lines. When it's
+ * interrupted, the lines read before are imported, and the summary says where it stopped; later paths are left out.
  *
  * @returns the exit code: 1 when a line was rejected, a file broke off or the import was interrupted
  * @throws StartError before anything is imported, when a path can't be; when it's interrupted before its first line
@@ -50,7 +50,7 @@ export async function runImportCommand(
       progress.end()
     }
     const seconds = ((performance.now() - began) / 1000).toFixed(1)
-    const lines = [`${path}: ${inWords(report)} in ${seconds} s`, ...rejections(report)]
+    const lines = [`${path}: ${inWords(report)} in ${seconds} s`, ...remarks(report)]
     if (brokeOff !== undefined) lines.push(`  ${brokeOff}`)
     for (const line of lines) stdout.write(`${printable(line)}\n`)
     if (brokeOff !== undefined || report.rejected > 0) exitCode = 1
@@ -87,13 +87,20 @@ function endingWith(
 const inWords = ({ created, updated, unchanged, rejected }: ImportCounts) =>
   `${grouped(created)} created, ${grouped(updated)} updated, ${grouped(unchanged)} unchanged, ${grouped(rejected)} rejected`
 
-function rejections({ rejected, errors }: ImportReport<number | string>): string[] {
-  const lines = errors.map(
-    ({ line, message }) => `  ${typeof line === 'number' ? `line ${line}` : line}: ${message}`,
-  )
-  if (rejected > errors.length) lines.push(`  and ${grouped(rejected - errors.length)} more`)
+type Remark = { line: number | string; message: string }
+
+const remarks = ({ rejected, errors, superseded, warnings }: ImportReport<number | string>) => [
+  ...listed(errors, rejected, ({ line, message }) => `${placeOf(line)}: ${message}`),
+  ...listed(warnings, superseded, ({ message }) => `warning: ${message}`),
+]
+
+function listed<T extends Remark>(all: T[], total: number, inWords: (remark: T) => string) {
+  const lines = all.map((remark) => `  ${inWords(remark)}`)
+  if (total > all.length) lines.push(`  and ${grouped(total - all.length)} more`)
   return lines
 }
+
+const placeOf = (line: number | string) => (typeof line === 'number' ? `line ${line}` : line)
 
 const REDRAW_EVERY_MS = 100
 const REPORT_EVERY_MS = 5_000
@@ -104,12 +111,13 @@ function showProgress(stderr: Output, path: string, source: Source) {
   const every = stderr.isTTY ? REDRAW_EVERY_MS : REPORT_EVERY_MS
   let last = performance.now()
   let drawn = false
-  const show = (counts: ImportCounts) => {
+  const show = ({ lines, saved }: ImportProgress) => {
     if (performance.now() - last < every) return
     last = performance.now()
-    const share = source.totalBytes === 0 ? 1 : Math.min(1, source.bytesRead() / source.totalBytes)
+    // Reading the source and saving its records take about the same time.
+    const read = source.totalBytes === 0 ? 1 : Math.min(1, source.bytesRead() / source.totalBytes)
+    const share = (read + saved) / 2
     const percent = `${Math.floor(share * 100)}%`
-    const lines = counts.created + counts.updated + counts.unchanged + counts.rejected
     if (stderr.isTTY) {
       const bar = '#'.repeat(Math.round(share * BAR_WIDTH)).padEnd(BAR_WIDTH, '.')
       stderr.write(`\r\x1b[K[${bar}]${percent.padStart(5)}  ${grouped(lines)} lines`)

@@ -5,12 +5,8 @@ import type { Sql } from '../database/connect.ts'
 import { listenForNotices, notify } from '../database/notices.ts'
 import { cutLock, testDatabase } from '../test/database.ts'
 import { until } from '../test/until.ts'
-import {
-  type ImportContext,
-  type ImportCounts,
-  ImportInterrupted,
-  importCatalog,
-} from './import.ts'
+import { type ImportContext, ImportInterrupted, importCatalog } from './import.ts'
+import type { ImportCounts } from './import-report.ts'
 import { type Line, linesOf } from './lines.ts'
 import { gunzip } from './sources.ts'
 
@@ -287,6 +283,8 @@ describe('bad lines', () => {
         { line: 6, message: 'set c: region must be a lowercase code of at most 5 letters' },
         { line: 7, message: 'longer than 64 KiB' },
       ],
+      warnings: [],
+      superseded: 0,
     })
     expect(await idsOf('sets')).toEqual(['a'])
     expect(await idsOf('cards')).toEqual(['a-1', 'a-2'])
@@ -301,7 +299,7 @@ describe('bad lines', () => {
   })
 
   it('are explained in their order, whatever is wrong with them', async () => {
-    const report = await importing(card('x-1', 'x'), 'bad', card('x-2', 'x'), set('x'), 'bad')
+    const report = await importing(card('x-1', 'x'), 'bad', card('x-2', 'x'), set('y'), 'bad')
     expect(report.errors.map(({ line }) => line)).toEqual([1, 2, 3, 5])
   })
 
@@ -355,66 +353,126 @@ describe('bad lines', () => {
 })
 
 describe('a card or product', () => {
-  it('needs its set in an earlier line or import', async () => {
+  it('may come before its set in the same file, wherever a batch ends', async () => {
+    await importing(set('old'))
+    for (const others of [0, 998, 999, 1_000, 2_500]) {
+      await db`truncate sets, cards, products cascade`
+      const report = await importing(
+        card('a-1', 'a'),
+        product('a-tin', 'a'),
+        ...padding(others, 'pad'),
+        set('a'),
+        set('pad'),
+        card('a-2', 'a'),
+      )
+      expect(counts(report)).toEqual([others + 5, 0, 0, 0])
+      expect(report).toMatchObject({ errors: [], warnings: [] })
+    }
+  })
+
+  it('is rejected if its set never arrives, with its line', async () => {
     await importing(set('old'))
     const report = await importing(
       card('a-1', 'a'),
       product('a-tin', 'a'),
-      set('a'),
-      card('a-2', 'a'),
       card('old-1', 'old'),
       product('old-tin', 'old'),
       product('loose-tin', null),
     )
-    expect(counts(report)).toEqual([5, 0, 0, 2])
+    expect(counts(report)).toEqual([3, 0, 0, 2])
     expect(report.errors).toEqual([
       { line: 1, message: 'card a-1: set a is not in the catalog' },
       { line: 2, message: 'product a-tin: set a is not in the catalog' },
     ])
   })
 
-  it.each([996, 997, 998, 999, 1_000])(
-    'is treated the same wherever a batch ends: after %i other lines',
-    async (others) => {
-      const report = await importing(
-        set('pad'),
-        ...padding(others - 1, 'pad'),
-        card('a-1', 'a'),
-        set('a'),
-        card('a-2', 'a'),
-      )
-      expect(counts(report)).toEqual([others + 2, 0, 0, 1])
-      expect(report.errors).toEqual([
-        { line: others + 1, message: 'card a-1: set a is not in the catalog' },
-      ])
-    },
-  )
+  it('is rejected if the line of its set is rejected', async () => {
+    const report = await importing(card('a-1', 'a'), set('a', { region: 'EU' }), set('b'))
+    expect(counts(report)).toEqual([1, 0, 0, 2])
+    expect(report.errors.map(({ line }) => line)).toEqual([1, 2])
+  })
 })
 
 describe('a key that comes again', () => {
-  it('is another line that counts, and the later one wins', async () => {
-    const report = await importing(
+  it('takes effect with its last line, counts each line once and names both lines', async () => {
+    const file = [
       series('Neo', 'neo'),
       set('a', { name: 'First' }),
       card('a-1', 'a', { name: 'First' }),
       product('tin', 'a', { name: 'First' }),
       set('a', { name: 'Second' }),
       card('a-1', 'a', { name: 'Second' }),
-      card('a-1', 'a', { name: 'Second' }),
+      card('a-1', 'a', { name: 'Third' }),
       product('tin', 'a', { name: 'Second' }),
       series('Neo', 'n'),
+    ]
+    const report = await importing(...file)
+    expect(counts(report)).toEqual([4, 0, 5, 0])
+    expect(report.superseded).toBe(5)
+    expect(report.warnings).toEqual(
+      (
+        [
+          [1, 9, 'series Neo'],
+          [2, 5, 'set a'],
+          [3, 6, 'card a-1'],
+          [4, 8, 'product tin'],
+          [6, 7, 'card a-1'],
+        ] as const
+      ).map(([line, superseded_by, label]) => ({
+        line,
+        superseded_by,
+        message: `${label}: line ${line} is superseded by line ${superseded_by}`,
+      })),
     )
-    expect(counts(report)).toEqual([4, 4, 1, 0])
     expect(
       await db`select name from sets union all select name from cards union all select name from products`,
-    ).toEqual([{ name: 'Second' }, { name: 'Second' }, { name: 'Second' }])
+    ).toEqual([{ name: 'Second' }, { name: 'Third' }, { name: 'Second' }])
     expect((await seriesShortcuts()).Neo).toBe('n')
+
+    const before = await catalogVersion()
+    const again = await importing(...file)
+    expect(again).toEqual({ ...report, created: 0, unchanged: 9 })
+    expect(await catalogVersion()).toBe(before)
+  })
+
+  it.each([1, 997, 998, 999, 1_000, 2_500])(
+    'is recognised in any batch of the file: after %i other lines',
+    async (others) => {
+      const file = [
+        set('pad'),
+        card('x', 'pad', { name: 'First' }),
+        ...padding(others, 'pad'),
+        card('x', 'pad', { name: 'Second' }),
+      ]
+      const report = await importing(...file)
+      expect(counts(report)).toEqual([others + 2, 0, 1, 0])
+      expect(report.warnings).toMatchObject([{ line: 2, superseded_by: others + 3 }])
+      expect(await db`select name from cards where id = 'x'`).toEqual([{ name: 'Second' }])
+      expect(counts(await importing(...file))).toEqual([0, 0, others + 3, 0])
+    },
+  )
+
+  it('is listed for the first hundred lines of the file, and counted for all', async () => {
+    const cards = padding(1_500, 'a')
+    const report = await importing(set('a'), ...cards.toReversed(), ...cards)
+    expect(counts(report)).toEqual([1_501, 0, 1_500, 0])
+    expect(report.superseded).toBe(1_500)
+    expect(report.warnings.map(({ line }) => line)).toEqual(
+      Array.from({ length: 100 }, (_, index) => index + 2),
+    )
+  })
+
+  it('takes no effect with a line that cannot be read', async () => {
+    const report = await importing(set('a'), set('a', { name: 'Bad\n' }))
+    expect(counts(report)).toEqual([1, 0, 0, 1])
+    expect(report.warnings).toEqual([])
+    expect(await idsOf('sets')).toEqual(['a'])
   })
 
   it('may be one of each kind', async () => {
-    expect(
-      counts(await importing(set('x'), card('x', 'x'), product('x', 'x'), series('x', 'x'))),
-    ).toEqual([4, 0, 0, 0])
+    const report = await importing(set('x'), card('x', 'x'), product('x', 'x'), series('x', 'x'))
+    expect(counts(report)).toEqual([4, 0, 0, 0])
+    expect(report.warnings).toEqual([])
   })
 })
 
@@ -617,18 +675,20 @@ describe('imports and the processes around them', () => {
     expect(order).toEqual(['first begins', 'first ends', 'second begins'])
   })
 
-  it('say how far they are after each batch', async () => {
+  it('say how far they are after each batch they read and each batch they save', async () => {
     const seen: number[][] = []
     const pads = padding(2_000, 'pad')
-    // The set comes again, but not in the same batch: nothing needs to end early.
     const lines = [set('pad'), 'bad', ...pads.slice(0, 1_500), set('pad'), ...pads.slice(1_500)]
     await importCatalog(ctx, linesOf(stream(ndjson(lines))), {
-      onProgress: (soFar) => seen.push(counts(soFar)),
+      onProgress: ({ lines, saved, ...soFar }) => seen.push([lines, saved, ...counts(soFar)]),
     })
     expect(seen).toEqual([
-      [999, 0, 0, 1],
-      [1_998, 0, 1, 1],
-      [2_001, 0, 1, 1],
+      [1_002, 0, 0, 0, 0, 1],
+      [2_003, 0, 0, 0, 1, 1],
+      [2_003, 0, 0, 0, 1, 1],
+      [2_003, 1 / 3, 1, 0, 1, 1],
+      [2_003, 2 / 3, 1_001, 0, 1, 1],
+      [2_003, 1, 2_001, 0, 1, 1],
     ])
   })
 
@@ -672,11 +732,11 @@ describe('an import that breaks off', () => {
     expect(failure).toMatchObject({
       message:
         'The import broke off before the first line: the gzip data is damaged or cut off (incorrect header check)',
-      report: { created: 0, updated: 0, unchanged: 0, rejected: 0, errors: [] },
+      report: { created: 0, updated: 0, unchanged: 0, rejected: 0, errors: [], warnings: [] },
     })
   })
 
-  it('because it lost its lock has taken in the batches before, and the next one takes its place', async () => {
+  it('because it lost its lock while it read changes nothing, and the next one takes its place', async () => {
     async function* losing(): AsyncGenerator<Line> {
       let number = 0
       for (const record of [set('a'), ...padding(1_500, 'a')]) {
@@ -685,8 +745,52 @@ describe('an import that breaks off', () => {
       }
     }
     await expect(importCatalog(ctx, losing())).rejects.toThrow('The lock for import was lost')
-    expect((await idsOf('cards')).length).toBe(999)
-    expect(counts(await importing(set('a'), ...padding(1_500, 'a')))).toEqual([501, 0, 1_000, 0])
+    expect(await idsOf('sets')).toEqual([])
+    expect(counts(await importing(set('b'), card('b-1', 'b')))).toEqual([2, 0, 0, 0])
+    expect(await idsOf('sets')).toEqual(['b'])
+  })
+
+  it('because it lost its lock while it saved keeps the batches before, and the next one takes its place', async () => {
+    const lines = [set('a'), ...padding(1_500, 'a')]
+    let cut: Promise<void> | undefined
+    const losing = importCatalog(ctx, linesOf(stream(ndjson(lines))), {
+      onProgress: ({ saved }) => {
+        if (saved > 0.5) cut ??= cutLock(db)
+      },
+    })
+    await expect(losing).rejects.toThrow('The lock for import was lost')
+    await cut
+    expect((await idsOf('cards')).length).toBe(1_000)
+    expect(counts(await importing(...lines))).toEqual([500, 0, 1_001, 0])
+  })
+
+  it('because it holds too many records has imported those before', async () => {
+    const lines = [set('a'), ...padding(3_000, 'a')]
+    const failure = await importCatalog(ctx, linesOf(stream(ndjson(lines))), {
+      maxBytes: 512 * 1024,
+    }).catch((error) => error)
+    expect(failure).toBeInstanceOf(ImportInterrupted)
+    const { report, message } = failure as ImportInterrupted
+    expect(message).toBe(
+      `The import broke off after line ${report.created}: an import holds at most 0.5 MiB of records; split the file`,
+    )
+    expect(report.created).toBeGreaterThan(1_000)
+    expect((await idsOf('cards')).length).toBe(report.created - 1)
+  })
+
+  it('leaves no record behind for the next one', async () => {
+    const cards = padding(1_500, 'a')
+    async function* failing(): AsyncGenerator<Line> {
+      for (const [index, record] of [set('a'), ...cards].entries()) {
+        yield { number: index + 1, text: JSON.stringify(record) }
+      }
+      await cutLock(db)
+    }
+    await expect(importCatalog(ctx, failing())).rejects.toThrow('The lock for import was lost')
+    expect((await db`select from import_records`).length).toBe(1_000)
+    expect(counts(await importing(set('b'), card('x-1', 'x')))).toEqual([1, 0, 0, 1])
+    expect(await idsOf('sets')).toEqual(['b'])
+    expect((await db`select from import_records`).length).toBe(0)
   })
 
   it('because the database fails is nobody’s bad line', async () => {
@@ -699,10 +803,10 @@ describe('an import that breaks off', () => {
     `)
     try {
       await expect(importing(...text)).rejects.toThrow('no space left on device')
-      expect((await idsOf('cards')).length).toBe(998)
+      expect((await idsOf('cards')).length).toBe(1_000)
     } finally {
       await db.unsafe('drop function fail cascade')
     }
-    expect(counts(await importing(...text))).toEqual([502, 0, 999, 1])
+    expect(counts(await importing(...text))).toEqual([500, 0, 1_001, 1])
   })
 })

@@ -1,22 +1,28 @@
 import postgres from 'postgres'
 import { type Context, inTransaction } from '../context.ts'
 import { type HeldLock, withLock } from '../database/advisory-lock.ts'
+import { type ImportCounts, type ImportReport, Tally } from './import-report.ts'
 import type { Line } from './lines.ts'
-import { BadRecord, type CatalogRecord, labelOf, parseRecord } from './record.ts'
+import { type CatalogRecord, labelOf } from './record.ts'
 import { saveRecords } from './save-records.ts'
+import { discardStaged, readBatch, type StagedRecord, stageLines } from './staged-records.ts'
 
 export type ImportContext = Pick<Context, 'db' | 'begin' | 'databaseUrl' | 'log'>
 
-export type ImportCounts = { created: number; updated: number; unchanged: number; rejected: number }
-
-/** Each line counts once; of the rejected ones the first hundred say why. */
-export type ImportReport<Place = number> = ImportCounts & {
-  errors: { line: Place; message: string }[]
+export type ImportProgress = ImportCounts & {
+  /** Lines read so far; blank ones don't count. */
+  lines: number
+  /** The share of their records that was saved, from 0 to 1. */
+  saved: number
 }
 
-export type ImportOptions = { onProgress?: ((soFar: ImportCounts) => void) | undefined }
+export type ImportOptions = {
+  onProgress?: ((soFar: ImportProgress) => void) | undefined
+  /** Bytes of records that one import may hold. */
+  maxBytes?: number
+}
 
-/** The source broke off, as a damaged file or a lost client does. What came before it is in the catalog. */
+/** The source broke off, as a damaged file or a lost client does. The lines before it were imported. */
 export class ImportInterrupted extends Error {
   override name = 'ImportInterrupted'
   readonly report: ImportReport<number | string>
@@ -29,18 +35,16 @@ export class ImportInterrupted extends Error {
   }
 }
 
-/** Lines a batch, and so a transaction: long enough to be quick, short enough to keep nobody waiting. */
-const BATCH_LINES = 1_000
-const MOST_ERRORS = 100
-/** Below this many changes the planner's picture of the tables stays good enough. */
+/** Below this number of changes the planner's statistics stay good enough. */
 const ANALYZE_ABOVE = 1_000
 
 /**
- * Takes lines into the catalog, as if one after the other: a later line for the same key wins, a card needs
- * its set before it. One import runs at a time; another waits. What isn't in the lines stays as it is.
+ * Imports lines into the catalog. The last line of a key wins, and a set may follow its cards: all lines are read and
+ * staged before the first one is saved. One import runs at a time; another waits. Records that the lines don't mention
+ * stay as they are.
  *
- * @throws ImportInterrupted when the lines break off; a failing database fails the import, and so does the loss of
- * the lock that keeps another one waiting; finished batches stay
+ * @throws ImportInterrupted when the lines break off. If the database fails or the import lock is lost, the import
+ * fails and finished batches stay
  */
 export async function importCatalog<Place extends number | string>(
   ctx: ImportContext,
@@ -54,26 +58,32 @@ export async function importCatalog<Place extends number | string>(
   })
 }
 
-/** The same for a caller that holds the import lock: no batch goes in without it. In a transaction each batch is a savepoint. */
+/** The same for a caller that holds the import lock, which every batch checks. In a transaction each batch is a savepoint. */
 export async function importLines<Place extends number | string>(
   ctx: ImportContext,
   lock: HeldLock,
   lines: AsyncIterable<Line<Place>>,
-  { onProgress }: ImportOptions = {},
+  { onProgress, maxBytes }: ImportOptions = {},
 ): Promise<ImportReport<Place>> {
-  const report: ImportReport<Place> = {
-    created: 0,
-    updated: 0,
-    unchanged: 0,
-    rejected: 0,
-    errors: [],
+  const tally = new Tally<Place>()
+  let linesRead = 0
+  const tellProgress = (saved: number) => onProgress?.({ ...tally.counts, lines: linesRead, saved })
+
+  await discardStaged(ctx, lock)
+  const { batches, broken } = await stageLines(ctx, lock, lines, tally, {
+    ...(maxBytes !== undefined && { maxBytes }),
+    onBatch: (read) => {
+      linesRead = read
+      tellProgress(0)
+    },
+  })
+  for (const [index, batch] of batches.entries()) {
+    await saveBatch(ctx, lock, batch, await readBatch<Place>(ctx, batch), tally)
+    tellProgress((index + 1) / batches.length)
   }
-  for await (const { entries, broken } of batchesOf(lines)) {
-    await saveBatch(ctx, lock, entries, report)
-    if (broken) throw new ImportInterrupted(report, broken.lastLine, broken.cause)
-    onProgress?.({ ...report })
-  }
-  return report
+  await discardStaged(ctx, lock)
+  if (broken) throw new ImportInterrupted(tally.report(), broken.lastLine, broken.cause)
+  return tally.report()
 }
 
 /** After a bulk load the planner would guess for minutes. Best effort: PostgreSQL gets there by itself. */
@@ -86,109 +96,46 @@ export async function analyzeAfter(ctx: ImportContext, counts: ImportCounts): Pr
   }
 }
 
-type Entry<Place> = { line: Place; record: CatalogRecord } | { line: Place; refusal: string }
-
-type Batch<Place> = {
-  entries: Entry<Place>[]
-  /** On the last batch, when the source failed after it. */
-  broken?: { lastLine: Place | undefined; cause: unknown }
-}
-
-/** Gathers lines until there are enough, or one repeats a key: no statement may touch a row twice. */
-async function* batchesOf<Place>(
-  lines: AsyncIterable<Line<Place>>,
-): AsyncGenerator<Batch<Place>, void> {
-  let entries: Entry<Place>[] = []
-  let keys = new Set<string>()
-  let lastLine: Place | undefined
-  let broken: Batch<Place>['broken']
-  try {
-    for await (const line of lines) {
-      const entry = entryOf(line)
-      const key = 'record' in entry ? keyOf(entry.record) : undefined
-      if (entries.length === BATCH_LINES || (key && keys.has(key))) {
-        yield { entries }
-        entries = []
-        keys = new Set()
-      }
-      entries.push(entry)
-      if (key) keys.add(key)
-      lastLine = line.number
-    }
-  } catch (cause) {
-    broken = { lastLine, cause }
-  }
-  if (entries.length > 0 || broken) yield { entries, broken }
-}
-
-function entryOf<Place>(line: Line<Place>): Entry<Place> {
-  if ('error' in line) return { line: line.number, refusal: line.error }
-  try {
-    return { line: line.number, record: parseRecord(line.text) }
-  } catch (error) {
-    if (error instanceof BadRecord) return { line: line.number, refusal: error.message }
-    throw error
-  }
-}
-
-function keyOf(record: CatalogRecord): string {
-  switch (record.type) {
-    case 'series':
-      return `series ${record.name}`
-    case 'product':
-      return `product ${record.slug}`
-    default:
-      return `${record.type} ${record.id}`
-  }
-}
-
-/** Saves a batch as one. When the database refuses it, halves it until only the culprit is left out. */
+/** Saves records of one batch together. If the database refuses them, halves them until only the refused one is left out. */
 async function saveBatch<Place>(
   ctx: ImportContext,
   lock: HeldLock,
-  entries: Entry<Place>[],
-  report: ImportReport<Place>,
+  batch: number,
+  staged: StagedRecord<Place>[],
+  tally: Tally<Place>,
 ): Promise<void> {
-  const records = entries.flatMap((entry) => ('record' in entry ? [entry.record] : []))
-  let refusals = new Map<CatalogRecord, string>()
+  // Later lines may have replaced all of them.
+  if (staged.length === 0) return
+  const records = staged.map(({ record }) => record)
+  let refusals: Map<CatalogRecord, string>
   try {
-    if (records.length > 0) {
-      const saved = await inTransaction(ctx, async ({ db }) => {
-        await lock.guard(db)
-        return saveRecords(db, records)
-      })
-      refusals = saved.refusals
-      report.created += saved.created
-      report.updated += saved.updated
-      report.unchanged += records.length - refusals.size - saved.created - saved.updated
-    }
+    const saved = await inTransaction(ctx, async ({ db }) => {
+      await lock.guard(db)
+      await db`
+        delete from import_records
+        where batch = ${batch} and position = any(${staged.map(({ position }) => position)}::bigint[])
+      `
+      return saveRecords(db, records)
+    })
+    refusals = saved.refusals
+    tally.counts.created += saved.created
+    tally.counts.updated += saved.updated
+    tally.counts.unchanged += records.length - refusals.size - saved.created - saved.updated
   } catch (error) {
     if (!isRefusal(error)) throw error
-    if (entries.length > 1) {
-      const half = Math.ceil(entries.length / 2)
-      await saveBatch(ctx, lock, entries.slice(0, half), report)
-      await saveBatch(ctx, lock, entries.slice(half), report)
+    if (staged.length > 1) {
+      const half = Math.ceil(staged.length / 2)
+      await saveBatch(ctx, lock, batch, staged.slice(0, half), tally)
+      await saveBatch(ctx, lock, batch, staged.slice(half), tally)
       return
     }
-    ctx.log.warn({ err: error, line: entries[0]?.line }, 'the database refused a line of an import')
-    refusals = new Map(
-      records.map((record) => [record, `the database refused it: ${error.message}`]),
-    )
+    ctx.log.warn({ err: error, line: staged[0]!.line }, 'the database refused a line of an import')
+    refusals = new Map([[records[0]!, `the database refused it: ${error.message}`]])
   }
-  for (const entry of entries) {
-    const message = 'record' in entry ? refusalOf(entry.record, refusals) : entry.refusal
-    if (message === undefined) continue
-    report.rejected++
-    if (report.errors.length < MOST_ERRORS) report.errors.push({ line: entry.line, message })
+  for (const { position, line, record } of staged) {
+    const reason = refusals.get(record)
+    if (reason !== undefined) tally.reject(position, line, `${labelOf(record)}: ${reason}`)
   }
-}
-
-function refusalOf(
-  record: CatalogRecord,
-  refusals: Map<CatalogRecord, string>,
-): string | undefined {
-  const reason = refusals.get(record)
-  return reason && `${labelOf(record)}: ${reason}`
 }
 
 /**

@@ -91,6 +91,18 @@ export function parseRecord(line: string): CatalogRecord {
   }
 }
 
+/** The key that makes a record unique among those of its type. */
+export function keyOf(record: CatalogRecord): string {
+  switch (record.type) {
+    case 'series':
+      return record.name
+    case 'product':
+      return record.slug
+    default:
+      return record.id
+  }
+}
+
 const TYPES: readonly unknown[] = [
   'series',
   'set',

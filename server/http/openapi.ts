@@ -149,6 +149,8 @@ function addErrors(operation: Operation, errors: ErrorType[]): void {
   delete operation['x-body-errors']
   const byStatus = Map.groupBy(errors, (type) => ERROR_TYPES[type])
   for (const [status, types] of [...byStatus].sort(([a], [b]) => a - b)) {
+    // A route describes an error itself if its body holds more than the envelope.
+    if (operation.responses[status]) continue
     const [only, ...others] = types
     operation.responses[status] =
       others.length === 0 ? { $ref: `#/components/responses/${only}` } : severalErrors(types)

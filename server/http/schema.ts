@@ -102,26 +102,27 @@ export const NotModified = Type.Null({
   description: 'Unchanged since the response whose `ETag` was sent in `If-None-Match`. No body.',
 })
 
+/** `error` of the envelope (§7). */
+export const ErrorObject = Type.Object({
+  type: Type.String({ description: 'What went wrong, for programs' }),
+  message: Type.String({ description: 'What went wrong, for people' }),
+  fields: Type.Optional(
+    Type.Object(
+      {},
+      {
+        additionalProperties: true,
+        description:
+          'On validation_error, field name to messages; on ambiguous_identifier, `candidates`. Absent otherwise.',
+      },
+    ),
+  ),
+})
+
 /** The error envelope (§7). */
 export const ErrorAnswer = component(
   'Error',
   Type.Object(
-    {
-      error: Type.Object({
-        type: Type.String({ description: 'What went wrong, for programs' }),
-        message: Type.String({ description: 'What went wrong, for people' }),
-        fields: Type.Optional(
-          Type.Object(
-            {},
-            {
-              additionalProperties: true,
-              description:
-                'On validation_error, field name to messages; on ambiguous_identifier, `candidates`. Absent otherwise.',
-            },
-          ),
-        ),
-      }),
-    },
+    { error: ErrorObject },
     { description: 'The body of every answer that is not a success.' },
   ),
 )

@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
+import { Agent, request } from 'undici'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { startTestApp, type TestApp } from '../../test/app.ts'
+import { OPERATOR_TOKEN, startTestApp, type TestApp } from '../../test/app.ts'
 
 let app: TestApp
 beforeAll(async () => {
@@ -37,6 +39,7 @@ describe('POST /operator/v1/catalog/import', () => {
           { line: 3, message: 'not a JSON object' },
           { line: 5, message: 'card x-1: set nowhere is not in the catalog' },
         ],
+        warnings: [],
       },
     })
     const seller = await app.seller()
@@ -56,13 +59,49 @@ describe('POST /operator/v1/catalog/import', () => {
     expect(body.data.created).toBe(1)
   })
 
-  it('says how far it came when the gzip data break off', async () => {
-    const payload = gzipSync(lines(set('base4'), set('base5')))
+  it('reports the imported lines before the damage of gzip data, and serves them', async () => {
+    const payload = gzipSync(lines(set('base4'), card('base4-1', 'base4'), set('base5')))
     const headers = { ...NDJSON, 'content-encoding': 'gzip' }
     const { status, body } = await importLines(payload.subarray(0, -4), headers)
     expect(status).toBe(422)
-    expect(body.error.fields.body[0]).toMatch(/broke off after line 1/)
-    expect(body.error.fields.body[1]).toMatch(/1 created/)
+    const broken = /^The import broke off after line 2: the gzip data is damaged or cut off/
+    expect(body).toEqual({
+      error: {
+        type: 'validation_error',
+        message: expect.stringMatching(broken),
+        fields: {
+          body: [
+            expect.stringMatching(broken),
+            'Before that: 2 created, 0 updated, 0 unchanged, 0 rejected.',
+          ],
+        },
+      },
+      data: { created: 2, updated: 0, unchanged: 0, rejected: 0, errors: [], warnings: [] },
+    })
+    const seller = await app.seller()
+    expect((await seller.get('/v1/cards/base4-1')).status).toBe(200)
+  })
+
+  it('reports repeated keys under warnings with both lines', async () => {
+    const payload = lines(set('base6'), { ...set('base6'), name: 'Last' })
+    const warning = {
+      line: 1,
+      superseded_by: 2,
+      message: 'set base6: line 1 is superseded by line 2',
+    }
+    const expected = { updated: 0, rejected: 0, errors: [], warnings: [warning] }
+    expect((await importLines(payload)).body.data).toEqual({
+      ...expected,
+      created: 1,
+      unchanged: 1,
+    })
+    expect((await importLines(payload)).body.data).toEqual({
+      ...expected,
+      created: 0,
+      unchanged: 2,
+    })
+    const seller = await app.seller()
+    expect((await seller.get('/v1/sets/base6')).body.data.name).toBe('Last')
   })
 
   it('takes an import without lines for what it is', async () => {
@@ -75,5 +114,35 @@ describe('POST /operator/v1/catalog/import', () => {
     expect(typed.body.error.message).toBe('The body must be application/x-ndjson.')
     expect((await importLines('{}', { ...NDJSON, 'content-encoding': 'br' })).status).toBe(415)
     expect((await app.operator.post('/operator/v1/catalog/import')).status).toBe(422)
+  })
+
+  it('receives the whole of a large damaged body before it responds, and keeps the connection', async () => {
+    const address = await app.app.listen({ port: 0, host: '127.0.0.1' })
+    const agent = new Agent({ connections: 1 })
+    const send = (body: Buffer) =>
+      request(`${address}/operator/v1/catalog/import`, {
+        method: 'POST',
+        headers: {
+          ...NDJSON,
+          'content-encoding': 'gzip',
+          authorization: `Bearer ${OPERATOR_TOKEN}`,
+        },
+        body,
+        dispatcher: agent,
+      })
+    try {
+      // More than the pieces in which gzip data is decompressed: the piece with the damage is lost.
+      const sets = Array.from({ length: 50 }, () => set(randomBytes(20).toString('hex')))
+      const damaged = Buffer.concat([gzipSync(lines(...sets)), randomBytes(8_000_000)])
+      const refused = await send(damaged)
+      expect(refused.statusCode).toBe(422)
+      expect(refused.headers.connection).not.toBe('close')
+      const { data } = (await refused.body.json()) as { data: { created: number } }
+      expect(data.created).toBeGreaterThan(30)
+      const good = await send(gzipSync(lines(sets[0]!)))
+      expect(await good.body.json()).toMatchObject({ data: { unchanged: 1 } })
+    } finally {
+      await agent.close()
+    }
   })
 })

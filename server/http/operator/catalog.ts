@@ -3,13 +3,17 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { ImportInterrupted, importCatalog } from '../../catalog/import.ts'
+import type { ImportReport as Report } from '../../catalog/import-report.ts'
 import { linesOf } from '../../catalog/lines.ts'
 import { gunzip } from '../../catalog/sources.ts'
+import { ImportTooLarge, MAX_STAGED_BYTES } from '../../catalog/staged-records.ts'
 import type { Context } from '../../context.ts'
-import { unsupportedMediaType, validationError } from '../../errors.ts'
-import { component, Data } from '../schema.ts'
+import { ApiError, unsupportedMediaType, validationError } from '../../errors.ts'
+import { envelope } from '../problem.ts'
+import { component, Data, ErrorObject } from '../schema.ts'
 
 const NDJSON = 'application/x-ndjson'
+const MAX_DISCARDED_BYTES = 64 * 1024 * 1024
 
 const ImportReport = component(
   'ImportReport',
@@ -26,10 +30,24 @@ const ImportReport = component(
         }),
         { description: 'The first 100 rejected lines' },
       ),
+      warnings: Type.Array(
+        Type.Object({
+          line: Type.Integer({ description: 'The line without effect' }),
+          superseded_by: Type.Integer({
+            description: 'The later line with the same key, which wins',
+          }),
+          message: Type.String({ description: 'Names the record and both lines' }),
+        }),
+        { description: 'The first 100 lines that a later line supersedes' },
+      ),
     },
-    { description: 'Every line counts once.' },
+    { description: 'Every line counts once. A superseded line counts as unchanged.' },
   ),
 )
+
+/** The answer to an import that broke off. `data` is absent if the request was refused before its first line. */
+const Interrupted = (description: string) =>
+  Type.Object({ error: ErrorObject, data: Type.Optional(ImportReport) }, { description })
 
 const EXAMPLE = [
   { type: 'series', name: 'Kanto League', shortcut: 'kl' },
@@ -82,7 +100,7 @@ export const catalogRoutes =
         schema: {
           operationId: 'importCatalog',
           summary: 'Import catalog records',
-          description: `A stream of JSON objects, one a line (\`${NDJSON}\`, at most 64 KiB each), gzip accepted with \`Content-Encoding: gzip\`. Types: \`series\`, \`set\`, \`card\`, \`product\`; a set's line comes before its cards. Importing the same again changes nothing. A bad line is reported and never loses the rest; what an import doesn't mention stays. Two imports run one after the other. When the answer comes, this process serves the new data.`,
+          description: `A stream of JSON objects, one per line (\`${NDJSON}\`, at most 64 KiB each), gzip accepted with \`Content-Encoding: gzip\`. Types: \`series\`, \`set\`, \`card\`, \`product\`. A set may follow its cards in the same file; a card or product whose set is neither in the file nor in the catalog is rejected. If several lines have the same key, the last one wins and \`warnings\` lists the others. Importing the same file again changes nothing. A bad line is reported and never discards the rest; records that an import doesn't mention stay. The whole body is read before the catalog changes; one import holds at most ${MAX_STAGED_BYTES / 1024 ** 2} MiB of records. Two imports run one after the other. The response is sent once this process serves the new data.`,
           tags: ['Catalog'],
           consumes: [NDJSON],
           body: Type.Unsafe<Readable | undefined>({
@@ -90,7 +108,15 @@ export const catalogRoutes =
             description: 'One JSON object per line',
             examples: [EXAMPLE],
           }),
-          response: { 200: Data(ImportReport, 'What was imported') },
+          response: {
+            200: Data(ImportReport, 'What was imported'),
+            413: Interrupted(
+              '`payload_too_large`: the body holds more records than one import takes. The lines before were imported: `data` reports them.',
+            ),
+            422: Interrupted(
+              '`validation_error`: the body is missing, its gzip data is damaged, or it ended early. The lines before the damage were imported: `data` reports them.',
+            ),
+          },
           'x-body-errors': ['unsupported_media_type', 'validation_error'],
           'x-example': {
             data: {
@@ -99,37 +125,73 @@ export const catalogRoutes =
               unchanged: 1,
               rejected: 1,
               errors: [{ line: 12, message: 'card base99-1: set base99 is not in the catalog' }],
+              warnings: [
+                {
+                  line: 7,
+                  superseded_by: 31,
+                  message: 'card base1-4: line 7 is superseded by line 31',
+                },
+              ],
             },
           },
         },
       },
-      async (request) => {
-        const report = await importCatalog(ctx, linesOf(bodyOf(request))).catch((error) => {
-          if (error instanceof ImportInterrupted) throw interrupted(error)
-          throw error
-        })
-        await ctx.catalog.refresh()
-        return { data: report }
+      async (request, reply) => {
+        try {
+          const report = await importCatalog(ctx, linesOf(bodyOf(request)))
+          await ctx.catalog.refresh()
+          return { data: published(report) }
+        } catch (error) {
+          if (!(error instanceof ImportInterrupted)) throw error
+          await ctx.catalog.refresh()
+          if (!(await discardRest(request.body as Readable))) reply.header('connection', 'close')
+          const data = published(error.report as Report)
+          return reply
+            .code(error.cause instanceof ImportTooLarge ? 413 : 422)
+            .send({ ...envelope(interrupted(error)), data })
+        }
       },
     )
     done()
   }
 
 function bodyOf(request: FastifyRequest): AsyncIterable<Uint8Array> {
-  const body = request.body as AsyncIterable<Uint8Array> | undefined
+  const body = request.body as Readable | undefined
   if (!body) throw validationError({ body: [`The body must be ${NDJSON}.`] })
+  // An import that stops early would close the connection, and with it the way of the response.
+  const bytes = body.iterator({ destroyOnReturn: false })
   const encoding = request.headers['content-encoding'] ?? 'identity'
-  if (encoding === 'identity') return body
-  if (encoding === 'gzip' || encoding === 'x-gzip') return gunzip(body)
+  if (encoding === 'identity') return bytes
+  if (encoding === 'gzip' || encoding === 'x-gzip') return gunzip(bytes)
   throw unsupportedMediaType(`The body may be compressed with gzip, not with ${encoding}.`)
 }
 
-function interrupted({ message, report }: ImportInterrupted) {
+/**
+ * Reads and drops the rest of a body: most clients read a response only after they have sent their whole request.
+ *
+ * @returns whether the body came to its end, so that the connection can be used again
+ */
+async function discardRest(body: Readable): Promise<boolean> {
+  let bytes = 0
+  try {
+    for await (const chunk of body.iterator({ destroyOnReturn: false })) {
+      bytes += chunk.length
+      if (bytes > MAX_DISCARDED_BYTES) return false
+    }
+    return true
+  } catch {
+    return false
+  }
+}
+
+function interrupted({ message, report, cause }: ImportInterrupted): ApiError {
   const { created, updated, unchanged, rejected } = report
-  return validationError({
-    body: [
-      message,
-      `Before that: ${created} created, ${updated} updated, ${unchanged} unchanged, ${rejected} rejected.`,
-    ],
-  })
+  const counts = `Before that: ${created} created, ${updated} updated, ${unchanged} unchanged, ${rejected} rejected.`
+  return cause instanceof ImportTooLarge
+    ? new ApiError('payload_too_large', `${message}. ${counts}`)
+    : validationError({ body: [message, counts] })
+}
+
+function published({ superseded: _, ...report }: Report) {
+  return report
 }
