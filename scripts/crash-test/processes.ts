@@ -17,6 +17,8 @@ const START_PATIENCE_MS = 60_000
 export type Processes = {
   /** Where each is reached while it's up. */
   urls: string[]
+  /** The file that each one's log goes to. */
+  logs: string[]
   /** Starts one that isn't running; it isn't ready yet. */
   start(place: number): void
   /** Resolves once it's ready, or was killed. */
@@ -33,17 +35,22 @@ export type Processes = {
 
 type Running = { child: ChildProcess; isReady: boolean; isWanted: boolean; ended: Promise<void> }
 
-/** @param folder where each process's log goes, and DATA_DIR is */
+/**
+ * @param folder where each process's log goes, and DATA_DIR is
+ * @param settings in addition to those of every crash test, or instead of them
+ */
 export async function openProcesses(
   count: number,
   folder: string,
   databaseUrl: string | undefined,
+  settings: Record<string, string> = {},
 ): Promise<Processes> {
   const dataDir = join(folder, 'data')
   const ports: number[] = []
   while (ports.length < count) ports.push(await freePort())
   const running: (Running | undefined)[] = ports.map(() => undefined)
   const accidents: string[] = []
+  const logs = ports.map((_port, place) => join(folder, `process-${place + 1}.log`))
   mkdirSync(dataDir, { recursive: true })
 
   const leaveNothing = () => {
@@ -55,7 +62,7 @@ export async function openProcesses(
   process.once('exit', leaveNothing)
 
   const start = (place: number) => {
-    const log = join(folder, `process-${place + 1}.log`)
+    const log = logs[place]!
     const output = openSync(log, 'a')
     const child = spawn(process.execPath, [PROGRAM, 'serve'], {
       cwd: folder,
@@ -64,6 +71,7 @@ export async function openProcesses(
         PATH: process.env.PATH,
         HOME: homedir(),
         ...SETTINGS,
+        ...settings,
         PORT: String(ports[place]),
         DATA_DIR: dataDir,
         ...(databaseUrl ? { DATABASE_URL: databaseUrl } : {}),
@@ -100,6 +108,7 @@ export async function openProcesses(
 
   return {
     urls: ports.map((port) => `http://127.0.0.1:${port}`),
+    logs,
     accidents,
     start,
     async ready(place) {

@@ -102,7 +102,10 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const app = await buildApp(ctx)
   closers.push(() => app.close())
 
-  const check = describedAnswers(app)
+  const check = describedAnswers(async (path) => {
+    const response = await app.inject(path)
+    return response.statusCode === 200 ? response.json() : undefined
+  })
   const withToken = (token?: string) => client(app, check, token)
   return {
     app,

@@ -1,7 +1,5 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import type { FastifyInstance } from 'fastify'
-import type { Answer } from './app.ts'
 
 type Described = {
   paths: Record<string, Record<string, Operation>>
@@ -10,16 +8,23 @@ type Described = {
 }
 type Operation = { responses: Record<string, { $ref?: string }> }
 
+/** How a service's description is read; undefined where there is none. */
+type Read = (path: string) => Promise<object | undefined>
+
 /**
  * Holds answers against the published descriptions: an operation must describe each status it answers with, and
  * the body must be as described, with no key more. Paths outside of the two APIs are passed over.
  */
-export function describedAnswers(app: FastifyInstance) {
+export function describedAnswers(read: Read) {
   let doors: Promise<Described[]> | undefined
-  return async (method: string, url: string, { status, body }: Answer): Promise<void> => {
+  return async (
+    method: string,
+    url: string,
+    { status, body }: { status: number; body: unknown },
+  ): Promise<void> => {
     doors ??= Promise.all([
-      readDoor(app, '/openapi.json', '/v1'),
-      readDoor(app, '/operator/openapi.json', '/operator/v1'),
+      readDoor(read, '/openapi.json', '/v1'),
+      readDoor(read, '/operator/openapi.json', '/operator/v1'),
     ])
     for (const door of await doors) {
       const operation = operationAt(door, method, url)
@@ -51,9 +56,8 @@ export function misfitsOf(document: object): Misfit {
   }
 }
 
-async function readDoor(app: FastifyInstance, path: string, prefix: string): Promise<Described> {
-  const response = await app.inject(path)
-  const document = response.statusCode === 200 ? response.json() : { paths: {} }
+async function readDoor(read: Read, path: string, prefix: string): Promise<Described> {
+  const document = ((await read(path)) ?? { paths: {} }) as Pick<Described, 'paths'>
   return { paths: document.paths, prefix, misfit: misfitsOf(document) }
 }
 

@@ -1,0 +1,89 @@
+import { ERROR_TYPES } from '../../server/errors.ts'
+import type { describedAnswers } from '../../server/test/described-answers.ts'
+import type { Response } from './client.ts'
+import { jsonIn, type Memory } from './memory.ts'
+import type { Request } from './request.ts'
+
+/** The rules that every response must follow. Each function returns the violations as sentences. */
+
+export type Described = ReturnType<typeof describedAnswers>
+
+/** Statuses of requests that Node refuses before routing; their error type may be bad_request. */
+const REFUSED_BY_NODE = [408, 417, 431, 501, 505]
+
+/** Rules for a response to any bytes. */
+export function faultsOfAny(response: Response): string[] {
+  const { status, headers } = response
+  const faults: string[] = []
+  if (status >= 500 && !REFUSED_BY_NODE.includes(status)) faults.push(`The status is ${status}.`)
+  if (!headers['x-request-id']) faults.push('X-Request-Id is missing.')
+  if (headers['x-content-type-options'] !== 'nosniff') {
+    faults.push('X-Content-Type-Options is not nosniff.')
+  }
+  if (status >= 400 && response.body.length > 0) faults.push(...faultsOfError(response))
+  return faults
+}
+
+function faultsOfError({ status, headers, body }: Response): string[] {
+  if (headers['content-type'] !== 'application/json; charset=utf-8') {
+    return [`The Content-Type of an error is ${headers['content-type']}.`]
+  }
+  const { error, ...others } = jsonIn(body) ?? {}
+  const { type, message, fields, ...more } = error ?? {}
+  if (typeof type !== 'string' || typeof message !== 'string' || message === '') {
+    return ['The error envelope is not complete.']
+  }
+  const faults: string[] = []
+  const extra = [...Object.keys(others), ...Object.keys(more)]
+  if (extra.length > 0) faults.push(`The error envelope has ${extra.join(', ')}.`)
+  const expected = REFUSED_BY_NODE.includes(status)
+    ? 400
+    : ERROR_TYPES[type as keyof typeof ERROR_TYPES]
+  if (expected !== status && !(expected === 400 && REFUSED_BY_NODE.includes(status))) {
+    faults.push(`The error ${type} comes with the status ${status}.`)
+  }
+  const hasFields = type === 'validation_error' || type === 'ambiguous_identifier'
+  if ((fields !== undefined) !== hasFields) faults.push(`fields of ${type}: ${hasFields}.`)
+  return faults
+}
+
+/** Rules for a response to a request that is well-formed HTTP. */
+export async function faultsOfAnswer(
+  request: Request,
+  response: Response,
+  memory: Memory,
+  beganAt: number,
+  described: Described,
+): Promise<string[]> {
+  const { status, headers, body } = response
+  const carrierFails = status === 502 && memory.carrierFailedAt >= beganAt
+  const faults = faultsOfAny(response).filter(
+    (fault) => !(carrierFails && /^The status/.test(fault)),
+  )
+  if (request.method === 'HEAD' && body.length > 0) faults.push('HEAD is answered with a body.')
+  if (status === 401 && !headers['www-authenticate']) faults.push('WWW-Authenticate is missing.')
+  if (status === 405 && !headers.allow) faults.push('Allow is missing.')
+  if (status === 429 && !(Number(headers['retry-after']) >= 1))
+    faults.push('Retry-After is missing.')
+  faults.push(...faultsOfLimits(request, response))
+  if (headers['content-type'] !== 'text/event-stream') {
+    const json = headers['content-type']?.startsWith('application/json') ? jsonIn(body) : undefined
+    try {
+      await described(request.method, request.target, { status, body: json })
+    } catch (error) {
+      faults.push(`It isn't as described: ${(error as Error).message}`)
+    }
+  }
+  return faults
+}
+
+/** Every response of the seller API to a valid key states its rate limit. */
+function faultsOfLimits({ operation, hasGoodKey, target }: Request, response: Response): string[] {
+  const { status, headers } = response
+  const isCounted = ![400, 401, 404, 405, ...REFUSED_BY_NODE].includes(status)
+  if (operation.api !== 'seller' || !hasGoodKey || !isCounted || !target.startsWith('/v1/'))
+    return []
+  return ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'].flatMap((name) =>
+    /^\d+$/.test(headers[name] ?? '') ? [] : [`${name} is missing.`],
+  )
+}

@@ -1,0 +1,136 @@
+import type { Chance } from '../crash-test/chance.ts'
+import type { Response } from './client.ts'
+import { idsIn } from './operations.ts'
+import type { Request } from './request.ts'
+
+/** Ids and keys from responses, for use in later requests. */
+
+/** Records kept per collection; few, so that requests meet on the same ones. */
+const REMEMBERED = 40
+
+export type Seller = { accountId: number; key: string }
+
+/** A record: its id, the path ids it is nested in, and the seller who made or read it. */
+export type Known = { id: string; within: Record<string, string>; accountId?: number | undefined }
+
+export type Memory = {
+  sellers: Seller[]
+  known: Map<string, Known[]>
+  /** The last moment (performance.now()) at which the simulated carrier may fail; a 502 is expected until then. */
+  carrierFailedAt: number
+  /** Notes that a request steers the carrier; call the returned function with the response's label, if any. */
+  steer(): (label: unknown) => void
+  pick(collection: string, chance: Chance): Known | undefined
+  addSeller(seller: Seller): void
+  /** Remembers the records and keys in a successful response. */
+  learn(request: Request, response: Response): void
+}
+
+export function createMemory(): Memory {
+  const known: Memory['known'] = new Map()
+  const remember = (collection: string, record: Known) => {
+    const records = known.get(collection) ?? []
+    known.set(collection, records)
+    if (records.some(({ id }) => id === record.id)) return
+    records.push(record)
+    if (records.length > REMEMBERED) records.shift()
+  }
+  let steering = 0
+  let haveOverlapped = false
+  const memory: Memory = {
+    sellers: [],
+    known,
+    carrierFailedAt: Number.NEGATIVE_INFINITY,
+    steer() {
+      memory.carrierFailedAt = Number.POSITIVE_INFINITY
+      haveOverlapped = ++steering > 1
+      return (label) => {
+        steering--
+        // The order of concurrent changes is unknown: the carrier may still fail.
+        const isWell = label !== undefined && label !== 'error' && !haveOverlapped
+        if (isWell) memory.carrierFailedAt = performance.now()
+      }
+    },
+    pick(collection, chance) {
+      const records = known.get(collection) ?? []
+      return records.length > 0 ? chance.oneOf(records) : undefined
+    },
+    addSeller(seller) {
+      memory.sellers.push(seller)
+      if (memory.sellers.length > REMEMBERED) memory.sellers.shift()
+    },
+    learn(request, response) {
+      if (response.status >= 300 || response.body.length === 0) return
+      const body = jsonIn(response.body)
+      if (body === undefined) return
+      const { ids: within, accountId } = request
+      const collection = collectionOf(request.operation.path)
+      for (const record of recordsIn(body)) {
+        const id = record.id ?? record.slug
+        if (id !== undefined) remember(collection, { id: String(id), within, accountId })
+      }
+      everywhere(body, (key, value) => {
+        const about = MENTIONED[key]
+        for (const id of about ? [value].flat() : []) {
+          if (typeof id === 'string' || typeof id === 'number') {
+            remember(about!, { id: String(id), within: {}, accountId })
+          }
+        }
+      })
+      if (collection === 'keys' && typeof body.key === 'string') {
+        memory.addSeller({ accountId: Number(within.accounts), key: body.key })
+      }
+    },
+  }
+  return memory
+}
+
+/** Fields of any response that refer to records of a collection. */
+const MENTIONED: Record<string, string> = {
+  listing_id: 'listings',
+  order_ids: 'orders',
+  order_id: 'orders',
+  slice_key: 'slices',
+  checkout_id: 'checkouts',
+  delivery_id: 'deliveries',
+  cart_id: 'carts',
+  label_url: 'labels',
+}
+
+/** The collection of the records in an operation's response. */
+const collectionOf = (path: string) => {
+  const last = idsIn(path).at(-1)
+  const tail = path.split('/').at(-1)!
+  // `/accounts/{id}/keys` returns keys; `/orders/{id}/cancel` returns an order: `cancel` is a verb.
+  return last && (tail.startsWith('{') || VERBS.has(tail)) ? last.collection : tail
+}
+
+const VERBS = new Set(
+  'ship label cancel receive dispute resolve tracking rotate enable resend'.split(' '),
+)
+
+// biome-ignore lint/suspicious/noExplicitAny: any JSON
+type Json = any
+
+function recordsIn(body: Json): Json[] {
+  const bulk = Array.isArray(body.results)
+    ? body.results.map(({ listing }: Json) => listing)
+    : [body.data].flat()
+  return bulk.filter((record: Json) => typeof record === 'object' && record !== null)
+}
+
+function everywhere(value: Json, visit: (key: string, value: Json) => void): void {
+  if (typeof value !== 'object' || value === null) return
+  for (const [key, inner] of Object.entries(value)) {
+    visit(key, inner)
+    everywhere(inner, visit)
+  }
+}
+
+export function jsonIn(bytes: Buffer): Json {
+  try {
+    return JSON.parse(bytes.toString('utf8'))
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,85 @@
+/** An operation of a published description, as far as requests need it. */
+export type Operation = {
+  id: string
+  api: 'seller' | 'operator'
+  method: string
+  /** With the prefix of its API, and with `{parameters}`. */
+  path: string
+  parameters: Parameter[]
+  body?: { type: string; schema: Schema; isRequired: boolean; example: unknown }
+}
+
+export type Parameter = { name: string; in: 'path' | 'query' | 'header'; schema: Schema }
+
+/** A JSON schema with its references resolved. */
+export type Schema = {
+  type?: string | string[]
+  enum?: unknown[]
+  const?: unknown
+  oneOf?: Schema[]
+  anyOf?: Schema[]
+  properties?: Record<string, Schema>
+  required?: string[]
+  items?: Schema
+  minItems?: number
+  maxItems?: number
+  minLength?: number
+  maxLength?: number
+  minimum?: number
+  maximum?: number
+  pattern?: string
+  format?: string
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a whole OpenAPI document, walked freely
+type Document = any
+
+export function operationsOf(document: Document, api: Operation['api']): Operation[] {
+  const prefix = new URL(document.servers[0].url).pathname
+  const follow = (schema: Document): Schema => {
+    if (Array.isArray(schema)) return schema.map(follow) as never
+    if (typeof schema !== 'object' || schema === null) return schema
+    if (typeof schema.$ref === 'string') {
+      const name = schema.$ref.split('/').at(-1)
+      return follow(document.components.schemas[name])
+    }
+    return Object.fromEntries(
+      Object.entries(schema).map(([key, value]) => [key, follow(value)]),
+    ) as Schema
+  }
+  return Object.entries<Document>(document.paths).flatMap(([path, item]) =>
+    Object.entries<Document>(item).map(([method, operation]) => {
+      const [type, media] = Object.entries<Document>(operation.requestBody?.content ?? {})[0] ?? []
+      const named = Object.values<Document>(media?.examples ?? {})
+      return {
+        id: operation.operationId,
+        api,
+        method: method.toUpperCase(),
+        path: prefix + path,
+        parameters: (operation.parameters ?? []).map(({ name, in: place, schema }: Document) => ({
+          name,
+          in: place,
+          schema: follow(schema),
+        })),
+        ...(type
+          ? {
+              body: {
+                type,
+                schema: follow(media.schema),
+                isRequired: operation.requestBody.required,
+                example: media.example ?? named[0]?.value,
+              },
+            }
+          : {}),
+      }
+    }),
+  )
+}
+
+/** The collection of each path parameter: the part of the path in front of it. */
+export function idsIn(path: string): { name: string; collection: string }[] {
+  const parts = path.split('/')
+  return parts.flatMap((part, i) =>
+    part.startsWith('{') ? [{ name: part.slice(1, -1), collection: parts[i - 1]! }] : [],
+  )
+}

@@ -1,0 +1,156 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describedAnswers } from '../../server/test/described-answers.ts'
+import { chanceFrom } from '../crash-test/chance.ts'
+import { OPERATOR_TOKEN, openProcesses } from '../crash-test/processes.ts'
+import { openShop } from './flows.ts'
+import { createLane, Failed, type Failure, type Shared } from './lane.ts'
+import { createMemory } from './memory.ts'
+import { operationsOf } from './operations.ts'
+
+export type Fuzz = {
+  seconds: number
+  seed: number
+  /** With 1, a seed reproduces the whole sequence; with more, requests run concurrently. */
+  connections: number
+  /** Single requests are for operations whose ids match. */
+  operations: RegExp
+  /** Holds DATA_DIR and the log. */
+  folder: string
+}
+
+export type Report = {
+  figures: Record<string, number>
+  /** The first response that broke a rule. */
+  failure?: Failure & { port: number }
+  /** Failures of the process, and errors in its log. */
+  wrong: string[]
+}
+
+const PATIENCE_TO_END_MS = 30_000
+
+/** Starts a service, sends requests until the time is up or a response breaks a rule, and stops the service. */
+export async function fuzz(options: Fuzz): Promise<Report> {
+  const receiver = await startReceiver()
+  const processes = await openProcesses(1, options.folder, undefined, { LOG_LEVEL: 'warn' })
+  let failure: Report['failure']
+  const wrong: string[] = []
+  const figures: Shared['figures'] = { requests: 0, attacks: 0, byStatus: new Map() }
+  try {
+    processes.start(0)
+    await processes.ready(0)
+    if (processes.accidents.length > 0) throw new Error(processes.accidents.join('\n'))
+    const url = processes.urls[0]!
+    const port = Number(new URL(url).port)
+    const shared = await prepare(url, port, receiver.url, figures, options)
+    try {
+      await runLanes(shared, options)
+    } catch (error) {
+      if (!(error instanceof Failed)) throw error
+      failure = { ...error.failure, port }
+    }
+  } finally {
+    const stopped = processes.stop().then(() => true)
+    const timeout = Promise.withResolvers<boolean>()
+    const timer = setTimeout(timeout.resolve, PATIENCE_TO_END_MS, false)
+    if (!(await Promise.race([stopped, timeout.promise]))) {
+      wrong.push(`SIGTERM doesn't end the process within ${PATIENCE_TO_END_MS / 1000} s.`)
+    }
+    clearTimeout(timer)
+    await processes.killDatabase()
+    receiver.close()
+  }
+  wrong.push(...processes.accidents, ...errorsIn(readFileSync(processes.logs[0]!, 'utf8')))
+  return { figures: shown(figures), ...(failure ? { failure } : {}), wrong }
+}
+
+async function prepare(
+  url: string,
+  port: number,
+  receiverUrl: string,
+  figures: Shared['figures'],
+  { operations: wanted }: Fuzz,
+): Promise<Shared> {
+  const read = async (path: string) => (await (await fetch(url + path)).json()) as object
+  const operations = [
+    ...operationsOf(await read('/openapi.json'), 'seller'),
+    ...operationsOf(await read('/operator/openapi.json'), 'operator'),
+  ]
+  const chosen = operations.filter(({ id }) => wanted.test(id))
+  if (chosen.length === 0) throw new Error(`No operation matches ${wanted}.`)
+  return {
+    port,
+    memory: createMemory(),
+    operations,
+    chosen,
+    described: describedAnswers(read),
+    credentials: { operatorToken: OPERATOR_TOKEN, receiverUrl },
+    figures,
+  }
+}
+
+/** @throws Failed */
+async function runLanes(shared: Shared, { seconds, seed, connections }: Fuzz): Promise<void> {
+  const chance = chanceFrom(seed)
+  const lanes = Array.from({ length: connections }, () => createLane(shared, chance.another()))
+  const begin = chance.another()
+  for (let shops = 0; shops < 4; shops++) await openShop(lanes[0]!.send, begin)
+  for (const list of ['listSets', 'listCards', 'listProducts']) await lanes[0]!.send(list)
+
+  const deadline = performance.now() + seconds * 1000
+  let isOver = false
+  const work = lanes.map(async (lane) => {
+    try {
+      while (!isOver && performance.now() < deadline) await lane.step()
+    } finally {
+      isOver = true
+      lane.close()
+    }
+  })
+  // Let the other lanes finish their requests before the service stops.
+  const ended = await Promise.allSettled(work)
+  const failed = ended.find((one) => one.status === 'rejected')
+  if (failed) throw failed.reason
+}
+
+/** Receives webhooks and serves photos; most of its responses are failures. */
+async function startReceiver() {
+  const server = createServer((request, response) => {
+    request.resume()
+    const statuses = [204, 200, 302, 404, 500]
+    response.writeHead(statuses[(request.url?.length ?? 0) % statuses.length]!).end()
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return {
+    // A name, because registration refuses private addresses.
+    url: `http://localhost:${(server.address() as AddressInfo).port}`,
+    close() {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
+
+const ERROR_LEVEL = 50
+
+function errorsIn(log: string): string[] {
+  return log
+    .split('\n')
+    .filter((line) => line !== '')
+    .flatMap((line) => {
+      try {
+        const { level } = JSON.parse(line)
+        return level >= ERROR_LEVEL ? [`The log has an error: ${line}`] : []
+      } catch {
+        return [`The log has a line that isn't JSON: ${line}`]
+      }
+    })
+}
+
+const shown = ({ requests, attacks, byStatus }: Shared['figures']): Report['figures'] => ({
+  requests,
+  attacks,
+  ...Object.fromEntries([...byStatus].sort(([a], [b]) => a - b).map(([s, n]) => [`with ${s}`, n])),
+})
