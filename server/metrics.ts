@@ -1,5 +1,22 @@
+import { statfs } from 'node:fs/promises'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Db } from './database/connect.ts'
+
+const MAIL_OUTCOMES = ['sent', 'captured', 'logged', 'failed', 'given_up'] as const
+const PHOTO_OUTCOMES = ['stored', 'failed'] as const
+const LABEL_OUTCOMES = ['ready', 'processing', 'action_required', 'refused', 'unknown'] as const
+const ORDER_CHANGES = ['created', 'shipped', 'received', 'disputed', 'cancelled'] as const
+const IMPORT_OUTCOMES = ['complete', 'interrupted', 'failed'] as const
+const IMPORT_RESULTS = ['created', 'updated', 'unchanged', 'rejected'] as const
+
+export type MailOutcome = (typeof MAIL_OUTCOMES)[number]
+export type LabelOutcome = (typeof LABEL_OUTCOMES)[number]
+export type OrderChange = (typeof ORDER_CHANGES)[number]
+type ImportOutcome = (typeof IMPORT_OUTCOMES)[number]
+type ImportCounts = Record<(typeof IMPORT_RESULTS)[number], number>
+
+/** Where figures are read from when they are asked for. */
+type Source = { db: Db; now: () => Date }
 
 /** What the service counts about itself, for Prometheus. */
 export type Metrics = {
@@ -9,8 +26,20 @@ export type Metrics = {
   limited(limit: string): void
   /** Notes an attempt at a delivery. */
   attempted(isTaken: boolean, seconds: number): void
-  /** The text for /metrics; asks the database for its own figures first. */
-  text(db: Db): Promise<string>
+  /** Counts one attempt at sending an e-mail. */
+  mailAttempted(outcome: MailOutcome): void
+  /** Counts one attempt at fetching a photo. */
+  photoAttempted(outcome: (typeof PHOTO_OUTCOMES)[number]): void
+  /** Counts one purchase of a label: the status of the shipment, or how the carrier failed. */
+  labelPurchased(outcome: LabelOutcome): void
+  /** Counts order rows that were created or changed; call it after the commit. */
+  ordersChanged(change: OrderChange, rows: number): void
+  /** Counts one import of the catalog, and its records as far as they are known. */
+  imported(outcome: ImportOutcome, counts?: ImportCounts): void
+  /** Notes that the connection to Redis is up, or was lost. */
+  redisChanged(isUp: boolean): void
+  /** The text for /metrics. Figures of the database are at most `maxAgeMs` old; without a database they are absent. */
+  text(ctx: Source): Promise<string>
   contentType: string
   close(): void
 }
@@ -22,8 +51,27 @@ const LATENCY_BUCKETS = [
 /** Receivers are elsewhere, and some never answer. */
 const ATTEMPT_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
+/** Real time. Scrapers that come more often get the same figures, and the database isn't asked again. */
+const MAX_AGE_MS = 5_000
+/** Real time. Figures that take longer are absent, and the database then counts as down. */
+const READ_TIMEOUT_MS = 2_000
+/** A queue isn't counted beyond this, so that a page costs the same however long the queue is. */
+const MAX_COUNTED = 100_000
+
+type MetricsOptions = {
+  /** The directory whose file system is watched. */
+  dataDir: string
+  /** Whether there is a Redis to watch. */
+  hasRedis?: boolean
+  maxAgeMs?: number
+}
+
 /** Metrics of one app; each has a registry of its own, so that two in one process don't mix. */
-export function createMetrics(): Metrics {
+export function createMetrics({
+  dataDir,
+  hasRedis = false,
+  maxAgeMs = MAX_AGE_MS,
+}: MetricsOptions): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
 
@@ -74,6 +122,150 @@ export function createMetrics(): Metrics {
     registers: [registry],
   })
 
+  const queueItems = new Gauge({
+    name: 'cardstall_queue_items',
+    help: 'Unfinished items of a queue, due now or later; counted to 100,000',
+    labelNames: ['queue'],
+    registers: [registry],
+  })
+  const queueAge = new Gauge({
+    name: 'cardstall_queue_oldest_due_seconds',
+    help: 'Time for which the oldest due item of a queue has been due; 0 when nothing is due',
+    labelNames: ['queue'],
+    registers: [registry],
+  })
+  const diskSize = new Gauge({
+    name: 'cardstall_disk_size_bytes',
+    help: 'Size of the file system of DATA_DIR',
+    registers: [registry],
+  })
+  const diskFree = new Gauge({
+    name: 'cardstall_disk_free_bytes',
+    help: 'Free space of the file system of DATA_DIR',
+    registers: [registry],
+  })
+  const redisUp = new Gauge({
+    name: 'cardstall_redis_up',
+    help: '1 while Redis counts the rate limits; absent without REDIS_URL',
+    registers: [registry],
+  })
+  const redisLost = new Counter({
+    name: 'cardstall_redis_connections_lost_total',
+    help: 'Connections to Redis that were lost or could not be opened',
+    registers: [registry],
+  })
+  if (!hasRedis) redisUp.remove()
+
+  /** A counter by one label whose values are known: each begins at 0, so that its first increase is seen. */
+  const counterBy = <V extends string>(
+    name: string,
+    help: string,
+    label: string,
+    values: readonly V[],
+  ) => {
+    const counter = new Counter({ name, help, labelNames: [label], registers: [registry] })
+    for (const value of values) counter.labels(value).inc(0)
+    return counter
+  }
+  const mails = counterBy(
+    'cardstall_mail_attempts_total',
+    'Attempts at sending an e-mail',
+    'outcome',
+    MAIL_OUTCOMES,
+  )
+  const photos = counterBy(
+    'cardstall_photo_attempts_total',
+    'Attempts at fetching a photo',
+    'outcome',
+    PHOTO_OUTCOMES,
+  )
+  const labels = counterBy(
+    'cardstall_label_purchases_total',
+    'Purchases of platform labels, by the status of the shipment or the failure of the carrier',
+    'outcome',
+    LABEL_OUTCOMES,
+  )
+  const orderRows = counterBy(
+    'cardstall_order_rows_total',
+    'Order rows that were created or changed their status',
+    'change',
+    ORDER_CHANGES,
+  )
+  const imports = counterBy(
+    'cardstall_catalog_imports_total',
+    'Imports of the catalog',
+    'outcome',
+    IMPORT_OUTCOMES,
+  )
+  const importedRecords = counterBy(
+    'cardstall_catalog_import_records_total',
+    'Records that imports of the catalog contained',
+    'result',
+    IMPORT_RESULTS,
+  )
+  for (const kind of ['read', 'write', 'authentication']) limited.labels(kind).inc(0)
+
+  const readDatabase = async ({ db }: Source) => {
+    const began = performance.now()
+    const states = await readConnections(db)
+    databaseUp.set(1)
+    databaseSeconds.set((performance.now() - began) / 1000)
+    databaseSize.set(states[0]?.size ?? 0)
+    connections.reset()
+    for (const { state, count } of states) connections.labels(state).set(count)
+  }
+  // The figures of before would look like the present.
+  const forgetDatabase = () => {
+    databaseUp.set(0)
+    databaseSeconds.remove()
+    databaseSize.remove()
+    connections.reset()
+  }
+
+  const readQueues = async ({ db, now }: Source) => {
+    for (const { queue, items, oldestDue } of await readQueueRows(db)) {
+      queueItems.labels(queue).set(items)
+      const age = oldestDue === null ? 0 : (now().getTime() - oldestDue.getTime()) / 1000
+      queueAge.labels(queue).set(Math.max(age, 0))
+      if (queue === 'deliveries') deliveriesDue.set(items)
+    }
+  }
+  const forgetQueues = () => {
+    deliveriesDue.remove()
+    queueItems.reset()
+    queueAge.reset()
+  }
+
+  const readDisk = async () => {
+    const { blocks, bavail, bsize } = await statfs(dataDir)
+    diskSize.set(blocks * bsize)
+    diskFree.set(bavail * bsize)
+  }
+  const forgetDisk = () => {
+    diskSize.remove()
+    diskFree.remove()
+  }
+
+  const figures = [
+    { read: readDatabase, forget: forgetDatabase },
+    { read: readQueues, forget: forgetQueues },
+    { read: readDisk, forget: forgetDisk },
+  ]
+  let reading: Promise<void>[] | undefined
+  let readAt = Number.NEGATIVE_INFINITY
+  /** Reads all figures, once for all who ask meanwhile. Those that fail or take too long are absent. */
+  const refresh = async (source: Source) => {
+    if (!reading && performance.now() - readAt < maxAgeMs) return
+    if (!reading) {
+      reading = figures.map(({ read, forget }) => read(source).catch(forget))
+      Promise.all(reading).then(() => {
+        readAt = performance.now()
+        reading = undefined
+      })
+    }
+    await Promise.all(reading.map((read, i) => inTime(read, figures[i]!.forget)))
+  }
+
   const taken = attempts.labels('delivered')
   const refused = attempts.labels('failed')
 
@@ -99,32 +291,105 @@ export function createMetrics(): Metrics {
       limited.labels(limit).inc()
     },
 
-    async text(db) {
-      const began = performance.now()
-      try {
-        const states = await db<{ state: string; count: number; size: number }[]>`
-          select coalesce(state, 'other') as state, count(*) as count, pg_database_size(current_database()) as size
-          from pg_stat_activity
-          where datname = current_database()
-          group by 1
-        `
-        databaseUp.set(1)
-        databaseSeconds.set((performance.now() - began) / 1000)
-        databaseSize.set(states[0]?.size ?? 0)
-        connections.reset()
-        for (const { state, count } of states) connections.labels(state).set(count)
-        const [waiting] = await db<{ count: number }[]>`
-          select count(*) as count from deliveries where waiting_for is not null
-        `
-        deliveriesDue.set(waiting?.count ?? 0)
-      } catch {
-        // A figure of its own: the page must be readable exactly when the database isn't.
-        databaseUp.set(0)
-      }
+    mailAttempted: (outcome) => mails.labels(outcome).inc(),
+    photoAttempted: (outcome) => photos.labels(outcome).inc(),
+    labelPurchased: (outcome) => labels.labels(outcome).inc(),
+    ordersChanged: (change, rows) => orderRows.labels(change).inc(rows),
+
+    imported(outcome, counts) {
+      imports.labels(outcome).inc()
+      if (!counts) return
+      for (const result of IMPORT_RESULTS) importedRecords.labels(result).inc(counts[result])
+    },
+
+    redisChanged(isUp) {
+      redisUp.set(isUp ? 1 : 0)
+      if (!isUp) redisLost.inc()
+    },
+
+    async text(ctx) {
+      await refresh(ctx)
       return registry.metrics()
     },
 
     contentType: registry.contentType,
     close: () => registry.clear(),
   }
+}
+
+const readConnections = (db: Db) => db<{ state: string; count: number; size: number }[]>`
+  select
+    coalesce(state, 'other') as state,
+    count(*) as count,
+    pg_database_size(current_database()) as size
+  from pg_stat_activity
+  where datname = current_database()
+  group by 1
+`
+
+/**
+ * Reads the depth of each queue and since when its oldest item is due. The partial indexes of what isn't finished are
+ * all that is read, and of a long queue no more than MAX_COUNTED entries. The index of deliveries begins with the
+ * endpoint, so their oldest item is found by jumping from one endpoint to the next.
+ */
+const readQueueRows = (db: Db) => db<{ queue: string; items: number; oldestDue: Date | null }[]>`
+  with recursive endpoints as (
+    (
+      select waiting_for as id
+      from deliveries
+      where waiting_for is not null
+      order by waiting_for
+      limit 1
+    )
+    union all
+    select (
+      select next.waiting_for
+      from deliveries next
+      where next.waiting_for > endpoints.id
+      order by next.waiting_for
+      limit 1
+    )
+    from endpoints
+    where endpoints.id is not null
+  )
+  select
+    'mails' as queue,
+    (
+      select count(*) from (select 1 from mails where status = 'waiting' limit ${MAX_COUNTED}) one
+    ) as items,
+    (select min(next_attempt_at) from mails where status = 'waiting') as "oldestDue"
+  union all
+  select
+    'photos',
+    (select count(*) from (select 1 from photos where status = 'waiting' limit ${MAX_COUNTED}) one),
+    (select min(next_attempt_at) from photos where status = 'waiting')
+  union all
+  select
+    'shipments',
+    (
+      select count(*) from (select 1 from shipments where poll_at is not null limit ${MAX_COUNTED}) one
+    ),
+    (select min(poll_at) from shipments where poll_at is not null)
+  union all
+  select
+    'deliveries',
+    (
+      select count(*)
+      from (select 1 from deliveries where waiting_for is not null limit ${MAX_COUNTED}) one
+    ),
+    (
+      select min(first.due_at)
+      from endpoints
+      cross join lateral (
+        select due_at from deliveries where waiting_for = endpoints.id order by due_at limit 1
+      ) first
+    )
+`
+
+/** Waits for figures, but not for long: an outage of the database must not take the page away. */
+async function inTime(read: Promise<void>, forget: () => void): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<'late'>()
+  const timer = setTimeout(resolve, READ_TIMEOUT_MS, 'late')
+  if ((await Promise.race([read, late])) === 'late') forget()
+  clearTimeout(timer)
 }

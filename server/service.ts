@@ -11,7 +11,7 @@ import { atMostEvery, type Queue, type Wakes, wakesInProcess } from './jobs/wake
 import { keyCache } from './keys/key-cache.ts'
 import { memoryCounters } from './limits/counters.ts'
 import { rateLimiter } from './limits/rate-limit.ts'
-import { createMetrics } from './metrics.ts'
+import { createMetrics, type Metrics } from './metrics.ts'
 import { type Network, realNetwork } from './outbound/network.ts'
 import type { Carrier } from './shipping/carriers/carrier.ts'
 import { sendcloudCarrier } from './shipping/carriers/sendcloud.ts'
@@ -53,12 +53,17 @@ export async function openContext(
     log,
   })
   closers.push(() => catalog.close())
+  const metrics = createMetrics({
+    dataDir: config.dataDir,
+    hasRedis: config.redisUrl !== undefined,
+  })
+  closers.push(() => metrics.close())
   const counters =
-    config.redisUrl === undefined ? memoryCounters() : await sharedCounters(config.redisUrl, log)
+    config.redisUrl === undefined
+      ? memoryCounters()
+      : await sharedCounters(config.redisUrl, log, metrics)
   closers.push(() => counters.close())
   const carrier = openCarrier(config, { db: sql, now: clock.now }, closers)
-  const metrics = createMetrics()
-  closers.push(() => metrics.close())
 
   return {
     config,
@@ -116,7 +121,7 @@ function openCarrier(
 }
 
 /** Loaded only where it's used: the client costs a tenth of a second and 30 MB. */
-async function sharedCounters(url: string, log: Log) {
+async function sharedCounters(url: string, log: Log, metrics: Metrics) {
   const { redisCounters } = await import('./limits/redis-counters.ts')
-  return redisCounters(url, { log })
+  return redisCounters(url, { log, changed: metrics.redisChanged })
 }

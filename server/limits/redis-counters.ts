@@ -32,6 +32,8 @@ type Options = {
   }
   /** How long a request may wait for the server's answer. */
   timeoutMs?: number
+  /** Called when a connection is ready, and when one was lost or could not be opened. */
+  changed?: (isUp: boolean) => void
 }
 
 /**
@@ -43,7 +45,10 @@ type Options = {
  *
  * @throws StartError when `url` can't be used; its message doesn't show the URL, which may hold a password
  */
-export function redisCounters(url: string, { log, timeoutMs = 100 }: Options): Counters {
+export function redisCounters(
+  url: string,
+  { log, timeoutMs = 100, changed = () => {} }: Options,
+): Counters {
   const local = memoryCounters()
   let connection: Connection
   let retry: NodeJS.Timeout | undefined
@@ -61,10 +66,12 @@ export function redisCounters(url: string, { log, timeoutMs = 100 }: Options): C
         backSince = performance.now()
         if (away) log.info({}, 'Redis is back: requests are counted across processes again')
         away = false
+        changed(true)
         started()
       },
       lost(reason) {
         if (closed) return
+        changed(false)
         if (!away) log.warn({ reason }, 'Redis is away: each process counts requests by itself')
         if (!away && performance.now() - backSince > STEADY_MS) pause = FIRST_PAUSE_MS
         away = true

@@ -23,6 +23,7 @@ export async function deliverMail(
     if (stopping.aborted) return giveBackMail(ctx, mail)
     if (!(error instanceof MailError)) throw error
     const { isFailed } = await retryMail(ctx, mail, error)
+    ctx.metrics.mailAttempted(isFailed ? 'given_up' : 'failed')
     ctx.log.warn(
       { mail: mail.id, attempts: mail.attempts, reason: error.message },
       isFailed ? 'a mail was given up' : 'a mail could not be sent yet',
@@ -30,4 +31,5 @@ export async function deliverMail(
     return
   }
   await finishMail(ctx, mail, outcome)
+  ctx.metrics.mailAttempted(outcome)
 }

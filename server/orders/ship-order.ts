@@ -20,7 +20,7 @@ export async function shipOrder(
   orderId: number,
   trackingCode: string | null,
 ): Promise<{ slice: Slice; shippedLines: number }> {
-  return inTransaction(ctx, async (tx) => {
+  const shipped = await inTransaction(ctx, async (tx) => {
     const { db } = tx
     const sliceId = await sliceIdOf(tx, account.id, orderId)
     requirePayout(account)
@@ -50,6 +50,8 @@ export async function shipOrder(
     }
     return { slice: shipped, shippedLines: pending.length }
   })
+  ctx.metrics.ordersChanged('shipped', shipped.shippedLines)
+  return shipped
 }
 
 /** Nothing leaves before the seller can be paid for it (§5.7). @throws conflict */

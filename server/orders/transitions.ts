@@ -6,7 +6,13 @@ import type { Canceller, ListingStatus } from '../values.ts'
 import { lettersAbout, partiesOf } from './letters.ts'
 import { type LockedRow, lockRows, lockSlice } from './locks.ts'
 import { grossOf } from './money.ts'
-import { type Order, orderNotFound, requireTransition, type Transition } from './order.ts'
+import {
+  type Order,
+  orderNotFound,
+  requireTransition,
+  TRANSITIONS,
+  type Transition,
+} from './order.ts'
 import { getOrder } from './orders.ts'
 
 /** For how long after shipping a buyer can say that something is wrong; then it counts as received. */
@@ -59,7 +65,11 @@ export const resolveDispute = (
     : changeOrder(ctx, id, 'resolveForBuyer', {}, (tx, row) => cancel(tx, row, 'admin'))
 
 /** Closes what was shipped long enough ago and nobody complained about. Several processes share the work. */
-export async function receiveLongShipped({ db, now }: Pick<Context, 'db' | 'now'>): Promise<void> {
+export async function receiveLongShipped({
+  db,
+  now,
+  metrics,
+}: Pick<Context, 'db' | 'now' | 'metrics'>): Promise<void> {
   const before = new Date(now().getTime() - CONFIRMATION_MS)
   for (;;) {
     const { count } = await db`
@@ -74,6 +84,7 @@ export async function receiveLongShipped({ db, now }: Pick<Context, 'db' | 'now'
         for no key update skip locked
       )
     `
+    metrics.ordersChanged('received', count)
     if (count < ROWS_AT_ONCE) return
   }
 }
@@ -89,7 +100,7 @@ async function changeOrder(
   { restock = false }: { restock?: boolean },
   change: (tx: Context, row: LockedRow & { accountId: number }) => PromiseLike<unknown>,
 ): Promise<Order> {
-  return inTransaction(ctx, async (part) => {
+  const order = await inTransaction(ctx, async (part) => {
     const [found] = await part.db<
       { sliceId: number; accountId: number; listingId: number | null }[]
     >`
@@ -112,6 +123,8 @@ async function changeOrder(
     for (const mail of letters) await sendMail(tx, mail)
     return order
   })
+  ctx.metrics.ordersChanged(TRANSITIONS[transition].to, 1)
+  return order
 }
 
 async function cancel(

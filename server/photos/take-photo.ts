@@ -26,7 +26,8 @@ export async function takePhoto(
   try {
     const picture = await fetchPicture(ctx, photo.url, signal)
     const name = await store(ctx, picture)
-    if (!(await attachPhoto(ctx, photo, name))) await discard(ctx, name)
+    if (await attachPhoto(ctx, photo, name)) ctx.metrics.photoAttempted('stored')
+    else await discard(ctx, name)
   } catch (error) {
     if (signal.aborted) return giveBackPhoto(ctx, photo)
     if (!(error instanceof PhotoError)) throw error
@@ -36,6 +37,7 @@ export async function takePhoto(
       'a photo failed',
     )
     await (final ? failPhoto : retryPhoto)(ctx, photo, message)
+    ctx.metrics.photoAttempted('failed')
   }
 }
 

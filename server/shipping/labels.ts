@@ -180,8 +180,11 @@ async function carryOut(
     const said = found ?? (await buy(carrier, purchase, parcel))
     isCertain = false
     const complete = await withLabel(ctx, carrier, said, purchase.labelName)
-    return await notePurchase(ctx, purchase, complete, found ? undefined : purchase.lines)
+    const shipment = await notePurchase(ctx, purchase, complete, found ? undefined : purchase.lines)
+    if (shipment) ctx.metrics.labelPurchased(shipment.status)
+    return shipment
   } catch (error) {
+    if (error instanceof CarrierError) ctx.metrics.labelPurchased(error.outcome)
     const isRefused = error instanceof CarrierError && error.outcome === 'refused'
     await leave(ctx, purchase, { isCertain: isCertain && isRefused })
     throw toldOf(ctx, error, purchase.sliceId)
@@ -222,7 +225,8 @@ export async function resolveDoubt(
     const found = await carrier.find(purchase.reference)
     if (!found) return await leave(ctx, purchase, { isCertain: false })
     const said = await withLabel(ctx, carrier, found, purchase.labelName)
-    await notePurchase(ctx, purchase, said, undefined)
+    const shipment = await notePurchase(ctx, purchase, said, undefined)
+    if (shipment) ctx.metrics.labelPurchased(shipment.status)
   } catch (error) {
     await leave(ctx, purchase, { isCertain: false })
     throw error

@@ -140,9 +140,14 @@ export const catalogRoutes =
         try {
           const report = await importCatalog(ctx, linesOf(bodyOf(request)))
           await ctx.catalog.refresh()
+          ctx.metrics.imported('complete', report)
           return { data: published(report) }
         } catch (error) {
-          if (!(error instanceof ImportInterrupted)) throw error
+          if (!(error instanceof ImportInterrupted)) {
+            if (!(error instanceof ApiError)) ctx.metrics.imported('failed')
+            throw error
+          }
+          ctx.metrics.imported('interrupted', error.report)
           await ctx.catalog.refresh()
           if (!(await discardRest(request.body as Readable))) reply.header('connection', 'close')
           const data = published(error.report as Report)

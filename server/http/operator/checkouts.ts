@@ -125,6 +125,7 @@ export const checkoutRoutes =
       },
       async (request, reply) => {
         const { body } = request
+        let rows = 0
         const answer = await once(
           ctx,
           {
@@ -147,9 +148,12 @@ export const checkoutRoutes =
                 option,
               })),
             })
+            rows = checkout.slices.flatMap(({ orderIds }) => orderIds).length
             return { status: 201, body: { data: checkoutJson(checkout) } }
           },
         )
+        // Here and not in the verb, because the transaction of `once` is committed only now.
+        if (!answer.repeated) ctx.metrics.ordersChanged('created', rows)
         return sendJson(reply.code(answer.status as 201), answer.body)
       },
     )

@@ -7,7 +7,7 @@ export const metricsRoutes =
   (ctx: Context): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     app.get('/metrics', { onRequest: authenticateOperator(ctx) }, async (_request, reply) =>
-      reply.type(ctx.metrics.contentType).send(await ctx.metrics.text(ctx.db)),
+      reply.type(ctx.metrics.contentType).send(await ctx.metrics.text(ctx)),
     )
     done()
   }

@@ -1,0 +1,191 @@
+import { readFile } from 'node:fs/promises'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { createMetrics } from './metrics.ts'
+import { OPERATOR_TOKEN, startTestApp, type TestApp } from './test/app.ts'
+import { importCast } from './test/cast.ts'
+import { samplesOf, sampleValue } from './test/metrics.ts'
+import { act, cancel, LABEL, sendCart, ship, shipsBy } from './test/sales.ts'
+import { advance, cardItem, list, NO_LIMITS } from './test/stock.ts'
+import { until } from './test/until.ts'
+
+let app: TestApp
+beforeAll(async () => {
+  app = await startTestApp({ settings: NO_LIMITS })
+})
+
+const page = async () => (await app.operator.get('/metrics')).text
+
+/** How much a sample grows by something that is done. */
+async function growth(sample: string, work: () => Promise<unknown>): Promise<number> {
+  const before = sampleValue(await page(), sample)!
+  await work()
+  return sampleValue(await page(), sample)! - before
+}
+
+/** The page with figures that are read from the database for it alone. */
+const freshPage = (source: Pick<TestApp['ctx'], 'db' | 'now'> = app.ctx) => {
+  const metrics = createMetrics({ dataDir: '/', maxAgeMs: 0 })
+  return metrics.text(source).finally(() => metrics.close())
+}
+
+describe('GET /metrics', () => {
+  it('needs the operator token', async () => {
+    expect((await app.anyone.get('/metrics')).status).toBe(401)
+    expect((await app.withKey(OPERATOR_TOKEN).get('/metrics')).status).toBe(200)
+  })
+
+  it('has a row in docs/operating.md for each metric of ours, with its labels, and no other', async () => {
+    await app.anyone.get('/v1/me')
+    const text = await page()
+    const operating = await readFile(new URL('../docs/operating.md', import.meta.url), 'utf8')
+    const documented = [...operating.matchAll(/^\| `(cardstall_\w+)` *\|([^|]*)\|/gm)].map(
+      ([, name, labels]) => [name, [...labels!.matchAll(/`(\w+)`/g)].map(([, label]) => label)],
+    )
+    const names = [...text.matchAll(/^# TYPE (cardstall_\w+)/gm)].map(([, name]) => name!)
+    const shown = names.map((name) => [name, samplesOf(text, name)])
+    expect(documented.map(([name]) => name)).toEqual(names.toSorted())
+    for (const [name, labels] of documented) {
+      const samples = shown.find(([shownName]) => shownName === name)![1] as Labels[]
+      for (const sample of samples) {
+        const own = Object.keys(sample).filter((label) => label !== 'le')
+        expect([name, own.toSorted()]).toEqual([name, (labels as string[]).toSorted()])
+      }
+    }
+  })
+
+  it('begins every counter of known labels at 0, so that its first increase is seen', async () => {
+    const other = await startTestApp()
+    const { text } = await other.operator.get('/metrics')
+    for (const name of ['mail_attempts', 'photo_attempts', 'label_purchases', 'order_rows']) {
+      const lines = text.match(new RegExp(`^cardstall_${name}_total\\{.*`, 'gm'))!
+      expect(lines.length).toBeGreaterThan(1)
+      for (const line of lines) expect(line).toMatch(/ 0$/)
+    }
+  })
+})
+
+type Labels = Record<string, string>
+
+describe('what happens to orders', () => {
+  it('is counted by rows, once each', async () => {
+    await importCast(app.operator)
+    const seller = await app.seller({ account: shipsBy(LABEL) })
+    const listings = await list(seller, ...Array.from({ length: 4 }, () => cardItem()))
+    let ids: number[] = []
+    const rows = (change: string) => `cardstall_order_rows_total{change="${change}"}`
+    const key = { 'idempotency-key': 'once' }
+    const checkout = async () => {
+      const lines = listings.map((id): [number, number] => [id, 1])
+      ids = (await sendCart(app, lines, {}, key)).body.data.slices[0].order_ids
+    }
+    expect(await growth(rows('created'), checkout)).toBe(4)
+    expect(await growth(rows('created'), checkout)).toBe(0)
+    expect(await growth(rows('cancelled'), () => cancel(app, ids[0]!))).toBe(1)
+    const purchased = 'cardstall_label_purchases_total{outcome="ready"}'
+    const buyLabel = () => seller.post(`/v1/orders/${ids[1]}/label`)
+    expect(await growth(purchased, buyLabel)).toBe(1)
+    expect(await growth(purchased, buyLabel)).toBe(0)
+    expect(await growth(rows('shipped'), () => ship(seller, ids[1]!))).toBe(3)
+    expect(await growth(rows('shipped'), () => ship(seller, ids[1]!))).toBe(0)
+    expect(await growth(rows('received'), () => act(app, ids[1]!, 'receive'))).toBe(1)
+    expect(await growth(rows('disputed'), () => act(app, ids[2]!, 'dispute'))).toBe(1)
+  })
+})
+
+describe('the queues', () => {
+  it('have their depth, and the age of what has been due longest', async () => {
+    await app.runMail()
+    for (const seconds of [-90, 3600]) {
+      const due = new Date(app.ctx.now().getTime() + seconds * 1000)
+      await app.ctx.db`
+        insert into mails (recipient, subject, text, created_at, next_attempt_at)
+        values ('misty@mail.example', 'S', 'T', ${due}, ${due})
+      `
+    }
+    const text = await freshPage()
+    expect(sampleValue(text, 'cardstall_queue_items{queue="mails"}')).toBe(2)
+    const age = sampleValue(text, 'cardstall_queue_oldest_due_seconds{queue="mails"}')
+    expect(age).toBeGreaterThanOrEqual(90)
+    expect(age).toBeLessThan(3600)
+    const sent = 'cardstall_mail_attempts_total{outcome="captured"}'
+    await advance(app.operator, 3600)
+    expect(await growth(sent, () => app.runMail())).toBe(2)
+    const after = await freshPage()
+    expect(sampleValue(after, 'cardstall_queue_items{queue="mails"}')).toBe(0)
+    expect(sampleValue(after, 'cardstall_queue_oldest_due_seconds{queue="mails"}')).toBe(0)
+    for (const queue of ['photos', 'shipments', 'deliveries']) {
+      expect(sampleValue(after, `cardstall_queue_items{queue="${queue}"}`)).toBeDefined()
+    }
+  })
+})
+
+describe('figures of the database', () => {
+  /** A database that counts what it is asked, and answers when it's told to. */
+  const slowDatabase = () => {
+    const answer = Promise.withResolvers<never>()
+    const asked: number[] = []
+    const db = (() => {
+      asked.push(1)
+      return answer.promise
+    }) as never
+    return { source: { db, now: () => new Date(0) }, asked, answer }
+  }
+
+  it('are absent while it is away, and the page is there', async () => {
+    const { source, answer } = slowDatabase()
+    answer.reject(new Error('away'))
+    const text = await freshPage(source)
+    expect(sampleValue(text, 'cardstall_database_up')).toBe(0)
+    expect(text).not.toMatch(/^cardstall_(queue_items|database_size_bytes|webhook_del\w+)[ {]/m)
+    expect(text).toContain('process_cpu_seconds_total')
+  })
+
+  it('are absent while it does not answer, and the page is there', async () => {
+    const { source } = slowDatabase()
+    const text = await freshPage(source)
+    expect(sampleValue(text, 'cardstall_database_up')).toBe(0)
+  })
+
+  it('are read once for all who ask at a time, and not again for those who ask soon after', async () => {
+    const { source, asked, answer } = slowDatabase()
+    const metrics = createMetrics({ dataDir: '/', maxAgeMs: 3_600_000 })
+    const pages = Array.from({ length: 10 }, () => metrics.text(source))
+    answer.reject(new Error('away'))
+    await Promise.all(pages)
+    await metrics.text(source)
+    // The connections, and the queues.
+    expect(asked).toHaveLength(2)
+    metrics.close()
+  })
+})
+
+describe('Redis', () => {
+  it('is down with a lost connection when it is not there', async () => {
+    const settings = { REDIS_URL: 'redis://127.0.0.1:1' }
+    const { operator } = await startTestApp({ settings })
+    const text = await until('the connection was refused', async () => {
+      const { text } = await operator.get('/metrics')
+      return sampleValue(text, 'cardstall_redis_connections_lost_total')! > 0 && text
+    })
+    expect(sampleValue(text, 'cardstall_redis_up')).toBe(0)
+  })
+
+  it('has no sample without REDIS_URL', async () => {
+    expect(sampleValue(await page(), 'cardstall_redis_up')).toBeUndefined()
+  })
+})
+
+describe('an import', () => {
+  it('is counted with its records', async () => {
+    const record = (result: string) => `cardstall_catalog_import_records_total{result="${result}"}`
+    const send = () =>
+      app.operator.post('/operator/v1/catalog/import', {
+        headers: { 'content-type': 'application/x-ndjson' },
+        payload: '{"type":"series","name":"Counted","shortcut":null}\nnonsense',
+      })
+    expect(await growth(record('created'), send)).toBe(1)
+    expect(await growth(record('unchanged'), send)).toBe(1)
+    expect(await growth(record('rejected'), send)).toBe(1)
+    expect(await growth('cardstall_catalog_imports_total{outcome="complete"}', send)).toBe(1)
+  })
+})
