@@ -63,6 +63,19 @@ describe('the guides', () => {
     expect([...visited.keys()]).toEqual(expect.arrayContaining(guides))
   })
 
+  it('are linked from both API descriptions', async () => {
+    for (const description of ['/openapi.json', '/operator/openapi.json']) {
+      const { body } = await app.anyone.get(description)
+      const described = [...body.info.description.matchAll(/\]\(([^)]+)\)/g)].map(([, url]) => url)
+      expect(body.externalDocs.url).toBe(`${ORIGIN}/docs/guides/`)
+      for (const link of [body.externalDocs.url, ...described]) {
+        const { url, status, text } = await visit(link)
+        expect(status, link).toBe(200)
+        if (url.hash) expect(text, link).toContain(` id="${url.hash.slice(1)}"`)
+      }
+    }
+  })
+
   it('link only to files of the repository that exist', async () => {
     for (const { file, isPage } of (await findGuides()).values()) {
       if (!isPage) continue
