@@ -8,10 +8,11 @@ import Fastify, {
   LogController,
 } from 'fastify'
 import findMyWay from 'find-my-way'
+import { connectionOf, createHttpServer } from './connections.ts'
 import type { Context } from './context.ts'
-import { methodNotAllowed, notFound } from './errors.ts'
+import { type ApiError, expectationFailed, methodNotAllowed, notFound } from './errors.ts'
 import { BODY_LIMIT_BYTES, readJsonBodies } from './http/body.ts'
-import { clientErrorAnswer, malformedUrl, problemHandler } from './http/problem.ts'
+import { clientError, malformedUrl, problemHandler, rawAnswer } from './http/problem.ts'
 import { isMalformed, parseQuery } from './http/query.ts'
 import { requestIds } from './http/request-id.ts'
 import { ALWAYS } from './http/response-headers.ts'
@@ -21,8 +22,18 @@ import { routes } from './routes.ts'
 /** Identifiers go to 150 code points, each of which can take twelve characters percent-encoded. */
 const LONGEST_PATH_PART = 4_096
 
-/** Builds the whole HTTP service on a context. It doesn't listen yet. */
-export async function buildApp(ctx: Context): Promise<FastifyInstance> {
+/** Time for a client to send a complete request. */
+const REQUEST_TIMEOUT_MS = 60_000
+
+/**
+ * Builds the whole HTTP service on a context. It doesn't listen yet.
+ *
+ * @param options.requestTimeoutMs for tests
+ */
+export async function buildApp(
+  ctx: Context,
+  { requestTimeoutMs = REQUEST_TIMEOUT_MS }: { requestTimeoutMs?: number } = {},
+): Promise<FastifyInstance> {
   const { log, config } = ctx
   const nextRequestId = requestIds()
   const app = Fastify({
@@ -40,13 +51,19 @@ export async function buildApp(ctx: Context): Promise<FastifyInstance> {
       maxParamLength: LONGEST_PATH_PART,
       querystringParser: parseQuery,
     },
-    http: { requireHostHeader: false },
+    serverFactory: (handler) => createHttpServer(handler, requestTimeoutMs),
     frameworkErrors: (error, request, reply) => {
       reply.header('x-request-id', request.id).headers(ALWAYS)
       problemHandler(log)(error, request, reply)
     },
     clientErrorHandler: (error, socket) => {
-      if (socket.writable) socket.end(clientErrorAnswer(error, nextRequestId()))
+      const connection = connectionOf(socket)
+      if (!connection || socket.destroyed) return
+      if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection.isSlowAllowed) return
+      const refused = clientError(error)
+      const reqId = nextRequestId()
+      log.info({ reqId, status: refused.status }, refused.message)
+      connection.conclude(rawAnswer(refused, reqId, { isHead: isHead(error.rawPacket) }))
     },
   }).withTypeProvider<TypeBoxTypeProvider>()
 
@@ -57,21 +74,34 @@ export async function buildApp(ctx: Context): Promise<FastifyInstance> {
   app.setErrorHandler(problemHandler(log))
   readJsonBodies(app as unknown as FastifyInstance)
 
+  const allowed = allowedMethods(app as unknown as FastifyInstance)
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).headers(ALWAYS)
-    done(isMalformed(request.query) ? malformedUrl() : undefined)
+    // Before anything is read of a body.
+    done(request.is404 ? unknownAddress(request, allowed) : refusal(request))
   })
   noteAnswers(app as unknown as FastifyInstance, ctx)
-
-  const allowed = allowedMethods(app as unknown as FastifyInstance)
-  app.setNotFoundHandler((request) => {
-    const allow = allowed(request.url)
-    if (allow) throw methodNotAllowed(request.method, allow)
-    throw notFound('There is nothing at this address.')
-  })
   routes(app as unknown as FastifyInstance, ctx)
   await app.ready()
   return app as unknown as FastifyInstance
+}
+
+/** Whether the bytes that could not be parsed begin a HEAD request, as far as they can tell. */
+const isHead = (bytes: unknown) =>
+  Buffer.isBuffer(bytes) && bytes.subarray(0, 5).toString('latin1') === 'HEAD '
+
+function unknownAddress(
+  { url, method }: FastifyRequest,
+  allowed: ReturnType<typeof allowedMethods>,
+): ApiError {
+  const allow = allowed(url)
+  return allow ? methodNotAllowed(method, allow) : notFound('There is nothing at this address.')
+}
+
+function refusal({ query, headers: { expect } }: FastifyRequest): ApiError | undefined {
+  if (isMalformed(query)) return malformedUrl()
+  if (expect !== undefined && expect.toLowerCase() !== '100-continue') return expectationFailed()
+  return undefined
 }
 
 /**

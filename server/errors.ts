@@ -9,12 +9,15 @@ export const ERROR_TYPES = {
   authorization_error: 403,
   not_found: 404,
   method_not_allowed: 405,
+  request_timeout: 408,
   conflict: 409,
   ambiguous_identifier: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,
+  expectation_failed: 417,
   validation_error: 422,
   rate_limited: 429,
+  headers_too_large: 431,
   server_error: 500,
   provider_error: 502,
   unavailable: 503,
@@ -73,6 +76,12 @@ export const methodNotAllowed = (method: string, allow: string[]) =>
     },
   )
 
+/** 408: the request was not complete in time. */
+export const requestTimeout = () =>
+  new ApiError('request_timeout', 'The request took too long to arrive.', {
+    headers: { connection: 'close' },
+  })
+
 /** 409: the state of the record forbids it now. */
 export const conflict = (message: string) => new ApiError('conflict', message)
 
@@ -93,6 +102,13 @@ export const payloadTooLarge = (limitBytes: number) =>
 export const unsupportedMediaType = (message: string) =>
   new ApiError('unsupported_media_type', message)
 
+/** 417: the client expects something that the service can't promise (RFC 9110 §10.1.1). */
+export const expectationFailed = () =>
+  new ApiError('expectation_failed', 'Only "Expect: 100-continue" is supported.', {
+    // The client may hold back its body now, so that nothing tells where its next request begins.
+    headers: { connection: 'close' },
+  })
+
 /** 422: field by field, why the request can't be taken. The message is the first field's first one. */
 export function validationError(fields: FieldMessages): ApiError {
   const first = Object.values(fields)[0]?.[0] ?? 'The request is not valid.'
@@ -104,6 +120,14 @@ export const rateLimited = (message: string, retryAfter: number, resetAt: number
   new ApiError('rate_limited', message, {
     headers: { 'retry-after': String(retryAfter), 'x-ratelimit-reset': String(resetAt) },
   })
+
+/** 431: request line and headers are larger than Node takes, 16 KiB. */
+export const headersTooLarge = () =>
+  new ApiError('headers_too_large', 'The address and headers are larger than 16 KiB.')
+
+/** 500: a fault of the service. The cause goes to the log, never to the client. */
+export const serverError = (cause: unknown) =>
+  new ApiError('server_error', 'Something went wrong on our side.', { cause })
 
 /** 502: the carrier failed during a request that was in order (§7). The message is ours, what it said is the cause. */
 export const providerError = (message: string, cause?: unknown) =>

@@ -3,10 +3,13 @@ import type { FastifyInstance } from 'fastify'
 import { buildApp } from './app.ts'
 import { importBundledCatalog } from './catalog/bundled.ts'
 import type { Config } from './config.ts'
-import { followConnections } from './connections.ts'
+import { closeServer, currentConnection } from './connections.ts'
 import type { Context, Log } from './context.ts'
 import { openDatabase } from './database/open.ts'
 import { demoKey } from './demo-seller.ts'
+import { serverError } from './errors.ts'
+import { rawAnswer } from './http/problem.ts'
+import { requestIds } from './http/request-id.ts'
 import { startSchedule } from './jobs/schedule.ts'
 import { createLog } from './log.ts'
 import { startMailWorker } from './mail/mail-worker.ts'
@@ -49,8 +52,12 @@ export async function serve(settings: Config, warnings: string[] = []): Promise<
   }
 }
 
-/** Resolves with the exit code once the service is told to stop, or has met an error nobody expected. */
+/**
+ * Resolves with the exit code once the service is told to stop, or has met an error nobody expected. An error of a
+ * request ends that request alone: what requests share is in the database, whose transactions are all or nothing.
+ */
 function endOfService(log: Log): Promise<number> {
+  const nextRequestId = requestIds()
   return new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       // npm passes a signal on that the terminal has sent already: the second one means nothing more.
@@ -61,8 +68,15 @@ function endOfService(log: Log): Promise<number> {
     }
     for (const kind of ['uncaughtException', 'unhandledRejection'] as const) {
       process.on(kind, (error) => {
-        log.fatal({ err: error }, kind)
-        resolve(1)
+        const connection = currentConnection()
+        if (!connection) {
+          log.fatal({ err: error }, kind)
+          resolve(1)
+          return
+        }
+        const reqId = nextRequestId()
+        log.error({ err: error, reqId }, `${kind} in a request`)
+        connection.fail(rawAnswer(serverError(error), reqId))
       })
     }
   })
@@ -89,8 +103,7 @@ async function start(settings: Config, log: Log, closers: Closers): Promise<void
   const ctx = await openContext(config, database.url, log, closers)
   await requireSecretKey(ctx)
   const app = await buildApp(ctx)
-  const endConnections = followConnections(app.server)
-  closers.push(() => closeGently(app, endConnections, log))
+  closers.push(() => closeGently(app, log))
   await listen(app, config)
 
   await importFirstCatalog(ctx)
@@ -156,18 +169,13 @@ function cannotListen(
   }
 }
 
-async function closeGently(
-  app: FastifyInstance,
-  endConnections: () => void,
-  log: Log,
-): Promise<void> {
+/** Answers the requests that were read, and closes the server. */
+async function closeGently(app: FastifyInstance, log: Log): Promise<void> {
   const timer = setTimeout(() => {
     log.warn('requests that were still under way are cut off')
     app.server.closeAllConnections()
   }, SHUTDOWN_PATIENCE_MS)
-  const closed = app.close()
-  endConnections()
-  await closed
+  await closeServer(app)
   clearTimeout(timer)
 }
 

@@ -111,6 +111,7 @@ function admit(
     touched
       .catch((error) => ctx.log.warn({ err: error }, 'last_used_at could not be written'))
       .then(() => done(problem))
+      .catch(done)
   })
 }
 
@@ -169,8 +170,11 @@ function refuse(
   )
 }
 
-/** Goes on with a value that is there, or once it is. */
+/**
+ * Continues with a value, at once or when it arrives. An exception of `next` answers the request: as a rejected
+ * promise it would have no handler.
+ */
 function settle<T>(value: T | Promise<T>, done: Done, next: (value: T) => void): void {
-  if (value instanceof Promise) value.then(next, done)
+  if (value instanceof Promise) value.then(next).catch(done)
   else next(value)
 }

@@ -64,6 +64,34 @@ describe('an address', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 405 /)
   })
 
+  it('with a part that is longer than any identifier answers 404 to every method', async () => {
+    for (const url of [`/v1/cards/${'x'.repeat(5_000)}`, `/labels/${'x'.repeat(5_000)}`]) {
+      for (const method of ['get', 'patch', 'delete'] as const) {
+        const answer = await app.anyone[method](url)
+        expect(answer.status).toBe(404)
+        expect(answer.body.error.type).toBe('not_found')
+        expect(answer.headers['x-request-id']).toBeTruthy()
+      }
+    }
+  })
+
+  it('answers a QUERY like any other wrong method, with or without a body', async () => {
+    for (const rest of ['\r\n', 'content-length: 2\r\n\r\n{}', 'content-type: a/b\r\n\r\n']) {
+      const known = await raw(`QUERY /v1/cards HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${rest}`)
+      expect(known).toMatch(/^HTTP\/1\.1 405 /)
+      expect(known).toContain('allow: GET, HEAD')
+      const unknown = await raw(
+        `QUERY /v1/nothing HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${rest}`,
+      )
+      expect(unknown).toMatch(/^HTTP\/1\.1 404 /)
+    }
+  })
+
+  it('that is unknown is answered before its body has arrived', async () => {
+    const answer = await raw('POST /v1/nothing HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n')
+    expect(answer).toMatch(/^HTTP\/1\.1 404 /)
+  })
+
   it('with malformed percent-encoding answers 404 in the envelope', async () => {
     for (const url of ['/v1/cards/%zz', '/v1/cards/%ff', '/v1/cards?q=%zz', '/%']) {
       const answer = await app.anyone.get(url)
@@ -179,8 +207,25 @@ describe('what isn’t HTTP', () => {
     expect(answer).toContain('"type":"bad_request"')
   })
 
-  it('answers headers that are too large with 431', async () => {
-    const answer = await raw(`GET / HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`)
+  it('answers headers that are too large with 431, and a HEAD request with headers alone', async () => {
+    const request = (method: string) =>
+      raw(`${method} /v1/cards?q=${'y'.repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`)
+    const answer = await request('GET')
     expect(answer).toMatch(/^HTTP\/1\.1 431 /)
+    expect(answer).toMatch(/x-request-id: req_/)
+    expect(answer).toContain('"type":"headers_too_large"')
+    const head = await request('HEAD')
+    expect(head).toMatch(/^HTTP\/1\.1 431 [\s\S]*\r\n\r\n$/)
+    expect(head).toMatch(/x-request-id: req_/)
+  })
+
+  it('or expects what no server here does answers 417 in the envelope, with a request id', async () => {
+    const answer = await raw(
+      'POST /operator/v1/accounts HTTP/1.1\r\nhost: x\r\nexpect: a-miracle\r\ncontent-length: 2\r\n\r\n',
+    )
+    expect(answer).toMatch(/^HTTP\/1\.1 417 /)
+    expect(answer).toMatch(/x-request-id: req_/)
+    expect(answer).toMatch(/connection: close/)
+    expect(answer).toContain('"type":"expectation_failed"')
   })
 })

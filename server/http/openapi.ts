@@ -103,7 +103,9 @@ function finish(generated: OpenAPIV3_1.Document, door: Door): OpenAPIV3_1.Docume
     for (const [method, operation] of Object.entries(item ?? {}) as [string, Operation][]) {
       const errors = new Set([
         ...door.errors,
-        ...(method === 'get' ? [] : (operation['x-body-errors'] ?? BODY_ERRORS)),
+        ...(method === 'get'
+          ? []
+          : ['request_timeout' as const, ...(operation['x-body-errors'] ?? BODY_ERRORS)]),
         ...(operation['x-errors'] ?? []),
       ])
       for (const type of errors) used.add(type)
@@ -260,6 +262,10 @@ const ERRORS: Record<ErrorType, { description: string; message: string; fields?:
     description: 'The path exists with other methods, named in `Allow`.',
     message: 'PUT is not possible here. Possible: GET, HEAD.',
   },
+  request_timeout: {
+    description: 'The request was not complete within 60 seconds. Nothing of it was carried out.',
+    message: 'The request took too long to arrive.',
+  },
   conflict: {
     description: 'The state of the record does not allow this now.',
     message: 'A revoked key cannot be rotated.',
@@ -298,6 +304,10 @@ const ERRORS: Record<ErrorType, { description: string; message: string; fields?:
     description: 'The body is of a type this operation does not read.',
     message: 'The body must be JSON (application/json).',
   },
+  expectation_failed: {
+    description: 'The `Expect` header is something else than `100-continue`.',
+    message: 'Only "Expect: 100-continue" is supported.',
+  },
   validation_error: {
     description:
       'Body or query failed validation, or a body, expected or not, is no JSON object; `fields` maps field names to messages.',
@@ -307,6 +317,10 @@ const ERRORS: Record<ErrorType, { description: string; message: string; fields?:
   rate_limited: {
     description: 'The key’s read or write limit is used up for this minute.',
     message: 'Too many read requests: 600 a minute are possible. Try again in 12 s.',
+  },
+  headers_too_large: {
+    description: 'The address and headers are larger than 16 KiB.',
+    message: 'The address and headers are larger than 16 KiB.',
   },
   server_error: {
     description:

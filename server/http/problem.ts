@@ -1,11 +1,15 @@
+import { STATUS_CODES } from 'node:http'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Log } from '../context.ts'
 import {
   ApiError,
   badRequest,
   type ErrorType,
+  headersTooLarge,
   notFound,
   payloadTooLarge,
+  requestTimeout,
+  serverError,
   unsupportedMediaType,
   validationError,
 } from '../errors.ts'
@@ -41,6 +45,8 @@ function catalogued(thrown: FastifyError | ApiError, request: FastifyRequest): A
   switch (thrown.code) {
     case 'FST_ERR_BAD_URL':
       return malformedUrl()
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return notFound('There is nothing at this address.')
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return payloadTooLarge(request.routeOptions.bodyLimit ?? 0)
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
@@ -51,32 +57,43 @@ function catalogued(thrown: FastifyError | ApiError, request: FastifyRequest): A
     case 'ECONNRESET':
       return validationError({ body: ['The connection closed before the body was complete.'] })
     default:
-      return new ApiError('server_error', 'Something went wrong on our side.', { cause: thrown })
+      return serverError(thrown)
   }
 }
 
 export const malformedUrl = () => notFound("The address's percent-encoding is malformed.")
 
+/** The error, if Node itself refused what arrived before it was a request: no HTTP, headers too large, too slow. */
+export function clientError({ code }: { code?: string }): ApiError {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return headersTooLarge()
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return requestTimeout()
+    default:
+      return badRequest('This is not a valid HTTP request.')
+  }
+}
+
 /**
- * Answers what Node itself refused before there was a request: no HTTP, headers too large, too slow. Written by
- * hand on the socket because there's no reply object yet.
+ * An answer as bytes, for a connection on which there is no reply object: it's the last one there.
+ *
+ * @param options.isHead for an answer to HEAD, which has no body
  */
-export function clientErrorAnswer(error: { code?: string }, requestId: string): string {
-  const [status, problem]: [string, ApiError] =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? ['431 Request Header Fields Too Large', badRequest('The headers are too large.')]
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? ['408 Request Timeout', badRequest('The request took too long to arrive.')]
-        : ['400 Bad Request', badRequest('This is not a valid HTTP request.')]
-  const body = JSON.stringify(envelope(problem))
+export function rawAnswer(
+  error: ApiError,
+  requestId: string,
+  { isHead = false }: { isHead?: boolean } = {},
+): string {
+  const body = JSON.stringify(envelope(error))
   return [
-    `HTTP/1.1 ${status}`,
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
     'content-type: application/json; charset=utf-8',
     `content-length: ${Buffer.byteLength(body)}`,
     `x-request-id: ${requestId}`,
     ...Object.entries(ALWAYS).map((header) => header.join(': ')),
     'connection: close',
     '',
-    body,
+    isHead ? '' : body,
   ].join('\r\n')
 }

@@ -1,8 +1,10 @@
 /**
  * Whom an address counts for: an IPv4 address for itself, an IPv6 address for its /64, which is what one customer
- * gets at least. Otherwise one machine could be as many callers as it likes.
+ * gets at least. Otherwise one machine could be as many callers as it likes. A client that was gone before its
+ * address could be read has none; all of them count together.
  */
-export function addressSubject(address: string): string {
+export function addressSubject(address: string | undefined): string {
+  if (address === undefined) return 'unknown'
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)
   if (mapped) return mapped[1]!
   if (!address.includes(':')) return address

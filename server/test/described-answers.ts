@@ -85,7 +85,7 @@ function schemaAt({ at, operation }: { at: string; operation: Operation }, statu
     return `${place}/content/application~1json/schema`
   }
   // What stands before any operation is the same for all and described in the documentation of errors.
-  if (![400, 405].includes(status)) throw new Error(`${at} does not describe ${status}`)
+  if (![400, 405, 417, 431].includes(status)) throw new Error(`${at} does not describe ${status}`)
   return '#/components/schemas/Error'
 }
 

@@ -7,8 +7,10 @@ import type { ImportReport as Report } from '../../catalog/import-report.ts'
 import { linesOf } from '../../catalog/lines.ts'
 import { gunzip } from '../../catalog/sources.ts'
 import { ImportTooLarge, MAX_STAGED_BYTES } from '../../catalog/staged-records.ts'
+import { connectionOf } from '../../connections.ts'
 import type { Context } from '../../context.ts'
 import { ApiError, unsupportedMediaType, validationError } from '../../errors.ts'
+import { withIdleTimeout } from '../idle-timeout.ts'
 import { envelope } from '../problem.ts'
 import { component, Data, ErrorObject } from '../schema.ts'
 
@@ -110,6 +112,9 @@ export const catalogRoutes =
           }),
           response: {
             200: Data(ImportReport, 'What was imported'),
+            408: Interrupted(
+              '`request_timeout`: no byte came for 60 seconds. The lines before were imported: `data` reports them.',
+            ),
             413: Interrupted(
               '`payload_too_large`: the body holds more records than one import takes. The lines before were imported: `data` reports them.',
             ),
@@ -149,22 +154,24 @@ export const catalogRoutes =
           }
           ctx.metrics.imported('interrupted', error.report)
           await ctx.catalog.refresh()
-          if (!(await discardRest(request.body as Readable))) reply.header('connection', 'close')
+          const problem = interrupted(error)
+          const isLate = problem.type === 'request_timeout'
+          if (isLate || !(await discardRest(request))) {
+            reply.header('connection', 'close')
+          }
           const data = published(error.report as Report)
-          return reply
-            .code(error.cause instanceof ImportTooLarge ? 413 : 422)
-            .send({ ...envelope(interrupted(error)), data })
+          return reply.code(problem.status as 408 | 413 | 422).send({ ...envelope(problem), data })
         }
       },
     )
     done()
   }
 
+/** The body, however long it takes: as long as bytes keep coming. */
 function bodyOf(request: FastifyRequest): AsyncIterable<Uint8Array> {
-  const body = request.body as Readable | undefined
-  if (!body) throw validationError({ body: [`The body must be ${NDJSON}.`] })
-  // An import that stops early would close the connection, and with it the way of the response.
-  const bytes = body.iterator({ destroyOnReturn: false })
+  if (!request.body) throw validationError({ body: [`The body must be ${NDJSON}.`] })
+  connectionOf(request.raw.socket)?.allowSlowRequest()
+  const bytes = chunksOf(request)
   const encoding = request.headers['content-encoding'] ?? 'identity'
   if (encoding === 'identity') return bytes
   if (encoding === 'gzip' || encoding === 'x-gzip') return gunzip(bytes)
@@ -176,10 +183,10 @@ function bodyOf(request: FastifyRequest): AsyncIterable<Uint8Array> {
  *
  * @returns whether the body came to its end, so that the connection can be used again
  */
-async function discardRest(body: Readable): Promise<boolean> {
+async function discardRest(request: FastifyRequest): Promise<boolean> {
   let bytes = 0
   try {
-    for await (const chunk of body.iterator({ destroyOnReturn: false })) {
+    for await (const chunk of chunksOf(request)) {
       bytes += chunk.length
       if (bytes > MAX_DISCARDED_BYTES) return false
     }
@@ -189,8 +196,16 @@ async function discardRest(body: Readable): Promise<boolean> {
   }
 }
 
+/** The body's chunks: what stops reading them leaves the connection open for the response. */
+const chunksOf = (request: FastifyRequest): AsyncIterable<Uint8Array> =>
+  withIdleTimeout(
+    (request.body as Readable).iterator({ destroyOnReturn: false }),
+    request.server.server.requestTimeout,
+  )
+
 function interrupted({ message, report, cause }: ImportInterrupted): ApiError {
   const { created, updated, unchanged, rejected } = report
+  if (cause instanceof ApiError) return cause
   const counts = `Before that: ${created} created, ${updated} updated, ${unchanged} unchanged, ${rejected} rejected.`
   return cause instanceof ImportTooLarge
     ? new ApiError('payload_too_large', `${message}. ${counts}`)

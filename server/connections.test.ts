@@ -1,0 +1,100 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
+import fc from 'fast-check'
+import Fastify from 'fastify'
+import { describe, expect, it } from 'vitest'
+import { closeServer, createHttpServer } from './connections.ts'
+
+/** A server whose one route notes each request that it carries out, and answers it a little later with its number. */
+async function countingServer() {
+  const executed: string[] = []
+  const app = Fastify({
+    serverFactory: (handler) => createHttpServer(handler, 60_000),
+    return503OnClosing: false,
+  })
+  app.post<{ Params: { number: string } }>('/:number', async ({ params: { number } }) => {
+    executed.push(number)
+    await sleep(Number(number) % 4)
+    return `<${number}>`
+  })
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  return { app, executed, port: (app.server.address() as AddressInfo).port }
+}
+
+const requestOf = (number: number) =>
+  `POST /${number} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}`
+
+type Client = { socket: Socket; received: string; errors: unknown[]; closed: Promise<unknown> }
+
+async function clientOf(port: number): Promise<Client> {
+  const socket = connect(port, '127.0.0.1')
+  const closed = new Promise((resolve) => socket.once('close', resolve))
+  const client: Client = { socket, received: '', errors: [], closed }
+  socket.on('error', (error) => client.errors.push(error))
+  socket.setEncoding('latin1').on('data', (text) => {
+    client.received += text
+  })
+  await once(socket, 'connect')
+  return client
+}
+
+async function receives(client: Client, text: string): Promise<void> {
+  while (!client.received.includes(text)) await once(client.socket, 'data')
+}
+
+const answersIn = ({ received }: Client) => [...received.matchAll(/<(\w+)>/g)].map(([, n]) => n!)
+
+describe('a shutdown', () => {
+  it('answers every request that it carries out, in order, and resets no connection', async () => {
+    let requests = 0
+    await fc.assert(
+      fc.asyncProperty(
+        // Per connection: how many requests go out together, and how many bytes of them come in a second packet.
+        fc.array(
+          fc.array(fc.record({ together: fc.integer({ min: 1, max: 4 }), late: fc.nat(150) }), {
+            minLength: 1,
+            maxLength: 8,
+          }),
+          { minLength: 1, maxLength: 6 },
+        ),
+        fc.nat(40),
+        async (connections, executedBefore) => {
+          const { app, executed, port } = await countingServer()
+          const sent = new Set<string>()
+          const clients = await Promise.all(connections.map(() => clientOf(port)))
+          const sending = clients.map(async (client, index) => {
+            for (const { together, late } of connections[index]!) {
+              const numbers = Array.from({ length: together }, () => ++requests)
+              for (const number of numbers) sent.add(String(number))
+              const text = numbers.map((number) => requestOf(number)).join('')
+              if (client.socket.destroyed) return
+              client.socket.write(text.slice(0, text.length - late))
+              await sleep(0)
+              client.socket.write(text.slice(text.length - late))
+              await Promise.race([receives(client, `<${numbers.at(-1)}>`), client.closed])
+            }
+          })
+          let isSent = false
+          void Promise.all(sending).then(() => {
+            isSent = true
+          })
+          while (executed.length < executedBefore && !isSent) await setImmediate()
+          await closeServer(app)
+          await Promise.all([...sending, ...clients.map(({ closed }) => closed)])
+
+          const answered = clients.flatMap(answersIn)
+          expect(answered.toSorted()).toEqual(executed.toSorted())
+          for (const client of clients) {
+            const answers = answersIn(client)
+            expect(answers).toEqual(answers.toSorted((a, b) => Number(a) - Number(b)))
+            const [, ...behindClose] = client.received.split(/^connection: close\r$/im)
+            expect(behindClose.join('').match(/HTTP\/1\.1/g)).toBeNull()
+            expect(client.errors).toEqual([])
+          }
+        },
+      ),
+      { numRuns: 200, seed: 7, endOnFailure: true },
+    )
+  }, 120_000)
+})
