@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { takeLock } from './database/embedded/lock.ts'
+import { makeDirectory } from './files/make-directory.ts'
 import { StartError } from './start-error.ts'
 
 /** Secrets the sandbox makes for itself, each a file in DATA_DIR that only its owner can read. */
@@ -58,16 +59,17 @@ export async function keptSecret(dataDir: string, name: SecretName): Promise<str
 async function keepSecret(dataDir: string, name: SecretName, secret: string): Promise<void> {
   const file = fileOf(dataDir, name)
   try {
-    await mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
+    await makeDirectory(path.dirname(file), 0o700)
     await writeFile(`${file}.new`, `${secret}\n`, { mode: 0o600, flush: true })
     await rename(`${file}.new`, file)
   } catch (error) {
+    await rm(`${file}.new`, { force: true }).catch(() => {})
     throw cannotUse(dataDir, error)
   }
 }
 
 async function alone<T>(dataDir: string, work: () => Promise<T>): Promise<T> {
-  await mkdir(dataDir, { recursive: true }).catch((error) => {
+  await makeDirectory(dataDir).catch((error) => {
     throw cannotUse(dataDir, error)
   })
   const release = await takeLock(path.join(dataDir, 'secrets.lock'))

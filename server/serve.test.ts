@@ -331,6 +331,7 @@ describe.concurrent('a start that cannot succeed says so in one line', () => {
     [{ HOST: '192.0.2.1' }, /^HOST 192\.0\.2\.1 can't be listened on: /],
     [{ PUBLIC_URL: 'https://me:geheim@cards.example' }, /^PUBLIC_URL must be /],
     [{ DATA_DIR: '/dev/null' }, /^DATA_DIR \/dev\/null can't be used: /],
+    [{ DATA_DIR: '/proc/x' }, /^DATA_DIR \/proc\/x can't be used: ENOENT/],
     [{ SANDBOX: 'perhaps' }, 'SANDBOX must be true or false, not "perhaps".'],
     [
       { SANDBOX: 'false', PUBLIC_URL: 'https://cards.example' },
@@ -448,7 +449,7 @@ describe.concurrent('outside the sandbox', () => {
     const { baseUrl, docs } = service.told()
     expect(service.told()).toEqual({ baseUrl, docs, key: '', token: '', curl: '' })
     expect(service.stdout()).not.toMatch(/token|key|geheim|undefined/)
-    expect(readdirSync(service.dataDir)).toEqual(['files'])
+    expect(readdirSync(service.dataDir).sort()).toEqual(['files', 'in-use.lock'])
 
     const paths = ['/operator/v1/accounts', '/operator/v1/sandbox/clock', '/operator/openapi.json']
     for (const path of [...paths, '/metrics']) {

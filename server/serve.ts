@@ -5,6 +5,7 @@ import { importBundledCatalog } from './catalog/bundled.ts'
 import type { Config } from './config.ts'
 import { closeServer, currentConnection } from './connections.ts'
 import type { Context, Log } from './context.ts'
+import { useDataDir } from './data-dir.ts'
 import { openDatabase } from './database/open.ts'
 import { demoKey } from './demo-seller.ts'
 import { serverError } from './errors.ts'
@@ -85,6 +86,8 @@ function endOfService(log: Log): Promise<number> {
 async function start(settings: Config, log: Log, closers: Closers): Promise<void> {
   const bound = onOneAddress(settings)
   await refuseTakenPort(bound)
+  const release = await useDataDir(bound)
+  closers.push(release)
   const config = await withOwnSecrets(bound)
 
   const opening = openDatabase(config)
@@ -100,7 +103,20 @@ async function start(settings: Config, log: Log, closers: Closers): Promise<void
   const database = await opening
   if (database.notice) tell(database.notice)
 
-  const ctx = await openContext(config, database.url, log, closers)
+  try {
+    await startOn(database.url, config, log, closers)
+  } catch (error) {
+    throw await database.explain(error)
+  }
+}
+
+async function startOn(
+  databaseUrl: string,
+  config: Config,
+  log: Log,
+  closers: Closers,
+): Promise<void> {
+  const ctx = await openContext(config, databaseUrl, log, closers)
   await requireSecretKey(ctx)
   const app = await buildApp(ctx)
   closers.push(() => closeGently(app, log))

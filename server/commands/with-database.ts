@@ -47,6 +47,8 @@ export async function withDatabase<T>(
       return work({ db: sql, begin, databaseUrl: url, migrated, interrupted })
     }
     return await withTimeout(done(), interrupted)
+  } catch (error) {
+    throw await database.explain(error)
   } finally {
     await transactions.end()
     await sql.end({ timeout: 1 })

@@ -7,6 +7,8 @@ export type OpenDatabase = {
   url: string
   /** Where an embedded database is, when that isn't simply DATA_DIR. */
   notice?: string | undefined
+  /** The error of a start that failed on this database; in one line when the cause is that the disk is full. */
+  explain(error: unknown): Promise<unknown>
   /** Stops an embedded database when nobody else uses it; an external one is left alone. */
   close(): Promise<void>
 }
@@ -21,8 +23,13 @@ export async function openDatabase({
   dataDir,
 }: Pick<Config, 'databaseUrl' | 'dataDir'>): Promise<OpenDatabase> {
   if (databaseUrl === undefined) {
-    const { url, notice, stop } = await startEmbedded({ dataDir })
-    return { url, notice, close: stop }
+    const { url, notice, diskFull, stop } = await startEmbedded({ dataDir })
+    const explain = async (error: unknown) => {
+      const line = await diskFull()
+      if (line === undefined || error instanceof StartError) return error
+      return new StartError(`The disk of DATA_DIR ${dataDir} is full: ${line}`, { cause: error })
+    }
+    return { url, notice, explain, close: stop }
   }
   const session = sessionAt(databaseUrl)
   try {
@@ -32,7 +39,15 @@ export async function openDatabase({
   } finally {
     await session.end({ timeout: 1 })
   }
-  return { url: databaseUrl, close: async () => {} }
+  return { url: databaseUrl, explain: async (error) => inWords(error), close: async () => {} }
+}
+
+const DISK_FULL = '53100'
+
+function inWords(error: unknown): unknown {
+  const { code, message } = error as NodeJS.ErrnoException
+  if (code !== DISK_FULL) return error
+  return new StartError(`DATABASE_URL: the server's disk is full: ${message}`, { cause: error })
 }
 
 function sessionAt(databaseUrl: string): Sql {

@@ -1,8 +1,16 @@
-import { access, constants, mkdir, open } from 'node:fs/promises'
+import { access, constants, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { realTime } from '../clock.ts'
+import { randomText } from '../random-text.ts'
 import { StartError } from '../start-error.ts'
 import type { FileStore } from './file-store.ts'
+import { makeDirectory } from './make-directory.ts'
+
+/** Files that are being written. They get their name when they are complete. */
+const UNFINISHED = '.unfinished'
+/** No write takes that long: an older file was left behind by a process that was killed. */
+const ABANDONED_AFTER_MS = 60 * 60 * 1000
 
 /**
  * Files in a directory, made when it's missing and then open to its owner alone.
@@ -12,11 +20,13 @@ import type { FileStore } from './file-store.ts'
 export async function openDirectory(storageUrl: string): Promise<FileStore> {
   const root = pathOf(storageUrl)
   try {
-    await mkdir(root, { recursive: true, mode: 0o700 })
+    await makeDirectory(root, 0o700)
     await access(root, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
     throw new StartError(`STORAGE_URL: ${root} can't be used: ${(error as Error).message}`)
   }
+
+  await removeAbandoned(path.join(root, UNFINISHED))
 
   // Loaded with the first file: it would cost every start 45 ms.
   const driver = async () => {
@@ -26,10 +36,20 @@ export async function openDirectory(storageUrl: string): Promise<FileStore> {
 
   return {
     async put(name, bytes) {
-      await (await driver()).put(name, bytes)
-      // The database is about to say that it's there, and survives a power cut: so must the file and its entry.
-      await sync(path.join(root, name))
-      await sync(path.dirname(path.join(root, name)))
+      const file = path.join(root, name)
+      const unfinished = path.join(UNFINISHED, randomText(20))
+      try {
+        await (await driver()).put(unfinished, bytes)
+        // The database is about to say that it's there, and survives a power cut: so must the file and its entry.
+        await sync(path.join(root, unfinished))
+        await makeDirectory(path.dirname(file), 0o700)
+        await rename(path.join(root, unfinished), file)
+      } catch (error) {
+        // On a full disk half a file would only be in the way.
+        await rm(path.join(root, unfinished), { force: true }).catch(() => {})
+        throw error
+      }
+      await sync(path.dirname(file))
     },
 
     async get(name) {
@@ -63,6 +83,19 @@ function pathOf(storageUrl: string): string {
     throw new StartError(
       'STORAGE_URL must be an absolute path without query or fragment, as file:/srv/cardstall/files.',
     )
+  }
+}
+
+/** Best effort: a file that stays does no harm. */
+async function removeAbandoned(directory: string): Promise<void> {
+  for (const name of await readdir(directory).catch(() => [])) {
+    const file = path.join(directory, name)
+    try {
+      const { mtimeMs } = await stat(file)
+      if (realTime() - mtimeMs > ABANDONED_AFTER_MS) await rm(file, { force: true })
+    } catch {
+      // Another process has just finished or removed it.
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
@@ -50,11 +50,33 @@ describe('a directory', () => {
     expect((await stat(root)).mode & 0o777).toBe(0o750)
   })
 
+  it('keeps the former file, and no part of the new one, when a write fails', async () => {
+    const root = await mkdtemp(path.join(home, 'failing-'))
+    const files = await openFileStore(`file:${root}`)
+    await files.put('photos/a.jpg', BYTES, 'image/jpeg')
+    await mkdir(path.join(root, 'labels/b.pdf/taken'), { recursive: true })
+    await expect(files.put('labels/b.pdf', BYTES, 'application/pdf')).rejects.toThrow()
+    expect(await readdir(path.join(root, '.unfinished'))).toEqual([])
+    expect((await files.get('photos/a.jpg'))?.length).toBe(BYTES.length)
+  })
+
+  it('removes what a killed process left half-written, and nothing that is being written', async () => {
+    const root = await mkdtemp(path.join(home, 'killed-'))
+    const unfinished = path.join(root, '.unfinished')
+    await mkdir(unfinished)
+    const [left, current] = ['left', 'current'].map((name) => path.join(unfinished, name))
+    for (const file of [left!, current!]) await writeFile(file, 'half')
+    await utimes(left!, 0, 0)
+    await openFileStore(`file:${root}`)
+    expect(await readdir(unfinished)).toEqual(['current'])
+  })
+
   it('that can’t be used stops the start', async () => {
     await writeFile(path.join(home, 'file'), '')
     for (const url of [
       `file:${home}/file`,
       `file:${home}/file/below`,
+      'file:/proc/x',
       'file:relative/path',
       'file:/files?region=x',
       'file:/files#x',

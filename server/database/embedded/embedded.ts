@@ -1,10 +1,12 @@
-import { access, constants, mkdir } from 'node:fs/promises'
+import { access, constants } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { makeDirectory } from '../../files/make-directory.ts'
 import { StartError } from '../../start-error.ts'
 import { findBinaries, reachableBinaries } from './binaries.ts'
 import { type Cluster, createCluster, findCluster, keptPassword, whereItIs } from './cluster.ts'
 import { startServer } from './launch.ts'
 import { takeLock } from './lock.ts'
+import { diskFullLine, readSince, sizeOf } from './log.ts'
 import { osUserFor } from './os-user.ts'
 import { findRunning, shutDown } from './server.ts'
 import type { Server } from './session.ts'
@@ -19,6 +21,8 @@ export type EmbeddedDatabase = {
   notice?: string
   /** True when a server that a killed process had left alive was taken over. */
   adopted: boolean
+  /** What the server logged since then about a disk that is full; undefined when it did not. */
+  diskFull(): Promise<string | undefined>
   /** Gives up our use; the last user turns the server off. May be called twice. */
   stop(): Promise<void>
 }
@@ -47,11 +51,13 @@ export async function startEmbedded(options: {
     const { cluster, server, running } = await findOrStart(dataDir, options.settings ?? {})
     try {
       await ensureDatabase(server, databaseName)
+      const logged = await sizeOf(cluster.log)
       return {
         url: urlOf(server, cluster, databaseName),
         directory: cluster.directory,
         notice: await whereItIs(dataDir, cluster.directory),
         adopted: running && server.user.wasAlone,
+        diskFull: async () => diskFullLine(await readSince(cluster.log, logged)),
         stop: once(() => leave(dataDir, cluster, server)),
       }
     } catch (error) {
@@ -68,7 +74,7 @@ export async function startEmbedded(options: {
 
 async function writable(dataDir: string): Promise<string> {
   try {
-    await mkdir(dataDir, { recursive: true })
+    await makeDirectory(dataDir)
     await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)
     return dataDir
   } catch (cause) {

@@ -14,9 +14,26 @@ const SQLITE_BUSY = 5
  * process that holds them, however it ends, so there is no stale lock to recognise: a file holding a
  * pid cannot be told from a living one when a container restarts and hands out the same pids again.
  */
-export async function takeLock(path: string): Promise<(() => void) | undefined> {
+export function takeLock(
+  path: string,
+  patienceMs = PATIENCE_MS,
+): Promise<(() => void) | undefined> {
+  return lockWith(path, 'begin exclusive', patienceMs)
+}
+
+/** The same for a lock that several processes can have at a time, and that keeps out those who want it alone. */
+export function shareLock(path: string): Promise<(() => void) | undefined> {
+  // A transaction that has read shares the file until its end.
+  return lockWith(path, 'begin; select count(*) from sqlite_schema', PATIENCE_MS)
+}
+
+async function lockWith(
+  path: string,
+  begin: string,
+  patienceMs: number,
+): Promise<(() => void) | undefined> {
   const file = open(path)
-  const taken = await poll(PATIENCE_MS, () => tryExclusive(file, path)).catch((error) => {
+  const taken = await poll(patienceMs, () => tryToBegin(file, path, begin)).catch((error) => {
     file.close()
     throw error
   })
@@ -33,12 +50,13 @@ function open(path: string): DatabaseSync {
   }
 }
 
-function tryExclusive(file: DatabaseSync, path: string): true | undefined {
+function tryToBegin(file: DatabaseSync, path: string, begin: string): true | undefined {
   try {
     // Nothing is ever written, so no journal needs to lie beside it.
-    file.exec('pragma journal_mode = memory; begin exclusive')
+    file.exec(`pragma journal_mode = memory; ${begin}`)
     return true
   } catch (error) {
+    if (file.isTransaction) file.exec('rollback')
     if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return undefined
     throw new StartError(`cannot lock ${path}: ${(error as Error).message}`, { cause: error })
   }

@@ -9,12 +9,26 @@ const TURNED_AWAY =
 
 /** Opens the log to append to; a big one starts anew, with one old one kept beside it. */
 export async function openLog(path: string): Promise<FileHandle> {
-  const size = await stat(path).then(
+  if ((await sizeOf(path)) > LOG_LIMIT_BYTES) await rename(path, `${path}.1`)
+  return open(path, 'a+', 0o600)
+}
+
+/** In bytes; 0 without a log. */
+export const sizeOf = (path: string): Promise<number> =>
+  stat(path).then(
     (file) => file.size,
     () => 0,
   )
-  if (size > LOG_LIMIT_BYTES) await rename(path, `${path}.1`)
-  return open(path, 'a+', 0o600)
+
+/** The same as `logSince` for a log that isn't open; empty when it can't be read. */
+export async function readSince(path: string, position: number): Promise<string> {
+  const log = await open(path, 'r').catch(() => undefined)
+  if (!log) return ''
+  try {
+    return await logSince(log, position)
+  } finally {
+    await log.close()
+  }
 }
 
 /** What was written to it from that position on. */
@@ -28,4 +42,15 @@ export function tellingLine(text: string): string | undefined {
   const lines = text.split('\n').filter((line) => line.trim() && !TURNED_AWAY.test(line))
   const fatal = lines.find((line) => /\b(FATAL|PANIC|error):/.test(line))
   return (fatal ?? lines.at(-1))?.replace(/^.*?\b(FATAL|PANIC|error): +/, '').trim()
+}
+
+/** The last line that says that the disk is full, if there is one. */
+export function diskFullLine(text: string): string | undefined {
+  const lines = text
+    .split('\n')
+    .filter((line) => /No space left on device|Disk quota exceeded/.test(line))
+  return lines
+    .at(-1)
+    ?.replace(/^.*?\b(FATAL|PANIC|ERROR|LOG): +/, '')
+    .trim()
 }
