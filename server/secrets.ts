@@ -6,7 +6,8 @@ import { makeDirectory } from './files/make-directory.ts'
 import { StartError } from './start-error.ts'
 
 /** Secrets the sandbox makes for itself, each a file in DATA_DIR that only its owner can read. */
-export type SecretName = 'operator-token' | 'secret-key' | 'demo-key' | 'listen-secret'
+export const SECRET_NAMES = ['operator-token', 'secret-key', 'demo-key', 'listen-secret'] as const
+export type SecretName = (typeof SECRET_NAMES)[number]
 
 /**
  * The secret kept under this name, as long as it serves; else a new one takes its place. One process at a time makes

@@ -4,6 +4,7 @@ import { createAccountCommand, createKeyCommand, revokeKeyCommand } from './admi
 import { type Command, parseParameters } from './command.ts'
 import { importCommand } from './import.ts'
 import { migrateCommand } from './migrate.ts'
+import { resetCommand } from './reset.ts'
 
 /** The commands of the program. Most need little of it: the service is loaded where it's used. */
 export const COMMANDS: Record<string, Command> = {
@@ -22,6 +23,7 @@ export const COMMANDS: Record<string, Command> = {
   'accounts:create': createAccountCommand,
   'keys:create': createKeyCommand,
   'keys:revoke': revokeKeyCommand,
+  reset: resetCommand,
   listen: {
     summary: 'Show a seller’s events as they happen, or forward them (npm run listen)',
     options: LISTEN_OPTIONS,

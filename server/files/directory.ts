@@ -9,6 +9,8 @@ import { makeDirectory } from './make-directory.ts'
 
 /** Files that are being written. They get their name when they are complete. */
 const UNFINISHED = '.unfinished'
+/** The directories in which a store keeps files: what else is there was put there by others. */
+export const STORED_DIRECTORIES = ['photos', 'labels', UNFINISHED]
 /** No write takes that long: an older file was left behind by a process that was killed. */
 const ABANDONED_AFTER_MS = 60 * 60 * 1000
 

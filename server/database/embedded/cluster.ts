@@ -129,7 +129,7 @@ async function makeDirectory(
   await rmdir(unfinished)
 
   await makeSharedHome()
-  const owner = createHash('sha256').update(dataDir).digest('hex').slice(0, 12)
+  const owner = ownerOf(dataDir)
   await abandonPrevious(owner)
   const directory = join(SHARED_HOME, `${owner}-${randomBytes(4).toString('hex')}`)
   // The link comes first, so that what is left of a killed start can be found again.
@@ -194,7 +194,7 @@ async function initdb(
 }
 
 /** What is left of first starts that didn't get to their end. */
-async function removeUnfinished(dataDir: string): Promise<void> {
+export async function removeUnfinished(dataDir: string): Promise<void> {
   for (const name of await readdir(dataDir)) {
     if (!name.startsWith('postgres.new-')) continue
     const path = join(dataDir, name)
@@ -209,6 +209,13 @@ async function removeUnfinished(dataDir: string): Promise<void> {
 
 /** Nothing else is ever removed because a link names it. */
 const SHARED_CLUSTER = new RegExp(`^${SHARED_HOME}/[0-9a-f]{12}-[0-9a-f]{8}$`)
+
+/** The beginning of its name, by which the clusters of one DATA_DIR are told from those of others. */
+const ownerOf = (dataDir: string) => createHash('sha256').update(dataDir).digest('hex').slice(0, 12)
+
+/** Whether it is a cluster in the shared home that was made for this DATA_DIR. A copied link leads to another's. */
+export const isSharedClusterOf = (dataDir: string, target: string): boolean =>
+  SHARED_CLUSTER.test(target) && target.startsWith(`${SHARED_HOME}/${ownerOf(dataDir)}-`)
 
 /** Retries, since an initdb that outlived its parent may add a file while we remove them. */
 const FORCE = { recursive: true, force: true, maxRetries: 5 }

@@ -8,6 +8,7 @@ import { startServer } from './launch.ts'
 import { takeLock } from './lock.ts'
 import { diskFullLine, readSince, sizeOf } from './log.ts'
 import { osUserFor } from './os-user.ts'
+import { START_LOCK } from './remove.ts'
 import { findRunning, shutDown } from './server.ts'
 import type { Server } from './session.ts'
 
@@ -83,7 +84,7 @@ async function writable(dataDir: string): Promise<string> {
   }
 }
 
-const lockOf = (dataDir: string) => join(dataDir, 'postgres.lock')
+const lockOf = (dataDir: string) => join(dataDir, START_LOCK)
 
 async function findOrStart(
   dataDir: string,

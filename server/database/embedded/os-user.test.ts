@@ -16,7 +16,7 @@ import {
 } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import {
   cleanUp,
   emptyDatabase,
@@ -36,6 +36,9 @@ import {
 import { findBinaries } from './binaries.ts'
 import { startEmbedded } from './embedded.ts'
 import { passes, SHARED_HOME } from './os-user.ts'
+
+// Copies of PostgreSQL, on a machine whose disk may have other things to do.
+vi.setConfig({ testTimeout: 60_000 })
 
 const NOBODY = { uid: 65534, gid: 65534 }
 /** A checkout in a private folder is out of nobody's reach. */
@@ -205,7 +208,8 @@ describe.runIf(nobodyCanRunUs)('started by anybody else, the embedded database',
 function privateCheckout(): string {
   const checkout = newHome()
   chmodSync(checkout, 0o700)
-  for (const name of ['database/embedded', 'start-error.ts', 'test/embedded-user.ts']) {
+  const sources = ['database/embedded', 'files/make-directory.ts', 'start-error.ts']
+  for (const name of [...sources, 'test/embedded-user.ts']) {
     cpSync(join(server, name), join(checkout, 'server', name), { recursive: true })
   }
   writeFileSync(join(checkout, 'package.json'), '{ "type": "module" }')

@@ -1,0 +1,160 @@
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  realpathSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { afterAll, describe, expect, it, vi } from 'vitest'
+import { readConfig } from '../config.ts'
+import { useDataDir } from '../data-dir.ts'
+import { SHARED_HOME } from '../database/embedded/os-user.ts'
+import { openDirectory } from '../files/directory.ts'
+import { ownSecret } from '../secrets.ts'
+import { StartError } from '../start-error.ts'
+import {
+  cleanUp,
+  emptyDatabase,
+  isAlive,
+  isRoot,
+  kill,
+  newHome,
+  postmasterOf,
+  start,
+  startProcess,
+} from '../test/embedded-homes.ts'
+import { runToEnd } from '../test/process.ts'
+import { resetCommand } from './reset.ts'
+
+// Whole processes and databases, on a machine that may have other things to do.
+vi.setConfig({ testTimeout: 60_000 })
+
+afterAll(cleanUp)
+
+/** What a service leaves in its DATA_DIR. */
+async function trial(): Promise<string> {
+  const dataDir = await emptyDatabase()
+  await ownSecret(dataDir, 'operator-token')
+  const files = await openDirectory(`file:${dataDir}/files`)
+  await files.put('photos/a.jpg', Buffer.from('a'), 'image/jpeg')
+  const release = await useDataDir(readConfig({ DATA_DIR: dataDir }))
+  release()
+  return dataDir
+}
+
+async function refusalOf(settings: Partial<Record<string, string>>): Promise<string> {
+  const invocation = { parameters: [], callerDirectory: '.', warnings: [] }
+  const error = await resetCommand.run(readConfig(settings), invocation).catch((error) => error)
+  expect(error).toBeInstanceOf(StartError)
+  expect(error.message).not.toContain('\n')
+  return error.message
+}
+
+describe('reset', () => {
+  it('removes a trial with its DATA_DIR, says what it removes, and is content with nothing', async () => {
+    const dataDir = await trial()
+    const paths = ['postgres', 'postgres.password', 'secrets', 'files', 'in-use.lock']
+    const { code, stdout, stderr } = await runToEnd(['reset'], { DATA_DIR: dataDir })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    for (const name of paths) expect(stdout).toContain(`Removed ${join(dataDir, name)}\n`)
+    expect(stdout).toMatch(new RegExp(`Removed ${dataDir}\n$`))
+    expect(existsSync(dataDir)).toBe(false)
+
+    const again = await runToEnd(['reset'], { DATA_DIR: dataDir })
+    expect(again).toMatchObject({ code: 0, stdout: `There is nothing at ${dataDir}.\n` })
+  })
+
+  it('leaves what Cardstall did not make, and names it', async () => {
+    const dataDir = await trial()
+    for (const name of ['notes.txt', 'files/mine.jpg', 'secrets/mine', 'postgres.dump']) {
+      writeFileSync(join(dataDir, name), '')
+    }
+    const { code, stdout } = await runToEnd(['reset'], { DATA_DIR: dataDir })
+    expect(code).toBe(0)
+    expect(stdout).toContain(
+      `Left files, notes.txt, postgres.dump, secrets in ${dataDir}: Cardstall did not make it.\n`,
+    )
+    expect(readdirSync(dataDir, { recursive: true }).sort()).toEqual([
+      'files',
+      'files/mine.jpg',
+      'notes.txt',
+      'postgres.dump',
+      'secrets',
+      'secrets/mine',
+    ])
+  })
+
+  it('refuses while another process uses the database, and stops one that a killed process left', async () => {
+    const dataDir = await trial()
+    const user = await startProcess(dataDir)
+    const pid = postmasterOf(dataDir)
+    const before = readdirSync(dataDir).sort()
+    expect(await refusalOf({ DATA_DIR: dataDir })).toBe(
+      `A service or a command uses ${dataDir}: stop it first.`,
+    )
+    expect(readdirSync(dataDir).sort()).toEqual(before)
+    expect(isAlive(pid)).toBe(true)
+
+    await kill(user.child)
+    const { code } = await runToEnd(['reset'], { DATA_DIR: dataDir })
+    expect(code).toBe(0)
+    expect(isAlive(pid)).toBe(false)
+    expect(existsSync(dataDir)).toBe(false)
+  })
+
+  it('refuses while a service that has its database elsewhere uses DATA_DIR', async () => {
+    const dataDir = await trial()
+    const release = await useDataDir(readConfig({ DATA_DIR: dataDir }))
+    expect(await refusalOf({ DATA_DIR: dataDir })).toMatch(/^A service or a command uses /)
+    release()
+    expect(existsSync(join(dataDir, 'postgres'))).toBe(true)
+  })
+
+  it('refuses with a DATABASE_URL, and where production keeps files', async () => {
+    const DATABASE_URL = 'postgres://db.internal/cards'
+    const dataDir = newHome()
+    const production = { DATABASE_URL, SANDBOX: 'true', DATA_DIR: dataDir }
+    expect(await refusalOf(production)).toMatch(/^DATABASE_URL is set: /)
+    const files = await openDirectory(`file:${dataDir}/files`)
+    await files.put('photos/a.jpg', Buffer.from('a'), 'image/jpeg')
+    expect(await refusalOf({ DATA_DIR: dataDir })).toBe(`There is no trial in ${dataDir}.`)
+    expect(existsSync(join(dataDir, 'files/photos/a.jpg'))).toBe(true)
+  })
+
+  it('refuses a directory "postgres" that holds something else', async () => {
+    const dataDir = await trial()
+    const other = newHome()
+    mkdirSync(join(other, 'postgres'))
+    writeFileSync(join(other, 'postgres/thesis.txt'), '')
+    cpSync(join(dataDir, 'postgres.lock'), join(other, 'postgres.lock'))
+    expect(await refusalOf({ DATA_DIR: other })).toMatch(/holds no database: remove it yourself/)
+    expect(existsSync(join(other, 'postgres/thesis.txt'))).toBe(true)
+  })
+
+  it.skipIf(!isRoot)(
+    'removes a database in the shared home, by its own DATA_DIR alone',
+    async () => {
+      const closed = newHome()
+      chmodSync(closed, 0o700)
+      const dataDir = join(closed, 'data')
+      const database = await start(dataDir)
+      await database.stop()
+      const cluster = realpathSync(join(dataDir, 'postgres'))
+      expect(dirname(cluster)).toBe(SHARED_HOME)
+
+      const copy = join(newHome(), 'copy')
+      cpSync(dataDir, copy, { recursive: true, verbatimSymlinks: true })
+      expect(await refusalOf({ DATA_DIR: copy })).toContain(`is a link to ${cluster}, which`)
+      expect(existsSync(join(cluster, 'PG_VERSION'))).toBe(true)
+
+      const { code, stdout } = await runToEnd(['reset'], { DATA_DIR: dataDir })
+      expect(code).toBe(0)
+      expect(stdout).toContain(`Removed ${cluster}\n`)
+      expect(existsSync(cluster)).toBe(false)
+      expect(existsSync(dataDir)).toBe(false)
+    },
+  )
+})

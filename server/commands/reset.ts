@@ -1,0 +1,89 @@
+import { lstat, readdir, rm, rmdir } from 'node:fs/promises'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { IN_USE_LOCK } from '../data-dir.ts'
+import { takeLock } from '../database/embedded/lock.ts'
+import { DATABASE_FILES, removeDatabase, START_LOCK } from '../database/embedded/remove.ts'
+import { STORED_DIRECTORIES } from '../files/directory.ts'
+import { SECRET_NAMES } from '../secrets.ts'
+import { StartError } from '../start-error.ts'
+import { type Command, parseParameters } from './command.ts'
+
+export const resetCommand: Command = {
+  summary: 'Remove a trial: the embedded database, files and secrets of DATA_DIR (npm run reset)',
+  details:
+    'Lists what it removes. Refuses while a service or a command uses DATA_DIR, and leaves everything that Cardstall did not make. A database of your own (DATABASE_URL) is never touched.',
+  settings: ['DATABASE_URL', 'DATA_DIR', 'STORAGE_URL'],
+  async run({ databaseUrl, dataDir, storageUrl }, { parameters }) {
+    parseParameters(parameters, {})
+    if (databaseUrl !== undefined) {
+      throw new StartError(
+        'DATABASE_URL is set: only a trial with the embedded database can be reset.',
+      )
+    }
+    const keepsFiles = storageUrl === pathToFileURL(path.join(dataDir, 'files')).href
+    await reset(dataDir, keepsFiles)
+    return 0
+  },
+}
+
+const LOCKS = [IN_USE_LOCK, START_LOCK, 'secrets.lock', 'postgresql.lock']
+const LOCK_TIMEOUT_MS = 1_000
+
+async function reset(dataDir: string, keepsFiles: boolean): Promise<void> {
+  const within = (...names: string[]) => path.join(dataDir, ...names)
+  if (!(await exists(dataDir))) return tell(`There is nothing at ${dataDir}.`)
+  // A service with a database of its own keeps files in DATA_DIR, and neither of these.
+  if (!(await exists(within(START_LOCK))) && !(await exists(within('secrets')))) {
+    throw new StartError(`There is no trial in ${dataDir}.`)
+  }
+
+  const releases: (() => void)[] = []
+  try {
+    for (const name of [IN_USE_LOCK, START_LOCK]) {
+      const release = await takeLock(within(name), LOCK_TIMEOUT_MS)
+      if (!release) throw new StartError(`A service or a command uses ${dataDir}: stop it first.`)
+      releases.push(release)
+    }
+    await removeDatabase(dataDir, tell)
+    for (const name of await readdir(dataDir)) {
+      if (DATABASE_FILES.test(name)) await remove(within(name))
+    }
+    for (const name of SECRET_NAMES) {
+      await remove(within('secrets', name))
+      await remove(within('secrets', `${name}.new`))
+    }
+    await removeIfEmpty(within('secrets'))
+    if (keepsFiles) {
+      for (const name of STORED_DIRECTORIES) await remove(within('files', name))
+      await removeIfEmpty(within('files'))
+    }
+    for (const name of LOCKS) await remove(within(name))
+  } finally {
+    for (const release of releases) release()
+  }
+  await removeIfEmpty(dataDir)
+  const left = await readdir(dataDir).catch(() => [])
+  if (left.length > 0) tell(`Left ${left.join(', ')} in ${dataDir}: Cardstall did not make it.`)
+}
+
+async function remove(at: string): Promise<void> {
+  if (!(await exists(at))) return
+  await rm(at, { recursive: true, force: true, maxRetries: 5 })
+  tell(`Removed ${at}`)
+}
+
+async function removeIfEmpty(directory: string): Promise<void> {
+  await rmdir(directory).then(
+    () => tell(`Removed ${directory}`),
+    () => {},
+  )
+}
+
+const exists = (at: string) =>
+  lstat(at).then(
+    () => true,
+    () => false,
+  )
+
+const tell = (line: string) => void process.stdout.write(`${line}\n`)

@@ -1,0 +1,68 @@
+import { lstat, readdir, readFile, readlink, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { StartError } from '../../start-error.ts'
+import { isSharedClusterOf, removeUnfinished } from './cluster.ts'
+import { isAlive, readPidFile } from './pid-file.ts'
+import { findRunning, shutDown } from './server.ts'
+
+/** Held while a database is found, made, started or stopped. */
+export const START_LOCK = 'postgres.lock'
+
+/** What else the embedded database has in DATA_DIR: password, logs, copies of its programs. */
+export const DATABASE_FILES = /^(postgres\.(password|log)(\.new|\.1)?|postgresql-\d[\w.-]*)$/
+
+/**
+ * Removes the cluster of this DATA_DIR, wherever it is, and what is left of unfinished first starts. The caller holds
+ * the start lock. A server that a killed process left running is stopped first.
+ *
+ * @param removed called with a line for each removal
+ * @throws StartError, with everything still there, while the database is in use or isn't ours
+ */
+export async function removeDatabase(
+  dataDir: string,
+  removed: (line: string) => void,
+): Promise<void> {
+  const path = join(dataDir, 'postgres')
+  const found = await lstat(path).catch(() => undefined)
+  const target = found?.isSymbolicLink() ? await readlink(path) : undefined
+  if (target !== undefined && !isSharedClusterOf(dataDir, target)) {
+    throw new StartError(
+      `${path} is a link to ${target}, which Cardstall did not make for this DATA_DIR: remove both yourself.`,
+    )
+  }
+  const directory = target ?? path
+  const names: string[] = found ? await readdir(directory).catch(() => []) : []
+  if (names.length > 0 && !names.includes('PG_VERSION')) {
+    throw new StartError(`${directory} holds no database: remove it yourself.`)
+  }
+  if (names.length > 0) await turnOff(dataDir, directory)
+
+  await removeUnfinished(dataDir)
+  if (!found) return
+  await rm(directory, { recursive: true, force: true, maxRetries: 5 })
+  removed(`Removed ${directory}`)
+  if (target === undefined) return
+  await rm(path)
+  removed(`Removed ${path}, the link to it`)
+}
+
+async function turnOff(dataDir: string, directory: string): Promise<void> {
+  const password = await readFile(join(dataDir, 'postgres.password'), 'utf8').catch(() => '')
+  const cluster = { directory, password: password.trim(), log: join(dataDir, 'postgres.log') }
+  const server = await findRunning(cluster)
+  if (server) {
+    const isUnused = server.user.wasAlone && (await server.user.leave())
+    try {
+      if (isUnused) await shutDown(cluster, server)
+    } finally {
+      await server.session.close()
+    }
+    if (isUnused) return
+    throw new StartError(`A service or a command uses ${dataDir}: stop it first.`)
+  }
+  const { pid } = (await readPidFile(directory)) ?? {}
+  if (!pid || !isAlive(pid)) return
+  throw new StartError(
+    `Process ${pid} may be the database server of ${directory}, and can't be asked: stop it first.`,
+  )
+}
