@@ -18,7 +18,7 @@ const POLICY = {
 /** Directives that a page needs to differ from the common policy. */
 export type PolicyChanges = Partial<Record<keyof typeof POLICY | 'font-src' | 'worker-src', string>>
 
-/** Sends an HTML page with the security headers that every page of the service has. */
+/** Sends an HTML page. Adds the security headers of pages to those of every response. */
 export const sendPage = (reply: FastifyReply, html: string, changes: PolicyChanges = {}) =>
   reply
     .headers({
@@ -28,7 +28,6 @@ export const sendPage = (reply: FastifyReply, html: string, changes: PolicyChang
       'cross-origin-opener-policy': 'same-origin',
       'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=()',
       'referrer-policy': 'same-origin',
-      'x-content-type-options': 'nosniff',
       'x-frame-options': 'DENY',
     })
     .type('text/html; charset=utf-8')
@@ -38,7 +37,6 @@ export const sendPage = (reply: FastifyReply, html: string, changes: PolicyChang
 export const sendAsset = (reply: FastifyReply, text: string, type: string, maxAgeSeconds = 300) =>
   reply
     .header('cache-control', `public, max-age=${maxAgeSeconds}`)
-    .header('x-content-type-options', 'nosniff')
     .type(`${type}; charset=utf-8`)
     .send(text)
 
