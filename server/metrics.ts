@@ -266,6 +266,7 @@ export function createMetrics({
     await Promise.all(reading.map((read, i) => inTime(read, figures[i]!.forget)))
   }
 
+  for (const outcome of ['delivered', 'failed']) attempts.zero({ outcome })
   const taken = attempts.labels('delivered')
   const refused = attempts.labels('failed')
 
