@@ -2,7 +2,7 @@ import type { Log } from '../context.ts'
 import { connectAlone, type Db, type Sql } from './connect.ts'
 
 /** What processes tell each other: something they hold in memory is out of date, or there are deliveries to make. */
-export type Topic = 'catalog' | 'keys' | 'clock' | 'deliveries' | 'endpoints'
+export type Topic = 'catalog' | 'keys' | 'new-keys' | 'clock' | 'deliveries' | 'endpoints'
 
 export type Notices = {
   /** Calls `heard` for each notice on the topic, and once after the connection was lost and found again. */

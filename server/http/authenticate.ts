@@ -47,12 +47,16 @@ function authenticateSeller(ctx: Context, scope: Scope | null) {
       refuse(ctx, request, reply, done, key === undefined ? NO_KEY : UNKNOWN_KEY)
       return
     }
-    settle(ctx.keys.find(key), done, (caller) => {
-      const now = ctx.now()
-      const problem = caller ? outOfDate(caller, now) : UNKNOWN_KEY
-      if (!caller || problem) refuse(ctx, request, reply, done, problem ?? UNKNOWN_KEY)
-      else admit(ctx, caller, scope, now, request, reply, done)
-    })
+    settle(
+      ctx.keys.find(key, () => addressSubject(request.ip)),
+      done,
+      (caller) => {
+        const now = ctx.now()
+        const problem = caller ? outOfDate(caller, now) : UNKNOWN_KEY
+        if (!caller || problem) refuse(ctx, request, reply, done, problem ?? UNKNOWN_KEY)
+        else admit(ctx, caller, scope, now, request, reply, done)
+      },
+    )
   }
 }
 

@@ -24,7 +24,7 @@ const revokeSilently = (keyId: number) =>
 const cutNoticesOf = async ({ ctx }: TestApp) => {
   const listening = await ctx.db`
     select pg_terminate_backend(pid) from pg_stat_activity
-    where datname = current_database() and query = 'listen cardstall'
+    where datname = current_database() and query in ('listen cardstall', 'select 1')
   `
   expect(listening.length).toBeGreaterThan(0)
   await until('notices are lost', () => !ctx.notices.connected)
@@ -69,4 +69,51 @@ describe('the key cache', () => {
     await until('notices are back', () => other.ctx.notices.connected)
     expect((await there.get('/v1/me')).status).toBe(401)
   })
+})
+
+describe('an address that tries keys', () => {
+  const remoteAddress = '203.0.113.20'
+  let tried = 0
+  /** A different key with each call, all of the right form. */
+  const tryKey = () =>
+    app.withKey(`svc_live_${String(++tried).padStart(40, 'x')}`).get('/v1/me', { remoteAddress })
+
+  const minute = () => [performance.now(), Date.now()].map((ms) => Math.floor(ms / 60_000)).join()
+
+  it('costs no query after 600 of them in a minute, while valid keys from there work', async () => {
+    const [seller, known] = [await app.seller(), await app.seller()]
+    // Tried again in the next minute if this one ends in the middle.
+    await until('all of it was seen within one minute', async () => {
+      const began = minute()
+      await Promise.all(Array.from({ length: 600 }, tryKey))
+      app.ctx.keys.drop()
+      expect((await known.get('/v1/me', { remoteAddress })).status).toBe(200)
+      await tryKey()
+
+      // From here on a query for a key would wait.
+      const locked = Promise.withResolvers<void>()
+      const release = Promise.withResolvers<void>()
+      const holding = app.ctx.begin(async (db) => {
+        await db`lock table api_keys in access exclusive mode`
+        locked.resolve()
+        await release.promise
+      })
+      await locked.promise
+      const answers = Promise.all(Array.from({ length: 50 }, tryKey))
+      const isEarly = await Promise.race([
+        answers.then(() => true),
+        until('the minute is over', () => minute() !== began, 60_000).then(() => false),
+      ])
+      release.resolve()
+      await holding
+      const statuses = (await answers).map(({ status }) => status)
+      if (!isEarly || minute() !== began) return false
+      expect(new Set(statuses)).toEqual(new Set([429]))
+
+      expect((await seller.get('/v1/me', { remoteAddress })).status).toBe(200)
+      const made = await app.seller()
+      expect((await made.get('/v1/me', { remoteAddress })).status).toBe(200)
+      return true
+    })
+  }, 180_000)
 })

@@ -1,5 +1,6 @@
 import type { Db } from '../database/connect.ts'
 import type { Notices } from '../database/notices.ts'
+import { memoryCounters } from '../limits/counters.ts'
 import type { ApiAccess, SellerTier } from '../values.ts'
 import { hashKey } from './api-key.ts'
 import type { Scope } from './scopes.ts'
@@ -30,8 +31,12 @@ export type Caller = {
 }
 
 export type KeyCache = {
-  /** The caller that a secret belongs to, null for none. At once when it is known already. */
-  find(secret: string): Caller | null | Promise<Caller | null>
+  /**
+   * The caller that a secret belongs to, null for none. At once when it is known already.
+   *
+   * @param from the subject that an unknown secret counts for
+   */
+  find(secret: string, from: () => string): Caller | null | Promise<Caller | null>
   /** Notes that the key is in use, in the database at most once a minute. */
   touch(caller: Caller, now: Date): undefined | Promise<void>
   /** Forgets everything: a key or an account has changed. */
@@ -41,20 +46,35 @@ export type KeyCache = {
 const TOUCH_EVERY_MS = 60_000
 const MOST_REMEMBERED = 50_000
 
+/** Lookups in a minute that unknown secrets from one subject cause at most: as many as it may fail. */
+const MAX_LOOKUPS = 600
+const LOOKUP_WINDOW_MS = 60_000
+
 /**
  * Remembers callers, so that a request needs no query. What another process changes is dropped when its notice
  * arrives; while notices may be missed nothing is remembered at all, so a revoked key is refused at once.
+ *
+ * A client that tries keys costs no query either, after its first few hundred in a minute: then only secrets are looked
+ * up whose hash begins like that of some key, which nobody finds by trying. The beginnings of all hashes are read with
+ * one query. Until then they aren't needed, and a key that another process has just made works at once.
  */
 export function keyCache(db: Db, notices: Pick<Notices, 'on' | 'connected'>): KeyCache {
   const remembered = new Map<string, Caller>()
   // A query that began before a drop may bring what was true before it: its result must not be kept.
   let generation = 0
 
+  let beginnings: Promise<HashBeginnings> | undefined
+  const lookups = memoryCounters()
+
   const drop = () => {
     generation++
     remembered.clear()
+    beginnings = undefined
   }
   notices.on('keys', drop)
+  notices.on('new-keys', () => {
+    beginnings = undefined
+  })
 
   const read = async (hashed: string): Promise<Caller | null> => {
     const began = generation
@@ -66,10 +86,25 @@ export function keyCache(db: Db, notices: Pick<Notices, 'on' | 'connected'>): Ke
     return caller
   }
 
+  const readIfLikely = async (hashed: string): Promise<Caller | null> => {
+    beginnings ??= readBeginnings(db)
+    const reading = beginnings
+    try {
+      return (await reading).include(hashed) ? await read(hashed) : null
+    } catch (error) {
+      if (beginnings === reading) beginnings = undefined
+      throw error
+    }
+  }
+
   return {
-    find(secret) {
+    find(secret, from) {
       const hashed = hashKey(secret)
-      return (notices.connected && remembered.get(hashed)) || read(hashed)
+      if (!notices.connected) return read(hashed)
+      const known = remembered.get(hashed)
+      if (known) return known
+      const window = Math.floor(performance.now() / LOOKUP_WINDOW_MS)
+      return lookups.hit(from(), window) > MAX_LOOKUPS ? readIfLikely(hashed) : read(hashed)
     },
 
     touch(caller, now) {
@@ -80,6 +115,39 @@ export function keyCache(db: Db, notices: Pick<Notices, 'on' | 'connected'>): Ke
     },
 
     drop,
+  }
+}
+
+/** The beginnings of the hashes of all secrets, current and former. */
+type HashBeginnings = { include(hashed: string): boolean }
+
+const BEGINNING_BYTES = 8
+
+async function readBeginnings(db: Db): Promise<HashBeginnings> {
+  const [row] = await db<{ sorted: Buffer | null }[]>`
+    select string_agg(beginning, '' order by beginning) as sorted
+    from (
+      select substring(hash for ${BEGINNING_BYTES}) as beginning from api_keys
+      union all
+      select substring(previous_hash for ${BEGINNING_BYTES}) from api_keys
+    ) hashes
+    where beginning is not null
+  `
+  const sorted = row?.sorted ?? Buffer.alloc(0)
+  return {
+    include(hashed) {
+      const wanted = Buffer.from(hashed.slice(0, 2 * BEGINNING_BYTES), 'hex')
+      let [low, high] = [0, sorted.length / BEGINNING_BYTES]
+      while (low < high) {
+        const middle = (low + high) >>> 1
+        const at = middle * BEGINNING_BYTES
+        const order = wanted.compare(sorted, at, at + BEGINNING_BYTES)
+        if (order === 0) return true
+        if (order < 0) high = middle
+        else low = middle + 1
+      }
+      return false
+    },
   }
 }
 

@@ -26,25 +26,30 @@ export type NewSecret = { key: ApiKey; secret: string }
  * @throws not_found without such an account
  */
 export async function createKey(
-  ctx: Pick<Context, 'db' | 'now'>,
+  ctx: Pick<Context, 'db' | 'begin' | 'now' | 'keys'>,
   accountId: number,
   wanted: { scopes: readonly Scope[]; name?: string | null },
 ): Promise<NewSecret> {
   const secret = generateKey()
-  const [key] = await ctx.db<ApiKey[]>`
-    insert into api_keys (account_id, name, prefix, hash, scopes, created_at)
-    select
-      id,
-      ${wanted.name ?? null},
-      ${prefixOf(secret)},
-      decode(${hashKey(secret)}, 'hex'),
-      ${[...new Set(wanted.scopes)]}::text[],
-      ${ctx.now()}
-    from accounts
-    where id = ${accountId}
-    returning ${shown(ctx.db)}
-  `
-  if (!key) throw accountNotFound()
+  const key = await inTransaction(ctx, async ({ db, now }) => {
+    const [made] = await db<ApiKey[]>`
+      insert into api_keys (account_id, name, prefix, hash, scopes, created_at)
+      select
+        id,
+        ${wanted.name ?? null},
+        ${prefixOf(secret)},
+        decode(${hashKey(secret)}, 'hex'),
+        ${[...new Set(wanted.scopes)]}::text[],
+        ${now()}
+      from accounts
+      where id = ${accountId}
+      returning ${shown(db)}
+    `
+    if (!made) throw accountNotFound()
+    await notify(db, 'new-keys')
+    return made
+  })
+  ctx.keys.drop()
   return { key, secret }
 }
 

@@ -9,13 +9,13 @@ export type Counters = {
  * Counters of this process alone. They hold one window: the first hit of another, later or (when the
  * machine's clock is set back) earlier, forgets it. So memory is bounded by the subjects of one minute.
  */
-export function memoryCounters(): Counters {
+export function memoryCounters() {
   let window = Number.NaN
   // A counter is an object and not a number in the Map: a hit is then one look-up instead of two.
   let counters = new Map<string, { hits: number }>()
 
   return {
-    hit(subject, hitWindow) {
+    hit(subject: string, hitWindow: number): number {
       if (hitWindow !== window) {
         window = hitWindow
         counters = new Map()
@@ -29,5 +29,5 @@ export function memoryCounters(): Counters {
     async close() {
       counters = new Map()
     },
-  }
+  } satisfies Counters
 }
