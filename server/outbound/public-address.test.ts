@@ -65,6 +65,7 @@ describe('a URL that is registered', () => {
     'http://',
     // Longer than a name or its labels may be: converting it to ASCII would take long.
     `http://${'一'.repeat(100)}.example/`,
+    `http://${`${'一'.repeat(50)}.`.repeat(3)}example/`,
     `http://user:password@${'a.'.repeat(200)}example/`,
     `http://photos.example/${'a'.repeat(5_000)}`,
     'http://256.1.1.1/',

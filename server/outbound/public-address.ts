@@ -35,6 +35,7 @@ export function webAddress(text: string): URL | undefined {
   const host = HOST.exec(text.replace(/[\t\n\r]/g, '').trim())?.[1]
   if (host === undefined || host.length > LONGEST_HOST) return undefined
   if (host.split('.').some((label) => label.length > LONGEST_LABEL)) return undefined
+  if (host.replace(ASCII, '').length > MAX_NON_ASCII) return undefined
   const url = URL.parse(text)
   return url && (url.protocol === 'http:' || url.protocol === 'https:') ? url : undefined
 }
@@ -44,6 +45,9 @@ const HOST = /^https?:[/\\]*(?:[^/\\?#]*@)?([^/\\?#]*)/i
 const LONGEST_HOST = 260
 /** A DNS label of 63 characters, and a port. */
 const LONGEST_LABEL = 70
+/** Each takes at least one more in ASCII, most take three: a name of 253 has no room for more. */
+const MAX_NON_ASCII = 126
+const ASCII = /[\x00-\x7f]+/g
 
 /**
  * The IP address that stands in a URL instead of a name, or undefined for a name.

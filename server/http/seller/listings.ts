@@ -99,7 +99,7 @@ export const listingRoutes =
           operationId: 'createListings',
           summary: 'List stock in bulk',
           description:
-            'Each item is checked and saved on its own; the answer is 200 as long as `items` itself is in order, so look at the `status` of each result. Needs a verified payout setup. The body may be 4 MiB long. With an `Idempotency-Key` the request can be repeated safely for 24 hours: the same key and body give the first answer again and list nothing, the same key with another body is refused.',
+            'Each item is checked and saved on its own; the answer is 200 as long as `items` itself is in order, so look at the `status` of each result. Needs a verified payout setup. The body may be 4 MiB long. With an `Idempotency-Key` the request can be repeated safely for 24 hours: the same key and body, byte for byte, give the first answer again and list nothing, the same key with another body is refused.',
           tags: ['Listings'],
           headers: idempotencyKeyHeader,
           body: BulkCreate,

@@ -1,0 +1,105 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  type HostileRequest,
+  hostileRecords,
+  hostileRequests,
+} from '../server/test/hostile-requests.ts'
+import { startService } from './service.ts'
+
+/**
+ * `npm run hostile -- [text]`: sends the most expensive requests there are, or those whose name has this text, to a
+ * service of its own, and prints the CPU time that its process spent on each, the most expensive first. Linux only.
+ * Exit code 1 when one costs more than 100 ms, or an error response has more than 64 KiB.
+ */
+const REPETITIONS = 5
+const MAX_CPU_MS = 100
+const MAX_ERROR_BYTES = 64 * 1024
+const SHOWN = 40
+
+const kib = (bytes: number) => `${(bytes / 1024).toFixed(1).padStart(8)} KiB`
+
+const wanted = process.argv[2] ?? ''
+const folder = await mkdtemp(join(await realpath(tmpdir()), 'cardstall-hostile-'))
+// Started by root, PostgreSQL runs as another user, who has to reach its files.
+await chmod(folder, 0o755)
+const service = await startService(folder)
+try {
+  const token = readFileSync(join(folder, 'secrets/operator-token'), 'utf8').trim()
+  const send = async (method: string, path: string, payload?: string) => {
+    const response = await fetch(`http://127.0.0.1:${service.port}${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${path.startsWith('/operator') ? token : service.key}`,
+        ...(payload !== undefined && {
+          'content-type': 'application/json',
+          'idempotency-key': crypto.randomUUID(),
+        }),
+      },
+      ...(payload !== undefined && { body: payload }),
+    })
+    return { status: response.status, text: await response.text() }
+  }
+  const json = async (path: string) => JSON.parse((await send('GET', path)).text)
+
+  const [product] = (await json('/v1/products')).data
+  const records = await hostileRecords(
+    async (path, body) => JSON.parse((await send('POST', path, JSON.stringify(body))).text),
+    (await json('/v1/me')).data.id,
+    { card: 'base1-4', set: 'base1', product: product?.slug ?? 'none' },
+  )
+  const requests = [
+    ...hostileRequests(await json('/openapi.json'), '/v1', records),
+    ...hostileRequests(await json('/operator/openapi.json'), '/operator/v1', records),
+  ].filter(({ name }) => name.includes(wanted))
+
+  const measured = []
+  for (const request of requests) measured.push(await measure(request, send, service.pid))
+  measured.sort((a, b) => b.cpuMs - a.cpuMs)
+  for (const { name, status, cpuMs, bytes } of measured.slice(0, SHOWN)) {
+    console.log(`${cpuMs.toFixed(1).padStart(8)} ms  ${status}  ${kib(bytes)}  ${name}`)
+  }
+  const tooMuch = measured.filter(
+    ({ status, cpuMs, bytes }) =>
+      cpuMs > MAX_CPU_MS || status >= 500 || (status >= 400 && bytes > MAX_ERROR_BYTES),
+  )
+  console.log(`\n${measured.length} requests, ${tooMuch.length} cost too much or failed`)
+  for (const { name, status, cpuMs, bytes } of tooMuch) {
+    console.log(`- ${name}: ${status}, ${cpuMs.toFixed(1)} ms, ${kib(bytes)}`)
+  }
+  process.exitCode = tooMuch.length > 0 ? 1 : 0
+} finally {
+  await service.stop()
+  await rm(folder, { recursive: true, force: true })
+}
+
+/** The least of some repetitions: other processes and code that isn't compiled yet add to the rest. */
+async function measure(
+  { name, method, path, payload }: HostileRequest,
+  send: (
+    method: string,
+    path: string,
+    payload?: string,
+  ) => Promise<{ status: number; text: string }>,
+  pid: number,
+) {
+  const times: number[] = []
+  let [status, bytes] = [0, 0]
+  for (let repetition = 0; repetition < REPETITIONS; repetition++) {
+    const before = cpuMsOf(pid)
+    const response = await send(method.toUpperCase(), path(repetition), payload)
+    times.push(cpuMsOf(pid) - before)
+    status = response.status
+    bytes = Math.max(bytes, Buffer.byteLength(response.text))
+  }
+  return { name, status, bytes, cpuMs: Math.min(...times) }
+}
+
+/** CPU time of all threads of a process, to the nanosecond. */
+function cpuMsOf(pid: number): number {
+  const threads = readdirSync(`/proc/${pid}/task`)
+  const times = threads.map((id) => readFileSync(`/proc/${pid}/task/${id}/schedstat`, 'utf8'))
+  return times.reduce((sum, text) => sum + Number(text.split(' ')[0]), 0) / 1e6
+}

@@ -1,0 +1,135 @@
+import Fastify, { type RouteOptions } from 'fastify'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { routes } from '../routes.ts'
+import { startTestApp, type TestApp } from '../test/app.ts'
+import { CARDS, importCast } from '../test/cast.ts'
+import { type HostileRequest, hostileRecords, hostileRequests } from '../test/hostile-requests.ts'
+import { PARCEL, shipsBy } from '../test/sales.ts'
+import { IgnoredFields, knownFields } from './known-fields.ts'
+import { MAX_MESSAGES, validatorCompiler } from './validate.ts'
+
+let app: TestApp
+beforeAll(async () => {
+  app = await startTestApp()
+  await importCast(app.operator)
+})
+
+type BodySchema = { properties?: Record<string, object> }
+
+/** Each operation with a body, and its schema as it stands on the route. */
+async function bodySchemas(): Promise<[name: string, schema: BodySchema][]> {
+  const found: [string, BodySchema][] = []
+  const collecting = Fastify()
+  collecting.setValidatorCompiler(validatorCompiler)
+  collecting.addHook('onRoute', ({ method, url, schema }: RouteOptions) => {
+    const body = schema?.body as BodySchema | undefined
+    // An import has a stream of lines instead.
+    if (body?.properties) found.push([`${method} ${url}`, body])
+  })
+  routes(collecting as never, app.ctx)
+  await collecting.ready()
+  await collecting.close()
+  return found
+}
+
+/** More than any list may have, as many as the whole body may have. */
+const MANY = 20_000
+
+/** Counts how often a value's parts are looked at, however deep. */
+function counted<T extends object>(value: T, visits: { count: number }): T {
+  return new Proxy(value, {
+    get(target, key, receiver) {
+      if (typeof key === 'string') visits.count++
+      const inner = Reflect.get(target, key, receiver)
+      return typeof inner === 'object' && inner !== null ? counted(inner, visits) : inner
+    },
+    getOwnPropertyDescriptor(target, key) {
+      visits.count++
+      return Reflect.getOwnPropertyDescriptor(target, key)
+    },
+  })
+}
+
+const unknownFields = Object.fromEntries(Array.from({ length: MANY / 10 }, (_, i) => [`f${i}`, i]))
+
+/** A body with a list of this many entries in each of its fields, and many unknown fields. */
+const oversized = ({ properties = {} }: BodySchema, entry: unknown) => ({
+  ...Object.fromEntries(Object.keys(properties).map((name) => [name, Array(MANY).fill(entry)])),
+  ...unknownFields,
+})
+
+describe('a body', () => {
+  it('is looked at as far as its schema reaches, however many entries and fields it has', async () => {
+    const schemas = await bodySchemas()
+    expect(schemas.length).toBeGreaterThan(15)
+    for (const [name, schema] of schemas) {
+      const validate = validatorCompiler({ schema, httpPart: 'body' } as never) as (
+        body: unknown,
+      ) => { error?: { fields: Record<string, string[]> } }
+      for (const entry of [0, { a: 1 }]) {
+        const visits = { count: 0 }
+        const ignored = new IgnoredFields()
+        const body = knownFields(schema)(counted(oversized(schema, entry), visits), ignored)
+        expect(visits.count, name).toBeLessThan(MANY)
+        expect(ignored.header?.length, name).toBeLessThan(2_000)
+        const { fields = {} } = validate(body).error ?? {}
+        expect(Object.values(fields).flat().length, name).toBeLessThanOrEqual(MAX_MESSAGES)
+      }
+    }
+  })
+
+  it('can have no list without a limit: the service does not start', () => {
+    const tags = { type: 'array', items: { type: 'string' } }
+    const schema = { properties: { more: { properties: { tags } } } }
+    expect(() => knownFields(schema)).toThrow('maxItems')
+    expect(() => knownFields({ properties: { tags: { ...tags, maxItems: 3 } } })).not.toThrow()
+  })
+})
+
+describe('the most expensive request of every kind', () => {
+  it('is answered, with an error of 64 KiB and 100 messages at most', async () => {
+    const seller = await app.seller({ account: shipsBy(PARCEL) })
+    const clientFor = (path: string) => (path.startsWith('/operator') ? app.operator : seller)
+    const records = await hostileRecords(
+      async (path, payload) => (await clientFor(path).post(path, { payload })).body,
+      seller.accountId,
+      { card: CARDS[0]!.id, set: CARDS[0]!.set_id, product: 'none' },
+    )
+    const requests: HostileRequest[] = []
+    for (const [document, prefix] of [
+      ['/openapi.json', '/v1'],
+      ['/operator/openapi.json', '/operator/v1'],
+    ] as const) {
+      const { body } = await app.anyone.get(document)
+      requests.push(...hostileRequests(body, prefix, records, 1 / 32))
+    }
+    expect(requests.length).toBeGreaterThan(500)
+    const authorizations = {
+      seller: `Bearer ${seller.key}`,
+      operator: 'Bearer operator-token-for-tests',
+    }
+    for (const { name, method, path, payload } of requests) {
+      const url = path(1)
+      const {
+        statusCode,
+        payload: text,
+        headers,
+      } = await app.app.inject({
+        method: method as 'GET',
+        url,
+        headers: {
+          authorization: authorizations[url.startsWith('/operator') ? 'operator' : 'seller'],
+          ...(payload !== undefined && { 'content-type': 'application/json' }),
+        },
+        ...(payload !== undefined && { payload }),
+      })
+      expect(statusCode, name).toBeLessThan(500)
+      expect(statusCode, name).not.toBe(413)
+      expect(String(headers['x-ignored-fields'] ?? '').length, name).toBeLessThan(2_000)
+      if (statusCode < 400) continue
+      expect(Buffer.byteLength(text), name).toBeLessThanOrEqual(64 * 1024)
+      const { fields = {} } = JSON.parse(text).error
+      expect(Object.values(fields).flat().length, name).toBeLessThanOrEqual(100)
+    }
+  }, 60_000)
+})
