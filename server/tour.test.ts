@@ -51,15 +51,17 @@ describe('the curl commands of the README and the guides', () => {
 })
 
 const children: ChildProcess[] = []
-afterAll(() => {
-  for (const { pid } of children) {
+const endChildren = () => {
+  for (const { pid } of children.splice(0)) {
     try {
       process.kill(-pid!, 'SIGTERM')
     } catch {
       // It has ended already.
     }
   }
-})
+}
+process.once('exit', endChildren)
+afterAll(endChildren)
 
 const canRun = ['curl', 'npm'].every((program) => spawnSync(program, ['--version']).status === 0)
 if (!canRun) console.warn('SKIPPED: the tour of the README. There is no curl or no npm on PATH.')
