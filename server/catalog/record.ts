@@ -51,7 +51,11 @@ export class BadRecord extends Error {
   readonly reason: string
 
   constructor(reason: string) {
+    // A file can hold a million bad lines, and a stack trace costs more than everything else about one.
+    const { stackTraceLimit } = Error
+    Error.stackTraceLimit = 0
     super(reason)
+    Error.stackTraceLimit = stackTraceLimit
     this.reason = reason
   }
 }
