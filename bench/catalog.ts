@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { compare, showComparisons } from './compare.ts'
+import { measureReadsDuringImport } from './import-reads.ts'
 import { reads } from './reads.ts'
 import { median, showFigures } from './report.ts'
 import { measureSearch } from './search.ts'
@@ -46,6 +47,8 @@ export async function benchCatalog(folder: string): Promise<void> {
       { name: 'memory after the reads (RSS)', value: after.rssMiB, unit: 'MiB' },
     ]
     console.log(`${showFigures(figures)}\n`)
+
+    console.log(`${showFigures(await measureReadsDuringImport(service, dataDir, CATALOG))}\n`)
   } finally {
     await service?.stop()
   }

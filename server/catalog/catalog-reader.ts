@@ -25,7 +25,8 @@ export type CatalogReader = {
 /** A long import changes the catalog many times: between refreshes that nobody waits for this much time passes. */
 const NOTICED_REFRESH_EVERY_MS = 2_000
 const RETRY_MS = 1_000
-const SETS_PER_QUERY = 60
+/** Rows live until their set is built: more of them at once make the garbage collector's pauses longer. */
+const SETS_PER_QUERY = 15
 
 /**
  * Reads the catalog into memory and follows it: when an import's notice arrives, the sets it changed are read
