@@ -8,19 +8,25 @@ import type { Request } from './request.ts'
 
 export type Described = ReturnType<typeof describedAnswers>
 
-/** Statuses of requests that Node refuses before routing; their error type may be bad_request. */
-const REFUSED_BY_NODE = [408, 417, 431, 501, 505]
+/** Statuses of requests that are refused before their key is looked at. */
+const NOT_COUNTED = [400, 401, 404, 405, 408, 417, 431]
 
-/** Rules for a response to any bytes. */
+/** Rules for a response to any bytes, except those of a HEAD request. */
 export function faultsOfAny(response: Response): string[] {
+  const faults = faultsOfHead(response)
+  if (response.status >= 400) faults.push(...faultsOfError(response))
+  return faults
+}
+
+/** Rules for status and headers. */
+function faultsOfHead(response: Response): string[] {
   const { status, headers } = response
   const faults: string[] = []
-  if (status >= 500 && !REFUSED_BY_NODE.includes(status)) faults.push(`The status is ${status}.`)
+  if (status >= 500) faults.push(`The status is ${status}.`)
   if (!headers['x-request-id']) faults.push('X-Request-Id is missing.')
   if (headers['x-content-type-options'] !== 'nosniff') {
     faults.push('X-Content-Type-Options is not nosniff.')
   }
-  if (status >= 400 && response.body.length > 0) faults.push(...faultsOfError(response))
   return faults
 }
 
@@ -34,12 +40,11 @@ function faultsOfError({ status, headers, body }: Response): string[] {
     return ['The error envelope is not complete.']
   }
   const faults: string[] = []
-  const extra = [...Object.keys(others), ...Object.keys(more)]
+  // An interrupted import reports what it did in `data`.
+  const { data: _, ...beside } = others
+  const extra = [...Object.keys(beside), ...Object.keys(more)]
   if (extra.length > 0) faults.push(`The error envelope has ${extra.join(', ')}.`)
-  const expected = REFUSED_BY_NODE.includes(status)
-    ? 400
-    : ERROR_TYPES[type as keyof typeof ERROR_TYPES]
-  if (expected !== status && !(expected === 400 && REFUSED_BY_NODE.includes(status))) {
+  if (ERROR_TYPES[type as keyof typeof ERROR_TYPES] !== status) {
     faults.push(`The error ${type} comes with the status ${status}.`)
   }
   const hasFields = type === 'validation_error' || type === 'ambiguous_identifier'
@@ -57,10 +62,8 @@ export async function faultsOfAnswer(
 ): Promise<string[]> {
   const { status, headers, body } = response
   const carrierFails = status === 502 && memory.carrierFailedAt >= beganAt
-  const faults = faultsOfAny(response).filter(
-    (fault) => !(carrierFails && /^The status/.test(fault)),
-  )
-  if (request.method === 'HEAD' && body.length > 0) faults.push('HEAD is answered with a body.')
+  const found = request.method === 'HEAD' ? faultsOfHead(response) : faultsOfAny(response)
+  const faults = found.filter((fault) => !(carrierFails && /^The status/.test(fault)))
   if (status === 401 && !headers['www-authenticate']) faults.push('WWW-Authenticate is missing.')
   if (status === 405 && !headers.allow) faults.push('Allow is missing.')
   if (status === 429 && !(Number(headers['retry-after']) >= 1))
@@ -80,7 +83,7 @@ export async function faultsOfAnswer(
 /** Every response of the seller API to a valid key states its rate limit. */
 function faultsOfLimits({ operation, hasGoodKey, target }: Request, response: Response): string[] {
   const { status, headers } = response
-  const isCounted = ![400, 401, 404, 405, ...REFUSED_BY_NODE].includes(status)
+  const isCounted = !NOT_COUNTED.includes(status)
   if (operation.api !== 'seller' || !hasGoodKey || !isCounted || !target.startsWith('/v1/'))
     return []
   return ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'].flatMap((name) =>

@@ -91,6 +91,7 @@ describe('the checks of the fuzzer', () => {
     ['a missing X-Request-Id', without('x-request-id'), /X-Request-Id/],
     ['a missing X-Content-Type-Options', without('x-content-type-options'), /nosniff/],
     ['an error that is not JSON', without('content-type'), /Content-Type/],
+    ['an error without a body', { ...RIGHT, body: Buffer.alloc(0) }, /envelope/],
     ['a missing envelope', body({ message: 'no' }), /envelope/],
     [
       'a key next to the envelope',
@@ -120,8 +121,7 @@ describe('the checks of the fuzzer', () => {
     expect((await faultsOf(counted)).join(' ')).toMatch(fault)
   })
 
-  it('the checks report a body after HEAD, and a 502 while the carrier works', async () => {
-    expect((await faultsOf(RIGHT, { ...REQUEST, method: 'HEAD' })).join()).toMatch(/HEAD/)
+  it('the checks report a 502 while the carrier works', async () => {
     const failing: Response = {
       ...body({ error: { type: 'provider_error', message: 'The carrier failed.' } }),
       status: 502,

@@ -50,7 +50,9 @@ export function createGenerator(
       ...(text === undefined ? {} : { body: Buffer.from(text) }),
       operation,
       ids,
-      ...(operation.api === 'seller' && seller ? { accountId: seller.accountId } : {}),
+      ...(operation.api === 'seller' && seller
+        ? { accountId: seller.accountId, sellerKey: seller.key }
+        : {}),
       hasGoodKey: operation.api === 'operator' || seller !== undefined,
     }
   }
@@ -219,7 +221,7 @@ function twist(request: Request, chance: Chance): Request {
       return {
         ...request,
         headers: [...others, [name, value]],
-        hasGoodKey: request.hasGoodKey && name !== 'Authorization',
+        ...(name === 'Authorization' ? NO_KEY : {}),
       }
     }
     case 'method':
@@ -234,9 +236,10 @@ function twist(request: Request, chance: Chance): Request {
       return {
         ...request,
         headers: request.headers.filter(([name]) => name !== 'Authorization'),
-        hasGoodKey: false,
+        ...NO_KEY,
       }
   }
 }
 
 const CONTENT_TYPE: [string, string] = ['Content-Type', JSON_TYPE]
+const NO_KEY = { sellerKey: undefined, hasGoodKey: false } as const

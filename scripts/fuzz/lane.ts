@@ -35,7 +35,13 @@ export type Shared = {
   chosen: Operation[]
   described: Described
   credentials: Credentials
-  figures: { requests: number; attacks: number; byStatus: Map<number, number> }
+  figures: {
+    requests: number
+    attacks: number
+    byStatus: Map<number, number>
+    /** Operations that had a 2xx response. */
+    succeeded: Set<string>
+  }
 }
 
 /** Longer than the service takes for anything: a label call waits up to 10 seconds for another one. */
@@ -63,6 +69,7 @@ export function createLane(shared: Shared, chance: Chance) {
     if (response)
       figures.byStatus.set(response.status, (figures.byStatus.get(response.status) ?? 0) + 1)
     if (faults.length > 0) throw new Failed(await reproduce(request, response, faults))
+    if (response!.status < 300) figures.succeeded.add(request.operation.id)
     sent.push(bytesOf(request))
     if (sent.length > BEFORE) sent.shift()
     memory.learn(request, response!)

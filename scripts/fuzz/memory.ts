@@ -22,6 +22,8 @@ export type Memory = {
   steer(): (label: unknown) => void
   pick(collection: string, chance: Chance): Known | undefined
   addSeller(seller: Seller): void
+  /** Drops a seller whose key was refused, unless it is the last one. */
+  dropSeller(key: string): void
   /** Remembers the records and keys in a successful response. */
   learn(request: Request, response: Response): void
 }
@@ -59,7 +61,12 @@ export function createMemory(): Memory {
       memory.sellers.push(seller)
       if (memory.sellers.length > REMEMBERED) memory.sellers.shift()
     },
+    dropSeller(key) {
+      const others = memory.sellers.filter((seller) => seller.key !== key)
+      if (others.length > 0) memory.sellers = others
+    },
     learn(request, response) {
+      if (response.status === 401 && request.sellerKey) memory.dropSeller(request.sellerKey)
       if (response.status >= 300 || response.body.length === 0) return
       const body = jsonIn(response.body)
       if (body === undefined) return

@@ -12,6 +12,7 @@ export type Request = {
   ids: Record<string, string>
   /** The shop whose key it carries. */
   accountId?: number
+  sellerKey?: string | undefined
   /** Whether it carries a valid key or token of the operation's API. */
   hasGoodKey: boolean
 }

@@ -37,7 +37,12 @@ export async function fuzz(options: Fuzz): Promise<Report> {
   const processes = await openProcesses(1, options.folder, undefined, { LOG_LEVEL: 'warn' })
   let failure: Report['failure']
   const wrong: string[] = []
-  const figures: Shared['figures'] = { requests: 0, attacks: 0, byStatus: new Map() }
+  const figures: Shared['figures'] = {
+    requests: 0,
+    attacks: 0,
+    byStatus: new Map(),
+    succeeded: new Set(),
+  }
   try {
     processes.start(0)
     await processes.ready(0)
@@ -149,8 +154,14 @@ function errorsIn(log: string): string[] {
     })
 }
 
-const shown = ({ requests, attacks, byStatus }: Shared['figures']): Report['figures'] => ({
+const shown = ({
   requests,
   attacks,
+  succeeded,
+  byStatus,
+}: Shared['figures']): Report['figures'] => ({
+  requests,
+  attacks,
+  'operations that succeeded': succeeded.size,
   ...Object.fromEntries([...byStatus].sort(([a], [b]) => a - b).map(([s, n]) => [`with ${s}`, n])),
 })

@@ -83,6 +83,20 @@ describe('the seller API’s description', () => {
     }
   })
 
+  it('documents 404 for malformed URLs everywhere, and 413, 415 and 422 wherever a body can cause them', async () => {
+    for (const api of ['seller', 'operator']) {
+      for (const [name, { operationId, responses }] of operations(await committed(api))) {
+        const statuses = Object.keys(responses)
+        expect(statuses, name).toContain('404')
+        if (name.startsWith('GET ')) continue
+        expect(statuses, name).toContain('413')
+        // Buying a label ignores its body.
+        if (operationId === 'buyLabel') continue
+        expect(statuses, name).toEqual(expect.arrayContaining(['415', '422']))
+      }
+    }
+  })
+
   it('has only descriptions that say something', async () => {
     expect(JSON.stringify(await committed('seller'))).not.toContain('Default Response')
     expect(JSON.stringify(await committed('operator'))).not.toContain('Default Response')
