@@ -6,7 +6,7 @@ import { findBinaries, reachableBinaries } from './binaries.ts'
 import { type Cluster, createCluster, findCluster, keptPassword, whereItIs } from './cluster.ts'
 import { startServer } from './launch.ts'
 import { takeLock } from './lock.ts'
-import { diskFullLine, readSince, sizeOf } from './log.ts'
+import { diskFullLine, readSince, rotateRegularly, sizeOf } from './log.ts'
 import { osUserFor } from './os-user.ts'
 import { START_LOCK } from './remove.ts'
 import { findRunning, shutDown } from './server.ts'
@@ -53,13 +53,17 @@ export async function startEmbedded(options: {
     try {
       await ensureDatabase(server, databaseName)
       const logged = await sizeOf(cluster.log)
+      const stopRotation = rotateRegularly(cluster.log, () => takeLock(lockOf(dataDir), 0))
       return {
         url: urlOf(server, cluster, databaseName),
         directory: cluster.directory,
         notice: await whereItIs(dataDir, cluster.directory),
         adopted: running && server.user.wasAlone,
         diskFull: async () => diskFullLine(await readSince(cluster.log, logged)),
-        stop: once(() => leave(dataDir, cluster, server)),
+        stop: once(() => {
+          stopRotation()
+          return leave(dataDir, cluster, server)
+        }),
       }
     } catch (error) {
       await server.session.close()

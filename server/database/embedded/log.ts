@@ -1,4 +1,4 @@
-import { type FileHandle, open, rename, stat } from 'node:fs/promises'
+import { copyFile, type FileHandle, open, rename, rm, stat, truncate } from 'node:fs/promises'
 
 const LOG_LIMIT_BYTES = 4 * 1024 * 1024
 const ONE_START_BYTES = 256 * 1024
@@ -11,6 +11,42 @@ const TURNED_AWAY =
 export async function openLog(path: string): Promise<FileHandle> {
   if ((await sizeOf(path)) > LOG_LIMIT_BYTES) await rename(path, `${path}.1`)
   return open(path, 'a+', 0o600)
+}
+
+const ROTATE_EVERY_MS = 60_000
+
+/**
+ * Keeps the log of a running server small until the returned function is called.
+ *
+ * @param lock taken for each rotation, by one process at a time; undefined when it isn't free
+ */
+export function rotateRegularly(
+  path: string,
+  lock: () => Promise<(() => void) | undefined>,
+): () => void {
+  const rotate = async () => {
+    if ((await sizeOf(path)) <= LOG_LIMIT_BYTES) return
+    const release = await lock()
+    try {
+      if (release) await rotateLog(path)
+    } finally {
+      release?.()
+    }
+  }
+  // Best effort: what fails now, as on a vanished DATA_DIR, is tried again in a minute.
+  const timer = setInterval(() => rotate().catch(() => {}), ROTATE_EVERY_MS).unref()
+  return () => clearInterval(timer)
+}
+
+/**
+ * Moves the text of a log that has become too big to `.1`, in the place of the one before. The server has the file
+ * open and appends to it, so the text is copied and the file cut. The few lines written in between are lost.
+ */
+export async function rotateLog(path: string): Promise<void> {
+  if ((await sizeOf(path)) <= LOG_LIMIT_BYTES) return
+  // On a full disk the space counts more than the lines.
+  await copyFile(path, `${path}.1`).catch(() => rm(`${path}.1`, { force: true }))
+  await truncate(path)
 }
 
 /** In bytes; 0 without a log. */

@@ -1,0 +1,36 @@
+import { appendFileSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, expect, test, vi } from 'vitest'
+import { cleanUp, emptyDatabase, logOf, query, start } from '../../test/embedded-homes.ts'
+import { until } from '../../test/until.ts'
+import { rotateLog } from './log.ts'
+
+// A server, on a machine that may have other things to do.
+vi.setConfig({ testTimeout: 60_000 })
+afterAll(cleanUp)
+
+const FIVE_MIB = 5 * 1024 * 1024
+
+test('the log of a running server is cut when it is too big, keeps the former text beside it, and goes on', async () => {
+  const dataDir = await emptyDatabase()
+  const { url } = await start(dataDir)
+  const log = join(dataDir, 'postgres.log')
+  const say = (word: string) => query(url, `do $$ begin raise log '${word}'; end $$`)
+
+  await say('before')
+  await until('it is logged', () => logOf(dataDir).includes('before'))
+  await rotateLog(log)
+  expect(logOf(dataDir)).toContain('before')
+
+  for (const filling of ['first', 'second']) {
+    appendFileSync(log, `${filling}\n${'x'.repeat(FIVE_MIB)}\n`)
+    await rotateLog(log)
+    expect(statSync(log).size).toBeLessThan(FIVE_MIB)
+    expect(readFileSync(`${log}.1`, 'utf8')).toContain(filling)
+    await say(`after the ${filling}`)
+    await until('it is logged', () => logOf(dataDir).includes(`after the ${filling}`))
+    // At the beginning of the file: nothing was left out before it.
+    expect(logOf(dataDir)).not.toContain('\0')
+  }
+  expect(statSync(`${log}.1`).mode & 0o777).toBe(0o600)
+})
