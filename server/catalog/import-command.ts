@@ -1,5 +1,6 @@
 import { StartError } from '../start-error.ts'
 import {
+  ImportAborted,
   type ImportContext,
   ImportInterrupted,
   type ImportProgress,
@@ -12,7 +13,7 @@ type Output = { write(text: string): unknown; isTTY?: boolean }
 
 /**
  * `npm run catalog:import -- PATH [PATH…]`: one summary per path, and the rejected and superseded lines. When it's
- * interrupted, the lines read before are imported, and the summary says where it stopped; later paths are left out.
+ * interrupted, the batches saved before stay, and the summary counts them; later paths are left out.
  *
  * @returns the exit code: 1 when a line was rejected, a file broke off or the import was interrupted
  * @throws StartError before anything is imported, when a path can't be; when it's interrupted before its first line
@@ -39,11 +40,11 @@ export async function runImportCommand(
     try {
       const lines = endingWith(interrupted, source.lines)
       report = await Promise.race([
-        importCatalog(ctx, lines, { onProgress: progress.show }),
+        importCatalog(ctx, lines, { onProgress: progress.show, signal: interrupted }),
         lines.interruptedBefore,
       ])
     } catch (error) {
-      if (!(error instanceof ImportInterrupted)) throw error
+      if (!(error instanceof ImportInterrupted || error instanceof ImportAborted)) throw error
       brokeOff = error.message
       report = error.report
     } finally {

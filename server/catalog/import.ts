@@ -20,6 +20,8 @@ export type ImportOptions = {
   onProgress?: ((soFar: ImportProgress) => void) | undefined
   /** Bytes of records that one import may hold. */
   maxBytes?: number
+  /** Ends the import before its next batch is saved. */
+  signal?: AbortSignal
 }
 
 /** The source broke off, as a damaged file or a lost client does. The lines before it were imported. */
@@ -31,6 +33,19 @@ export class ImportInterrupted extends Error {
     const where = lastLine === undefined ? 'before the first line' : `after line ${lastLine}`
     const reason = cause instanceof Error ? cause.message : String(cause)
     super(`The import broke off ${where}: ${reason}`, { cause })
+    this.report = report
+  }
+}
+
+/** A signal ended the import. The batches before are saved; what is staged is discarded by the next import. */
+export class ImportAborted extends Error {
+  override name = 'ImportAborted'
+  readonly report: ImportReport<number | string>
+
+  constructor(report: ImportReport<number | string>) {
+    super(
+      'The import was interrupted: the other records were not saved. Import the same again to save them.',
+    )
     this.report = report
   }
 }
@@ -63,7 +78,7 @@ export async function importLines<Place extends number | string>(
   ctx: ImportContext,
   lock: HeldLock,
   lines: AsyncIterable<Line<Place>>,
-  { onProgress, maxBytes }: ImportOptions = {},
+  { onProgress, maxBytes, signal }: ImportOptions = {},
 ): Promise<ImportReport<Place>> {
   const tally = new Tally<Place>()
   let linesRead = 0
@@ -78,10 +93,12 @@ export async function importLines<Place extends number | string>(
     },
   })
   for (const [index, batch] of batches.entries()) {
+    if (signal?.aborted) throw new ImportAborted(tally.report())
     await saveBatch(ctx, lock, batch, await readBatch<Place>(ctx, batch), tally)
     tellProgress((index + 1) / batches.length)
   }
   await discardStaged(ctx, lock)
+  if (broken && signal?.aborted) throw new ImportAborted(tally.report())
   if (broken) throw new ImportInterrupted(tally.report(), broken.lastLine, broken.cause)
   return tally.report()
 }
