@@ -20,8 +20,10 @@ export function sendRevalidated(
 ): never {
   reply.header('etag', tag).header('cache-control', 'private, max-age=0')
   const known = request.headers['if-none-match']
-  if (known !== undefined && matches(known, tag)) return reply.code(304).send() as never
-  return sendJson(reply, body)
+  if (known === undefined || !matches(known, tag)) return sendJson(reply, body)
+  reply.code(304)
+  // Fastify sends no body with HEAD; given none, it would say that the length is 0 (RFC 9110, 8.6).
+  return request.method === 'HEAD' ? sendJson(reply, body) : (reply.send() as never)
 }
 
 /** Compares weakly, as If-None-Match wants it (RFC 9110, 13.1.2). */

@@ -88,10 +88,14 @@ describe('catalog data', () => {
   })
 
   it('has the same headers for HEAD', async () => {
-    const { etag } = (await seller.get(CARD)).headers as { etag: string }
+    const { headers: shown, text } = await seller.get(CARD)
+    const { etag } = shown as { etag: string }
     expect(await seller.head(CARD)).toMatchObject({ status: 200, headers: { ...CACHEABLE, etag } })
     const headers = { 'if-none-match': etag }
-    expect(await seller.head(CARD, { headers })).toMatchObject({ status: 304, headers: { etag } })
+    const unchanged = await seller.head(CARD, { headers })
+    expect(unchanged).toMatchObject({ status: 304, text: '', headers: { etag } })
+    expect(unchanged.headers['content-length']).toBe(String(Buffer.byteLength(text)))
+    expect((await seller.get(CARD, { headers })).headers).not.toHaveProperty('content-length')
   })
 
   it('that is unchanged counts as a read, and still needs the key', async () => {
