@@ -12,6 +12,7 @@ import { connectionOf, createHttpServer } from './connections.ts'
 import type { Context } from './context.ts'
 import { type ApiError, expectationFailed, methodNotAllowed, notFound } from './errors.ts'
 import { BODY_LIMIT_BYTES, readJsonBodies } from './http/body.ts'
+import { limitDatabaseTime } from './http/database-time.ts'
 import { clientError, malformedUrl, problemHandler, rawAnswer } from './http/problem.ts'
 import { isMalformed, parseQuery } from './http/query.ts'
 import { requestIds } from './http/request-id.ts'
@@ -73,6 +74,7 @@ export async function buildApp(
   app.setSerializerCompiler(() => JSON.stringify)
   app.setErrorHandler(problemHandler(log))
   readJsonBodies(app as unknown as FastifyInstance)
+  limitDatabaseTime(app as unknown as FastifyInstance)
 
   const allowed = allowedMethods(app as unknown as FastifyInstance)
   app.addHook('onRequest', (request, reply, done) => {

@@ -20,7 +20,7 @@ export const ERROR_TYPES = {
   headers_too_large: 431,
   server_error: 500,
   provider_error: 502,
-  unavailable: 503,
+  service_unavailable: 503,
 } as const
 
 export type ErrorType = keyof typeof ERROR_TYPES
@@ -133,5 +133,12 @@ export const serverError = (cause: unknown) =>
 export const providerError = (message: string, cause?: unknown) =>
   new ApiError('provider_error', message, { cause })
 
-/** 503: not ready yet, or shutting down. */
-export const unavailable = (message: string) => new ApiError('unavailable', message)
+/** The shortest time after which a request that met an unavailable service may succeed. */
+const RETRY_AFTER_S = 2
+
+/** 503: not ready yet, overloaded, or without its database. A write that met it may have happened. */
+export const serviceUnavailable = (message: string, cause?: unknown) =>
+  new ApiError('service_unavailable', message, {
+    headers: { 'retry-after': String(RETRY_AFTER_S) },
+    cause,
+  })

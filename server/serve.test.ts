@@ -43,7 +43,7 @@ describe('the first start on an empty DATA_DIR', () => {
       live: { status: 200 },
       ready: {
         status: 503,
-        body: { error: { type: 'unavailable', message: 'The service is starting.' } },
+        body: { error: { type: 'service_unavailable', message: 'The service is starting.' } },
       },
     })
     expect(atReady).toEqual({ sets: SETS, cards: CARDS })

@@ -2,7 +2,7 @@ import { readCatalog } from './catalog/catalog-reader.ts'
 import { realTime, startClock } from './clock.ts'
 import type { Config } from './config.ts'
 import type { Context, Log } from './context.ts'
-import { connect, type Db } from './database/connect.ts'
+import { circuitTo, connect, type Db } from './database/connect.ts'
 import { migrate } from './database/migrate.ts'
 import { listenForNotices, type Notices, notify } from './database/notices.ts'
 import { transactionsOn } from './database/transactions.ts'
@@ -35,11 +35,12 @@ export async function openContext(
   network: Network = realNetwork,
 ): Promise<Context> {
   const files = await openFileStore(config.storageUrl)
-  const sql = connect(databaseUrl)
+  const circuit = circuitTo(databaseUrl)
+  const sql = connect(databaseUrl, { circuit })
   closers.push(() => sql.end({ timeout: 5 }))
   await migrate(sql, databaseUrl)
 
-  const transactions = transactionsOn(databaseUrl, MOST_TRANSACTIONS)
+  const transactions = transactionsOn(databaseUrl, MOST_TRANSACTIONS, { circuit })
   closers.push(() => transactions.end())
   const { begin } = transactions
   const notices = await listenForNotices(databaseUrl, log)

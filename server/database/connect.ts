@@ -1,4 +1,7 @@
 import postgres from 'postgres'
+import { teachArrays } from './array-types.ts'
+import { type Circuit, type CircuitTimes, openCircuit } from './circuit.ts'
+import { type PoolLimits, poolOf } from './pool.ts'
 
 /** A pool of connections, or a single one. */
 export type Sql = postgres.Sql<{ bigint: number; date: string }>
@@ -26,6 +29,7 @@ const connectionOptions = {
   },
   onnotice: () => {},
   connect_timeout: 10,
+  fetch_types: false,
 }
 
 /**
@@ -34,18 +38,34 @@ const connectionOptions = {
  * @param options.forQueue for statements that take work from a queue and note what became of it: a commit isn't waited
  *   for until it's on disk (should the database crash, the last fraction of a second of it is as if it hadn't been), and
  *   no table is read as a whole, as plans made while it was empty would
+ * @param options.circuit to share what is known about the database being away
  */
-export function connect(url: string, options: { max?: number; forQueue?: boolean } = {}): Sql {
-  return postgres(url, {
-    ...connectionOptions,
-    max: options.max ?? 10,
-    connection: {
-      application_name: 'cardstall',
-      statement_timeout: WRITE_LIMIT_MS,
-      idle_in_transaction_session_timeout: WRITE_LIMIT_MS,
-      ...(options.forQueue && { synchronous_commit: 'off', enable_seqscan: 'off' }),
-    },
-  })
+export function connect(
+  url: string,
+  options: {
+    max?: number
+    forQueue?: boolean
+    circuit?: Circuit
+    limits?: PoolLimits
+  } = {},
+): Sql {
+  const settings = options.forQueue ? { synchronous_commit: 'off', enable_seqscan: 'off' } : {}
+  const open = (onclose: () => void) => connectSingle(url, onclose, settings)
+  return poolOf(open, options.max ?? 10, options.circuit ?? circuitTo(url), options.limits)
+}
+
+/** A visit that takes longer is given up for newer ones: its first packet may be lost. */
+const VISIT_TIMEOUT_S = 3
+
+/** What is known about whether the database at this address is away; visits it on connections of its own. */
+export function circuitTo(url: string, times?: CircuitTimes): Circuit {
+  return openCircuit(() => {
+    const session = connectAlone(url, { connect_timeout: VISIT_TIMEOUT_S })
+    return {
+      answer: session`select 1`,
+      end: () => void session.end({ timeout: 0 }).catch(() => {}),
+    }
+  }, times)
 }
 
 /**
@@ -53,6 +73,11 @@ export function connect(url: string, options: { max?: number; forQueue?: boolean
  * refused by the server if it writes.
  */
 export function connectLane(url: string, onclose: () => void): Sql {
+  return connectSingle(url, onclose, { default_transaction_read_only: true })
+}
+
+/** Opens a single connection that is not opened again when it was lost. */
+function connectSingle(url: string, onclose: () => void, settings: object = {}): Sql {
   const sql: Sql = postgres(url, {
     ...connectionOptions,
     max: 1,
@@ -66,14 +91,14 @@ export function connectLane(url: string, onclose: () => void): Sql {
       application_name: 'cardstall',
       statement_timeout: WRITE_LIMIT_MS,
       idle_in_transaction_session_timeout: WRITE_LIMIT_MS,
-      default_transaction_read_only: true,
+      ...settings,
     },
   })
-  return sql
+  return teachArrays(sql)
 }
 
 function refuseToConnect(): never {
-  throw new Error('The connection of this transaction is closed.')
+  throw new Error('This connection is closed.')
 }
 
 /** As text: the client leaves out a 0, and then what the database or the role is set to would count. */
@@ -85,12 +110,15 @@ const ZERO = '0' as unknown as number
  */
 export function connectAlone(
   url: string,
-  options: { onnotify?: (channel: string, payload: string) => void; onclose?: () => void } = {},
+  options: {
+    onnotify?: (channel: string, payload: string) => void
+    onclose?: () => void
+    connect_timeout?: number
+  } = {},
 ): Sql {
   return postgres(url, {
     ...connectionOptions,
     ...options,
-    fetch_types: false,
     max: 1,
     idle_timeout: 0,
     max_lifetime: null,

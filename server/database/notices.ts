@@ -15,7 +15,9 @@ export type Notices = {
 const CHANNEL = 'cardstall'
 const HEARTBEAT_MS = 5_000
 const HEARTBEAT_PATIENCE_MS = 2_000
-const RETRY_MS = 500
+const RETRY_MS = 300
+/** An attempt to connect that takes longer is given up for a new one: its first packet may be lost. */
+const CONNECT_PATIENCE_MS = 3_000
 
 /**
  * Tells every process, this one included, once the caller's transaction commits. NOTIFY takes a
@@ -52,11 +54,22 @@ export async function listenForNotices(url: string, log: Log): Promise<Notices> 
 
   const open = async () => {
     const opening = connectAlone(url, {
+      connect_timeout: CONNECT_PATIENCE_MS / 1000,
       onnotify: (_channel, payload) => tell(payload as Topic),
       onclose: () => lost(new Error('connection closed'), opening),
     })
     session = opening
-    await opening.unsafe(`listen ${CHANNEL}`)
+    // A server can also freeze after it has taken the connection.
+    const patience = setTimeout(
+      () => lost(new Error('no answer'), opening),
+      2 * CONNECT_PATIENCE_MS,
+    )
+    try {
+      await opening.unsafe(`listen ${CHANNEL}`)
+    } finally {
+      clearTimeout(patience)
+    }
+    if (opening !== session) return
     connected = true
     // What happened meanwhile was missed: everything held in memory may be out of date.
     for (const topic of listeners.keys()) tell(topic)

@@ -1,4 +1,5 @@
 import type { Lane } from './lane.ts'
+import { DatabaseUnavailable } from './unavailable.ts'
 
 /** The time a transaction has, from `start` until its COMMIT is sent; nothing cuts that. */
 export type TimeLimit = {
@@ -23,7 +24,9 @@ export function limitOn(lane: Pick<Lane, 'giveUp'>, ms: number): TimeLimit {
   let timer: NodeJS.Timeout | undefined
   let end = Number.POSITIVE_INFINITY
   const giveUp = () => {
-    lane.giveUp(new Error(`The transaction was given up: it took longer than ${ms / 1000} s.`))
+    lane.giveUp(
+      new DatabaseUnavailable(`The transaction was given up: it took longer than ${ms / 1000} s.`),
+    )
   }
   return {
     onServer: `; set local transaction_timeout = ${ms + SERVER_LATER_MS}`,

@@ -218,7 +218,7 @@ describe('the time a transaction has', () => {
   const TOO_LONG = 'The transaction was given up: it took longer than 0.3 s.'
   let short: Transactions
   beforeAll(() => {
-    short = transactionsOn(url, 1, LIMIT_MS)
+    short = transactionsOn(url, 1, { writeMs: LIMIT_MS })
     return () => short.end()
   })
   const isRunning = async (pid: number) =>

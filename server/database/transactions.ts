@@ -1,6 +1,9 @@
-import { type Db, WRITE_LIMIT_MS } from './connect.ts'
+import { beginWait, currentBudget, endWait } from './budget.ts'
+import type { Circuit } from './circuit.ts'
+import { circuitTo, type Db, WRITE_LIMIT_MS } from './connect.ts'
 import { type Lane, openLane } from './lane.ts'
 import { limitOn, NO_LIMIT } from './time-limit.ts'
+import { DatabaseUnavailable } from './unavailable.ts'
 
 /** Runs `work` in a transaction and hands on what it answers; when it throws, none of its changes stay. */
 export type Begin = <T>(work: (db: Db) => Promise<T>, mode?: TransactionMode) => Promise<T>
@@ -16,88 +19,194 @@ const MODES: Record<TransactionMode, string> = {
 
 export type Transactions = { begin: Begin; end(): Promise<void> }
 
+export type TransactionLimits = {
+  /** The time of a transaction that writes, from its first statement until its COMMIT is sent. */
+  writeMs: number
+  /** The wait for a connection; and for one request, the wait and the transaction together. */
+  waitMs: number
+  /** A server that says nothing to a statement or a COMMIT for so long is frozen or out of reach. */
+  silenceMs: number
+  /** Transactions that wait for a connection; further ones fail at once. */
+  maxWaiting: number
+}
+
+export const TRANSACTION_LIMITS: TransactionLimits = {
+  writeMs: WRITE_LIMIT_MS,
+  waitMs: 10_000,
+  silenceMs: 11_000,
+  maxWaiting: 1_000,
+}
+
+/** A statement that takes longer may mean that the database is away: it's visited then. */
+const SUSPECT_AFTER_MS = 2_000
+
+type Waiting = { serve(lane: Lane): void; fail(error: Error): void }
+
 /**
  * Transactions on connections of their own. The client's own `begin` can't be trusted with money: when the
  * connection is lost half-way it may bring the process down, or reconnect and send the rest of one transaction in
  * the middle of another. Here a lane whose connection closed is thrown away with its transaction, and
  * the server helps: outside of `begin … read write` these sessions can't write at all.
  *
- * What writes is given up when it would commit later than `limitMs` after its work began. Incremental syncs rely on it:
+ * What writes is given up when it would commit later than `writeMs` after its work began. Incremental syncs rely on it:
  * they look back further than that for rows that were committed after their time (`updated_at`) had been asked for.
  *
- * @param most how many transactions run at a time; others wait in line, which counts for no limit
+ * A frozen server holds no lane for long: whatever waits for it is given up by our clock.
+ *
+ * @param most how many transactions run at a time; others wait in line
  */
 export function transactionsOn(
   url: string,
   most: number,
-  limitMs: number = WRITE_LIMIT_MS,
+  { circuit = circuitTo(url), ...own }: Partial<TransactionLimits> & { circuit?: Circuit } = {},
 ): Transactions {
+  const limits = { ...TRANSACTION_LIMITS, ...own }
   const idle: Lane[] = []
-  const waiting: ((lane: Lane) => void)[] = []
+  const waiting = new Set<Waiting>()
   const open = new Set<Lane>()
+  /** In use while the database went away: they count no more, and go once they are given back. */
+  const stale = new Set<Lane>()
 
   const newLane = (): Lane => {
-    const lane = openLane(url)
+    const lane = openLane(url, {
+      silenceMs: limits.silenceMs,
+      suspectMs: Math.min(SUSPECT_AFTER_MS, limits.silenceMs / 2),
+      suspect: circuit.suspect,
+      answered: circuit.answered,
+    })
     open.add(lane)
+    lane.ready.then(circuit.answered, (error) => {
+      const others = [...open].some((other) => other !== lane && other.isReady && !other.lost)
+      if (!others && open.has(lane)) circuit.failed(error)
+    })
     return lane
   }
 
-  const take = async (): Promise<Lane> => {
+  const take = async (waitMs: number): Promise<Lane> => {
+    if (circuit.away) throw circuit.away
     for (let lane = idle.pop(); lane; lane = idle.pop()) {
       if (!lane.lost) return lane
       discard(lane)
     }
-    if (open.size < most) return newLane()
-    return new Promise((resolve) => waiting.push(resolve))
+    if (open.size - stale.size < most) return newLane()
+    if (waiting.size >= limits.maxWaiting) {
+      throw new DatabaseUnavailable('Too many transactions wait for a connection already.')
+    }
+    return waitForLane(waitMs)
   }
+
+  const waitForLane = (waitMs: number): Promise<Lane> =>
+    new Promise((resolve, reject) => {
+      const done = () => {
+        clearTimeout(timer)
+        waiting.delete(place)
+      }
+      const place: Waiting = {
+        serve(lane) {
+          done()
+          resolve(lane)
+        },
+        fail(error) {
+          done()
+          reject(error)
+        },
+      }
+      const timer = setTimeout(
+        () => place.fail(new DatabaseUnavailable('No connection was free in time.')),
+        waitMs,
+      )
+      waiting.add(place)
+    })
 
   const discard = (lane: Lane) => {
     open.delete(lane)
+    stale.delete(lane)
     lane.close()
   }
 
   const giveBack = (lane: Lane) => {
-    const next = waiting.shift()
-    if (lane.lost) discard(lane)
-    if (next) next(lane.lost ? newLane() : lane)
-    else if (!lane.lost) idle.push(lane)
+    const isUsable = !lane.lost && !stale.has(lane)
+    if (!isUsable) discard(lane)
+    const [next] = waiting
+    if (next && isUsable) next.serve(lane)
+    else if (next && open.size - stale.size < most) next.serve(newLane())
+    else if (isUsable) idle.push(lane)
+  }
+
+  circuit.on((away) => {
+    for (const lane of idle.splice(0)) discard(lane)
+    for (const lane of open) stale.add(lane)
+    for (const place of waiting) place.fail(away)
+  })
+
+  /** Fails a transaction with the reason that a caller can use: a lane that couldn't connect is a database away. */
+  const connected = (lane: Lane) =>
+    lane.ready.catch((cause) => {
+      throw new DatabaseUnavailable('No connection to the database.', { cause })
+    })
+
+  const begin: Begin = async (work, mode = 'write') => {
+    const budget = currentBudget()
+    const now = performance.now()
+    const leftMs = budget ? Math.min(limits.waitMs, beginWait(budget, now)) : limits.waitMs
+    try {
+      const lane = await take(Math.max(1, leftMs))
+      const leftForUs = Math.max(1, leftMs - (performance.now() - now))
+      return await inLane(lane, work, mode, leftForUs, budget !== undefined)
+    } finally {
+      if (budget) endWait(budget, performance.now())
+    }
+  }
+
+  /** @param waitMs for the connection; for all of it, COMMIT included, where `isWhole` */
+  const inLane = async <T>(
+    lane: Lane,
+    work: (db: Db) => Promise<T>,
+    mode: TransactionMode,
+    waitMs: number,
+    isWhole: boolean,
+  ): Promise<T> => {
+    const limit = mode === 'write' ? limitOn(lane, limits.writeMs) : NO_LIMIT
+    const patience = setTimeout(
+      () => lane.giveUp(new DatabaseUnavailable('The database did not answer in time.')),
+      waitMs,
+    ).unref()
+    const whole = async () => {
+      const { limitsTransactions } = await connected(lane)
+      if (!isWhole) clearTimeout(patience)
+      // Not waited for: the work's first statement follows in the same packet. Should it fail, the
+      // server refuses the work's writes, which then stand outside of a transaction.
+      const begun = lane.sql.unsafe(MODES[mode] + (limitsTransactions ? limit.onServer : ''))
+      begun.catch(() => {})
+      limit.start()
+      try {
+        const answer = await work(lane.sql)
+        await begun
+        limit.check()
+        await commit(lane)
+        return answer
+      } catch (error) {
+        // When it failed, that's the reason for whatever came after.
+        await begun
+        throw error
+      }
+    }
+    try {
+      return await Promise.race([whole(), lane.loss])
+    } catch (error) {
+      await rollBack(lane)
+      throw error
+    } finally {
+      clearTimeout(patience)
+      limit.stop()
+      giveBack(lane)
+    }
   }
 
   return {
-    async begin(work, mode = 'write') {
-      const lane = await take()
-      const limit = mode === 'write' ? limitOn(lane, limitMs) : NO_LIMIT
-      const whole = async () => {
-        const { limitsTransactions } = await lane.ready
-        // Not waited for: the work's first statement follows in the same packet. Should it fail, the
-        // server refuses the work's writes, which then stand outside of a transaction.
-        const begun = lane.sql.unsafe(MODES[mode] + (limitsTransactions ? limit.onServer : ''))
-        begun.catch(() => {})
-        limit.start()
-        try {
-          const answer = await work(lane.sql)
-          await begun
-          limit.check()
-          await commit(lane)
-          return answer
-        } catch (error) {
-          // When it failed, that's the reason for whatever came after.
-          await begun
-          throw error
-        }
-      }
-      try {
-        return await Promise.race([whole(), lane.loss])
-      } catch (error) {
-        await rollBack(lane)
-        throw error
-      } finally {
-        limit.stop()
-        giveBack(lane)
-      }
-    },
-
+    begin,
     async end() {
+      circuit.close()
       await Promise.all([...open].map(({ sql }) => sql.end({ timeout: 5 })))
     },
   }

@@ -332,9 +332,10 @@ const ERRORS: Record<ErrorType, { description: string; message: string; fields?:
       'The carrier failed; the request was valid and nothing is bought twice, try again later.',
     message: 'The carrier could not provide the label. Try again later.',
   },
-  unavailable: {
-    description: 'The service is starting or has lost its database; try again shortly.',
-    message: 'The service is starting.',
+  service_unavailable: {
+    description:
+      'The service has no database for the moment, is overloaded, or is starting. Send the request again after `Retry-After` seconds. A write that met this may have happened or not: with an `Idempotency-Key` it is safe to repeat, else read the record first.',
+    message: 'The database is unavailable. Try again shortly.',
   },
 }
 
@@ -348,6 +349,7 @@ const ERROR_SCHEMA = { $ref: '#/components/schemas/Error' }
 function errorResponse(type: ErrorType) {
   const names: HeaderName[] = ['X-Request-Id', 'X-Ignored-Fields']
   if (type === 'rate_limited') names.push(...LIMIT_HEADERS, 'Retry-After')
+  if (type === 'service_unavailable') names.push('Retry-After')
   return {
     description: ERRORS[type].description,
     headers: headerRefs(names),

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Log } from '../context.ts'
+import { isUnavailable } from '../database/unavailable.ts'
 import {
   ApiError,
   badRequest,
@@ -10,6 +11,7 @@ import {
   payloadTooLarge,
   requestTimeout,
   serverError,
+  serviceUnavailable,
   unsupportedMediaType,
   validationError,
 } from '../errors.ts'
@@ -28,13 +30,23 @@ export const envelope = (error: ApiError): ErrorEnvelope => ({
   },
 })
 
+/** During an outage every request fails for the same reason: one line in this time says it. */
+const WARN_EVERY_MS = 5_000
+
 /**
- * Answers with what was thrown. Anything that isn't in the catalogue is our fault: 500 without detail, and the
- * whole story in the log under the request's id.
+ * Answers with what was thrown. An unavailable database is 503 and a warning now and then. Anything else that isn't in
+ * the catalogue is our fault: 500 without detail, and the whole story in the log under the request's id.
  */
 export function problemHandler(log: Log) {
+  let warned = Number.NEGATIVE_INFINITY
+  const warn = (error: ApiError, reqId: string) => {
+    if (performance.now() - warned < WARN_EVERY_MS) return
+    warned = performance.now()
+    log.warn({ err: error.cause, reqId }, 'the database is unavailable')
+  }
   return (thrown: FastifyError | ApiError, request: FastifyRequest, reply: FastifyReply) => {
     const error = catalogued(thrown, request)
+    if (error.status === 503 && error.cause) warn(error, request.id)
     if (error.status === 500) log.error({ err: thrown, reqId: request.id }, 'request failed')
     return reply.code(error.status).headers(error.headers).send(envelope(error))
   }
@@ -54,12 +66,19 @@ function catalogued(thrown: FastifyError | ApiError, request: FastifyRequest): A
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return validationError({ body: ['The body is not as long as its Content-Length says.'] })
     case 'FST_ERR_REQUEST_ABORTED':
-    case 'ECONNRESET':
-      return validationError({ body: ['The connection closed before the body was complete.'] })
+      return incompleteBody()
     default:
+      if (isUnavailable(thrown)) {
+        return serviceUnavailable('The database is unavailable. Try again shortly.', thrown)
+      }
+      // Only what ended the request's own stream is the client's: others' connections are reset, too.
+      if (thrown === request.raw.errored) return incompleteBody()
       return serverError(thrown)
   }
 }
+
+const incompleteBody = () =>
+  validationError({ body: ['The connection closed before the body was complete.'] })
 
 export const malformedUrl = () => notFound("The address's percent-encoding is malformed.")
 

@@ -1,5 +1,6 @@
 import type { Db } from '../database/connect.ts'
 import type { Notices } from '../database/notices.ts'
+import { isUnavailable } from '../database/unavailable.ts'
 import { memoryCounters } from '../limits/counters.ts'
 import type { ApiAccess, SellerTier } from '../values.ts'
 import { hashKey } from './api-key.ts'
@@ -46,13 +47,17 @@ export type KeyCache = {
 const TOUCH_EVERY_MS = 60_000
 const MOST_REMEMBERED = 50_000
 
+/** A request with a remembered key waits no longer for a database that may be away. */
+const DATABASE_PATIENCE_MS = 1_000
+
 /** Lookups in a minute that unknown secrets from one subject cause at most: as many as it may fail. */
 const MAX_LOOKUPS = 600
 const LOOKUP_WINDOW_MS = 60_000
 
 /**
  * Remembers callers, so that a request needs no query. What another process changes is dropped when its notice
- * arrives; while notices may be missed nothing is remembered at all, so a revoked key is refused at once.
+ * arrives; while notices may be missed the database is asked each time, so a revoked key is refused at once. Only when
+ * the database doesn't answer either is what is remembered trusted: then catalog reads work through an outage.
  *
  * A client that tries keys costs no query either, after its first few hundred in a minute: then only secrets are looked
  * up whose hash begins like that of some key, which nobody finds by trying. The beginnings of all hashes are read with
@@ -79,10 +84,10 @@ export function keyCache(db: Db, notices: Pick<Notices, 'on' | 'connected'>): Ke
   const read = async (hashed: string): Promise<Caller | null> => {
     const began = generation
     const caller = await findCaller(db, hashed)
-    if (caller && began === generation && notices.connected) {
-      if (remembered.size >= MOST_REMEMBERED) remembered.clear()
-      remembered.set(hashed, caller)
-    }
+    if (began !== generation) return caller
+    if (remembered.size >= MOST_REMEMBERED) remembered.clear()
+    if (caller) remembered.set(hashed, caller)
+    else remembered.delete(hashed)
     return caller
   }
 
@@ -97,11 +102,26 @@ export function keyCache(db: Db, notices: Pick<Notices, 'on' | 'connected'>): Ke
     }
   }
 
+  /** What the database says, or what is remembered if it says nothing soon. */
+  const readOrTrust = async (hashed: string, known: Caller): Promise<Caller | null> => {
+    const { promise: patience, resolve } = Promise.withResolvers<Caller>()
+    const timer = setTimeout(resolve, DATABASE_PATIENCE_MS, known)
+    const answer = read(hashed).catch((error) => {
+      if (isUnavailable(error)) return known
+      throw error
+    })
+    try {
+      return await Promise.race([answer, patience])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
   return {
     find(secret, from) {
       const hashed = hashKey(secret)
-      if (!notices.connected) return read(hashed)
       const known = remembered.get(hashed)
+      if (!notices.connected) return known ? readOrTrust(hashed, known) : read(hashed)
       if (known) return known
       const window = Math.floor(performance.now() / LOOKUP_WINDOW_MS)
       return lookups.hit(from(), window) > MAX_LOOKUPS ? readIfLikely(hashed) : read(hashed)
@@ -111,7 +131,7 @@ export function keyCache(db: Db, notices: Pick<Notices, 'on' | 'connected'>): Ke
       const last = caller.lastUsedAt
       if (last && now.getTime() - last.getTime() < TOUCH_EVERY_MS) return undefined
       caller.lastUsedAt = now
-      return writeUse(db, caller.keyId, now)
+      return atMost(DATABASE_PATIENCE_MS, writeUse(db, caller.keyId, now))
     },
 
     drop,
@@ -148,6 +168,17 @@ async function readBeginnings(db: Db): Promise<HashBeginnings> {
       }
       return false
     },
+  }
+}
+
+/** Waits for work that goes on without us when it takes longer. */
+async function atMost(ms: number, work: Promise<void>): Promise<void> {
+  const { promise: patience, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, ms)
+  try {
+    await Promise.race([work, patience])
+  } finally {
+    clearTimeout(timer)
   }
 }
 

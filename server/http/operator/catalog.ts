@@ -97,6 +97,7 @@ export const catalogRoutes =
     app.post(
       '/catalog/import',
       {
+        config: { isLong: true },
         // The body is a stream: each line is checked when it is read.
         validatorCompiler: () => () => true,
         schema: {

@@ -18,6 +18,12 @@ export const operatorDoor = (publicUrl: string): Door => ({
   ],
   security: { name: 'operatorToken', description: 'The operator token of the configuration' },
   showsLimits: false,
-  errors: ['authentication_error', 'not_found', 'rate_limited', 'server_error'],
+  errors: [
+    'authentication_error',
+    'not_found',
+    'rate_limited',
+    'server_error',
+    'service_unavailable',
+  ],
 })
 operatorDoor.prefix = '/operator/v1'

@@ -42,6 +42,7 @@ export const eventStreamRoutes =
     app.get(
       '/accounts/:id/events/stream',
       {
+        config: { isLong: true },
         // It would wait for events that it doesn't send.
         exposeHeadRoute: false,
         preValidation: accountExists(ctx),

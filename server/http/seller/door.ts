@@ -40,6 +40,7 @@ export const sellerDoor = (publicUrl: string): Door => ({
     'not_found',
     'rate_limited',
     'server_error',
+    'service_unavailable',
   ],
   webhooks: webhookDescriptions(),
 })

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
-import { unavailable } from '../../errors.ts'
+import { serviceUnavailable } from '../../errors.ts'
 import { gate } from '../../gate.ts'
 import type { Listable } from '../../listings/listing.ts'
 import { type Offers, offersOf } from '../../listings/offers.ts'
@@ -36,7 +36,8 @@ export function offersSender(ctx: Context) {
     const { body, tag } = await inTurn(async () => {
       // Whoever has left while waiting for their turn needs nothing any more.
       if (reply.raw.destroyed) return NOTHING
-      if (unsent > MOST_BYTES_UNSENT) throw unavailable('Too many large answers are on their way.')
+      if (unsent > MOST_BYTES_UNSENT)
+        throw serviceUnavailable('Too many large answers are on their way.')
       const hash = createHash('sha256').update(answer([]))
       const parts = await bytesOf(await offersOf(ctx, of), ctx.config, hash)
       return { body: answer(parts), tag: quoted(hash.digest('base64url')) }

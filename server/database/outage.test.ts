@@ -1,0 +1,299 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { testDatabase } from '../test/database.ts'
+import { type DatabaseProxy, databaseProxy } from '../test/database-proxy.ts'
+import { until } from '../test/until.ts'
+import { newBudget, withBudget } from './budget.ts'
+import { circuitTo, connect, type Db, type Sql } from './connect.ts'
+import { POOL_LIMITS } from './pool.ts'
+import { type Transactions, transactionsOn } from './transactions.ts'
+import { DatabaseUnavailable, isUnavailable } from './unavailable.ts'
+
+/** An outage of the database as its clients see it; limits are short here, and their order is that of production. */
+const STATEMENT_MS = 1_500
+const limits = { ...POOL_LIMITS, statementMs: STATEMENT_MS, suspectMs: 300, maxStatements: 20 }
+
+let direct: Sql
+let proxy: DatabaseProxy
+beforeAll(async () => {
+  const database = await testDatabase()
+  direct = database.db
+  await direct`create table marks (text text primary key)`
+  proxy = await databaseProxy(database.url)
+})
+
+const failure = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => undefined,
+    (error) => error,
+  )
+const one = (db: Db) => db`select 1 as one`
+const works = async (db: Db) => (await one(db).catch(() => undefined))?.[0]?.one === 1
+
+async function withPool(
+  work: (pool: Sql) => Promise<void>,
+  options: { max?: number; patienceMs?: number } = {},
+): Promise<void> {
+  const circuit = circuitTo(proxy.url, {
+    visitEveryMs: 50,
+    silenceMs: 300,
+    patienceMs: options.patienceMs ?? 500,
+  })
+  const pool = connect(proxy.url, { max: options.max ?? 3, limits, circuit })
+  try {
+    await work(pool)
+  } finally {
+    await proxy.restore()
+    await pool.end({ timeout: 1 })
+  }
+}
+
+async function withTransactions(
+  work: (begin: Transactions['begin']) => Promise<void>,
+): Promise<void> {
+  const circuit = circuitTo(proxy.url, { visitEveryMs: 50, silenceMs: 300, patienceMs: 500 })
+  const { begin, end } = transactionsOn(proxy.url, 2, {
+    circuit,
+    waitMs: STATEMENT_MS,
+    writeMs: STATEMENT_MS,
+    silenceMs: STATEMENT_MS,
+    maxWaiting: 5,
+  })
+  try {
+    await work(begin)
+  } finally {
+    await proxy.restore()
+    await end()
+  }
+}
+
+describe('a pool', () => {
+  it('fails statements at once while the server refuses connections', () =>
+    withPool(async (pool) => {
+      await one(pool)
+      await proxy.refuse()
+      await until('the loss is noticed', async () => !(await works(pool)))
+      const errors = await Promise.all(Array.from({ length: 50 }, () => failure(one(pool))))
+      for (const error of errors) expect(isUnavailable(error)).toBe(true)
+    }))
+
+  it('answers within a second once the server is back, after however many failures', () =>
+    withPool(async (pool) => {
+      await one(pool)
+      await proxy.refuse()
+      for (let i = 0; i < 300; i++) await failure(one(pool))
+      await proxy.restore()
+      await until('it answers', () => works(pool), 1_000)
+    }))
+
+  it('fails what was sent on a connection that is reset, and goes on with the next statement', () =>
+    withPool(
+      async (pool) => {
+        const running = failure(pool`select pg_sleep(30)`)
+        await until('it runs', async () => {
+          const rows = await direct`
+            select from pg_stat_activity
+            where query like 'select pg_sleep(30)%' and state = 'active'
+          `
+          return rows.length === 1
+        })
+        proxy.reset()
+        expect(isUnavailable(await running)).toBe(true)
+        expect(await works(pool)).toBe(true)
+      },
+      { max: 1 },
+    ))
+
+  it('fails every statement by its own clock while the server is frozen, and recovers', () =>
+    withPool(async (pool) => {
+      await Promise.all([one(pool), one(pool), one(pool)])
+      proxy.freeze()
+      const errors = await Promise.all(Array.from({ length: 20 }, () => failure(one(pool))))
+      for (const error of errors) expect(isUnavailable(error)).toBe(true)
+      // By now it knows: nothing is sent.
+      expect(await failure(one(pool))).toBeInstanceOf(DatabaseUnavailable)
+      await proxy.restore()
+      await until('it answers', () => works(pool), 1_000)
+    }))
+
+  it('gives up the connections of a frozen server', () =>
+    withPool(async (pool) => {
+      await Promise.all([one(pool), one(pool), one(pool)])
+      proxy.freeze()
+      await Promise.all(Array.from({ length: 10 }, () => failure(one(pool))))
+      await proxy.restore()
+      await until('it answers', () => works(pool))
+      await until('the others are closed', () => proxy.connections <= 3)
+    }))
+
+  it('refuses more statements than may wait, at once', () =>
+    withPool(
+      async (pool) => {
+        await one(pool)
+        proxy.freeze()
+        const errors: unknown[] = []
+        const all = Array.from({ length: 30 }, async () => {
+          errors.push(await failure(one(pool)))
+        })
+        await until('the surplus has failed', () => errors.length >= 10)
+        expect(errors).toHaveLength(10)
+        expect(String(errors[0])).toContain('Too many statements')
+        await Promise.all(all)
+      },
+      { patienceMs: 10_000 },
+    ))
+
+  it('keeps its connection when the server ends a statement at its limit', () =>
+    withPool(
+      async (pool) => {
+        const [before] = await pool`select pg_backend_pid() as pid`
+        const slow = pool.unsafe(`set statement_timeout = 50; select pg_sleep(5)`)
+        expect(await failure(slow)).toMatchObject({ code: '57014' })
+        expect(await pool`select pg_backend_pid() as pid`).toEqual([before])
+      },
+      { max: 1 },
+    ))
+
+  it('is not taken for away because statements are slow', () =>
+    withPool(
+      async (pool) => {
+        const slow = Array.from({ length: 3 }, () => pool`select pg_sleep(0.4)`)
+        const [fast] = await Promise.all([pool`select 1 as one`, ...slow])
+        expect(fast).toEqual([{ one: 1 }])
+      },
+      { max: 3 },
+    ))
+
+  it('lets statements wait for a connection and answers all of them', () =>
+    withPool(async (pool) => {
+      const rows = await Promise.all(
+        Array.from({ length: 20 }, (_, n) => pool`select ${n}::int as n, pg_sleep(0.01)`),
+      )
+      expect(rows.map(([row]) => row?.n)).toEqual(Array.from({ length: 20 }, (_, n) => n))
+    }))
+
+  it('reads rows batch by batch beside other statements', () =>
+    withPool(async (pool) => {
+      let count = 0
+      for await (const batch of pool`select generate_series(1, 1000) as n`.cursor(100)) {
+        count += batch.length
+        expect(await works(pool)).toBe(true)
+      }
+      expect(count).toBe(1000)
+    }))
+
+  it('understands parts of statements', () =>
+    withPool(async (pool) => {
+      const part = pool`${2}::int + ${3}::int`
+      expect(await pool`select ${part} as sum, ${pool.json({ a: 1 })}::jsonb as json`).toEqual([
+        { sum: 5, json: { a: 1 } },
+      ])
+      expect(await pool`select ${[1, 2]}::int[] as list`).toEqual([{ list: [1, 2] }])
+    }))
+
+  it('ends when its statements have ended', async () => {
+    const pool = connect(proxy.url, { max: 1 })
+    const running = pool`select pg_sleep(0.1)`.then(() => 'done')
+    await one(pool)
+    await pool.end()
+    expect(await running).toBe('done')
+    expect(isUnavailable(await failure(one(pool)))).toBe(true)
+  })
+})
+
+describe('transactions', () => {
+  it('fail at once while the server refuses connections, and run within a second once it is back', () =>
+    withTransactions(async (begin) => {
+      await begin(one)
+      await proxy.refuse()
+      for (let i = 0; i < 100; i++) expect(isUnavailable(await failure(begin(one)))).toBe(true)
+      await proxy.restore()
+      await until('they run', async () => !(await failure(begin(one))), 1_000)
+    }))
+
+  it.each(['write', 'snapshot', 'unboundedWrite'] as const)(
+    'of mode %s are given up while the server is frozen, in line and under way',
+    (mode) =>
+      withTransactions(async (begin) => {
+        await begin(one)
+        proxy.freeze()
+        const errors = await Promise.all(Array.from({ length: 6 }, () => failure(begin(one, mode))))
+        for (const error of errors) expect(isUnavailable(error)).toBe(true)
+        await proxy.restore()
+        await until('they run', async () => !(await failure(begin(one))), 1_000)
+      }),
+  )
+
+  it('whose COMMIT is never answered are given up', () =>
+    withTransactions(async (begin) => {
+      const work = begin(async (tx) => {
+        await tx`insert into marks values ('frozen')`
+        proxy.freeze()
+      })
+      expect(isUnavailable(await failure(work))).toBe(true)
+    }))
+
+  it('fail at once when too many wait', () =>
+    withTransactions(async (begin) => {
+      const { promise: held, resolve: release } = Promise.withResolvers<void>()
+      const all = Array.from({ length: 7 }, () => failure(begin(() => held)))
+      expect(String(await failure(begin(one)))).toContain('Too many transactions')
+      release()
+      expect(await Promise.all(all)).toEqual(Array(7).fill(undefined))
+    }))
+
+  it('fail when no connection becomes free in time', () =>
+    withTransactions(async (begin) => {
+      const { promise: held, resolve: release } = Promise.withResolvers<void>()
+      const all = [begin(() => held, 'snapshot'), begin(() => held, 'snapshot')]
+      expect(String(await failure(begin(one)))).toContain('No connection was free in time')
+      release()
+      await Promise.all(all)
+    }))
+})
+
+describe('the time that a request has', () => {
+  it('is for all of its statements and transactions together', () =>
+    withPool(
+      async (pool) => {
+        await one(pool)
+        const budget = newBudget(300)
+        const errors = await withBudget(budget, async () => {
+          const all: unknown[] = []
+          for (let i = 0; i < 5; i++) all.push(await failure(pool`select pg_sleep(0.1)`))
+          return all
+        })
+        expect(errors[0]).toBe(undefined)
+        expect(isUnavailable(errors.at(-1))).toBe(true)
+      },
+      { patienceMs: 10_000 },
+    ))
+
+  it('counts once for statements that run side by side', () =>
+    withPool(async (pool) => {
+      await until('all connections are open', async () => {
+        const asked = Array.from({ length: 3 }, async () => {
+          const [row] = await pool`select pg_backend_pid() as pid, pg_sleep(0.02)`
+          return row!.pid
+        })
+        return new Set(await Promise.all(asked)).size === 3
+      })
+      const budget = newBudget(700)
+      const all = () => Promise.all(Array.from({ length: 3 }, () => pool`select pg_sleep(0.3)`))
+      expect(await withBudget(budget, () => failure(all()))).toBe(undefined)
+    }))
+
+  it('is no limit any more for what goes on after the answer', () =>
+    withPool(async (pool) => {
+      const budget = newBudget(0)
+      budget.isOver = true
+      expect(await withBudget(budget, () => failure(pool`select pg_sleep(0.2)`))).toBe(undefined)
+    }))
+
+  it('ends a transaction, too', () =>
+    withTransactions(async (begin) => {
+      const budget = newBudget(150)
+      const work = () => begin(() => sleep(10_000, undefined, { ref: false }))
+      expect(isUnavailable(await withBudget(budget, () => failure(work())))).toBe(true)
+    }))
+})
