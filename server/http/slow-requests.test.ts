@@ -1,9 +1,11 @@
 import { once } from 'node:events'
-import { type AddressInfo, connect } from 'node:net'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildApp } from '../app.ts'
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from '../test/app.ts'
+import { until } from '../test/until.ts'
+import { MAX_UNFINISHED_BYTES } from './gather-body.ts'
 
 const TIMEOUT_MS = 1_000
 
@@ -98,5 +100,40 @@ describe.concurrent('a catalog import', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 408 /)
     expect(answer).toContain('"type":"request_timeout"')
     expect(await app.ctx.db`select from products where slug = 'crate'`).toHaveLength(1)
+  })
+})
+
+describe('bodies that do not end', () => {
+  it('hold no more than 32 MiB together: the oldest get 408, and a new one is taken', async () => {
+    const seller = await app.seller()
+    await app.app.listen({ port: 0, host: '127.0.0.1' })
+    const { port } = app.app.server.address() as AddressInfo
+    const [count, length] = [30, 3 * 1024 * 1024]
+    const request = `POST /v1/listings HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${seller.key}\r\ncontent-length: ${length + 1}\r\n\r\n`
+    const body = Buffer.alloc(length, ' ')
+    const clients: { socket: Socket; received: string }[] = []
+    for (let i = 0; i < count; i++) {
+      const client = { socket: connect(port, '127.0.0.1').on('error', () => {}), received: '' }
+      client.socket.on('data', (data) => {
+        client.received += data
+      })
+      clients.push(client)
+      client.socket.write(request)
+      await new Promise((sent) => client.socket.write(body, sent))
+    }
+    const most = Math.floor(MAX_UNFINISHED_BYTES / length)
+    await until(
+      'the oldest are refused',
+      () => clients.filter(({ received }) => received).length >= count - most,
+    )
+    const isRefused = clients.map(({ received }) => received.startsWith('HTTP/1.1 408 '))
+    expect(isRefused.lastIndexOf(true)).toBe(isRefused.filter(Boolean).length - 1)
+    expect(isRefused.at(-1)).toBe(false)
+
+    const answer = await seller.post('/v1/listings', { payload: { items: [{}] } })
+    expect(answer.status).toBe(200)
+    clients.at(-1)!.socket.write('{')
+    await until('it is answered', () => clients.at(-1)!.received.includes('HTTP/1.1 422 '))
+    for (const { socket } of clients) socket.destroy()
   })
 })

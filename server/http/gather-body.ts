@@ -1,0 +1,97 @@
+import { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest, RequestPayload, RouteOptions } from 'fastify'
+import { payloadTooLarge, requestTimeout } from '../errors.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route reads its body as a stream. */
+    streamsBody?: boolean
+  }
+}
+
+/** Memory that unfinished bodies may hold together in one process. */
+export const MAX_UNFINISHED_BYTES = 32 * 1024 * 1024
+const FIRST_CAPACITY_BYTES = 4 * 1024
+
+type Done = (error: Error | null, payload?: RequestPayload) => void
+
+/** A body that is still arriving. */
+type Unfinished = { capacity: number; giveUp(): void }
+
+/**
+ * Has each route that is registered after it gather its body in one piece of memory: kept chunk by chunk, a body that
+ * comes byte by byte would take hundreds of times its length. Together the unfinished ones are bounded: beyond
+ * that the oldest are refused with 408, because a client that is still sending has sent for a short time only.
+ */
+export function gatherBodies(): (route: RouteOptions) => void {
+  /** Oldest first. */
+  const unfinished = new Set<Unfinished>()
+  let held = 0
+
+  const grow = (body: Unfinished, capacity: number) => {
+    held += capacity - body.capacity
+    body.capacity = capacity
+    for (const oldest of unfinished) {
+      if (held <= MAX_UNFINISHED_BYTES) return
+      oldest.giveUp()
+    }
+  }
+
+  const gather = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    payload: RequestPayload,
+    done: Done,
+  ): void => {
+    const { 'content-length': declared, 'transfer-encoding': encoding } = request.headers
+    const limit = request.routeOptions.bodyLimit ?? 0
+    // Fastify refuses what says that it's too long.
+    if ((declared === undefined && encoding === undefined) || Number(declared) > limit) {
+      done(null)
+      return
+    }
+    const most = Number(declared) || limit
+    let bytes = Buffer.alloc(0)
+    let length = 0
+
+    const finish = (error: Error | null, whole?: Readable) => {
+      payload.off('data', add).off('end', end).off('error', finish)
+      unfinished.delete(body)
+      held -= body.capacity
+      body.capacity = 0
+      bytes = Buffer.alloc(0)
+      done(error, whole)
+    }
+    const add = (chunk: Buffer) => {
+      const needed = length + chunk.length
+      if (needed > limit) {
+        reply.header('connection', 'close')
+        finish(payloadTooLarge(limit))
+        return
+      }
+      if (needed > bytes.length) {
+        const wanted = Math.max(2 * bytes.length, FIRST_CAPACITY_BYTES)
+        const capacity = Math.max(needed, Math.min(wanted, most))
+        grow(body, capacity)
+        // It may have been given up itself.
+        if (body.capacity === 0) return
+        const larger = Buffer.allocUnsafe(capacity)
+        bytes.copy(larger, 0, 0, length)
+        bytes = larger
+      }
+      chunk.copy(bytes, length)
+      length = needed
+    }
+    const end = () => finish(null, Readable.from(bytes.subarray(0, length)))
+    const body: Unfinished = { capacity: 0, giveUp: () => finish(requestTimeout()) }
+
+    unfinished.add(body)
+    payload.on('data', add).on('end', end).on('error', finish)
+  }
+
+  return (route) => {
+    const hasBody = [route.method].flat().some((method) => !/^(GET|HEAD)$/.test(method))
+    if (!hasBody || route.config?.streamsBody) return
+    route.preParsing = [route.preParsing ?? [], gather].flat()
+  }
+}
