@@ -12,11 +12,8 @@ import { connectionOf, createHttpServer } from './connections.ts'
 import type { Context } from './context.ts'
 import { type ApiError, expectationFailed, methodNotAllowed, notFound } from './errors.ts'
 import { BODY_LIMIT_BYTES, readJsonBodies } from './http/body.ts'
-<<<<<<< HEAD
 import { limitDatabaseTime } from './http/database-time.ts'
-=======
 import { gatherBodies } from './http/gather-body.ts'
->>>>>>> 7df767c (Bound the memory of bodies that are still arriving)
 import { clientError, malformedUrl, problemHandler, rawAnswer } from './http/problem.ts'
 import { isMalformed, parseQuery } from './http/query.ts'
 import { requestIds } from './http/request-id.ts'

@@ -97,11 +97,7 @@ export const catalogRoutes =
     app.post(
       '/catalog/import',
       {
-<<<<<<< HEAD
-        config: { isLong: true },
-=======
-        config: { streamsBody: true },
->>>>>>> 7df767c (Bound the memory of bodies that are still arriving)
+        config: { isLong: true, streamsBody: true },
         // The body is a stream: each line is checked when it is read.
         validatorCompiler: () => () => true,
         schema: {
