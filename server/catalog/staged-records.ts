@@ -46,15 +46,15 @@ export async function stageLines<Place extends number | string>(
   options: { maxBytes?: number; onBatch?: (linesRead: number) => void } = {},
 ): Promise<Staged<Place>> {
   const { maxBytes = MAX_STAGED_BYTES, onBatch } = options
-  const owners = { batches: [] as number[], rows: new Map<string, Row<Place>>(), bytes: 0 }
-  const members = { batches: [] as number[], rows: new Map<string, Row<Place>>(), bytes: 0 }
+  const owners = newGroup<Place>()
+  const members = newGroup<Place>()
   let position = 0
   let lastBatch = 0
   let bytes = 0
   let lastLine: Place | undefined
   let broken: Staged<Place>['broken']
 
-  const flush = async (group: typeof owners) => {
+  const flush = async (group: Group<Place>) => {
     if (group.rows.size === 0) return
     lastBatch++
     group.batches.push(lastBatch)
@@ -74,7 +74,7 @@ export async function stageLines<Place extends number | string>(
 
   for await (const line of linesUntilBroken()) {
     const row = rowOf(position + 1, line, tally)
-    bytes += row?.json.length ?? 0
+    bytes += row?.bytes ?? 0
     if (bytes > maxBytes) {
       broken = { lastLine, cause: new ImportTooLarge(maxBytes) }
       break
@@ -87,11 +87,11 @@ export async function stageLines<Place extends number | string>(
     const former = group.rows.get(id)
     if (former) {
       tally.supersede(former.position, former.line, row.line, row.label)
-      group.bytes -= former.json.length
+      group.bytes -= former.bytes
       group.rows.delete(id)
     }
     group.rows.set(id, row)
-    group.bytes += row.json.length
+    group.bytes += row.bytes
     if (group.rows.size >= BATCH_RECORDS || group.bytes >= BATCH_BYTES) await flush(group)
   }
   // A small import is saved as a whole: nobody sees its sets without their cards.
@@ -104,6 +104,17 @@ export async function stageLines<Place extends number | string>(
   return { batches: [...owners.batches, ...members.batches], broken }
 }
 
+/** Series and sets, or the cards and products that refer to sets. */
+type Group<Place> = {
+  /** The batches written so far. */
+  batches: number[]
+  /** The rows of the next batch by type and key. */
+  rows: Map<string, Row<Place>>
+  bytes: number
+}
+
+const newGroup = <Place>(): Group<Place> => ({ batches: [], rows: new Map(), bytes: 0 })
+
 type Row<Place> = {
   position: number
   line: Place
@@ -112,6 +123,7 @@ type Row<Place> = {
   label: string
   /** The row of `import_records` as JSON. */
   json: string
+  bytes: number
 }
 
 /** Parses a line, or counts it as rejected. */
@@ -127,7 +139,8 @@ function rowOf<Place>(
   try {
     const record = parseRecord(line.text)
     const row = { type: record.type, key: keyOf(record), position, line: line.number }
-    return { ...row, label: labelOf(record), json: JSON.stringify({ ...row, record }) }
+    const json = JSON.stringify({ ...row, record })
+    return { ...row, label: labelOf(record), json, bytes: Buffer.byteLength(json) }
   } catch (error) {
     if (!(error instanceof BadRecord)) throw error
     tally.reject(position, line.number, error.message)
