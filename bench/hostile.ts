@@ -73,6 +73,7 @@ try {
 } finally {
   await service.stop()
   await rm(folder, { recursive: true, force: true })
+  await rm(`${folder}.log`, { force: true })
 }
 
 /** The least of some repetitions: other processes and code that isn't compiled yet add to the rest. */
