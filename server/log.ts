@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import { realTime } from './clock.ts'
 import type { Config } from './config.ts'
 import type { Log } from './context.ts'
+import { loggableError } from './log-error.ts'
 
 /** Lines are written together once there are so many bytes, or after so many milliseconds: a write for each would
  * cost as much as the request it tells of. */
@@ -19,7 +20,8 @@ export function createLog(level: Config['logLevel']): { log: Log; flush: () => v
     minLength: BATCH_BYTES,
     periodicFlush: FLUSH_EVERY_MS,
   })
-  const log = pino({ level, base: null, timestamp: isoTime() }, destination)
+  const serializers = { err: (error: unknown) => loggableError(error) }
+  const log = pino({ level, base: null, timestamp: isoTime(), serializers }, destination)
   return {
     log,
     flush() {

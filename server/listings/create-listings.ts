@@ -54,7 +54,7 @@ async function insertOneByOne(
       ids.push(id ?? null)
     } catch (error) {
       if (!isRefusal(error)) throw error
-      tx.log.warn({ err: error, accountId, item: one }, 'the database refused a listing')
+      tx.log.warn({ err: error, accountId }, 'the database refused a listing')
       ids.push(null)
     }
   }

@@ -47,7 +47,7 @@ export type CarrierShipment = {
   trackingStatus: string | null
 }
 
-/** The carrier could not be asked, or refused. What it said goes to the log alone, as `reason`. */
+/** The carrier could not be asked, or refused. The `reason` goes to the log: our words, with the carrier’s status and code. */
 export class CarrierError extends Error {
   override name = 'CarrierError'
   /**

@@ -373,7 +373,9 @@ describe('a service with CARRIER=sendcloud', () => {
     const { status, text } = await call()
     expect(status).toBe(502)
     expect(text).not.toMatch(/debit|sendcloud/i)
-    expect(JSON.stringify(app.logged.map(({ err }) => (err as Error)?.message))).toMatch(/debit/)
+    const said = JSON.stringify(app.logged.map(({ err }) => (err as Error)?.message))
+    expect(said).toContain('with 402 (code 402)')
+    expect(said).not.toMatch(/debit/)
     interfere = () => false
     expect((await call()).status).toBe(200)
     expect(parcels).toHaveLength(1)

@@ -100,6 +100,16 @@ export function sendcloudCarrier(
   }
 }
 
+/** The code of an error, if the answer has one. Its text may repeat the buyer's name and address: it's never kept. */
+function codeIn(bytes: Buffer): string {
+  try {
+    const { error } = JSON.parse(bytes.toString()) as { error?: { code?: unknown } }
+    return typeof error?.code === 'number' ? ` (code ${error.code})` : ''
+  } catch {
+    return ''
+  }
+}
+
 function asked(
   { reference, sliceKey, shippingCode, recipient }: Parcel,
   { methods }: SendcloudSettings,
@@ -188,7 +198,7 @@ function connection({ url, publicKey, secretKey }: SendcloudSettings, timeoutMs:
       if (status >= 200 && status < 300) return bytes
       throw new CarrierError(
         isRefusal(status) ? 'refused' : 'unknown',
-        `Sendcloud answered ${method} ${new URL(address).pathname} with ${status}: ${bytes.toString('utf8', 0, 500)}`,
+        `Sendcloud answered ${method} ${new URL(address).pathname} with ${status}${codeIn(bytes)}.`,
       )
     } catch (error) {
       if (error instanceof CarrierError) throw error

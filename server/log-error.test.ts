@@ -1,0 +1,63 @@
+import { beforeAll, expect, it } from 'vitest'
+import type { Db } from './database/connect.ts'
+import { loggableError } from './log-error.ts'
+import { testDatabase } from './test/database.ts'
+
+let db: Db
+beforeAll(async () => {
+  ;({ db } = await testDatabase())
+  await db`create table buyers (name text unique, born date not null, age integer check (age > 0))`
+  await db`insert into buyers values ('Misty Waterflower', '1990-01-01', 10)`
+})
+
+const logged = async (work: Promise<unknown>) =>
+  loggableError(await work.catch((error) => error)) as Record<string, unknown>
+
+it('an error of a constraint is logged with code, table and constraint, and without the row', async () => {
+  for (const [work, code] of [
+    [db`insert into buyers values ('Misty Waterflower', '1990-01-01', 1)`, '23505'],
+    [db`insert into buyers values ('Misty Waterfall', null, 1)`, '23502'],
+    [db`insert into buyers values ('Misty Waterfall', '1990-01-01', -1)`, '23514'],
+  ] as const) {
+    const error = await logged(work)
+    expect(error).toMatchObject({ code, schema: 'public', table: 'buyers' })
+    expect(error.stack).toContain('    at ')
+    expect(JSON.stringify(error)).not.toMatch(/Misty|1990/)
+  }
+})
+
+it('a message that quotes a value is withheld, and so is what a function raises', async () => {
+  const values = [
+    db.unsafe(`select 'Misty'::text::integer`),
+    db.unsafe(`do $$ begin raise exception 'Misty'; end $$`),
+  ]
+  for (const work of values) expect(JSON.stringify(await logged(work))).not.toContain('Misty')
+})
+
+it('neither statement nor values of a failed statement are logged, in causes either', async () => {
+  const cause = await db`insert into buyers values (${'Misty Waterflower'}, now(), 1)`.catch(
+    (error) => error,
+  )
+  const error = loggableError(new Error('wrapped', { cause })) as Record<string, unknown>
+  expect(error).toMatchObject({ message: 'wrapped', cause: { code: '23505' } })
+  expect(JSON.stringify(error)).not.toMatch(/Misty|insert/)
+})
+
+it('an error of a mail server is logged by its code, without the recipient it names', () => {
+  const refused = Object.assign(new Error('550 <misty@mail.example> is unknown'), {
+    code: 'EENVELOPE',
+    responseCode: 550,
+    response: '550 <misty@mail.example> is unknown',
+    rejected: ['misty@mail.example'],
+  })
+  const error = loggableError(refused)
+  expect(error).toMatchObject({ code: 'EENVELOPE', responseCode: 550 })
+  expect(JSON.stringify(error)).not.toContain('misty')
+})
+
+it('an error that causes itself, and a thrown value that is none, are logged, too', () => {
+  const error = new Error('round')
+  error.cause = error
+  expect(loggableError(error)).toMatchObject({ message: 'round', cause: { message: 'round' } })
+  expect(loggableError('svc_live_secret')).toEqual({ type: 'string' })
+})
