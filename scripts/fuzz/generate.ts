@@ -41,7 +41,12 @@ export function createGenerator(
     if (text !== undefined) headers.push(['Content-Type', operation.body?.type ?? JSON_TYPE])
     for (const { name, schema } of withPlace(operation, 'header')) {
       if (chance.is(0.2))
-        headers.push([name, printable(JSON.parse(jsonFor(schema, { chance, known })))])
+        headers.push([
+          name,
+          printable(
+            JSON.parse(jsonFor(schema, { chance, known: (_, chance) => known(name, chance) })),
+          ),
+        ])
     }
     return {
       method: operation.method,
