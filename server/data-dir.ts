@@ -25,7 +25,11 @@ export async function useDataDir(config: Config): Promise<() => void> {
   } catch (error) {
     throw new StartError(`DATA_DIR ${dataDir} can't be used: ${(error as Error).message}`)
   }
-  const release = await shareLock(path.join(dataDir, IN_USE_LOCK))
+  const release = await shareLock(path.join(dataDir, IN_USE_LOCK)).catch((error) => {
+    // Some network file systems have no locks. Only the embedded database can't do without.
+    if (databaseUrl !== undefined) return () => {}
+    throw error
+  })
   if (!release) throw new StartError(`DATA_DIR ${dataDir} can't be used: it is being reset.`)
   return release
 }

@@ -50,8 +50,7 @@ export async function withDatabase<T>(
   } catch (error) {
     throw await database.explain(error)
   } finally {
-    await transactions.end()
-    await sql.end({ timeout: 1 })
+    await Promise.allSettled([transactions.end(), sql.end({ timeout: 1 })])
     await database.close()
   }
 }
