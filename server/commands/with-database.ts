@@ -33,8 +33,11 @@ export async function withDatabase<T>(
   work: (database: CommandDatabase) => Promise<T>,
 ): Promise<T> {
   const interrupted = signalToEnd()
-  // Not abandoned half-way: a PostgreSQL that is being started must be stopped again.
-  const database = await openDatabase(config)
+  const opening = openDatabase(config)
+  // A PostgreSQL that is being started is waited for: it must be stopped again.
+  const database = await (config.databaseUrl === undefined
+    ? opening
+    : unlessAborted(opening, interrupted))
   const { url } = database
   const sql = connect(url, { max: 2 })
   const transactions = transactionsOn(url, 1)
@@ -62,6 +65,13 @@ function signalToEnd(): AbortSignal {
     process.on(signal, () => ending.abort(new StartError('Interrupted.')))
   }
   return ending.signal
+}
+
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  work.catch(() => {})
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  return Promise.race([work, aborted])
 }
 
 async function withTimeout<T>(work: Promise<T>, interrupted: AbortSignal): Promise<T> {
