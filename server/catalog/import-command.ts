@@ -22,7 +22,7 @@ export async function runImportCommand(
   ctx: ImportContext,
   paths: string[],
   interrupted: AbortSignal,
-  { stdout, stderr }: { stdout: Output; stderr: Output } = process,
+  { stdout, stderr, now }: { stdout: Output; stderr: Output; now?: () => number } = process,
 ): Promise<number> {
   if (paths.length === 0) {
     throw new StartError('Say what to import: npm run catalog:import -- PATH [PATH…]')
@@ -33,7 +33,7 @@ export async function runImportCommand(
   let exitCode = 0
   for (const [path, source] of sources) {
     if (interrupted.aborted) break
-    const progress = showProgress(stderr, path, source)
+    const progress = showProgress(stderr, path, source, now)
     const began = performance.now()
     let brokeOff: string | undefined
     let report: ImportReport<number | string>
@@ -108,13 +108,13 @@ const REPORT_EVERY_MS = 5_000
 const BAR_WIDTH = 30
 
 /** One line drawn over and over on a terminal, else a plain one now and then. */
-function showProgress(stderr: Output, path: string, source: Source) {
+function showProgress(stderr: Output, path: string, source: Source, now = () => performance.now()) {
   const every = stderr.isTTY ? REDRAW_EVERY_MS : REPORT_EVERY_MS
-  let last = performance.now()
+  let last = now()
   let drawn = false
   const show = ({ lines, saved }: ImportProgress) => {
-    if (performance.now() - last < every) return
-    last = performance.now()
+    if (now() - last < every) return
+    last = now()
     // Reading the source and saving its records take about the same time.
     const read = source.totalBytes === 0 ? 1 : Math.min(1, source.bytesRead() / source.totalBytes)
     const share = (read + saved) / 2
