@@ -35,9 +35,14 @@ export async function serve(settings: Config, warnings: string[] = []): Promise<
   const { log, flush } = createLog(settings.logLevel)
   for (const warning of warnings) log.warn(warning)
   const closers: Closers = [flush]
-  const ended = endOfService(log)
+  const failure = Promise.withResolvers<number>()
+  const ended = Promise.race([endOfService(log), failure.promise])
+  const giveUp = (error: Error) => {
+    log.fatal({ err: error }, 'the embedded database is gone')
+    failure.resolve(1)
+  }
   try {
-    const started = start(settings, log, closers)
+    const started = start(settings, log, closers, giveUp)
     const code = await Promise.race([ended, started.then(() => ended)])
     // A start that a signal interrupts fails when its database goes away: that's no news then.
     started.catch(() => {})
@@ -83,14 +88,19 @@ function endOfService(log: Log): Promise<number> {
   })
 }
 
-async function start(settings: Config, log: Log, closers: Closers): Promise<void> {
+async function start(
+  settings: Config,
+  log: Log,
+  closers: Closers,
+  giveUp: (error: Error) => void,
+): Promise<void> {
   const bound = onOneAddress(settings)
   await refuseTakenPort(bound)
   const release = await useDataDir(bound)
   closers.push(release)
   const config = await withOwnSecrets(bound)
 
-  const opening = openDatabase(config)
+  const opening = openDatabase(config, log)
   if (config.databaseUrl === undefined) {
     // Noted before it's open: a signal during the first start must find the database, too.
     closers.push(() =>
@@ -101,6 +111,7 @@ async function start(settings: Config, log: Log, closers: Closers): Promise<void
     )
   }
   const database = await opening
+  void database.failed?.then(giveUp)
   if (database.notice) tell(database.notice)
 
   try {

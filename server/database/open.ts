@@ -1,4 +1,5 @@
 import type { Config } from '../config.ts'
+import type { Log } from '../context.ts'
 import { StartError } from '../start-error.ts'
 import { connectAlone, type Sql } from './connect.ts'
 import { startEmbedded } from './embedded/embedded.ts'
@@ -9,6 +10,8 @@ export type OpenDatabase = {
   notice?: string | undefined
   /** The error of a start that failed on this database; in one line when the cause is that the disk is full. */
   explain(error: unknown): Promise<unknown>
+  /** Resolves when an embedded database died and could not be started again. */
+  failed?: Promise<Error>
   /** Stops an embedded database when nobody else uses it; an external one is left alone. */
   close(): Promise<void>
 }
@@ -18,18 +21,19 @@ export type OpenDatabase = {
  *
  * @throws StartError when it can't be reached or started
  */
-export async function openDatabase({
-  databaseUrl,
-  dataDir,
-}: Pick<Config, 'databaseUrl' | 'dataDir'>): Promise<OpenDatabase> {
+export async function openDatabase(
+  { databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>,
+  log?: Log,
+): Promise<OpenDatabase> {
   if (databaseUrl === undefined) {
-    const { url, notice, diskFull, stop } = await startEmbedded({ dataDir })
+    const tell = (message: string, err?: unknown) => log?.error({ err }, message)
+    const { url, notice, diskFull, failed, stop } = await startEmbedded({ dataDir, tell })
     const explain = async (error: unknown) => {
       const line = await diskFull()
       if (line === undefined || error instanceof StartError) return error
       return new StartError(`The disk of DATA_DIR ${dataDir} is full: ${line}`, { cause: error })
     }
-    return { url, notice, explain, close: stop }
+    return { url, notice, explain, failed, close: stop }
   }
   const session = sessionAt(databaseUrl)
   try {

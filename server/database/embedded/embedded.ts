@@ -4,13 +4,15 @@ import { makeDirectory } from '../../files/make-directory.ts'
 import { StartError } from '../../start-error.ts'
 import { findBinaries, reachableBinaries } from './binaries.ts'
 import { type Cluster, createCluster, findCluster, keptPassword, whereItIs } from './cluster.ts'
-import { startServer } from './launch.ts'
+import { RECOVERY_PATIENCE_MS, startServer } from './launch.ts'
 import { takeLock } from './lock.ts'
 import { diskFullLine, readSince, rotateRegularly, sizeOf } from './log.ts'
+import { endOrphans } from './orphans.ts'
 import { osUserFor } from './os-user.ts'
 import { START_LOCK } from './remove.ts'
 import { findRunning, shutDown } from './server.ts'
 import type { Server } from './session.ts'
+import { supervise } from './supervisor.ts'
 
 /** The PostgreSQL that comes with Cardstall, running, and one of its users: us. */
 export type EmbeddedDatabase = {
@@ -24,6 +26,8 @@ export type EmbeddedDatabase = {
   adopted: boolean
   /** What the server logged since then about a disk that is full; undefined when it did not. */
   diskFull(): Promise<string | undefined>
+  /** Resolves when the server died and could not be started again. */
+  failed: Promise<Error>
   /** Gives up our use; the last user turns the server off. May be called twice. */
   stop(): Promise<void>
 }
@@ -32,7 +36,8 @@ export type EmbeddedDatabase = {
  * Starts the embedded PostgreSQL on `dataDir`, or joins the one that is already running there. Several
  * processes may do so at once: one of them creates and starts it, all of them use it, and the last to
  * stop turns it off. `settings` are PostgreSQL's own (`fsync`, `shared_buffers`) and count when this call
- * is the one that starts the server.
+ * is the one that starts the server. A server that dies while it's in use is started again on the same port; `tell`
+ * hears of it.
  *
  * What lies in `dataDir`: `postgres` (the cluster, or a link to it), `postgres.password`, `postgres.log`
  * and `postgres.lock`.
@@ -41,6 +46,7 @@ export async function startEmbedded(options: {
   dataDir: string
   databaseName?: string
   settings?: Record<string, string>
+  tell?: (message: string, error?: unknown) => void
 }): Promise<EmbeddedDatabase> {
   const dataDir = await writable(resolve(options.dataDir))
   const databaseName = options.databaseName ?? 'cardstall'
@@ -54,15 +60,24 @@ export async function startEmbedded(options: {
       await ensureDatabase(server, databaseName)
       const logged = await sizeOf(cluster.log)
       const stopRotation = rotateRegularly(cluster.log, () => takeLock(lockOf(dataDir), 0))
+      const settings = options.settings ?? {}
+      const supervisor = supervise(server, {
+        takeLock: () => takeLock(lockOf(dataDir)),
+        find: () => findRunning(cluster, RECOVERY_PATIENCE_MS),
+        start: () => startAgain(dataDir, cluster, settings, server.port),
+        tell: options.tell ?? (() => {}),
+      })
       return {
         url: urlOf(server, cluster, databaseName),
         directory: cluster.directory,
         notice: await whereItIs(dataDir, cluster.directory),
         adopted: running && server.user.wasAlone,
         diskFull: async () => diskFullLine(await readSince(cluster.log, logged)),
+        failed: supervisor.failed,
         stop: once(() => {
           stopRotation()
-          return leave(dataDir, cluster, server)
+          supervisor.stop()
+          return leave(dataDir, cluster, () => supervisor.server)
         }),
       }
     } catch (error) {
@@ -122,19 +137,34 @@ function urlOf(server: Server, cluster: Cluster, databaseName: string): string {
   return `postgres://cardstall:${password}@127.0.0.1:${server.port}/${databaseName}`
 }
 
-async function leave(dataDir: string, cluster: Cluster, server: Server): Promise<void> {
+/** Starts a server that died. Pools know its port: there it's found again. */
+async function startAgain(
+  dataDir: string,
+  cluster: Cluster,
+  settings: Record<string, string>,
+  port: number,
+): Promise<Server> {
+  await endOrphans(cluster.directory)
+  const osUser = await osUserFor(cluster.directory)
+  const native = await reachableBinaries(await findBinaries(), osUser, dataDir)
+  return startServer({ cluster, native, osUser, settings }, async () => port)
+}
+
+/** @param current the server that is used now, asked once nobody starts or stops one */
+async function leave(dataDir: string, cluster: Cluster, current: () => Server): Promise<void> {
   try {
     // Where even the lock is gone, somebody deleted DATA_DIR under us: there is no one to agree with.
     const release = await takeLock(lockOf(dataDir)).catch(() => () => {})
     // No lock in all that time: another process is starting on it, and will be its last user instead.
     if (!release) return
     try {
+      const server = current()
       if (await server.user.leave()) await shutDown(cluster, server)
     } finally {
       release()
     }
   } finally {
-    await server.session.close()
+    await current().session.close()
   }
 }
 

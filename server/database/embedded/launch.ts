@@ -15,7 +15,7 @@ import { ask, type Server } from './session.ts'
 const REMAINS_PATIENCE_MS = 15_000
 const REMAINS_INTERVAL_MS = 100
 /** For recovery on a slow disk. Giving up half-way only means beginning again at the next start. */
-const RECOVERY_PATIENCE_MS = 300_000
+export const RECOVERY_PATIENCE_MS = 300_000
 const QUIT_PATIENCE_MS = 10_000
 const PORT_ATTEMPTS = 5
 

@@ -19,10 +19,13 @@ const LAST_BREATH_MS = 200
  * starting or stopping is waited for. That a pid file's process is alive means little, for pids are
  * reused: what counts is who answers at the port.
  */
-export async function findRunning(cluster: Cluster): Promise<Server | undefined> {
+export async function findRunning(
+  cluster: Cluster,
+  patienceMs = FOUND_PATIENCE_MS,
+): Promise<Server | undefined> {
   let silentSince: number | undefined
   let reason = 'it does not answer'
-  const found = await poll(FOUND_PATIENCE_MS, async (): Promise<Server | 'none' | undefined> => {
+  const found = await poll(patienceMs, async (): Promise<Server | 'none' | undefined> => {
     const file = await readPidFile(cluster.directory)
     if (!file || (file.pid && !isAlive(file.pid))) return 'none'
     const answer: Answer = file.port ? await ask(file.port, cluster) : { from: 'nobody' }
@@ -44,7 +47,7 @@ export async function findRunning(cluster: Cluster): Promise<Server | undefined>
   })
   if (found) return found === 'none' ? undefined : found
   throw new StartError(
-    `the database in ${cluster.directory} is not ready after ${FOUND_PATIENCE_MS / 1000} s: ${reason}`,
+    `the database in ${cluster.directory} is not ready after ${patienceMs / 1000} s: ${reason}`,
   )
 }
 

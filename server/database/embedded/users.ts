@@ -27,21 +27,12 @@ export async function joinUsers(session: Session): Promise<User> {
       and database = (select oid from pg_database where datname = current_database())`
   await sql`select pg_advisory_lock_shared(${IN_USE})`
 
-  let using = true
-  // A crash of one backend makes the server drop all connections, and our lock goes with ours.
-  session.onBreak = () => using && retake(session)
   return {
     wasAlone: others?.count === 0,
     async leave() {
-      using = false
       return (await poll(LEAVE_PATIENCE_MS, () => tryToBeLast(session))) ?? false
     },
   }
-}
-
-/** A failed attempt breaks the connection as well, and so calls for the next one. */
-function retake({ sql }: Session): void {
-  sql`select pg_advisory_lock_shared(${IN_USE})`.catch(() => {})
 }
 
 async function tryToBeLast({ sql }: Session): Promise<boolean | undefined> {

@@ -1,0 +1,111 @@
+import { realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import postgres from 'postgres'
+import { afterEach, describe, expect, test } from 'vitest'
+import {
+  cleanUp,
+  emptyDatabase,
+  isAlive,
+  logOf,
+  postmasterOf,
+  query,
+  start,
+  startProcess,
+} from '../../test/embedded-homes.ts'
+import { until } from '../../test/until.ts'
+import { poll } from './poll.ts'
+
+afterEach(cleanUp)
+
+const answers = (url: string) =>
+  query(url, 'select 1 as one').then(
+    () => true,
+    () => false,
+  )
+const isBack = (url: string) => until('the server is back', () => answers(url))
+const starts = (dataDir: string) => logOf(dataDir).match(/starting PostgreSQL/g)?.length
+
+describe('an embedded server that dies while it is in use', () => {
+  test('is started again on the same port with what was committed, as often as it dies', async () => {
+    const dataDir = await emptyDatabase()
+    const database = await start(dataDir)
+    await query(database.url, 'create table orders as select generate_series(1, 1000) as id')
+    for (const signal of ['SIGKILL', 'SIGQUIT', 'SIGKILL'] as const) {
+      const pid = postmasterOf(dataDir)
+      process.kill(pid, signal)
+      await until('another one runs', () => ![0, pid].includes(postmasterOf(dataDir)))
+      await isBack(database.url)
+      expect(await query(database.url, 'select count(*)::int from orders')).toEqual([
+        { count: 1000 },
+      ])
+    }
+    const pid = postmasterOf(dataDir)
+    await database.stop()
+    expect(isAlive(pid)).toBe(false)
+  })
+
+  test('is started again although one of its processes is still at work', async () => {
+    const dataDir = await emptyDatabase()
+    const database = await start(dataDir)
+    const guest = postgres(database.url, { max: 1, onnotice: () => {} })
+    const busy = guest`select sum(i) from generate_series(1, 1000000000) i`.catch(() => {})
+    await poll(5_000, async () => {
+      const [row] = await query(
+        database.url,
+        `select from pg_stat_activity where state = 'active' and query like 'select sum(i)%'`,
+      )
+      return row
+    })
+    process.kill(postmasterOf(dataDir), 'SIGKILL')
+    await busy
+    await isBack(database.url)
+    await guest.end({ timeout: 1 })
+  })
+
+  test('is started once for all processes that use it, and stops with the last of them', async () => {
+    const dataDir = await emptyDatabase()
+    const [first, second, third] = await Promise.all([
+      startProcess(dataDir),
+      startProcess(dataDir),
+      start(dataDir),
+    ])
+    expect(starts(dataDir)).toBe(1)
+    process.kill(postmasterOf(dataDir), 'SIGKILL')
+    await until('it was started again', () => starts(dataDir) === 2)
+    await isBack(third.url)
+    const users = `
+      select count(*)::int from pg_locks
+      where locktype = 'advisory' and granted and mode = 'ShareLock'
+    `
+    await until('all use it', async () => (await query(third.url, users))[0]!.count === 3)
+    expect(starts(dataDir)).toBe(2)
+
+    await third.stop()
+    await first.stop()
+    const pid = postmasterOf(dataDir)
+    expect(await answers(second.database.url)).toBe(true)
+    await second.stop()
+    expect(isAlive(pid)).toBe(false)
+  })
+
+  test('is given up after three attempts', async () => {
+    const dataDir = await emptyDatabase()
+    const database = await start(dataDir)
+    const pid = postmasterOf(dataDir)
+    const cluster = realpathSync(join(dataDir, 'postgres'))
+    writeFileSync(join(cluster, 'postgresql.auto.conf'), 'shared_buffers = plenty\n')
+    process.kill(pid, 'SIGKILL')
+    expect(String(await database.failed)).toContain('PostgreSQL does not start')
+    expect(logOf(dataDir).match(/configuration file .* contains errors/g)).toHaveLength(3)
+    rmSync(join(cluster, 'postgresql.auto.conf'))
+  })
+
+  test('stays off when it is stopped', async () => {
+    const dataDir = await emptyDatabase()
+    const database = await start(dataDir)
+    const pid = postmasterOf(dataDir)
+    process.kill(pid, 'SIGKILL')
+    await database.stop()
+    expect(await answers(database.url)).toBe(false)
+  })
+})
