@@ -6,6 +6,7 @@ import type { FastifyInstance, InjectOptions } from 'fastify'
 import { createAccount, type NewAccount } from '../accounts/accounts.ts'
 import { buildApp } from '../app.ts'
 import { readConfig } from '../config.ts'
+import { closeServer } from '../connections.ts'
 import type { Context, Log } from '../context.ts'
 import { createKey } from '../keys/keys.ts'
 import { SCOPES, type Scope } from '../keys/scopes.ts'
@@ -100,7 +101,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const { rateLimitTime } = options
   if (rateLimitTime) ctx.limiter = rateLimiter(memoryCounters(), rateLimitTime)
   const app = await buildApp(ctx)
-  closers.push(() => app.close())
+  closers.push(() => closeServer(app))
 
   const check = describedAnswers(async (path) => {
     const response = await app.inject(path)

@@ -1,11 +1,11 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 
-type Described = {
-  paths: Record<string, Record<string, Operation>>
-  prefix: string
-  misfit: Misfit
-}
+type Description = { operations: Located[]; misfit: Misfit }
+
+/** An operation with what its paths look like, and its place in the description. */
+type Located = { path: RegExp; method: string; at: string; operation: Operation }
+
 type Operation = { responses: Record<string, { $ref?: string }> }
 
 /** How a service's description is read; undefined where there is none. */
@@ -16,7 +16,7 @@ type Read = (path: string) => Promise<object | undefined>
  * the body must be as described, with no key more. Paths outside of the two APIs are passed over.
  */
 export function describedAnswers(read: Read) {
-  let doors: Promise<Described[]> | undefined
+  let doors: Promise<Description[]> | undefined
   return async (
     method: string,
     url: string,
@@ -56,29 +56,40 @@ export function misfitsOf(document: object): Misfit {
   }
 }
 
-async function readDoor(read: Read, path: string, prefix: string): Promise<Described> {
-  const document = ((await read(path)) ?? { paths: {} }) as Pick<Described, 'paths'>
-  return { paths: document.paths, prefix, misfit: misfitsOf(document) }
+/** Compiled schemas by the text of their description: many services of a test run publish the same. */
+const checkers = new Map<string, Misfit>()
+
+async function readDoor(read: Read, path: string, prefix: string): Promise<Description> {
+  const document = ((await read(path)) ?? { paths: {} }) as {
+    paths: Record<string, Record<string, Operation>>
+  }
+  const text = JSON.stringify(document)
+  const misfit = checkers.get(text) ?? misfitsOf(document)
+  checkers.set(text, misfit)
+  return { operations: Object.entries(document.paths).flatMap(operationsAt(prefix)), misfit }
 }
 
-function operationAt({ paths, prefix }: Described, method: string, url: string) {
-  const path = url.split('?')[0]!.replace(/\/$/, '')
-  for (const [template, operations] of Object.entries(paths)) {
-    const pattern = template.replace(/\{[^}]+\}/g, '[^/]+')
-    if (new RegExp(`^${prefix}${pattern}$`).test(path)) {
-      const operation = operations[method.toLowerCase()]
-      if (operation)
-        return {
-          at: `${template.replaceAll('~', '~0').replaceAll('/', '~1')}/${method.toLowerCase()}`,
-          operation,
-        }
-    }
+const operationsAt =
+  (prefix: string) =>
+  ([template, methods]: [string, Record<string, Operation>]): Located[] => {
+    const path = new RegExp(`^${prefix}${template.replace(/\{[^}]+\}/g, '[^/]+')}$`)
+    const place = template.replaceAll('~', '~0').replaceAll('/', '~1')
+    return Object.entries(methods).map(([method, operation]) => ({
+      path,
+      method,
+      at: `${place}/${method}`,
+      operation,
+    }))
   }
-  return undefined
+
+function operationAt({ operations }: Description, method: string, url: string) {
+  const address = url.split('?')[0]!.replace(/\/$/, '')
+  const wanted = method.toLowerCase()
+  return operations.find(({ path, method }) => method === wanted && path.test(address))
 }
 
 /** Where the description of such an answer is; throws when there is none. */
-function schemaAt({ at, operation }: { at: string; operation: Operation }, status: number): string {
+function schemaAt({ at, operation }: Located, status: number): string {
   const described = operation.responses[status]
   if (described) {
     const place = described.$ref ?? `#/paths/${at}/responses/${status}`

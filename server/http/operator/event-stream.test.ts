@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { closeServer } from '../../connections.ts'
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from '../../test/app.ts'
 import { deliveriesIn, sample, subscribe } from '../../test/receiver.ts'
 import { NO_LIMITS } from '../../test/stock.ts'
@@ -207,7 +208,7 @@ describe('the end of the service', () => {
     const other = await startListening()
     const { accountId } = await other.seller()
     const stream = await follow({ on: other, of: accountId })
-    await other.app.close()
+    await closeServer(other.app)
     await stream.ended
     expect(other.listeners()).toBe(0)
   })
