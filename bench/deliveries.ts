@@ -185,26 +185,24 @@ async function openMarket(
   }
 }
 
-/** What waits for these endpoints all at once, as after an outage. */
+/** Deliveries that wait for these endpoints all at once, as after an outage. */
 async function addWaiting(db: Sql, endpointIds: number[]): Promise<void> {
-  await db.begin(async (tx) => {
-    await tx`
-      with happened as (
-        insert into events (account_id, event, data, created_at)
-        select e.account_id, 'order.created', ${JSON.stringify(sampleData('order.created'))}, '2026-01-01'
-        from generate_series(1, ${DELIVERIES}::int) number
-        join webhook_endpoints e
-          on e.id = (${endpointIds}::bigint[])[1 + number % ${endpointIds.length}]
-        returning id, account_id, created_at
-      )
-      insert into deliveries (event_id, endpoint_id, status, next_attempt_at, created_at)
-      select happened.id, e.id, 'pending', happened.created_at, happened.created_at
-      from happened
+  await db`
+    with happened as (
+      insert into events (account_id, event, data, created_at)
+      select e.account_id, 'order.created', ${JSON.stringify(sampleData('order.created'))}, '2026-01-01'
+      from generate_series(1, ${DELIVERIES}::int) number
       join webhook_endpoints e
-        on e.account_id = happened.account_id and e.id = any(${endpointIds}::bigint[])
-    `
-    await tx`select pg_notify('cardstall', 'deliveries')`
-  })
+        on e.id = (${endpointIds}::bigint[])[1 + number % ${endpointIds.length}]
+      returning id, account_id, created_at
+    )
+    insert into deliveries (event_id, endpoint_id, status, next_attempt_at, created_at)
+    select happened.id, e.id, 'pending', happened.created_at, happened.created_at
+    from happened
+    join webhook_endpoints e
+      on e.account_id = happened.account_id and e.id = any(${endpointIds}::bigint[])
+  `
+  await db`select pg_notify('cardstall', 'deliveries')`
 }
 
 /** A month's log. */

@@ -4,7 +4,7 @@ import { type Circuit, type CircuitTimes, openCircuit } from './circuit.ts'
 import { type PoolLimits, poolOf } from './pool.ts'
 
 /** A pool of connections, or a single one. */
-export type Sql = postgres.Sql<{ bigint: number; date: string }>
+export type Sql = Db & Pick<postgres.Sql<{ bigint: number; date: string }>, 'end' | 'options'>
 
 /** Where a verb sends its statements: the pool, or the transaction it runs in. */
 export type Db = postgres.ISql<{ bigint: number; date: string }>

@@ -3,6 +3,7 @@ import postgres from 'postgres'
 import { StartError } from '../start-error.ts'
 import { type HeldLock, withLock } from './advisory-lock.ts'
 import type { Sql } from './connect.ts'
+import { transactionsOn } from './transactions.ts'
 
 const MIGRATIONS = new URL('../../migrations/', import.meta.url)
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/
@@ -20,14 +21,19 @@ export async function migrate(sql: Sql, url: string): Promise<string[]> {
     await refuseOldServer(sql)
     const files = await migrationFiles()
     if ((await appliedVersion(sql)) === files.length) return []
-    return await withLock(url, 'migrate', (lock) => applyMissing(sql, lock, files))
+    return await withLock(url, 'migrate', (lock) => applyMissing(sql, url, lock, files))
   } catch (error) {
     if (!isForbidden(error)) throw error
     throw new StartError(`The database can't be brought up to date: ${error.message}.`)
   }
 }
 
-async function applyMissing(sql: Sql, lock: HeldLock, files: string[]): Promise<string[]> {
+async function applyMissing(
+  sql: Sql,
+  url: string,
+  lock: HeldLock,
+  files: string[],
+): Promise<string[]> {
   await sql`
     create table if not exists migrations (
       version integer primary key,
@@ -41,15 +47,20 @@ async function applyMissing(sql: Sql, lock: HeldLock, files: string[]): Promise<
       `The database is at migration ${done}, this version of Cardstall knows ${files.length}: start the newer version.`,
     )
   }
-  const names: string[] = []
-  for (const file of files.slice(done)) {
-    const text = await readFile(new URL(file, MIGRATIONS), 'utf8')
-    await sql.begin(async (tx) => {
-      await lock.guard(tx)
-      await tx.unsafe(text)
-      await tx`insert into migrations (version, name) values (${Number(file.slice(0, 4))}, ${file})`
-    })
-    names.push(file)
+  const names = files.slice(done)
+  const { begin, end } = transactionsOn(url, 1)
+  try {
+    for (const file of names) {
+      const text = await readFile(new URL(file, MIGRATIONS), 'utf8')
+      const version = Number(file.slice(0, 4))
+      await begin(async (tx) => {
+        await lock.guard(tx)
+        await tx.unsafe(text)
+        await tx`insert into migrations (version, name) values (${version}, ${file})`
+      }, 'unboundedWrite')
+    }
+  } finally {
+    await end()
   }
   return names
 }

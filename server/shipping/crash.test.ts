@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Sql } from '../database/connect.ts'
+import type { Begin } from '../database/transactions.ts'
 import { testDatabase } from '../test/database.ts'
 import { newDataDir, type Settings, startService } from '../test/process.ts'
 import { sold } from '../test/sold.ts'
@@ -10,10 +11,11 @@ vi.setConfig({ testTimeout: 60_000 })
 
 describe('a label that is being bought', () => {
   let db: Sql
+  let begin: Begin
   let settings: Settings
   beforeAll(async () => {
     const database = await testDatabase('catalog')
-    db = database.db
+    ;({ db, begin } = database)
     settings = { DATABASE_URL: database.url, DATA_DIR: newDataDir(), SANDBOX: 'true' }
   })
 
@@ -23,7 +25,7 @@ describe('a label that is being bought', () => {
   async function holding(statement: string) {
     const held = Promise.withResolvers<void>()
     const letGo = Promise.withResolvers<void>()
-    const done = db.begin(async (tx) => {
+    const done = begin(async (tx) => {
       await tx.unsafe(statement)
       held.resolve()
       await letGo.promise
