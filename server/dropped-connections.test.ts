@@ -8,7 +8,7 @@ import { until } from './test/until.ts'
 // A whole process, on a machine that may have other things to do.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
 
-const CONNECTIONS_EACH = 100
+const CONNECTIONS_EACH = 150
 const AT_A_TIME = 100
 const ERROR_LEVEL = 50
 

@@ -35,8 +35,11 @@ export function pageOf(query: Query): Page {
   return { page, perPage, offset: (page - 1) * perPage }
 }
 
-function perPageOf(text: string | undefined): number {
-  const number = text === undefined || text.trim() === '' ? Number.NaN : Number(text)
+/** `Number` alone would also take 0x10 for a number. */
+const DECIMAL = /^[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|Infinity)$/i
+
+function perPageOf(text = ''): number {
+  const number = DECIMAL.test(text.trim()) ? Number(text) : Number.NaN
   if (Number.isNaN(number)) return DEFAULT_PER_PAGE
   return Math.min(Math.max(Math.trunc(number), 1), MOST_PER_PAGE)
 }

@@ -25,7 +25,7 @@ export async function deliverMail(
     const { isFailed } = await retryMail(ctx, mail, error)
     ctx.metrics.mailAttempted(isFailed ? 'given_up' : 'failed')
     ctx.log.warn(
-      { mail: mail.id, attempts: mail.attempts, reason: error.message },
+      { mail: mail.id, attempts: mail.attempts, reason: error.summary },
       isFailed ? 'a mail was given up' : 'a mail could not be sent yet',
     )
     return

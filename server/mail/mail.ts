@@ -52,14 +52,19 @@ export function mailbox(text: string): Mailbox | undefined {
 export const messageId = ({ id, createdAt }: { id: number; createdAt: Date }, from: Mailbox) =>
   `<${id}.${createdAt.getTime()}@${from.address.slice(from.address.lastIndexOf('@') + 1)}>`
 
-/** Why a mail couldn't be sent. The message is a sentence of ours for the operator, and holds no secret. */
+/**
+ * Reason why a mail was not sent. The message is kept with the mail, for the operator; it holds no secret but may quote
+ * the mail server, which names recipients. `summary` says the same for the log, without a quotation.
+ */
 export class MailError extends Error {
   override name = 'MailError'
   /** Whether another try would end the same. */
   readonly final: boolean
+  readonly summary: string
 
-  constructor(message: string, options: { final: boolean }) {
+  constructor(message: string, options: { final: boolean; summary?: string }) {
     super(message)
     this.final = options.final
+    this.summary = options.summary ?? message
   }
 }

@@ -199,6 +199,10 @@ describe('an e-mail', () => {
       attempts: 1,
       error: expect.stringMatching(new RegExp(`^The mail server refused the .*: ${words}$`)),
     })
+    // The server's own words can name the recipient: the log has its code alone.
+    const logged = app.logged.at(-1)!
+    expect(logged.reason).toMatch(/^The mail server refused the (recipient|mail) \(55\d\)\.$/)
+    expect(JSON.stringify(logged)).not.toContain(words)
   })
 
   it('waits when it is the sender or the login that is refused: settings can be mended', async () => {

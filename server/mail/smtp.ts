@@ -82,8 +82,10 @@ function asMailError(error: SmtpError): MailError {
       }
       // A sender that's refused is a matter of settings, and can be mended before the next try.
       const final = permanent === true && command !== 'MAIL FROM'
-      return new MailError(`The mail server refused ${refused(command)}: ${reply(error)}`, {
+      const refusal = `The mail server refused ${refused(command)}`
+      return new MailError(`${refusal}: ${reply(error)}`, {
         final,
+        summary: `${refusal}${number(responseCode)}.`,
       })
     }
     case 'EAUTH':

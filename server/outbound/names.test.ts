@@ -170,7 +170,7 @@ describe('a look-up that fails', () => {
     ])
     // Two tries of two seconds at each of three servers would take twelve.
     expect(performance.now() - began).toBeLessThan(10_000)
-    expect(another.asked).toContain('A shop.example')
+    expect(silent.asked).toContain('A shop.example')
   })
 })
 
