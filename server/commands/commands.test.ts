@@ -171,17 +171,15 @@ describe('a signal to a command without a running service', () => {
       writeFileSync(file, [SET, ...cards].join('\n'))
       const dataDir = newDataDir()
       const importing = startCommand(['catalog:import', file], { DATA_DIR: dataDir })
-      await until('PostgreSQL runs', () => {
-        try {
-          return embedded(dataDir)
-        } catch {
-          return undefined
-        }
-      })
-      const { pid, url } = embedded(dataDir)
-      await until(
+      // Looked up each time: while the cluster is being created, its files name another server.
+      const cardsAreIn = async () => {
+        const server = embedded(dataDir)
+        const rows = await query(server.url, 'select from cards limit 1')
+        return rows.length > 0 && server
+      }
+      const { pid } = await until(
         'some cards are in',
-        async () => (await query(url, 'select from cards limit 1').catch(() => [])).length > 0,
+        () => cardsAreIn().catch(() => undefined),
         50_000,
       )
       const { code, stdout, stderr } = await importing.stop(signal)
