@@ -20,7 +20,7 @@ const example = Object.keys(parseEnv(textOf('.env.example')))
 /** For compose.yaml alone: the service is told of them in addresses. */
 const PASSWORDS = ['POSTGRES_PASSWORD', 'VALKEY_PASSWORD']
 
-/** What compose makes of `${NAME:-default}` and `${NAME:?message}`, which may be nested. */
+/** Resolves `${NAME:-default}` and `${NAME:?message}` as compose does; they may be nested. */
 function interpolate(text: string, dotEnv: Record<string, string>): string {
   const innermost = /\$\{([A-Z_]+):([-?])([^${}]*)\}/
   const replaced = text.replace(innermost, (_, name: string, kind: string, otherwise: string) => {

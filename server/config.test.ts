@@ -10,7 +10,7 @@ const REAL = {
   SECRET_KEY: 'x'.repeat(32),
 }
 
-/** What is wrong with these settings, line by line. */
+/** The problems with these settings, one line each. */
 function linesOf(settings: Partial<Record<string, string>>): string[] {
   try {
     readConfig(settings)

@@ -34,7 +34,7 @@ vi.setConfig({ testTimeout: 60_000 })
 
 afterAll(cleanUp)
 
-/** What a service leaves in its DATA_DIR. */
+/** Names that a service leaves in its DATA_DIR. */
 async function trial(): Promise<string> {
   const dataDir = await emptyDatabase()
   await ownSecret(dataDir, 'operator-token')

@@ -11,7 +11,7 @@ export const DATABASE_SETTINGS = ['DATABASE_URL', 'DATA_DIR'] as const
 /** A command that was told to stop gets this long to finish by itself. */
 const INTERRUPTION_TIMEOUT_MS = 10_000
 
-/** What a command works with. */
+/** The database as a command uses it. */
 export type CommandDatabase = {
   db: Sql
   begin: Begin

@@ -57,7 +57,7 @@ export function connect(
 /** A visit that takes longer is given up for newer ones: its first packet may be lost. */
 const VISIT_TIMEOUT_S = 3
 
-/** What is known about whether the database at this address is away; visits it on connections of its own. */
+/** Watches whether the database at this address is away, by visits on connections of its own. */
 export function circuitTo(url: string, times?: CircuitTimes): Circuit {
   return openCircuit(() => {
     const session = connectAlone(url, { connect_timeout: VISIT_TIMEOUT_S })

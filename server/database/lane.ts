@@ -19,7 +19,7 @@ export type Lane = {
 /** The server's side of a lane. */
 type Server = { pid: number; limitsTransactions: boolean }
 
-/** What a lane does about a server that says nothing. */
+/** Reaction of a lane to a server that does not answer. */
 type Silence = {
   /** A statement that isn't answered for so long means that the lane is lost. */
   silenceMs: number

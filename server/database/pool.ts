@@ -204,7 +204,7 @@ export function poolOf(
     const place = idle.indexOf(connection)
     if (place >= 0) idle.splice(place, 1)
     close(connection)
-    // Those that wait may have waited for this one alone.
+    // Waiting statements may have waited for this connection alone.
     if (counted && connection.isReady && waiting.size > connections.size) addConnection()
   }
 
@@ -221,7 +221,7 @@ export function poolOf(
   }
 
   circuit.on((away) => {
-    // What runs on them may still be answered, but nothing more is sent there: they may be dead without knowing it.
+    // Running statements may still be answered, but nothing more is sent there: the connections may be dead without knowing it.
     for (const connection of connections) {
       stale.add(connection)
       connections.delete(connection)

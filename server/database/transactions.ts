@@ -48,7 +48,7 @@ type Waiting = { serve(lane: Lane): void; fail(error: Error): void }
  * the middle of another. Here a lane whose connection closed is thrown away with its transaction, and
  * the server helps: outside of `begin … read write` these sessions can't write at all.
  *
- * What writes is given up when it would commit later than `writeMs` after its work began. Incremental syncs rely on it:
+ * A transaction that writes is given up when it would commit later than `writeMs` after its work began. Incremental syncs rely on it:
  * they look back further than that for rows that were committed after their time (`updated_at`) had been asked for.
  *
  * A frozen server holds no lane for long: whatever waits for it is given up by our clock.

@@ -24,7 +24,7 @@ export type EmbeddedDatabase = {
   notice?: string
   /** True when a server that a killed process had left alive was taken over. */
   adopted: boolean
-  /** What the server logged since then about a disk that is full; undefined when it did not. */
+  /** The server's latest log line about a full disk; undefined when there is none. */
   diskFull(): Promise<string | undefined>
   /** Resolves when the server died and could not be started again. */
   failed: Promise<Error>

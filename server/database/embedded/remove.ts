@@ -8,7 +8,7 @@ import { findRunning, shutDown } from './server.ts'
 /** Held while a database is found, made, started or stopped. */
 export const START_LOCK = 'postgres.lock'
 
-/** What else the embedded database has in DATA_DIR: password, logs, copies of its programs. */
+/** Other files of the embedded database in DATA_DIR: password, logs, copies of its programs. */
 export const DATABASE_FILES = /^(postgres\.(password|log)(\.new|\.1)?|postgresql-\d[\w.-]*)$/
 
 /**

@@ -12,7 +12,7 @@ export type Supervisor = {
   stop(): void
 }
 
-/** What a supervisor does about a server that may have died. */
+/** Steps of a supervisor when a server may have died. */
 type Remedy = {
   /** Undefined when another process kept the lock for long: it's at the same. */
   takeLock(): Promise<(() => void) | undefined>
