@@ -84,7 +84,7 @@ function arrayReader(read: Reader, maxItems: number): Reader {
   }
 }
 
-/** Of alternatives, the properties of all count as known. */
+/** Merges alternatives: a property of any of them counts as known. */
 function resolved(schema: Schema): Schema {
   if (schema.$ref !== undefined) {
     return resolved((components.get(schema.$ref.slice(0, -1)) ?? {}) as TSchema & Schema)
@@ -95,7 +95,7 @@ function resolved(schema: Schema): Schema {
 }
 
 const MAX_NAMES = 20
-/** Of one name, in characters as the header has them. */
+/** Maximum length of one name, in characters of the header. */
 const MAX_NAME_LENGTH = 64
 const MORE = '...'
 

@@ -102,7 +102,7 @@ export function keyCache(db: Db, notices: Pick<Notices, 'on' | 'connected'>): Ke
     }
   }
 
-  /** What the database says, or what is remembered if it says nothing soon. */
+  /** Asks the database, and trusts the remembered caller if the database is away or does not answer within a second. */
   const readOrTrust = async (hashed: string, known: Caller): Promise<Caller | null> => {
     const { promise: patience, resolve } = Promise.withResolvers<Caller>()
     const timer = setTimeout(resolve, DATABASE_PATIENCE_MS, known)
