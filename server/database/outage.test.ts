@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { testDatabase } from '../test/database.ts'
 import { type DatabaseProxy, databaseProxy } from '../test/database-proxy.ts'
@@ -29,6 +29,9 @@ const failure = (work: Promise<unknown>): Promise<unknown> =>
   )
 const one = (db: Db) => db`select 1 as one`
 const works = async (db: Db) => (await one(db).catch(() => undefined))?.[0]?.one === 1
+
+/** Stops this thread, as a paused machine does. */
+const standStill = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 
 async function withPool(
   work: (pool: Sql) => Promise<void>,
@@ -103,6 +106,15 @@ describe('a pool', () => {
       },
       { max: 1 },
     ))
+
+  it('does not hold the time in which its own process stood still against the database', () =>
+    withPool(async (pool) => {
+      await one(pool)
+      const answer = pool`select 1 as one from pg_sleep(0.5)`.execute()
+      await nextTurn()
+      standStill(3 * STATEMENT_MS)
+      expect((await answer)[0]?.one).toBe(1)
+    }))
 
   it('fails every statement by its own clock while the server is frozen, and recovers', () =>
     withPool(async (pool) => {

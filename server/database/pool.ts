@@ -231,10 +231,17 @@ export function poolOf(
     failWaiting(away)
   })
 
+  const sweepEvery = Math.min(SWEEP_EVERY_MS, statementMs / 5)
+  let sweptAt = performance.now()
   const sweep = (): void => {
     const now = performance.now()
+    // While this process stood still it couldn't read answers either: that time is not the database's.
+    const stoodStillMs = Math.max(0, now - sweptAt - 2 * sweepEvery)
+    sweptAt = now
     let isSlow = false
     for (const running of all) {
+      running.startedAt += stoodStillMs
+      running.deadline += stoodStillMs
       if (now - running.startedAt > suspectMs) isSlow = true
       if (now < running.deadline) continue
       end(running)
@@ -250,7 +257,7 @@ export function poolOf(
       }
     }
   }
-  const timer = setInterval(sweep, Math.min(SWEEP_EVERY_MS, statementMs / 5)).unref()
+  const timer = setInterval(sweep, sweepEvery).unref()
 
   const base = open(() => {})
   const finish = async (timeoutMs: number | undefined): Promise<void> => {
