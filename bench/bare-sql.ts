@@ -1,11 +1,11 @@
 import { connect, type Sql } from '../server/database/connect.ts'
 import { type Begin, transactionsOn } from '../server/database/transactions.ts'
-import { wakesInProcess } from '../server/jobs/wakes.ts'
 import { listListings } from '../server/listings/listings.ts'
 import { offersOf } from '../server/listings/offers.ts'
 import { checkOut } from '../server/orders/checkout.ts'
 import { listOrders } from '../server/orders/orders.ts'
 import { getSlice } from '../server/orders/slice.ts'
+import { wakesInProcess } from '../server/queue/wakes.ts'
 
 /**
  * The same statements as the service's, sent over one pool of prepared connections and nothing else: no HTTP, key,

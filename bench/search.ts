@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { browseCards, type CardFilters } from '../server/catalog/browse.ts'
 import type { Catalog } from '../server/catalog/catalog.ts'
-import { readCatalog } from '../server/catalog/catalog-reader.ts'
+import { readCatalog } from '../server/catalog/reader.ts'
 import { startEmbedded } from '../server/database/embedded/embedded.ts'
 import { transactionsOn } from '../server/database/transactions.ts'
 import { type Figure, median, quantile } from './report.ts'

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, openSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { SETTING_NAMES } from '../server/settings.ts'
+import { SETTING_NAMES } from '../server/settings/settings.ts'
 
 /** The service as anybody runs it: a process of its own, with the embedded database in a folder of its own. */
 export type Service = {

@@ -4,9 +4,9 @@
  */
 import { writeFile } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
+import { SERIES_SHORTCUTS } from '../server/catalog/import/series.ts'
+import { openSource } from '../server/catalog/import/sources.ts'
 import { type CatalogRecord, parseRecord } from '../server/catalog/record.ts'
-import { SERIES_SHORTCUTS } from '../server/catalog/series.ts'
-import { openSource } from '../server/catalog/sources.ts'
 
 const TARGET = new URL('../catalog/english.ndjson.gz', import.meta.url)
 /** The header's note of the operating system, which says nothing and differs. */

@@ -6,7 +6,7 @@ import { buildApp } from '../server/app.ts'
 import { readConfig } from '../server/config.ts'
 import { startEmbedded } from '../server/database/embedded/embedded.ts'
 import { type Closers, openContext } from '../server/service.ts'
-import { settingsTable } from '../server/settings.ts'
+import { settingsTable } from '../server/settings/settings.ts'
 import { schemaSql } from './schema-sql.ts'
 
 /**

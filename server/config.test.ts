@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { readConfig, unknownSettings } from './config.ts'
-import { SETTING_NAMES, settingsTable } from './settings.ts'
+import { SETTING_NAMES, settingsTable } from './settings/settings.ts'
 import { StartError } from './start-error.ts'
 
 const REAL = {

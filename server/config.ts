@@ -1,17 +1,17 @@
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { editDistance } from './catalog/edit-distance.ts'
+import type { SendcloudSettings } from './carriers/sendcloud.ts'
 import type { Mailbox } from './mail/mail.ts'
-import { InvalidValue, type Parser } from './setting-parsers.ts'
+import { InvalidValue, type Parser } from './settings/parsers.ts'
 import {
   type CARRIERS,
   type LOG_LEVELS,
   SETTING_NAMES,
   SETTINGS,
   type SettingName,
-} from './settings.ts'
-import type { SendcloudSettings } from './shipping/carriers/sendcloud.ts'
+} from './settings/settings.ts'
 import { StartError } from './start-error.ts'
+import { editDistance } from './text/edit-distance.ts'
 
 /** Every setting, parsed and checked. Built once at start; nothing else reads `process.env`. */
 export type Config = {

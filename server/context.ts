@@ -1,17 +1,17 @@
 import type { Logger } from 'pino'
-import type { CatalogReader } from './catalog/catalog-reader.ts'
-import type { Clock } from './clock.ts'
+import type { Carrier } from './carriers/carrier.ts'
+import type { CatalogReader } from './catalog/reader.ts'
 import type { Config } from './config.ts'
 import type { Db } from './database/connect.ts'
 import type { Notices } from './database/notices.ts'
 import { type Begin, savepoint, type TransactionMode } from './database/transactions.ts'
 import type { FileStore } from './files/file-store.ts'
-import { heldBack, type Wakes } from './jobs/wakes.ts'
 import type { KeyCache } from './keys/key-cache.ts'
 import type { RateLimiter } from './limits/rate-limit.ts'
 import type { Metrics } from './metrics.ts'
 import type { Network } from './outbound/network.ts'
-import type { Carrier } from './shipping/carriers/carrier.ts'
+import { heldBack, type Wakes } from './queue/wakes.ts'
+import type { Clock } from './sandbox/clock.ts'
 
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'>
 

@@ -1,6 +1,6 @@
 /**
  * The catalogue of errors (§7): every `error.type` that an answer can carry, its HTTP status, and one
- * constructor each. Verbs throw these; `http/problem.ts` turns them into the envelope. docs/errors.md is
+ * constructor each. Verbs throw these; `http/error-handler.ts` turns them into the envelope. docs/errors.md is
  * tested against `ERROR_TYPES`.
  */
 export const ERROR_TYPES = {

@@ -1,8 +1,8 @@
 import { pino } from 'pino'
-import { realTime } from './clock.ts'
 import type { Config } from './config.ts'
 import type { Log } from './context.ts'
 import { loggableError } from './log-error.ts'
+import { realTime } from './sandbox/clock.ts'
 
 /** Lines are written together once there are so many bytes, or after so many milliseconds: a write for each would
  * cost as much as the request it tells of. */

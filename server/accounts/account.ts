@@ -1,5 +1,5 @@
+import type { ApiAccess, Fulfilment, SellerTier } from '../enums.ts'
 import { notFound } from '../errors.ts'
-import type { ApiAccess, Fulfilment, SellerTier } from '../values.ts'
 
 /** One way in which a seller sends parcels. */
 export type ShippingOption = {

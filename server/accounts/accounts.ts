@@ -2,8 +2,8 @@ import postgres from 'postgres'
 import { type Context, inTransaction } from '../context.ts'
 import type { Db } from '../database/connect.ts'
 import { notify } from '../database/notices.ts'
+import type { Page } from '../database/paging.ts'
 import { validationError } from '../errors.ts'
-import type { Page } from '../pages.ts'
 import {
   type Account,
   type AccountChanges,

@@ -1,6 +1,6 @@
 import { type Context, inTransaction } from '../context.ts'
 import { notify } from '../database/notices.ts'
-import { SELLER_TIERS } from '../values.ts'
+import { SELLER_TIERS } from '../enums.ts'
 
 /** The minute of the first day of a month at which tiers are reckoned anew, UTC. */
 const AT_MINUTE = 5

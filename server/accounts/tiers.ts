@@ -1,4 +1,4 @@
-import type { SellerTier } from '../values.ts'
+import type { SellerTier } from '../enums.ts'
 
 /** What the marketplace keeps of a sale, by the seller's tier (§2.9), in hundredths of a percent. */
 export const COMMISSION_RATES: Record<SellerTier, number> = {

@@ -7,7 +7,7 @@ import {
   type SeriesEntry,
   type SetEntry,
 } from './entries.ts'
-import { buildNameIndex, type NameIndex } from './name-index.ts'
+import { buildNameIndex, type NameIndex } from './search/name-index.ts'
 
 /**
  * One state of the whole catalog, complete and never changed: requests read it without waiting, an import

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { PRODUCT_CATEGORIES } from '../values.ts'
+import { PRODUCT_CATEGORIES } from '../enums.ts'
 import { BadRecord, type CatalogRecord, labelOf, parseRecord } from './record.ts'
 
 const SERIES = { type: 'series', name: 'Scarlet & Violet', shortcut: 'sv' }

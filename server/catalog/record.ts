@@ -1,4 +1,4 @@
-import { LANGUAGES, PRODUCT_CATEGORIES } from '../values.ts'
+import { LANGUAGES, PRODUCT_CATEGORIES } from '../enums.ts'
 
 /** One line of a catalog import. The keys are those of the import format, null where a line says nothing. */
 export type CatalogRecord = SeriesRecord | SetRecord | CardRecord | ProductRecord

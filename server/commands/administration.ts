@@ -1,6 +1,6 @@
 import { createAccount } from '../accounts/accounts.ts'
-import { readClock } from '../clock.ts'
 import type { Context } from '../context.ts'
+import { API_ACCESS, SELLER_TIERS } from '../enums.ts'
 import { ApiError, type FieldMessages } from '../errors.ts'
 import {
   AccountInput,
@@ -12,8 +12,8 @@ import {
 import { messagesOf, pathId } from '../http/validate.ts'
 import { createKey, revokeKey } from '../keys/keys.ts'
 import { SCOPES } from '../keys/scopes.ts'
+import { readClock } from '../sandbox/clock.ts'
 import { StartError } from '../start-error.ts'
-import { API_ACCESS, SELLER_TIERS } from '../values.ts'
 import { type Command, type Options, parseParameters } from './command.ts'
 import { type CommandDatabase, DATABASE_SETTINGS, withDatabase } from './with-database.ts'
 

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import type { Config } from '../config.ts'
-import type { SettingName } from '../settings.ts'
+import type { SettingName } from '../settings/settings.ts'
 import { StartError } from '../start-error.ts'
 
 /** One command of the program: `node cardstall.js NAME`. */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { readConfig } from '../config.ts'
-import { SETTING_NAMES } from '../settings.ts'
+import { SETTING_NAMES } from '../settings/settings.ts'
 import { StartError } from '../start-error.ts'
 import { testDatabase } from '../test/database.ts'
 import { newHome, query } from '../test/embedded-homes.ts'

@@ -1,5 +1,5 @@
 import { LISTEN_OPTIONS } from '../listen/options.ts'
-import { SETTING_NAMES } from '../settings.ts'
+import { SETTING_NAMES } from '../settings/settings.ts'
 import { createAccountCommand, createKeyCommand, revokeKeyCommand } from './administration.ts'
 import { type Command, parseParameters } from './command.ts'
 import { importCommand } from './import.ts'

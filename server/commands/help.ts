@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { SETTING_NAMES } from '../settings.ts'
+import { SETTING_NAMES } from '../settings/settings.ts'
 import { type Command, usageOf } from './command.ts'
 
 const PROGRAM = 'node cardstall.js'

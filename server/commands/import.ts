@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { runImportCommand } from '../catalog/import-command.ts'
+import { runImportCommand } from '../catalog/import/command.ts'
 import { createLog } from '../log.ts'
 import type { Command } from './command.ts'
 import { DATABASE_SETTINGS, withDatabase } from './with-database.ts'

@@ -10,10 +10,10 @@ import {
 import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, it, vi } from 'vitest'
 import { readConfig } from '../config.ts'
-import { useDataDir } from '../data-dir.ts'
 import { SHARED_HOME } from '../database/embedded/os-user.ts'
+import { useDataDir } from '../files/data-dir.ts'
 import { openDirectory } from '../files/directory.ts'
-import { ownSecret } from '../secrets.ts'
+import { ownSecret } from '../sandbox/own-secrets.ts'
 import { StartError } from '../start-error.ts'
 import {
   cleanUp,

@@ -1,4 +1,4 @@
-import type { Lane } from './lane.ts'
+import type { Lane } from './transaction-connection.ts'
 import { DatabaseUnavailable } from './unavailable.ts'
 
 /** The time a transaction has, from `start` until its COMMIT is sent; nothing cuts that. */

@@ -1,8 +1,8 @@
 import { beginWait, currentBudget, endWait } from './budget.ts'
 import type { Circuit } from './circuit.ts'
 import { circuitTo, type Db, WRITE_LIMIT_MS } from './connect.ts'
-import { type Lane, openLane } from './lane.ts'
 import { limitOn, NO_LIMIT } from './time-limit.ts'
+import { type Lane, openLane } from './transaction-connection.ts'
 import { DatabaseUnavailable } from './unavailable.ts'
 
 /** Runs `work` in a transaction and hands on what it answers; when it throws, none of its changes stay. */

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { sendJson } from './answer.ts'
+import { sendJson } from './json.ts'
 
 /** The `ETag` of a body: a hash of its bytes, so that it is the same in every process and changes with each byte. */
 export const entityTag = (body: Buffer): string => quoted(hash('sha256', body, 'base64url'))

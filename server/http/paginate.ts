@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import type { Page } from '../pages.ts'
+import type { Page } from '../database/paging.ts'
 import type { Query } from './query.ts'
 
 const DEFAULT_PER_PAGE = 30

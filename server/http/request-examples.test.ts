@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { demoKey } from '../demo-seller.ts'
+import { demoKey } from '../sandbox/demo-seller.ts'
 import { type Client, OPERATOR_TOKEN, startTestApp } from '../test/app.ts'
 import { misfitsOf } from '../test/described-answers.ts'
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { randomText } from '../random-text.ts'
+import { randomText } from '../crypto/random-text.ts'
 
 /** What a key looks like from outside (§5.2): `svc_live_` and 40 random characters. */
 const LEAD = 'svc_live_'

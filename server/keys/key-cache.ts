@@ -1,8 +1,8 @@
 import type { Db } from '../database/connect.ts'
 import type { Notices } from '../database/notices.ts'
 import { isUnavailable } from '../database/unavailable.ts'
+import type { ApiAccess, SellerTier } from '../enums.ts'
 import { memoryCounters } from '../limits/counters.ts'
-import type { ApiAccess, SellerTier } from '../values.ts'
 import { hashKey } from './api-key.ts'
 import type { Scope } from './scopes.ts'
 

@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { type Options, parseParameters } from '../commands/command.ts'
 import type { Config } from '../config.ts'
-import { sentenceOf } from '../outbound/unreachable.ts'
-import { keptSecret, ownSecret } from '../secrets.ts'
+import { WEBHOOK_EVENTS, type WebhookEvent } from '../enums.ts'
+import { sentenceOf } from '../outbound/failure-reason.ts'
+import { keptSecret, ownSecret } from '../sandbox/own-secrets.ts'
 import { StartError } from '../start-error.ts'
-import { WEBHOOK_EVENTS, type WebhookEvent } from '../values.ts'
 import { generateSecret } from '../webhooks/secret.ts'
 
 /** What to listen to, and what to do with it. */

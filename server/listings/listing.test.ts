@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { LISTING_STATUSES, type ListingStatus } from '../values.ts'
+import { LISTING_STATUSES, type ListingStatus } from '../enums.ts'
 import { type Changeable, changed, quantityAvailable } from './listing.ts'
 
 const listing = (status: ListingStatus): Changeable => ({

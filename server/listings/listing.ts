@@ -1,4 +1,4 @@
-import type { Condition, GradingCompany, Language, ListingStatus, Printing } from '../values.ts'
+import type { Condition, GradingCompany, Language, ListingStatus, Printing } from '../enums.ts'
 
 /** What a listing offers: one card or one sealed product of the catalog. */
 export type Listable = { cardId: string; productSlug: null } | { cardId: null; productSlug: string }

@@ -1,9 +1,9 @@
 import { type Context, inTransaction } from '../context.ts'
 import type { Db } from '../database/connect.ts'
+import { type Page, type Stretch, stretchOf } from '../database/paging.ts'
+import type { ListingStatus } from '../enums.ts'
 import { conflict, notFound } from '../errors.ts'
 import { OPEN_STATUSES } from '../orders/order.ts'
-import { type Page, type Stretch, stretchOf } from '../pages.ts'
-import type { ListingStatus } from '../values.ts'
 import { type Changeable, changed, type Listing, type ListingChanges } from './listing.ts'
 
 export type ListingFilters = {

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import type { Db } from '../database/connect.ts'
-import type { SellerTier } from '../values.ts'
+import type { SellerTier } from '../enums.ts'
 import type { Listable, Listing } from './listing.ts'
 
 /** A shop as buyers see it beside what it offers. */

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Sql } from '../database/connect.ts'
-import { wakesInProcess } from '../jobs/wakes.ts'
+import { wakesInProcess } from '../queue/wakes.ts'
 import { testDatabase } from '../test/database.ts'
 import { type MailServer, startMailServer } from '../test/mail-server.ts'
 import { newDataDir, type Service, type Settings, startService } from '../test/process.ts'

@@ -5,7 +5,7 @@ import {
   type Work,
   type Worker,
   type WorkerOptions,
-} from '../jobs/worker.ts'
+} from '../queue/worker.ts'
 import { deliverMail } from './deliver-mail.ts'
 import { type Mailer, type MailerOptions, openMailer } from './mailer.ts'
 import { type ClaimedMail, claimMail } from './outbox.ts'

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import type { Db } from '../database/connect.ts'
-import { CUT_OFF, giveUpCutOff } from '../jobs/cut-off.ts'
-import type { Page } from '../pages.ts'
+import type { Page } from '../database/paging.ts'
+import { CUT_OFF, giveUpCutOff } from '../queue/interrupted.ts'
 import { delayAfter, type Mail, MOST_ATTEMPTS, type NewMail, oneLine } from './mail.ts'
 import type { Delivered } from './mailer.ts'
 

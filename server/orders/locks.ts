@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import type { Fulfilment, OrderStatus } from '../values.ts'
+import type { Fulfilment, OrderStatus } from '../enums.ts'
 
 /**
  * Locks on what was sold, in the one order that everybody keeps: listings by id, then the slice, then its rows by id.

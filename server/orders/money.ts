@@ -1,4 +1,4 @@
-import type { Fulfilment } from '../values.ts'
+import type { Fulfilment } from '../enums.ts'
 
 /** What an order row comes to, in whole cents. */
 export type RowMoney = { priceCents: number; quantity: number; commissionCents: number }

@@ -1,5 +1,5 @@
+import type { Canceller, Condition, Fulfilment, Language, OrderStatus } from '../enums.ts'
 import { conflict, notFound } from '../errors.ts'
-import type { Canceller, Condition, Fulfilment, Language, OrderStatus } from '../values.ts'
 
 /** One listing sold, to one buyer, in one checkout (§2.7). */
 export type Order = {

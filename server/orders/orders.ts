@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import type { Db } from '../database/connect.ts'
-import { type Page, stretchOf } from '../pages.ts'
-import type { OrderStatus } from '../values.ts'
+import { type Page, stretchOf } from '../database/paging.ts'
+import type { OrderStatus } from '../enums.ts'
 import { type Order, orderNotFound, type Tracking } from './order.ts'
 
 export type OrderFilters = {

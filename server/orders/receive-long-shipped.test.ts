@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { inTransaction } from '../context.ts'
-import { runSchedule } from '../jobs/schedule.ts'
+import { runSchedule } from '../schedule.ts'
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from '../test/app.ts'
 import { importCast } from '../test/cast.ts'
 import { startService } from '../test/process.ts'

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import type { Db } from '../database/connect.ts'
-import type { Fulfilment } from '../values.ts'
+import type { Fulfilment } from '../enums.ts'
 import type { Address } from './checkout.ts'
 import { type Order, orderNotFound, type Tracking } from './order.ts'
 import { ordersOfSlice, sliceIdOf } from './orders.ts'

@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { inTransaction } from '../context.ts'
+import { CANCELLERS, ORDER_STATUSES, type OrderStatus } from '../enums.ts'
 import { type Answer, startTestApp, type TestApp } from '../test/app.ts'
 import { importCast } from '../test/cast.ts'
 import { act, buy, cancel, PARCEL, rowOf, ship, shipsBy, toldTo } from '../test/sales.ts'
 import { advance, cardItem, list, NO_LIMITS } from '../test/stock.ts'
 import { until } from '../test/until.ts'
-import { CANCELLERS, ORDER_STATUSES, type OrderStatus } from '../values.ts'
 
 /** Numbers that are no order's. */
 const NOWHERE = ['999999', '9007199254740991', '9007199254740992', '0', '-1', '1.5', 'x']

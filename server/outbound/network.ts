@@ -1,5 +1,5 @@
 import { connect, isIP, type Socket } from 'node:net'
-import { systemNames } from './names.ts'
+import { systemNames } from './dns.ts'
 
 /** The world outside, as requests to addresses of others reach it. A test puts a pretend internet in its place. */
 export type Network = {

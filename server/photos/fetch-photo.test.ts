@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { systemNames } from '../outbound/names.ts'
+import { systemNames } from '../outbound/dns.ts'
 import { type Internet, pretendInternet, serve } from '../test/internet.ts'
 import { fetchPhoto } from './fetch-photo.ts'
 import { PhotoError } from './photo.ts'

@@ -1,8 +1,8 @@
 import { Agent, type Dispatcher, request } from 'undici'
+import { sentenceOf } from '../outbound/failure-reason.ts'
 import { guardedConnector, PrivateAddressError } from '../outbound/guarded-connector.ts'
 import type { Network } from '../outbound/network.ts'
 import { webAddress } from '../outbound/public-address.ts'
-import { sentenceOf } from '../outbound/unreachable.ts'
 import { PhotoError } from './photo.ts'
 
 const MOST_BYTES = 10 * 1024 * 1024

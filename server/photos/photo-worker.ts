@@ -5,7 +5,7 @@ import {
   type Work,
   type Worker,
   type WorkerOptions,
-} from '../jobs/worker.ts'
+} from '../queue/worker.ts'
 import { type ClaimedPhoto, claimPhoto } from './photos.ts'
 import { takePhoto } from './take-photo.ts'
 

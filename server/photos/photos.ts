@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type Context, inTransaction } from '../context.ts'
 import type { Db } from '../database/connect.ts'
 import { notFound } from '../errors.ts'
-import { CUT_OFF, giveUpCutOff } from '../jobs/cut-off.ts'
+import { CUT_OFF, giveUpCutOff } from '../queue/interrupted.ts'
 import { delayAfter, MOST_ATTEMPTS, type Photo } from './photo.ts'
 
 /**

@@ -1,3 +1,4 @@
+import { type Carrier, CarrierError } from '../carriers/carrier.ts'
 import type { Context } from '../context.ts'
 import {
   doDueWork,
@@ -5,8 +6,7 @@ import {
   type Work,
   type Worker,
   type WorkerOptions,
-} from '../jobs/worker.ts'
-import { type Carrier, CarrierError } from './carriers/carrier.ts'
+} from '../queue/worker.ts'
 import { askAgain, resolveDoubt } from './labels.ts'
 import { claimPoll, type DuePoll, leavePoll, readShipment } from './shipments.ts'
 

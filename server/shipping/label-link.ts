@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Context } from '../context.ts'
+import { keyFor } from '../crypto/derived-key.ts'
 import { authorizationError } from '../errors.ts'
-import { keyFor } from '../secret-key.ts'
 
 /**
  * Links to labels: whoever has one can fetch the PDF, until it expires. Path, expiry and a random number are signed

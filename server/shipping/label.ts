@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { LabelStatus } from '../values.ts'
+import type { LabelStatus } from '../enums.ts'
 
 /** What a seller is told of a slice's label (§4.13). */
 export type Label = {

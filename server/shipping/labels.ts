@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type Carrier, CarrierError, type CarrierShipment } from '../carriers/carrier.ts'
 import type { Context } from '../context.ts'
+import type { Fulfilment } from '../enums.ts'
 import { conflict, providerError } from '../errors.ts'
 import type { Address } from '../orders/checkout.ts'
 import { sliceIdOf } from '../orders/orders.ts'
 import { requirePayout } from '../orders/ship-order.ts'
-import type { Fulfilment } from '../values.ts'
-import { type Carrier, CarrierError, type CarrierShipment } from './carriers/carrier.ts'
 import { type Label, placeOf } from './label.ts'
 import { labelUrl } from './label-link.ts'
 import {

@@ -18,8 +18,8 @@ import postgres from 'postgres'
 import { expect } from 'vitest'
 import { type EmbeddedDatabase, startEmbedded } from '../database/embedded/embedded.ts'
 import { SHARED_HOME } from '../database/embedded/os-user.ts'
-import { poll } from '../database/embedded/poll.ts'
 import { StartError } from '../start-error.ts'
+import { poll } from '../time/wait-until.ts'
 import { whenFileEnds } from './when-file-ends.ts'
 
 // The embedded database's tests start real servers and kill real processes: here are the directories they

@@ -1,11 +1,11 @@
 import type { Context } from '../context.ts'
-import type { CheckedPools } from '../outbound/checked-pools.ts'
+import { sentenceOf } from '../outbound/failure-reason.ts'
 import { orAborted, PrivateAddressError, publicAddresses } from '../outbound/guarded-connector.ts'
-import { sentenceOf } from '../outbound/unreachable.ts'
+import type { CheckedPools } from '../outbound/pinned-pools.ts'
 import type { Attempt, ClaimedDelivery } from './delivery.ts'
+import type { Target } from './endpoint-cache.ts'
 import { envelopeOf, headersOf } from './envelope.ts'
 import { type Answered, post, UnfinishedAnswerError } from './post.ts'
-import type { Target } from './targets.ts'
 
 /** An attempt that came to its end. */
 export type Attempted = {

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import type { Db } from '../database/connect.ts'
+import type { Page } from '../database/paging.ts'
 import { conflict } from '../errors.ts'
-import type { Page } from '../pages.ts'
 import { type AttemptRow, attemptFrom } from './attempt-row.ts'
 import { type Delivery, type DeliveryStatus, deliveryNotFound } from './delivery.ts'
 import { requireEndpoint } from './endpoints.ts'

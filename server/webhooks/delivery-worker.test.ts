@@ -1,7 +1,8 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
 import { inTransaction } from '../context.ts'
 import { connect } from '../database/connect.ts'
-import { recordEvent } from '../events.ts'
+import { recordEvent } from '../events/record.ts'
+import { sampleData } from '../sandbox/sample-events.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import {
   type Arrived,
@@ -22,8 +23,7 @@ import {
   settleDeliveries,
 } from './delivery-queue.ts'
 import { startDeliveryWorker } from './delivery-worker.ts'
-import { FIRST_PLACES, MOST_PLACES } from './pace.ts'
-import { sampleData } from './sample-events.ts'
+import { FIRST_PLACES, MOST_PLACES } from './endpoint-concurrency.ts'
 
 /** No look but the first would come by itself. */
 const NEVER_LOOKS = { lookEveryMs: 3_600_000, graceMs: 1 }

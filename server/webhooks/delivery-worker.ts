@@ -2,16 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import type { Context } from '../context.ts'
 import { connect, type Sql } from '../database/connect.ts'
-import { together } from '../jobs/together.ts'
+import type { Network } from '../outbound/network.ts'
+import type { CheckedPools } from '../outbound/pinned-pools.ts'
+import { together } from '../queue/batch.ts'
 import {
   doDueWork,
   startWorker,
   type Work,
   type Worker,
   type WorkerOptions,
-} from '../jobs/worker.ts'
-import type { CheckedPools } from '../outbound/checked-pools.ts'
-import type { Network } from '../outbound/network.ts'
+} from '../queue/worker.ts'
 import { type Attempted, attemptDelivery } from './attempt-delivery.ts'
 import type { ClaimedDelivery, Outcome } from './delivery.ts'
 import {
@@ -21,9 +21,9 @@ import {
   settleDeliveries,
   type Wanted,
 } from './delivery-queue.ts'
-import { startPace } from './pace.ts'
+import { openTargets } from './endpoint-cache.ts'
+import { startPace } from './endpoint-concurrency.ts'
 import { nextTryAt } from './retry-schedule.ts'
-import { openTargets } from './targets.ts'
 
 /** Deliveries that one process holds at a time. Most of them wait for somebody else. */
 const HANDS = 1_000
@@ -97,7 +97,7 @@ function openTools({ network, config, databaseUrl }: Context): Tools {
 
 /** Undici is loaded while the service gets ready: it would cost every start a tenth of a second. */
 async function openPools(network: Network, { webhookTimeoutMs: timeoutMs }: Config) {
-  const { checkedPools } = await import('../outbound/checked-pools.ts')
+  const { checkedPools } = await import('../outbound/pinned-pools.ts')
   return checkedPools(network, { timeoutMs })
 }
 

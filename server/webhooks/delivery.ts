@@ -1,5 +1,5 @@
+import type { WebhookEvent } from '../enums.ts'
 import { notFound } from '../errors.ts'
-import type { WebhookEvent } from '../values.ts'
 import { envelopeOf } from './envelope.ts'
 
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'skipped'] as const

@@ -1,5 +1,5 @@
+import type { WebhookEvent } from '../enums.ts'
 import { notFound } from '../errors.ts'
-import type { WebhookEvent } from '../values.ts'
 
 /** Where a seller wants to be told of what happens (§2.10). */
 export type Endpoint = {

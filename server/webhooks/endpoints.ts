@@ -1,7 +1,7 @@
 import { type Context, inTransaction } from '../context.ts'
 import type { Db } from '../database/connect.ts'
+import type { WebhookEvent } from '../enums.ts'
 import { validationError } from '../errors.ts'
-import type { WebhookEvent } from '../values.ts'
 import { skipWaiting } from './delivery-queue.ts'
 import { type Endpoint, endpointNotFound, MOST_ENDPOINTS } from './endpoint.ts'
 import { generateSecret, seal } from './secret.ts'

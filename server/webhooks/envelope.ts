@@ -1,4 +1,4 @@
-import { timestamp } from '../time.ts'
+import { timestamp } from '../time/timestamp.ts'
 import { signatureOf } from './signature.ts'
 
 /** An event on its way to one receiver. */

@@ -1,6 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { inTransaction } from '../context.ts'
-import { recordEvents } from '../events.ts'
+import type { WebhookEvent } from '../enums.ts'
+import { recordEvents } from '../events/record.ts'
 import { checkOut } from '../orders/checkout.ts'
 import { cancelOrder } from '../orders/transitions.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
@@ -20,8 +21,7 @@ import {
   shipsBy,
 } from '../test/sales.ts'
 import { advance, cardItem, list, NO_LIMITS, productItem } from '../test/stock.ts'
-import { timestamp } from '../time.ts'
-import type { WebhookEvent } from '../values.ts'
+import { timestamp } from '../time/timestamp.ts'
 
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type NewEvent, recordEvents } from '../events.ts'
-import { runSchedule } from '../jobs/schedule.ts'
+import { type NewEvent, recordEvents } from '../events/record.ts'
+import { runSchedule } from '../schedule.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { type Hook, startHook } from '../test/hooks.ts'
 import { type Internet, pretendInternet } from '../test/internet.ts'

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import type { Config } from '../config.ts'
-import { randomText } from '../random-text.ts'
-import { keyFor } from '../secret-key.ts'
+import { keyFor } from '../crypto/derived-key.ts'
+import { randomText } from '../crypto/random-text.ts'
 
 /**
  * The secrets that deliveries are signed with. They have to be read again for each of them, so they're encrypted at

@@ -2,10 +2,10 @@ import { createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { connect, type Sql } from '../database/connect.ts'
+import { CANCELLERS, WEBHOOK_EVENTS } from '../enums.ts'
 import { testDatabase } from '../test/database.ts'
 import { until } from '../test/until.ts'
 import { exampleUrl, shownBlocks, webhooksPage } from '../test/webhooks-page.ts'
-import { CANCELLERS, WEBHOOK_EVENTS } from '../values.ts'
 
 /** What docs/webhooks.md shows, held against the service and against the examples that it's taken from. */
 

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { cp, readdir, readFile, rename, rm, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { basename, dirname, join, relative } from 'node:path'
+import { takeLock } from '../../files/lock.ts'
 import { StartError } from '../../start-error.ts'
 import { exists, syncToDisk } from './disk.ts'
-import { takeLock } from './lock.ts'
 import { makeSharedHome, type OsUser, passes, run, SHARED_HOME } from './os-user.ts'
 
 /** The PostgreSQL that npm brought for this platform: `native` holds its bin, lib and share. */

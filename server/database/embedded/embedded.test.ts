@@ -34,11 +34,11 @@ import {
   startProcess,
   statusOf,
 } from '../../test/embedded-homes.ts'
+import { poll } from '../../time/wait-until.ts'
 import { findBinaries, reachableBinaries } from './binaries.ts'
 import { startEmbedded } from './embedded.ts'
 import { startServer } from './launch.ts'
 import { osUserFor } from './os-user.ts'
-import { poll } from './poll.ts'
 
 afterEach(cleanUp)
 

@@ -4,11 +4,11 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StartError } from '../../start-error.ts'
+import { poll } from '../../time/wait-until.ts'
 import type { Cluster } from './cluster.ts'
 import { logSince, openLog, tellingLine } from './log.ts'
 import { type OsUser, surroundings } from './os-user.ts'
 import { readPidFile } from './pid-file.ts'
-import { poll } from './poll.ts'
 import { ask, type Server } from './session.ts'
 
 /** For what a killed server leaves behind for a moment: its backends and their shared memory. */

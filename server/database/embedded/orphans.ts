@@ -1,7 +1,7 @@
 import { readdir, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { poll } from '../../time/wait-until.ts'
 import { isAlive } from './pid-file.ts'
-import { poll } from './poll.ts'
 
 const QUIT_PATIENCE_MS = 1_000
 

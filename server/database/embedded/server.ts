@@ -1,7 +1,7 @@
 import { StartError } from '../../start-error.ts'
+import { poll } from '../../time/wait-until.ts'
 import type { Cluster } from './cluster.ts'
 import { isAlive, readPidFile, removePidFile } from './pid-file.ts'
-import { poll } from './poll.ts'
 import { type Answer, ask, type Server } from './session.ts'
 
 /** For a server found in the middle of starting, recovering or shutting down. */

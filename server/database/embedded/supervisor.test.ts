@@ -13,7 +13,7 @@ import {
   startProcess,
 } from '../../test/embedded-homes.ts'
 import { until } from '../../test/until.ts'
-import { poll } from './poll.ts'
+import { poll } from '../../time/wait-until.ts'
 
 afterEach(cleanUp)
 

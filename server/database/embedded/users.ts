@@ -1,4 +1,4 @@
-import { poll } from './poll.ts'
+import { poll } from '../../time/wait-until.ts'
 import type { Session } from './session.ts'
 
 /**

@@ -1,12 +1,12 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type, { type Static } from 'typebox'
 import type { Context } from '../../context.ts'
-import { once } from '../../idempotency.ts'
 import { eurosFromCents } from '../../money.ts'
 import { type Address, type Checkout, checkOut, getCheckout } from '../../orders/checkout.ts'
-import { SAMPLE_ADDRESS } from '../../webhooks/sample-events.ts'
-import { sendJson } from '../answer.ts'
+import { SAMPLE_ADDRESS } from '../../sandbox/sample-events.ts'
+import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, idempotencyKeyOf } from '../idempotency-key.ts'
+import { sendJson } from '../json.ts'
 import { component, Data, FilledText, Id, Nullable, PathId, Text } from '../schema.ts'
 
 const MOST_LINES = 1_000

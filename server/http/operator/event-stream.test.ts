@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { closeServer } from '../../connections.ts'
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from '../../test/app.ts'
 import { deliveriesIn, sample, subscribe } from '../../test/receiver.ts'
 import { NO_LIMITS } from '../../test/stock.ts'
 import { until } from '../../test/until.ts'
+import { closeServer } from '../connections.ts'
 
 type Running = TestApp & { origin: string; listeners(): number }
 

@@ -4,7 +4,6 @@ import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import type { Context } from '../../context.ts'
 import { validationError } from '../../errors.ts'
-import { envelopeOf } from '../../webhooks/envelope.ts'
 import {
   currentPosition,
   followEvents,
@@ -13,7 +12,8 @@ import {
   positionIn,
   positionText,
   type StreamedEvent,
-} from '../../webhooks/event-stream.ts'
+} from '../../events/stream.ts'
+import { envelopeOf } from '../../webhooks/envelope.ts'
 import type { Query } from '../query.ts'
 import { PathId } from '../schema.ts'
 import { accountExists } from './account-exists.ts'

@@ -2,6 +2,7 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import type { Context } from '../../context.ts'
+import { CANCELLERS } from '../../enums.ts'
 import { orderNotFound } from '../../orders/order.ts'
 import { getOrder } from '../../orders/orders.ts'
 import {
@@ -10,7 +11,6 @@ import {
   receiveOrder,
   resolveDispute,
 } from '../../orders/transitions.ts'
-import { CANCELLERS } from '../../values.ts'
 import { Data, OneOf, PathId } from '../schema.ts'
 import { exampleOrder } from '../seller/examples.ts'
 import { orderJson } from '../seller/order-json.ts'

@@ -1,11 +1,11 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type, { type Static } from 'typebox'
 import type { Context } from '../../context.ts'
-import { once } from '../../idempotency.ts'
 import { free, type Reservation, reserve } from '../../listings/reservations.ts'
-import { timestamp } from '../../time.ts'
-import { sendJson } from '../answer.ts'
+import { timestamp } from '../../time/timestamp.ts'
+import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, idempotencyKeyOf } from '../idempotency-key.ts'
+import { sendJson } from '../json.ts'
 import { component, Data, FilledText, Id, PathId, Timestamp } from '../schema.ts'
 
 const DEFAULT_TTL_SECONDS = 15 * 60

@@ -1,20 +1,20 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { getAccount } from '../../accounts/accounts.ts'
-import { MOST_ADVANCED_SECONDS } from '../../clock.ts'
-import type { Context } from '../../context.ts'
-import { recordEvent } from '../../events.ts'
-import { listMails } from '../../mail/outbox.ts'
 import {
   DEFAULT_MOOD,
   LABEL_MOODS,
   type Mood,
   setMood,
   TRACKING_MOODS,
-} from '../../shipping/carriers/simulated.ts'
-import { timestamp } from '../../time.ts'
-import { WEBHOOK_EVENTS } from '../../values.ts'
-import { sampleData } from '../../webhooks/sample-events.ts'
+} from '../../carriers/simulated.ts'
+import type { Context } from '../../context.ts'
+import { WEBHOOK_EVENTS } from '../../enums.ts'
+import { recordEvent } from '../../events/record.ts'
+import { listMails } from '../../mail/outbox.ts'
+import { MOST_ADVANCED_SECONDS } from '../../sandbox/clock.ts'
+import { sampleData } from '../../sandbox/sample-events.ts'
+import { timestamp } from '../../time/timestamp.ts'
 import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { Data, Id, OneOf, Paginated, Timestamp } from '../schema.ts'

@@ -1,12 +1,12 @@
 import Type, { type Static } from 'typebox'
 import type { Account, AccountChanges, ShippingOption } from '../../accounts/account.ts'
+import { API_ACCESS, FULFILMENTS, SELLER_TIERS } from '../../enums.ts'
 import type { ApiKey } from '../../keys/keys.ts'
 import { SCOPES } from '../../keys/scopes.ts'
 import type { Mail } from '../../mail/mail.ts'
 import { centsFromEuros, eurosFromCents } from '../../money.ts'
 import { PHOTO_STATUSES, type Photo, photoUrl, thumbnailUrl } from '../../photos/photo.ts'
-import { timestamp, timestampOrNull } from '../../time.ts'
-import { API_ACCESS, FULFILMENTS, SELLER_TIERS } from '../../values.ts'
+import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
 import { component, Euros, FilledText, Nullable, OneOf, Timestamp } from '../schema.ts'
 
 const MOST_SHIPPING_OPTIONS = 50

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import type { Context } from '../../context.ts'
 import { reportTracking, requireSlice } from '../../shipping/tracking.ts'
-import { timestampOrNull } from '../../time.ts'
+import { timestampOrNull } from '../../time/timestamp.ts'
 import { Data, FilledText, Nullable, Text, Timestamp } from '../schema.ts'
 
 const TrackingInput = Type.Object(

@@ -1,5 +1,5 @@
 import Type, { type TSchema } from 'typebox'
-import { CANCELLERS, type WebhookEvent } from '../../values.ts'
+import { CANCELLERS, type WebhookEvent } from '../../enums.ts'
 import { component, Nullable, OneOf, Timestamp } from '../schema.ts'
 import { Address, amount, currency } from './order-schemas.ts'
 

@@ -1,4 +1,4 @@
-import { SAMPLE_ADDRESS } from '../../webhooks/sample-events.ts'
+import { SAMPLE_ADDRESS } from '../../sandbox/sample-events.ts'
 
 /** Real records of the bundled catalog, for the published descriptions. */
 

@@ -1,18 +1,18 @@
 import Type from 'typebox'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { findHintedCard, findProduct } from '../../catalog/identifiers.ts'
-import { ApiError, type FieldMessages } from '../../errors.ts'
-import type { NewListing } from '../../listings/create-listings.ts'
-import type { Listable } from '../../listings/listing.ts'
-import { centsFromEuros } from '../../money.ts'
-import { refusalOfUrl } from '../../outbound/public-address.ts'
 import {
   type Condition,
   GRADED,
   type GradingCompany,
   type Language,
   type Printing,
-} from '../../values.ts'
+} from '../../enums.ts'
+import { ApiError, type FieldMessages } from '../../errors.ts'
+import type { NewListing } from '../../listings/create-listings.ts'
+import type { Listable } from '../../listings/listing.ts'
+import { centsFromEuros } from '../../money.ts'
+import { refusalOfUrl } from '../../outbound/public-address.ts'
 import { messagesOf } from '../validate.ts'
 import { cardFields, gradedFields, itemFields, productFields } from './listing-schemas.ts'
 

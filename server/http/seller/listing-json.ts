@@ -5,7 +5,7 @@ import { type Listing, quantityAvailable } from '../../listings/listing.ts'
 import type { Offer, Seller } from '../../listings/offers.ts'
 import { eurosFromCents } from '../../money.ts'
 import { thumbnailUrl } from '../../photos/photo.ts'
-import { timestamp } from '../../time.ts'
+import { timestamp } from '../../time/timestamp.ts'
 import type { OwnListing, PublicListing } from './listing-schemas.ts'
 
 type Addresses = Pick<Config, 'publicUrl' | 'marketplaceUrl'>

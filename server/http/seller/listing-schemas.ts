@@ -1,5 +1,4 @@
 import Type, { type Static, type TSchema } from 'typebox'
-import { LONGEST_URL } from '../../outbound/public-address.ts'
 import {
   CONDITIONS,
   GRADES,
@@ -8,7 +7,8 @@ import {
   LISTING_STATUSES,
   PRINTINGS,
   SELLER_TIERS,
-} from '../../values.ts'
+} from '../../enums.ts'
+import { LONGEST_URL } from '../../outbound/public-address.ts'
 import { component, FilledText, Nullable, OneOf, publishedRef, Text, Timestamp } from '../schema.ts'
 import { bulkRequestExample } from './examples.ts'
 

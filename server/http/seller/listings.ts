@@ -2,8 +2,8 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import Type from 'typebox'
 import { findCard, findProduct } from '../../catalog/identifiers.ts'
 import type { Context } from '../../context.ts'
+import { LISTING_STATUSES } from '../../enums.ts'
 import { authorizationError } from '../../errors.ts'
-import { once } from '../../idempotency.ts'
 import { type CreatedId, createListings, type NewListing } from '../../listings/create-listings.ts'
 import {
   changeListing,
@@ -12,10 +12,10 @@ import {
   requireListing,
 } from '../../listings/listings.ts'
 import { centsFromEuros, eurosFromCents } from '../../money.ts'
-import { LISTING_STATUSES } from '../../values.ts'
-import { sendJson } from '../answer.ts'
+import { momentOf } from '../date-time.ts'
+import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, idempotencyKeyOf } from '../idempotency-key.ts'
-import { momentOf } from '../moment.ts'
+import { sendJson } from '../json.ts'
 import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'

@@ -1,6 +1,6 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import type { Context } from '../../context.ts'
-import { timestamp } from '../../time.ts'
+import { timestamp } from '../../time/timestamp.ts'
 import { Data } from '../schema.ts'
 import { Me } from './schemas.ts'
 

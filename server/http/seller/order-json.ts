@@ -6,7 +6,7 @@ import { netOf, paidTo, totalsOf } from '../../orders/money.ts'
 import type { Order } from '../../orders/order.ts'
 import { getSlice, type Slice } from '../../orders/slice.ts'
 import { type LabelShown, labelOf } from '../../shipping/labels.ts'
-import { timestamp, timestampOrNull } from '../../time.ts'
+import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
 import type { OrderRow, SliceDetail } from './order-schemas.ts'
 
 /** An order row (§2.7). */

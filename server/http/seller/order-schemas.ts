@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { FULFILMENTS, LANGUAGES, ORDER_STATUSES } from '../../values.ts'
+import { FULFILMENTS, LANGUAGES, ORDER_STATUSES } from '../../enums.ts'
 import { component, Nullable, OneOf, Timestamp } from '../schema.ts'
 
 /** Orders as published (§2.7, §2.8). */

@@ -1,6 +1,6 @@
 import Type from 'typebox'
+import { LANGUAGES, PRODUCT_CATEGORIES, SELLER_TIERS } from '../../enums.ts'
 import { SCOPES } from '../../keys/scopes.ts'
-import { LANGUAGES, PRODUCT_CATEGORIES, SELLER_TIERS } from '../../values.ts'
 import { component, Nullable, OneOf, Text, Timestamp } from '../schema.ts'
 import { PublicListing } from './listing-schemas.ts'
 

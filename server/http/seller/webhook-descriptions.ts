@@ -1,6 +1,6 @@
 import type { OpenAPIV3_1 } from 'openapi-types'
-import { WEBHOOK_EVENTS, type WebhookEvent } from '../../values.ts'
-import { sampleData } from '../../webhooks/sample-events.ts'
+import { WEBHOOK_EVENTS, type WebhookEvent } from '../../enums.ts'
+import { sampleData } from '../../sandbox/sample-events.ts'
 import { publishedRef } from '../schema.ts'
 import { DELIVERED } from './event-schemas.ts'
 

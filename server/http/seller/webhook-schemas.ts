@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
+import { WEBHOOK_EVENTS } from '../../enums.ts'
 import { LONGEST_URL } from '../../outbound/public-address.ts'
-import { timestamp, timestampOrNull } from '../../time.ts'
-import { WEBHOOK_EVENTS } from '../../values.ts'
+import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
 import { type Endpoint, MOST_ENDPOINTS } from '../../webhooks/endpoint.ts'
 import { component, Nullable, OneOf, Text, Timestamp } from '../schema.ts'
 

@@ -1,0 +1,118 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { inflateSync } from 'node:zlib'
+import { PDFDocument, PDFRawStream } from 'pdf-lib'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { ADDRESS } from '../test/sold.ts'
+import type { Parcel } from './carrier.ts'
+import { printLabel } from './simulated-label.ts'
+
+const PARCEL: Parcel = {
+  reference: 'cs-reference-of-tests',
+  sliceKey: 'slc_p1Jm0KQ8yVn3xXo2bT5sWg',
+  shippingCode: 'parcel',
+  sender: 'Kanto Cards',
+  recipient: { ...ADDRESS, email: 'ash@mail.example' },
+}
+
+const print = (more: Partial<Parcel> = {}, recipient: object = {}) =>
+  printLabel({
+    parcel: { ...PARCEL, ...more, recipient: { ...PARCEL.recipient, ...recipient } },
+    trackingCode: 'SIM0000000042',
+    createdAt: new Date('2026-03-01T09:30:00Z'),
+  })
+
+/** The lines that a PDF shows, read from its drawing instructions. */
+async function linesOf(pdf: Uint8Array): Promise<string[]> {
+  const document = await PDFDocument.load(pdf)
+  const drawn = document.context
+    .enumerateIndirectObjects()
+    .map(([, object]) => object)
+    .filter((object) => object instanceof PDFRawStream)
+    .map((stream) => {
+      try {
+        return inflateSync(stream.contents).toString('latin1')
+      } catch {
+        return ''
+      }
+    })
+    .join('\n')
+  return [...drawn.matchAll(/<([0-9A-F]*)> Tj/g)].map(([, hex]) =>
+    new TextDecoder('windows-1252').decode(Buffer.from(hex!, 'hex')),
+  )
+}
+
+describe('the label of the simulated carrier', () => {
+  it('is one A6 page', async () => {
+    const pages = (await PDFDocument.load(await print())).getPages()
+    expect(pages).toHaveLength(1)
+    const { width, height } = pages[0]!.getSize()
+    expect(width / (72 / 25.4)).toBeCloseTo(105)
+    expect(height / (72 / 25.4)).toBeCloseTo(148)
+  })
+
+  it('says where the parcel goes, who sends it, and what it is called', async () => {
+    expect(await linesOf(await print())).toEqual([
+      'SIMULATED CARRIER: NOT FOR SHIPPING',
+      'From',
+      'Kanto Cards',
+      'To',
+      'Ash Ketchum',
+      'Pallet Lane 1 B',
+      '1234 AB Pallet Town',
+      'NL',
+      '+31 6 1234 5678',
+      'Order',
+      'slc_p1Jm0KQ8yVn3xXo2bT5sWg',
+      'Reference',
+      'cs-reference-of-tests',
+      'SIM0000000042',
+    ])
+  })
+
+  it.each([
+    ['Zoë Müller-Übermaß €', 'Zoë Müller-Übermaß €'],
+    ['Łukasz Żółć', 'Lukasz Zólc'],
+    ['Đặng Nguyễn', 'Dang Nguyen'],
+    ['サトシ', '???'],
+    ['Ash 🔥\n\tKetchum', 'Ash ???Ketchum'],
+  ])('prints %s as its font can', async (name, printed) => {
+    expect(await linesOf(await print({}, { full_name: name }))).toContain(printed)
+  })
+
+  it('takes the longest names and addresses', async () => {
+    const long = 'W'.repeat(200)
+    const lines = await linesOf(
+      await print(
+        { sender: long },
+        { full_name: long, street: long, city: long, zip: '1'.repeat(20) },
+      ),
+    )
+    expect(lines.filter((line) => line.startsWith(long))).toHaveLength(3)
+  })
+
+  const tools = ['pdftoppm', 'zbarimg'].every(
+    (tool) => spawnSync(tool, ['--version']).error === undefined,
+  )
+  if (!tools) console.warn('SKIPPED: reading a label’s barcode. There is no pdftoppm and zbarimg.')
+
+  it.skipIf(!tools)(
+    'has a barcode that a scanner reads: Code 128 of the tracking code',
+    async () => {
+      const directory = mkdtempSync(path.join(tmpdir(), 'cardstall-label-'))
+      onTestFinished(() => rmSync(directory, { recursive: true }))
+      writeFileSync(path.join(directory, 'label.pdf'), await print())
+      // No better than an office printer draws it.
+      execFileSync('pdftoppm', ['-r', '203', '-png', '-singlefile', 'label.pdf', 'label'], {
+        cwd: directory,
+      })
+      const read = execFileSync('zbarimg', ['--quiet', 'label.png'], {
+        cwd: directory,
+        stdio: ['ignore', 'pipe', 'ignore'],
+      })
+      expect(read.toString().trim()).toBe('CODE-128:SIM0000000042')
+    },
+  )
+})

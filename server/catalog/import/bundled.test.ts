@@ -1,0 +1,136 @@
+import { fileURLToPath } from 'node:url'
+import { pino } from 'pino'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Sql } from '../../database/connect.ts'
+import { cutLock, testDatabase } from '../../test/database.ts'
+import { type CatalogRecord, parseRecord } from '../record.ts'
+import { importBundledCatalog } from './bundled.ts'
+import { type ImportContext, importCatalog } from './import.ts'
+import { linesOf } from './lines.ts'
+import { openSource } from './sources.ts'
+
+describe('the bundled catalog', () => {
+  let db: Sql
+  let ctx: ImportContext
+  beforeAll(async () => {
+    const database = await testDatabase()
+    db = database.db
+    ctx = { db, begin: database.begin, databaseUrl: database.url, log: pino({ level: 'silent' }) }
+  })
+  beforeEach(() => db`truncate series, sets, cards, products cascade`)
+
+  const size = async () => {
+    const [row] = await db`
+      select
+        (select count(*)::int from series) as series,
+        (select count(*)::int from sets) as sets,
+        (select count(*)::int from cards) as cards,
+        (select count(*)::int from products) as products
+    `
+    return row
+  }
+  const WHOLE = { series: 17, sets: 172, cards: 20_106, products: 390 }
+  const NOTHING = { series: 0, sets: 0, cards: 0, products: 0 }
+
+  it('fills an empty one, once', async () => {
+    const seen: number[] = []
+    expect(await importBundledCatalog(ctx, ({ created }) => seen.push(created))).toEqual({
+      created: 20_685,
+      updated: 0,
+      unchanged: 0,
+      rejected: 0,
+      errors: [],
+      warnings: [],
+      superseded: 0,
+    })
+    expect(await size()).toEqual(WHOLE)
+    expect(seen).toEqual(seen.toSorted((a, b) => a - b))
+    expect(seen.at(-1)).toBe(20_685)
+    expect(await importBundledCatalog(ctx)).toBeUndefined()
+  })
+
+  it('is imported by one of several processes, and the others wait', async () => {
+    const sizes: unknown[] = []
+    const reports = await Promise.all(
+      [1, 2, 3].map(async () => {
+        const report = await importBundledCatalog(ctx)
+        sizes.push(await size())
+        return report
+      }),
+    )
+    expect(reports.filter((report) => report !== undefined)).toHaveLength(1)
+    expect(sizes).toEqual([WHOLE, WHOLE, WHOLE])
+  })
+
+  it('is there as a whole or not at all: a start that fails half-way is made up for by the next', async () => {
+    const failing = importBundledCatalog(ctx, ({ created }) => {
+      if (created > 10_000) throw new Error('killed')
+    })
+    await expect(failing).rejects.toThrow('killed')
+    expect(await size()).toEqual(NOTHING)
+    await importBundledCatalog(ctx)
+    expect(await size()).toEqual(WHOLE)
+  })
+
+  it('stays out when the lock was lost on the way that keeps others from importing', async () => {
+    let lost: Promise<void> | undefined
+    const failing = importBundledCatalog(ctx, () => {
+      lost ??= cutLock(db)
+    })
+    await expect(failing).rejects.toThrow('The lock for import was lost')
+    await lost
+    expect(await size()).toEqual(NOTHING)
+  })
+
+  it.each([
+    { type: 'set', id: 'x', name: 'X', series: 'X', language: 'EN', region: 'int' },
+    { type: 'product', slug: 'x', name: 'X', category: 'tin' },
+  ])('does not come on top of somebody’s own $type', async (record) => {
+    async function* own() {
+      yield Buffer.from(JSON.stringify(record))
+    }
+    await importCatalog(ctx, linesOf(own()))
+    expect(await importBundledCatalog(ctx)).toBeUndefined()
+  })
+})
+
+describe('the files in catalog/', () => {
+  async function recordsOf(file: string): Promise<CatalogRecord[]> {
+    const path = fileURLToPath(new URL(`../../../catalog/${file}`, import.meta.url))
+    const records: CatalogRecord[] = []
+    for await (const line of (await openSource(path)).lines) {
+      if ('error' in line) throw new Error(`${file}, line ${line.number}: ${line.error}`)
+      records.push(parseRecord(line.text))
+    }
+    return records
+  }
+
+  it.each([
+    ['english.ndjson.gz', { series: 17, set: 172, card: 20_106 }, ['EN int']],
+    ['asia.ndjson.gz', { set: 468, card: 21_518 }, ['CN cn', 'CN tw', 'JP jp', 'KR kr']],
+    ['europe.ndjson.gz', { set: 101, card: 16_761 }, ['DE int', 'FR int']],
+    ['products.ndjson.gz', { product: 390 }, []],
+  ])('hold good lines alone: %s', async (file, counts, languages) => {
+    const records = await recordsOf(file)
+    const counted: Record<string, number> = {}
+    for (const { type } of records) counted[type] = (counted[type] ?? 0) + 1
+    expect(counted).toEqual(counts)
+    const sets = records.filter((record) => record.type === 'set')
+    expect([...new Set(sets.map((set) => `${set.language} ${set.region}`))].toSorted()).toEqual(
+      languages,
+    )
+  })
+
+  it('never use one id twice', async () => {
+    const ids = new Set<string>()
+    let count = 0
+    for (const file of ['english', 'asia', 'europe', 'products']) {
+      for (const record of await recordsOf(`${file}.ndjson.gz`)) {
+        if (record.type === 'series') continue
+        ids.add(record.type === 'product' ? record.slug : record.id)
+        count++
+      }
+    }
+    expect(ids.size).toBe(count)
+  })
+})

@@ -1,0 +1,67 @@
+import { fileURLToPath } from 'node:url'
+import { inUnboundedTransaction } from '../../context.ts'
+import { withLock } from '../../database/advisory-lock.ts'
+import { analyzeAfter, type ImportContext, importLines } from './import.ts'
+import type { ImportCounts, ImportReport } from './report.ts'
+import { openSource } from './sources.ts'
+
+const FOLDER = new URL('../../../catalog/', import.meta.url)
+const FILES = ['english.ndjson.gz', 'products.ndjson.gz']
+
+/**
+ * Gives a catalog that holds nothing the bundled English sets, cards and products. All of it in one transaction:
+ * a start that is killed half-way leaves nothing, and the next one begins anew. When several processes start
+ * at once, one imports and the others wait for it.
+ *
+ * @returns what was imported, or nothing when there was a catalog
+ */
+export async function importBundledCatalog(
+  ctx: ImportContext,
+  onProgress?: (soFar: ImportCounts) => void,
+): Promise<ImportReport<number | string> | undefined> {
+  if (await hasCatalog(ctx)) return undefined
+  return withLock(ctx.databaseUrl, 'import', async (lock) => {
+    if (await hasCatalog(ctx)) return undefined
+    const total = await inUnboundedTransaction(ctx, async (tx) => {
+      let sum: ImportReport<number | string> = {
+        created: 0,
+        updated: 0,
+        unchanged: 0,
+        rejected: 0,
+        errors: [],
+        warnings: [],
+        superseded: 0,
+      }
+      for (const file of FILES) {
+        const { lines } = await openSource(fileURLToPath(new URL(file, FOLDER)))
+        const before = sum
+        const report = await importLines(tx, lock, lines, {
+          onProgress: (counts) => onProgress?.(plus(before, counts)),
+        })
+        sum = {
+          ...plus(before, report),
+          errors: [...before.errors, ...report.errors],
+          warnings: [...before.warnings, ...report.warnings],
+          superseded: before.superseded + report.superseded,
+        }
+      }
+      return sum
+    })
+    await analyzeAfter(ctx, total)
+    return total
+  })
+}
+
+async function hasCatalog({ db }: Pick<ImportContext, 'db'>): Promise<boolean> {
+  const [row] = await db<{ found: boolean }[]>`
+    select exists (select from sets) or exists (select from products) as found
+  `
+  return row?.found ?? false
+}
+
+const plus = (a: ImportCounts, b: ImportCounts): ImportCounts => ({
+  created: a.created + b.created,
+  updated: a.updated + b.updated,
+  unchanged: a.unchanged + b.unchanged,
+  rejected: a.rejected + b.rejected,
+})

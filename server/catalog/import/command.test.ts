@@ -1,0 +1,142 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { pino } from 'pino'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Sql } from '../../database/connect.ts'
+import { StartError } from '../../start-error.ts'
+import { testDatabase } from '../../test/database.ts'
+import { runImportCommand } from './command.ts'
+
+let folder: string
+let db: Sql
+let run: (...paths: string[]) => Promise<{ exitCode: number; out: string; err: string }>
+let terminal: boolean
+/** Milliseconds that pass between two looks at the progress, or undefined for real time. */
+let msPerLook: number | undefined
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'cardstall-command-'))
+  const database = await testDatabase()
+  db = database.db
+  const ctx = {
+    db,
+    begin: database.begin,
+    databaseUrl: database.url,
+    log: pino({ level: 'silent' }),
+  }
+  run = async (...paths) => {
+    const said = { out: '', err: '' }
+    let time = 0
+    const now = () => (time += msPerLook!)
+    const exitCode = await runImportCommand(ctx, paths, new AbortController().signal, {
+      stdout: { write: (text) => (said.out += text) },
+      stderr: { write: (text) => (said.err += text), isTTY: terminal },
+      ...(msPerLook !== undefined && { now }),
+    })
+    // The time it took and the folder are the only things that vary.
+    said.out = said.out.replace(/in \d+\.\d s/g, 'in 0.0 s').replaceAll(`${folder}/`, '')
+    return { exitCode, ...said }
+  }
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+beforeEach(async () => {
+  terminal = false
+  msPerLook = undefined
+  await db`truncate series, sets, cards, products cascade`
+})
+
+async function file(name: string, content: string | Buffer): Promise<string> {
+  const path = join(folder, name)
+  await writeFile(path, content)
+  return path
+}
+
+const SET = '{"type":"set","id":"a","name":"A","series":"Other","language":"EN","region":"int"}'
+const card = (number: number) =>
+  `{"type":"card","id":"a-${number}","set_id":"a","name":"A","number":"${number}"}`
+
+describe('the import command', () => {
+  it('sums up each path in a line', async () => {
+    const sets = await file('sets.ndjson', SET)
+    const cards = await file('cards.ndjson.gz', gzipSync([card(1), card(2)].join('\n')))
+    expect(await run(sets, cards, cards)).toEqual({
+      exitCode: 0,
+      out: `sets.ndjson: 1 created, 0 updated, 0 unchanged, 0 rejected in 0.0 s
+cards.ndjson.gz: 2 created, 0 updated, 0 unchanged, 0 rejected in 0.0 s
+cards.ndjson.gz: 0 created, 0 updated, 2 unchanged, 0 rejected in 0.0 s
+`,
+      err: '',
+    })
+  })
+
+  it('says what was rejected, the first hundred lines of it, and fails', async () => {
+    const path = await file('bad.ndjson', [SET, ...Array(1_234).fill('bad')].join('\n'))
+    const { exitCode, out } = await run(path)
+    expect(exitCode).toBe(1)
+    const lines = out.split('\n')
+    expect(lines[0]).toBe('bad.ndjson: 1 created, 0 updated, 0 unchanged, 1,234 rejected in 0.0 s')
+    expect(lines[1]).toBe('  line 2: not a JSON object')
+    expect(lines[100]).toBe('  line 101: not a JSON object')
+    expect(lines.slice(101)).toEqual(['  and 1,134 more', ''])
+  })
+
+  it('lists repeated keys with both lines, and succeeds', async () => {
+    const path = await file('twice.ndjson', [SET, SET, ...Array(150).fill(card(1))].join('\n'))
+    const { exitCode, out } = await run(path)
+    expect(exitCode).toBe(0)
+    const lines = out.split('\n')
+    expect(lines[0]).toBe('twice.ndjson: 2 created, 0 updated, 150 unchanged, 0 rejected in 0.0 s')
+    expect(lines[1]).toBe('  warning: set a: line 1 is superseded by line 2')
+    expect(lines[2]).toBe('  warning: card a-1: line 3 is superseded by line 4')
+    expect(lines.slice(101)).toEqual(['  and 50 more', ''])
+  })
+
+  it('says where a file broke off, goes on with the next, and fails', async () => {
+    const cutOff = await file('cut-off.ndjson.gz', gzipSync(`${SET}\n${card(1)}\n`).subarray(0, -8))
+    const cards = await file('cards.ndjson', card(2))
+    expect(await run(cutOff, cards)).toEqual({
+      exitCode: 1,
+      out: `cut-off.ndjson.gz: 2 created, 0 updated, 0 unchanged, 0 rejected in 0.0 s
+  The import broke off after line 2: the gzip data is damaged or cut off (unexpected end of file)
+cards.ndjson: 1 created, 0 updated, 0 unchanged, 0 rejected in 0.0 s
+`,
+      err: '',
+    })
+  })
+
+  it('imports nothing when one of the paths is wrong', async () => {
+    const sets = await file('sets.ndjson', SET)
+    await expect(run(sets, join(folder, 'missing.ndjson'))).rejects.toBeInstanceOf(StartError)
+    expect(await db`select from sets`).toHaveLength(0)
+  })
+
+  it('wants a path', async () => {
+    await expect(run()).rejects.toEqual(
+      new StartError('Say what to import: npm run catalog:import -- PATH [PATH…]'),
+    )
+  })
+
+  it('draws a bar on a terminal, and wipes it away', async () => {
+    terminal = true
+    const cards = Array.from({ length: 20_000 }, (_, number) => card(number))
+    const { err } = await run(await file('many.ndjson', [SET, ...cards].join('\n')))
+    expect(err).toMatch(/^(\r\x1b\[K\[#*\.*\] +\d+% {2}[\d,]+ lines)+\r\x1b\[K$/)
+  })
+
+  it('elsewhere says a line now and then', async () => {
+    msPerLook = 3_000
+    const cards = Array.from({ length: 2_000 }, (_, number) => card(number))
+    const { err } = await run(await file('many.ndjson', [SET, ...cards].join('\n')))
+    expect(err.replaceAll(`${folder}/`, '')).toMatch(/^(many\.ndjson: \d+%, [\d,]+ lines\n)+$/)
+  })
+
+  it('lets no file move the cursor', async () => {
+    const path = await file('evil\u001b[2J.ndjson', SET.replace('"a"', '"\\u001b[2J"'))
+    const { out } = await run(path)
+    expect(out).toContain('  line 1: set ?[2J: id must not contain control characters\n')
+    expect(out.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u)
+  })
+})

@@ -1,0 +1,136 @@
+import { StartError } from '../../start-error.ts'
+import {
+  ImportAborted,
+  type ImportContext,
+  ImportInterrupted,
+  type ImportProgress,
+  importCatalog,
+} from './import.ts'
+import type { ImportCounts, ImportReport } from './report.ts'
+import { openSource, type Source } from './sources.ts'
+
+type Output = { write(text: string): unknown; isTTY?: boolean }
+
+/**
+ * `npm run catalog:import -- PATH [PATH…]`: one summary per path, and the rejected and superseded lines. When it's
+ * interrupted, the batches saved before stay, and the summary counts them; later paths are left out.
+ *
+ * @returns the exit code: 1 when a line was rejected, a file broke off or the import was interrupted
+ * @throws StartError before anything is imported, when a path can't be; when it's interrupted before its first line
+ */
+export async function runImportCommand(
+  ctx: ImportContext,
+  paths: string[],
+  interrupted: AbortSignal,
+  { stdout, stderr, now }: { stdout: Output; stderr: Output; now?: () => number } = process,
+): Promise<number> {
+  if (paths.length === 0) {
+    throw new StartError('Say what to import: npm run catalog:import -- PATH [PATH…]')
+  }
+  const sources: [path: string, source: Source][] = []
+  for (const path of paths) sources.push([path, await openSource(path)])
+
+  let exitCode = 0
+  for (const [path, source] of sources) {
+    if (interrupted.aborted) break
+    const progress = showProgress(stderr, path, source, now)
+    const began = performance.now()
+    let brokeOff: string | undefined
+    let report: ImportReport<number | string>
+    try {
+      const lines = endingWith(interrupted, source.lines)
+      report = await Promise.race([
+        importCatalog(ctx, lines, { onProgress: progress.show, signal: interrupted }),
+        lines.interruptedBefore,
+      ])
+    } catch (error) {
+      if (!(error instanceof ImportInterrupted || error instanceof ImportAborted)) throw error
+      brokeOff = error.message
+      report = error.report
+    } finally {
+      progress.end()
+    }
+    const seconds = ((performance.now() - began) / 1000).toFixed(1)
+    const lines = [`${path}: ${inWords(report)} in ${seconds} s`, ...remarks(report)]
+    if (brokeOff !== undefined) lines.push(`  ${brokeOff}`)
+    for (const line of lines) stdout.write(`${printable(line)}\n`)
+    if (brokeOff !== undefined || report.rejected > 0) exitCode = 1
+  }
+  return exitCode
+}
+
+type Lines = Source['lines']
+
+/**
+ * The same lines, which break off when the signal aborts. `interruptedBefore` rejects when it aborts before the first
+ * line was asked for: an import waits for another one to end.
+ */
+function endingWith(
+  interrupted: AbortSignal,
+  lines: Lines,
+): Lines & { interruptedBefore: Promise<never> } {
+  const { promise: interruptedBefore, reject } = Promise.withResolvers<never>()
+  interruptedBefore.catch(() => {})
+  const rejectNow = () => reject(interrupted.reason)
+  interrupted.addEventListener('abort', rejectNow)
+  return {
+    interruptedBefore,
+    async *[Symbol.asyncIterator]() {
+      interrupted.removeEventListener('abort', rejectNow)
+      for await (const line of lines) {
+        interrupted.throwIfAborted()
+        yield line
+      }
+    },
+  }
+}
+
+const inWords = ({ created, updated, unchanged, rejected }: ImportCounts) =>
+  `${grouped(created)} created, ${grouped(updated)} updated, ${grouped(unchanged)} unchanged, ${grouped(rejected)} rejected`
+
+type Remark = { line: number | string; message: string }
+
+const remarks = ({ rejected, errors, superseded, warnings }: ImportReport<number | string>) => [
+  ...listed(errors, rejected, ({ line, message }) => `${placeOf(line)}: ${message}`),
+  ...listed(warnings, superseded, ({ message }) => `warning: ${message}`),
+]
+
+function listed<T extends Remark>(all: T[], total: number, inWords: (remark: T) => string) {
+  const lines = all.map((remark) => `  ${inWords(remark)}`)
+  if (total > all.length) lines.push(`  and ${grouped(total - all.length)} more`)
+  return lines
+}
+
+const placeOf = (line: number | string) => (typeof line === 'number' ? `line ${line}` : line)
+
+const REDRAW_EVERY_MS = 100
+const REPORT_EVERY_MS = 5_000
+const BAR_WIDTH = 30
+
+/** One line drawn over and over on a terminal, else a plain one now and then. */
+function showProgress(stderr: Output, path: string, source: Source, now = () => performance.now()) {
+  const every = stderr.isTTY ? REDRAW_EVERY_MS : REPORT_EVERY_MS
+  let last = now()
+  let drawn = false
+  const show = ({ lines, saved }: ImportProgress) => {
+    if (now() - last < every) return
+    last = now()
+    // Reading the source and saving its records take about the same time.
+    const read = source.totalBytes === 0 ? 1 : Math.min(1, source.bytesRead() / source.totalBytes)
+    const share = (read + saved) / 2
+    const percent = `${Math.floor(share * 100)}%`
+    if (stderr.isTTY) {
+      const bar = '#'.repeat(Math.round(share * BAR_WIDTH)).padEnd(BAR_WIDTH, '.')
+      stderr.write(`\r\x1b[K[${bar}]${percent.padStart(5)}  ${grouped(lines)} lines`)
+      drawn = true
+    } else {
+      stderr.write(`${printable(path)}: ${percent}, ${grouped(lines)} lines\n`)
+    }
+  }
+  return { show, end: () => drawn && stderr.write('\r\x1b[K') }
+}
+
+const grouped = (count: number) => count.toLocaleString('en-US')
+
+/** Names come out of files: none may move the cursor. */
+const printable = (line: string) => line.replace(/\p{Cc}/gu, '?')

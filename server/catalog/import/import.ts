@@ -1,0 +1,163 @@
+import postgres from 'postgres'
+import { type Context, inTransaction } from '../../context.ts'
+import { type HeldLock, withLock } from '../../database/advisory-lock.ts'
+import { type CatalogRecord, labelOf } from '../record.ts'
+import type { Line } from './lines.ts'
+import { type ImportCounts, type ImportReport, Tally } from './report.ts'
+import { saveRecords } from './save-records.ts'
+import { discardStaged, readBatch, type StagedRecord, stageLines } from './staged-records.ts'
+
+export type ImportContext = Pick<Context, 'db' | 'begin' | 'databaseUrl' | 'log'>
+
+export type ImportProgress = ImportCounts & {
+  /** Lines read so far; blank ones don't count. */
+  lines: number
+  /** The share of their records that was saved, from 0 to 1. */
+  saved: number
+}
+
+export type ImportOptions = {
+  onProgress?: ((soFar: ImportProgress) => void) | undefined
+  /** Bytes of records that one import may hold. */
+  maxBytes?: number
+  /** Ends the import before its next batch is saved. */
+  signal?: AbortSignal
+}
+
+/** The source broke off, as a damaged file or a lost client does. The lines before it were imported. */
+export class ImportInterrupted extends Error {
+  override name = 'ImportInterrupted'
+  readonly report: ImportReport<number | string>
+
+  constructor(report: ImportReport<number | string>, lastLine: unknown, cause: unknown) {
+    const where = lastLine === undefined ? 'before the first line' : `after line ${lastLine}`
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    super(`The import broke off ${where}: ${reason}`, { cause })
+    this.report = report
+  }
+}
+
+/** A signal ended the import. The batches before are saved; what is staged is discarded by the next import. */
+export class ImportAborted extends Error {
+  override name = 'ImportAborted'
+  readonly report: ImportReport<number | string>
+
+  constructor(report: ImportReport<number | string>) {
+    super(
+      'The import was interrupted: the other records were not saved. Import the same again to save them.',
+    )
+    this.report = report
+  }
+}
+
+/** Below this number of changes the planner's statistics stay good enough. */
+const ANALYZE_ABOVE = 1_000
+
+/**
+ * Imports lines into the catalog. The last line of a key wins, and a set may follow its cards: all lines are read and
+ * staged before the first one is saved. One import runs at a time; another waits. Records that the lines don't mention
+ * stay as they are.
+ *
+ * @throws ImportInterrupted when the lines break off. If the database fails or the import lock is lost, the import
+ * fails and finished batches stay
+ */
+export async function importCatalog<Place extends number | string>(
+  ctx: ImportContext,
+  lines: AsyncIterable<Line<Place>>,
+  options: ImportOptions = {},
+): Promise<ImportReport<Place>> {
+  return withLock(ctx.databaseUrl, 'import', async (lock) => {
+    const report = await importLines(ctx, lock, lines, options)
+    await analyzeAfter(ctx, report)
+    return report
+  })
+}
+
+/** The same for a caller that holds the import lock, which every batch checks. In a transaction each batch is a savepoint. */
+export async function importLines<Place extends number | string>(
+  ctx: ImportContext,
+  lock: HeldLock,
+  lines: AsyncIterable<Line<Place>>,
+  { onProgress, maxBytes, signal }: ImportOptions = {},
+): Promise<ImportReport<Place>> {
+  const tally = new Tally<Place>()
+  let linesRead = 0
+  const tellProgress = (saved: number) => onProgress?.({ ...tally.counts, lines: linesRead, saved })
+
+  await discardStaged(ctx, lock)
+  const { batches, broken } = await stageLines(ctx, lock, lines, tally, {
+    ...(maxBytes !== undefined && { maxBytes }),
+    onBatch: (read) => {
+      linesRead = read
+      tellProgress(0)
+    },
+  })
+  for (const [index, batch] of batches.entries()) {
+    if (signal?.aborted) throw new ImportAborted(tally.report())
+    await saveBatch(ctx, lock, batch, await readBatch<Place>(ctx, batch), tally)
+    tellProgress((index + 1) / batches.length)
+  }
+  await discardStaged(ctx, lock)
+  if (broken && signal?.aborted) throw new ImportAborted(tally.report())
+  if (broken) throw new ImportInterrupted(tally.report(), broken.lastLine, broken.cause)
+  return tally.report()
+}
+
+/** After a bulk load the planner would guess for minutes. Best effort: PostgreSQL gets there by itself. */
+export async function analyzeAfter(ctx: ImportContext, counts: ImportCounts): Promise<void> {
+  if (counts.created + counts.updated <= ANALYZE_ABOVE) return
+  try {
+    await ctx.db`analyze series, sets, cards, products`
+  } catch (error) {
+    ctx.log.warn({ err: error }, 'the catalog tables could not be analyzed after an import')
+  }
+}
+
+/** Saves records of one batch together. If the database refuses them, halves them until only the refused one is left out. */
+async function saveBatch<Place>(
+  ctx: ImportContext,
+  lock: HeldLock,
+  batch: number,
+  staged: StagedRecord<Place>[],
+  tally: Tally<Place>,
+): Promise<void> {
+  // Later lines may have replaced all of them.
+  if (staged.length === 0) return
+  const records = staged.map(({ record }) => record)
+  let refusals: Map<CatalogRecord, string>
+  try {
+    const saved = await inTransaction(ctx, async ({ db }) => {
+      await lock.guard(db)
+      await db`
+        delete from import_records
+        where batch = ${batch} and position = any(${staged.map(({ position }) => position)}::bigint[])
+      `
+      return saveRecords(db, records)
+    })
+    refusals = saved.refusals
+    tally.counts.created += saved.created
+    tally.counts.updated += saved.updated
+    tally.counts.unchanged += records.length - refusals.size - saved.created - saved.updated
+  } catch (error) {
+    if (!isRefusal(error)) throw error
+    if (staged.length > 1) {
+      const half = Math.ceil(staged.length / 2)
+      await saveBatch(ctx, lock, batch, staged.slice(0, half), tally)
+      await saveBatch(ctx, lock, batch, staged.slice(half), tally)
+      return
+    }
+    ctx.log.warn({ err: error, line: staged[0]!.line }, 'the database refused a line of an import')
+    refusals = new Map([[records[0]!, `the database refused it: ${error.message}`]])
+  }
+  for (const { position, line, record } of staged) {
+    const reason = refusals.get(record)
+    if (reason !== undefined) tally.reject(position, line, `${labelOf(record)}: ${reason}`)
+  }
+}
+
+/**
+ * Whether the database minds the data, by the class of its error: data exception, integrity constraint, view
+ * check, program limit, raised by a trigger. Anything else, such as a lost connection, is no line's fault.
+ */
+const isRefusal = (error: unknown): error is postgres.PostgresError =>
+  error instanceof postgres.PostgresError && /^(22|23|44|54|P0)/.test(error.code)

@@ -1,0 +1,195 @@
+import { setImmediate } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { SLICE_MS, timeSlices } from '../../time/time-slices.ts'
+import { type Line, LONGEST_LINE_BYTES, linesOf } from './lines.ts'
+
+const KIB = 1024
+const TOO_LONG = 'longer than 64 KiB'
+const NOT_UTF8 = 'not valid UTF-8'
+
+/** The lines of a text or bytes that arrive in chunks of a size. */
+async function lines(source: string | Buffer, chunkBytes = 64 * KIB): Promise<Line[]> {
+  const bytes = Buffer.from(source)
+  async function* chunks() {
+    for (let start = 0; start < bytes.length; start += chunkBytes) {
+      yield bytes.subarray(start, start + chunkBytes)
+    }
+  }
+  return Array.fromAsync(linesOf(chunks()))
+}
+
+describe('lines', () => {
+  it('count from 1', async () => {
+    expect(await lines('a\nb\n')).toEqual([
+      { number: 1, text: 'a' },
+      { number: 2, text: 'b' },
+    ])
+  })
+
+  it('need no newline at the end of the last one', async () => {
+    expect(await lines('a\nb')).toEqual(await lines('a\nb\n'))
+  })
+
+  it('may end in \\r\\n', async () => {
+    expect(await lines('a\r\nb\r')).toEqual(await lines('a\nb\n'))
+  })
+
+  it('are none in an empty source', async () => {
+    expect(await lines('')).toEqual([])
+  })
+
+  it('that are blank count as numbers alone', async () => {
+    expect(await lines('\n \t\r\na\n\n\nb\n\n')).toEqual([
+      { number: 3, text: 'a' },
+      { number: 6, text: 'b' },
+    ])
+  })
+
+  it('may begin with a byte order mark, at the start of the source only', async () => {
+    expect(await lines('\uFEFFa\n\uFEFFb\n')).toEqual([
+      { number: 1, text: 'a' },
+      { number: 2, text: '\uFEFFb' },
+    ])
+  })
+
+  it.each([1, 2, 3, 4, 5, 7, 11])('are the same in chunks of %i bytes', async (chunkBytes) => {
+    const text = '\uFEFFゲッコウガ\r\n\nPokémon 🌟\n馬'
+    expect(await lines(text, chunkBytes)).toEqual([
+      { number: 1, text: 'ゲッコウガ' },
+      { number: 3, text: 'Pokémon 🌟' },
+      { number: 4, text: '馬' },
+    ])
+  })
+
+  it('may use the memory of a chunk again', async () => {
+    async function* chunks() {
+      const chunk = Buffer.alloc(2)
+      for (const text of ['ab', 'cd', 'e\n']) {
+        chunk.write(text)
+        yield chunk
+      }
+    }
+    expect(await Array.fromAsync(linesOf(chunks()))).toEqual([{ number: 1, text: 'abcde' }])
+  })
+
+  it('that are not UTF-8 are errors, the others stay', async () => {
+    const bad = Buffer.from([
+      0xff, 0xfe, 0x0a, 0x61, 0x0a, 0xc3, 0x0a, 0xed, 0xa0, 0x80, 0x0a, 0x62,
+    ])
+    expect(await lines(bad)).toEqual([
+      { number: 1, error: NOT_UTF8 },
+      { number: 2, text: 'a' },
+      { number: 3, error: NOT_UTF8 },
+      { number: 4, error: NOT_UTF8 },
+      { number: 5, text: 'b' },
+    ])
+  })
+
+  it('stop where the source fails: a line that was begun is not one', async () => {
+    async function* chunks() {
+      yield Buffer.from('a\n{"type":')
+      throw new Error('cut off')
+    }
+    const seen: Line[] = []
+    const reading = (async () => {
+      for await (const line of linesOf(chunks())) seen.push(line)
+    })()
+    await expect(reading).rejects.toThrow('cut off')
+    expect(seen).toEqual([{ number: 1, text: 'a' }])
+  })
+})
+
+describe('a line of 64 KiB', () => {
+  const longest = 'x'.repeat(LONGEST_LINE_BYTES)
+
+  it.each([100, 64 * KIB, 300 * KIB])(
+    'is the longest, in chunks of %i bytes',
+    async (chunkBytes) => {
+      const all = await lines(`a\n${longest}\n${longest}x\nb\n${longest}`, chunkBytes)
+      expect(all).toEqual([
+        { number: 1, text: 'a' },
+        { number: 2, text: longest },
+        { number: 3, error: TOO_LONG },
+        { number: 4, text: 'b' },
+        { number: 5, text: longest },
+      ])
+    },
+  )
+
+  it.each([100, 64 * KIB, 300 * KIB])(
+    'may have a mark and \\r around it, in chunks of %i bytes',
+    async (chunkBytes) => {
+      expect(await lines(`\uFEFF${longest}\r\n${longest}\r`, chunkBytes)).toEqual([
+        { number: 1, text: longest },
+        { number: 2, text: longest },
+      ])
+      expect(await lines(`\uFEFF${longest}x\r\n${longest}xxx\n`, chunkBytes)).toEqual([
+        { number: 1, error: TOO_LONG },
+        { number: 2, error: TOO_LONG },
+      ])
+    },
+  )
+
+  it('is measured in bytes', async () => {
+    expect(await lines('馬'.repeat(22_000))).toEqual([{ number: 1, error: TOO_LONG }])
+  })
+
+  it('is all that is ever held', async () => {
+    const megabyte = Buffer.alloc(1024 * KIB, 'x')
+    const heldBefore = process.memoryUsage().arrayBuffers
+    let mostHeld = 0
+    async function* endless() {
+      for (let count = 0; count < 500; count++) {
+        yield megabyte
+        mostHeld = Math.max(mostHeld, process.memoryUsage().arrayBuffers)
+      }
+      yield Buffer.from('\nlast')
+    }
+    expect(await Array.fromAsync(linesOf(endless()))).toEqual([
+      { number: 1, error: TOO_LONG },
+      { number: 2, text: 'last' },
+    ])
+    expect(mostHeld - heldBefore).toBeLessThan(32 * 1024 * KIB)
+  })
+})
+
+describe('lines that never wait for their source', () => {
+  /** Reads the lines while other work wants its turn; the most steps between two turns of the event loop. */
+  async function mostStepsPerTurn(chunks: Buffer[], msPerStep: number): Promise<number> {
+    let steps = 0
+    let most = 0
+    let reading = true
+    const otherWork = (async () => {
+      while (reading) {
+        await setImmediate()
+        most = Math.max(most, steps)
+        steps = 0
+      }
+    })()
+    let time = 0
+    // The clock is asked once per step: it counts the work instead of measuring it.
+    const slices = timeSlices(() => (time += msPerStep))
+    async function* source() {
+      yield* chunks
+    }
+    const lines = linesOf(source(), () => {
+      steps++
+      return slices()
+    })
+    while (!(await lines.next()).done);
+    reading = false
+    await otherWork
+    return most
+  }
+
+  it.each([
+    ['bad lines', [Buffer.from('{]\n'.repeat(10_000))]],
+    ['blank lines', [Buffer.from('\n'.repeat(10_000))]],
+    ['chunks of one endless line', Array<Buffer>(10_000).fill(Buffer.from('x'))],
+    ['lines that are not UTF-8', [Buffer.alloc(20_000, '\xff\n', 'latin1')]],
+  ])('give other work its turn after a slice: %s', async (_what, chunks) => {
+    const most = await mostStepsPerTurn(chunks, 0.5)
+    expect(most).toBeGreaterThan(1)
+    expect(most).toBeLessThanOrEqual(SLICE_MS / 0.5 + 1)
+  })
+})

@@ -1,0 +1,77 @@
+import { isUtf8 } from 'node:buffer'
+import { timeSlices, type YieldToEventLoop } from '../../time/time-slices.ts'
+
+/** One line of a source and where it is: a number in a stream, words in a folder. */
+export type Line<Place = number> = { number: Place } & ({ text: string } | { error: string })
+
+export const LONGEST_LINE_BYTES = 64 * 1024
+
+const NEWLINE = 0x0a
+const RETURN = 0x0d
+const BYTE_ORDER_MARK = Buffer.from('\uFEFF')
+
+/**
+ * Splits a stream of bytes into lines, which count from 1. Blank lines are counted past and left out. A line
+ * that is too long or not UTF-8 comes as an error of its own; no more than one line is ever held.
+ *
+ * A few KiB of gzip can hold millions of lines, and reading them from memory never waits: the generator yields to the
+ * event loop by the time spent, which includes the time that the consumer spends on each line.
+ */
+export async function* linesOf(
+  stream: AsyncIterable<Uint8Array>,
+  yieldToEventLoop: YieldToEventLoop = timeSlices(),
+): AsyncGenerator<Line> {
+  let number = 0
+  /** The current line's bytes in earlier chunks. Nothing is added once it is too long. */
+  let begun: Buffer[] = []
+  let begunBytes = 0
+
+  const finish = (end: Buffer): Line | undefined => {
+    number++
+    const whole = begun.length === 0 ? end : Buffer.concat([...begun, end])
+    const tooLong = begunBytes > UNTRIMMED_LIMIT
+    begun = []
+    begunBytes = 0
+    return tooLong ? tooLongLine(number) : readLine(number, whole)
+  }
+
+  for await (const bytes of stream) {
+    const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    let start = 0
+    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
+      const line = finish(chunk.subarray(start, end))
+      if (line) yield line
+      start = end + 1
+      const pause = yieldToEventLoop()
+      if (pause) await pause
+    }
+    if (start === chunk.length) continue
+    begunBytes += chunk.length - start
+    // A copy, because a stream may use the chunk's memory again.
+    if (begunBytes <= UNTRIMMED_LIMIT) begun.push(Buffer.from(chunk.subarray(start)))
+    const pause = yieldToEventLoop()
+    if (pause) await pause
+  }
+  if (begunBytes > 0) {
+    const line = finish(Buffer.alloc(0))
+    if (line) yield line
+  }
+}
+
+/** A line with what doesn't count towards its length: the mark at the start of a file, and `\r`. */
+const UNTRIMMED_LIMIT = LONGEST_LINE_BYTES + BYTE_ORDER_MARK.length + 1
+
+function readLine(number: number, untrimmed: Buffer): Line | undefined {
+  let line = untrimmed
+  if (line.at(-1) === RETURN) line = line.subarray(0, -1)
+  if (number === 1 && line.subarray(0, 3).equals(BYTE_ORDER_MARK)) line = line.subarray(3)
+  if (line.length > LONGEST_LINE_BYTES) return tooLongLine(number)
+  if (!isUtf8(line)) return { number, error: 'not valid UTF-8' }
+  const text = line.toString('utf8')
+  return text.trim() === '' ? undefined : { number, text }
+}
+
+const tooLongLine = (number: number): Line => ({
+  number,
+  error: `longer than ${LONGEST_LINE_BYTES / 1024} KiB`,
+})

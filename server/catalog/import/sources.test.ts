@@ -1,0 +1,359 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { StartError } from '../../start-error.ts'
+import { parseRecord } from '../record.ts'
+import { gunzip, openSource } from './sources.ts'
+
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'cardstall-sources-'))
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+async function file(name: string, content: string | Buffer | object): Promise<string> {
+  const path = join(folder, name)
+  await mkdir(dirname(path), { recursive: true })
+  const isData = typeof content === 'string' || Buffer.isBuffer(content)
+  await writeFile(path, isData ? content : JSON.stringify(content))
+  return path
+}
+
+const linesIn = async (path: string) => Array.fromAsync((await openSource(path)).lines)
+
+/** The lines of a folder as records, or why they are none, by their place. */
+async function recordsIn(path: string): Promise<Record<string, unknown>> {
+  const records: Record<string, unknown> = {}
+  for (const line of await linesIn(path)) {
+    try {
+      records[line.number] = 'error' in line ? line.error : parseRecord(line.text)
+    } catch (error) {
+      records[line.number] = (error as Error).message
+    }
+  }
+  return records
+}
+
+describe('a file of lines', () => {
+  it.each(['sets.ndjson', 'SETS.NDJSON'])('is read as it is: %s', async (name) => {
+    expect(await linesIn(await file(name, 'a\nb'))).toEqual([
+      { number: 1, text: 'a' },
+      { number: 2, text: 'b' },
+    ])
+  })
+
+  it('may be gzip, in several members too', async () => {
+    const path = await file('two.ndjson.gz', Buffer.concat([gzipSync('a\nb'), gzipSync('c\n')]))
+    expect(await linesIn(path)).toEqual([
+      { number: 1, text: 'a' },
+      { number: 2, text: 'bc' },
+    ])
+  })
+
+  it('knows how much of it has been read', async () => {
+    const source = await openSource(await file('long.ndjson', 'line\n'.repeat(50_000)))
+    expect([source.bytesRead(), source.totalBytes]).toEqual([0, 250_000])
+    const lines = source.lines[Symbol.asyncIterator]()
+    await lines.next()
+    expect(source.bytesRead()).toBeGreaterThan(0)
+    expect(source.bytesRead()).toBeLessThan(250_000)
+    while (!(await lines.next()).done);
+    expect(source.bytesRead()).toBe(250_000)
+  })
+})
+
+describe('a path that is nothing to import', () => {
+  it('is missing', async () => {
+    const path = join(folder, 'missing.ndjson')
+    await expect(openSource(path)).rejects.toEqual(
+      new StartError(`There is no file or folder ${path}.`),
+    )
+  })
+
+  it('ends in something else', async () => {
+    const path = await file('cards.json', '[]')
+    await expect(openSource(path)).rejects.toEqual(
+      new StartError(
+        `${path} can't be imported: it must end in .ndjson or .ndjson.gz, or be a pokemon-tcg-data folder.`,
+      ),
+    )
+  })
+
+  it('is another folder', async () => {
+    await file('other/sets/de.json', '[]')
+    const path = join(folder, 'other')
+    await expect(openSource(path)).rejects.toEqual(
+      new StartError(
+        `The folder ${path} can't be imported: it has no sets/en.json and cards/en/, as pokemon-tcg-data has.`,
+      ),
+    )
+  })
+})
+
+describe('gunzip', () => {
+  const text = Array.from({ length: 20_000 }, (_, index) => `line ${index * 7919}\n`).join('')
+  const whole = gzipSync(text)
+
+  async function unpack(bytes: Uint8Array, chunkBytes = 10_000) {
+    async function* chunks() {
+      for (let start = 0; start < bytes.length; start += chunkBytes) {
+        yield bytes.subarray(start, start + chunkBytes)
+      }
+    }
+    const got: Buffer[] = []
+    let error: string | undefined
+    try {
+      for await (const chunk of gunzip(chunks())) got.push(chunk)
+    } catch (failure) {
+      error = (failure as Error).message
+    }
+    return { text: Buffer.concat(got).toString(), error }
+  }
+
+  it.each([37, 256, 1000, 10_000_000])(
+    'gives back the text, in chunks of %i bytes',
+    async (chunkBytes) => {
+      expect(await unpack(whole, chunkBytes)).toEqual({ text, error: undefined })
+    },
+  )
+
+  it('bears zeros after the end', async () => {
+    expect(await unpack(Buffer.concat([whole, Buffer.alloc(500)]))).toEqual({
+      text,
+      error: undefined,
+    })
+  })
+
+  it.each([0.1, 0.5, 0.99])(
+    'gives all of the first %f of what was cut off, then fails',
+    async (share) => {
+      const got = await unpack(whole.subarray(0, Math.floor(whole.length * share)))
+      expect(got.error).toBe('the gzip data is damaged or cut off (unexpected end of file)')
+      expect(text.startsWith(got.text)).toBe(true)
+      expect(got.text.length).toBeGreaterThan(text.length * (share - 0.05))
+    },
+  )
+
+  it('gives what came before the damage, then fails', async () => {
+    const stored = gzipSync(text, { level: 0 })
+    // The length of the second stored block.
+    const damaged = Buffer.from(stored)
+    damaged.fill(0xff, 100_000)
+    const got = await unpack(damaged)
+    expect(got.error).toMatch(/^the gzip data is damaged or cut off \(/)
+    expect(got.text.slice(0, 90_000)).toBe(text.slice(0, 90_000))
+  })
+
+  it('fails on a wrong checksum, having given nearly all', async () => {
+    const damaged = Buffer.from(whole)
+    damaged[damaged.length - 5]! ^= 1
+    const got = await unpack(damaged)
+    expect(got.error).toBe('the gzip data is damaged or cut off (incorrect data check)')
+    expect(text.startsWith(got.text)).toBe(true)
+    expect(got.text.length).toBeGreaterThan(text.length - 1_000)
+  })
+
+  it('fails on what is no gzip', async () => {
+    expect(await unpack(Buffer.from('{"type":"set"}\n'))).toEqual({
+      text: '',
+      error: 'the gzip data is damaged or cut off (incorrect header check)',
+    })
+  })
+
+  it('hands on the failure of the stream it reads', async () => {
+    async function* chunks() {
+      yield whole.subarray(0, 1000)
+      throw new Error('the client has gone')
+    }
+    await expect(Array.fromAsync(gunzip(chunks()))).rejects.toThrow('the client has gone')
+  })
+
+  it('holds little of something that grows a thousandfold', async () => {
+    const bomb = gzipSync(Buffer.alloc(100_000_000))
+    async function* chunks() {
+      yield bomb
+    }
+    const heldBefore = process.memoryUsage().arrayBuffers
+    let mostHeld = 0
+    let bytes = 0
+    for await (const chunk of gunzip(chunks())) {
+      bytes += chunk.length
+      mostHeld = Math.max(mostHeld, process.memoryUsage().arrayBuffers)
+    }
+    expect(bytes).toBe(100_000_000)
+    expect(mostHeld - heldBefore).toBeLessThan(50_000_000)
+  })
+})
+
+describe('a pokemon-tcg-data folder', () => {
+  const pikachu = {
+    id: 'bp-1',
+    name: 'Pikachu',
+    supertype: 'Pokémon',
+    subtypes: ['Basic'],
+    hp: '50',
+    types: ['Lightning'],
+    attacks: [{ name: 'Gnaw', cost: ['Lightning'] }],
+    number: '1',
+    rarity: 'Promo',
+    images: {
+      small: 'https://images.example/bp/1.png',
+      large: 'https://images.example/bp/1_hires.png',
+    },
+  }
+
+  it('gives each set followed by its cards, in the words of the import format', async () => {
+    await file('data/sets/en.json', [
+      {
+        id: 'mep',
+        name: 'Mega Evolution Promos',
+        series: 'Mega Evolution',
+        printedTotal: 13,
+        total: 28,
+        legalities: { unlimited: 'Legal' },
+        ptcgoCode: 'MEP',
+        releaseDate: '---',
+        updatedAt: '---',
+        images: {
+          symbol: 'https://images.example/mep/symbol.png',
+          logo: 'https://images.example/mep.png',
+        },
+      },
+      {
+        id: 'bp',
+        name: 'Best of Game',
+        series: 'Other',
+        printedTotal: 9,
+        total: 9,
+        releaseDate: '2002/12/01',
+      },
+      { id: 'empty', name: 'Not Yet Out', series: 'Other' },
+    ])
+    await file('data/cards/en/bp.json', [
+      pikachu,
+      {
+        ...pikachu,
+        id: 'bp-2_A',
+        supertype: 'Trainer',
+        hp: undefined,
+        types: undefined,
+        rarity: undefined,
+      },
+    ])
+    await file('data/cards/en/mep.json', [{ ...pikachu, id: 'mep-1', hp: 160, types: [] }])
+    await file('data/cards/en/readme.txt', 'not cards')
+
+    const records = await recordsIn(join(folder, 'data'))
+    expect(Object.keys(records)).toEqual([
+      'sets/en.json #1',
+      'cards/en/mep.json #1',
+      'sets/en.json #2',
+      'cards/en/bp.json #1',
+      'cards/en/bp.json #2',
+      'sets/en.json #3',
+    ])
+    expect(records['sets/en.json #1']).toEqual({
+      type: 'set',
+      id: 'mep',
+      shortcut: 'mep',
+      name: 'Mega Evolution Promos',
+      series: 'Mega Evolution',
+      language: 'EN',
+      region: 'int',
+      release_date: null,
+      total_cards: 28,
+      printed_total: 13,
+      logo_url: 'https://images.example/mep.png',
+      symbol_url: 'https://images.example/mep/symbol.png',
+    })
+    expect(records['cards/en/mep.json #1']).toMatchObject({ set_id: 'mep', hp: '160', types: null })
+    expect(records['sets/en.json #2']).toMatchObject({ shortcut: null, release_date: '2002-12-01' })
+    expect(records['cards/en/bp.json #1']).toEqual({
+      type: 'card',
+      id: 'bp-1',
+      set_id: 'bp',
+      name: 'Pikachu',
+      number: '1',
+      rarity: 'Promo',
+      supertype: 'Pokemon',
+      hp: '50',
+      types: ['Lightning'],
+      image_small: 'https://images.example/bp/1.png',
+      image_large: 'https://images.example/bp/1_hires.png',
+    })
+    expect(records['cards/en/bp.json #2']).toMatchObject({
+      id: 'bp-2_A',
+      number: '1',
+      rarity: null,
+      supertype: 'Trainer',
+      hp: null,
+      types: null,
+    })
+  })
+
+  it.each([
+    [4, '4'],
+    [0, '0'],
+    ['004', '004'],
+    [1.5, 'card bp-1: number must be a string'],
+    [true, 'card bp-1: number must be a string'],
+  ])('may hold a collector number as a JSON number: %j', async (number, read) => {
+    await file('numbers/sets/en.json', [])
+    await file('numbers/cards/en/bp.json', [{ ...pikachu, number }])
+    const record = (await recordsIn(join(folder, 'numbers')))['cards/en/bp.json #1']
+    expect((record as { number?: string }).number ?? record).toBe(read)
+  })
+
+  it('gives the cards of a file that no set names last', async () => {
+    await file('stray/sets/en.json', [{ id: 'b', name: 'B', series: 'Other' }])
+    for (const set of ['a', 'b', 'c']) await file(`stray/cards/en/${set}.json`, [pikachu])
+    expect(Object.keys(await recordsIn(join(folder, 'stray')))).toEqual([
+      'sets/en.json #1',
+      'cards/en/b.json #1',
+      'cards/en/a.json #1',
+      'cards/en/c.json #1',
+    ])
+  })
+
+  it('may have bad entries and bad files among the good', async () => {
+    await file('bad/sets/en.json', [
+      { id: 'a', name: 'A', series: 'Other', releaseDate: '2002/13/01' },
+      null,
+      { id: '../../secret', name: 'B', series: 'Other' },
+      { id: 'd', name: 'D', series: 'Other', images: 'none' },
+    ])
+    await file('bad/secret.json', [pikachu])
+    await file('bad/cards/en/a.json', [pikachu, 'Pikachu', [pikachu], { ...pikachu, images: null }])
+    await file('bad/cards/en/b.json', '[{"id":"b-1"')
+    await file('bad/cards/en/c.json', { data: [] })
+    await file('bad/cards/en/d.json', Buffer.from([0x5b, 0x22, 0xff, 0x22, 0x5d]))
+    expect(await recordsIn(join(folder, 'bad'))).toEqual({
+      'sets/en.json #1': 'set a: release_date must be a day as YYYY-MM-DD',
+      'cards/en/a.json #1': expect.objectContaining({ id: 'bp-1', set_id: 'a' }),
+      'cards/en/a.json #2': 'not a JSON object',
+      'cards/en/a.json #3': 'not a JSON object',
+      'cards/en/a.json #4': expect.objectContaining({ image_small: null, image_large: null }),
+      'sets/en.json #2': 'not a JSON object',
+      'sets/en.json #3': expect.objectContaining({ id: '../../secret' }),
+      'sets/en.json #4': expect.objectContaining({ id: 'd', logo_url: null }),
+      'cards/en/d.json': 'not valid UTF-8',
+      'cards/en/b.json': 'not valid JSON',
+      'cards/en/c.json': 'not a JSON array',
+    })
+  })
+
+  it('knows how much of it has been read', async () => {
+    await file('sized/sets/en.json', [{ id: 'a', name: 'A', series: 'Other' }])
+    await file('sized/cards/en/a.json', [pikachu])
+    const source = await openSource(join(folder, 'sized'))
+    expect(source.bytesRead()).toBe(0)
+    await Array.fromAsync(source.lines)
+    expect(source.bytesRead()).toBe(source.totalBytes)
+    expect(source.totalBytes).toBe(
+      JSON.stringify([{ id: 'a', name: 'A', series: 'Other' }]).length +
+        Buffer.byteLength(JSON.stringify([pikachu])),
+    )
+  })
+})

@@ -1,0 +1,325 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Sql } from '../database/connect.ts'
+import { listenForNotices, notify } from '../database/notices.ts'
+import type { Begin } from '../database/transactions.ts'
+import { type Client, startTestApp, type TestApp } from '../test/app.ts'
+import { CARDS, idsOf, importCast, importRecords, PRODUCTS, SETS, slugsOf } from '../test/cast.ts'
+import { testDatabase } from '../test/database.ts'
+import { until } from '../test/until.ts'
+import { browseCards, browseProducts, browseSets } from './browse.ts'
+import type { Catalog } from './catalog.ts'
+import { findCard, findProduct, findSet } from './identifiers.ts'
+import { type CatalogReader, readCatalog } from './reader.ts'
+
+const setOf = (id: string, more = {}) => ({ ...SETS.find((set) => set.id === id)!, ...more })
+const cardOf = (id: string, more = {}) => ({ ...CARDS.find((card) => card.id === id)!, ...more })
+const productOf = (slug: string, more = {}) => ({
+  ...PRODUCTS.find((product) => product.slug === slug)!,
+  ...more,
+})
+
+/** All that requests can see of a state, as text: two states that look the same are the same. */
+const seen = (catalog: Catalog) =>
+  JSON.stringify({
+    series: catalog.series,
+    sets: browseSets(catalog, {}).map(({ json }) => json.toString()),
+    cards: browseCards(catalog, {}).map(({ set, start, end }) => [
+      set.cardBytes.toString('utf8', start, end),
+      set.id,
+    ]),
+    products: browseProducts(catalog, {}).map(({ json }) => json.toString()),
+    finds: browseCards(catalog, { q: 'pikachu' }).map(({ id }) => id),
+  })
+
+describe('an import', () => {
+  let market: TestApp
+  let seller: Client
+  const current = () => market.ctx.catalog.current
+  const importing = (...records: object[]) => importRecords(market.operator, records)
+
+  beforeAll(async () => {
+    market = await startTestApp({ settings: { RATE_LIMIT_READ: '10000' } })
+    seller = await market.seller()
+  })
+  beforeEach(() => importCast(market.operator))
+
+  it('is served by the time it is answered', async () => {
+    await importing(setOf('sv3', { name: 'Obsidian Embers' }), cardOf('np-1', { name: 'Groudon' }))
+    expect((await seller.get('/v1/sets/sv3')).body.data.name).toBe('Obsidian Embers')
+    expect((await seller.get('/v1/cards/sv3-1')).body.data.set.name).toBe('Obsidian Embers')
+    expect((await seller.get('/v1/cards/np-1')).body.data.name).toBe('Groudon')
+    expect(idsOf((await seller.get('/v1/cards?q=groudon')).body.data)).toEqual(['np-1'])
+    expect((await seller.get('/v1/cards?q=kyogre')).body.data).toEqual([])
+    expect((await seller.get('/v1/sets?q=obsidian+flames')).body.data).toEqual([])
+  })
+
+  it('reads only the sets again that it changed', async () => {
+    const before = current()
+    await importing(
+      setOf('sv3', { name: 'Obsidian Embers' }),
+      cardOf('g1-1', { name: 'Kakuna' }),
+      productOf('celebrations-mini-tin-2', { name: 'Celebrations Maxi Tin' }),
+      cardOf('np-1'),
+    )
+    const replaced = current().sets.filter(({ id }) => {
+      return current().setsById.get(id) !== before.setsById.get(id)
+    })
+    expect(idsOf(replaced)).toEqual(['sv3', 'cel25', 'g1'])
+    for (const { id, set } of current().cards) {
+      const isSame = before.cardsById.get(id) === current().cardsById.get(id)
+      expect([id, isSame]).toEqual([id, !['sv3', 'cel25', 'g1'].includes(set.id)])
+    }
+  })
+
+  it('reads no set again for a new series or a product of no set', async () => {
+    const before = current()
+    await importing(
+      { type: 'series', name: 'Newest', shortcut: null },
+      productOf('poke-ball-tin', { name: 'Great Ball Tin' }),
+    )
+    expect(current().version).toBeGreaterThan(before.version)
+    for (const set of current().sets) expect(set).toBe(before.setsById.get(set.id))
+    expect(findProduct(current(), 'poke-ball-tin').name).toBe('Great Ball Tin')
+    expect(current().series.map(({ name }) => name)).toContain('Newest')
+  })
+
+  it('that changes nothing leaves everything as it is', async () => {
+    const before = current()
+    await importCast(market.operator)
+    expect(current()).toBe(before)
+  })
+
+  it('brings a new set, its cards and its products', async () => {
+    const { operator, ...another } = await startTestApp()
+    await importCast(operator)
+    await importRecords(operator, [
+      setOf('sv3', { id: 'sv99', shortcut: 'new', release_date: '2030-01-01' }),
+      cardOf('sv3-1', { id: 'sv99-1', set_id: 'sv99' }),
+      productOf('obsidian-flames-etb', { slug: 'new-etb', set_id: 'sv99' }),
+    ])
+    const client = await another.seller()
+    expect((await client.get('/v1/sets/new')).body.data).toMatchObject({
+      id: 'sv99',
+      cards_count: 1,
+      products_count: 1,
+    })
+    expect((await client.get('/v1/cards/new_1')).body.data.id).toBe('sv99-1')
+    expect((await client.get('/v1/cards?per_page=1')).body.data[0].id).toBe('sv99-1')
+    expect((await client.get('/v1/products?per_page=1')).body.data[0].slug).toBe('new-etb')
+  })
+
+  it('that moves a card to another set takes it out of the old one', async () => {
+    await importing(cardOf('swsh9-2', { set_id: 'g1' }))
+
+    const old = (await seller.get('/v1/sets/swsh9?include=cards')).body.data
+    expect(idsOf(old.cards)).toEqual(['swsh9-1', 'swsh9-10'])
+    expect(old.cards_count).toBe(2)
+    const next = (await seller.get('/v1/sets/g1?include=cards')).body.data
+    expect(idsOf(next.cards)).toEqual(['g1-1', 'swsh9-2'])
+    expect(next.cards_count).toBe(2)
+
+    const card = (await seller.get('/v1/cards/swsh9-2')).body.data
+    expect([card.friendly_id, card.set.id, card.set.cards_count]).toEqual(['gen_2', 'g1', 2])
+    expect((await seller.get('/v1/cards/gen_2')).body.data.id).toBe('swsh9-2')
+    expect((await seller.get('/v1/cards/brs_2')).status).toBe(404)
+    const all = idsOf((await seller.get('/v1/cards?per_page=100')).body.data)
+    expect(all.filter((id) => id === 'swsh9-2')).toHaveLength(1)
+  })
+
+  it('that moves a product takes it out of its set, into another or into none', async () => {
+    const where = async () => {
+      const product = (await seller.get('/v1/products/obsidian-flames-etb')).body.data
+      const { body } = await seller.get('/v1/products?per_page=100')
+      expect(slugsOf(body.data).filter((slug) => slug === product.slug)).toHaveLength(1)
+      const count = async (id: string) =>
+        (await seller.get(`/v1/sets/${id}`)).body.data.products_count
+      return [product.set?.id ?? null, await count('sv3'), await count('cel25')]
+    }
+    expect(await where()).toEqual(['sv3', 2, 2])
+    await importing(productOf('obsidian-flames-etb', { set_id: 'cel25' }))
+    expect(await where()).toEqual(['cel25', 1, 3])
+    await importing(productOf('obsidian-flames-etb', { set_id: null }))
+    expect(await where()).toEqual([null, 1, 2])
+    await importing(productOf('obsidian-flames-etb', { set_id: 'sv3' }))
+    expect(await where()).toEqual(['sv3', 2, 2])
+  })
+
+  it('that gives a set another shortcut gives its cards other friendly ids', async () => {
+    await importing(setOf('sv3', { shortcut: 'fire' }))
+    expect((await seller.get('/v1/cards/fire_125')).body.data.friendly_id).toBe('fire_125')
+    expect((await seller.get('/v1/cards/obf_125')).status).toBe(404)
+    expect((await seller.get('/v1/sets/obf')).status).toBe(404)
+    await importing(setOf('sv3', { shortcut: null }))
+    expect((await seller.get('/v1/cards/sv3-125')).body.data.friendly_id).toBeNull()
+    expect((await seller.get('/v1/cards/fire_125')).status).toBe(404)
+  })
+
+  it('that moves a set to another day moves its cards and products along', async () => {
+    await importing(setOf('np', { release_date: '2031-01-01' }))
+    expect(idsOf((await seller.get('/v1/sets?per_page=1')).body.data)).toEqual(['np'])
+    expect(idsOf((await seller.get('/v1/cards?per_page=3')).body.data)).toEqual([
+      ...['np-1', 'np-2', 'np-10'],
+    ])
+    expect(slugsOf((await seller.get('/v1/products?per_page=1')).body.data)).toEqual([
+      'nintendo-promo-pack',
+    ])
+  })
+
+  it('leaves the state alone that a request began on', async () => {
+    const { operator, ctx } = await startTestApp()
+    await importCast(operator)
+    const before = ctx.catalog.current
+    const looked = seen(before)
+    await importRecords(operator, [
+      { type: 'series', name: 'Scarlet & Violet', shortcut: 'scvi' },
+      setOf('sv3', { name: 'Obsidian Embers', release_date: '1990-01-01', series: 'XY' }),
+      setOf('sv3', { id: 'sv99', release_date: '2030-01-01' }),
+      cardOf('np-1', { name: 'Pikachu ex', set_id: 'g1' }),
+      productOf('poke-ball-tin', { set_id: 'g1' }),
+      productOf('nintendo-promo-pack', { set_id: null }),
+    ])
+    expect(ctx.catalog.current).not.toBe(before)
+    expect(seen(ctx.catalog.current)).not.toBe(looked)
+
+    expect(seen(before)).toBe(looked)
+    expect(findSet(before, 'obf', {}).name).toBe('Obsidian Flames')
+    expect(findCard(before, 'np-1', {}).set.id).toBe('np')
+    expect(findProduct(before, 'poke-ball-tin').set).toBeNull()
+    expect(before.setsById.has('sv99')).toBe(false)
+  })
+})
+
+describe('an import by another process', () => {
+  it('shows up here without a restart, again and again', async () => {
+    const here = await startTestApp()
+    const there = await startTestApp({ databaseUrl: here.databaseUrl })
+    const seller = await here.seller()
+    expect((await seller.get('/v1/cards/swsh9-1')).status).toBe(404)
+
+    await importCast(there.operator)
+    await until('the cast is here', async () => {
+      return (await seller.get('/v1/cards/np-10')).status === 200
+    })
+    expect(seen(here.ctx.catalog.current)).toBe(seen(there.ctx.catalog.current))
+
+    const before = here.ctx.catalog.current
+    await importRecords(there.operator, [cardOf('swsh9-1', { name: 'Togepi' })])
+    await until('the new name is here', async () => {
+      return (await seller.get('/v1/cards/swsh9-1')).body.data.name === 'Togepi'
+    })
+    const after = here.ctx.catalog.current
+    expect(after.setsById.get('swsh9')).not.toBe(before.setsById.get('swsh9'))
+    expect(after.setsById.get('sv3')).toBe(before.setsById.get('sv3'))
+  })
+
+  it('is there from the start of one that starts after it', async () => {
+    const first = await startTestApp()
+    await importCast(first.operator)
+    const second = await startTestApp({ databaseUrl: first.databaseUrl })
+    expect(seen(second.ctx.catalog.current)).toBe(seen(first.ctx.catalog.current))
+  })
+})
+
+describe('a refresh', () => {
+  let db: Sql
+  let begin: Begin
+  let reader: CatalogReader
+  const warnings: unknown[] = []
+
+  beforeAll(async () => {
+    const database = await testDatabase()
+    db = database.db
+    begin = database.begin
+    await db`insert into series (name) values ('Base')`
+    await db`
+      insert into sets (id, name, series, language, region, version)
+      values ('base1', 'Base', 'Base', 'EN', 'int', 1)
+    `
+    const log = { warn: (...words: unknown[]) => warnings.push(words) } as never
+    const notices = await listenForNotices(database.url, log)
+    reader = await readCatalog({
+      begin: database.begin,
+      notices,
+      marketplaceUrl: 'https://x.example',
+      log,
+    })
+    return async () => {
+      reader.close()
+      await notices.close()
+    }
+  })
+
+  const name = () => findSet(reader.current, 'base1', {}).name
+  const rename = (to: string) => db`
+    with raised as (update catalog_version set version = version + 1 returning version)
+    update sets set name = ${to}, version = raised.version from raised where id = 'base1'
+  `
+
+  it('resolves when everything is here that was committed before the call', async () => {
+    await rename('Renamed')
+    expect(name()).not.toBe('Renamed')
+    await reader.refresh()
+    expect(name()).toBe('Renamed')
+  })
+
+  it('that finds nothing new keeps the state there is', async () => {
+    const before = reader.current
+    await reader.refresh()
+    expect(reader.current).toBe(before)
+  })
+
+  it('called while one is under way waits for another, which sees what was committed in between', async () => {
+    await rename('Old')
+    const { first, second, third } = await begin(async (tx) => {
+      // The reader looks at the version first and at the series then: here it has to wait.
+      await tx`lock table series in access exclusive mode`
+      const first = reader.refresh()
+      await until('the reader waits for the lock', async () => {
+        const [row] = await db<{ waiting: boolean }[]>`
+          select exists (
+            select from pg_locks where relation = 'series'::regclass and not granted
+          ) as waiting
+        `
+        return row!.waiting
+      })
+      await rename('New')
+      return { first: [first], second: [reader.refresh()], third: [reader.refresh()] }
+    })
+    await first[0]
+    expect(name()).toBe('Old')
+    await second[0]
+    expect(name()).toBe('New')
+    await third[0]
+    await reader.refresh()
+    expect(name()).toBe('New')
+  })
+
+  it('that fails says so, keeps the state there is, and stands in the way of no other', async () => {
+    const before = reader.current
+    await rename('After the failure')
+    await db`alter table series rename to series_hidden`
+    const [one, another] = await Promise.allSettled([reader.refresh(), reader.refresh()])
+    expect([one.status, another.status]).toEqual(['rejected', 'rejected'])
+    expect(reader.current).toBe(before)
+
+    await db`alter table series_hidden rename to series`
+    await reader.refresh()
+    expect(name()).toBe('After the failure')
+  })
+
+  it('after a notice is tried again until it succeeds, with a warning', async () => {
+    warnings.length = 0
+    const before = name()
+    await db`alter table series rename to series_hidden`
+    await rename('After the notice')
+    await notify(db, 'catalog')
+    await until('the failure was noted', () => warnings.length > 0)
+    expect(warnings.at(-1)).toEqual([
+      { err: expect.any(Error) },
+      'the catalog could not be read again, trying on',
+    ])
+    expect(name()).toBe(before)
+    await db`alter table series_hidden rename to series`
+    await until('the new name is here', () => name() === 'After the notice')
+  })
+})

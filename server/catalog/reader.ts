@@ -1,0 +1,182 @@
+import type { Log } from '../context.ts'
+import type { Db } from '../database/connect.ts'
+import type { Notices } from '../database/notices.ts'
+import type { Begin } from '../database/transactions.ts'
+import { timeSlices } from '../time/time-slices.ts'
+import { assembleCatalog, type Breathe, type Catalog } from './catalog.ts'
+import {
+  type CardRow,
+  type ProductEntry,
+  type ProductRow,
+  productEntry,
+  type SetEntry,
+  type SetRow,
+  setEntry,
+} from './entries.ts'
+
+export type CatalogReader = {
+  /** The catalog as this process serves it now. */
+  readonly current: Catalog
+  /** Resolves when this process serves everything that was committed before the call. */
+  refresh(): Promise<void>
+  close(): void
+}
+
+/** A long import changes the catalog many times: between refreshes that nobody waits for this much time passes. */
+const NOTICED_REFRESH_EVERY_MS = 2_000
+const RETRY_MS = 1_000
+/** Rows live until their set is built: more of them at once make the garbage collector's pauses longer. */
+const SETS_PER_QUERY = 15
+
+/**
+ * Reads the catalog into memory and follows it: when an import's notice arrives, the sets it changed are read
+ * again and a new state takes the place of the old one.
+ */
+export async function readCatalog(options: {
+  begin: Begin
+  notices: Pick<Notices, 'on'>
+  marketplaceUrl: string
+  log: Log
+}): Promise<CatalogReader> {
+  const { begin, notices, marketplaceUrl, log } = options
+  let current = await nextCatalog(begin, undefined, marketplaceUrl)
+  let running: Promise<void> | undefined
+  let queued: Promise<void> | undefined
+  let timer: NodeJS.Timeout | undefined
+  let lastNoticed = 0
+
+  const run = async () => {
+    current = await nextCatalog(begin, current, marketplaceUrl)
+  }
+
+  const refresh = (): Promise<void> => {
+    if (!running) {
+      running = run().finally(() => {
+        running = undefined
+      })
+      return running
+    }
+    // The one under way may have read before the caller's change: another follows it, one for all who wait.
+    queued ??= running
+      .catch(() => {})
+      .then(() => {
+        queued = undefined
+        return refresh()
+      })
+    return queued
+  }
+
+  const refreshSoon = (wait: number) => {
+    timer ??= setTimeout(() => {
+      timer = undefined
+      lastNoticed = performance.now()
+      refresh().catch((error) => {
+        log.warn({ err: error }, 'the catalog could not be read again, trying on')
+        refreshSoon(RETRY_MS)
+      })
+    }, wait)
+    timer.unref()
+  }
+
+  notices.on('catalog', () =>
+    refreshSoon(Math.max(0, lastNoticed + NOTICED_REFRESH_EVERY_MS - performance.now())),
+  )
+
+  return {
+    get current() {
+      return current
+    },
+    refresh,
+    close: () => clearTimeout(timer),
+  }
+}
+
+/** The state after `former`: only the sets with a newer version are read. */
+async function nextCatalog(
+  begin: Begin,
+  former: Catalog | undefined,
+  marketplaceUrl: string,
+): Promise<Catalog> {
+  const breathe = timeSlices()
+  const since = former?.version ?? -1
+  const changed = await begin((db) => changesSince(db, since, breathe, marketplaceUrl), 'snapshot')
+  if (former && changed.version === former.version) return former
+
+  const sets = new Map(former?.setsById)
+  for (const set of changed.sets) sets.set(set.id, set)
+  const owned = new Set(changed.sets.flatMap((set) => set.products.map(({ slug }) => slug)))
+  const loose = new Map(former?.looseProducts.map((product) => [product.slug, product]))
+  for (const slug of owned) loose.delete(slug)
+  for (const product of changed.looseProducts) loose.set(product.slug, product)
+
+  return assembleCatalog(
+    {
+      version: changed.version,
+      series: changed.series,
+      sets: [...sets.values()],
+      looseProducts: [...loose.values()],
+    },
+    breathe,
+  )
+}
+
+type Changes = {
+  version: number
+  series: { name: string; shortcut: string | null }[]
+  sets: SetEntry[]
+  looseProducts: ProductEntry[]
+}
+
+async function changesSince(
+  db: Db,
+  since: number,
+  breathe: Breathe,
+  marketplaceUrl: string,
+): Promise<Changes> {
+  const [versions, series, setRows, looseRows] = await Promise.all([
+    db<{ version: number }[]>`select version from catalog_version`,
+    db<{ name: string; shortcut: string | null }[]>`select name, shortcut from series`,
+    db<SetRow[]>`
+      select
+        id, shortcut, name, series, language, region, release_date,
+        total_cards, printed_total, logo_url, symbol_url
+      from sets
+      where version > ${since}
+    `,
+    db<ProductRow[]>`
+      select slug, name, category, set_id, image_url, release_date
+      from products
+      where set_id is null and version > ${since}
+    `,
+  ])
+  const sets: SetEntry[] = []
+  for (let from = 0; from < setRows.length; from += SETS_PER_QUERY) {
+    const batch = setRows.slice(from, from + SETS_PER_QUERY)
+    const ids = batch.map((set) => set.id)
+    const [cards, products] = await Promise.all([
+      db<CardRow[]>`
+        select id, set_id, name, number, rarity, supertype, hp, types, image_small, image_large
+        from cards
+        where set_id = any(${ids}::text[])
+      `,
+      db<ProductRow[]>`
+        select slug, name, category, set_id, image_url, release_date
+        from products
+        where set_id = any(${ids}::text[])
+      `,
+    ])
+    const cardsOf = Map.groupBy(cards, (card) => card.set_id)
+    const productsOf = Map.groupBy(products, (product) => product.set_id)
+    for (const set of batch) {
+      const ownCards = cardsOf.get(set.id) ?? []
+      sets.push(setEntry(set, ownCards, productsOf.get(set.id) ?? [], marketplaceUrl))
+      await breathe()
+    }
+  }
+  return {
+    version: versions[0]?.version ?? 0,
+    series,
+    sets,
+    looseProducts: looseRows.map((row) => productEntry(row, null, marketplaceUrl)),
+  }
+}

@@ -1,0 +1,499 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { type Client, PUBLIC_URL, startTestApp } from '../../../test/app.ts'
+import { CARDS, idsOf, importCast, importRecords } from '../../../test/cast.ts'
+
+/** The fields of a Card (§2.4), all of them on every card. */
+const CARD_KEYS = [
+  ...['id', 'friendly_id', 'name', 'number', 'rarity', 'supertype', 'hp', 'types'],
+  ...['image_small', 'image_large', 'url', 'set'],
+]
+const MARKETPLACE_URL = 'https://market.example/tcg'
+
+let seller: Client
+beforeAll(async () => {
+  const market = await startTestApp({ settings: { MARKETPLACE_URL } })
+  await importCast(market.operator)
+  seller = await market.seller()
+})
+
+const found = async (query: string): Promise<string[]> => {
+  const { status, body, text } = await seller.get(`/v1/cards?per_page=100&${query}`)
+  expect(status, text).toBe(200)
+  return idsOf(body.data)
+}
+
+/** The ids of the cast's cards that fit, in the order of a list. */
+const castOf = (...setIds: string[]) => idsOf(CARDS.filter((card) => setIds.includes(card.set_id)))
+
+describe('GET /v1/cards', () => {
+  it("sorts by the set's release date, newest first and unknown last, then natural number, then id", async () => {
+    expect(await found('')).toEqual(idsOf(CARDS))
+  })
+
+  it('gives a card exactly the fields of the specification, null where there is nothing', async () => {
+    const { body } = await seller.get('/v1/cards?per_page=100')
+    for (const card of body.data) expect(Object.keys(card)).toEqual(CARD_KEYS)
+    expect(body.data.find(({ id }: { id: string }) => id === 'sv3-125')).toEqual({
+      id: 'sv3-125',
+      friendly_id: 'obf_125',
+      name: 'Charizard ex',
+      number: '125',
+      rarity: 'Double Rare',
+      supertype: 'Pokemon',
+      hp: '330',
+      types: ['Darkness', 'Fire'],
+      image_small: 'https://images.example/sv3/125.png',
+      image_large: 'https://images.example/sv3/125_hires.png',
+      url: `${MARKETPLACE_URL}/cards/sv3-125`,
+      set: (await seller.get('/v1/sets/sv3')).body.data,
+    })
+    expect(body.data.find(({ id }: { id: string }) => id === 'np-2')).toEqual({
+      id: 'np-2',
+      friendly_id: null,
+      name: 'Pikachu',
+      number: '2',
+      rarity: null,
+      supertype: null,
+      hp: null,
+      types: null,
+      image_small: null,
+      image_large: null,
+      url: `${MARKETPLACE_URL}/cards/np-2`,
+      set: (await seller.get('/v1/sets/np')).body.data,
+    })
+  })
+
+  it('gives every card the whole set it belongs to', async () => {
+    const { body } = await seller.get('/v1/cards?per_page=100')
+    for (const card of body.data) {
+      const { set_id } = CARDS.find(({ id }) => id === card.id)!
+      expect(card.set).toEqual((await seller.get(`/v1/sets/${set_id}`)).body.data)
+    }
+  })
+
+  it('joins shortcut and number to a friendly id, which a set without a shortcut has none of', async () => {
+    const { body } = await seller.get('/v1/cards?per_page=100')
+    for (const { friendly_id, number, set } of body.data) {
+      expect(friendly_id).toBe(set.shortcut === null ? null : `${set.shortcut}_${number}`)
+    }
+  })
+
+  it('knows no listings, not even when asked to include them', async () => {
+    const { body } = await seller.get('/v1/cards?include=listings')
+    for (const card of body.data) expect(Object.keys(card)).toEqual(CARD_KEYS)
+  })
+
+  it('filters by the language and region of the set', async () => {
+    expect(await found('language=DE')).toEqual(castOf('swsh9-de'))
+    expect(await found('region=jp')).toEqual(castOf('sv3-jp'))
+    expect(await found('language=CN')).toEqual(castOf('csv9.5c-cn', 'csv9.5c-tw'))
+    expect(await found('language=CN&region=tw')).toEqual(castOf('csv9.5c-tw'))
+  })
+
+  it('filters by rarity', async () => {
+    expect(await found('rarity=Common')).toEqual(['sv3-1', 'sv3-jp-001', 'swsh9-1', 'swsh9-de-1'])
+    expect(await found('rarity=Common&language=EN')).toEqual(['sv3-1', 'swsh9-1'])
+  })
+
+  it('compares language, region and rarity exactly', async () => {
+    expect(await found('rarity=Double+Rare')).toEqual(['sv3-125'])
+    expect(await found('rarity=Double+rare')).toEqual(['sv3-jp-125'])
+    expect(await found('rarity=Double')).toEqual([])
+    expect(await found('rarity=COMMON')).toEqual([])
+    expect(await found('language=de')).toEqual([])
+    expect(await found('region=JP')).toEqual([])
+  })
+
+  it.each([
+    'language=XX',
+    'language=NL',
+    'region=mars',
+    'rarity=Shiny',
+    'language=JP&region=int',
+    'q=zzzzzzzz',
+  ])('answers an unknown value with an empty page: %s', async (query) => {
+    const { status, body } = await seller.get(`/v1/cards?${query}`)
+    expect([status, body.data, body.meta.total]).toEqual([200, [], 0])
+  })
+})
+
+describe('GET /v1/cards?set=', () => {
+  it('finds the cards of a set by its canonical id or its shortcut, by natural number', async () => {
+    expect(await found('set=swsh9')).toEqual(['swsh9-1', 'swsh9-2', 'swsh9-10'])
+    expect(await found('set=swsh9tg')).toEqual(['swsh9tg-TG2', 'swsh9tg-TG10', 'swsh9tg-TG12'])
+    expect(await found('set=obf')).toEqual(castOf('sv3'))
+    expect(await found('set=pr-sw')).toEqual(castOf('swshp'))
+    expect(await found('set=np')).toEqual(castOf('np'))
+  })
+
+  it('prefers a canonical id to the shortcut of another set', async () => {
+    expect(await found('set=g1')).toEqual(castOf('g1'))
+    expect(await found('set=sv3')).toEqual(castOf('sv3'))
+  })
+
+  it('answers 404 when it matches no set at all, whatever the other filters', async () => {
+    for (const query of ['nowhere', 'SWSH9', 'OBF', 'swsh9-1', 'nowhere&language=EN', 'x&q=a']) {
+      const { status, body } = await seller.get(`/v1/cards?set=${query}`)
+      expect([query, status, body.error.type]).toEqual([query, 404, 'not_found'])
+      expect(Object.keys(body.error)).toEqual(['type', 'message'])
+    }
+  })
+
+  it('answers an ambiguous shortcut with 409 and the sets as candidates', async () => {
+    const { status, body } = await seller.get('/v1/cards?set=csv9.5c')
+    expect(status).toBe(409)
+    expect(Object.keys(body.error)).toEqual(['type', 'message', 'fields'])
+    expect(body.error.type).toBe('ambiguous_identifier')
+    expect(body.error.fields).toEqual({
+      candidates: [
+        {
+          id: 'csv9.5c-tw',
+          shortcut: 'csv9.5c',
+          name: '太晶慶典',
+          series: 'Scarlet & Violet',
+          language: 'CN',
+          region: 'tw',
+        },
+        {
+          id: 'csv9.5c-cn',
+          shortcut: 'csv9.5c',
+          name: '太晶璀璨',
+          series: 'Scarlet & Violet',
+          language: 'CN',
+          region: 'cn',
+        },
+      ],
+    })
+  })
+
+  it('lets language and region narrow an ambiguous shortcut', async () => {
+    expect(await found('set=csv9.5c&region=cn')).toEqual(castOf('csv9.5c-cn'))
+    expect(await found('set=brs&language=DE')).toEqual(castOf('swsh9-de'))
+    expect(await found('set=brs&language=DE&region=int')).toEqual(castOf('swsh9-de'))
+  })
+
+  it('prefers a shortcut to an equal canonical id that language or region rules out', async () => {
+    for (const query of ['language=JP', 'region=jp', 'language=JP&region=jp']) {
+      expect(await found(`set=sv3&${query}`)).toEqual(castOf('sv3-jp'))
+    }
+    expect(await found('set=sv3')).toEqual(castOf('sv3'))
+  })
+
+  it('answers 409 with the narrowed candidates when several are left', async () => {
+    const { status, body } = await seller.get('/v1/cards?set=brs&language=EN')
+    expect(status).toBe(409)
+    expect(idsOf(body.error.fields.candidates)).toEqual(['swsh9', 'swsh9tg'])
+  })
+
+  it('filters by language and region also when the set is clear: an empty page, not a 404', async () => {
+    for (const query of [
+      'set=g1&language=JP',
+      'set=obf&region=jp',
+      'set=obf&language=DE',
+      'set=brs&language=FR',
+      'set=csv9.5c&region=int',
+      'set=sv3&language=XX',
+    ]) {
+      const { status, body } = await seller.get(`/v1/cards?${query}`)
+      expect([query, status, body.data]).toEqual([query, 200, []])
+      expect(body.meta.total).toBe(0)
+    }
+    expect(await found('set=sv3&language=EN&region=int')).toEqual(castOf('sv3'))
+  })
+
+  it('works together with the other filters', async () => {
+    expect(await found('set=swsh9&rarity=Uncommon')).toEqual(['swsh9-2'])
+    expect(await found('set=swsh9&q=exegg')).toEqual(['swsh9-1', 'swsh9-2'])
+    expect(await found('set=swsh9&q=blastoise')).toEqual([])
+    expect(await found('set=swsh9&rarity=Promo')).toEqual([])
+  })
+
+  it('gives an empty page for a set without cards', async () => {
+    expect(await found('set=s12-kr')).toEqual([])
+  })
+})
+
+describe('GET /v1/cards?q=', () => {
+  it.each([
+    ['by its whole name', 'Weedle', ['g1-1']],
+    ['in another casing', 'wEEDLE', ['g1-1']],
+    ['without its accents', 'flabebe', ['oddities-3']],
+    ['with its apostrophe', "farfetch'd", ['oddities-A']],
+    ['with a typographic apostrophe', 'Farfetch’d', ['oddities-A']],
+    ['without its apostrophe', 'farfetchd', ['oddities-A']],
+    ['by its sign', '♀', ['oddities-2']],
+    ['with its sign', 'nidoran ♀', ['oddities-2']],
+    ['without its sign', 'nidoran', ['oddities-2']],
+    ['by both names on it', 'reshiram & charizard', ['swsh9tg-TG10']],
+    ['with & for "and"', 'reshiram and charizard', ['swsh9tg-TG10']],
+    ['with a slip', 'blastiose', ['cel25c-2_A']],
+    ['in Japanese', 'リザードン', ['sv3-jp-125']],
+    ['in Chinese', '妙蛙花', ['csv9.5c-cn-10b']],
+  ])('finds a card %s', async (_, q, ids) => {
+    expect(await found(`q=${encodeURIComponent(q)}`)).toEqual(ids)
+  })
+
+  it('puts the exact name first, also one of a single character', async () => {
+    const ids = await found('q=N')
+    expect(ids[0]).toBe('sv3-1')
+    expect(ids).toContain('oddities-2')
+  })
+
+  it('puts names that begin with it before those that have it as a later word', async () => {
+    expect(await found('q=charizard')).toEqual(['swsh9-10', 'sv3-125', 'swsh9tg-TG10'])
+    expect(await found('q=reshiram')).toEqual(['cel25-2', 'swsh9tg-TG10'])
+  })
+
+  it('shows cards of one name in the order of the list', async () => {
+    expect(await found('q=unown')).toEqual(['ex10-!', 'ex10-28', 'ex10-?'])
+    expect(await found('q=venusaur')).toEqual(['cel25c-15_A1', 'ru1-1'])
+    expect(await found('q=pikachu')).toEqual(['np-2', 'np-fr-2', 'np-10', 'swsh9tg-TG2'])
+  })
+
+  it('filters what it finds', async () => {
+    expect(await found('q=pikachu&language=FR')).toEqual(['np-fr-2'])
+    expect(await found('q=pikachu&rarity=Rare+Holo+V')).toEqual(['swsh9tg-TG2'])
+    expect(await found('q=pikachu&region=jp')).toEqual([])
+  })
+
+  it('remembers no answer under the filters of another', async () => {
+    for (let round = 0; round < 2; round++) {
+      expect(await found('q=pikachu')).toHaveLength(4)
+      expect(await found('q=pikachu&language=EN')).toEqual(['np-2', 'np-10', 'swsh9tg-TG2'])
+      expect(await found('language=FR')).toEqual(['np-fr-2'])
+      expect(await found('rarity=FR')).toEqual([])
+      expect(await found('set=np&q=pikachu')).toEqual(['np-2', 'np-10'])
+      expect(await found('set=np')).toEqual(castOf('np'))
+      expect(await found('')).toEqual(idsOf(CARDS))
+    }
+  })
+
+  it.each(['%', '"', '\\', '((', '.*', '漢', '😀', "'; drop table cards; --"])(
+    'takes %s for what it is',
+    async (q) => {
+      expect(await found(`q=${encodeURIComponent(q)}`)).toEqual([])
+    },
+  )
+})
+
+describe('GET /v1/cards/{identifier}', () => {
+  const resolved = async (path: string): Promise<string> => {
+    const { status, body, text } = await seller.get(`/v1/cards/${path}`)
+    expect(status, text).toBe(200)
+    expect(Object.keys(body)).toEqual(['data'])
+    return body.data.id
+  }
+
+  it('reads a card by its canonical id, just as the list shows it', async () => {
+    const { body } = await seller.get('/v1/cards?per_page=100')
+    for (const card of body.data) {
+      const one = await seller.get(`/v1/cards/${encodeURIComponent(card.id)}`)
+      expect(one.status).toBe(200)
+      expect(one.body).toEqual({ data: card })
+      expect(Object.keys(one.body.data)).toEqual(CARD_KEYS)
+    }
+  })
+
+  it.each([
+    ['brs_TG12', 'swsh9tg-TG12'],
+    ['obf_125', 'sv3-125'],
+    ['pr-sw_SWSH001', 'swshp-SWSH001'],
+    ['sv3_001', 'sv3-jp-001'],
+    ['g1_1', 'gym1-1'],
+    ['gen_1', 'g1-1'],
+    ['cel_15', 'cel25c-15_A1'],
+    ['uf_28', 'ex10-28'],
+    ['uf_%3F', 'ex10-?'],
+    ['uf_!', 'ex10-!'],
+    ['csv9.5c_10_b', 'csv9.5c-cn-10b'],
+    ['csv9.5c_10%5Fb', 'csv9.5c-cn-10b'],
+  ])('reads a card by its friendly id %s', async (friendlyId, id) => {
+    expect(await resolved(friendlyId)).toBe(id)
+  })
+
+  it('finds a friendly id that is unique although the shortcut of the set is not', async () => {
+    expect((await seller.get('/v1/sets/brs')).status).toBe(409)
+    expect(await resolved('brs_TG12')).toBe('swsh9tg-TG12')
+    expect(await resolved('brs_10')).toBe('swsh9-10')
+  })
+
+  it('tries the whole text as a canonical id before it is split', async () => {
+    expect(await resolved('cel25c-2_A')).toBe('cel25c-2_A')
+    const trap = await seller.get('/v1/cards/oddities-A')
+    expect(trap.body.data.friendly_id).toBe('cel25c-2_A')
+  })
+
+  it('ignores language and region for a canonical id', async () => {
+    expect(await resolved('cel25c-2_A?language=JP&region=jp')).toBe('cel25c-2_A')
+    expect(await resolved('sv3-1?language=XX')).toBe('sv3-1')
+    expect(await resolved('ex10-%3F?region=kr')).toBe('ex10-?')
+  })
+
+  it('compares the number as text, leading zeros and all', async () => {
+    for (const id of ['sv3_1', 'sv3_01', 'obf_001', 'obf_0125', 'brs_TG02', 'brs_tg12', 'brs_TG']) {
+      expect([id, (await seller.get(`/v1/cards/${id}`)).status]).toEqual([id, 404])
+    }
+  })
+
+  it('takes no number from the end of a canonical id', async () => {
+    expect((await seller.get('/v1/cards/cel_2_A')).status).toBe(404)
+    expect((await seller.get('/v1/cards/cel25c-2')).status).toBe(404)
+    expect((await seller.get('/v1/cards/csv9.5c_10b')).status).toBe(404)
+  })
+
+  it.each([
+    ['an unknown identifier', 'nowhere-1'],
+    ['an unknown number', 'obf_999'],
+    ['a canonical id in another casing', 'SV3-1'],
+    ['a friendly id in another casing', 'OBF_1'],
+    ["a set's id", 'sv3'],
+    ['a set id before the underscore', 'swsh9_1'],
+    ['the friendly id that a set without a shortcut does not give', 'null_1'],
+    ['a bare underscore', '_'],
+    ['a shortcut alone', 'obf_'],
+    ['the name of something every object has', '__proto__'],
+    ['an identifier longer than any', 'x'.repeat(3_000)],
+  ])('answers %s with 404', async (_, identifier) => {
+    const { status, body } = await seller.get(`/v1/cards/${identifier}`)
+    expect([status, body.error.type]).toEqual([404, 'not_found'])
+    expect(Object.keys(body.error)).toEqual(['type', 'message'])
+  })
+
+  it('takes identifiers of the greatest length, however many bytes they are', async () => {
+    const app = await startTestApp()
+    const [id, number] = [100, 50].map((length) => '𠮷'.repeat(length))
+    const shortcut = 'x'.repeat(100)
+    await importRecords(app.operator, [
+      { type: 'set', id, shortcut, name: 'S', series: 'X', language: 'JP', region: 'jp' },
+      { type: 'card', id, set_id: id, name: 'C', number },
+    ])
+    const client = await app.seller()
+    for (const path of [`sets/${id}`, `sets/${shortcut}`, `cards/${id}`]) {
+      expect((await client.get(`/v1/${encodeURI(path)}?language=JP`)).body.data.id).toBe(id)
+    }
+    const friendly = await client.get(`/v1/cards/${encodeURI(`${shortcut}_${number}`)}`)
+    expect(friendly.body.data).toMatchObject({ id, friendly_id: `${shortcut}_${number}` })
+    expect((await client.get(`/v1/cards?set=${encodeURI(id!)}`)).body.meta.total).toBe(1)
+  })
+
+  it('answers an ambiguous friendly id with 409 and the candidates', async () => {
+    const { status, body } = await seller.get('/v1/cards/brs_1')
+    expect(status).toBe(409)
+    expect(Object.keys(body.error)).toEqual(['type', 'message', 'fields'])
+    expect(body.error.type).toBe('ambiguous_identifier')
+    expect(body.error.fields).toEqual({
+      candidates: [
+        {
+          id: 'swsh9-1',
+          name: 'Exeggcute',
+          number: '1',
+          set: 'Brilliant Stars',
+          language: 'EN',
+          region: 'int',
+        },
+        {
+          id: 'swsh9-de-1',
+          name: 'Owei',
+          number: '1',
+          set: 'Strahlende Sterne',
+          language: 'DE',
+          region: 'int',
+        },
+      ],
+    })
+  })
+
+  it('narrows an ambiguous friendly id by language, region or both', async () => {
+    expect(await resolved('brs_1?language=EN')).toBe('swsh9-1')
+    expect(await resolved('brs_1?language=DE&region=int')).toBe('swsh9-de-1')
+    expect(await resolved('csv9.5c_001?region=cn')).toBe('csv9.5c-cn-001')
+  })
+
+  it.each([
+    ['brs_1?region=int', ['swsh9-1', 'swsh9-de-1']],
+    ['csv9.5c_001?language=CN', ['csv9.5c-cn-001', 'csv9.5c-tw-001']],
+    ['cel_2?language=EN&region=int', ['cel25-2', 'cel25c-2_A']],
+  ])('answers 409 with the narrowed candidates when %s leaves several', async (path, ids) => {
+    const { status, body } = await seller.get(`/v1/cards/${path}`)
+    expect(status).toBe(409)
+    expect(idsOf(body.error.fields.candidates)).toEqual(ids)
+  })
+
+  it('shows only the narrowed candidates', async () => {
+    const app = await startTestApp()
+    const other = (id: string, language: string) => [
+      { type: 'set', id, name: id, shortcut: 'x', series: 'X', language, region: 'int' },
+      { type: 'card', id: `${id}-1`, set_id: id, name: id, number: '1' },
+    ]
+    await importRecords(app.operator, [other('a', 'EN'), other('b', 'EN'), other('c', 'DE')].flat())
+    const { body } = await (await app.seller()).get('/v1/cards/x_1?language=EN')
+    expect(idsOf(body.error.fields.candidates)).toEqual(['a-1', 'b-1'])
+  })
+
+  it.each([
+    ['brs_1?language=FR', 'the language "FR"'],
+    ['brs_1?region=jp', 'the region "jp"'],
+    ['brs_1?language=EN&region=jp', 'the language "EN" and the region "jp"'],
+  ])(
+    'answers 404 that says what was requested when narrowing leaves none: %s',
+    async (path, requested) => {
+      const { status, body } = await seller.get(`/v1/cards/${path}`)
+      expect([status, body.error]).toEqual([
+        404,
+        { type: 'not_found', message: `None of the cards that "brs_1" means has ${requested}.` },
+      ])
+    },
+  )
+
+  it.each(['obf_1?language=DE', 'obf_1?region=jp', 'obf_1?language=en'])(
+    'ignores language and region for a friendly id of one card: %s',
+    async (path) => expect(await resolved(path)).toBe('sv3-1'),
+  )
+})
+
+describe('GET /v1/cards/{identifier}?include=', () => {
+  it.each(['listings', 'listings,listings', 'cards,listings,x'])(
+    'adds the listings for %s, after all else',
+    async (include) => {
+      const { body } = await seller.get(`/v1/cards/sv3-125?include=${include}`)
+      expect(Object.keys(body.data)).toEqual([...CARD_KEYS, 'listings'])
+      expect(body.data.listings).toEqual([])
+    },
+  )
+
+  it('leaves the rest of the card as it is', async () => {
+    const plain = await seller.get('/v1/cards/brs_TG12')
+    const { body } = await seller.get('/v1/cards/brs_TG12?include=listings')
+    expect(body).toEqual({ data: { ...plain.body.data, listings: [] } })
+  })
+
+  it.each(['', 'cards', 'Listings', '%20listings', 'listings%20', '+listings,listings+', 'list'])(
+    'ignores "%s"',
+    async (include) => {
+      const { status, body } = await seller.get(`/v1/cards/sv3-125?include=${include}`)
+      expect(status).toBe(200)
+      expect(Object.keys(body.data)).toEqual(CARD_KEYS)
+    },
+  )
+})
+
+describe('the url of a card', () => {
+  it('is its page on the marketplace, percent-encoded', async () => {
+    const urlOf = async (id: string) => (await seller.get(`/v1/cards/${id}`)).body.data.url
+    expect(await urlOf('ex10-%3F')).toBe(`${MARKETPLACE_URL}/cards/ex10-%3F`)
+    expect(await urlOf('ex10-!')).toBe(`${MARKETPLACE_URL}/cards/ex10-!`)
+    expect(await urlOf('cel25c-2_A')).toBe(`${MARKETPLACE_URL}/cards/cel25c-2_A`)
+    expect(await urlOf('csv9.5c-cn-10b')).toBe(`${MARKETPLACE_URL}/cards/csv9.5c-cn-10b`)
+  })
+
+  it('begins with the public address when the marketplace has no other', async () => {
+    const app = await startTestApp()
+    await importRecords(app.operator, [
+      { type: 'set', id: 's/1', name: 'S', series: 'X', language: 'EN', region: 'int' },
+      { type: 'card', id: 's/1-☆ %', set_id: 's/1', name: 'Odd', number: '☆ %' },
+    ])
+    const { status, body } = await (await app.seller()).get('/v1/cards/s%2F1-%E2%98%86%20%25')
+    expect(status).toBe(200)
+    expect(body.data.url).toBe(`${PUBLIC_URL}/cards/s%2F1-%E2%98%86%20%25`)
+  })
+})

@@ -1,0 +1,133 @@
+import { readFile } from 'node:fs/promises'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { type Client, startTestApp, type TestApp } from '../../../test/app.ts'
+import { importRecords } from '../../../test/cast.ts'
+import { NO_LIMITS } from '../../../test/stock.ts'
+import { everything } from '../../../test/walk.ts'
+
+// Every catalog that the repository contains. In it, shortcuts of some sets equal canonical ids of others.
+
+type ListedSet = { id: string; shortcut: string | null; language: string; region: string }
+
+let app: TestApp
+let client: Client
+let sets: ListedSet[]
+beforeAll(async () => {
+  app = await startTestApp({ template: 'catalog', settings: NO_LIMITS })
+  for (const region of ['europe', 'asia']) {
+    const { body, text } = await app.operator.post('/operator/v1/catalog/import', {
+      headers: { 'content-type': 'application/x-ndjson', 'content-encoding': 'gzip' },
+      payload: await readFile(new URL(`../../../../catalog/${region}.ndjson.gz`, import.meta.url)),
+    })
+    if (body?.data.rejected !== 0) throw new Error(`The import failed: ${text}`)
+  }
+  client = await app.seller()
+  sets = await everything(client, '/v1/sets?per_page=100')
+}, 120_000)
+
+const setOf = async (identifier: string, narrowing: object = {}): Promise<string> => {
+  const query = new URLSearchParams({ ...narrowing })
+  const { status, body } = await client.get(`/v1/sets/${encodeURIComponent(identifier)}?${query}`)
+  return status === 200 ? body.data.id : body.error.type
+}
+
+/** The sets that the `set` filter shows cards of. */
+const filteredSetsOf = async (identifier: string, narrowing: object): Promise<string[]> => {
+  const query = new URLSearchParams({ set: identifier, ...narrowing })
+  const { body } = await client.get(`/v1/cards?${query}`)
+  return [...new Set<string>(body.data.map((card: { set: ListedSet }) => card.set.id))]
+}
+
+describe('a set whose shortcut is the canonical id of another set', () => {
+  const byId = (id: string) => sets.find((set) => set.id === id)
+  const shadowed = () =>
+    sets.filter(({ id, shortcut }) => shortcut !== null && shortcut !== id && byId(shortcut))
+  /** Neither language nor region tells it from the set with the canonical id. */
+  const isTwin = ({ shortcut, language, region }: ListedSet) => {
+    const canonical = byId(shortcut!)!
+    return canonical.language === language && canonical.region === region
+  }
+
+  it('exists 39 times, of which all but Gym Heroes differ in language or region', () => {
+    expect(shadowed()).toHaveLength(39)
+    expect(shadowed().filter(isTwin)).toMatchObject([{ id: 'gym1', shortcut: 'g1' }])
+  })
+
+  it('is reached by shortcut, language and region, and so are its cards', async () => {
+    for (const { id, shortcut, language, region } of shadowed()) {
+      const isReachable = !isTwin(byId(id)!)
+      const expected = isReachable ? id : shortcut!
+      expect(await setOf(shortcut!, { language, region })).toBe(expected)
+      const { meta } = (await client.get(`/v1/cards?set=${encodeURIComponent(id)}`)).body
+      const filtered = await filteredSetsOf(shortcut!, { language, region })
+      expect(filtered).toEqual(meta.total > 0 || !isReachable ? [expected] : [])
+    }
+  })
+
+  it('is reached by shortcut and language alone where it is the only one in that language', async () => {
+    for (const { id, shortcut, language } of shadowed()) {
+      const sharing = sets.filter((set) => set.shortcut === shortcut && set.language === language)
+      const isOnly = sharing.length === 1 && byId(shortcut!)!.language !== language
+      expect(await setOf(shortcut!, { language })).toBe(isOnly ? id : shortcut)
+    }
+  })
+
+  it('leaves the canonical id to the other set when nothing rules that out', async () => {
+    for (const { shortcut } of shadowed()) {
+      const { language, region } = byId(shortcut!)!
+      for (const narrowing of [{}, { language }, { region }, { language, region }]) {
+        expect(await setOf(shortcut!, narrowing)).toBe(shortcut)
+      }
+      expect(await setOf(shortcut!, { language: 'ES' })).toBe(shortcut)
+    }
+  })
+})
+
+it('resolves every set by its canonical id', async () => {
+  for (const { id } of sets) expect(await setOf(id)).toBe(id)
+})
+
+describe('a card whose friendly id is the canonical id of another card', () => {
+  const resolved = async (query: string): Promise<string> =>
+    (await client.get(`/v1/cards/shadow_1${query}`)).body.data.id
+
+  const listed = async (language_hint?: string): Promise<string> => {
+    const item = { card: 'shadow_1', condition: 'NM', language: 'EN', price: 1, quantity: 1 }
+    await client.post('/v1/listings', { payload: { items: [{ ...item, language_hint }] } })
+    return (await client.get('/v1/listings?per_page=1')).body.data[0].listable.id
+  }
+
+  beforeAll(async () => {
+    const set = (id: string, shortcut: string | null, language: string) => ({
+      ...{ type: 'set', id, shortcut, name: id, series: 'X', language, region: 'int' },
+    })
+    await importRecords(app.operator, [
+      set('plain', null, 'EN'),
+      { type: 'card', id: 'shadow_1', set_id: 'plain', name: 'Canonical', number: '9' },
+      set('first', 'shadow', 'DE'),
+      { type: 'card', id: 'first-1', set_id: 'first', name: 'German', number: '1' },
+      set('second', 'shadow', 'FR'),
+      set('third', 'shadow', 'FR'),
+      { type: 'card', id: 'second-1', set_id: 'second', name: 'French', number: '1' },
+      { type: 'card', id: 'third-1', set_id: 'third', name: 'French', number: '1' },
+    ])
+  })
+
+  it.each([
+    ['', 'shadow_1'],
+    ['?language=EN', 'shadow_1'],
+    ['?language=DE', 'first-1'],
+    ['?language=DE&region=int', 'first-1'],
+    ['?language=DE&region=jp', 'shadow_1'],
+    ['?language=FR', 'shadow_1'],
+    ['?language=JP', 'shadow_1'],
+  ])('resolves with the query "%s" to %s', async (query, id) => {
+    expect(await resolved(query)).toBe(id)
+  })
+
+  it('is listed with its language as language_hint', async () => {
+    expect(await listed()).toBe('shadow_1')
+    expect(await listed('DE')).toBe('first-1')
+    expect(await listed('FR')).toBe('shadow_1')
+  })
+})

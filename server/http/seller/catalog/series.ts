@@ -1,0 +1,41 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import type { Context } from '../../../context.ts'
+import type { AnswerCache } from '../../answer-cache.ts'
+import { Data, NotModified } from '../../schema.ts'
+import { Series } from '../schemas.ts'
+
+export const seriesRoutes =
+  (ctx: Context, answers: AnswerCache): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.get(
+      '/series',
+      {
+        config: { scope: 'catalog:read' },
+        schema: {
+          operationId: 'listSeries',
+          summary: 'List the series',
+          description:
+            'All series, those with most sets first. Not paginated. Series without a shortcut are among them.',
+          tags: ['Catalog'],
+          response: { 200: Data(Type.Array(Series), 'All series'), 304: NotModified },
+          'x-example': {
+            data: [
+              { name: 'Sword & Shield', shortcut: 'swsh', sets_count: 25 },
+              { name: 'Other', shortcut: null, sets_count: 15 },
+            ],
+          },
+        },
+      },
+      (request, reply) => {
+        const catalog = ctx.catalog.current
+        const data = catalog.series.map(({ name, shortcut, setsCount }) => ({
+          name,
+          shortcut,
+          sets_count: setsCount,
+        }))
+        return answers.send(request, reply, catalog, Buffer.from(JSON.stringify({ data })))
+      },
+    )
+    done()
+  }

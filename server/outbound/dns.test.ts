@@ -1,0 +1,269 @@
+import { spawnSync } from 'node:child_process'
+import { closeSync, constants, openSync } from 'node:fs'
+import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { type DnsServer, type Said, startDnsServer } from '../test/dns-server.ts'
+import { until } from '../test/until.ts'
+import { systemNames } from './dns.ts'
+
+const FOUR = '93.184.215.14'
+const OTHER_FOUR = '93.184.215.15'
+const SIX = '2606:2800:21f:cb07:6820:80da:af6b:8b2c'
+
+let directory: string
+let server: DnsServer
+beforeAll(async () => {
+  directory = await mkdtemp(path.join(tmpdir(), 'cardstall-names-'))
+})
+afterAll(() => rm(directory, { recursive: true }))
+beforeEach(async () => {
+  server = await startDnsServer()
+})
+
+/** Names as they're looked up with these DNS servers; the hosts file knows none unless it's given. */
+const namesBy = (
+  servers: (DnsServer | string)[] = [server],
+  {
+    hostsFile = path.join(directory, 'nobody'),
+    ...options
+  }: { hostsFile?: string; tryMs?: number } = {},
+) =>
+  systemNames({
+    servers: servers.map((one) => (typeof one === 'string' ? one : one.address)),
+    hostsFile,
+    ...options,
+  })
+
+describe('a name that DNS knows', () => {
+  it('has all of its addresses of both families', async () => {
+    server.names.set('both.example', { A: [FOUR, OTHER_FOUR], AAAA: [SIX] })
+    const addresses = await namesBy()('both.example')
+    expect(addresses.toSorted()).toEqual([SIX, FOUR, OTHER_FOUR].toSorted())
+    expect(addresses.at(-1)).toBe(SIX)
+  })
+
+  it('needs only one of them', async () => {
+    server.names.set('four.example', { A: [FOUR] })
+    server.names.set('six.example', { AAAA: [SIX] })
+    expect(await namesBy()('four.example')).toEqual([FOUR])
+    expect(await namesBy()('six.example')).toEqual([SIX])
+  })
+
+  it.each(['SERVFAIL', 'REFUSED', 'NXDOMAIN', 'silence'] as const)(
+    'has the addresses of one family when the other ends in %s',
+    async (failure) => {
+      server.names.set('four.example', { A: [FOUR], AAAA: failure })
+      server.names.set('six.example', { A: failure, AAAA: [SIX] })
+      const resolve = namesBy([server], { tryMs: 50 })
+      expect(await Promise.all([resolve('four.example'), resolve('six.example')])).toEqual([
+        [FOUR],
+        [SIX],
+      ])
+    },
+  )
+
+  it('may be another name for one that has them', async () => {
+    server.names.set('alias.example', { CNAME: 'second.example' })
+    server.names.set('second.example', { CNAME: 'real.example' })
+    server.names.set('real.example', { A: [FOUR], AAAA: [SIX] })
+    expect(await namesBy()('alias.example')).toEqual([FOUR, SIX])
+  })
+
+  it.each(['shop.example.', 'SHOP.Example', 'a_b.example', 'xn--80a1acny.example'])(
+    'may be written as %s',
+    async (hostname) => {
+      server.names.set(hostname.toLowerCase().replace(/\.$/, ''), { A: [FOUR] })
+      expect(await namesBy()(hostname)).toEqual([FOUR])
+    },
+  )
+
+  it.each([0, 300])('is asked for each time, also when its TTL is %i', async (ttl) => {
+    const resolve = namesBy()
+    server.names.set('shop.example', { A: [FOUR], ttl })
+    expect(await resolve('shop.example')).toEqual([FOUR])
+    server.names.set('shop.example', { A: ['10.0.0.5'], ttl })
+    expect(await resolve('shop.example')).toEqual(['10.0.0.5'])
+    server.names.delete('shop.example')
+    await expect(resolve('shop.example')).rejects.toMatchObject({ code: 'ENOTFOUND' })
+    server.names.set('shop.example', { AAAA: [SIX], ttl })
+    expect(await resolve('shop.example')).toEqual([SIX])
+  })
+
+  it('comes from the next server when one fails, refuses, isn’t there or says nothing', async () => {
+    const next = await startDnsServer({ 'shop.example': { A: [FOUR] } })
+    for (const failure of ['SERVFAIL', 'REFUSED', 'silence'] as const) {
+      server.names.set('shop.example', failure)
+      expect(await namesBy([server, next], { tryMs: 50 })('shop.example')).toEqual([FOUR])
+    }
+    expect(await namesBy(['127.0.0.1:1', server, next], { tryMs: 50 })('shop.example')).toEqual([
+      FOUR,
+    ])
+  })
+
+  it('is waited for, however fast the others were', async () => {
+    const slow = Promise.withResolvers<void>()
+    server.names.set('fast.example', { A: [FOUR] })
+    server.names.set('slow.example', async () => {
+      await slow.promise
+      return { A: [OTHER_FOUR] }
+    })
+    const resolve = namesBy()
+    for (let times = 0; times < 10; times++) await resolve('fast.example')
+    const found = resolve('slow.example')
+    const began = performance.now()
+    await until('a second is over, full of fast ones', async () => {
+      await resolve('fast.example')
+      return performance.now() - began > 1_000
+    })
+    slow.resolve()
+    expect(await found).toEqual([OTHER_FOUR])
+  })
+})
+
+describe('a look-up that fails', () => {
+  it('says ENOTFOUND when there is no such name, or none with an address', async () => {
+    server.names.set('mail-only.example', {})
+    server.names.set('dangling.example', { CNAME: 'gone.example' })
+    for (const hostname of [
+      'unknown.example',
+      'mail-only.example',
+      'dangling.example',
+      'two..dots.example',
+      `${'long'.repeat(16)}.example`,
+      `${'long.'.repeat(60)}example`,
+      '%00.example',
+    ]) {
+      await expect(namesBy()(hostname), hostname).rejects.toMatchObject({ code: 'ENOTFOUND' })
+    }
+  })
+
+  it.each<[string, Said]>([
+    ['the server fails', 'SERVFAIL'],
+    ['the server refuses', 'REFUSED'],
+    ['the server says nothing', 'silence'],
+    ['it fails for one family, and there is nothing of the other', { AAAA: 'SERVFAIL' }],
+  ])('says EAI_AGAIN when %s', async (_, said) => {
+    server.names.set('shop.example', said)
+    await expect(namesBy([server], { tryMs: 50 })('shop.example')).rejects.toMatchObject({
+      code: 'EAI_AGAIN',
+    })
+  })
+
+  it('says EAI_AGAIN when no DNS server is there: it isn’t the site that refuses', async () => {
+    await expect(namesBy(['127.0.0.1:1'])('shop.example')).rejects.toMatchObject({
+      code: 'EAI_AGAIN',
+    })
+  })
+
+  it('ends after 5 seconds, however many servers say nothing', async () => {
+    server.names.set('shop.example', 'silence')
+    const silent = await startDnsServer({ 'shop.example': 'silence' })
+    const another = await startDnsServer({ 'shop.example': 'silence' })
+    const began = performance.now()
+    const of = (...servers: DnsServer[]) => namesBy(servers)('shop.example')
+    const ends = await Promise.allSettled([of(server), of(server, silent, another)])
+    expect(ends).toMatchObject([
+      { reason: { code: 'EAI_AGAIN' } },
+      { reason: { code: 'EAI_AGAIN' } },
+    ])
+    // Two tries of two seconds at each of three servers would take twelve.
+    expect(performance.now() - began).toBeLessThan(10_000)
+    expect(silent.asked).toContain('A shop.example')
+  })
+})
+
+describe('a name in the hosts file', () => {
+  const written = async (text: string) => {
+    const hostsFile = path.join(directory, 'hosts')
+    await writeFile(hostsFile, text)
+    return { hostsFile, resolve: namesBy([server], { hostsFile }) }
+  }
+
+  it('has its addresses from there, and DNS isn’t asked', async () => {
+    const { resolve } = await written(
+      [
+        '# made by hand',
+        `${SIX}\tshop.example  Alias.Example. # 10.0.0.1 comment.example`,
+        `  ${FOUR} shop.example\r`,
+        '#10.0.0.1 unused.example',
+        '0.0.0.0 blocked.example',
+        'no-address nobody.example',
+        '',
+      ].join('\n'),
+    )
+    for (const hostname of ['shop.example', 'shop.example.', 'SHOP.example']) {
+      expect(await resolve(hostname)).toEqual([FOUR, SIX])
+    }
+    expect(await resolve('alias.example')).toEqual([SIX])
+    expect(await resolve('blocked.example')).toEqual(['0.0.0.0'])
+    expect(server.asked).toEqual([])
+    for (const hostname of ['unused.example', 'comment.example', 'nobody.example', 'example']) {
+      await expect(resolve(hostname)).rejects.toMatchObject({ code: 'ENOTFOUND' })
+    }
+  })
+
+  it('follows the file when it’s changed or taken away', async () => {
+    server.names.set('shop.example', { A: [FOUR] })
+    const { hostsFile, resolve } = await written('10.0.0.1 shop.example\n')
+    const becomes = (address: string) =>
+      until(`it is ${address}`, async () => (await resolve('shop.example'))[0] === address)
+    await becomes('10.0.0.1')
+    await writeFile(hostsFile, '10.0.0.2 shop.example\n')
+    await becomes('10.0.0.2')
+    await rm(hostsFile)
+    await becomes(FOUR)
+  })
+
+  it('is this machine when it’s localhost, whatever the file and DNS say', async () => {
+    server.names.set('localhost', { A: [FOUR] })
+    server.names.set('shop.localhost', { A: [FOUR] })
+    const { resolve } = await written(`${FOUR} localhost shop.localhost\n`)
+    for (const hostname of ['localhost', 'LOCALHOST.', 'shop.localhost', 'a.shop.localhost.']) {
+      expect(await resolve(hostname)).toEqual(['127.0.0.1', '::1'])
+    }
+    await expect(resolve('notlocalhost')).rejects.toMatchObject({ code: 'ENOTFOUND' })
+  })
+})
+
+describe('names whose servers never answer', () => {
+  it('hold up neither other names nor files', async () => {
+    server.names.set('shop.example', { A: [FOUR] })
+    const hanging = Array.from({ length: 20 }, (_, number) => `hanging-${number}.example`)
+    for (const name of hanging) server.names.set(name, 'silence')
+    const resolve = namesBy()
+    let ended = 0
+    for (const name of hanging) resolve(name).catch(() => ended++)
+    await until('all of them are under way', () => server.asked.length >= 2 * hanging.length)
+
+    expect(await resolve('shop.example')).toEqual([FOUR])
+    expect(await readFile(import.meta.filename, 'utf8')).toContain('hold up neither')
+    expect(ended).toBe(0)
+  })
+
+  it('hold up no others even where they take every thread of the process: looking up needs none', async () => {
+    server.names.set('shop.example', { A: [FOUR] })
+    const hostsFile = path.join(directory, 'hosts')
+    await writeFile(hostsFile, '10.0.0.1 local.example\n')
+    const pipe = path.join(directory, 'pipe')
+    expect(spawnSync('mkfifo', [pipe]).status).toBe(0)
+    // Opening a pipe to read takes a thread until somebody opens it to write; there are 4 unless told otherwise.
+    const readers = Array.from({ length: 64 }, () => open(pipe, 'r'))
+    let isFileRead = false
+    const read = readFile(hostsFile).then(() => {
+      isFileRead = true
+    })
+    onTestFinished(async () => {
+      const writer = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK)
+      for (const reader of await Promise.all(readers)) await reader.close()
+      closeSync(writer)
+      await read
+    })
+
+    const resolve = namesBy([server], { hostsFile })
+    const found = Promise.all([resolve('shop.example'), resolve('local.example')])
+    expect(await found).toEqual([[FOUR], ['10.0.0.1']])
+    expect(isFileRead).toBe(false)
+  })
+})

@@ -1,0 +1,74 @@
+import { type Context, inTransaction, type Log } from '../context.ts'
+import type { Db } from '../database/connect.ts'
+import { type Notices, notify } from '../database/notices.ts'
+
+/**
+ * The clock of every fact that users see. Outside the sandbox it's the real one; the sandbox can move it ahead,
+ * and keeps how far in the database, so that all processes and the next start agree.
+ */
+export type Clock = {
+  now(): Date
+  /** Moves the clock ahead for everyone; answers the new time. */
+  advance(seconds: number): Promise<Date>
+}
+
+/** The furthest the clock goes: beyond it dates would leave what answers and the database can hold. */
+export const MOST_ADVANCED_SECONDS = 100 * 365 * 24 * 60 * 60
+
+/**
+ * The clock as the database has it, following what other processes do to it. `moved` is called when it was moved by
+ * any of them: things may have become due.
+ */
+export async function startClock(
+  ctx: Pick<Context, 'db' | 'begin'>,
+  notices: Pick<Notices, 'on'>,
+  log: Log,
+  moved: () => void,
+): Promise<Clock> {
+  let aheadMs = (await advancedSeconds(ctx.db)) * 1000
+  const now = () => new Date(realTime() + aheadMs)
+
+  const setAhead = (seconds: number) => {
+    // It only ever goes ahead: an answer that was overtaken changes nothing.
+    if (seconds * 1000 <= aheadMs) return
+    aheadMs = seconds * 1000
+    moved()
+  }
+
+  notices.on('clock', () => {
+    advancedSeconds(ctx.db).then(setAhead, (error) =>
+      log.warn({ err: error }, 'the clock could not be read again'),
+    )
+  })
+
+  return {
+    now,
+    async advance(seconds) {
+      const total = await inTransaction(ctx, async ({ db }) => {
+        const [clock] = await db<{ seconds: number }[]>`
+          update clock
+          set advanced_seconds = least(advanced_seconds + ${seconds}, ${MOST_ADVANCED_SECONDS})
+          returning advanced_seconds as seconds
+        `
+        await notify(db, 'clock')
+        return clock?.seconds ?? 0
+      })
+      setAhead(total)
+      return now()
+    },
+  }
+}
+
+/** The clock as the database has it now, for a process that ends before anybody moves it. */
+export async function readClock(db: Db): Promise<Pick<Clock, 'now'>> {
+  const aheadMs = (await advancedSeconds(db)) * 1000
+  return { now: () => new Date(realTime() + aheadMs) }
+}
+
+async function advancedSeconds(db: Db): Promise<number> {
+  const [clock] = await db<{ seconds: number }[]>`select advanced_seconds as seconds from clock`
+  return clock?.seconds ?? 0
+}
+
+/** Real time in Unix milliseconds, for rate limits and the log. */
+export const realTime = () => Date.now()

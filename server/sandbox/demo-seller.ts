@@ -1,0 +1,74 @@
+import { createAccount } from '../accounts/accounts.ts'
+import type { Context } from '../context.ts'
+import { ApiError } from '../errors.ts'
+import { hashKey } from '../keys/api-key.ts'
+import { createKey } from '../keys/keys.ts'
+import { SCOPES } from '../keys/scopes.ts'
+import { ownSecret } from './own-secrets.ts'
+
+const EMAIL = 'demo@cardstall.example'
+
+/**
+ * The sandbox's demo seller and a key of its with all scopes, kept in DATA_DIR. Both are made when missing, so
+ * that every start has a key to show that works.
+ *
+ * @returns the key
+ */
+export function demoKey(ctx: Context): Promise<string> {
+  return ownSecret(ctx.config.dataDir, 'demo-key', {
+    serves: (key) => works(ctx, key),
+    make: async () => {
+      const accountId = (await demoAccount(ctx)) ?? (await makeDemoAccount(ctx))
+      const { secret } = await createKey(ctx, accountId, { scopes: SCOPES, name: 'Demo' })
+      return secret
+    },
+  })
+}
+
+async function works({ db }: Context, key: string): Promise<boolean> {
+  const [row] = await db`
+    select 1 from api_keys where hash = decode(${hashKey(key)}, 'hex') and revoked_at is null
+  `
+  return row !== undefined
+}
+
+async function demoAccount({ db }: Context): Promise<number | undefined> {
+  const [row] = await db<{ id: number }[]>`select id from accounts where lower(email) = ${EMAIL}`
+  return row?.id
+}
+
+async function makeDemoAccount(ctx: Context): Promise<number> {
+  try {
+    const account = await createAccount(ctx, {
+      shopName: 'Demo Cards',
+      email: EMAIL,
+      business: true,
+      payoutVerified: true,
+      apiAccess: 'enabled',
+      shippingOptions: [
+        {
+          code: 'parcel',
+          name: 'Parcel with label',
+          fulfilment: 'platform',
+          tracked: true,
+          priceCents: 6_95,
+          enabled: true,
+        },
+        {
+          code: 'letter',
+          name: 'Letter',
+          fulfilment: 'self_ship',
+          tracked: false,
+          priceCents: 1_50,
+          enabled: true,
+        },
+      ],
+    })
+    return account.id
+  } catch (error) {
+    // Another process on this database may have been quicker.
+    const id = error instanceof ApiError ? await demoAccount(ctx) : undefined
+    if (id === undefined) throw error
+    return id
+  }
+}

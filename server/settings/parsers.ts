@@ -1,0 +1,130 @@
+import { BlockList, isIP } from 'node:net'
+import { type Mailbox, mailbox } from '../mail/mail.ts'
+import { centsFromEuros } from '../money.ts'
+
+/** Reads the text of one setting, which isn't empty. Throws InvalidValue when the text can't be used. */
+export type Parser<T> = (text: string) => T
+
+/** Reason why a value can't be used. It follows the setting's name in a sentence, and never contains a secret. */
+export class InvalidValue extends Error {
+  override name = 'InvalidValue'
+}
+
+export const anyText: Parser<string> = (text) => text
+
+export const flag: Parser<boolean> = (text) => {
+  const value = text.toLowerCase()
+  if (value === 'true' || value === '1') return true
+  if (value === 'false' || value === '0') return false
+  throw new InvalidValue(`must be true or false, not "${text}".`)
+}
+
+export const integer =
+  (from: number, to: number): Parser<number> =>
+  (text) => {
+    const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+    if (number >= from && number <= to) return number
+    throw new InvalidValue(`must be a whole number from ${from} to ${to}, not "${text}".`)
+  }
+
+export const oneOf =
+  <T extends string>(values: readonly T[]): Parser<T> =>
+  (text) => {
+    const found = values.find((value) => value === text.toLowerCase())
+    if (found) return found
+    throw new InvalidValue(`must be one of ${values.join(', ')}, not "${text}".`)
+  }
+
+/** A URL with one of these protocols, as it was written. The value may hold a password: no message shows it. */
+export const url =
+  (...protocols: string[]): Parser<string> =>
+  (text) => {
+    if (URL.canParse(text) && protocols.includes(new URL(text).protocol)) return text
+    throw new InvalidValue(
+      `must be a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}.`,
+    )
+  }
+
+/** An http or https address without query, fragment and user; slashes at its end are removed. */
+export const webAddress: Parser<string> = (text) => {
+  const { search, hash, username, password } = new URL(url('http:', 'https:')(text))
+  if (search || hash || username || password) {
+    throw new InvalidValue('must be a plain address: no query, fragment or user.')
+  }
+  return text.replace(/\/+$/, '')
+}
+
+export const mailServer: Parser<string> = (text) => {
+  if (new URL(url('smtp:', 'smtps:')(text)).hostname !== '') return text
+  throw new InvalidValue('must name a host.')
+}
+
+export const secret: Parser<string> = (text) => {
+  if (/^[\x21-\x7e]+$/.test(text)) return text
+  throw new InvalidValue('must be printable ASCII characters without spaces.')
+}
+
+export const sender: Parser<Mailbox> = (text) => {
+  const found = mailbox(text)
+  if (found) return found
+  throw new InvalidValue(
+    'must be an e-mail address, as shop@cards.example or Card Shop <shop@cards.example>.',
+  )
+}
+
+/** `parcel=8,letter=1046,*=8`: a number for each shipping option. */
+export const shippingMethods: Parser<Map<string, number>> = (text) => {
+  const methods = text.split(',').map((entry): [string, number] => {
+    const [, code, id] = /^\s*(\S.*?)\s*=\s*(\d{1,15})\s*$/.exec(entry) ?? []
+    if (code !== undefined) return [code, Number(id)]
+    throw new InvalidValue(
+      'must name a shipping method for each shipping option, as parcel=8,letter=1046,*=8.',
+    )
+  })
+  return new Map(methods)
+}
+
+/** As many amounts in euros as the example has, rising from 0; in whole cents. */
+export const risingEuros =
+  (example: string): Parser<number[]> =>
+  (text) => {
+    const amounts = text
+      .split(',')
+      .map((part) => (/^\s*\d{1,9}(\.\d\d?)?\s*$/.test(part) ? Number(part) : Number.NaN))
+    const count = example.split(',').length
+    const rises = amounts.every((amount, i) => (i === 0 ? amount === 0 : amount > amounts[i - 1]!))
+    if (amounts.length === count && rises) return amounts.map(centsFromEuros)
+    throw new InvalidValue(
+      `must be ${count} amounts in euros that rise from 0, separated by commas, as "${example}".`,
+    )
+  }
+
+/** IP addresses and CIDR ranges, separated by commas. */
+export const addressRanges: Parser<string[]> = (text) => {
+  const entries = text
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter(Boolean)
+  for (const entry of entries) {
+    if (!isAddressOrRange(entry)) {
+      throw new InvalidValue(
+        `must list IP addresses or CIDR ranges, separated by commas; "${entry}" is neither.`,
+      )
+    }
+  }
+  return entries
+}
+
+function isAddressOrRange(entry: string): boolean {
+  const [address = '', bits, ...rest] = entry.split('/')
+  const family = isIP(address)
+  if (family === 0 || rest.length > 0) return false
+  if (bits === undefined) return true
+  if (!/^\d{1,3}$/.test(bits)) return false
+  try {
+    new BlockList().addSubnet(address, Number(bits), family === 4 ? 'ipv4' : 'ipv6')
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,190 @@
+import {
+  addressRanges,
+  anyText,
+  flag,
+  integer,
+  mailServer,
+  oneOf,
+  type Parser,
+  risingEuros,
+  secret,
+  sender,
+  shippingMethods,
+  url,
+  webAddress,
+} from './parsers.ts'
+
+/**
+ * One setting: how its text is read, what counts without it, and its description in docs/configuration.md.
+ * `default` is a text that the parser reads. Where the default follows from other settings, or there is none,
+ * `otherwise` describes it and `config.ts` supplies it.
+ */
+export type Setting<T = unknown> = { parse: Parser<T>; description: string } & (
+  | { default: string }
+  | { otherwise: string }
+)
+
+const LARGEST_RATE = 1_000_000_000
+const TIER_THRESHOLDS = '0,250,1000,2500,5000'
+
+export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+export const CARRIERS = ['simulated', 'sendcloud'] as const
+
+/** Every setting, by the name of its environment variable. docs/configuration.md is generated from this table. */
+export const SETTINGS = {
+  PORT: { parse: integer(1, 65_535), default: '3000', description: 'Port to listen on' },
+  HOST: {
+    parse: anyText,
+    default: '127.0.0.1',
+    description: 'Address to listen on; `0.0.0.0` for all',
+  },
+  PUBLIC_URL: {
+    parse: webAddress,
+    otherwise: 'sandbox: `http://localhost:$PORT`; else required',
+    description:
+      'Prefix of every absolute link that the service issues: pagination, labels, photos, shop pages. The seller API’s base URL is `$PUBLIC_URL/v1`',
+  },
+  DATABASE_URL: {
+    parse: url('postgres:', 'postgresql:'),
+    otherwise: 'none',
+    description:
+      '`postgres://…`, PostgreSQL 15 or later. Without it an embedded PostgreSQL runs in `DATA_DIR`',
+  },
+  DATA_DIR: {
+    parse: anyText,
+    default: '.cardstall',
+    description: 'Embedded database, stored files, generated secrets',
+  },
+  SANDBOX: {
+    parse: flag,
+    otherwise: '`true` without `DATABASE_URL`, else `false`',
+    description:
+      'Test clock, simulated carrier, captured e-mail, demo seller, and generated secrets',
+  },
+  OPERATOR_TOKEN: {
+    parse: secret,
+    otherwise: 'sandbox: generated once, kept in `DATA_DIR`, printed; else none',
+    description:
+      'Bearer token of the operator API and of `/metrics`. Without one both respond with 404',
+  },
+  SECRET_KEY: {
+    parse: secret,
+    otherwise: 'sandbox: generated once, kept in `DATA_DIR`; else required',
+    description: 'Signs label links, encrypts webhook secrets at rest',
+  },
+  RATE_LIMIT_READ: {
+    parse: integer(1, LARGEST_RATE),
+    default: '600',
+    description: 'Reads (GET, HEAD) per minute and key',
+  },
+  RATE_LIMIT_WRITE: {
+    parse: integer(1, LARGEST_RATE),
+    default: '120',
+    description: 'Writes (the other methods) per minute and key',
+  },
+  REDIS_URL: {
+    parse: url('redis:', 'rediss:'),
+    otherwise: 'none',
+    description:
+      '`redis://…` or `rediss://…` (Redis or Valkey): shares the rate-limit counters between processes. While it is unavailable each process counts for itself',
+  },
+  WEBHOOK_ALLOW_PRIVATE: {
+    parse: flag,
+    default: 'false',
+    description:
+      'Allows deliveries and photo fetches to private addresses, for local development. The rules for registering an endpoint stay the same',
+  },
+  WEBHOOK_TIMEOUT_MS: {
+    parse: integer(1, 600_000),
+    default: '10000',
+    description:
+      'Milliseconds for one delivery attempt, from the DNS lookup to the end of the response',
+  },
+  WEBHOOK_RETENTION_DAYS: {
+    parse: integer(1, 36_500),
+    default: '30',
+    description: 'Days for which deliveries and their attempts are kept',
+  },
+  SMTP_URL: {
+    parse: mailServer,
+    otherwise: 'none',
+    description:
+      'Mail server: `smtp://user:password@host:587` or `smtps://…` ([below](#e-mail)). Without it e-mail is captured (sandbox) or logged',
+  },
+  MAIL_FROM: {
+    parse: sender,
+    otherwise: '`Cardstall <cardstall@HOST>`, with the host of `PUBLIC_URL`',
+    description:
+      'Sender of e-mail: `shop@cards.example` or `Card Shop <shop@cards.example>`. Required with `SMTP_URL`',
+  },
+  CARRIER: {
+    parse: oneOf(CARRIERS),
+    otherwise: '`simulated` in the sandbox, else none',
+    description:
+      'Carrier that sells platform labels: `simulated` (sandbox only) or `sendcloud` ([below](#sendcloud)). Without one a label is 502',
+  },
+  SENDCLOUD_PUBLIC_KEY: {
+    parse: secret,
+    otherwise: 'none',
+    description: 'Public key of the integration. Required with `CARRIER=sendcloud`',
+  },
+  SENDCLOUD_SECRET_KEY: {
+    parse: secret,
+    otherwise: 'none',
+    description: 'Secret key of the integration. Required with `CARRIER=sendcloud`',
+  },
+  SENDCLOUD_METHODS: {
+    parse: shippingMethods,
+    otherwise: 'none',
+    description:
+      'Shipping methods by shipping option, as `parcel=8,big=117,*=8`. Required with `CARRIER=sendcloud`',
+  },
+  SENDCLOUD_URL: {
+    parse: webAddress,
+    default: 'https://panel.sendcloud.sc/api/v2',
+    description: 'Address of Sendcloud’s API',
+  },
+  STORAGE_URL: {
+    parse: url('file:', 's3:'),
+    otherwise: '`file:` under `DATA_DIR`',
+    description:
+      'Storage of photos and label PDFs: `file:/…`, or `s3://…` for several machines ([below](#storage))',
+  },
+  MARKETPLACE_URL: {
+    parse: webAddress,
+    otherwise: '`PUBLIC_URL`',
+    description:
+      'Prefix of the public pages in `url` fields: `/cards/{id}`, `/products/{slug}`, `/shops/{slug}`',
+  },
+  TIER_THRESHOLDS: {
+    parse: risingEuros(TIER_THRESHOLDS),
+    default: TIER_THRESHOLDS,
+    description:
+      'Euros of merchandise shipped in a month for Bronze, Silver, Gold, Diamond and Master; computed on the 1st at 00:05 UTC for the month before',
+  },
+  TRUST_PROXY: {
+    parse: addressRanges,
+    otherwise: 'none',
+    description:
+      'Addresses and CIDR ranges, separated by commas, whose `X-Forwarded-*` headers are trusted',
+  },
+  LOG_LEVEL: {
+    parse: oneOf(LOG_LEVELS),
+    default: 'info',
+    description: LOG_LEVELS.map((level) => `\`${level}\``).join(', '),
+  },
+} satisfies Record<string, Setting>
+
+export type SettingName = keyof typeof SETTINGS
+
+export const SETTING_NAMES = Object.keys(SETTINGS) as SettingName[]
+
+/** The table of docs/configuration.md, in Markdown. */
+export function settingsTable(): string {
+  const rows = SETTING_NAMES.map((name) => {
+    const setting: Setting = SETTINGS[name]
+    const fallback = 'default' in setting ? `\`${setting.default}\`` : setting.otherwise
+    return `| \`${name}\` | ${fallback} | ${setting.description} |`
+  })
+  return ['| Variable | Default | Meaning |', '| --- | --- | --- |', ...rows].join('\n')
+}

@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs'
+import { parseEnv } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { SETTING_NAMES } from '../../settings/settings.ts'
+
+const textOf = (file: string) => readFileSync(new URL(`../../../${file}`, import.meta.url), 'utf8')
+
+type Service = {
+  build?: string
+  image?: string
+  environment: Record<string, string>
+  env_file?: string[]
+} & Record<string, unknown>
+
+const { services } = parse(textOf('compose.yaml'), { merge: true }) as {
+  services: Record<string, Service>
+}
+const example = Object.keys(parseEnv(textOf('.env.example')))
+/** For compose.yaml alone: the service is told of them in addresses. */
+const PASSWORDS = ['POSTGRES_PASSWORD', 'VALKEY_PASSWORD']
+
+/** Resolves `${NAME:-default}` and `${NAME:?message}` as compose does; they may be nested. */
+function interpolate(text: string, dotEnv: Record<string, string>): string {
+  const innermost = /\$\{([A-Z_]+):([-?])([^${}]*)\}/
+  const replaced = text.replace(innermost, (_, name: string, kind: string, otherwise: string) => {
+    if (dotEnv[name]) return dotEnv[name]
+    if (kind === '?') throw new Error(otherwise)
+    return otherwise
+  })
+  return replaced === text ? text : interpolate(replaced, dotEnv)
+}
+
+describe('compose.yaml', () => {
+  const { cardstall } = services as { cardstall: Service }
+
+  it.each(SETTING_NAMES)('gives the service %s as .env has it', (name) => {
+    const dotEnv = Object.fromEntries(
+      [...SETTING_NAMES, ...PASSWORDS].map((setting) => [setting, `the ${setting} of .env`]),
+    )
+    expect(cardstall.env_file).toEqual(['.env'])
+    const own = cardstall.environment[name]
+    expect(own === undefined ? dotEnv[name] : interpolate(own, dotEnv)).toBe(dotEnv[name])
+  })
+
+  it('connects the service with the other two when .env names no others', () => {
+    const dotEnv = { POSTGRES_PASSWORD: 'pg', VALKEY_PASSWORD: 'vk' }
+    const { DATABASE_URL = '', REDIS_URL = '', HOST = '' } = cardstall.environment
+    expect(interpolate(DATABASE_URL, dotEnv)).toBe(
+      'postgres://cardstall:pg@postgres:5432/cardstall',
+    )
+    expect(interpolate(REDIS_URL, dotEnv)).toBe('redis://:vk@valkey:6379')
+    expect(interpolate(HOST, dotEnv)).toBe('0.0.0.0')
+    expect(() => interpolate(DATABASE_URL, {})).toThrow('set POSTGRES_PASSWORD in .env')
+  })
+
+  it.each(Object.entries(services))('gives %s few rights and little room', (name, service) => {
+    expect(service).toMatchObject({
+      read_only: true,
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+      mem_limit: expect.stringMatching(/^\d+[mg]$/),
+    })
+    const images = service.image ? [service.image] : textOf('Dockerfile').match(/(?<=^FROM )\S+/gm)
+    for (const image of images ?? [])
+      expect([name, image]).toEqual([name, expect.stringMatching(/:\d+\.\d+/)])
+  })
+})
+
+describe('.env.example', () => {
+  it('names settings, and passwords that compose.yaml uses', () => {
+    const known: string[] = [...SETTING_NAMES, ...PASSWORDS]
+    expect(example.filter((name) => !known.includes(name))).toEqual([])
+    expect(example).toEqual(expect.arrayContaining(PASSWORDS))
+  })
+})

@@ -1,0 +1,111 @@
+import { readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { startTestApp } from '../app.ts'
+import { samplesOf } from '../metrics.ts'
+
+type Rule = { alert: string; expr: string; annotations: { summary: string } }
+type Panel = {
+  id: number
+  type: string
+  title: string
+  fieldConfig: { defaults: { unit?: string } }
+}
+type Target = { expr: string; datasource: { uid: string } }
+
+const read = (file: string) => readFile(new URL(`../../../deploy/${file}`, import.meta.url), 'utf8')
+
+let page: string
+let rules: Rule[]
+let dashboard: { uid: string; panels: (Panel & { targets?: Target[] })[] }
+let expressions: string[]
+beforeAll(async () => {
+  const app = await startTestApp({
+    settings: { REDIS_URL: 'redis://127.0.0.1:1', DATA_DIR: tmpdir() },
+  })
+  await app.anyone.get('/v1/me')
+  page = (await app.operator.get('/metrics')).text
+  rules = parse(await read('prometheus/alerts.yml')).groups.flatMap(
+    (group: { rules: Rule[] }) => group.rules,
+  )
+  dashboard = JSON.parse(await read('grafana/cardstall.json'))
+  const targets = dashboard.panels.flatMap(({ targets = [] }) => targets)
+  expressions = [...rules, ...targets].map(({ expr }) => expr)
+})
+
+/** Labels that Prometheus itself adds. */
+const TARGET_LABELS = ['job', 'instance']
+/** Labels whose values depend on the requests; the others have all of their values on the page from the start. */
+const OPEN_LABELS = ['method', 'route', 'status', 'state', 'le']
+
+/** Each metric that an expression selects, with its label matchers. */
+const selectorsIn = (expr: string) =>
+  [...expr.matchAll(/\b((?:cardstall|nodejs|process)_\w+|up)\b(?:\{([^}]*)\})?/g)].map(
+    ([, metric, matchers = '']) => ({
+      metric: metric!,
+      matchers: [...matchers.matchAll(/(\w+)(=~|!~|!=|=)"([^"]*)"/g)].map(
+        ([, label, operator, value]) => ({ label: label!, operator: operator!, value: value! }),
+      ),
+    }),
+  )
+
+/** The samples of a metric, or of a histogram by one of its series. */
+function samplesFor(metric: string): Record<string, string>[] {
+  const base = metric.replace(/_(bucket|count|sum)$/, '')
+  const isHistogram = page.includes(`# TYPE ${base} histogram`)
+  const name = isHistogram ? base : metric
+  return page.includes(`# TYPE ${name} `) ? samplesOf(page, name) : []
+}
+
+describe('every expression of the alert rules and the dashboard', () => {
+  it('selects metrics that /metrics has', () => {
+    const selected = expressions.flatMap(selectorsIn).map(({ metric }) => metric)
+    expect(selected.length).toBeGreaterThan(30)
+    const missing = selected.filter((metric) => {
+      return metric !== 'up' && samplesFor(metric).length === 0
+    })
+    expect(missing).toEqual([])
+  })
+
+  it('uses labels and values that these metrics have', () => {
+    for (const expr of expressions) {
+      const selectors = selectorsIn(expr)
+      const grouped = [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, by]) => by!.split(/, */))
+      const known = selectors.flatMap(({ metric }) => samplesFor(metric).flatMap(Object.keys))
+      for (const label of grouped) expect([...known, ...TARGET_LABELS], expr).toContain(label)
+      for (const { metric, matchers } of selectors) {
+        for (const { label, operator, value } of matchers) {
+          if (TARGET_LABELS.includes(label)) continue
+          const values = samplesFor(metric).flatMap((sample) => sample[label] ?? [])
+          expect(values.length, `${label} in ${expr}`).toBeGreaterThan(0)
+          if (OPEN_LABELS.includes(label)) continue
+          const wanted = operator.endsWith('~') ? value.split('|') : [value]
+          for (const one of wanted) expect(values, expr).toContain(one)
+        }
+      }
+    }
+  })
+})
+
+describe('the alert rules', () => {
+  it('have unique names and say what is wrong', () => {
+    expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length)
+    for (const { annotations } of rules) expect(annotations.summary).toBeTruthy()
+  })
+})
+
+describe('the dashboard', () => {
+  it('can be imported: a uid, unique panels with units, and the data source as a variable', () => {
+    expect(dashboard.uid).toBe('cardstall')
+    const { panels } = dashboard
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length)
+    for (const { type, title, fieldConfig, targets = [] } of panels) {
+      if (type === 'row') continue
+      expect(fieldConfig.defaults.unit, title).toBeTruthy()
+      expect(targets.length, title).toBeGreaterThan(0)
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: Grafana's own syntax
+      for (const { datasource } of targets) expect(datasource.uid).toBe('${datasource}')
+    }
+  })
+})

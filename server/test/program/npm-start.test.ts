@@ -1,0 +1,63 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { homedir } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { afterAll, expect, it, vi } from 'vitest'
+import { SETTING_NAMES } from '../../settings/settings.ts'
+import { freePort } from '../free-port.ts'
+import { embedded, isOff, newDataDir } from '../process.ts'
+import { until } from '../until.ts'
+
+const PROJECT = fileURLToPath(new URL('../../../', import.meta.url))
+
+// A first start, on a machine that may have other things to do.
+vi.setConfig({ testTimeout: 60_000 })
+
+const started: ChildProcess[] = []
+afterAll(() => {
+  for (const { pid } of started) {
+    try {
+      process.kill(-pid!, 'SIGKILL')
+    } catch {
+      // The whole process group has ended, as it should.
+    }
+  }
+})
+
+it('SIGTERM to npm alone, as `npm start & kill $!` sends it, ends node and the embedded PostgreSQL', async () => {
+  const dataDir = newDataDir()
+  const npm = spawn('npm', ['start'], {
+    cwd: PROJECT,
+    env: {
+      // Empty, so that a developer's .env has no effect.
+      ...Object.fromEntries(SETTING_NAMES.map((name) => [name, ''])),
+      PATH: process.env.PATH,
+      HOME: homedir(),
+      PORT: String(await freePort()),
+      DATA_DIR: dataDir,
+    },
+    detached: true,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  started.push(npm)
+  let said = ''
+  npm.stdout.setEncoding('utf8').on('data', (text) => {
+    said += text
+  })
+  await until('the service listens', () => said.includes('Importing the bundled'), 45_000)
+  const { pid } = embedded(dataDir)
+
+  npm.kill('SIGTERM')
+  await once(npm, 'close')
+  await until('PostgreSQL is off', () => isOff(dataDir, pid))
+  expect(groupIsEmpty(npm)).toBe(true)
+})
+
+function groupIsEmpty({ pid }: ChildProcess): boolean {
+  try {
+    process.kill(-pid!, 0)
+    return false
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH'
+  }
+}
