@@ -1,11 +1,12 @@
+import type { Context } from '../server/context.ts'
 import { connect, type Sql } from '../server/database/connect.ts'
+import { signalOnly } from '../server/database/signals.ts'
 import { type Begin, transactionsOn } from '../server/database/transactions.ts'
 import { listListings } from '../server/listings/listings.ts'
 import { offersOf } from '../server/listings/offers.ts'
 import { checkOut } from '../server/orders/checkout.ts'
 import { listOrders } from '../server/orders/orders.ts'
 import { getSlice } from '../server/orders/slice.ts'
-import { wakesInProcess } from '../server/queue/wakes.ts'
 
 /**
  * The same statements as the service's, sent over one pool of prepared connections and nothing else: no HTTP, key,
@@ -52,7 +53,9 @@ let turn = 0
 
 function workOf(db: Sql, begin: Begin, work: BareSql['work']): () => Promise<unknown> {
   const now = new Date('2026-03-01')
-  const ctx = { db, begin, now: () => now, wakes: wakesInProcess() }
+  const signal = signalOnly(db)
+  // The verbs that are measured use neither settings nor the log.
+  const ctx = { db, begin, now: () => now, signal } as unknown as Context
   switch (work.kind) {
     case 'page': {
       const { accountId, cardId, offset } = work

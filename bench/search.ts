@@ -43,7 +43,7 @@ async function openCatalog(dataDir: string): Promise<Catalog> {
   try {
     const reader = await readCatalog({
       begin,
-      notices: { on: () => {} },
+      signals: { on: () => () => {} },
       marketplaceUrl: 'http://localhost',
       log: pino({ level: 'silent' }),
     })

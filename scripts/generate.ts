@@ -5,7 +5,7 @@ import { pino } from 'pino'
 import { buildApp } from '../server/app.ts'
 import { readConfig } from '../server/config.ts'
 import { startEmbedded } from '../server/database/embedded/embedded.ts'
-import { type Closers, openContext } from '../server/service.ts'
+import { type Closers, openService } from '../server/service.ts'
 import { settingsTable } from '../server/settings/settings.ts'
 import { schemaSql } from './schema-sql.ts'
 
@@ -30,7 +30,7 @@ try {
     SECRET_KEY: 'not-used',
     DATA_DIR: dataDir,
   })
-  const ctx = await openContext(config, database.url, pino({ level: 'silent' }), closers)
+  const ctx = await openService(config, database.url, pino({ level: 'silent' }), closers)
   const app = await buildApp(ctx)
   closers.push(() => app.close())
   const described = async (address: string) =>

@@ -8,7 +8,6 @@ import Fastify, {
   LogController,
 } from 'fastify'
 import findMyWay from 'find-my-way'
-import type { Context } from './context.ts'
 import { type ApiError, expectationFailed, methodNotAllowed, notFound } from './errors.ts'
 import { BODY_LIMIT_BYTES, readJsonBodies } from './http/body.ts'
 import { connectionOf, createHttpServer } from './http/connections.ts'
@@ -20,6 +19,7 @@ import { requestIds } from './http/request-id.ts'
 import { ALWAYS } from './http/response-headers.ts'
 import { validatorCompiler } from './http/validate.ts'
 import { routes } from './routes.ts'
+import type { Service } from './service.ts'
 
 /** Identifiers go to 150 code points, each of which can take twelve characters percent-encoded. */
 const LONGEST_PATH_PART = 4_096
@@ -33,7 +33,7 @@ const REQUEST_TIMEOUT_MS = 60_000
  * @param options.requestTimeoutMs for tests
  */
 export async function buildApp(
-  ctx: Context,
+  ctx: Service,
   { requestTimeoutMs = REQUEST_TIMEOUT_MS }: { requestTimeoutMs?: number } = {},
 ): Promise<FastifyInstance> {
   const { log, config } = ctx
@@ -112,7 +112,7 @@ function refusal({ query, headers: { expect } }: FastifyRequest): ApiError | und
  * Counts each answer and writes a line about it. The pattern of the address is known when the route is registered;
  * asking the request for it builds an object each time.
  */
-function noteAnswers(app: FastifyInstance, { metrics, log }: Context): void {
+function noteAnswers(app: FastifyInstance, { metrics, log }: Service): void {
   const noting =
     (route: string) => (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
       const { method, id: reqId } = request

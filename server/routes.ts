@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import type { Context } from './context.ts'
 import { answerCache } from './http/answer-cache.ts'
 import { authenticateOperator, guardSellerRoutes } from './http/authenticate.ts'
 import { readKnownFields } from './http/known-fields.ts'
@@ -35,9 +34,10 @@ import { listingRoutes } from './http/seller/listings.ts'
 import { meRoutes } from './http/seller/me.ts'
 import { orderRoutes } from './http/seller/orders.ts'
 import { webhookRoutes } from './http/seller/webhooks.ts'
+import type { Service } from './service.ts'
 
 /** The table of contents: both doors and every resource behind them. */
-export function routes(app: FastifyInstance, ctx: Context): void {
+export function routes(app: FastifyInstance, ctx: Service): void {
   const { publicUrl, operatorToken, sandbox } = ctx.config
 
   app.register(healthRoutes(ctx)) //                 /health/live, /health/ready

@@ -3,20 +3,21 @@ import type { FastifyInstance } from 'fastify'
 import { buildApp } from './app.ts'
 import { importBundledCatalog } from './catalog/import/bundled.ts'
 import type { Config } from './config.ts'
-import type { Context, Log } from './context.ts'
 import { openDatabase } from './database/open.ts'
 import { serverError } from './errors.ts'
 import { useDataDir } from './files/data-dir.ts'
 import { closeServer, currentConnection } from './http/connections.ts'
 import { rawAnswer } from './http/error-handler.ts'
 import { requestIds } from './http/request-id.ts'
+import type { Log } from './log.ts'
 import { createLog } from './log.ts'
 import { startMailWorker } from './mail/mail-worker.ts'
 import { startPhotoWorker } from './photos/photo-worker.ts'
 import { demoKey } from './sandbox/demo-seller.ts'
 import { ownSecret } from './sandbox/own-secrets.ts'
 import { startSchedule } from './schedule.ts'
-import { type Closers, openContext } from './service.ts'
+import type { Service } from './service.ts'
+import { type Closers, openService } from './service.ts'
 import { startCarrierPoll } from './shipping/carrier-poll.ts'
 import { StartError } from './start-error.ts'
 import { startDeliveryWorker } from './webhooks/delivery-worker.ts'
@@ -127,7 +128,7 @@ async function startOn(
   log: Log,
   closers: Closers,
 ): Promise<void> {
-  const ctx = await openContext(config, databaseUrl, log, closers)
+  const ctx = await openService(config, databaseUrl, log, closers)
   await requireSecretKey(ctx)
   const app = await buildApp(ctx)
   closers.push(() => closeGently(app, log))
@@ -208,7 +209,7 @@ async function closeGently(app: FastifyInstance, log: Log): Promise<void> {
 
 const PROGRESS_EVERY_MS = 1_000
 
-async function importFirstCatalog(ctx: Context): Promise<void> {
+async function importFirstCatalog(ctx: Service): Promise<void> {
   let last = Number.NEGATIVE_INFINITY
   const report = await importBundledCatalog(ctx, ({ created }) => {
     if (performance.now() - last < PROGRESS_EVERY_MS) return

@@ -1,24 +1,44 @@
 import type { Carrier } from './carriers/carrier.ts'
 import { sendcloudCarrier } from './carriers/sendcloud.ts'
 import { simulatedCarrier } from './carriers/simulated.ts'
-import { readCatalog } from './catalog/reader.ts'
+import { type CatalogReader, readCatalog } from './catalog/reader.ts'
 import type { Config } from './config.ts'
-import type { Context, Log } from './context.ts'
-import { circuitTo, connect, type Db } from './database/connect.ts'
+import type { Context } from './context.ts'
+import { circuitTo, connect } from './database/connect.ts'
 import { migrate } from './database/migrate.ts'
-import { listenForNotices, type Notices, notify } from './database/notices.ts'
+import { openSignals, type Signals } from './database/signals.ts'
 import { transactionsOn } from './database/transactions.ts'
-import { openFileStore } from './files/file-store.ts'
-import { keyCache } from './keys/key-cache.ts'
+import { type FileStore, openFileStore } from './files/file-store.ts'
+import { type KeyCache, keyCache } from './keys/key-cache.ts'
 import { memoryCounters } from './limits/counters.ts'
-import { rateLimiter } from './limits/rate-limit.ts'
+import { type RateLimiter, rateLimiter } from './limits/rate-limit.ts'
+import type { Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { type Network, realNetwork } from './outbound/network.ts'
-import { atMostEvery, type Queue, type Wakes, wakesInProcess } from './queue/wakes.ts'
-import { realTime, startClock } from './sandbox/clock.ts'
+import { type Clock, realTime, startClock } from './sandbox/clock.ts'
 
 /** Transactions that run at a time in one process; the pool for single statements is beside them. */
 const MOST_TRANSACTIONS = 10
+
+/** The whole service: a context, and what only some verbs and the HTTP layer need. */
+export type Service = Context & {
+  /** Address of the database, for connections of one's own: locks and listening. */
+  databaseUrl: string
+  signals: Signals
+  clock: Clock
+  catalog: CatalogReader
+  keys: KeyCache
+  limiter: RateLimiter
+  /** Storage of photos and labels. */
+  files: FileStore
+  /** Sells platform labels; undefined where none is connected. Must not be called inside a transaction. */
+  carrier: Carrier | undefined
+  /** DNS and TCP for user-supplied URLs. */
+  network: Network
+  metrics: Metrics
+  /** Becomes ready once, when the first start's import is done and the catalog is in memory. */
+  readiness: { ready: boolean }
+}
 
 /** Undone in the opposite order when the process ends. */
 export type Closers = (() => unknown)[]
@@ -27,13 +47,13 @@ export type Closers = (() => unknown)[]
  * Brings the database up to date and puts together everything verbs work with. What has to be closed is noted
  * in `closers` as soon as it's open, so that a start that fails half-way leaves nothing behind.
  */
-export async function openContext(
+export async function openService(
   config: Config,
   databaseUrl: string,
   log: Log,
   closers: Closers,
   network: Network = realNetwork,
-): Promise<Context> {
+): Promise<Service> {
   const files = await openFileStore(config.storageUrl)
   const circuit = circuitTo(databaseUrl)
   const sql = connect(databaseUrl, { circuit })
@@ -43,13 +63,13 @@ export async function openContext(
   const transactions = transactionsOn(databaseUrl, MOST_TRANSACTIONS, { circuit })
   closers.push(() => transactions.end())
   const { begin } = transactions
-  const notices = await listenForNotices(databaseUrl, log)
-  closers.push(() => notices.close())
-  const wakes = wakesBetween(sql, notices, log)
-  const clock = await startClock({ db: sql, begin }, notices, log, wakes.wakeAll)
+  const signals = await openSignals(databaseUrl, sql, log)
+  closers.push(() => signals.close())
+  const { signal } = signals
+  const clock = await startClock({ db: sql, begin, signal }, signals, log)
   const catalog = await readCatalog({
     begin,
-    notices,
+    signals,
     marketplaceUrl: config.marketplaceUrl,
     log,
   })
@@ -74,39 +94,17 @@ export async function openContext(
     databaseUrl,
     clock,
     now: clock.now,
+    signal,
+    signals,
     catalog,
-    keys: keyCache(sql, notices),
+    keys: keyCache(sql, signals),
     limiter: rateLimiter(counters, realTime),
-    notices,
-    wakes,
     files,
     carrier,
     network,
     metrics,
     readiness: { ready: false },
   }
-}
-
-/** NOTIFY takes a lock on the whole database: what happens often is told at most so often, after it's committed. */
-const TELL_EVERY_MS = 20
-
-/**
- * Deliveries are for whichever process has a hand free, and an endpoint that goes concerns all that hold something for
- * it: the others hear of them, too. A notice that is lost is no harm, they also look by themselves.
- */
-function wakesBetween(db: Db, notices: Notices, log: Log): Wakes {
-  const tellers = new Map<Queue, () => void>()
-  const wakes = wakesInProcess((queue) => tellers.get(queue)?.())
-  for (const topic of ['deliveries', 'endpoints'] as const) {
-    const tell = () => {
-      notify(db, topic).catch((error) =>
-        log.debug({ err: error, topic }, 'the other processes could not be told'),
-      )
-    }
-    tellers.set(topic, atMostEvery(TELL_EVERY_MS, tell))
-    notices.on(topic, () => wakes.wakeHere(topic))
-  }
-  return wakes
 }
 
 function openCarrier(

@@ -1,7 +1,7 @@
 import postgres from 'postgres'
-import { type Context, inTransaction } from '../context.ts'
+import type { Context } from '../context.ts'
 import type { Db } from '../database/connect.ts'
-import { notify } from '../database/notices.ts'
+import { inTransaction } from '../database/in-transaction.ts'
 import type { Page } from '../database/paging.ts'
 import { validationError } from '../errors.ts'
 import {
@@ -21,10 +21,7 @@ export type NewAccount = AccountChanges & { shopName: string; email: string }
  *
  * @throws validation_error when the e-mail address or the given slug is taken
  */
-export async function createAccount(
-  ctx: Pick<Context, 'db' | 'begin' | 'now'>,
-  wanted: NewAccount,
-): Promise<Account> {
+export async function createAccount(ctx: Context, wanted: NewAccount): Promise<Account> {
   const passwordHash = wanted.password ? await hashPassword(wanted.password) : null
   return whereTaken(() =>
     inTransaction(ctx, async ({ db, now }) => {
@@ -46,8 +43,8 @@ export async function changeAccount(
   changes: AccountChanges,
 ): Promise<Account> {
   const passwordHash = changes.password ? await hashPassword(changes.password) : null
-  const account = await whereTaken(() =>
-    inTransaction(ctx, async ({ db }) => {
+  return whereTaken(() =>
+    inTransaction(ctx, async ({ db, signal }) => {
       const columns = Object.fromEntries(
         Object.entries({
           shop_name: changes.shopName,
@@ -70,12 +67,10 @@ export async function changeAccount(
         await writeShippingOptions(db, id, changes.shippingOptions)
         changed.shippingOptions = changes.shippingOptions
       }
-      await notify(db, 'keys')
+      await signal('keys')
       return changed
     }),
   )
-  ctx.keys.drop()
-  return account
 }
 
 /** @throws not_found without such an account */

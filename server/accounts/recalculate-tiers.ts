@@ -1,5 +1,5 @@
-import { type Context, inTransaction } from '../context.ts'
-import { notify } from '../database/notices.ts'
+import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
 import { SELLER_TIERS } from '../enums.ts'
 
 /** The minute of the first day of a month at which tiers are reckoned anew, UTC. */
@@ -14,7 +14,7 @@ export async function recalculateTiers(ctx: Context): Promise<void> {
   const month = monthOfRun(ctx.now())
   const [ran] = await ctx.db`select 1 from tier_runs where month >= ${dayOf(month)}`
   if (ran) return
-  const changed = await inTransaction(ctx, async (tx) => {
+  await inTransaction(ctx, async (tx) => {
     const { db } = tx
     const [begun] = await db<{ first: boolean }[]>`
       insert into tier_runs (month, ran_at)
@@ -51,10 +51,8 @@ export async function recalculateTiers(ctx: Context): Promise<void> {
       ) earned
       where accounts.id = earned.id and accounts.seller_tier <> earned.tier
     `
-    if (count > 0) await notify(db, 'keys')
-    return count > 0
+    if (count > 0) await tx.signal('keys')
   })
-  if (changed) ctx.keys.drop()
 }
 
 /** The month whose run is the latest that is due. */

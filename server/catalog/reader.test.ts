@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Sql } from '../database/connect.ts'
-import { listenForNotices, notify } from '../database/notices.ts'
+import { openSignals, signalOnly } from '../database/signals.ts'
 import type { Begin } from '../database/transactions.ts'
 import { type Client, startTestApp, type TestApp } from '../test/app.ts'
 import { CARDS, idsOf, importCast, importRecords, PRODUCTS, SETS, slugsOf } from '../test/cast.ts'
@@ -236,16 +236,16 @@ describe('a refresh', () => {
       values ('base1', 'Base', 'Base', 'EN', 'int', 1)
     `
     const log = { warn: (...words: unknown[]) => warnings.push(words) } as never
-    const notices = await listenForNotices(database.url, log)
+    const signals = await openSignals(database.url, database.db, log)
     reader = await readCatalog({
       begin: database.begin,
-      notices,
+      signals,
       marketplaceUrl: 'https://x.example',
       log,
     })
     return async () => {
       reader.close()
-      await notices.close()
+      await signals.close()
     }
   })
 
@@ -312,7 +312,7 @@ describe('a refresh', () => {
     const before = name()
     await db`alter table series rename to series_hidden`
     await rename('After the notice')
-    await notify(db, 'catalog')
+    await signalOnly(db)('catalog')
     await until('the failure was noted', () => warnings.length > 0)
     expect(warnings.at(-1)).toEqual([
       { err: expect.any(Error) },

@@ -1,7 +1,7 @@
-import type { Log } from '../context.ts'
 import type { Db } from '../database/connect.ts'
-import type { Notices } from '../database/notices.ts'
+import type { Signals } from '../database/signals.ts'
 import type { Begin } from '../database/transactions.ts'
+import type { Log } from '../log.ts'
 import { timeSlices } from '../time/time-slices.ts'
 import { assembleCatalog, type Breathe, type Catalog } from './catalog.ts'
 import {
@@ -34,11 +34,11 @@ const SETS_PER_QUERY = 15
  */
 export async function readCatalog(options: {
   begin: Begin
-  notices: Pick<Notices, 'on'>
+  signals: Pick<Signals, 'on'>
   marketplaceUrl: string
   log: Log
 }): Promise<CatalogReader> {
-  const { begin, notices, marketplaceUrl, log } = options
+  const { begin, signals, marketplaceUrl, log } = options
   let current = await nextCatalog(begin, undefined, marketplaceUrl)
   let running: Promise<void> | undefined
   let queued: Promise<void> | undefined
@@ -78,7 +78,7 @@ export async function readCatalog(options: {
     timer.unref()
   }
 
-  notices.on('catalog', () =>
+  signals.on('catalog', () =>
     refreshSoon(Math.max(0, lastNoticed + NOTICED_REFRESH_EVERY_MS - performance.now())),
   )
 

@@ -1,5 +1,7 @@
 import { createAccount } from '../accounts/accounts.ts'
+import type { Config } from '../config.ts'
 import type { Context } from '../context.ts'
+import { signalOnly } from '../database/signals.ts'
 import { API_ACCESS, SELLER_TIERS } from '../enums.ts'
 import { ApiError, type FieldMessages } from '../errors.ts'
 import {
@@ -12,6 +14,7 @@ import {
 import { messagesOf, pathId } from '../http/validate.ts'
 import { createKey, revokeKey } from '../keys/keys.ts'
 import { SCOPES } from '../keys/scopes.ts'
+import { createLog } from '../log.ts'
 import { readClock } from '../sandbox/clock.ts'
 import { StartError } from '../start-error.ts'
 import { type Command, type Options, parseParameters } from './command.ts'
@@ -84,21 +87,24 @@ export const revokeKeyCommand: Command = {
   },
 }
 
-type AdministrationContext = Pick<Context, 'db' | 'begin' | 'now' | 'keys'>
-
 /** Runs a verb of the operator API on the database. A refusal becomes one line per field. */
-async function administer<T>(
-  config: Parameters<typeof withDatabase>[0],
-  verb: (ctx: AdministrationContext) => Promise<T>,
-): Promise<T> {
+async function administer<T>(config: Config, verb: (ctx: Context) => Promise<T>): Promise<T> {
+  const { log, flush } = createLog(config.logLevel)
   return withDatabase(config, async ({ db, begin }: CommandDatabase) => {
-    // This process remembers no keys. The verbs notify those that do.
-    const keys = { drop() {} } as Context['keys']
     try {
-      return await verb({ db, begin, keys, ...(await readClock(db)) })
+      return await verb({
+        config,
+        log,
+        db,
+        begin,
+        signal: signalOnly(db),
+        ...(await readClock(db)),
+      })
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       throw refusal((error.fields ?? {}) as FieldMessages, error.message)
+    } finally {
+      flush()
     }
   })
 }

@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts'
-import type { Log } from '../context.ts'
+import type { Log } from '../log.ts'
 import { StartError } from '../start-error.ts'
 import { connectAlone, type Sql } from './connect.ts'
 import { startEmbedded } from './embedded/embedded.ts'

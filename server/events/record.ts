@@ -17,7 +17,7 @@ export type NewEvent = {
  * @returns how many deliveries are to be made
  */
 export async function recordEvents(
-  { db, now, wakes }: Pick<Context, 'db' | 'now' | 'wakes'>,
+  { db, now, signal }: Context,
   events: NewEvent[],
 ): Promise<number> {
   if (events.length === 0) return 0
@@ -48,10 +48,9 @@ export async function recordEvents(
     order by happened.id, endpoint.id
     returning status
   `
-  wakes.wake('deliveries')
+  await signal('deliveries')
   return written.filter(({ status }) => status === 'pending').length
 }
 
 /** The same for one. */
-export const recordEvent = (ctx: Pick<Context, 'db' | 'now' | 'wakes'>, event: NewEvent) =>
-  recordEvents(ctx, [event])
+export const recordEvent = (ctx: Context, event: NewEvent) => recordEvents(ctx, [event])

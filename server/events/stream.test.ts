@@ -1,5 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Context, inTransaction } from '../context.ts'
+import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
+import type { Signals } from '../database/signals.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { deliveriesIn, sample, subscribe } from '../test/receiver.ts'
 import { NO_LIMITS } from '../test/stock.ts'
@@ -48,7 +50,7 @@ const hear = async (count: number, position: Position): Promise<StreamedEvent[]>
 }
 
 /** Writes an event with a number in it. */
-const write = (ctx: Pick<Context, 'db' | 'now' | 'wakes'>, order_id: number) =>
+const write = (ctx: Context, order_id: number) =>
   recordEvent(ctx, {
     accountId: seller.accountId,
     event: 'order.cancelled',
@@ -236,8 +238,10 @@ describe('a follower', () => {
     const early = await openTransaction(1)
     await write(app.ctx, 2)
     // Nobody is woken: the event is written beside the verb, as in a process that dies.
-    const deaf = { ...app.ctx, wakes: { ...app.ctx.wakes, wake: () => {} } }
-    await write(deaf, 3)
+    const signal = Object.assign(async () => {}, {
+      deferUntilCommit: app.ctx.signal.deferUntilCommit,
+    })
+    await write({ ...app.ctx, signal }, 3)
     await early.commit()
     await until('all three are heard', () => heard.length === 3)
     ended.abort()
@@ -256,20 +260,20 @@ describe('a follower', () => {
 
   it('that is ended leaves nothing behind', async () => {
     let listeners = 0
-    const wakes: Context['wakes'] = {
-      ...app.ctx.wakes,
-      on(queue, heard) {
+    const signals: Signals = {
+      ...app.ctx.signals,
+      on(topic, notified) {
         listeners++
-        const deafen = app.ctx.wakes.on(queue, heard)
+        const unsubscribe = app.ctx.signals.on(topic, notified)
         return () => {
           listeners--
-          deafen()
+          unsubscribe()
         }
       },
     }
     const ended = new AbortController()
     const options = { ended: ended.signal, silenceMs: 60_000 }
-    const following = followEvents({ ...app.ctx, wakes }, seller.accountId, start, options)
+    const following = followEvents({ ...app.ctx, signals }, seller.accountId, start, options)
     const next = following.next()
     expect(listeners).toBe(1)
     ended.abort()

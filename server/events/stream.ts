@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
+import { type Signals, throttle } from '../database/signals.ts'
 import type { WebhookEvent } from '../enums.ts'
-import { atMostEvery, type Wakes } from '../queue/wakes.ts'
 
 /**
  * An account's events one after another, for whoever wants to hear all of them. Ids are given when a row is written, not
@@ -40,7 +40,7 @@ export function positionIn(text: string): Position | undefined {
 }
 
 /** Where those who begin now begin: what is committed from now on comes after it. */
-export async function currentPosition({ db }: Pick<Context, 'db'>): Promise<Position> {
+export async function currentPosition({ db }: Context): Promise<Position> {
   const [row] = await db<{ transaction: string }[]>`
     select pg_snapshot_xmin(pg_current_snapshot()) as transaction
   `
@@ -48,10 +48,7 @@ export async function currentPosition({ db }: Pick<Context, 'db'>): Promise<Posi
 }
 
 /** Whether the database has come that far: a position of another database may lie ahead of it. */
-export async function hasReached(
-  { db }: Pick<Context, 'db'>,
-  { transaction }: Position,
-): Promise<boolean> {
+export async function hasReached({ db }: Context, { transaction }: Position): Promise<boolean> {
   const [row] = await db<{ reached: boolean }[]>`
     select ${transaction}::xid8 <= pg_snapshot_xmax(pg_current_snapshot()) as reached
   `
@@ -65,12 +62,12 @@ export async function hasReached(
  * @returns at most 100 events at a time; none when there was nothing for so long
  */
 export async function* followEvents(
-  ctx: Pick<Context, 'db' | 'wakes'>,
+  ctx: Pick<Context, 'db'> & { signals: Signals },
   accountId: number,
   after: Position,
   { ended, silenceMs }: { ended: AbortSignal; silenceMs: number },
 ): AsyncGenerator<StreamedEvent[], void, undefined> {
-  const bell = startBell(ctx.wakes, ended)
+  const bell = startBell(ctx.signals, ended)
   let position = after
   let spokeAt = performance.now()
   try {
@@ -144,10 +141,10 @@ export async function eventsAfter(
 }
 
 /** Rings soon after a wake, from time to time by itself, and at the end. */
-function startBell(wakes: Wakes, ended: AbortSignal) {
+function startBell(signals: Signals, ended: AbortSignal) {
   let waiting = Promise.withResolvers<void>()
   const ring = () => waiting.resolve()
-  const deafen = wakes.on('deliveries', atMostEvery(LOOK_AT_MOST_EVERY_MS, ring))
+  const unsubscribe = signals.on('deliveries', throttle(LOOK_AT_MOST_EVERY_MS, ring))
   const timer = setInterval(ring, LOOK_EVERY_MS).unref()
   ended.addEventListener('abort', ring)
   return {
@@ -158,7 +155,7 @@ function startBell(wakes: Wakes, ended: AbortSignal) {
       return waiting.promise
     },
     stop() {
-      deafen()
+      unsubscribe()
       clearInterval(timer)
       ended.removeEventListener('abort', ring)
     },

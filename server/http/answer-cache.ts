@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Catalog } from '../catalog/catalog.ts'
-import type { Context } from '../context.ts'
+import type { Service } from '../service.ts'
 import { entityTag, sendRevalidated } from './entity-tag.ts'
 
 /** What the answers kept may weigh together, in bytes of their bodies. */
@@ -23,7 +23,7 @@ export type AnswerCache = {
 /** A response as it was sent: everything about it that follows from its address. */
 type Kept = { body: Buffer; tag: string; ignoredFields: string | undefined }
 
-export function answerCache(ctx: Pick<Context, 'catalog'>): AnswerCache {
+export function answerCache(ctx: Pick<Service, 'catalog'>): AnswerCache {
   const kept = new Map<string, Kept>()
   let keptFrom: Catalog | undefined
   let bytes = 0

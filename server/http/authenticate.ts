@@ -1,12 +1,12 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import type { Context } from '../context.ts'
 import { type ApiError, authenticationError, authorizationError, rateLimited } from '../errors.ts'
 import { looksLikeKey } from '../keys/api-key.ts'
 import type { Caller } from '../keys/key-cache.ts'
 import type { Scope } from '../keys/scopes.ts'
 import { addressSubject } from '../limits/address.ts'
 import type { RateLimit } from '../limits/rate-limit.ts'
+import type { Service } from '../service.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -28,7 +28,7 @@ const FAILURES_PER_MINUTE = 600
  * Puts the guard before each seller route that is registered after this hook. A route that doesn't say which scope
  * it needs is refused: it would be open to every key.
  */
-export function guardSellerRoutes(ctx: Context) {
+export function guardSellerRoutes(ctx: Service) {
   return (route: RouteOptions): void => {
     const scope = route.config?.scope
     if (scope === undefined) throw new Error(`${route.method} ${route.url} declares no scope`)
@@ -40,7 +40,7 @@ export function guardSellerRoutes(ctx: Context) {
  * Lets a seller's request in: key (401), account (403), limit (429), scope (403), in this order. Everything
  * is in memory for a key that was seen lately, so there is no promise on that way.
  */
-function authenticateSeller(ctx: Context, scope: Scope | null) {
+function authenticateSeller(ctx: Service, scope: Scope | null) {
   return (request: FastifyRequest, reply: FastifyReply, done: Done): void => {
     const key = bearerOf(request)
     if (key === undefined || !looksLikeKey(key)) {
@@ -61,7 +61,7 @@ function authenticateSeller(ctx: Context, scope: Scope | null) {
 }
 
 /** Lets the operator in, by the one token of the configuration. */
-export function authenticateOperator(ctx: Context) {
+export function authenticateOperator(ctx: Service) {
   const expected = hash('sha256', ctx.config.operatorToken ?? '', 'buffer')
   return (request: FastifyRequest, reply: FastifyReply, done: Done): void => {
     const token = bearerOf(request)
@@ -92,7 +92,7 @@ function outOfDate(caller: Caller, now: Date): string | undefined {
 }
 
 function admit(
-  ctx: Context,
+  ctx: Service,
   caller: Caller,
   scope: Scope | null,
   now: Date,
@@ -133,7 +133,7 @@ function scopeProblem(caller: Caller, scope: Scope | null): ApiError | undefined
   return authorizationError(`The API key lacks the scope ${scope}.`)
 }
 
-function tooMany(ctx: Context, kind: 'read' | 'write', limit: RateLimit): ApiError {
+function tooMany(ctx: Service, kind: 'read' | 'write', limit: RateLimit): ApiError {
   ctx.metrics.limited(kind)
   return rateLimited(
     `Too many ${kind} requests: ${limit.limit} a minute are possible. Try again in ${limit.retryAfter} s.`,
@@ -150,7 +150,7 @@ function showLimit(reply: FastifyReply, limit: RateLimit): void {
 
 /** Answers 401, or 429 once an address has sent too many wrong credentials this minute. */
 function refuse(
-  ctx: Context,
+  ctx: Service,
   request: FastifyRequest,
   reply: FastifyReply,
   done: Done,

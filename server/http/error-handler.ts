@@ -1,6 +1,5 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import type { Log } from '../context.ts'
 import { isUnavailable } from '../database/unavailable.ts'
 import {
   ApiError,
@@ -15,6 +14,7 @@ import {
   unsupportedMediaType,
   validationError,
 } from '../errors.ts'
+import type { Log } from '../log.ts'
 import { ALWAYS } from './response-headers.ts'
 
 /** The body of every answer that isn't a success (§7). */

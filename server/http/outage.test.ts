@@ -31,7 +31,7 @@ const create = () =>
 describe('while the database refuses connections', () => {
   beforeAll(async () => {
     await proxy.refuse()
-    await until('notices are lost', () => !app.ctx.notices.connected)
+    await until('notices are lost', () => !app.ctx.signals.connected)
     return () => proxy.restore()
   })
 
@@ -63,7 +63,7 @@ it('an outage leaves nothing behind: everything works within a second of its end
   await until('reads work', async () => (await seller.get('/v1/listings')).status === 200, 1_000)
   await until('writes work', async () => (await create()).status === 200, 1_000)
   await until('it is ready', async () => (await app.anyone.get('/health/ready')).status === 200)
-  await until('notices are back', () => app.ctx.notices.connected)
+  await until('notices are back', () => app.ctx.signals.connected)
 })
 
 it('a database connection that is reset is never blamed on the client', async () => {
@@ -81,7 +81,7 @@ it('a database connection that is reset is never blamed on the client', async ()
 })
 
 it('while the database is frozen readiness says so within 2 s, and catalog reads go on', async () => {
-  await until('notices are back', () => app.ctx.notices.connected)
+  await until('notices are back', () => app.ctx.signals.connected)
   // Since the notices were lost nothing is remembered.
   expect((await seller.get('/v1/me')).status).toBe(200)
   proxy.freeze()

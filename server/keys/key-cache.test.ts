@@ -27,7 +27,7 @@ const cutNoticesOf = async ({ ctx }: TestApp) => {
     where datname = current_database() and query in ('listen cardstall', 'select 1')
   `
   expect(listening.length).toBeGreaterThan(0)
-  await until('notices are lost', () => !ctx.notices.connected)
+  await until('notices are lost', () => !ctx.signals.connected)
 }
 
 describe('the key cache', () => {
@@ -58,7 +58,7 @@ describe('the key cache', () => {
     await revokeSilently(keyId)
     expect((await there.get('/v1/me')).status).toBe(401)
 
-    await until('notices are back', () => other.ctx.notices.connected)
+    await until('notices are back', () => other.ctx.signals.connected)
     expect((await there.get('/v1/me')).status).toBe(401)
   })
 
@@ -66,7 +66,7 @@ describe('the key cache', () => {
     const { keyId, there } = await knownSeller()
     await cutNoticesOf(other)
     await revokeSilently(keyId)
-    await until('notices are back', () => other.ctx.notices.connected)
+    await until('notices are back', () => other.ctx.signals.connected)
     expect((await there.get('/v1/me')).status).toBe(401)
   })
 })

@@ -1,5 +1,5 @@
 import type { Db } from '../database/connect.ts'
-import type { Notices } from '../database/notices.ts'
+import type { Signals } from '../database/signals.ts'
 import { isUnavailable } from '../database/unavailable.ts'
 import type { ApiAccess, SellerTier } from '../enums.ts'
 import { memoryCounters } from '../limits/counters.ts'
@@ -63,7 +63,7 @@ const LOOKUP_WINDOW_MS = 60_000
  * up whose hash begins like that of some key, which nobody finds by trying. The beginnings of all hashes are read with
  * one query. Until then they aren't needed, and a key that another process has just made works at once.
  */
-export function keyCache(db: Db, notices: Pick<Notices, 'on' | 'connected'>): KeyCache {
+export function keyCache(db: Db, signals: Pick<Signals, 'on' | 'connected'>): KeyCache {
   const remembered = new Map<string, Caller>()
   // A query that began before a drop may bring what was true before it: its result must not be kept.
   let generation = 0
@@ -76,8 +76,8 @@ export function keyCache(db: Db, notices: Pick<Notices, 'on' | 'connected'>): Ke
     remembered.clear()
     beginnings = undefined
   }
-  notices.on('keys', drop)
-  notices.on('new-keys', () => {
+  signals.on('keys', drop)
+  signals.on('new-keys', () => {
     beginnings = undefined
   })
 
@@ -121,7 +121,7 @@ export function keyCache(db: Db, notices: Pick<Notices, 'on' | 'connected'>): Ke
     find(secret, from) {
       const hashed = hashKey(secret)
       const known = remembered.get(hashed)
-      if (!notices.connected) return known ? readOrTrust(hashed, known) : read(hashed)
+      if (!signals.connected) return known ? readOrTrust(hashed, known) : read(hashed)
       if (known) return known
       const window = Math.floor(performance.now() / LOOKUP_WINDOW_MS)
       return lookups.hit(from(), window) > MAX_LOOKUPS ? readIfLikely(hashed) : read(hashed)

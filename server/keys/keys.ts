@@ -1,7 +1,7 @@
 import { accountNotFound } from '../accounts/account.ts'
-import { type Context, inTransaction } from '../context.ts'
+import type { Context } from '../context.ts'
 import type { Db } from '../database/connect.ts'
-import { notify } from '../database/notices.ts'
+import { inTransaction } from '../database/in-transaction.ts'
 import { conflict, notFound } from '../errors.ts'
 import { generateKey, hashKey, prefixOf, ROTATION_GRACE_MS } from './api-key.ts'
 import type { Scope } from './scopes.ts'
@@ -26,12 +26,12 @@ export type NewSecret = { key: ApiKey; secret: string }
  * @throws not_found without such an account
  */
 export async function createKey(
-  ctx: Pick<Context, 'db' | 'begin' | 'now' | 'keys'>,
+  ctx: Context,
   accountId: number,
   wanted: { scopes: readonly Scope[]; name?: string | null },
 ): Promise<NewSecret> {
   const secret = generateKey()
-  const key = await inTransaction(ctx, async ({ db, now }) => {
+  const key = await inTransaction(ctx, async ({ db, now, signal }) => {
     const [made] = await db<ApiKey[]>`
       insert into api_keys (account_id, name, prefix, hash, scopes, created_at)
       select
@@ -46,10 +46,9 @@ export async function createKey(
       returning ${shown(db)}
     `
     if (!made) throw accountNotFound()
-    await notify(db, 'new-keys')
+    await signal('new-keys')
     return made
   })
-  ctx.keys.drop()
   return { key, secret }
 }
 
@@ -79,7 +78,7 @@ export async function rotateKey(
 ): Promise<NewSecret> {
   const secret = generateKey()
   const graceEnds = new Date(ctx.now().getTime() + ROTATION_GRACE_MS)
-  const key = await inTransaction(ctx, async ({ db }) => {
+  const key = await inTransaction(ctx, async ({ db, signal }) => {
     const [rotated] = await db<ApiKey[]>`
       update api_keys
       set
@@ -97,10 +96,9 @@ export async function rotateKey(
       `
       throw revoked ? conflict('A revoked key cannot be rotated.') : keyNotFound()
     }
-    await notify(db, 'keys')
+    await signal('keys')
     return rotated
   })
-  ctx.keys.drop()
   return { key, secret }
 }
 
@@ -109,21 +107,16 @@ export async function rotateKey(
  *
  * @throws not_found for another account's key
  */
-export async function revokeKey(
-  ctx: Pick<Context, 'db' | 'begin' | 'now' | 'keys'>,
-  accountId: number,
-  keyId: number,
-): Promise<void> {
-  await inTransaction(ctx, async ({ db, now }) => {
+export async function revokeKey(ctx: Context, accountId: number, keyId: number): Promise<void> {
+  await inTransaction(ctx, async ({ db, now, signal }) => {
     const revoked = await db`
       update api_keys
       set revoked_at = coalesce(revoked_at, ${now()})
       where id = ${keyId} and account_id = ${accountId}
     `
     if (revoked.count === 0) throw keyNotFound()
-    await notify(db, 'keys')
+    await signal('keys')
   })
-  ctx.keys.drop()
 }
 
 const keyNotFound = () => notFound('There is no such API key.')

@@ -1,5 +1,6 @@
 import postgres from 'postgres'
-import { type Context, inTransaction } from '../context.ts'
+import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
 import type { Listable, Listing } from './listing.ts'
 
 /** A listing to be, checked: what the database needs of it. */
@@ -66,7 +67,7 @@ async function insertOneByOne(
  * the first one's.
  */
 async function insert(
-  { db, now, wakes }: Context,
+  { db, now, signal }: Context,
   accountId: number,
   wanted: NewListing[],
 ): Promise<number[]> {
@@ -104,7 +105,7 @@ async function insert(
     )
     select id from placed order by place
   `
-  if (wanted.some(({ photoUrls }) => photoUrls.length > 0)) wakes.wake('photos')
+  if (wanted.some(({ photoUrls }) => photoUrls.length > 0)) await signal('photos')
   return created.map(({ id }) => id)
 }
 

@@ -1,5 +1,6 @@
-import { type Context, inTransaction } from '../context.ts'
+import type { Context } from '../context.ts'
 import type { Db } from '../database/connect.ts'
+import { inTransaction } from '../database/in-transaction.ts'
 import { type Page, type Stretch, stretchOf } from '../database/paging.ts'
 import type { ListingStatus } from '../enums.ts'
 import { conflict, notFound } from '../errors.ts'
@@ -19,7 +20,7 @@ export type ListingFilters = {
  * their changes. Both orders are total.
  */
 export async function listListings(
-  ctx: Pick<Context, 'db' | 'begin' | 'now'>,
+  ctx: Context,
   accountId: number,
   filters: ListingFilters,
   page: Page,
@@ -118,7 +119,7 @@ export function removeListing(ctx: Context, accountId: number, id: number): Prom
   })
 }
 
-async function refuseWithOpenOrder({ db }: Pick<Context, 'db'>, listingId: number): Promise<void> {
+async function refuseWithOpenOrder({ db }: Context, listingId: number): Promise<void> {
   const [open] = await db`
     select 1
     from orders
@@ -131,7 +132,7 @@ async function refuseWithOpenOrder({ db }: Pick<Context, 'db'>, listingId: numbe
 
 /** @throws not_found when the account has no such listing */
 export async function requireListing(
-  { db }: Pick<Context, 'db'>,
+  { db }: Context,
   accountId: number,
   id: number,
 ): Promise<void> {
@@ -142,11 +143,7 @@ export async function requireListing(
 }
 
 /** The account's listing, kept from everybody else until the transaction ends. @throws not_found */
-async function lockListing(
-  { db, now }: Pick<Context, 'db' | 'now'>,
-  accountId: number,
-  id: number,
-): Promise<Listing> {
+async function lockListing({ db, now }: Context, accountId: number, id: number): Promise<Listing> {
   const [listing] = await prepared<Listing>(db, LOCK, [id, accountId, now()])
   if (!listing) throw listingNotFound()
   return listing

@@ -40,13 +40,13 @@ export type Offers = {
 const BATCH_ROWS = 250
 
 /** Everything that is offered of a card or product (§4.5). The batches hold a connection until they have been read. */
-export async function offersOf(ctx: Pick<Context, 'db' | 'now'>, of: Listable): Promise<Offers> {
+export async function offersOf(ctx: Context, of: Listable): Promise<Offers> {
   const [sellers, held] = await Promise.all([sellersOf(ctx, of), heldUnits(ctx, of)])
   return { sellers, batches: batchesOf(ctx, of, sellers, held) }
 }
 
 async function* batchesOf(
-  { db }: Pick<Context, 'db'>,
+  { db }: Context,
   of: Listable,
   sellers: Map<number, Seller>,
   held: Map<number, number>,
@@ -76,7 +76,7 @@ async function* batchesOf(
 }
 
 // Apart from the listings: one shop may have many of them, and each column of each row takes its time here.
-async function sellersOf({ db }: Pick<Context, 'db'>, of: Listable): Promise<Map<number, Seller>> {
+async function sellersOf({ db }: Context, of: Listable): Promise<Map<number, Seller>> {
   const rows = await db<Seller[]>`
     select
       id,
@@ -94,10 +94,7 @@ async function sellersOf({ db }: Pick<Context, 'db'>, of: Listable): Promise<Map
 }
 
 /** Units that carts hold, of the listings of which they hold any: all at once, not asked for listing by listing. */
-async function heldUnits(
-  { db, now }: Pick<Context, 'db' | 'now'>,
-  of: Listable,
-): Promise<Map<number, number>> {
+async function heldUnits({ db, now }: Context, of: Listable): Promise<Map<number, number>> {
   const rows = await db<{ id: number; quantity: number }[]>`
     select listing_id as id, sum(quantity) as quantity
     from reservations

@@ -1,4 +1,5 @@
-import { type Context, inTransaction } from '../context.ts'
+import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
 import { conflict, notFound } from '../errors.ts'
 import { listingNotFound } from './listings.ts'
 
@@ -44,13 +45,13 @@ export function reserve(ctx: Context, wanted: NewReservation): Promise<Reservati
 }
 
 /** Frees what was held. @throws not_found when there is no such reservation */
-export async function free({ db }: Pick<Context, 'db'>, id: number): Promise<void> {
+export async function free({ db }: Context, id: number): Promise<void> {
   const [freed] = await db`delete from reservations where id = ${id} returning 1`
   if (!freed) throw notFound('There is no such reservation.')
 }
 
 /** Forgets reservations that ran out: they count for nothing. Those that somebody else is deleting are left to them. */
-export async function pruneReservations({ db, now }: Pick<Context, 'db' | 'now'>): Promise<void> {
+export async function pruneReservations({ db, now }: Context): Promise<void> {
   await db`
     delete from reservations
     where id in (
@@ -59,7 +60,7 @@ export async function pruneReservations({ db, now }: Pick<Context, 'db' | 'now'>
   `
 }
 
-async function lockForSale({ db }: Pick<Context, 'db'>, listingId: number) {
+async function lockForSale({ db }: Context, listingId: number) {
   const [listing] = await db<{ status: string; quantity: number }[]>`
     select status, quantity
     from listings
@@ -70,11 +71,7 @@ async function lockForSale({ db }: Pick<Context, 'db'>, listingId: number) {
   return listing
 }
 
-async function reservedOf(
-  { db }: Pick<Context, 'db'>,
-  listingId: number,
-  now: Date,
-): Promise<number> {
+async function reservedOf({ db }: Context, listingId: number, now: Date): Promise<number> {
   const [held] = await db<{ quantity: number }[]>`
     select coalesce(sum(quantity), 0) as quantity
     from reservations

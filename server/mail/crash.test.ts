@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Sql } from '../database/connect.ts'
-import { wakesInProcess } from '../queue/wakes.ts'
+import { signalOnly } from '../database/signals.ts'
 import { testDatabase } from '../test/database.ts'
 import { type MailServer, startMailServer } from '../test/mail-server.ts'
 import { newDataDir, type Service, type Settings, startService } from '../test/process.ts'
@@ -49,7 +49,7 @@ describe('a mail on its way', () => {
     const service = await (await startService(settings)).ready()
     const before = server.received.length
     await sendMail(
-      { db, now: () => new Date(), wakes: wakesInProcess() },
+      { db, now: () => new Date(), signal: signalOnly(db) },
       { to: 'kanto@shops.example', subject: 'Sold', text: 'Pikachu' },
     )
     await until('the server has it', () => server.received.length === before + 1)

@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import type { Metrics } from '../metrics.ts'
 import { isAddress, MailError } from './mail.ts'
 import type { Delivered, Mailer } from './mailer.ts'
 import { type ClaimedMail, finishMail, giveBackMail, retryMail } from './outbox.ts'
@@ -10,7 +11,7 @@ import { type ClaimedMail, finishMail, giveBackMail, retryMail } from './outbox.
  * @param stopping the process is about to end: what isn't sent by now is given back
  */
 export async function deliverMail(
-  ctx: Context,
+  ctx: Context & { metrics: Metrics },
   mailer: Mailer,
   mail: ClaimedMail,
   stopping: AbortSignal,

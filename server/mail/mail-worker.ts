@@ -1,4 +1,6 @@
 import type { Context } from '../context.ts'
+import type { Signals } from '../database/signals.ts'
+import type { Metrics } from '../metrics.ts'
 import {
   doDueWork,
   startWorker,
@@ -13,6 +15,8 @@ import { type ClaimedMail, claimMail } from './outbox.ts'
 /** Mails that one process is at, at a time; each has a connection of its own. */
 const HANDS = 3
 /** At a shutdown. A mail that is cut off while the server takes it may arrive twice, so it had better get through. */
+type MailContext = Context & { metrics: Metrics }
+
 const GRACE_MS = 5_000
 
 /**
@@ -20,7 +24,7 @@ const GRACE_MS = 5_000
  * takes up what a killed one left when its lease has run out.
  */
 export function startMailWorker(
-  ctx: Context,
+  ctx: MailContext & { signals: Signals },
   options: WorkerOptions & MailerOptions & { graceMs?: number } = {},
 ): Worker {
   const mailer = openMailer(ctx, options)
@@ -34,7 +38,7 @@ export function startMailWorker(
 }
 
 /** Does all that is due now, and what becomes due meanwhile. */
-export async function runDueMail(ctx: Context, options?: MailerOptions): Promise<void> {
+export async function runDueMail(ctx: MailContext, options?: MailerOptions): Promise<void> {
   const mailer = openMailer(ctx, options)
   try {
     await doDueWork(ctx, mailWork(ctx, mailer))
@@ -43,7 +47,7 @@ export async function runDueMail(ctx: Context, options?: MailerOptions): Promise
   }
 }
 
-const mailWork = (ctx: Context, mailer: Mailer, graceMs = GRACE_MS): Work<ClaimedMail> => ({
+const mailWork = (ctx: MailContext, mailer: Mailer, graceMs = GRACE_MS): Work<ClaimedMail> => ({
   queue: 'mail',
   hands: HANDS,
   graceMs,

@@ -20,10 +20,7 @@ export type MailerOptions = {
 }
 
 /** To the mail server; without one, in the sandbox nowhere beyond the outbox, elsewhere to the log. */
-export function openMailer(
-  { config, log }: Pick<Context, 'config' | 'log'>,
-  options?: MailerOptions,
-): Mailer {
+export function openMailer({ config, log }: Context, options?: MailerOptions): Mailer {
   const { smtpUrl, mailFrom, sandbox } = config
   if (smtpUrl !== undefined) return smtpWhenNeeded(smtpUrl, mailFrom, options)
   if (sandbox) return { deliver: async () => 'captured', async close() {} }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { inTransaction } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { type MailServer, startMailServer } from '../test/mail-server.ts'
 import { advance } from '../test/stock.ts'
@@ -469,12 +469,12 @@ describe('the worker', () => {
     const worker = startMailWorker(app.ctx, { lookEveryMs: 1e9 })
     try {
       await sendMail(app.ctx, MAIL)
-      app.ctx.wakes.wake('mail')
+      await app.ctx.signal('mail')
       await until('it is sent', async () => (await row())!.status === 'sent')
 
       server.recipient = no(451, 'later')
       await sendMail(app.ctx, MAIL)
-      app.ctx.wakes.wake('mail')
+      await app.ctx.signal('mail')
       await until('it has failed once', async () => (await row())!.error !== null)
       server.recipient = yes
       await advance(app.operator, 60)
@@ -502,7 +502,7 @@ describe('the worker', () => {
     await until('the server has it', () => mailServer.received.length === 1)
     const stopped = worker.stop()
     await sendMail(app.ctx, MAIL)
-    app.ctx.wakes.wake('mail')
+    await app.ctx.signal('mail')
     slow.resolve()
     await stopped
     const mails = await app.ctx.db`select status, attempts from mails order by id`

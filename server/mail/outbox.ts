@@ -20,7 +20,7 @@ const KEPT_MS = 30 * 24 * 60 * 60 * 1000
  * it: at least once, and twice if the service dies between the mail server's yes and our noting it.
  */
 export async function sendMail(
-  { db, now, wakes }: Pick<Context, 'db' | 'now' | 'wakes'>,
+  { db, now, signal }: Pick<Context, 'db' | 'now' | 'signal'>,
   { to, subject, text }: NewMail,
 ): Promise<void> {
   const at = now()
@@ -28,12 +28,12 @@ export async function sendMail(
     insert into mails (recipient, subject, text, created_at, next_attempt_at)
     values (${to}, ${oneLine(subject)}, ${text}, ${at}, ${at})
   `
-  wakes.wake('mail')
+  await signal('mail')
 }
 
 /** One page of all e-mail that is remembered, newest first, and how much there is. */
 export async function listMails(
-  { db }: Pick<Context, 'db'>,
+  { db }: Context,
   page: Page,
 ): Promise<{ rows: Mail[]; total: number }> {
   const [rows, [counted]] = await Promise.all([
@@ -52,9 +52,7 @@ export async function listMails(
  * Takes the mail that has waited longest, if one is due: it's to be sent now, by this process alone. A try that ended
  * with its process counts.
  */
-export async function claimMail(
-  ctx: Pick<Context, 'db' | 'now'>,
-): Promise<ClaimedMail | undefined> {
+export async function claimMail(ctx: Context): Promise<ClaimedMail | undefined> {
   await giveUpCutOff(ctx.db, 'mails', MOST_ATTEMPTS)
   const [mail] = await ctx.db<ClaimedMail[]>`
     update mails
@@ -80,7 +78,7 @@ export async function claimMail(
 
 /** Notes what has become of a mail that is no longer waiting. */
 export async function finishMail(
-  { db, now }: Pick<Context, 'db' | 'now'>,
+  { db, now }: Context,
   mail: ClaimedMail,
   outcome: Delivered,
 ): Promise<void> {
@@ -98,7 +96,7 @@ export async function finishMail(
 
 /** Plans the next try, if there is one; gives it up otherwise, or when another would end the same. */
 export async function retryMail(
-  { db, now }: Pick<Context, 'db' | 'now'>,
+  { db, now }: Context,
   mail: ClaimedMail,
   { message, final }: { message: string; final: boolean },
 ): Promise<{ isFailed: boolean }> {
@@ -116,7 +114,7 @@ export async function retryMail(
 }
 
 /** Leaves it to the next who looks, as if it had never been tried: this process is about to end. */
-export async function giveBackMail({ db }: Pick<Context, 'db'>, mail: ClaimedMail): Promise<void> {
+export async function giveBackMail({ db }: Context, mail: ClaimedMail): Promise<void> {
   await db`
     update mails set attempts = attempts - 1, leased_until = null where ${stillOurs(db, mail)}
   `
@@ -127,7 +125,7 @@ const stillOurs = (db: Db, { id, attempts }: ClaimedMail) => db`
 `
 
 /** Forgets what was sent, or given up, a month ago. What somebody else is deleting is left to them. */
-export async function pruneMails({ db, now }: Pick<Context, 'db' | 'now'>): Promise<void> {
+export async function pruneMails({ db, now }: Context): Promise<void> {
   await db`
     delete from mails
     where id in (

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import type { ShippingOption } from '../accounts/account.ts'
 import { shippingOptionsOf } from '../accounts/accounts.ts'
 import { COMMISSION_RATES } from '../accounts/tiers.ts'
-import { type Context, inTransaction } from '../context.ts'
+import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
 import type { ListingStatus, SellerTier } from '../enums.ts'
 import { conflict, notFound, validationError } from '../errors.ts'
 import { type NewEvent, recordEvents } from '../events/record.ts'
@@ -12,7 +13,7 @@ import { eurosFromCents } from '../money.ts'
 import { soldLetter } from './letters.ts'
 import { commissionOf, grossOf } from './money.ts'
 
-type SaleContext = Pick<Context, 'db' | 'begin' | 'now' | 'wakes'>
+type SaleContext = Context
 
 /** Where a parcel goes (§2.8). */
 export type Address = {
@@ -80,7 +81,7 @@ export function checkOut(ctx: SaleContext, wanted: NewCheckout): Promise<Checkou
 }
 
 /** What a checkout came to, again. @throws not_found */
-export async function getCheckout({ db }: Pick<Context, 'db'>, id: number): Promise<Checkout> {
+export async function getCheckout({ db }: Context, id: number): Promise<Checkout> {
   const slices = await db<Checkout['slices']>`
     select
       slice_key as "sliceKey",

@@ -13,7 +13,7 @@ export type Parties = {
 }
 
 /** The two sides of a slice. */
-export async function partiesOf({ db }: Pick<Context, 'db'>, sliceId: number): Promise<Parties> {
+export async function partiesOf({ db }: Context, sliceId: number): Promise<Parties> {
   const [row] = await db<{ name: string; buyer: string; shopName: string; seller: string }[]>`
     select
       c.buyer_name as name,

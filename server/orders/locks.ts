@@ -17,7 +17,7 @@ export type LockedRow = {
 
 /** Keeps everybody else from the slice until the transaction ends. */
 export async function lockSlice(
-  { db }: Pick<Context, 'db'>,
+  { db }: Context,
   sliceId: number,
 ): Promise<{ fulfilment: Fulfilment; tracked: boolean }> {
   const [slice] = await db<{ fulfilment: Fulfilment; tracked: boolean }[]>`
@@ -27,9 +27,7 @@ export async function lockSlice(
 }
 
 /** All rows of a slice whose lock is held. */
-export const lockRows = ({ db }: Pick<Context, 'db'>, sliceId: number): Promise<LockedRow[]> => db<
-  LockedRow[]
->`
+export const lockRows = ({ db }: Context, sliceId: number): Promise<LockedRow[]> => db<LockedRow[]>`
   select id, listing_id as "listingId", status, quantity, price_cents as "priceCents"
   from orders
   where slice_id = ${sliceId}

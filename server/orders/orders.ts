@@ -12,7 +12,7 @@ export type OrderFilters = {
 
 /** One page of a seller's orders, newest first, and how many there are (§4.11). */
 export async function listOrders(
-  ctx: Pick<Context, 'db' | 'begin'>,
+  ctx: Context,
   accountId: number,
   { status, since }: OrderFilters,
   page: Page,

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { inTransaction } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
 import { runSchedule } from '../schedule.ts'
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from '../test/app.ts'
 import { importCast } from '../test/cast.ts'

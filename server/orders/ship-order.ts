@@ -1,6 +1,8 @@
-import { type Context, inTransaction } from '../context.ts'
+import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
 import { conflict, validationError } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
+import type { Metrics } from '../metrics.ts'
 import { lettersAbout, partiesOf } from './letters.ts'
 import { lockRows, lockSlice } from './locks.ts'
 import { sliceIdOf } from './orders.ts'
@@ -15,7 +17,7 @@ import { readSlice, type Slice } from './slice.ts'
  * @throws not_found, conflict without a verified payout setup or a pending row, validation_error on the code
  */
 export async function shipOrder(
-  ctx: Context,
+  ctx: Context & { metrics: Metrics },
   account: { id: number; payoutVerified: boolean },
   orderId: number,
   trackingCode: string | null,

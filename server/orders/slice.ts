@@ -22,11 +22,7 @@ export type Slice = {
 }
 
 /** The whole slice that an account's order row belongs to. @throws not_found when it's nobody's or another's */
-export const getSlice = (
-  { begin }: Pick<Context, 'begin'>,
-  accountId: number,
-  orderId: number,
-): Promise<Slice> =>
+export const getSlice = ({ begin }: Context, accountId: number, orderId: number): Promise<Slice> =>
   // All of it from one snapshot: else a parcel that leaves meanwhile is seen half packed.
   begin(async (db) => readSlice({ db }, await sliceIdOf({ db }, accountId, orderId)), 'snapshot')
 

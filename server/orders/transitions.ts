@@ -1,8 +1,10 @@
-import { type Context, inTransaction } from '../context.ts'
+import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
 import type { Canceller, ListingStatus } from '../enums.ts'
 import { recordEvent } from '../events/record.ts'
 import { reconciled } from '../listings/listing.ts'
 import { sendMail } from '../mail/outbox.ts'
+import type { Metrics } from '../metrics.ts'
 import { lettersAbout, partiesOf } from './letters.ts'
 import { type LockedRow, lockRows, lockSlice } from './locks.ts'
 import { grossOf } from './money.ts'
@@ -15,6 +17,8 @@ import {
 } from './order.ts'
 import { getOrder } from './orders.ts'
 
+type OrderContext = Context & { metrics: Metrics }
+
 /** For how long after shipping a buyer can say that something is wrong; then it counts as received. */
 const CONFIRMATION_MS = 14 * 24 * 60 * 60 * 1000
 const ROWS_AT_ONCE = 500
@@ -26,7 +30,7 @@ const ROWS_AT_ONCE = 500
  * @throws not_found, conflict unless it's pending, shipped or disputed
  */
 export function cancelOrder(
-  ctx: Context,
+  ctx: OrderContext,
   id: number,
   { cancelledBy, restock }: { cancelledBy: Canceller; restock: boolean },
 ): Promise<Order> {
@@ -34,11 +38,11 @@ export function cancelOrder(
 }
 
 /** The buyer has it. @throws not_found, conflict unless it's shipped */
-export const receiveOrder = (ctx: Context, id: number): Promise<Order> =>
+export const receiveOrder = (ctx: OrderContext, id: number): Promise<Order> =>
   changeOrder(ctx, id, 'receive', {}, receive)
 
 /** The buyer says that something is wrong. @throws not_found, conflict unless it's shipped or received */
-export const disputeOrder = (ctx: Context, id: number): Promise<Order> =>
+export const disputeOrder = (ctx: OrderContext, id: number): Promise<Order> =>
   changeOrder(
     ctx,
     id,
@@ -56,7 +60,7 @@ export const disputeOrder = (ctx: Context, id: number): Promise<Order> =>
  * @throws not_found, conflict unless it's disputed
  */
 export const resolveDispute = (
-  ctx: Context,
+  ctx: OrderContext,
   id: number,
   inFavourOf: 'seller' | 'buyer',
 ): Promise<Order> =>
@@ -65,11 +69,7 @@ export const resolveDispute = (
     : changeOrder(ctx, id, 'resolveForBuyer', {}, (tx, row) => cancel(tx, row, 'admin'))
 
 /** Closes what was shipped long enough ago and nobody complained about. Several processes share the work. */
-export async function receiveLongShipped({
-  db,
-  now,
-  metrics,
-}: Pick<Context, 'db' | 'now' | 'metrics'>): Promise<void> {
+export async function receiveLongShipped({ db, now, metrics }: OrderContext): Promise<void> {
   const before = new Date(now().getTime() - CONFIRMATION_MS)
   for (;;) {
     const { count } = await db`
@@ -94,7 +94,7 @@ export async function receiveLongShipped({
  * (it was deleted), but never to another.
  */
 async function changeOrder(
-  ctx: Context,
+  ctx: OrderContext,
   id: number,
   transition: Transition,
   { restock = false }: { restock?: boolean },
@@ -158,7 +158,7 @@ type LockedListing = { id: number; status: ListingStatus; quantity: number }
 
 /** The listing that units go back to; none when it was deleted. */
 async function lockListing(
-  { db }: Pick<Context, 'db'>,
+  { db }: Context,
   listingId: number | null,
 ): Promise<LockedListing | undefined> {
   if (listingId === null) return undefined

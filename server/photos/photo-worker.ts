@@ -1,4 +1,4 @@
-import type { Context } from '../context.ts'
+import type { Signals } from '../database/signals.ts'
 import {
   doDueWork,
   startWorker,
@@ -7,7 +7,7 @@ import {
   type WorkerOptions,
 } from '../queue/worker.ts'
 import { type ClaimedPhoto, claimPhoto } from './photos.ts'
-import { takePhoto } from './take-photo.ts'
+import { type PhotoContext, takePhoto } from './take-photo.ts'
 
 /** Photos that one process is at, at a time: what bounds the memory for pictures on their way (10 MB each). */
 const HANDS = 6
@@ -18,13 +18,15 @@ const HANDS_PER_SELLER = 2
  * Fetches photos as they become due, until it's told to stop. It shares the work with the workers of other processes,
  * and takes up what a killed one left when its lease has run out.
  */
-export const startPhotoWorker = (ctx: Context, options?: WorkerOptions): Worker =>
-  startWorker(ctx, photoWork(ctx), options)
+export const startPhotoWorker = (
+  ctx: PhotoContext & { signals: Signals },
+  options?: WorkerOptions,
+): Worker => startWorker(ctx, photoWork(ctx), options)
 
 /** Does all that is due now, and what becomes due meanwhile. */
-export const runDuePhotos = (ctx: Context): Promise<void> => doDueWork(ctx, photoWork(ctx))
+export const runDuePhotos = (ctx: PhotoContext): Promise<void> => doDueWork(ctx, photoWork(ctx))
 
-function photoWork(ctx: Context): Work<ClaimedPhoto> {
+function photoWork(ctx: PhotoContext): Work<ClaimedPhoto> {
   /** By account, how many hands are at its photos. */
   const busyFor = new Map<number, number>()
 

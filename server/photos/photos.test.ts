@@ -352,12 +352,12 @@ describe('the worker', () => {
     try {
       const id = await listingWith(app)
       await insertPhotos(app.ctx.db, id, [at('1')], app.ctx.now())
-      app.ctx.wakes.wake('photos')
+      await app.ctx.signal('photos')
       await until('it is stored', async () => (await photoOf(id)).status === 'stored')
 
       answer = (_, res) => res.writeHead(500).end()
       const later = await listingWith(app, at('2'))
-      app.ctx.wakes.wake('photos')
+      await app.ctx.signal('photos')
       await until('it has failed once', async () => (await photoOf(later)).error !== null)
       answer = sendPicture
       await advance(60)

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { type Context, inTransaction } from '../context.ts'
+import type { Context } from '../context.ts'
 import type { Db } from '../database/connect.ts'
+import { inTransaction } from '../database/in-transaction.ts'
 import { notFound } from '../errors.ts'
 import { CUT_OFF, giveUpCutOff } from '../queue/interrupted.ts'
 import { delayAfter, MOST_ATTEMPTS, type Photo } from './photo.ts'
@@ -30,7 +31,7 @@ const LISTING_DELETED = 'The listing was deleted.'
  * @param passOver accounts whose photos have to wait, though they may be due
  */
 export async function claimPhoto(
-  ctx: Pick<Context, 'db' | 'now'>,
+  ctx: Context,
   passOver: number[] = [],
 ): Promise<ClaimedPhoto | undefined> {
   await giveUpCutOff(ctx.db, 'photos', MOST_ATTEMPTS)
@@ -108,11 +109,7 @@ export function attachPhoto(ctx: Context, photo: ClaimedPhoto, name: string): Pr
 }
 
 /** Plans the next try, if there is one. */
-export async function retryPhoto(
-  ctx: Pick<Context, 'db' | 'now'>,
-  photo: ClaimedPhoto,
-  error: string,
-): Promise<void> {
+export async function retryPhoto(ctx: Context, photo: ClaimedPhoto, error: string): Promise<void> {
   const delay = delayAfter(photo.attempts)
   if (delay === undefined) return failPhoto(ctx, photo, error)
   await ctx.db`
@@ -127,7 +124,7 @@ export async function retryPhoto(
 
 /** Gives it up: another try would end the same. */
 export async function failPhoto(
-  { db }: Pick<Context, 'db'>,
+  { db }: Context,
   photo: ClaimedPhoto,
   error: string,
 ): Promise<void> {
@@ -139,14 +136,11 @@ export async function failPhoto(
 }
 
 /** Gives up a photo whose listing is gone. */
-export const failDeleted = (ctx: Pick<Context, 'db'>, photo: ClaimedPhoto) =>
+export const failDeleted = (ctx: Context, photo: ClaimedPhoto) =>
   failPhoto(ctx, photo, LISTING_DELETED)
 
 /** Leaves it to the next who looks, as if it had never been tried: this process is about to end. */
-export async function giveBackPhoto(
-  { db }: Pick<Context, 'db'>,
-  photo: ClaimedPhoto,
-): Promise<void> {
+export async function giveBackPhoto({ db }: Context, photo: ClaimedPhoto): Promise<void> {
   await db`
     update photos set attempts = attempts - 1, leased_until = null where ${stillOurs(db, photo)}
   `
@@ -161,7 +155,7 @@ const stillOurs = (db: Db, { id, attempts }: ClaimedPhoto) => db`
  *
  * @throws not_found without such a listing
  */
-export async function listPhotos({ db }: Pick<Context, 'db'>, listingId: number): Promise<Photo[]> {
+export async function listPhotos({ db }: Context, listingId: number): Promise<Photo[]> {
   const [listing] = await db`select 1 from listings where id = ${listingId}`
   if (!listing) throw notFound('There is no such listing.')
   return db<Photo[]>`

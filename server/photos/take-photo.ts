@@ -1,4 +1,7 @@
 import type { Context } from '../context.ts'
+import type { FileStore } from '../files/file-store.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Network } from '../outbound/network.ts'
 import { PhotoError, photoFile, placeOf, thumbnailFile } from './photo.ts'
 import {
   attachPhoto,
@@ -11,6 +14,8 @@ import {
 } from './photos.ts'
 import type { Picture } from './picture.ts'
 
+export type PhotoContext = Context & { files: FileStore; network: Network; metrics: Metrics }
+
 /**
  * One try at a photo (§4.9): fetch, make a clean picture of it, store that, attach it to the listing. Whatever fails
  * on the way is noted on the photo; the listing is as good without it.
@@ -18,7 +23,7 @@ import type { Picture } from './picture.ts'
  * @param signal the process is about to end: what can't be finished at once is given back
  */
 export async function takePhoto(
-  ctx: Context,
+  ctx: PhotoContext,
   photo: ClaimedPhoto,
   signal: AbortSignal,
 ): Promise<void> {
@@ -42,7 +47,7 @@ export async function takePhoto(
 }
 
 /** Undici and sharp are loaded with the first photo: together they'd cost every start a quarter of a second. */
-async function fetchPicture(ctx: Context, url: string, signal: AbortSignal): Promise<Picture> {
+async function fetchPicture(ctx: PhotoContext, url: string, signal: AbortSignal): Promise<Picture> {
   const [{ fetchPhoto }, { pictureFrom }] = await Promise.all([
     import('./fetch-photo.ts'),
     import('./picture.ts'),
@@ -58,7 +63,7 @@ async function fetchPicture(ctx: Context, url: string, signal: AbortSignal): Pro
   return picture
 }
 
-async function store({ files }: Context, { photo, thumbnail }: Picture): Promise<string> {
+async function store({ files }: PhotoContext, { photo, thumbnail }: Picture): Promise<string> {
   const name = newPhotoName()
   try {
     await files.put(placeOf(photoFile(name)), photo, 'image/jpeg')
@@ -70,7 +75,7 @@ async function store({ files }: Context, { photo, thumbnail }: Picture): Promise
 }
 
 /** Best effort: a file that no listing names is seen by nobody. */
-async function discard({ files, log }: Context, name: string): Promise<void> {
+async function discard({ files, log }: PhotoContext, name: string): Promise<void> {
   for (const file of [photoFile(name), thumbnailFile(name)]) {
     await files.delete(placeOf(file)).catch((error) => {
       log.warn({ err: error, file }, 'a file that is not needed could not be deleted')

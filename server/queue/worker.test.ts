@@ -1,18 +1,18 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { localSignals, type Signals } from '../database/signals.ts'
 import { until } from '../test/until.ts'
-import { type Wakes, wakesInProcess } from './wakes.ts'
 import { doDueWork, startWorker, type Work, type Worker } from './worker.ts'
 
 /** No look but the first would come by itself. */
 const NEVER_LOOKS = { lookEveryMs: 3_600_000 }
 
-let wakes: Wakes
+let signals: Signals
 let logged: object[]
 let log: Parameters<typeof startWorker>[0]['log']
 const workers: Worker[] = []
 
 beforeEach(() => {
-  wakes = wakesInProcess()
+  signals = localSignals()
   logged = []
   const note = (said: object) => logged.push(said)
   log = { error: note, warn: note, info: note, debug: note, fatal: note } as unknown as typeof log
@@ -61,7 +61,7 @@ function desk({ hands = 3, free = true } = {}) {
     },
   }
   const start = (options = NEVER_LOOKS) => {
-    const worker = startWorker({ log, wakes }, work, options)
+    const worker = startWorker({ log, signals }, work, options)
     workers.push(worker)
     return worker
   }
@@ -75,9 +75,9 @@ describe('a worker', () => {
     start()
     await until('the first is taken', () => underWay.has('there already'))
     waiting.push('woken for')
-    wakes.wake('mail')
+    void signals.signal('mail')
     await until('the second is taken', () => underWay.has('woken for'))
-    wakes.wake('photos')
+    void signals.signal('photos')
 
     const alone = desk()
     alone.start({ lookEveryMs: 20 })
@@ -91,7 +91,7 @@ describe('a worker', () => {
     start()
     expect(looks).toHaveLength(1)
     waiting.push('came during the look')
-    for (let i = 0; i < 50; i++) wakes.wake('mail')
+    for (let i = 0; i < 50; i++) void signals.signal('mail')
     expect(looks).toHaveLength(1)
     looks[0]!.resolve()
     await until('it looks again', () => looks.length === 2)
@@ -112,7 +112,7 @@ describe('a worker', () => {
       // So many turns of the microtask queue after the look's answer.
       for (let turn = 0; turn < moment; turn++) await Promise.resolve()
       waiting.push('piece')
-      wakes.wake('mail')
+      void signals.signal('mail')
       await until(`it is taken at moment ${moment}`, () => {
         for (const look of looks) look.resolve()
         return underWay.has('piece')
@@ -133,7 +133,7 @@ describe('a worker', () => {
     start()
     await until('all hands are busy', () => underWay.size === 3)
     for (let i = 0; i < 20; i++) {
-      wakes.wake('mail')
+      void signals.signal('mail')
       await until('there is one', () => underWay.size > 0)
       ;[...underWay.values()][0]!.resolve()
       await until('it is done', () => done.length === i + 1)
@@ -148,7 +148,7 @@ describe('a worker', () => {
     start()
     await until('the hand is busy', () => underWay.has('first'))
     waiting.push('second')
-    wakes.wake('mail')
+    void signals.signal('mail')
     await new Promise(setImmediate)
     expect([...underWay.keys()]).toEqual(['first'])
     underWay.get('first')!.resolve()
@@ -189,7 +189,7 @@ describe('a worker that is told to stop', () => {
     await until('the look is over', () => looks.length === 2)
     const stopped = worker.stop()
     waiting.push('too late')
-    wakes.wake('mail')
+    void signals.signal('mail')
     await stopped
     expect([given, done, waiting]).toEqual([['piece'], ['piece'], ['too late']])
   })
@@ -197,7 +197,7 @@ describe('a worker that is told to stop', () => {
   it('lets what is under way finish in the time it gives', async () => {
     const { work, waiting, underWay, done, given } = desk()
     waiting.push('quick', 'slow')
-    const worker = startWorker({ log, wakes }, { ...work, graceMs: 100 }, NEVER_LOOKS)
+    const worker = startWorker({ log, signals }, { ...work, graceMs: 100 }, NEVER_LOOKS)
     await until('they are taken', () => underWay.size === 2)
     const stopped = worker.stop()
     underWay.get('quick')!.resolve()

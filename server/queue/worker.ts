@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import type { Queue } from './wakes.ts'
+import type { Signals, Topic } from '../database/signals.ts'
 
 const LOOK_EVERY_MS = 1_000
 /** What can't be given back at a shutdown, as a picture that's being written, gets this long to finish. */
@@ -7,7 +7,7 @@ const STOP_PATIENCE_MS = 10_000
 
 /** What a worker does: it takes what is due in a table, piece by piece. */
 export type Work<Piece> = {
-  queue: Queue
+  queue: Topic
   /** Pieces that one process is at, at a time. */
   hands: number
   /** At a shutdown, how long what is under way may go on before it's told to give up. */
@@ -31,18 +31,18 @@ export type WorkerOptions = { lookEveryMs?: number }
 
 /** Does the work as it becomes due, until it's told to stop. Woken or not, it looks by itself from time to time. */
 export function startWorker<Piece>(
-  ctx: Pick<Context, 'log' | 'wakes'>,
+  ctx: Pick<Context, 'log'> & { signals: Signals },
   work: Work<Piece>,
   { lookEveryMs = LOOK_EVERY_MS }: WorkerOptions = {},
 ): Worker {
   const stopping = new AbortController()
   const crew = crewFor(ctx, work, stopping.signal)
-  const deafen = ctx.wakes.on(work.queue, crew.look)
+  const unsubscribe = [ctx.signals.on(work.queue, crew.look), ctx.signals.on('time', crew.look)]
   const timer = setInterval(crew.look, lookEveryMs).unref()
   crew.look()
   return {
     async stop() {
-      deafen()
+      for (const end of unsubscribe) end()
       clearInterval(timer)
       crew.takeNoMore()
       if (work.graceMs) await atMost(work.graceMs, crew.resting())

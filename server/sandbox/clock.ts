@@ -1,6 +1,8 @@
-import { type Context, inTransaction, type Log } from '../context.ts'
+import type { Context } from '../context.ts'
 import type { Db } from '../database/connect.ts'
-import { type Notices, notify } from '../database/notices.ts'
+import { inTransaction } from '../database/in-transaction.ts'
+import type { Signals } from '../database/signals.ts'
+import type { Log } from '../log.ts'
 
 /**
  * The clock of every fact that users see. Outside the sandbox it's the real one; the sandbox can move it ahead,
@@ -16,14 +18,12 @@ export type Clock = {
 export const MOST_ADVANCED_SECONDS = 100 * 365 * 24 * 60 * 60
 
 /**
- * The clock as the database has it, following what other processes do to it. `moved` is called when it was moved by
- * any of them: things may have become due.
+ * The clock as the database has it. It follows every process that moves it, and signals `time` when it has moved.
  */
 export async function startClock(
-  ctx: Pick<Context, 'db' | 'begin'>,
-  notices: Pick<Notices, 'on'>,
+  ctx: Pick<Context, 'db' | 'begin' | 'signal'>,
+  signals: Pick<Signals, 'on'>,
   log: Log,
-  moved: () => void,
 ): Promise<Clock> {
   let aheadMs = (await advancedSeconds(ctx.db)) * 1000
   const now = () => new Date(realTime() + aheadMs)
@@ -32,10 +32,10 @@ export async function startClock(
     // It only ever goes ahead: an answer that was overtaken changes nothing.
     if (seconds * 1000 <= aheadMs) return
     aheadMs = seconds * 1000
-    moved()
+    void ctx.signal('time')
   }
 
-  notices.on('clock', () => {
+  signals.on('clock', () => {
     advancedSeconds(ctx.db).then(setAhead, (error) =>
       log.warn({ err: error }, 'the clock could not be read again'),
     )
@@ -44,13 +44,13 @@ export async function startClock(
   return {
     now,
     async advance(seconds) {
-      const total = await inTransaction(ctx, async ({ db }) => {
+      const total = await inTransaction(ctx, async ({ db, signal }) => {
         const [clock] = await db<{ seconds: number }[]>`
           update clock
           set advanced_seconds = least(advanced_seconds + ${seconds}, ${MOST_ADVANCED_SECONDS})
           returning advanced_seconds as seconds
         `
-        await notify(db, 'clock')
+        await signal('clock')
         return clock?.seconds ?? 0
       })
       setAhead(total)

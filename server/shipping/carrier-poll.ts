@@ -1,5 +1,5 @@
 import { type Carrier, CarrierError } from '../carriers/carrier.ts'
-import type { Context } from '../context.ts'
+import type { Signals } from '../database/signals.ts'
 import {
   doDueWork,
   startWorker,
@@ -7,7 +7,7 @@ import {
   type Worker,
   type WorkerOptions,
 } from '../queue/worker.ts'
-import { askAgain, resolveDoubt } from './labels.ts'
+import { askAgain, resolveDoubt, type ShippingContext } from './labels.ts'
 import { claimPoll, type DuePoll, leavePoll, readShipment } from './shipments.ts'
 
 /** Shipments that one process asks after at a time. */
@@ -17,13 +17,15 @@ const HANDS = 4
  * Asks the carrier after labels and tracking codes that are to come, and after purchases that nobody knows the end of,
  * until it's told to stop. It shares the work with the workers of other processes.
  */
-export const startCarrierPoll = (ctx: Context, options?: WorkerOptions): Worker =>
-  startWorker(ctx, pollWork(ctx), options)
+export const startCarrierPoll = (
+  ctx: ShippingContext & { signals: Signals },
+  options?: WorkerOptions,
+): Worker => startWorker(ctx, pollWork(ctx), options)
 
 /** Does all that is due now. */
-export const runDuePolls = (ctx: Context): Promise<void> => doDueWork(ctx, pollWork(ctx))
+export const runDuePolls = (ctx: ShippingContext): Promise<void> => doDueWork(ctx, pollWork(ctx))
 
-const pollWork = (ctx: Context): Work<DuePoll> => ({
+const pollWork = (ctx: ShippingContext): Work<DuePoll> => ({
   queue: 'shipments',
   hands: HANDS,
   async claim() {
@@ -33,7 +35,7 @@ const pollWork = (ctx: Context): Work<DuePoll> => ({
   carryOut: (due) => poll(ctx, ctx.carrier!, due),
 })
 
-async function poll(ctx: Context, carrier: Carrier, due: DuePoll): Promise<void> {
+async function poll(ctx: ShippingContext, carrier: Carrier, due: DuePoll): Promise<void> {
   try {
     if (due.purchase) return await resolveDoubt(ctx, carrier, due.purchase)
     const shipment = await readShipment(ctx, due.sliceId)

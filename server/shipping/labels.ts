@@ -3,6 +3,8 @@ import { type Carrier, CarrierError, type CarrierShipment } from '../carriers/ca
 import type { Context } from '../context.ts'
 import type { Fulfilment } from '../enums.ts'
 import { conflict, providerError } from '../errors.ts'
+import type { FileStore } from '../files/file-store.ts'
+import type { Metrics } from '../metrics.ts'
 import type { Address } from '../orders/checkout.ts'
 import { sliceIdOf } from '../orders/orders.ts'
 import { requirePayout } from '../orders/ship-order.ts'
@@ -21,6 +23,12 @@ import {
   type Shipment,
 } from './shipments.ts'
 
+export type ShippingContext = Context & {
+  carrier: Carrier | undefined
+  files: FileStore
+  metrics: Metrics
+}
+
 /** How long a call waits for another one's purchase. Real time, as the waiting itself. */
 const PATIENCE_MS = 10_000
 const LOOK_EVERY_MS = 100
@@ -35,7 +43,7 @@ type Caller = { account: { id: number; payoutVerified: boolean }; orderId: numbe
  * @throws not_found, conflict, provider_error
  */
 export async function buyLabel(
-  ctx: Context,
+  ctx: ShippingContext,
   { account, orderId }: Caller,
 ): Promise<Label & { sliceId: number }> {
   const sliceId = await sliceIdOf(ctx, account.id, orderId)
@@ -71,7 +79,7 @@ export async function buyLabel(
 
 /** What the slice detail shows of labels (§2.8): of those slices for which a shipment was bought. */
 export async function labelOf(
-  ctx: Pick<Context, 'db' | 'now' | 'config'>,
+  ctx: ShippingContext,
   sliceIds: number[],
 ): Promise<Map<number, LabelShown>> {
   const rows = await ctx.db<
@@ -130,7 +138,7 @@ type ParcelOfSlice = {
   trackingUrl: string | null
 }
 
-async function readParcel({ db }: Pick<Context, 'db'>, sliceId: number): Promise<ParcelOfSlice> {
+async function readParcel({ db }: Context, sliceId: number): Promise<ParcelOfSlice> {
   const [parcel] = await db<ParcelOfSlice[]>`
     select
       s.slice_key as "sliceKey",
@@ -167,7 +175,7 @@ const selfShipped = ({ trackingCode, trackingUrl }: ParcelOfSlice): Label => ({
  * @returns undefined when it took so long that another took over
  */
 async function carryOut(
-  ctx: Context,
+  ctx: ShippingContext,
   carrier: Carrier,
   purchase: Purchase,
   parcel: ParcelOfSlice,
@@ -205,7 +213,7 @@ const buy = (
   })
 
 /** Best effort: what can't be noted now is free when its lease has run out. */
-async function leave(ctx: Context, purchase: Purchase, outcome: { isCertain: boolean }) {
+async function leave(ctx: ShippingContext, purchase: Purchase, outcome: { isCertain: boolean }) {
   await leavePurchase(ctx, purchase, outcome).catch((error) =>
     ctx.log.warn({ err: error, slice: purchase.sliceId }, 'a purchase could not be left'),
   )
@@ -217,7 +225,7 @@ async function leave(ctx: Context, purchase: Purchase, outcome: { isCertain: boo
  * @throws CarrierError
  */
 export async function resolveDoubt(
-  ctx: Context,
+  ctx: ShippingContext,
   carrier: Carrier,
   purchase: Purchase,
 ): Promise<void> {
@@ -238,7 +246,7 @@ export async function resolveDoubt(
  * neither the shipment nor the label gets lost by it.
  */
 async function withLabel(
-  { files, log }: Pick<Context, 'files' | 'log'>,
+  { files, log }: Pick<ShippingContext, 'files' | 'log'>,
   carrier: Carrier,
   said: CarrierShipment,
   labelName: string,
@@ -256,7 +264,7 @@ async function withLabel(
 
 /** A shipment that was bought before, as it is now and with a fresh link. */
 async function readAgain(
-  ctx: Context,
+  ctx: ShippingContext,
   shipment: Shipment,
   { isFresh }: { isFresh: boolean },
 ): Promise<Label> {
@@ -267,7 +275,7 @@ async function readAgain(
 }
 
 /** Asks the carrier for what is missing: without a label it has to answer, for the code alone it's no matter. */
-async function refreshed(ctx: Context, shipment: Shipment): Promise<Shipment> {
+async function refreshed(ctx: ShippingContext, shipment: Shipment): Promise<Shipment> {
   const { carrier } = ctx
   if (!isIncomplete(shipment) || carrier?.provider !== shipment.provider) return shipment
   try {
@@ -284,7 +292,7 @@ const isIncomplete = ({ status, trackingCode }: Shipment) =>
 
 /** What the carrier says of a shipment now, noted. @throws CarrierError */
 export async function askAgain(
-  ctx: Context,
+  ctx: ShippingContext,
   carrier: Carrier,
   { sliceId, carrierId, status, labelName }: Shipment,
 ): Promise<Shipment> {
@@ -293,7 +301,7 @@ export async function askAgain(
   return noteReading(ctx, sliceId, isStored ? said : await withLabel(ctx, carrier, said, labelName))
 }
 
-function labelFrom(ctx: Pick<Context, 'config'>, shipment: Shipment): Label {
+function labelFrom(ctx: Context, shipment: Shipment): Label {
   const { status, link, labelName, message, trackingCode, trackingUrl, provider, lines } = shipment
   return {
     status,
@@ -314,7 +322,7 @@ const stillBuying = () =>
   conflict('A label for this order is being bought at this moment. Try again in a few seconds.')
 
 /** What the seller is told of a failure: never the carrier's words, which the log has. */
-function toldOf({ log }: Pick<Context, 'log'>, error: unknown, sliceId: number): unknown {
+function toldOf({ log }: Context, error: unknown, sliceId: number): unknown {
   if (!(error instanceof CarrierError)) return error
   log.warn({ err: error, slice: sliceId, outcome: error.outcome }, 'the carrier failed')
   return providerError('The carrier could not provide the label. Try again later.', error)

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { CarrierShipment } from '../carriers/carrier.ts'
-import { type Context, inTransaction } from '../context.ts'
+import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
 import { conflict } from '../errors.ts'
 import { recordEvent } from '../events/record.ts'
 import { lockSlice } from '../orders/locks.ts'
@@ -48,7 +49,7 @@ export type Purchase = {
 /** How long who buys is believed to be alive: several times of what the carrier may take for all that is asked. */
 const LEASE_SECONDS = 120
 
-type WriteContext = Pick<Context, 'config' | 'db' | 'begin' | 'now' | 'wakes'>
+type WriteContext = Context
 
 /**
  * Where the slice's shipment stands, and if nobody has bought or is buying it: the right to, for this process alone.
@@ -132,10 +133,7 @@ export const nothingToShip = () =>
 const newReference = () => `cs-${randomBytes(16).toString('base64url')}`
 
 /** Whether somebody is buying it right now. */
-export async function isBeingBought(
-  { db }: Pick<Context, 'db'>,
-  sliceId: number,
-): Promise<boolean> {
+export async function isBeingBought({ db }: Context, sliceId: number): Promise<boolean> {
   const [shipment] = await db`
     select 1
     from shipments
@@ -150,7 +148,7 @@ export async function isBeingBought(
  * @param isCertain the carrier has said that nothing was bought; otherwise it stays in doubt
  */
 export async function leavePurchase(
-  { db }: Pick<Context, 'db'>,
+  { db }: Context,
   { sliceId, attempt }: Purchase,
   { isCertain }: { isCertain: boolean },
 ): Promise<void> {
@@ -217,7 +215,7 @@ export type DuePoll = { sliceId: number } & ({ purchase: Purchase } | { purchase
  * a poll that fails, or dies with its process, is simply followed by the next.
  */
 export async function claimPoll(
-  { db, now }: Pick<Context, 'db' | 'now'>,
+  { db, now }: Context,
   provider: string,
 ): Promise<DuePoll | undefined> {
   const [due] = await db<
@@ -267,7 +265,7 @@ export async function claimPoll(
 }
 
 /** Lets others ask after it again. */
-export async function leavePoll({ db }: Pick<Context, 'db'>, { sliceId }: DuePoll): Promise<void> {
+export async function leavePoll({ db }: Context, { sliceId }: DuePoll): Promise<void> {
   await db`
     update shipments set leased_until = null where slice_id = ${sliceId} and state = 'bought'
   `
@@ -275,7 +273,7 @@ export async function leavePoll({ db }: Pick<Context, 'db'>, { sliceId }: DuePol
 
 /** What we know of the slice's shipment; undefined when none was bought. */
 export async function readShipment(
-  { db }: Pick<Context, 'db'>,
+  { db }: Context,
   sliceId: number,
 ): Promise<Shipment | undefined> {
   const [row] = await db<(Omit<Shipment, 'link'> & { nonce: string; expiresAt: Date | null })[]>`
@@ -401,10 +399,7 @@ export async function tell(tx: WriteContext, shipment: Shipment): Promise<Shipme
 }
 
 /** Keeps a fresh link as the last one; earlier ones stay good until they expire. */
-export async function mintLink(
-  { db, now }: Pick<Context, 'db' | 'now'>,
-  shipment: Shipment,
-): Promise<Shipment> {
+export async function mintLink({ db, now }: Context, shipment: Shipment): Promise<Shipment> {
   const link = newLink({ now })
   await db`
     update shipments

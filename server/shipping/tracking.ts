@@ -1,4 +1,5 @@
-import { type Context, inTransaction } from '../context.ts'
+import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
 import { notFound } from '../errors.ts'
 import type { Tracking } from '../orders/order.ts'
 import { readShipment, tell } from './shipments.ts'
@@ -11,7 +12,7 @@ export type TrackingReport = {
 }
 
 /** @throws not_found without such a slice */
-export async function requireSlice({ db }: Pick<Context, 'db'>, sliceKey: string): Promise<void> {
+export async function requireSlice({ db }: Context, sliceKey: string): Promise<void> {
   if (!isStorable(sliceKey)) throw sliceNotFound()
   const [found] = await db`select 1 from slices where slice_key = ${sliceKey}`
   if (!found) throw sliceNotFound()

@@ -6,17 +6,18 @@ import type { FastifyInstance, InjectOptions } from 'fastify'
 import { createAccount, type NewAccount } from '../accounts/accounts.ts'
 import { buildApp } from '../app.ts'
 import { readConfig } from '../config.ts'
-import type { Context, Log } from '../context.ts'
 import { closeServer } from '../http/connections.ts'
 import { createKey } from '../keys/keys.ts'
 import { SCOPES, type Scope } from '../keys/scopes.ts'
 import { memoryCounters } from '../limits/counters.ts'
 import { rateLimiter } from '../limits/rate-limit.ts'
+import type { Log } from '../log.ts'
 import { runDueMail } from '../mail/mail-worker.ts'
 import type { MailerOptions } from '../mail/mailer.ts'
 import type { Network } from '../outbound/network.ts'
 import { runDuePhotos } from '../photos/photo-worker.ts'
-import { type Closers, openContext } from '../service.ts'
+import type { Service } from '../service.ts'
+import { type Closers, openService } from '../service.ts'
 import { runDuePolls } from '../shipping/carrier-poll.ts'
 import { runDueDeliveries } from '../webhooks/delivery-worker.ts'
 import { testDatabase } from './database.ts'
@@ -45,7 +46,7 @@ export type Client = Record<
 
 export type TestApp = {
   app: FastifyInstance
-  ctx: Context
+  ctx: Service
   /** What the service logged so far. */
   logged: Record<string, unknown>[]
   databaseUrl: string
@@ -96,7 +97,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   whenFileEnds(async () => {
     for (const close of closers.reverse()) await close()
   })
-  const ctx = await openContext(config, databaseUrl, log, closers, options.network)
+  const ctx = await openService(config, databaseUrl, log, closers, options.network)
   ctx.readiness.ready = true
   const { rateLimitTime } = options
   if (rateLimitTime) ctx.limiter = rateLimiter(memoryCounters(), rateLimitTime)

@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import { sentenceOf } from '../outbound/failure-reason.ts'
 import { orAborted, PrivateAddressError, publicAddresses } from '../outbound/guarded-connector.ts'
+import type { Network } from '../outbound/network.ts'
 import type { CheckedPools } from '../outbound/pinned-pools.ts'
 import type { Attempt, ClaimedDelivery } from './delivery.ts'
 import type { Target } from './endpoint-cache.ts'
@@ -24,7 +25,7 @@ export type Attempted = {
  * @returns how it went; undefined when it was ended by `stopping`, or not begun
  */
 export async function attemptDelivery(
-  ctx: Context,
+  ctx: Context & { network: Network },
   pools: CheckedPools,
   target: Target,
   delivery: ClaimedDelivery,
@@ -70,7 +71,7 @@ export async function attemptDelivery(
 }
 
 async function send(
-  ctx: Context,
+  ctx: Context & { network: Network },
   pools: CheckedPools,
   { secret, hostname, origin, path, headers }: Target,
   delivery: ClaimedDelivery,

@@ -24,7 +24,7 @@ export async function resendDelivery(ctx: Context, id: number): Promise<Delivery
   `
   const delivery = await getDelivery(ctx, id)
   if (count === 0) throw endpointIsOff()
-  ctx.wakes.wake('deliveries')
+  await ctx.signal('deliveries')
   return delivery
 }
 
@@ -58,14 +58,14 @@ export async function resendDeliveries(
       for update skip locked
     )
   `
-  ctx.wakes.wake('deliveries')
+  await ctx.signal('deliveries')
   return count
 }
 
 const endpointIsOff = () => conflict('The webhook endpoint is disabled or deleted.')
 
 /** @throws not_found */
-async function getDelivery({ db }: Pick<Context, 'db'>, id: number): Promise<Delivery> {
+async function getDelivery({ db }: Context, id: number): Promise<Delivery> {
   const [delivery] = await read(db, [id])
   if (!delivery) throw deliveryNotFound()
   return delivery
@@ -79,7 +79,7 @@ export type DeliveryFilters = {
 
 /** One page of deliveries, newest first, and how many there are. */
 export async function listDeliveries(
-  { db }: Pick<Context, 'db'>,
+  { db }: Context,
   { accountId, endpointId, status }: DeliveryFilters,
   { perPage, offset }: Page,
 ): Promise<{ rows: Delivery[]; total: number }> {
@@ -162,11 +162,7 @@ async function read(db: Db, ids: number[]): Promise<Delivery[]> {
  * Forgets deliveries that ended long ago, then the events that none is left of, then deleted endpoints. Who holds a
  * delivery meanwhile, to send it again, keeps it.
  */
-export async function pruneDeliveries({
-  db,
-  now,
-  config,
-}: Pick<Context, 'db' | 'now' | 'config'>): Promise<void> {
+export async function pruneDeliveries({ db, now, config }: Context): Promise<void> {
   const before = new Date(now().getTime() - config.webhookRetentionDays * DAYS)
   await inParts(
     (after) => db<{ last: number }[]>`

@@ -1,5 +1,6 @@
-import { type Context, inTransaction } from '../context.ts'
+import type { Context } from '../context.ts'
 import type { Db } from '../database/connect.ts'
+import { inTransaction } from '../database/in-transaction.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { attemptRow } from './attempt-row.ts'
 import type { Attempt, ClaimedDelivery, Outcome } from './delivery.ts'
@@ -26,7 +27,7 @@ export type Wanted = { most: number; room: Room } & (
  * @param wanted.after endpoints up to this id have had their turn
  */
 export function claimDeliveries(
-  { db, now, config }: Pick<Context, 'db' | 'now' | 'config'>,
+  { db, now, config }: Context,
   wanted: Wanted,
 ): Promise<ClaimedDelivery[]> {
   const at = now()
@@ -261,10 +262,7 @@ const stillOurs = (db: Db, ours: ReturnType<Db>) => db`
  * Ends the waiting for an endpoint that was disabled or deleted, as a part of that transaction; the workers put back
  * what they hold. What is under way right now is left to its end; what comes to wait meanwhile is skipped when it's due.
  */
-export async function skipWaiting(
-  { db, wakes }: Pick<Context, 'db' | 'wakes'>,
-  endpointId: number,
-): Promise<void> {
+export async function skipWaiting({ db, signal }: Context, endpointId: number): Promise<void> {
   await db`
     update deliveries
     set
@@ -281,5 +279,5 @@ export async function skipWaiting(
       for update skip locked
     )
   `
-  wakes.wake('endpoints')
+  await signal('endpoints')
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
-import { inTransaction } from '../context.ts'
 import { connect } from '../database/connect.ts'
+import { inTransaction } from '../database/in-transaction.ts'
 import { recordEvent } from '../events/record.ts'
 import { sampleData } from '../sandbox/sample-events.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
@@ -93,7 +93,7 @@ const write = (count: number, to = endpoint, { accountId } = seller) => app.ctx.
   select id, ${to.id}::bigint, 'pending', created_at, created_at
   from happened
 `
-const wake = () => app.ctx.wakes.wake('deliveries')
+const wake = () => app.ctx.signal('deliveries')
 
 const deliveries = (to = endpoint) => deliveriesIn(app, `endpoint_id=${to.id}`)
 async function waiting(to = endpoint): Promise<number> {

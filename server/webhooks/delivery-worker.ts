@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import type { Context } from '../context.ts'
 import { connect, type Sql } from '../database/connect.ts'
+import type { Signals } from '../database/signals.ts'
+import type { Metrics } from '../metrics.ts'
 import type { Network } from '../outbound/network.ts'
 import type { CheckedPools } from '../outbound/pinned-pools.ts'
 import { together } from '../queue/batch.ts'
@@ -25,6 +27,8 @@ import { openTargets } from './endpoint-cache.ts'
 import { startPace } from './endpoint-concurrency.ts'
 import { nextTryAt } from './retry-schedule.ts'
 
+type DeliveryContext = Context & { databaseUrl: string; network: Network; metrics: Metrics }
+
 /** Deliveries that one process holds at a time. Most of them wait for somebody else. */
 const HANDS = 1_000
 const MOST_AT_ONCE = 250
@@ -45,17 +49,17 @@ const NOTE_AGAIN_MS = 1_000
  * processes, and takes up what a killed one left when its lease has run out.
  */
 export function startDeliveryWorker(
-  ctx: Context,
+  ctx: DeliveryContext & { signals: Signals },
   options: WorkerOptions & { graceMs?: number } = {},
 ): Worker {
   const tools = openTools(ctx)
   const work = deliveryWork(ctx, tools, options.graceMs)
   const worker = startWorker(ctx, work, options)
   // One was disabled or deleted, here or by another process.
-  const deafen = ctx.wakes.on('endpoints', work.putBack)
+  const unsubscribe = ctx.signals.on('endpoints', work.putBack)
   return {
     async stop() {
-      deafen()
+      unsubscribe()
       await worker.stop()
       await tools.close()
     },
@@ -63,7 +67,7 @@ export function startDeliveryWorker(
 }
 
 /** Does all that is due now, and what becomes due meanwhile. */
-export async function runDueDeliveries(ctx: Context): Promise<void> {
+export async function runDueDeliveries(ctx: DeliveryContext): Promise<void> {
   const tools = openTools(ctx)
   try {
     await doDueWork(ctx, deliveryWork(ctx, tools))
@@ -82,7 +86,7 @@ type Tools = {
   close(): Promise<void>
 }
 
-function openTools({ network, config, databaseUrl }: Context): Tools {
+function openTools({ network, config, databaseUrl }: DeliveryContext): Tools {
   const pools = openPools(network, config)
   const queue = connect(databaseUrl, { max: QUEUE_CONNECTIONS, forQueue: true })
   return {
@@ -102,7 +106,7 @@ async function openPools(network: Network, { webhookTimeoutMs: timeoutMs }: Conf
 }
 
 function deliveryWork(
-  ctx: Context,
+  ctx: DeliveryContext,
   { pools, queue }: Tools,
   graceMs = GRACE_MS,
 ): Work<ClaimedDelivery> & { putBack(): void } {
@@ -196,7 +200,7 @@ const unwanted = (delivery: ClaimedDelivery): Outcome => ({
 })
 
 async function note(
-  ctx: Context,
+  ctx: DeliveryContext,
   settle: (outcome: Outcome) => Promise<void>,
   delivery: ClaimedDelivery,
   { attempt, isTaken, isHopeless }: Attempted,
@@ -225,7 +229,7 @@ async function note(
 }
 
 /** A database that is away for a moment makes nobody get something twice. */
-async function persistently({ log }: Pick<Context, 'log'>, write: () => Promise<void>) {
+async function persistently({ log }: Context, write: () => Promise<void>) {
   for (let tries = 1; ; tries++) {
     try {
       return await write()

@@ -29,7 +29,7 @@ type Known = { accountId: number; url: string; sealed: Buffer; target?: Target }
 const MOST_KNOWN = 10_000
 
 /** Remembers where deliveries go, so that it isn't read and deciphered for each of them. */
-export function openTargets(ctx: Pick<Context, 'db' | 'config'>): Targets {
+export function openTargets(ctx: Context): Targets {
   const known = new Map<number, Known>()
 
   return {
@@ -63,7 +63,7 @@ export function openTargets(ctx: Pick<Context, 'db' | 'config'>): Targets {
   }
 }
 
-function targetOf({ config }: Pick<Context, 'config'>, { accountId, url, sealed }: Known): Target {
+function targetOf({ config }: Context, { accountId, url, sealed }: Known): Target {
   const parsed = new URL(url)
   const { hostname, origin, pathname, search } = parsed
   return {

@@ -1,5 +1,6 @@
-import { type Context, inTransaction } from '../context.ts'
+import type { Context } from '../context.ts'
 import type { Db } from '../database/connect.ts'
+import { inTransaction } from '../database/in-transaction.ts'
 import type { WebhookEvent } from '../enums.ts'
 import { validationError } from '../errors.ts'
 import { skipWaiting } from './delivery-queue.ts'
@@ -54,10 +55,9 @@ export function createEndpoint(
 }
 
 /** The account's endpoints, oldest first, disabled ones among them. */
-export const listEndpoints = (
-  { db }: Pick<Context, 'db'>,
-  accountId: number,
-): Promise<Endpoint[]> => db<Endpoint[]>`
+export const listEndpoints = ({ db }: Context, accountId: number): Promise<Endpoint[]> => db<
+  Endpoint[]
+>`
   select ${shown(db)}
   from webhook_endpoints
   where account_id = ${accountId} and deleted_at is null
@@ -66,7 +66,7 @@ export const listEndpoints = (
 
 /** @throws not_found for another account's */
 export async function requireEndpoint(
-  { db }: Pick<Context, 'db'>,
+  { db }: Context,
   accountId: number,
   id: number,
 ): Promise<Endpoint> {
@@ -102,7 +102,7 @@ export function removeEndpoint(ctx: Context, accountId: number, id: number): Pro
  * @throws not_found for another account's
  */
 export async function enableEndpoint(
-  { db }: Pick<Context, 'db'>,
+  { db }: Context,
   accountId: number,
   id: number,
 ): Promise<Endpoint> {

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { inTransaction } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
 import type { WebhookEvent } from '../enums.ts'
 import { recordEvents } from '../events/record.ts'
 import { checkOut } from '../orders/checkout.ts'

@@ -7,7 +7,7 @@ import { unseal } from './secret.ts'
  *
  * @throws StartError
  */
-export async function requireSecretKey({ db, config }: Pick<Context, 'db' | 'config'>) {
+export async function requireSecretKey({ db, config }: Context) {
   const [endpoint] = await db<{ accountId: number; secret: Buffer }[]>`
     select account_id as "accountId", secret
     from webhook_endpoints

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
-import { inUnboundedTransaction } from '../../context.ts'
 import { withLock } from '../../database/advisory-lock.ts'
+import { inUnboundedTransaction } from '../../database/in-transaction.ts'
 import { analyzeAfter, type ImportContext, importLines } from './import.ts'
 import type { ImportCounts, ImportReport } from './report.ts'
 import { openSource } from './sources.ts'

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { pino } from 'pino'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Sql } from '../../database/connect.ts'
-import { listenForNotices, notify } from '../../database/notices.ts'
+import { openSignals } from '../../database/signals.ts'
 import { cutLock, testDatabase } from '../../test/database.ts'
 import { until } from '../../test/until.ts'
 import { type ImportContext, ImportInterrupted, importCatalog } from './import.ts'
@@ -622,19 +622,19 @@ describe('the version of a set', () => {
 
 describe('imports and the processes around them', () => {
   it('tell of changes, and only of these', async () => {
-    const notices = await listenForNotices(ctx.databaseUrl, ctx.log)
+    const signals = await openSignals(ctx.databaseUrl, ctx.db, ctx.log)
     const heard: string[] = []
-    notices.on('catalog', () => heard.push('catalog'))
-    notices.on('clock', () => heard.push('end'))
+    signals.on('catalog', () => heard.push('catalog'))
+    signals.on('clock', () => heard.push('end'))
     try {
       await importing(set('a'), card('a-1', 'a'))
       await importing(set('a'), card('a-1', 'a'))
       await importing(card('x-1', 'x'), 'bad')
-      await notify(db, 'clock')
+      await signals.signal('clock')
       await until('the last notice is heard', () => heard.includes('end'))
       expect(heard).toEqual(['catalog', 'end'])
     } finally {
-      await notices.close()
+      await signals.close()
     }
   })
 

@@ -1,13 +1,16 @@
 import postgres from 'postgres'
-import { type Context, inTransaction } from '../../context.ts'
+import type { Context } from '../../context.ts'
 import { type HeldLock, withLock } from '../../database/advisory-lock.ts'
+import { inTransaction } from '../../database/in-transaction.ts'
 import { type CatalogRecord, labelOf } from '../record.ts'
 import type { Line } from './lines.ts'
 import { type ImportCounts, type ImportReport, Tally } from './report.ts'
 import { saveRecords } from './save-records.ts'
 import { discardStaged, readBatch, type StagedRecord, stageLines } from './staged-records.ts'
 
-export type ImportContext = Pick<Context, 'db' | 'begin' | 'databaseUrl' | 'log'>
+export type ImportContext = Pick<Context, 'db' | 'begin' | 'log'> & {
+  databaseUrl: string
+}
 
 export type ImportProgress = ImportCounts & {
   /** Lines read so far; blank ones don't count. */

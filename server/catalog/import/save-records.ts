@@ -1,5 +1,5 @@
 import type { Db } from '../../database/connect.ts'
-import { notify } from '../../database/notices.ts'
+import { signalOnly } from '../../database/signals.ts'
 import type {
   CardRecord,
   CatalogRecord,
@@ -42,7 +42,7 @@ export async function saveRecords(db: Db, records: CatalogRecord[]): Promise<Sav
 
   if (saved.created + saved.updated > 0) {
     await raiseVersion(db, [...changedSets])
-    await notify(db, 'catalog')
+    await signalOnly(db)('catalog')
   }
   return saved
 }

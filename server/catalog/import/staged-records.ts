@@ -1,5 +1,6 @@
-import { type Context, inTransaction } from '../../context.ts'
+import type { Context } from '../../context.ts'
 import type { HeldLock } from '../../database/advisory-lock.ts'
+import { inTransaction } from '../../database/in-transaction.ts'
 import { BadRecord, type CatalogRecord, keyOf, labelOf, parseRecord } from '../record.ts'
 import type { Line } from './lines.ts'
 import type { Tally } from './report.ts'

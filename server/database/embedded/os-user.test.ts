@@ -208,7 +208,13 @@ describe.runIf(nobodyCanRunUs)('started by anybody else, the embedded database',
 function privateCheckout(): string {
   const checkout = newHome()
   chmodSync(checkout, 0o700)
-  const sources = ['database/embedded', 'files/make-directory.ts', 'start-error.ts']
+  const sources = [
+    'database/embedded',
+    'files/lock.ts',
+    'files/make-directory.ts',
+    'time/wait-until.ts',
+    'start-error.ts',
+  ]
   for (const name of [...sources, 'test/embedded-user.ts']) {
     cpSync(join(server, name), join(checkout, 'server', name), { recursive: true })
   }

@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify'
 import { accountNotFound } from '../../accounts/account.ts'
 import { getAccount } from '../../accounts/accounts.ts'
-import type { Context } from '../../context.ts'
+import type { Service } from '../../service.ts'
 import { pathId } from '../validate.ts'
 
 /** Answers 404 for an account that isn't there before its body is looked at. */
-export const accountExists = (ctx: Context) => async (request: FastifyRequest) => {
+export const accountExists = (ctx: Service) => async (request: FastifyRequest) => {
   const id = pathId((request.params as { id?: unknown }).id)
   if (id === undefined) throw accountNotFound()
   await getAccount(ctx, id)

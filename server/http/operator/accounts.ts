@@ -1,8 +1,8 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { changeAccount, createAccount, getAccount, listAccounts } from '../../accounts/accounts.ts'
-import type { Context } from '../../context.ts'
 import { validationError } from '../../errors.ts'
+import type { Service } from '../../service.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, idempotencyKeyOf } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
@@ -15,7 +15,7 @@ import { AccountInput, AccountPatch, AccountShown, accountChanges, accountJson }
 const params = Type.Object({ id: PathId('The account') })
 
 export const accountRoutes =
-  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     app.post(
       '/accounts',

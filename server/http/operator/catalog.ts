@@ -7,8 +7,8 @@ import { linesOf } from '../../catalog/import/lines.ts'
 import type { ImportReport as Report } from '../../catalog/import/report.ts'
 import { gunzip } from '../../catalog/import/sources.ts'
 import { ImportTooLarge, MAX_STAGED_BYTES } from '../../catalog/import/staged-records.ts'
-import type { Context } from '../../context.ts'
 import { ApiError, unsupportedMediaType, validationError } from '../../errors.ts'
+import type { Service } from '../../service.ts'
 import { connectionOf } from '../connections.ts'
 import { envelope } from '../error-handler.ts'
 import { withIdleTimeout } from '../idle-timeout.ts'
@@ -85,7 +85,7 @@ const EXAMPLE = [
   .join('')
 
 export const catalogRoutes =
-  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     // The body stays a stream: memory doesn't grow with it, and there is no limit to its length.
     app.removeAllContentTypeParsers()

@@ -1,9 +1,9 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type, { type Static } from 'typebox'
-import type { Context } from '../../context.ts'
 import { eurosFromCents } from '../../money.ts'
 import { type Address, type Checkout, checkOut, getCheckout } from '../../orders/checkout.ts'
 import { SAMPLE_ADDRESS } from '../../sandbox/sample-events.ts'
+import type { Service } from '../../service.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, idempotencyKeyOf } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
@@ -105,7 +105,7 @@ const example = {
 }
 
 export const checkoutRoutes =
-  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     app.post(
       '/checkouts',

@@ -1,8 +1,8 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type, { type Static } from 'typebox'
-import type { Context } from '../../context.ts'
 import { WEBHOOK_EVENTS } from '../../enums.ts'
 import { sampleData } from '../../sandbox/sample-events.ts'
+import type { Service } from '../../service.ts'
 import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
 import { listDeliveries, resendDelivery } from '../../webhooks/deliveries.ts'
 import { DELIVERY_STATUSES, type Delivery, payloadOf } from '../../webhooks/delivery.ts'
@@ -69,7 +69,7 @@ const example = {
 }
 
 export const deliveryRoutes =
-  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     const address = `${ctx.config.publicUrl}/operator/v1/deliveries`
 

@@ -2,8 +2,8 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { getAccount } from '../../accounts/accounts.ts'
-import type { Context } from '../../context.ts'
 import { validationError } from '../../errors.ts'
+import type { Service } from '../../service.ts'
 import { resendDeliveries } from '../../webhooks/deliveries.ts'
 import { endpointNotFound } from '../../webhooks/endpoint.ts'
 import { enableEndpoint, listEndpoints, requireEndpoint } from '../../webhooks/endpoints.ts'
@@ -23,7 +23,7 @@ const Moment = (description: string) =>
   })
 
 export const endpointRoutes =
-  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     app.get(
       '/accounts/:id/webhooks',
@@ -105,7 +105,7 @@ export const endpointRoutes =
   }
 
 /** Answers 404 for an endpoint that isn't there before its body is looked at. */
-const endpointExists = (ctx: Context) => async (request: FastifyRequest) => {
+const endpointExists = (ctx: Service) => async (request: FastifyRequest) => {
   const params = request.params as { id?: unknown; endpoint?: unknown }
   const [accountId, id] = [pathId(params.id), pathId(params.endpoint)]
   if (accountId === undefined || id === undefined) throw endpointNotFound()

@@ -17,13 +17,13 @@ let accountId: number
 async function startListening(): Promise<Running> {
   const app = await startTestApp({ settings: NO_LIMITS })
   let listeners = 0
-  const { on } = app.ctx.wakes
-  app.ctx.wakes.on = (queue, heard) => {
+  const { on } = app.ctx.signals
+  app.ctx.signals.on = (topic, notified) => {
     listeners++
-    const deafen = on(queue, heard)
+    const unsubscribe = on(topic, notified)
     return () => {
       listeners--
-      deafen()
+      unsubscribe()
     }
   }
   const origin = await app.app.listen({ port: 0, host: '127.0.0.1' })
@@ -185,7 +185,7 @@ describe('a listener', () => {
       select ${accountId}, 'order.created', to_json(repeat('x', 10_000) || n)::text, ${app.ctx.now()}
       from generate_series(1, ${EVENTS}::int) as n
     `
-    app.ctx.wakes.wake('deliveries')
+    await app.ctx.signal('deliveries')
     const [ours] = connections
     // Another one has taken it all in: as long as that takes, the slow one wasn't sent much.
     await quick.heard(EVENTS)

@@ -2,7 +2,6 @@ import { Readable } from 'node:stream'
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
-import type { Context } from '../../context.ts'
 import { validationError } from '../../errors.ts'
 import {
   currentPosition,
@@ -13,6 +12,7 @@ import {
   positionText,
   type StreamedEvent,
 } from '../../events/stream.ts'
+import type { Service } from '../../service.ts'
 import { envelopeOf } from '../../webhooks/envelope.ts'
 import type { Query } from '../query.ts'
 import { PathId } from '../schema.ts'
@@ -33,7 +33,7 @@ data: {"event":"order.cancelled","delivery_id":512,"created_at":"2026-03-01T09:3
 const Stream = Type.Unsafe<Readable>({ type: 'string', examples: [EXAMPLE] })
 
 export const eventStreamRoutes =
-  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     // A stream never ends by itself: a shutdown would wait for it in vain.
     const closing = new AbortController()
@@ -94,7 +94,7 @@ A message’s \`id\` is its position. With it in \`Last-Event-ID\` (or in \`afte
  *
  * @throws validation_error when that's no position of this database
  */
-async function positionOf(ctx: Context, request: FastifyRequest): Promise<Position> {
+async function positionOf(ctx: Service, request: FastifyRequest): Promise<Position> {
   const inHeader = request.headers['last-event-id']
   const wanted = inHeader || (request.query as Query).after
   if (wanted === undefined) return currentPosition(ctx)
@@ -104,7 +104,7 @@ async function positionOf(ctx: Context, request: FastifyRequest): Promise<Positi
   throw validationError({ [field]: [`The ${field} is not the id of a message of this stream.`] })
 }
 
-async function* streamOf(ctx: Context, accountId: number, after: Position, ended: AbortSignal) {
+async function* streamOf(ctx: Service, accountId: number, after: Position, ended: AbortSignal) {
   // An id alone is no message: it's where to go on from if the connection is lost before the first one.
   yield `id: ${positionText(after)}\n\n`
   const batches = followEvents(ctx, accountId, after, { ended, silenceMs: HEARTBEAT_MS })

@@ -1,7 +1,7 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
-import type { Context } from '../../context.ts'
 import { createKey, listKeys, revokeKey, rotateKey } from '../../keys/keys.ts'
+import type { Service } from '../../service.ts'
 import { Data, PathId } from '../schema.ts'
 import { accountExists } from './account-exists.ts'
 import { KeyInput, KeyShown, keyJson, NewKey } from './schemas.ts'
@@ -10,7 +10,7 @@ const account = { id: PathId('The account') }
 const accountAndKey = Type.Object({ ...account, key: PathId('The key’s id') })
 
 export const keyRoutes =
-  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     app.post(
       '/accounts/:id/keys',

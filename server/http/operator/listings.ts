@@ -1,12 +1,12 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
-import type { Context } from '../../context.ts'
 import { listPhotos } from '../../photos/photos.ts'
+import type { Service } from '../../service.ts'
 import { Data, PathId } from '../schema.ts'
 import { PhotoShown, photoJson } from './schemas.ts'
 
 export const listingPhotoRoutes =
-  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     app.get(
       '/listings/:id/photos',

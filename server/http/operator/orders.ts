@@ -1,7 +1,6 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
-import type { Context } from '../../context.ts'
 import { CANCELLERS } from '../../enums.ts'
 import { orderNotFound } from '../../orders/order.ts'
 import { getOrder } from '../../orders/orders.ts'
@@ -11,6 +10,7 @@ import {
   receiveOrder,
   resolveDispute,
 } from '../../orders/transitions.ts'
+import type { Service } from '../../service.ts'
 import { Data, OneOf, PathId } from '../schema.ts'
 import { exampleOrder } from '../seller/examples.ts'
 import { orderJson } from '../seller/order-json.ts'
@@ -26,7 +26,7 @@ const answer = {
 }
 
 export const orderTransitionRoutes =
-  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     app.post(
       '/orders/:id/cancel',
@@ -108,7 +108,7 @@ export const orderTransitionRoutes =
   }
 
 /** Answers 404 for an order that isn't there before its body is looked at. */
-const orderExists = (ctx: Context) => async (request: FastifyRequest) => {
+const orderExists = (ctx: Service) => async (request: FastifyRequest) => {
   const id = pathId((request.params as { id?: unknown }).id)
   if (id === undefined) throw orderNotFound()
   await getOrder(ctx, id)

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { inTransaction } from '../../context.ts'
+import { inTransaction } from '../../database/in-transaction.ts'
 import { free, pruneReservations, reserve } from '../../listings/reservations.ts'
 import { type Answer, OPERATOR_TOKEN, startTestApp, type TestApp } from '../../test/app.ts'
 import { importCast } from '../../test/cast.ts'

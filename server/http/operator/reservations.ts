@@ -1,7 +1,7 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type, { type Static } from 'typebox'
-import type { Context } from '../../context.ts'
 import { free, type Reservation, reserve } from '../../listings/reservations.ts'
+import type { Service } from '../../service.ts'
 import { timestamp } from '../../time/timestamp.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, idempotencyKeyOf } from '../idempotency-key.ts'
@@ -45,7 +45,7 @@ const ReservationShown = component(
 )
 
 export const reservationRoutes =
-  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     app.post(
       '/reservations',

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { inTransaction } from '../../context.ts'
+import { inTransaction } from '../../database/in-transaction.ts'
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../../enums.ts'
 import { sendMail } from '../../mail/outbox.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'

@@ -8,12 +8,12 @@ import {
   setMood,
   TRACKING_MOODS,
 } from '../../carriers/simulated.ts'
-import type { Context } from '../../context.ts'
 import { WEBHOOK_EVENTS } from '../../enums.ts'
 import { recordEvent } from '../../events/record.ts'
 import { listMails } from '../../mail/outbox.ts'
 import { MOST_ADVANCED_SECONDS } from '../../sandbox/clock.ts'
 import { sampleData } from '../../sandbox/sample-events.ts'
+import type { Service } from '../../service.ts'
 import { timestamp } from '../../time/timestamp.ts'
 import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
@@ -23,7 +23,7 @@ import { MailShown, mailJson } from './schemas.ts'
 const Now = Data(Type.Object({ now: Timestamp() }), 'The service’s time')
 
 export const sandboxRoutes =
-  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     app.get(
       '/sandbox/clock',

@@ -1,7 +1,7 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
-import type { Context } from '../../context.ts'
+import type { Service } from '../../service.ts'
 import { reportTracking, requireSlice } from '../../shipping/tracking.ts'
 import { timestampOrNull } from '../../time/timestamp.ts'
 import { Data, FilledText, Nullable, Text, Timestamp } from '../schema.ts'
@@ -38,7 +38,7 @@ const TrackingShown = Type.Object({
 })
 
 export const trackingRoutes =
-  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     app.post(
       '/slices/:slice_key/tracking',
@@ -86,5 +86,5 @@ export const trackingRoutes =
   }
 
 /** Answers 404 for a slice that isn't there before its body is looked at. */
-const sliceExists = (ctx: Context) => async (request: FastifyRequest) =>
+const sliceExists = (ctx: Service) => async (request: FastifyRequest) =>
   requireSlice(ctx, (request.params as { slice_key: string }).slice_key)

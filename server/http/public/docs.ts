@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Fastify from 'fastify'
-import type { Context } from '../../context.ts'
+import type { Service } from '../../service.ts'
 import { lazy } from '../lazy.ts'
 import { sendAsset, sendPage } from '../page.ts'
 
@@ -10,7 +10,7 @@ import { sendAsset, sendPage } from '../page.ts'
  * loaded with the first visit, because it would cost every start a quarter of a second.
  */
 export const docsRoutes =
-  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     const scalar = lazy(scalarScript)
     const reference = lazy(() => ours('reference.js'))

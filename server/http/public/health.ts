@@ -1,13 +1,13 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
-import type { Context } from '../../context.ts'
 import { serviceUnavailable } from '../../errors.ts'
+import type { Service } from '../../service.ts'
 
 /** So that the answer is there within 2 s. */
 const DATABASE_PATIENCE_MS = 1_800
 
 /** Whether the process lives, and whether it can serve: for load balancers and orchestrators, without a key. */
 export const healthRoutes =
-  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     const databaseAnswers = databaseCheck(ctx)
 
@@ -22,7 +22,7 @@ export const healthRoutes =
   }
 
 /** Asks the database. Checks that come meanwhile share the answer: a frozen one must not gather them. */
-function databaseCheck({ db }: Pick<Context, 'db'>): () => Promise<boolean> {
+function databaseCheck({ db }: Pick<Service, 'db'>): () => Promise<boolean> {
   let asking: Promise<boolean> | undefined
   const ask = async () => {
     const { promise: patience, resolve } = Promise.withResolvers<boolean>()

@@ -1,12 +1,12 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
-import type { Context } from '../../context.ts'
 import { notFound } from '../../errors.ts'
+import type { Service } from '../../service.ts'
 import { LABEL_FILE, placeOf } from '../../shipping/label.ts'
 import { requireLink } from '../../shipping/label-link.ts'
 
 /** Label PDFs, for everybody who has a signed link (§4.13). They show an address: nothing on the way may keep them. */
 export const labelFileRoutes =
-  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     app.get<{ Params: { file: string } }>('/labels/:file', async (request, reply) => {
       const { file } = request.params

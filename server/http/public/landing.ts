@@ -2,13 +2,13 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import Negotiator from 'negotiator'
 import manifest from '../../../package.json' with { type: 'json' }
 import type { Config } from '../../config.ts'
-import type { Context } from '../../context.ts'
+import type { Service } from '../../service.ts'
 import { escapeHtml, sendPage } from '../page.ts'
 import { layout } from './layout.ts'
 
 /** The service's own address: what this is and where to go next, as HTML for browsers and JSON for programs. */
 export const landingRoutes =
-  ({ config }: Context): FastifyPluginCallbackTypebox =>
+  ({ config }: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     const json = landingJson(config)
     const html = landingPage(config)

@@ -1,14 +1,14 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
-import type { Context } from '../../context.ts'
 import { notFound } from '../../errors.ts'
 import { PHOTO_FILE, placeOf } from '../../photos/photo.ts'
+import type { Service } from '../../service.ts'
 
 /**
  * Photos and their thumbnails, for everybody who has the address. A name stands for one picture for ever, so that
  * browsers and whatever is before the service may keep it.
  */
 export const photoRoutes =
-  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     app.get<{ Params: { file: string } }>('/photos/:file', async ({ params: { file } }, reply) => {
       const found = PHOTO_FILE.test(file) ? await ctx.files.get(placeOf(file)) : undefined

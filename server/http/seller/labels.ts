@@ -1,7 +1,7 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
-import type { Context } from '../../context.ts'
 import { LABEL_STATUSES } from '../../enums.ts'
+import type { Service } from '../../service.ts'
 import { buyLabel } from '../../shipping/labels.ts'
 import { timestampOrNull } from '../../time/timestamp.ts'
 import { Data, Nullable, OneOf, PathId, Timestamp } from '../schema.ts'
@@ -31,7 +31,7 @@ const LabelShown = Type.Object({
 })
 
 export const labelRoutes =
-  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     // Whatever is sent along is read and ignored (§4.13: no body).
     app.removeAllContentTypeParsers()

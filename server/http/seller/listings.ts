@@ -1,7 +1,6 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { findCard, findProduct } from '../../catalog/identifiers.ts'
-import type { Context } from '../../context.ts'
 import { LISTING_STATUSES } from '../../enums.ts'
 import { authorizationError } from '../../errors.ts'
 import { type CreatedId, createListings, type NewListing } from '../../listings/create-listings.ts'
@@ -12,6 +11,7 @@ import {
   requireListing,
 } from '../../listings/listings.ts'
 import { centsFromEuros, eurosFromCents } from '../../money.ts'
+import type { Service } from '../../service.ts'
 import { momentOf } from '../date-time.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, idempotencyKeyOf } from '../idempotency-key.ts'
@@ -31,7 +31,7 @@ const BULK_LIMIT_BYTES = 4 * 1024 * 1024
 const params = Type.Object({ listing: PathId('The listing’s id') })
 
 export const listingRoutes =
-  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     const address = `${ctx.config.publicUrl}/v1/listings`
 

@@ -1,11 +1,11 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
-import type { Context } from '../../context.ts'
+import type { Service } from '../../service.ts'
 import { timestamp } from '../../time/timestamp.ts'
 import { Data } from '../schema.ts'
 import { Me } from './schemas.ts'
 
 export const meRoutes =
-  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     app.get(
       '/me',

@@ -1,10 +1,10 @@
 import type { Static } from 'typebox'
-import type { Context } from '../../context.ts'
 import { eurosFromCents } from '../../money.ts'
 import type { Address } from '../../orders/checkout.ts'
 import { netOf, paidTo, totalsOf } from '../../orders/money.ts'
 import type { Order } from '../../orders/order.ts'
 import { getSlice, type Slice } from '../../orders/slice.ts'
+import type { Service } from '../../service.ts'
 import { type LabelShown, labelOf } from '../../shipping/labels.ts'
 import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
 import type { OrderRow, SliceDetail } from './order-schemas.ts'
@@ -96,7 +96,7 @@ const addressJson = (address: Address): Address => ({
 
 /** The slice of an account's order, in detail. @throws not_found */
 export const sliceDetail = async (
-  ctx: Context,
+  ctx: Service,
   accountId: number,
   orderId: number,
 ): Promise<Static<typeof SliceDetail>> =>
@@ -104,7 +104,7 @@ export const sliceDetail = async (
 
 /** A slice in detail, with what there is of its label. */
 export async function sliceWithLabel(
-  ctx: Context,
+  ctx: Service,
   slice: Slice,
 ): Promise<Static<typeof SliceDetail>> {
   const labels = await labelOf(ctx, [slice.id])

@@ -1,9 +1,9 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
-import type { Context } from '../../context.ts'
 import { ORDER_STATUSES } from '../../enums.ts'
 import { listOrders, sliceIdOf } from '../../orders/orders.ts'
 import { shipOrder } from '../../orders/ship-order.ts'
+import type { Service } from '../../service.ts'
 import { momentOf } from '../date-time.ts'
 import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
@@ -16,7 +16,7 @@ import { OrderRow, ShippedSlice, SliceDetail } from './order-schemas.ts'
 const params = Type.Object({ order: PathId('Any row of the slice') })
 
 export const orderRoutes =
-  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     const address = `${ctx.config.publicUrl}/v1/orders`
 

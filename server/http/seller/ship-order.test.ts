@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ShippingOption } from '../../accounts/account.ts'
-import { inTransaction } from '../../context.ts'
+import { inTransaction } from '../../database/in-transaction.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
 import { importCast } from '../../test/cast.ts'
 import {

@@ -1,6 +1,6 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
-import type { Context } from '../../context.ts'
+import type { Service } from '../../service.ts'
 import { createEndpoint, listEndpoints, removeEndpoint } from '../../webhooks/endpoints.ts'
 import { Data, PathId } from '../schema.ts'
 import {
@@ -13,7 +13,7 @@ import {
 } from './webhook-schemas.ts'
 
 export const webhookRoutes =
-  (ctx: Context): FastifyPluginCallbackTypebox =>
+  (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     app.get(
       '/webhooks',

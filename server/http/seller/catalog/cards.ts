@@ -2,7 +2,7 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import Type from 'typebox'
 import { browseCards } from '../../../catalog/browse.ts'
 import { findCard, requireCard } from '../../../catalog/identifiers.ts'
-import type { Context } from '../../../context.ts'
+import type { Service } from '../../../service.ts'
 import type { AnswerCache } from '../../answer-cache.ts'
 import { cardAnswer, cardPage } from '../../catalog-json.ts'
 import { included } from '../../json.ts'
@@ -20,7 +20,7 @@ import {
 import { offersSender } from './offers.ts'
 
 export const cardRoutes =
-  (ctx: Context, answers: AnswerCache): FastifyPluginCallbackTypebox =>
+  (ctx: Service, answers: AnswerCache): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     const address = `${ctx.config.publicUrl}/v1/cards`
     const sendWithOffers = offersSender(ctx)

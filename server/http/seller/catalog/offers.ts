@@ -1,10 +1,10 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Context } from '../../../context.ts'
 import { serviceUnavailable } from '../../../errors.ts'
 import type { Listable } from '../../../listings/listing.ts'
 import { type Offers, offersOf } from '../../../listings/offers.ts'
 import { gate } from '../../../queue/limit-concurrency.ts'
+import type { Service } from '../../../service.ts'
 import { quoted, sendRevalidated } from '../../entity-tag.ts'
 import { sendJson } from '../../json.ts'
 import { offerJson, sellerJson } from '../listing-json.ts'
@@ -23,7 +23,7 @@ const NOTHING = { body: Buffer.alloc(0), tag: '' }
  * slow receivers is bounded. Its `ETag` follows from the bytes, as that of any catalog answer: it changes with stock,
  * prices, photos and sellers.
  */
-export function offersSender(ctx: Context) {
+export function offersSender(ctx: Service) {
   const inTurn = gate(MOST_READ_AT_ONCE)
   let unsent = 0
 
@@ -56,7 +56,7 @@ export function offersSender(ctx: Context) {
 /** The JSON of an array of public listings (§2.6), in parts; each is added to the hash in its own slice of time. */
 async function bytesOf(
   { sellers, batches }: Offers,
-  addresses: Context['config'],
+  addresses: Service['config'],
   hash: Hash,
 ): Promise<Buffer[]> {
   // One shop can have many of the offers: it's written once.

@@ -2,8 +2,8 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import Type from 'typebox'
 import { browseProducts } from '../../../catalog/browse.ts'
 import { findProduct } from '../../../catalog/identifiers.ts'
-import type { Context } from '../../../context.ts'
 import { PRODUCT_CATEGORIES } from '../../../enums.ts'
+import type { Service } from '../../../service.ts'
 import type { AnswerCache } from '../../answer-cache.ts'
 import { page, productAnswer } from '../../catalog-json.ts'
 import { included } from '../../json.ts'
@@ -15,7 +15,7 @@ import { includeParameter, Product, searchParameter } from '../schemas.ts'
 import { offersSender } from './offers.ts'
 
 export const productRoutes =
-  (ctx: Context, answers: AnswerCache): FastifyPluginCallbackTypebox =>
+  (ctx: Service, answers: AnswerCache): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     const address = `${ctx.config.publicUrl}/v1/products`
     const sendWithOffers = offersSender(ctx)

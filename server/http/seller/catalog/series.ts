@@ -1,12 +1,12 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
-import type { Context } from '../../../context.ts'
+import type { Service } from '../../../service.ts'
 import type { AnswerCache } from '../../answer-cache.ts'
 import { Data, NotModified } from '../../schema.ts'
 import { Series } from '../schemas.ts'
 
 export const seriesRoutes =
-  (ctx: Context, answers: AnswerCache): FastifyPluginCallbackTypebox =>
+  (ctx: Service, answers: AnswerCache): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     app.get(
       '/series',

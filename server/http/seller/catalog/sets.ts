@@ -2,7 +2,7 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import Type from 'typebox'
 import { browseSets } from '../../../catalog/browse.ts'
 import { findSet, requireSet } from '../../../catalog/identifiers.ts'
-import type { Context } from '../../../context.ts'
+import type { Service } from '../../../service.ts'
 import type { AnswerCache } from '../../answer-cache.ts'
 import { page, setAnswer } from '../../catalog-json.ts'
 import { included } from '../../json.ts'
@@ -20,7 +20,7 @@ import {
 } from '../schemas.ts'
 
 export const setRoutes =
-  (ctx: Context, answers: AnswerCache): FastifyPluginCallbackTypebox =>
+  (ctx: Service, answers: AnswerCache): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     const address = `${ctx.config.publicUrl}/v1/sets`
 

@@ -1,6 +1,6 @@
 import { beforeAll, expect, it } from 'vitest'
 import type { Db } from './database/connect.ts'
-import { loggableError } from './log-error.ts'
+import { loggableError } from './log.ts'
 import { testDatabase } from './test/database.ts'
 
 let db: Db

@@ -1,0 +1,54 @@
+import type { Db } from './connect.ts'
+import type { Signal } from './signals.ts'
+import { type Begin, savepoint, type TransactionMode } from './transactions.ts'
+
+/** The members of a context that a transaction replaces. */
+type Transactional = {
+  /** The pool, or inside `inTransaction` the transaction: a verb cannot write outside of it by mistake. */
+  db: Db
+  begin: Begin
+  /** Inside a transaction, signals are sent after the commit. */
+  signal?: Signal
+}
+
+/**
+ * Runs `work` in one transaction: all of its changes are committed, or none. No network, carrier or file I/O may
+ * happen inside: after 10 s the transaction is rolled back, and this throws. Within a transaction it is a savepoint.
+ */
+export function inTransaction<C extends Transactional, T>(
+  ctx: C,
+  work: (ctx: C) => Promise<T>,
+): Promise<T> {
+  return transact(ctx, work, 'write')
+}
+
+/**
+ * The same without the time limit. Incremental syncs would miss the rows that it writes, so only the first import of
+ * the bundled catalog may use it: nobody syncs then. A test refuses every other use.
+ */
+export function inUnboundedTransaction<C extends Transactional, T>(
+  ctx: C,
+  work: (ctx: C) => Promise<T>,
+): Promise<T> {
+  return transact(ctx, work, 'unboundedWrite')
+}
+
+async function transact<C extends Transactional, T>(
+  ctx: C,
+  work: (ctx: C) => Promise<T>,
+  mode: TransactionMode,
+): Promise<T> {
+  let release: (() => void) | undefined
+  const result = await ctx.begin((db) => {
+    const deferred = ctx.signal?.deferUntilCommit(db)
+    release = deferred?.release
+    return work({
+      ...ctx,
+      db,
+      begin: (part) => savepoint(db, part),
+      ...(deferred && { signal: deferred.signal }),
+    })
+  }, mode)
+  release?.()
+  return result
+}

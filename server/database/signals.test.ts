@@ -1,0 +1,71 @@
+import { expect, it } from 'vitest'
+import { startTestApp } from '../test/app.ts'
+import { until } from '../test/until.ts'
+import { inTransaction } from './in-transaction.ts'
+import { localSignals, type Topic } from './signals.ts'
+
+it('a signal reaches the subscribers of its topic until they unsubscribe', async () => {
+  const { signal, on } = localSignals()
+  const heard: string[] = []
+  await signal('photos')
+  const unsubscribe = on('photos', () => heard.push('first'))
+  on('photos', () => heard.push('second'))
+  on('mail', () => heard.push('mail'))
+  await signal('photos')
+  unsubscribe()
+  await signal('photos')
+  expect(heard).toEqual(['first', 'second', 'second'])
+})
+
+it('a signal in a transaction is sent once after the commit, and never after a rollback', async () => {
+  const { ctx } = await startTestApp()
+  const heard: string[] = []
+  for (const topic of ['photos', 'mail', 'shipments'] as const) {
+    ctx.signals.on(topic, () => heard.push(topic))
+  }
+  await inTransaction(ctx, async (tx) => {
+    await tx.signal('mail')
+    await tx.signal('mail')
+    const savepoint = inTransaction(tx, async (part) => {
+      await part.signal('shipments')
+      throw new Error('no')
+    })
+    await expect(savepoint).rejects.toThrow('no')
+    await inTransaction(tx, (part) => part.signal('photos'))
+    expect(heard).toEqual([])
+  })
+  expect(heard).toEqual(['mail', 'photos'])
+
+  const failing = inTransaction(ctx, async (tx) => {
+    await tx.signal('mail')
+    throw new Error('no')
+  })
+  await expect(failing).rejects.toThrow('no')
+  expect(heard).toEqual(['mail', 'photos'])
+})
+
+it.each<[Topic, { reaches: boolean }]>([
+  ['catalog', { reaches: true }],
+  ['keys', { reaches: true }],
+  ['deliveries', { reaches: true }],
+  ['endpoints', { reaches: true }],
+  ['photos', { reaches: false }],
+  ['mail', { reaches: false }],
+  ['time', { reaches: false }],
+])('a committed signal on %s reaches other processes: %o', async (topic, { reaches }) => {
+  const { ctx, databaseUrl } = await startTestApp()
+  const other = (await startTestApp({ databaseUrl })).ctx
+  const heard: string[] = []
+  other.signals.on(topic, () => heard.push(topic))
+  other.signals.on('new-keys', () => heard.push('the last'))
+  const rolledBack = inTransaction(ctx, async (tx) => {
+    await tx.signal(topic)
+    throw new Error('no')
+  })
+  await expect(rolledBack).rejects.toThrow('no')
+  await inTransaction(ctx, (tx) => tx.signal(topic))
+  if (reaches) await until('the signal arrives', () => heard.length > 0)
+  await ctx.signal('new-keys')
+  await until('the last signal arrives', () => heard.includes('the last'))
+  expect(heard).toEqual(reaches ? [topic, 'the last'] : ['the last'])
+})

@@ -1,0 +1,226 @@
+import type { Log } from '../log.ts'
+import { connectAlone, type Db, type Sql } from './connect.ts'
+
+/**
+ * Every change that other code is notified of, and whom the signal reaches besides the subscribers of this process:
+ * - `with the commit`: all processes, by a NOTIFY in the transaction. NOTIFY takes a lock on the whole database at
+ *   commit, so this is for rare changes.
+ * - `soon after`: all processes, by one NOTIFY for everything that was committed within 20 ms.
+ * - `this process`: nobody else. Workers of other processes find the work when they poll.
+ */
+const REACH = {
+  catalog: 'with the commit',
+  /** A key or an account changed. */
+  keys: 'with the commit',
+  'new-keys': 'with the commit',
+  /** The sandbox's clock was moved in the database. */
+  clock: 'with the commit',
+  deliveries: 'soon after',
+  /** A webhook endpoint was changed or deleted. */
+  endpoints: 'soon after',
+  photos: 'this process',
+  mail: 'this process',
+  shipments: 'this process',
+  /** The clock of this process has moved: anything may have become due. */
+  time: 'this process',
+} as const satisfies Record<string, 'with the commit' | 'soon after' | 'this process'>
+
+export type Topic = keyof typeof REACH
+
+/**
+ * Notifies the subscribers of a topic. In a transaction they are notified after the commit, or not at all when it is
+ * rolled back. A signal can be lost with its process: subscribers must also poll.
+ */
+export type Signal = {
+  (topic: Topic): Promise<void>
+  /** @returns the signal for one transaction, and `release`, which must be called once that is committed */
+  deferUntilCommit(transaction: Db): { signal: Signal; release: () => void }
+}
+
+export type Signals = {
+  signal: Signal
+  /**
+   * Calls `notified` at each signal of the topic, and once after the connection to the other processes was lost and
+   * restored. The returned function unsubscribes.
+   */
+  on(topic: Topic, notified: () => void): () => void
+  /** False while signals of other processes may be missed: cached data must be checked against the database. */
+  readonly connected: boolean
+  close(): Promise<void>
+}
+
+/** Signals without subscribers in this process, for commands: they reach the running services. */
+export function signalOnly(db: Db): Signal {
+  return signalFrom(db, () => {})
+}
+
+/** Signals of topics that reach this process only, without a database. */
+export function localSignals(): Signals {
+  const { notify, on } = subscriptions()
+  return { signal: signalFrom(undefined as never, notify), on, connected: true, async close() {} }
+}
+
+const THROTTLE_MS = 20
+
+/** Signals between all processes that use this database; `db` sends them, a connection of its own receives them. */
+export async function openSignals(url: string, db: Db, log: Log): Promise<Signals> {
+  const { notify, on, topics } = subscriptions()
+  const sendSoon = new Map<Topic, () => void>()
+  for (const topic of topicsWithReach('soon after')) {
+    const send = () => {
+      sendNotice(db, topic).catch((error) =>
+        log.debug({ err: error, topic }, 'cannot notify the other processes'),
+      )
+    }
+    sendSoon.set(topic, throttle(THROTTLE_MS, send))
+  }
+  const notices = await listenForNotices(url, log, {
+    received: notify,
+    restored: () => {
+      for (const topic of topics()) if (REACH[topic] !== 'this process') notify(topic)
+    },
+  })
+  return {
+    signal: signalFrom(db, (topic) => {
+      notify(topic)
+      sendSoon.get(topic)?.()
+    }),
+    on,
+    get connected() {
+      return notices.connected
+    },
+    close: notices.close,
+  }
+}
+
+/** @param announce notifies of a change that is committed */
+function signalFrom(db: Db, announce: (topic: Topic) => void): Signal {
+  const signal = async (topic: Topic) => {
+    if (REACH[topic] === 'with the commit') await sendNotice(db, topic)
+    announce(topic)
+  }
+  return Object.assign(signal, {
+    deferUntilCommit(transaction: Db) {
+      const pending = new Set<Topic>()
+      return {
+        signal: signalFrom(transaction, (topic) => pending.add(topic)),
+        release: () => pending.forEach(announce),
+      }
+    },
+  })
+}
+
+function subscriptions() {
+  const subscribers = new Set<{ topic: Topic; notified: () => void }>()
+  return {
+    notify(topic: Topic) {
+      for (const subscriber of subscribers) if (subscriber.topic === topic) subscriber.notified()
+    },
+    on(topic: Topic, notified: () => void) {
+      const subscriber = { topic, notified }
+      subscribers.add(subscriber)
+      return () => {
+        subscribers.delete(subscriber)
+      }
+    },
+    topics: () => new Set([...subscribers].map(({ topic }) => topic)),
+  }
+}
+
+const topicsWithReach = (reach: (typeof REACH)[Topic]) =>
+  (Object.keys(REACH) as Topic[]).filter((topic) => REACH[topic] === reach)
+
+/**
+ * Runs `work` `ms` milliseconds after it is called; calls in between are covered by the same run. Real time.
+ */
+export function throttle(ms: number, work: () => void): () => void {
+  let isPlanned = false
+  return () => {
+    if (isPlanned) return
+    isPlanned = true
+    setTimeout(() => {
+      isPlanned = false
+      work()
+    }, ms).unref()
+  }
+}
+
+const CHANNEL = 'cardstall'
+const HEARTBEAT_MS = 5_000
+const HEARTBEAT_TIMEOUT_MS = 2_000
+const RECONNECT_DELAY_MS = 300
+/** After this time an attempt to connect is abandoned for a new one: its first packet may be lost. */
+const CONNECT_TIMEOUT_MS = 3_000
+
+async function sendNotice(db: Db, topic: Topic): Promise<void> {
+  await db`select pg_notify(${CHANNEL}, ${topic})`
+}
+
+/**
+ * Listens on a connection of its own. A heartbeat detects a connection that died silently. Notices sent while it was
+ * lost are missed; `restored` is called when it is back.
+ */
+async function listenForNotices(
+  url: string,
+  log: Log,
+  { received, restored }: { received: (topic: Topic) => void; restored: () => void },
+) {
+  let connected = false
+  let closed = false
+  let session: Sql | undefined
+  let timer: NodeJS.Timeout | undefined
+
+  const lost = (reason: unknown, from: Sql | undefined) => {
+    if (closed || from !== session) return
+    if (connected) log.warn({ err: reason }, 'lost the notice connection; caches are bypassed')
+    connected = false
+    session = undefined
+    clearTimeout(timer)
+    void from?.end({ timeout: 0 }).catch(() => {})
+    timer = setTimeout(() => void open().catch((error) => lost(error, session)), RECONNECT_DELAY_MS)
+  }
+
+  const open = async () => {
+    const opening = connectAlone(url, {
+      connect_timeout: CONNECT_TIMEOUT_MS / 1000,
+      onnotify: (_channel, payload) => received(payload as Topic),
+      onclose: () => lost(new Error('connection closed'), opening),
+    })
+    session = opening
+    // A server can also freeze after it has accepted the connection.
+    const timeout = setTimeout(() => lost(new Error('no answer'), opening), 2 * CONNECT_TIMEOUT_MS)
+    try {
+      await opening.unsafe(`listen ${CHANNEL}`)
+    } finally {
+      clearTimeout(timeout)
+    }
+    if (opening !== session) return
+    connected = true
+    restored()
+    beat(opening)
+  }
+
+  const beat = (on: Sql) => {
+    timer = setTimeout(() => {
+      const timeout = setTimeout(() => lost(new Error('no heartbeat'), on), HEARTBEAT_TIMEOUT_MS)
+      on`select 1`
+        .then(() => on === session && beat(on))
+        .catch((error) => lost(error, on))
+        .finally(() => clearTimeout(timeout))
+    }, HEARTBEAT_MS)
+    timer.unref()
+  }
+
+  await open()
+  return {
+    get connected() {
+      return connected
+    },
+    async close() {
+      closed = true
+      connected = false
+      clearTimeout(timer)
+      await session?.end({ timeout: 1 })
+    },
+  }
+}
