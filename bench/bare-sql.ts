@@ -1,6 +1,7 @@
 import type { Context } from '../server/context.ts'
-import { connect, type Sql } from '../server/database/connect.ts'
+import { connect } from '../server/database/connect.ts'
 import { signalOnly } from '../server/database/signals.ts'
+import type { Sql } from '../server/database/sql.ts'
 import { type Begin, transactionsOn } from '../server/database/transactions.ts'
 import { listListings } from '../server/listings/listings.ts'
 import { offersOf } from '../server/listings/offers.ts'

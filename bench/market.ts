@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { connect, type Sql } from '../server/database/connect.ts'
+import { connect } from '../server/database/connect.ts'
 import { startEmbedded } from '../server/database/embedded/embedded.ts'
+import type { Sql } from '../server/database/sql.ts'
 import type { Service } from './service.ts'
 
 /** Who and what is measured among all the listings; its size stays while the rest grows. */

@@ -1,4 +1,4 @@
-import type { Db } from '../server/database/connect.ts'
+import type { Db } from '../server/database/sql.ts'
 
 const HEADER = `-- What the migrations add up to, for reading. Made by "npm run generate"; never run.
 `

@@ -1,8 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises'
+import path from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { ERROR_TYPES } from './errors.ts'
 
-/** The rules of the house that no compiler checks. */
+/** Rules of the code base that no compiler checks. */
 
 let sources: Map<string, string>
 beforeAll(async () => {
@@ -20,11 +21,65 @@ const offenders = (rule: RegExp, except: (name: string) => boolean) =>
     .map(([name]) => name)
     .sort()
 
-describe('the house', () => {
-  it('keeps the web out of the domain: only http/, commands/, app, routes and serve know it', () => {
-    const web = (name: string) =>
-      /^(http\/|commands\/|app\.ts|routes\.ts|schedule\.ts|serve\.ts)/.test(name)
-    expect(offenders(/from 'fastify'|from '\.\.?\/.*http\//, web)).toEqual([])
+/** From the lowest to the highest. A folder or file imports only from its own entry and from those before it. */
+const LAYERS = [
+  ...['errors', 'start-error', 'enums', 'money', 'text', 'time'],
+  ...['settings', 'config', 'log', 'crypto', 'files', 'database', 'metrics', 'context'],
+  ...['limits', 'outbound', 'queue'],
+  ...['catalog', 'mail', 'events', 'accounts', 'keys', 'listings', 'photos'],
+  ...['orders', 'carriers', 'shipping', 'webhooks', 'sandbox', 'service'],
+  ...['http', 'http/shapes', 'http/seller', 'http/operator', 'http/public'],
+  ...['routes', 'app', 'schedule', 'listen', 'serve', 'commands', 'main'],
+]
+
+/** The most specific entry that contains a file. */
+const layerOf = (file: string) =>
+  LAYERS.filter((layer) => file === `${layer}.ts` || file.startsWith(`${layer}/`)).at(-1)
+
+const rankOf = (file: string) => {
+  const layer = layerOf(file)
+  if (!layer) throw new Error(`${file} is in no layer.`)
+  return LAYERS.indexOf(layer)
+}
+
+const importsOf = (file: string, text: string) =>
+  [...text.matchAll(/(?:from|import\()\s*'(\.[^']+\.ts)'/g)].map(([, target]) =>
+    path.join(path.dirname(file), target!),
+  )
+
+describe('the architecture', () => {
+  it('has imports from lower layers to higher ones nowhere, types included', () => {
+    const upward = [...sources].flatMap(([file, text]) =>
+      importsOf(file, text)
+        .filter((target) => rankOf(target) > rankOf(file))
+        .map((target) => `${file} imports ${target}`),
+    )
+    expect(upward).toEqual([])
+  })
+
+  it('has no circle of imports, types included', () => {
+    const imports = new Map([...sources].map(([file, text]) => [file, importsOf(file, text)]))
+    const done = new Set<string>()
+    const circleFrom = (file: string, trail: string[]): string[] | undefined => {
+      if (trail.includes(file)) return [...trail.slice(trail.indexOf(file)), file]
+      if (done.has(file)) return undefined
+      for (const target of imports.get(file) ?? []) {
+        const circle = circleFrom(target, [...trail, file])
+        if (circle) return circle
+      }
+      done.add(file)
+      return undefined
+    }
+    for (const file of imports.keys()) expect(circleFrom(file, [])).toBeUndefined()
+  })
+
+  it('keeps at most 14 files outside of folders', () => {
+    expect([...sources.keys()].filter((file) => !file.includes('/')).length).toBeLessThanOrEqual(14)
+  })
+
+  it('lets only HTTP, its composition and the commands import Fastify', () => {
+    const web = (name: string) => /^(http\/|app\.ts|routes\.ts|serve\.ts)/.test(name)
+    expect(offenders(/from 'fastify'/, web)).toEqual([])
   })
 
   it('reads settings in one place: main hands the environment to config', () => {
@@ -34,7 +89,7 @@ describe('the house', () => {
   })
 
   it('asks one place for the time that users see', () => {
-    const clock = (name: string) => name === 'sandbox/clock.ts'
+    const clock = (name: string) => name === 'time/real-time.ts'
     expect(offenders(/\bDate\.now\(|new Date\(\)/, clock)).toEqual([])
     expect(offenders(/\bnow\(\)(?=[^`]*`)(?<=\b(select|values|=)\s*now\(\))/, () => false)).toEqual(
       [],

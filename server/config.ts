@@ -1,7 +1,5 @@
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { SendcloudSettings } from './carriers/sendcloud.ts'
-import type { Mailbox } from './mail/mail.ts'
 import { InvalidValue, type Parser } from './settings/parsers.ts'
 import {
   type CARRIERS,
@@ -12,6 +10,7 @@ import {
 } from './settings/settings.ts'
 import { StartError } from './start-error.ts'
 import { editDistance } from './text/edit-distance.ts'
+import type { Mailbox } from './text/mailbox.ts'
 
 /** Every setting, parsed and checked. Built once at start; nothing else reads `process.env`. */
 export type Config = {
@@ -210,3 +209,12 @@ function readSendcloud(
 }
 
 const hostOf = (address: string) => new URL(address).hostname
+
+export type SendcloudSettings = {
+  /** Where its API is, without a trailing slash. */
+  url: string
+  publicKey: string
+  secretKey: string
+  /** Sendcloud's shipping method by a seller's shipping option; `*` for all others. */
+  methods: Map<string, number>
+}

@@ -1,6 +1,6 @@
 import type { Config } from './config.ts'
-import type { Db } from './database/connect.ts'
 import type { Signal } from './database/signals.ts'
+import type { Db } from './database/sql.ts'
 import type { Begin } from './database/transactions.ts'
 import type { Log } from './log.ts'
 

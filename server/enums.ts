@@ -83,3 +83,6 @@ export type Fulfilment = (typeof FULFILMENTS)[number]
 /** Whether an account may use the seller API at all (operator API). */
 export const API_ACCESS = ['enabled', 'disabled', 'suspended'] as const
 export type ApiAccess = (typeof API_ACCESS)[number]
+
+/** Neither completed nor undone: its listing has to stay. */
+export const OPEN_STATUSES = ['pending', 'shipped', 'disputed'] as const

@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from 'vitest'
-import type { Db } from './database/connect.ts'
+import type { Db } from './database/sql.ts'
 import { loggableError } from './log.ts'
 import { testDatabase } from './test/database.ts'
 

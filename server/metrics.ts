@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { Db } from './database/connect.ts'
+import type { Db } from './database/sql.ts'
 
 const MAIL_OUTCOMES = ['sent', 'captured', 'logged', 'failed', 'given_up'] as const
 const PHOTO_OUTCOMES = ['stored', 'failed'] as const

@@ -8,14 +8,16 @@ import { circuitTo, connect } from './database/connect.ts'
 import { migrate } from './database/migrate.ts'
 import { openSignals, type Signals } from './database/signals.ts'
 import { transactionsOn } from './database/transactions.ts'
-import { type FileStore, openFileStore } from './files/file-store.ts'
+import type { FileStore } from './files/file-store.ts'
+import { openFileStore } from './files/open.ts'
 import { type KeyCache, keyCache } from './keys/key-cache.ts'
 import { memoryCounters } from './limits/counters.ts'
 import { type RateLimiter, rateLimiter } from './limits/rate-limit.ts'
 import type { Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { type Network, realNetwork } from './outbound/network.ts'
-import { type Clock, realTime, startClock } from './sandbox/clock.ts'
+import { type Clock, startClock } from './sandbox/clock.ts'
+import { realTime } from './time/real-time.ts'
 
 /** Transactions that run at a time in one process; the pool for single statements is beside them. */
 const MOST_TRANSACTIONS = 10

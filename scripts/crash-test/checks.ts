@@ -1,4 +1,4 @@
-import type { Sql } from '../../server/database/connect.ts'
+import type { Sql } from '../../server/database/sql.ts'
 import type { Ask } from './ask.ts'
 import type { Books, Cart } from './load.ts'
 import type { Endpoint, Market, Seller } from './market.ts'

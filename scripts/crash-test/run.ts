@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { connect, type Sql } from '../../server/database/connect.ts'
+import { connect } from '../../server/database/connect.ts'
 import { startEmbedded } from '../../server/database/embedded/embedded.ts'
+import type { Sql } from '../../server/database/sql.ts'
 import { type Ask, askAt } from './ask.ts'
 import { type Chance, chanceFrom } from './chance.ts'
 import { countDeliveries, findWrongs, type Outcome, readRows } from './checks.ts'

@@ -1,8 +1,8 @@
 import postgres from 'postgres'
 import type { Context } from '../context.ts'
-import type { Db } from '../database/connect.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Page } from '../database/paging.ts'
+import type { Db } from '../database/sql.ts'
 import { validationError } from '../errors.ts'
 import {
   type Account,

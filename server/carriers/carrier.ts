@@ -1,5 +1,5 @@
 import type { LabelStatus } from '../enums.ts'
-import type { Address } from '../orders/checkout.ts'
+import type { Address } from '../orders/address.ts'
 
 /** Who sells platform labels and takes the parcels. No call of it belongs into a database transaction. */
 export type Carrier = {

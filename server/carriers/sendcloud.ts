@@ -1,4 +1,5 @@
 import type { Agent, Dispatcher } from 'undici'
+import type { SendcloudSettings } from '../config.ts'
 import {
   ACTION_REQUIRED,
   type Carrier,
@@ -6,15 +7,6 @@ import {
   type CarrierShipment,
   type Parcel,
 } from './carrier.ts'
-
-export type SendcloudSettings = {
-  /** Where its API is, without a trailing slash. */
-  url: string
-  publicKey: string
-  secretKey: string
-  /** Sendcloud's shipping method by a seller's shipping option; `*` for all others. */
-  methods: Map<string, number>
-}
 
 /** Each request, from the connection to the end of its answer. */
 const TIMEOUT_MS = 15_000

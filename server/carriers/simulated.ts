@@ -1,4 +1,4 @@
-import type { Db } from '../database/connect.ts'
+import type { Db } from '../database/sql.ts'
 import type { LabelStatus } from '../enums.ts'
 import {
   ACTION_REQUIRED,

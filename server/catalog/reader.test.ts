@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Sql } from '../database/connect.ts'
 import { openSignals, signalOnly } from '../database/signals.ts'
+import type { Sql } from '../database/sql.ts'
 import type { Begin } from '../database/transactions.ts'
 import { type Client, startTestApp, type TestApp } from '../test/app.ts'
 import { CARDS, idsOf, importCast, importRecords, PRODUCTS, SETS, slugsOf } from '../test/cast.ts'

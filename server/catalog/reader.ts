@@ -1,5 +1,5 @@
-import type { Db } from '../database/connect.ts'
 import type { Signals } from '../database/signals.ts'
+import type { Db } from '../database/sql.ts'
 import type { Begin } from '../database/transactions.ts'
 import type { Log } from '../log.ts'
 import { timeSlices } from '../time/time-slices.ts'

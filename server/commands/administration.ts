@@ -16,8 +16,9 @@ import { createKey, revokeKey } from '../keys/keys.ts'
 import { SCOPES } from '../keys/scopes.ts'
 import { createLog } from '../log.ts'
 import { readClock } from '../sandbox/clock.ts'
+import { type Options, parseParameters } from '../settings/parameters.ts'
 import { StartError } from '../start-error.ts'
-import { type Command, type Options, parseParameters } from './command.ts'
+import type { Command } from './command.ts'
 import { type CommandDatabase, DATABASE_SETTINGS, withDatabase } from './with-database.ts'
 
 const accountOptions: Options = {

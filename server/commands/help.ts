@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
+import { usageOf } from '../settings/parameters.ts'
 import { SETTING_NAMES } from '../settings/settings.ts'
-import { type Command, usageOf } from './command.ts'
+import type { Command } from './command.ts'
 
 const PROGRAM = 'node cardstall.js'
 const WIDTH = 100

@@ -1,4 +1,5 @@
-import { type Command, parseParameters } from './command.ts'
+import { parseParameters } from '../settings/parameters.ts'
+import type { Command } from './command.ts'
 import { DATABASE_SETTINGS, withDatabase } from './with-database.ts'
 
 export const migrateCommand: Command = {

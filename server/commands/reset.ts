@@ -6,8 +6,9 @@ import { IN_USE_LOCK } from '../files/data-dir.ts'
 import { STORED_DIRECTORIES } from '../files/directory.ts'
 import { takeLock } from '../files/lock.ts'
 import { SECRET_NAMES } from '../sandbox/own-secrets.ts'
+import { parseParameters } from '../settings/parameters.ts'
 import { StartError } from '../start-error.ts'
-import { type Command, parseParameters } from './command.ts'
+import type { Command } from './command.ts'
 
 export const resetCommand: Command = {
   summary: 'Remove a trial: the embedded database, files and secrets of DATA_DIR (npm run reset)',

@@ -1,7 +1,8 @@
 import type { Config } from '../config.ts'
-import { connect, type Sql } from '../database/connect.ts'
+import { connect } from '../database/connect.ts'
 import { migrate } from '../database/migrate.ts'
 import { openDatabase } from '../database/open.ts'
+import type { Sql } from '../database/sql.ts'
 import { type Begin, transactionsOn } from '../database/transactions.ts'
 import { StartError } from '../start-error.ts'
 

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { cutLock, testDatabase } from '../test/database.ts'
 import { until } from '../test/until.ts'
 import { withLock } from './advisory-lock.ts'
-import type { Sql } from './connect.ts'
+import type { Sql } from './sql.ts'
 import type { Begin } from './transactions.ts'
 
 let db: Sql

@@ -1,4 +1,5 @@
-import { connectAlone, type Db } from './connect.ts'
+import { connectAlone } from './connect.ts'
+import type { Db } from './sql.ts'
 
 /** A whole number that no other program is likely to use as an advisory lock's first half: "card" in ASCII. */
 const LOCK_SPACE = 0x63617264

@@ -1,6 +1,6 @@
 import { beforeAll, expect, it } from 'vitest'
 import { testDatabase } from '../test/database.ts'
-import type { Sql } from './connect.ts'
+import type { Sql } from './sql.ts'
 
 let db: Sql
 beforeAll(async () => {

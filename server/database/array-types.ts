@@ -1,5 +1,5 @@
 import { parse } from 'postgres-array'
-import type { Sql } from './connect.ts'
+import type { Sql } from './sql.ts'
 
 /** PostgreSQL's own types and the arrays of them, by object id: these are the same on every server. */
 const ARRAY_OF: Record<number, number> = {

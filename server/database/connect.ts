@@ -2,12 +2,7 @@ import postgres from 'postgres'
 import { teachArrays } from './array-types.ts'
 import { type Circuit, type CircuitTimes, openCircuit } from './circuit.ts'
 import { type PoolLimits, poolOf } from './pool.ts'
-
-/** A pool of connections, or a single one. */
-export type Sql = Db & Pick<postgres.Sql<{ bigint: number; date: string }>, 'end' | 'options'>
-
-/** Where a verb sends its statements: the pool, or the transaction it runs in. */
-export type Db = postgres.ISql<{ bigint: number; date: string }>
+import type { Sql } from './sql.ts'
 
 /**
  * No statement may run, and no transaction may sit idle, longer than this; nor may a transaction that writes take

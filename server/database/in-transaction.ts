@@ -1,5 +1,5 @@
-import type { Db } from './connect.ts'
 import type { Signal } from './signals.ts'
+import type { Db } from './sql.ts'
 import { type Begin, savepoint, type TransactionMode } from './transactions.ts'
 
 /** The members of a context that a transaction replaces. */

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import postgres from 'postgres'
 import { StartError } from '../start-error.ts'
 import { type HeldLock, withLock } from './advisory-lock.ts'
-import type { Sql } from './connect.ts'
+import type { Sql } from './sql.ts'
 import { transactionsOn } from './transactions.ts'
 
 const MIGRATIONS = new URL('../../migrations/', import.meta.url)

@@ -1,8 +1,9 @@
 import type { Config } from '../config.ts'
 import type { Log } from '../log.ts'
 import { StartError } from '../start-error.ts'
-import { connectAlone, type Sql } from './connect.ts'
+import { connectAlone } from './connect.ts'
 import { startEmbedded } from './embedded/embedded.ts'
+import type { Sql } from './sql.ts'
 
 export type OpenDatabase = {
   url: string

@@ -1,6 +1,6 @@
 import { type Budget, beginWait, currentBudget, endWait } from './budget.ts'
 import type { Circuit } from './circuit.ts'
-import type { Sql } from './connect.ts'
+import type { Sql } from './sql.ts'
 import { follow, handlerOf, redirected, type Statement } from './statements.ts'
 import { DatabaseUnavailable, isLoss } from './unavailable.ts'
 

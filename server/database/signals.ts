@@ -1,5 +1,6 @@
 import type { Log } from '../log.ts'
-import { connectAlone, type Db, type Sql } from './connect.ts'
+import { connectAlone } from './connect.ts'
+import type { Db, Sql } from './sql.ts'
 
 /**
  * Every change that other code is notified of, and whom the signal reaches besides the subscribers of this process:

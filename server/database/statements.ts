@@ -1,5 +1,5 @@
 import type postgres from 'postgres'
-import type { Sql } from './connect.ts'
+import type { Sql } from './sql.ts'
 
 /**
  * A statement of the client (postgres.js 3.4), as far as it's taken hold of here. A tagged text becomes one, which

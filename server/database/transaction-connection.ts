@@ -1,4 +1,5 @@
-import { connectAlone, connectLane, type Sql } from './connect.ts'
+import { connectAlone, connectLane } from './connect.ts'
+import type { Sql } from './sql.ts'
 import { follow, handlerOf, redirected, type Statement } from './statements.ts'
 import { DatabaseUnavailable, isLoss } from './unavailable.ts'
 

@@ -3,7 +3,7 @@ import { connect, createServer } from 'node:net'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { testDatabase } from '../test/database.ts'
 import { until } from '../test/until.ts'
-import type { Db } from './connect.ts'
+import type { Db } from './sql.ts'
 import {
   savepoint,
   type TransactionMode,

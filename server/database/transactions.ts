@@ -1,6 +1,7 @@
 import { beginWait, currentBudget, endWait } from './budget.ts'
 import type { Circuit } from './circuit.ts'
-import { circuitTo, type Db, WRITE_LIMIT_MS } from './connect.ts'
+import { circuitTo, WRITE_LIMIT_MS } from './connect.ts'
+import type { Db } from './sql.ts'
 import { limitOn, NO_LIMIT } from './time-limit.ts'
 import { type Lane, openLane } from './transaction-connection.ts'
 import { DatabaseUnavailable } from './unavailable.ts'

@@ -2,8 +2,8 @@ import { access, constants, open, readdir, rename, rm, stat } from 'node:fs/prom
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { randomText } from '../crypto/random-text.ts'
-import { realTime } from '../sandbox/clock.ts'
 import { StartError } from '../start-error.ts'
+import { realTime } from '../time/real-time.ts'
 import type { FileStore } from './file-store.ts'
 import { makeDirectory } from './make-directory.ts'
 

@@ -6,7 +6,8 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { StartError } from '../start-error.ts'
 import { serve } from '../test/internet.ts'
-import { type FileStore, openFileStore } from './file-store.ts'
+import type { FileStore } from './file-store.ts'
+import { openFileStore } from './open.ts'
 
 const BYTES = Buffer.from([0xff, 0xd8, 0, 1, 2, 3])
 

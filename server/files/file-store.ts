@@ -9,14 +9,3 @@ export type FileStore = {
   /** Forgets the file; that there is none is fine. */
   delete(name: string): Promise<void>
 }
-
-/**
- * Opens the storage that STORAGE_URL names.
- *
- * @throws StartError when it can't be used
- */
-export async function openFileStore(storageUrl: string): Promise<FileStore> {
-  // Each is loaded only where it's used: the AWS client alone costs a fifth of a second and 30 MB.
-  if (/^s3:/i.test(storageUrl)) return (await import('./bucket.ts')).openBucket(storageUrl)
-  return (await import('./directory.ts')).openDirectory(storageUrl)
-}

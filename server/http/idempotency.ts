@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Context } from '../context.ts'
-import type { Db } from '../database/connect.ts'
 import { inTransaction } from '../database/in-transaction.ts'
+import type { Db } from '../database/sql.ts'
 import { validationError } from '../errors.ts'
 
 /** A request that its sender may repeat: who sent it, what for, and the key that makes it one and the same. */

@@ -1,5 +1,5 @@
-import type { Db } from '../database/connect.ts'
 import type { Signals } from '../database/signals.ts'
+import type { Db } from '../database/sql.ts'
 import { isUnavailable } from '../database/unavailable.ts'
 import type { ApiAccess, SellerTier } from '../enums.ts'
 import { memoryCounters } from '../limits/counters.ts'

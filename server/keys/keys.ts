@@ -1,7 +1,7 @@
 import { accountNotFound } from '../accounts/account.ts'
 import type { Context } from '../context.ts'
-import type { Db } from '../database/connect.ts'
 import { inTransaction } from '../database/in-transaction.ts'
+import type { Db } from '../database/sql.ts'
 import { conflict, notFound } from '../errors.ts'
 import { generateKey, hashKey, prefixOf, ROTATION_GRACE_MS } from './api-key.ts'
 import type { Scope } from './scopes.ts'

@@ -1,6 +1,6 @@
 import { Pool } from 'undici'
 import { sentenceOf } from '../outbound/failure-reason.ts'
-import { realTime } from '../sandbox/clock.ts'
+import { realTime } from '../time/real-time.ts'
 import { credentialsIn } from '../webhooks/basic-auth.ts'
 import { headersOf } from '../webhooks/envelope.ts'
 import { post } from '../webhooks/post.ts'

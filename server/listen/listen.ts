@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts'
-import { realTime } from '../sandbox/clock.ts'
+import { realTime } from '../time/real-time.ts'
 import { type Reading, readEvents } from './event-source.ts'
 import { type Forwarder, forwarder } from './forward.ts'
 import { type Listening, readOptions } from './options.ts'

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import { isIP } from 'node:net'
-import { type Options, parseParameters } from '../commands/command.ts'
 import type { Config } from '../config.ts'
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../enums.ts'
 import { sentenceOf } from '../outbound/failure-reason.ts'
 import { keptSecret, ownSecret } from '../sandbox/own-secrets.ts'
+import { type Options, parseParameters } from '../settings/parameters.ts'
 import { StartError } from '../start-error.ts'
 import { generateSecret } from '../webhooks/secret.ts'
 

@@ -1,10 +1,10 @@
 import type { Context } from '../context.ts'
-import type { Db } from '../database/connect.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { type Page, type Stretch, stretchOf } from '../database/paging.ts'
+import type { Db } from '../database/sql.ts'
 import type { ListingStatus } from '../enums.ts'
+import { OPEN_STATUSES } from '../enums.ts'
 import { conflict, notFound } from '../errors.ts'
-import { OPEN_STATUSES } from '../orders/order.ts'
 import { type Changeable, changed, type Listing, type ListingChanges } from './listing.ts'
 
 export type ListingFilters = {

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import type { Db } from '../database/connect.ts'
+import type { Db } from '../database/sql.ts'
 import type { SellerTier } from '../enums.ts'
 import type { Listable, Listing } from './listing.ts'
 

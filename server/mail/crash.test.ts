@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest'
-import type { Sql } from '../database/connect.ts'
 import { signalOnly } from '../database/signals.ts'
+import type { Sql } from '../database/sql.ts'
 import { testDatabase } from '../test/database.ts'
 import { type MailServer, startMailServer } from '../test/mail-server.ts'
 import { newDataDir, type Service, type Settings, startService } from '../test/process.ts'

@@ -1,8 +1,9 @@
 import type { Context } from '../context.ts'
 import type { Metrics } from '../metrics.ts'
-import { isAddress, MailError } from './mail.ts'
-import type { Delivered, Mailer } from './mailer.ts'
-import { type ClaimedMail, finishMail, giveBackMail, retryMail } from './outbox.ts'
+import { isAddress } from '../text/mailbox.ts'
+import type { Delivered, Mailer } from './mail.ts'
+import { type ClaimedMail, MailError } from './mail.ts'
+import { finishMail, giveBackMail, retryMail } from './outbox.ts'
 
 /**
  * One try at a mail. Should the process die between the mail server's yes and our noting it, it's sent again, with the

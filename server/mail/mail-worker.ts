@@ -9,8 +9,9 @@ import {
   type WorkerOptions,
 } from '../queue/worker.ts'
 import { deliverMail } from './deliver-mail.ts'
-import { type Mailer, type MailerOptions, openMailer } from './mailer.ts'
-import { type ClaimedMail, claimMail } from './outbox.ts'
+import type { ClaimedMail, Mailer, MailerOptions } from './mail.ts'
+import { openMailer } from './mailer.ts'
+import { claimMail } from './outbox.ts'
 
 /** Mails that one process is at, at a time; each has a connection of its own. */
 const HANDS = 3

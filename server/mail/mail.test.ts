@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { delayAfter, isAddress, mailbox, messageId, oneLine } from './mail.ts'
+import { isAddress, mailbox } from '../text/mailbox.ts'
+import { delayAfter, messageId, oneLine } from './mail.ts'
 
 describe('a subject', () => {
   it.each([

@@ -1,11 +1,9 @@
+import type { Mailbox } from '../text/mailbox.ts'
 /** An e-mail as its cause wants it: plain text, to one recipient. */
 export type NewMail = { to: string; subject: string; text: string }
 
 /** An e-mail that was written, whatever has become of it. */
 export type Mail = NewMail & { createdAt: Date }
-
-/** An address, and what it's called. */
-export type Mailbox = { name: string; address: string }
 
 /** Tries in all. */
 export const MOST_ATTEMPTS = 5
@@ -33,18 +31,6 @@ export function oneLine(text: string): string {
     : `${characters.slice(0, LONGEST_SUBJECT - 1).join('')}…`
 }
 
-/** One address and nothing else: no second one, no name, no line break. What more makes an address the server knows. */
-const ADDRESS = /^[^\s@<>,;\p{Cc}\p{Cs}]+@[^\s@<>,;\p{Cc}\p{Cs}]+$/u
-
-export const isAddress = (text: string) => ADDRESS.test(text)
-
-/** Reads `shop@cards.example` or `Card Shop <shop@cards.example>`; undefined when it's neither. */
-export function mailbox(text: string): Mailbox | undefined {
-  const [, name = '', address = text] = /^([^<>\p{Cc}]*)<([^<>]*)>$/u.exec(text) ?? []
-  if (!isAddress(address)) return undefined
-  return { name: name.trim().replace(/^"(.*)"$/, '$1'), address }
-}
-
 /**
  * The same for every try, so that mail servers and readers can tell a repetition from another mail. The moment keeps
  * those of two databases apart that send from one domain.
@@ -68,3 +54,27 @@ export class MailError extends Error {
     this.summary = options.summary ?? message
   }
 }
+
+/** What a mailer can have done with a mail. */
+export type Delivered = 'sent' | 'captured' | 'logged'
+
+/** Where e-mail goes. */
+export type Mailer = {
+  /**
+   * @param signal when it's aborted the mail is no longer waited for; it may have been sent all the same
+   * @throws MailError when it couldn't be sent
+   */
+  deliver(mail: ClaimedMail, signal: AbortSignal): Promise<Delivered>
+  close(): Promise<void>
+}
+
+export type MailerOptions = {
+  /** How long the mail server may take to be reached, and for each of its answers. */
+  timeoutMs?: number
+}
+
+/**
+ * A mail that this process is at. `attempts` tells whose it is: each claim has a number of its own, so that one who
+ * was taken for dead can't write over the next.
+ */
+export type ClaimedMail = Mail & { id: number; attempts: number }

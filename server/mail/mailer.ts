@@ -1,23 +1,5 @@
 import type { Context } from '../context.ts'
-import type { ClaimedMail } from './outbox.ts'
-
-/** What a mailer can have done with a mail. */
-export type Delivered = 'sent' | 'captured' | 'logged'
-
-/** Where e-mail goes. */
-export type Mailer = {
-  /**
-   * @param signal when it's aborted the mail is no longer waited for; it may have been sent all the same
-   * @throws MailError when it couldn't be sent
-   */
-  deliver(mail: ClaimedMail, signal: AbortSignal): Promise<Delivered>
-  close(): Promise<void>
-}
-
-export type MailerOptions = {
-  /** How long the mail server may take to be reached, and for each of its answers. */
-  timeoutMs?: number
-}
+import type { Mailer, MailerOptions } from './mail.ts'
 
 /** To the mail server; without one, in the sandbox nowhere beyond the outbox, elsewhere to the log. */
 export function openMailer({ config, log }: Context, options?: MailerOptions): Mailer {

@@ -7,9 +7,10 @@ import { type MailServer, startMailServer } from '../test/mail-server.ts'
 import { advance } from '../test/stock.ts'
 import { until } from '../test/until.ts'
 import { deliverMail } from './deliver-mail.ts'
+import type { ClaimedMail } from './mail.ts'
 import { startMailWorker } from './mail-worker.ts'
 import { openMailer } from './mailer.ts'
-import { type ClaimedMail, claimMail, pruneMails, sendMail } from './outbox.ts'
+import { claimMail, pruneMails, sendMail } from './outbox.ts'
 
 const PASSWORD = 'hush/hush@1%'
 const MAIL = { to: 'kanto@shops.example', subject: 'Sold', text: 'Your Pikachu was bought.\n' }

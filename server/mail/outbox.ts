@@ -1,15 +1,16 @@
 import type { Context } from '../context.ts'
-import type { Db } from '../database/connect.ts'
 import type { Page } from '../database/paging.ts'
+import type { Db } from '../database/sql.ts'
 import { CUT_OFF, giveUpCutOff } from '../queue/interrupted.ts'
-import { delayAfter, type Mail, MOST_ATTEMPTS, type NewMail, oneLine } from './mail.ts'
-import type { Delivered } from './mailer.ts'
-
-/**
- * A mail that this process is at. `attempts` tells whose it is: each claim has a number of its own, so that one who
- * was taken for dead can't write over the next.
- */
-export type ClaimedMail = Mail & { id: number; attempts: number }
+import type { Delivered } from './mail.ts'
+import {
+  type ClaimedMail,
+  delayAfter,
+  type Mail,
+  MOST_ATTEMPTS,
+  type NewMail,
+  oneLine,
+} from './mail.ts'
 
 /** How long a process that claimed a mail is believed to be alive: twice what a try can take (smtp.ts). */
 const LEASE_SECONDS = 120

@@ -1,6 +1,7 @@
 import { createTransport } from 'nodemailer'
-import { type Mailbox, MailError, messageId } from './mail.ts'
-import type { Mailer, MailerOptions } from './mailer.ts'
+import type { Mailbox } from '../text/mailbox.ts'
+import type { Mailer, MailerOptions } from './mail.ts'
+import { MailError, messageId } from './mail.ts'
 
 /** Connections to the mail server that one process keeps, at most. */
 const CONNECTIONS = 3

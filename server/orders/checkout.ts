@@ -10,22 +10,11 @@ import { type NewEvent, recordEvents } from '../events/record.ts'
 import { reconciled } from '../listings/listing.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { eurosFromCents } from '../money.ts'
+import type { Address } from './address.ts'
 import { soldLetter } from './letters.ts'
 import { commissionOf, grossOf } from './money.ts'
 
 type SaleContext = Context
-
-/** Where a parcel goes (§2.8). */
-export type Address = {
-  full_name: string
-  street: string
-  house_number: string
-  house_number_suffix: string | null
-  zip: string
-  city: string
-  country: string
-  phone: string | null
-}
 
 export type NewCheckout = {
   buyer: { name: string; email: string }

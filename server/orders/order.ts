@@ -60,9 +60,6 @@ export const TRANSITIONS = {
 
 export type Transition = keyof typeof TRANSITIONS
 
-/** Neither completed nor undone: its listing has to stay. */
-export const OPEN_STATUSES = ['pending', 'shipped', 'disputed'] as const
-
 /** @throws conflict when this can't happen to an order row in that state */
 export function requireTransition(transition: Transition, status: OrderStatus): void {
   const { from } = TRANSITIONS[transition]

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
-import type { Db } from '../database/connect.ts'
 import { type Page, stretchOf } from '../database/paging.ts'
+import type { Db } from '../database/sql.ts'
 import type { OrderStatus } from '../enums.ts'
 import { type Order, orderNotFound, type Tracking } from './order.ts'
 

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
-import type { Sql } from '../database/connect.ts'
+import type { Sql } from '../database/sql.ts'
 import { testDatabase } from '../test/database.ts'
 import { serve } from '../test/internet.ts'
 import { insertListing, insertPhotos } from '../test/listings.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Context } from '../context.ts'
-import type { Db } from '../database/connect.ts'
 import { inTransaction } from '../database/in-transaction.ts'
+import type { Db } from '../database/sql.ts'
 import { notFound } from '../errors.ts'
 import { CUT_OFF, giveUpCutOff } from '../queue/interrupted.ts'
 import { delayAfter, MOST_ATTEMPTS, type Photo } from './photo.ts'

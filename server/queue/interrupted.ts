@@ -1,4 +1,4 @@
-import type { Db } from '../database/connect.ts'
+import type { Db } from '../database/sql.ts'
 
 /** What is said of a try that nobody lived to note. */
 export const CUT_OFF = 'The service stopped in the middle of a try.'

@@ -1,8 +1,9 @@
 import type { Context } from '../context.ts'
-import type { Db } from '../database/connect.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Signals } from '../database/signals.ts'
+import type { Db } from '../database/sql.ts'
 import type { Log } from '../log.ts'
+import { realTime } from '../time/real-time.ts'
 
 /**
  * The clock of every fact that users see. Outside the sandbox it's the real one; the sandbox can move it ahead,
@@ -69,6 +70,3 @@ async function advancedSeconds(db: Db): Promise<number> {
   const [clock] = await db<{ seconds: number }[]>`select advanced_seconds as seconds from clock`
   return clock?.seconds ?? 0
 }
-
-/** Real time in Unix milliseconds, for rate limits and the log. */
-export const realTime = () => Date.now()

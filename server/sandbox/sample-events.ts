@@ -1,5 +1,5 @@
 import type { WebhookEvent } from '../enums.ts'
-import type { Address } from '../orders/checkout.ts'
+import type { Address } from '../orders/address.ts'
 
 /**
  * What an event of this kind could say (§6.3), made up: for trying endpoints out and for the published description.

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net'
-import { type Mailbox, mailbox } from '../mail/mail.ts'
 import { centsFromEuros } from '../money.ts'
+import { type Mailbox, mailbox } from '../text/mailbox.ts'
 
 /** Reads the text of one setting, which isn't empty. Throws InvalidValue when the text can't be used. */
 export type Parser<T> = (text: string) => T

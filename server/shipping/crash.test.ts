@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest'
-import type { Sql } from '../database/connect.ts'
+import type { Sql } from '../database/sql.ts'
 import type { Begin } from '../database/transactions.ts'
 import { testDatabase } from '../test/database.ts'
 import { newDataDir, type Settings, startService } from '../test/process.ts'

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { inject } from 'vitest'
-import { connect, type Sql } from '../database/connect.ts'
+import { connect } from '../database/connect.ts'
+import type { Sql } from '../database/sql.ts'
 import { type Begin, transactionsOn } from '../database/transactions.ts'
 import { databaseUrl, TEMPLATES } from './global-setup.ts'
 import { whenFileEnds } from './when-file-ends.ts'

@@ -1,4 +1,4 @@
-import type { Db } from '../database/connect.ts'
+import type { Db } from '../database/sql.ts'
 import type { TestApp } from './app.ts'
 
 /** A listing of anybody's, with these addresses waiting as its photos, as creating one through the API leaves it. */

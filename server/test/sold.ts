@@ -1,5 +1,5 @@
-import type { Db } from '../database/connect.ts'
-import type { Address } from '../orders/checkout.ts'
+import type { Db } from '../database/sql.ts'
+import type { Address } from '../orders/address.ts'
 import { insertListing } from './listings.ts'
 
 export const ADDRESS: Address = {

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { crashTest } from '../../scripts/crash-test/run.ts'
-import type { Sql } from '../database/connect.ts'
+import type { Sql } from '../database/sql.ts'
 import { testDatabase } from '../test/database.ts'
 import { newHome } from '../test/embedded-homes.ts'
 import { newDataDir, type Service, type Settings, startService } from '../test/process.ts'

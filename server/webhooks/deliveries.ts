@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
-import type { Db } from '../database/connect.ts'
 import type { Page } from '../database/paging.ts'
+import type { Db } from '../database/sql.ts'
 import { conflict } from '../errors.ts'
 import { type AttemptRow, attemptFrom } from './attempt-row.ts'
 import { type Delivery, type DeliveryStatus, deliveryNotFound } from './delivery.ts'

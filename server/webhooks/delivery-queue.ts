@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
-import type { Db } from '../database/connect.ts'
 import { inTransaction } from '../database/in-transaction.ts'
+import type { Db } from '../database/sql.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { attemptRow } from './attempt-row.ts'
 import type { Attempt, ClaimedDelivery, Outcome } from './delivery.ts'

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
-import type { Db } from '../database/connect.ts'
 import { inTransaction } from '../database/in-transaction.ts'
+import type { Db } from '../database/sql.ts'
 import type { WebhookEvent } from '../enums.ts'
 import { validationError } from '../errors.ts'
 import { skipWaiting } from './delivery-queue.ts'

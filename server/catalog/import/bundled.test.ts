@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Sql } from '../../database/connect.ts'
+import type { Sql } from '../../database/sql.ts'
 import { cutLock, testDatabase } from '../../test/database.ts'
 import { type CatalogRecord, parseRecord } from '../record.ts'
 import { importBundledCatalog } from './bundled.ts'

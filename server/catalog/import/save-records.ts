@@ -1,5 +1,5 @@
-import type { Db } from '../../database/connect.ts'
 import { signalOnly } from '../../database/signals.ts'
+import type { Db } from '../../database/sql.ts'
 import type {
   CardRecord,
   CatalogRecord,

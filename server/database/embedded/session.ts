@@ -1,20 +1,9 @@
 import { realpath } from 'node:fs/promises'
 import postgres from 'postgres'
 import type { Cluster } from './cluster.ts'
-import { joinUsers, type User } from './users.ts'
+import { joinUsers, type Session, type User } from './users.ts'
 
 const RECONNECT_DELAY_S = 0.25
-
-/**
- * One connection of ours to the server, to its maintenance database: that one is there from the first
- * moment, and stays when the others are dropped or used as templates.
- */
-export type Session = {
-  sql: postgres.Sql
-  /** Called when the connection breaks; the next query opens it again. */
-  onBreak: () => void
-  close(): Promise<void>
-}
 
 /** A running server, our connection to it, and we as one of its users. */
 export type Server = { pid: number; port: number; session: Session; user: User }

@@ -1,5 +1,5 @@
+import type postgres from 'postgres'
 import { poll } from '../../time/wait-until.ts'
-import type { Session } from './session.ts'
 
 /**
  * The advisory lock that every process using the embedded server shares for as long as it uses it. Taken
@@ -44,4 +44,15 @@ async function tryToBeLast({ sql }: Session): Promise<boolean | undefined> {
     // Nobody there: it's off already. Anything else may pass, such as the recovery after a crash.
     return (error as { code?: string }).code === 'ECONNREFUSED' ? false : undefined
   }
+}
+
+/**
+ * One connection of ours to the server, to its maintenance database: that one is there from the first
+ * moment, and stays when the others are dropped or used as templates.
+ */
+export type Session = {
+  sql: postgres.Sql
+  /** Called when the connection breaks; the next query opens it again. */
+  onBreak: () => void
+  close(): Promise<void>
 }

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { eurosFromCents } from '../../money.ts'
-import type { Address } from '../../orders/checkout.ts'
+import type { Address } from '../../orders/address.ts'
 import { netOf, paidTo, totalsOf } from '../../orders/money.ts'
 import type { Order } from '../../orders/order.ts'
 import { getSlice, type Slice } from '../../orders/slice.ts'

@@ -1,0 +1,2 @@
+/** Real time in Unix milliseconds, for rate limits and the log. */
+export const realTime = () => Date.now()
