@@ -16,7 +16,7 @@ const GROWTH = {
   to: '2,000,000',
   atMost: 1.3,
 }
-const MOST_LAST_TO_FIRST = 2
+const MAX_LAST_TO_FIRST = 2
 
 /**
  * What sellers' tools do with their listings, next to the same SQL alone, and again with ten times as many listings
@@ -145,6 +145,6 @@ function lastToFirst(comparisons: Comparison[]): Figure {
     name: 'last page of 50,000 to the first one',
     value: perSecond('own listings, first page') / perSecond('own listings, last page'),
     unit: '×',
-    below: MOST_LAST_TO_FIRST,
+    below: MAX_LAST_TO_FIRST,
   }
 }

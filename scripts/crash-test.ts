@@ -11,7 +11,7 @@ import { crashTest } from './crash-test/run.ts'
  * is left as it is afterwards.
  */
 
-const MOST_WRONGS_SHOWN = 50
+const MAX_WRONGS_SHOWN = 50
 
 const { values } = parseArgs({
   options: {
@@ -47,7 +47,7 @@ for (const [what, count] of Object.entries(figures)) {
 }
 if (wrong.length > 0) {
   console.log(`\n${wrong.length} things are wrong; the logs and the database are in ${folder}:`)
-  for (const sentence of wrong.slice(0, MOST_WRONGS_SHOWN)) console.log(`- ${sentence}`)
+  for (const sentence of wrong.slice(0, MAX_WRONGS_SHOWN)) console.log(`- ${sentence}`)
   process.exit(1)
 }
 await rm(folder, { recursive: true, force: true })

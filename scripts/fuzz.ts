@@ -11,8 +11,8 @@ import { fuzz } from './fuzz/run.ts'
  * breaks a rule, the process fails or its log has an error.
  */
 
-const MOST_WRONGS_SHOWN = 5
-const MOST_CHARACTERS_SHOWN = 2_000
+const MAX_WRONGS_SHOWN = 5
+const MAX_CHARACTERS_SHOWN = 2_000
 
 const { values } = parseArgs({
   options: {
@@ -47,7 +47,7 @@ if (failure) {
   if (response) {
     const { status, headers, body } = response
     console.log(
-      `\nAnswered with ${status} ${JSON.stringify(headers)}\n${body.toString('utf8', 0, MOST_CHARACTERS_SHOWN)}`,
+      `\nAnswered with ${status} ${JSON.stringify(headers)}\n${body.toString('utf8', 0, MAX_CHARACTERS_SHOWN)}`,
     )
   }
   console.log('\nTo reproduce it:\n')
@@ -58,8 +58,8 @@ if (failure) {
   for (const earlier of before) console.log(`${commandFor(earlier, port)}\n`)
   console.log(commandFor(bytes, port))
 }
-for (const sentence of wrong.slice(0, MOST_WRONGS_SHOWN)) {
-  console.log(`\n${sentence.slice(0, MOST_CHARACTERS_SHOWN)}`)
+for (const sentence of wrong.slice(0, MAX_WRONGS_SHOWN)) {
+  console.log(`\n${sentence.slice(0, MAX_CHARACTERS_SHOWN)}`)
 }
 if (failure || wrong.length > 0) {
   console.log(`\nThe log and the database are in ${folder}.`)

@@ -7,7 +7,7 @@ import { accountRoutes } from './http/operator/accounts.ts'
 import { catalogRoutes } from './http/operator/catalog.ts'
 import { checkoutRoutes } from './http/operator/checkouts.ts'
 import { deliveryRoutes } from './http/operator/deliveries.ts'
-import { operatorDoor } from './http/operator/description.ts'
+import { operatorApi } from './http/operator/description.ts'
 import { endpointRoutes } from './http/operator/endpoints.ts'
 import { eventStreamRoutes } from './http/operator/event-stream.ts'
 import { keyRoutes } from './http/operator/keys.ts'
@@ -28,7 +28,7 @@ import { cardRoutes } from './http/seller/catalog/cards.ts'
 import { productRoutes } from './http/seller/catalog/products.ts'
 import { seriesRoutes } from './http/seller/catalog/series.ts'
 import { setRoutes } from './http/seller/catalog/sets.ts'
-import { sellerDoor } from './http/seller/description.ts'
+import { sellerApi } from './http/seller/description.ts'
 import { labelRoutes } from './http/seller/labels.ts'
 import { listingRoutes } from './http/seller/listings.ts'
 import { meRoutes } from './http/seller/me.ts'
@@ -47,10 +47,10 @@ export function routes(app: FastifyInstance, ctx: Service): void {
   app.register(photoRoutes(ctx)) //                  /photos
   app.register(labelFileRoutes(ctx)) //              /labels
 
-  app.register(async (door) => {
-    await describeRoutes(door, sellerDoor(publicUrl))
-    door.get('/openapi.json', { schema: { hide: true } }, () => door.describe())
-    door.register(
+  app.register(async (api) => {
+    await describeRoutes(api, sellerApi(publicUrl))
+    api.get('/openapi.json', { schema: { hide: true } }, () => api.describe())
+    api.register(
       async (seller) => {
         seller.addHook('onRequest', keepNothing)
         seller.addHook('onRoute', guardSellerRoutes(ctx))
@@ -69,17 +69,17 @@ export function routes(app: FastifyInstance, ctx: Service): void {
         seller.register(webhookRoutes(ctx)) //       /v1/webhooks
         seller.register(meRoutes(ctx)) //            /v1/me
       },
-      { prefix: sellerDoor.prefix },
+      { prefix: sellerApi.prefix },
     )
   })
 
   // Without a token there is no operator API: its paths are as unknown as any other.
   if (operatorToken === undefined) return
   app.register(metricsRoutes(ctx)) //                /metrics
-  app.register(async (door) => {
-    await describeRoutes(door, operatorDoor(publicUrl))
-    door.get('/operator/openapi.json', { schema: { hide: true } }, () => door.describe())
-    door.register(
+  app.register(async (api) => {
+    await describeRoutes(api, operatorApi(publicUrl))
+    api.get('/operator/openapi.json', { schema: { hide: true } }, () => api.describe())
+    api.register(
       async (operator) => {
         operator.addHook('onRequest', keepNothing)
         operator.addHook('onRequest', authenticateOperator(ctx))
@@ -97,7 +97,7 @@ export function routes(app: FastifyInstance, ctx: Service): void {
         operator.register(eventStreamRoutes(ctx)) // /operator/v1/accounts/:id/events/stream
         if (sandbox) operator.register(sandboxRoutes(ctx)) // /operator/v1/sandbox/…
       },
-      { prefix: operatorDoor.prefix },
+      { prefix: operatorApi.prefix },
     )
   })
 }

@@ -226,7 +226,7 @@ describe.concurrent('a signal', () => {
     const began = performance.now()
     expect(await service.ended).toMatchObject({ code: 0, signal: null })
     expect(performance.now() - began).toBeGreaterThan(9_000)
-    expect(service.log().map(({ msg }) => msg)).toContain(CUT_OFF)
+    expect(service.log().map(({ msg }) => msg)).toContain(INTERRUPTED)
     const cutOff = await importing.answer.catch((error) => error)
     expect(cutOff.message).toBe('socket hang up')
   })
@@ -773,12 +773,12 @@ async function refusesConnections(service: Service): Promise<void> {
   )
 }
 
-const CUT_OFF = 'requests that were still under way are cut off'
+const INTERRUPTED = 'requests that were still under way are cut off'
 
 /** Ends before the ten seconds for requests under way are over. */
 async function endsByItself(service: Service): Promise<void> {
   expect(await service.ended).toMatchObject({ code: 0, signal: null })
-  expect(service.log().map(({ msg }) => msg)).not.toContain(CUT_OFF)
+  expect(service.log().map(({ msg }) => msg)).not.toContain(INTERRUPTED)
 }
 
 function expectOneLine({ code, signal, stdout, stderr }: Ended, line: string | RegExp): void {

@@ -24,7 +24,7 @@ import { startDeliveryWorker } from './webhooks/delivery-worker.ts'
 import { requireSecretKey } from './webhooks/require-secret-key.ts'
 
 /** Requests under way at a shutdown get this long to finish. */
-const SHUTDOWN_PATIENCE_MS = 10_000
+const SHUTDOWN_TIMEOUT_MS = 10_000
 
 /**
  * Starts the service and keeps it up until a signal ends it: requests under way finish, then the database stops.
@@ -202,7 +202,7 @@ async function closeGently(app: FastifyInstance, log: Log): Promise<void> {
   const timer = setTimeout(() => {
     log.warn('requests that were still under way are cut off')
     app.server.closeAllConnections()
-  }, SHUTDOWN_PATIENCE_MS)
+  }, SHUTDOWN_TIMEOUT_MS)
   await closeServer(app)
   clearTimeout(timer)
 }

@@ -20,7 +20,7 @@ import { type Clock, startClock } from './sandbox/clock.ts'
 import { realTime } from './time/real-time.ts'
 
 /** Transactions that run at a time in one process; the pool for single statements is beside them. */
-const MOST_TRANSACTIONS = 10
+const MAX_TRANSACTIONS = 10
 
 /** The whole service: a context, and what only some verbs and the HTTP layer need. */
 export type Service = Context & {
@@ -62,7 +62,7 @@ export async function openService(
   closers.push(() => sql.end({ timeout: 5 }))
   await migrate(sql, databaseUrl)
 
-  const transactions = transactionsOn(databaseUrl, MOST_TRANSACTIONS, { circuit })
+  const transactions = transactionsOn(databaseUrl, MAX_TRANSACTIONS, { circuit })
   closers.push(() => transactions.end())
   const { begin } = transactions
   const signals = await openSignals(databaseUrl, sql, log)

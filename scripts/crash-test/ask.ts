@@ -24,7 +24,7 @@ export type Ask = {
 }
 
 /** Longer than the service takes for anything: a label call waits for another one's purchase for 10 seconds. */
-const PATIENCE_MS = 20_000
+const TIMEOUT_MS = 20_000
 const BACK_AFTER_MS = 60_000
 const AGAIN_AFTER_MS = 50
 
@@ -47,7 +47,7 @@ export function askAt(urls: string[], chance: Chance): Ask {
             ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
           },
           body: body === undefined ? null : JSON.stringify(body),
-          signal: AbortSignal.timeout(PATIENCE_MS),
+          signal: AbortSignal.timeout(TIMEOUT_MS),
         })
         const text = await response.text()
         if (response.status >= 500) return lose(String(response.status))

@@ -41,7 +41,7 @@ export type Load = {
 
 type Slice = { slice_key: string; account_id: number; order_ids: number[] }
 
-const MOST_PAUSE_MS = 500
+const MAX_PAUSE_MS = 500
 const BY = ['buyer', 'seller', 'admin', 'system']
 
 /** So many buyers, one cart after the other each; some change their minds, and sellers do what sellers do. */
@@ -56,7 +56,7 @@ export function startLoad(ask: Ask, market: Market, chance: Chance, buyers: numb
     const rows: number[] = []
     const slices: Slice[] = []
     while (!isOver) {
-      await Promise.race([sleep(chance.between(0, MOST_PAUSE_MS)), rush.promise])
+      await Promise.race([sleep(chance.between(0, MAX_PAUSE_MS)), rush.promise])
       const whim = chance.between(0, 1)
       if (whim < 0.1 && rows.length > 0) {
         await cancel(ask, books, chance, rows.splice(chance.whole(0, rows.length - 1), 1)[0]!)
@@ -82,7 +82,7 @@ export function startLoad(ask: Ask, market: Market, chance: Chance, buyers: numb
       answered = Promise.withResolvers()
       rush.resolve()
       rush = Promise.withResolvers()
-      await Promise.race([answered.promise, sleep(MOST_PAUSE_MS)])
+      await Promise.race([answered.promise, sleep(MAX_PAUSE_MS)])
     },
     async stop() {
       isOver = true

@@ -11,7 +11,7 @@ import { freePort } from '../../server/test/free-port.ts'
 export const OPERATOR_TOKEN = 'a-token-for-the-crash-test-alone'
 
 const PROGRAM = fileURLToPath(new URL('../../cardstall.js', import.meta.url))
-const START_PATIENCE_MS = 60_000
+const START_TIMEOUT_MS = 60_000
 
 /** One service in one or more processes, each of which can be killed and started again where it was. */
 export type Processes = {
@@ -112,11 +112,11 @@ export async function openProcesses(
     accidents,
     start,
     async ready(place) {
-      const deadline = performance.now() + START_PATIENCE_MS
+      const deadline = performance.now() + START_TIMEOUT_MS
       const one = running[place]!
       while (!one.isReady && one.isWanted && one.child.exitCode === null) {
         if (performance.now() > deadline) {
-          throw new Error(`Process ${place + 1} isn’t ready after ${START_PATIENCE_MS / 1000} s.`)
+          throw new Error(`Process ${place + 1} isn’t ready after ${START_TIMEOUT_MS / 1000} s.`)
         }
         await sleep(10)
       }

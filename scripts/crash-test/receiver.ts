@@ -35,7 +35,7 @@ export type Receiver = {
 type Mood = 'takes it' | 'refuses' | 'cuts off' | 'is silent'
 
 /** So that none fails for good: of five tries three may fail. */
-const MOST_FAILURES = 3
+const MAX_FAILURES = 3
 
 export async function startReceiver(chance: Chance): Promise<Receiver> {
   const deliveries: Receiver['deliveries'] = new Map()
@@ -46,7 +46,7 @@ export async function startReceiver(chance: Chance): Promise<Receiver> {
 
   const moodFor = (id: number): Mood => {
     const failed = failures.get(id) ?? 0
-    if (!isMoody || failed === MOST_FAILURES || chance.is(0.93)) return 'takes it'
+    if (!isMoody || failed === MAX_FAILURES || chance.is(0.93)) return 'takes it'
     failures.set(id, failed + 1)
     return chance.oneOf(['refuses', 'refuses', 'refuses', 'cuts off', 'cuts off', 'is silent'])
   }

@@ -187,14 +187,14 @@ async function drain(ask: Ask, clock: Clock): Promise<void> {
 type Clock = { advance(seconds: number): Promise<void> }
 
 /** A repeated request gets its first answer for 24 hours: what was sold first is asked for again at the end. */
-const MOST_ADVANCED_SECONDS = 20 * 60 * 60
+const MAX_ADVANCED_SECONDS = 20 * 60 * 60
 
 function clockOf(ask: Ask): Clock {
   let advanced = 0
   return {
     async advance(seconds) {
       advanced += seconds
-      if (advanced > MOST_ADVANCED_SECONDS) return
+      if (advanced > MAX_ADVANCED_SECONDS) return
       await ask.must('POST', '/operator/v1/sandbox/clock', {
         token: OPERATOR_TOKEN,
         body: { advance_seconds: seconds },

@@ -45,9 +45,9 @@ export type Shared = {
 }
 
 /** Longer than the service takes for anything: a label call waits up to 10 seconds for another one. */
-const PATIENCE_MS = 30_000
+const TIMEOUT_MS = 30_000
 /** An incomplete request gets no response: wait only briefly. */
-const ATTACK_PATIENCE_MS = 100
+const ATTACK_TIMEOUT_MS = 100
 const BEFORE = 5
 
 /** One client: sends one request after the other on its own connection, as its chance decides. */
@@ -86,7 +86,7 @@ export function createLane(shared: Shared, chance: Chance) {
     let response: Response | undefined
     let faults: string[]
     try {
-      const answered = await connection.next(request.method, PATIENCE_MS)
+      const answered = await connection.next(request.method, TIMEOUT_MS)
       if (typeof answered === 'string') faults = [`There is no answer: ${answered}.`]
       else {
         response = answered
@@ -172,7 +172,7 @@ async function checkAnswers(connection: Connection, { name, parts }: Attack): Pr
     let faults: string[]
     let response: Response | undefined
     try {
-      const answered = await connection.next('GET', ATTACK_PATIENCE_MS)
+      const answered = await connection.next('GET', ATTACK_TIMEOUT_MS)
       if (typeof answered === 'string') return
       response = answered
       faults = faultsOfAny(response)

@@ -29,7 +29,7 @@ export type Report = {
   wrong: string[]
 }
 
-const PATIENCE_TO_END_MS = 30_000
+const END_TIMEOUT_MS = 30_000
 
 /** Starts a service, sends requests until the time is up or a response breaks a rule, and stops the service. */
 export async function fuzz(options: Fuzz): Promise<Report> {
@@ -59,9 +59,9 @@ export async function fuzz(options: Fuzz): Promise<Report> {
   } finally {
     const stopped = processes.stop().then(() => true)
     const timeout = Promise.withResolvers<boolean>()
-    const timer = setTimeout(timeout.resolve, PATIENCE_TO_END_MS, false)
+    const timer = setTimeout(timeout.resolve, END_TIMEOUT_MS, false)
     if (!(await Promise.race([stopped, timeout.promise]))) {
-      wrong.push(`SIGTERM doesn't end the process within ${PATIENCE_TO_END_MS / 1000} s.`)
+      wrong.push(`SIGTERM doesn't end the process within ${END_TIMEOUT_MS / 1000} s.`)
     }
     clearTimeout(timer)
     await processes.killDatabase()

@@ -148,10 +148,10 @@ const MORE_KEYS = [
   '\u0000',
   'x'.repeat(300),
 ]
-const MOST_CHARACTERS = 40
+const MAX_CHARACTERS = 40
 
 function text(
-  { pattern, format, minLength = 0, maxLength = MOST_CHARACTERS }: Schema,
+  { pattern, format, minLength = 0, maxLength = MAX_CHARACTERS }: Schema,
   chance: Chance,
 ) {
   if (format === 'date-time') return chance.oneOf(['2026-03-01T09:30:00Z', '2026-03-01'])

@@ -84,7 +84,7 @@ function listed<T>(
  * the catalog they were made from. Bounded by how many cards the lists hold together.
  */
 const lists = new WeakMap<Catalog, { byFilters: Map<string, CardEntry[]>; held: number }>()
-const MOST_HELD = 1_000_000
+const MAX_HELD = 1_000_000
 
 function remembered(
   catalog: Catalog,
@@ -107,7 +107,7 @@ function remembered(
     list = make()
     kept.held += list.length + 1
     for (const [oldest, cards] of kept.byFilters) {
-      if (kept.held <= MOST_HELD) break
+      if (kept.held <= MAX_HELD) break
       kept.byFilters.delete(oldest)
       kept.held -= cards.length + 1
     }

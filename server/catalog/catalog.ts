@@ -1,3 +1,4 @@
+import type { YieldToEventLoop } from '../time/time-slices.ts'
 import {
   byNumber,
   byReleaseDate,
@@ -45,20 +46,20 @@ export type CatalogParts = {
   looseProducts: ProductEntry[]
 }
 
-/** Lets the event loop go on between two slices of work; returns nothing when there is no need yet. */
-export type Breathe = () => Promise<void> | undefined
-
 /** Orders and indexes the parts. Takes some hundred milliseconds for the whole catalog, hence the breaths. */
-export async function assembleCatalog(parts: CatalogParts, breathe: Breathe): Promise<Catalog> {
+export async function assembleCatalog(
+  parts: CatalogParts,
+  yieldToEventLoop: YieldToEventLoop,
+): Promise<Catalog> {
   const sets = parts.sets.sort(bySet)
-  await breathe()
+  await yieldToEventLoop()
 
   const cards: CardEntry[] = []
   for (const sameDay of groupsOf(sets, (set) => set.releaseDate)) {
     const batch = sameDay.flatMap((set) => set.cards)
     if (sameDay.length > 1) batch.sort(byNumber)
     for (const card of batch) cards.push(card)
-    await breathe()
+    await yieldToEventLoop()
   }
   const products = [...sets.flatMap((set) => set.products), ...parts.looseProducts].sort(byProduct)
 
@@ -67,7 +68,7 @@ export async function assembleCatalog(parts: CatalogParts, breathe: Breathe): Pr
   for (const [index, card] of cards.entries()) {
     cardsById.set(card.id, card)
     if (card.friendlyId !== null) append(cardsByFriendlyId, card.friendlyId, card)
-    if (index % 2_000 === 0) await breathe()
+    if (index % 2_000 === 0) await yieldToEventLoop()
   }
   const setsByShortcut = new Map<string, SetEntry[]>()
   for (const set of sets) if (set.shortcut !== null) append(setsByShortcut, set.shortcut, set)
@@ -83,9 +84,9 @@ export async function assembleCatalog(parts: CatalogParts, breathe: Breathe): Pr
     cardsByFriendlyId,
     products,
     productsBySlug: new Map(products.map((product) => [product.slug, product])),
-    setNames: await namesOf(sets, breathe),
-    cardNames: await namesOf(cards, breathe),
-    productNames: await namesOf(products, breathe),
+    setNames: await namesOf(sets, yieldToEventLoop),
+    cardNames: await namesOf(cards, yieldToEventLoop),
+    productNames: await namesOf(products, yieldToEventLoop),
     looseProducts: parts.looseProducts,
   }
 }
@@ -100,14 +101,17 @@ function seriesEntries(series: CatalogParts['series'], sets: SetEntry[]): Series
 
 async function namesOf<T extends { name: string }>(
   entries: T[],
-  breathe: Breathe,
+  yieldToEventLoop: YieldToEventLoop,
 ): Promise<Names<T>> {
   const byName = new Map<string, T[]>()
   for (const [index, entry] of entries.entries()) {
     append(byName, entry.name, entry)
-    if (index % 5_000 === 0) await breathe()
+    if (index % 5_000 === 0) await yieldToEventLoop()
   }
-  return { index: await buildNameIndex([...byName.keys()], breathe), bearers: [...byName.values()] }
+  return {
+    index: await buildNameIndex([...byName.keys()], yieldToEventLoop),
+    bearers: [...byName.values()],
+  }
 }
 
 const bySet = (a: SetEntry, b: SetEntry) =>

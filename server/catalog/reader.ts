@@ -2,8 +2,8 @@ import type { Signals } from '../database/signals.ts'
 import type { Db } from '../database/sql.ts'
 import type { Begin } from '../database/transactions.ts'
 import type { Log } from '../log.ts'
-import { timeSlices } from '../time/time-slices.ts'
-import { assembleCatalog, type Breathe, type Catalog } from './catalog.ts'
+import { timeSlices, type YieldToEventLoop } from '../time/time-slices.ts'
+import { assembleCatalog, type Catalog } from './catalog.ts'
 import {
   type CardRow,
   type ProductEntry,
@@ -97,9 +97,12 @@ async function nextCatalog(
   former: Catalog | undefined,
   marketplaceUrl: string,
 ): Promise<Catalog> {
-  const breathe = timeSlices()
+  const yieldToEventLoop = timeSlices()
   const since = former?.version ?? -1
-  const changed = await begin((db) => changesSince(db, since, breathe, marketplaceUrl), 'snapshot')
+  const changed = await begin(
+    (db) => changesSince(db, since, yieldToEventLoop, marketplaceUrl),
+    'snapshot',
+  )
   if (former && changed.version === former.version) return former
 
   const sets = new Map(former?.setsById)
@@ -116,7 +119,7 @@ async function nextCatalog(
       sets: [...sets.values()],
       looseProducts: [...loose.values()],
     },
-    breathe,
+    yieldToEventLoop,
   )
 }
 
@@ -130,7 +133,7 @@ type Changes = {
 async function changesSince(
   db: Db,
   since: number,
-  breathe: Breathe,
+  yieldToEventLoop: YieldToEventLoop,
   marketplaceUrl: string,
 ): Promise<Changes> {
   const [versions, series, setRows, looseRows] = await Promise.all([
@@ -170,7 +173,7 @@ async function changesSince(
     for (const set of batch) {
       const ownCards = cardsOf.get(set.id) ?? []
       sets.push(setEntry(set, ownCards, productsOf.get(set.id) ?? [], marketplaceUrl))
-      await breathe()
+      await yieldToEventLoop()
     }
   }
   return {

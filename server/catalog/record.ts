@@ -71,7 +71,7 @@ const LONGEST = {
   url: 2048,
   label: 200,
 }
-const MOST_TYPES = 20
+const MAX_TYPES = 20
 /** What an `integer` column holds. */
 const LARGEST_COUNT = 2_147_483_647
 /** A friendly card id is `{shortcut}_{number}`, so a shortcut has no underscore. */
@@ -327,7 +327,7 @@ function types(fields: Fields): string[] | null {
   if (!Array.isArray(values) || !values.every(isText)) {
     throw new BadRecord('types must be a list of words')
   }
-  if (values.length > MOST_TYPES) throw new BadRecord(`types must have at most ${MOST_TYPES} words`)
+  if (values.length > MAX_TYPES) throw new BadRecord(`types must have at most ${MAX_TYPES} words`)
   if (values.length === 0) return null
   return values.map((value: string) =>
     normalText(storable(value, 'types'), 'a word in types', LONGEST.word),

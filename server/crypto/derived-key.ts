@@ -6,7 +6,7 @@ import type { Config } from '../config.ts'
  *
  * @throws Error without a secret key, which the settings don't allow outside of tests
  */
-export function keyFor(
+export function deriveKey(
   purpose: 'label links' | 'webhook secrets',
   { secretKey }: Pick<Config, 'secretKey'>,
 ): Buffer {

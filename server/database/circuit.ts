@@ -27,17 +27,17 @@ export type CircuitTimes = {
   /** A database that has said nothing for so long, although something waits, may be away. */
   silenceMs: number
   /** How long it has to answer the visit then. */
-  patienceMs: number
+  timeoutMs: number
 }
 
 export const CIRCUIT_TIMES: CircuitTimes = {
   visitEveryMs: 300,
   silenceMs: 2_000,
-  patienceMs: 3_000,
+  timeoutMs: 3_000,
 }
 
 /** A frozen server takes connections and says nothing on them: further visits are made beside those. */
-const MOST_VISITS = 10
+const MAX_VISITS = 10
 
 const TOO_MANY_CONNECTIONS = '53300'
 
@@ -46,7 +46,7 @@ type Visit = { answer: Promise<unknown>; end(): void }
 
 export function openCircuit(
   visit: () => Visit,
-  { visitEveryMs, silenceMs, patienceMs }: CircuitTimes = CIRCUIT_TIMES,
+  { visitEveryMs, silenceMs, timeoutMs }: CircuitTimes = CIRCUIT_TIMES,
 ): Circuit {
   const visits = new Set<Visit>()
   const listeners: ((away: DatabaseUnavailable) => void)[] = []
@@ -57,7 +57,7 @@ export function openCircuit(
   let isClosed = false
 
   const makeVisit = () => {
-    if (visits.size >= MOST_VISITS) return
+    if (visits.size >= MAX_VISITS) return
     const made = visit()
     visits.add(made)
     made.answer
@@ -110,7 +110,7 @@ export function openCircuit(
     failed,
     suspect() {
       if (isClosed || away || suspicion || performance.now() - answeredAt < silenceMs) return
-      suspicion = setTimeout(() => failed(new Error('The database does not answer.')), patienceMs)
+      suspicion = setTimeout(() => failed(new Error('The database does not answer.')), timeoutMs)
       suspicion.unref()
       makeVisit()
     },

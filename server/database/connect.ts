@@ -67,7 +67,7 @@ export function circuitTo(url: string, times?: CircuitTimes): Circuit {
  * Opens a single connection for transactions (see `transactionsOn`). A statement that reaches it outside of one is
  * refused by the server if it writes.
  */
-export function connectLane(url: string, onclose: () => void): Sql {
+export function connectForTransactions(url: string, onclose: () => void): Sql {
   return connectSingle(url, onclose, { default_transaction_read_only: true })
 }
 

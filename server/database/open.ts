@@ -64,12 +64,12 @@ function sessionAt(databaseUrl: string): Sql {
 }
 
 /** Some that take a connection never say a word on it, or close it again and again. */
-const PATIENCE_MS = 10_000
+const TIMEOUT_MS = 10_000
 
 async function answer(session: Sql): Promise<void> {
   const { promise: patience, reject } = Promise.withResolvers<never>()
   const silence = Object.assign(new Error('no answer'), { code: 'CONNECT_TIMEOUT' })
-  const timer = setTimeout(() => reject(silence), PATIENCE_MS)
+  const timer = setTimeout(() => reject(silence), TIMEOUT_MS)
   try {
     await Promise.race([session`select 1`, patience])
   } finally {

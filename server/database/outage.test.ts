@@ -36,12 +36,12 @@ const standStill = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBu
 
 async function withPool(
   work: (pool: Sql) => Promise<void>,
-  options: { max?: number; patienceMs?: number } = {},
+  options: { max?: number; timeoutMs?: number } = {},
 ): Promise<void> {
   const circuit = circuitTo(proxy.url, {
     visitEveryMs: 50,
     silenceMs: 300,
-    patienceMs: options.patienceMs ?? 500,
+    timeoutMs: options.timeoutMs ?? 500,
   })
   const pool = connect(proxy.url, { max: options.max ?? 3, limits, circuit })
   try {
@@ -55,7 +55,7 @@ async function withPool(
 async function withTransactions(
   work: (begin: Transactions['begin']) => Promise<void>,
 ): Promise<void> {
-  const circuit = circuitTo(proxy.url, { visitEveryMs: 50, silenceMs: 300, patienceMs: 500 })
+  const circuit = circuitTo(proxy.url, { visitEveryMs: 50, silenceMs: 300, timeoutMs: 500 })
   const { begin, end } = transactionsOn(proxy.url, 2, {
     circuit,
     waitMs: STATEMENT_MS,
@@ -153,7 +153,7 @@ describe('a pool', () => {
         expect(String(errors[0])).toContain('Too many statements')
         await Promise.all(all)
       },
-      { patienceMs: 10_000 },
+      { timeoutMs: 10_000 },
     ))
 
   it('keeps its connection when the server ends a statement at its limit', () =>
@@ -279,7 +279,7 @@ describe('the time that a request has', () => {
         expect(errors[0]).toBe(undefined)
         expect(isUnavailable(errors.at(-1))).toBe(true)
       },
-      { patienceMs: 10_000 },
+      { timeoutMs: 10_000 },
     ))
 
   it('counts once for statements that run side by side', () =>

@@ -1,4 +1,4 @@
-import type { Lane } from './transaction-connection.ts'
+import type { TransactionConnection } from './transaction-connection.ts'
 import { DatabaseUnavailable } from './unavailable.ts'
 
 /** The time a transaction has, from `start` until its COMMIT is sent; nothing cuts that. */
@@ -20,11 +20,11 @@ export const NO_LIMIT: TimeLimit = { onServer: '', start() {}, check() {}, stop(
 const SERVER_LATER_MS = 1_000
 
 /** Gives the lane up when the time has run out. Real time: it's about what the database sees, not users. */
-export function limitOn(lane: Pick<Lane, 'giveUp'>, ms: number): TimeLimit {
+export function limitOn(connection: Pick<TransactionConnection, 'giveUp'>, ms: number): TimeLimit {
   let timer: NodeJS.Timeout | undefined
   let end = Number.POSITIVE_INFINITY
   const giveUp = () => {
-    lane.giveUp(
+    connection.giveUp(
       new DatabaseUnavailable(`The transaction was given up: it took longer than ${ms / 1000} s.`),
     )
   }

@@ -1,12 +1,12 @@
-import { connectAlone, connectLane } from './connect.ts'
+import { connectAlone, connectForTransactions } from './connect.ts'
 import type { Sql } from './sql.ts'
 import { follow, handlerOf, redirected, type Statement } from './statements.ts'
 import { DatabaseUnavailable, isLoss } from './unavailable.ts'
 
 /** A connection that runs one transaction at a time. Once it was lost it's never used again. */
-export type Lane = {
+export type TransactionConnection = {
   readonly sql: Sql
-  /** When the connection is there. What's sent before could wait behind one that fails, see `connectLane`. */
+  /** When the connection is there. What's sent before could wait behind one that fails, see `connectForTransactions`. */
   readonly ready: Promise<Server>
   readonly isReady: boolean
   readonly lost: boolean
@@ -31,18 +31,19 @@ type Silence = {
 }
 
 /** Opens a lane; whether that worked is told by its `ready`. */
-export function openLane(url: string, silence: Silence): Lane {
+export function openTransactionConnection(url: string, silence: Silence): TransactionConnection {
   const { silenceMs, suspectMs, suspect, answered } = silence
   let lost = false
   let server: Server | undefined
   const { promise: loss, reject } = Promise.withResolvers<never>()
   loss.catch(() => {})
-  const client = connectLane(url, () =>
+  const client = connectForTransactions(url, () =>
     lose(new DatabaseUnavailable('The connection was lost during a transaction.')),
   )
   const watch = watched(client, suspectMs, answered, (sinceMs) => {
     suspect()
-    if (sinceMs >= silenceMs) lane.giveUp(new DatabaseUnavailable('The database did not answer.'))
+    if (sinceMs >= silenceMs)
+      connection.giveUp(new DatabaseUnavailable('The database did not answer.'))
   })
   const { sql } = watch
   const lose = (reason: Error) => {
@@ -66,7 +67,7 @@ export function openLane(url: string, silence: Silence): Lane {
     void client.end({ timeout: 0 }).catch(() => {})
   }
 
-  const lane: Lane = {
+  const connection: TransactionConnection = {
     sql,
     ready,
     get isReady() {
@@ -84,7 +85,7 @@ export function openLane(url: string, silence: Silence): Lane {
     },
     close,
   }
-  return lane
+  return connection
 }
 
 /** The client, and an eye on its statements: `silent` is called every `everyMs` while the oldest isn't answered. */

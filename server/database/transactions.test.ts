@@ -37,7 +37,7 @@ async function cut(pid: number): Promise<void> {
 }
 
 /** The lane's connection as it's left to the next transaction. */
-const laneAtRest = () => transactions.begin(async (tx) => tx)
+const connectionAtRest = () => transactions.begin(async (tx) => tx)
 
 async function pidOf(on: Db): Promise<number> {
   const [row] = await on<{ pid: number }[]>`select pg_backend_pid() as pid`
@@ -125,7 +125,7 @@ describe('the beginning of a transaction', () => {
       async () => {},
     ]) {
       // In a transaction that is under way another kind can't begin.
-      await (await laneAtRest()).unsafe('begin; select 1')
+      await (await connectionAtRest()).unsafe('begin; select 1')
       await expect(transactions.begin<unknown>(work, 'snapshot')).rejects.toThrow(
         'must be called before any query',
       )
@@ -134,8 +134,8 @@ describe('the beginning of a transaction', () => {
   })
 
   it('can meet a connection that is just being lost', async () => {
-    const lane = await laneAtRest()
-    const end = lane.unsafe('select pg_terminate_backend(pg_backend_pid())').catch(() => {})
+    const connection = await connectionAtRest()
+    const end = connection.unsafe('select pg_terminate_backend(pg_backend_pid())').catch(() => {})
     const text = randomUUID()
     await expect(transactions.begin((tx) => write(tx, text))).rejects.toThrow()
     await end

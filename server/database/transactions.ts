@@ -3,7 +3,7 @@ import type { Circuit } from './circuit.ts'
 import { circuitTo, WRITE_LIMIT_MS } from './connect.ts'
 import type { Db } from './sql.ts'
 import { limitOn, NO_LIMIT } from './time-limit.ts'
-import { type Lane, openLane } from './transaction-connection.ts'
+import { openTransactionConnection, type TransactionConnection } from './transaction-connection.ts'
 import { DatabaseUnavailable } from './unavailable.ts'
 
 /** Runs `work` in a transaction and hands on what it answers; when it throws, none of its changes stay. */
@@ -41,7 +41,7 @@ export const TRANSACTION_LIMITS: TransactionLimits = {
 /** A statement that takes longer may mean that the database is away: it's visited then. */
 const SUSPECT_AFTER_MS = 2_000
 
-type Waiting = { serve(lane: Lane): void; fail(error: Error): void }
+type Waiting = { serve(connection: TransactionConnection): void; fail(error: Error): void }
 
 /**
  * Transactions on connections of their own. The client's own `begin` can't be trusted with money: when the
@@ -62,50 +62,50 @@ export function transactionsOn(
   { circuit = circuitTo(url), ...own }: Partial<TransactionLimits> & { circuit?: Circuit } = {},
 ): Transactions {
   const limits = { ...TRANSACTION_LIMITS, ...own }
-  const idle: Lane[] = []
+  const idle: TransactionConnection[] = []
   const waiting = new Set<Waiting>()
-  const open = new Set<Lane>()
+  const open = new Set<TransactionConnection>()
   /** In use while the database went away: they count no more, and go once they are given back. */
-  const stale = new Set<Lane>()
+  const stale = new Set<TransactionConnection>()
 
-  const newLane = (): Lane => {
-    const lane = openLane(url, {
+  const newConnection = (): TransactionConnection => {
+    const connection = openTransactionConnection(url, {
       silenceMs: limits.silenceMs,
       suspectMs: Math.min(SUSPECT_AFTER_MS, limits.silenceMs / 2),
       suspect: circuit.suspect,
       answered: circuit.answered,
     })
-    open.add(lane)
-    lane.ready.then(circuit.answered, (error) => {
-      const others = [...open].some((other) => other !== lane && other.isReady && !other.lost)
-      if (!others && open.has(lane)) circuit.failed(error)
+    open.add(connection)
+    connection.ready.then(circuit.answered, (error) => {
+      const others = [...open].some((other) => other !== connection && other.isReady && !other.lost)
+      if (!others && open.has(connection)) circuit.failed(error)
     })
-    return lane
+    return connection
   }
 
-  const take = async (waitMs: number): Promise<Lane> => {
+  const take = async (waitMs: number): Promise<TransactionConnection> => {
     if (circuit.away) throw circuit.away
-    for (let lane = idle.pop(); lane; lane = idle.pop()) {
-      if (!lane.lost) return lane
-      discard(lane)
+    for (let connection = idle.pop(); connection; connection = idle.pop()) {
+      if (!connection.lost) return connection
+      discard(connection)
     }
-    if (open.size - stale.size < most) return newLane()
+    if (open.size - stale.size < most) return newConnection()
     if (waiting.size >= limits.maxWaiting) {
       throw new DatabaseUnavailable('Too many transactions wait for a connection already.')
     }
-    return waitForLane(waitMs)
+    return waitForConnection(waitMs)
   }
 
-  const waitForLane = (waitMs: number): Promise<Lane> =>
+  const waitForConnection = (waitMs: number): Promise<TransactionConnection> =>
     new Promise((resolve, reject) => {
       const done = () => {
         clearTimeout(timer)
         waiting.delete(place)
       }
       const place: Waiting = {
-        serve(lane) {
+        serve(connection) {
           done()
-          resolve(lane)
+          resolve(connection)
         },
         fail(error) {
           done()
@@ -119,30 +119,30 @@ export function transactionsOn(
       waiting.add(place)
     })
 
-  const discard = (lane: Lane) => {
-    open.delete(lane)
-    stale.delete(lane)
-    lane.close()
+  const discard = (connection: TransactionConnection) => {
+    open.delete(connection)
+    stale.delete(connection)
+    connection.close()
   }
 
-  const giveBack = (lane: Lane) => {
-    const isUsable = !lane.lost && !stale.has(lane)
-    if (!isUsable) discard(lane)
+  const giveBack = (connection: TransactionConnection) => {
+    const isUsable = !connection.lost && !stale.has(connection)
+    if (!isUsable) discard(connection)
     const [next] = waiting
-    if (next && isUsable) next.serve(lane)
-    else if (next && open.size - stale.size < most) next.serve(newLane())
-    else if (isUsable) idle.push(lane)
+    if (next && isUsable) next.serve(connection)
+    else if (next && open.size - stale.size < most) next.serve(newConnection())
+    else if (isUsable) idle.push(connection)
   }
 
   circuit.on((away) => {
-    for (const lane of idle.splice(0)) discard(lane)
-    for (const lane of open) stale.add(lane)
+    for (const connection of idle.splice(0)) discard(connection)
+    for (const connection of open) stale.add(connection)
     for (const place of waiting) place.fail(away)
   })
 
   /** Fails a transaction with the reason that a caller can use: a lane that couldn't connect is a database away. */
-  const connected = (lane: Lane) =>
-    lane.ready.catch((cause) => {
+  const connected = (connection: TransactionConnection) =>
+    connection.ready.catch((cause) => {
       throw new DatabaseUnavailable('No connection to the database.', { cause })
     })
 
@@ -151,40 +151,40 @@ export function transactionsOn(
     const now = performance.now()
     const leftMs = budget ? Math.min(limits.waitMs, beginWait(budget, now)) : limits.waitMs
     try {
-      const lane = await take(Math.max(1, leftMs))
+      const connection = await take(Math.max(1, leftMs))
       const leftForUs = Math.max(1, leftMs - (performance.now() - now))
-      return await inLane(lane, work, mode, leftForUs, budget !== undefined)
+      return await runOn(connection, work, mode, leftForUs, budget !== undefined)
     } finally {
       if (budget) endWait(budget, performance.now())
     }
   }
 
   /** @param waitMs for the connection; for all of it, COMMIT included, where `isWhole` */
-  const inLane = async <T>(
-    lane: Lane,
+  const runOn = async <T>(
+    connection: TransactionConnection,
     work: (db: Db) => Promise<T>,
     mode: TransactionMode,
     waitMs: number,
     isWhole: boolean,
   ): Promise<T> => {
-    const limit = mode === 'write' ? limitOn(lane, limits.writeMs) : NO_LIMIT
+    const limit = mode === 'write' ? limitOn(connection, limits.writeMs) : NO_LIMIT
     const patience = setTimeout(
-      () => lane.giveUp(new DatabaseUnavailable('The database did not answer in time.')),
+      () => connection.giveUp(new DatabaseUnavailable('The database did not answer in time.')),
       waitMs,
     ).unref()
     const whole = async () => {
-      const { limitsTransactions } = await connected(lane)
+      const { limitsTransactions } = await connected(connection)
       if (!isWhole) clearTimeout(patience)
       // Not waited for: the work's first statement follows in the same packet. Should it fail, the
       // server refuses the work's writes, which then stand outside of a transaction.
-      const begun = lane.sql.unsafe(MODES[mode] + (limitsTransactions ? limit.onServer : ''))
+      const begun = connection.sql.unsafe(MODES[mode] + (limitsTransactions ? limit.onServer : ''))
       begun.catch(() => {})
       limit.start()
       try {
-        const answer = await work(lane.sql)
+        const answer = await work(connection.sql)
         await begun
         limit.check()
-        await commit(lane)
+        await commit(connection)
         return answer
       } catch (error) {
         // When it failed, that's the reason for whatever came after.
@@ -193,14 +193,14 @@ export function transactionsOn(
       }
     }
     try {
-      return await Promise.race([whole(), lane.loss])
+      return await Promise.race([whole(), connection.loss])
     } catch (error) {
-      await rollBack(lane)
+      await rollBack(connection)
       throw error
     } finally {
       clearTimeout(patience)
       limit.stop()
-      giveBack(lane)
+      giveBack(connection)
     }
   }
 
@@ -213,17 +213,17 @@ export function transactionsOn(
   }
 }
 
-async function commit(lane: Lane): Promise<void> {
+async function commit(connection: TransactionConnection): Promise<void> {
   // On a new connection COMMIT would succeed and mean nothing, and what was given up must not be committed.
-  if (lane.lost) await lane.loss
-  const { command } = await lane.sql.unsafe('commit')
+  if (connection.lost) await connection.loss
+  const { command } = await connection.sql.unsafe('commit')
   // PostgreSQL answers ROLLBACK to the COMMIT of a transaction in which something failed.
   if (command !== 'COMMIT') throw new Error('The transaction had failed and was rolled back.')
 }
 
-async function rollBack(lane: Lane): Promise<void> {
-  if (lane.lost) return
-  await Promise.race([lane.sql.unsafe('rollback'), lane.loss]).catch(lane.giveUp)
+async function rollBack(connection: TransactionConnection): Promise<void> {
+  if (connection.lost) return
+  await Promise.race([connection.sql.unsafe('rollback'), connection.loss]).catch(connection.giveUp)
 }
 
 /** A part of a transaction that is all or nothing in itself: it can fail without the rest. */

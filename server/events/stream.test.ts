@@ -12,7 +12,7 @@ import {
   eventsAfter,
   followEvents,
   hasReached,
-  MOST_AT_ONCE,
+  MAX_AT_ONCE,
   type Position,
   positionIn,
   positionText,
@@ -144,12 +144,12 @@ describe('what a listener hears', () => {
 
   it('comes in batches, also out of one transaction', async () => {
     await inTransaction(app.ctx, async (tx) => {
-      for (let n = 0; n < MOST_AT_ONCE + 20; n++) await write(tx, n)
+      for (let n = 0; n < MAX_AT_ONCE + 20; n++) await write(tx, n)
     })
-    const heard = await hear(MOST_AT_ONCE + 20, start)
-    expect(numbersOf(heard)).toEqual(Array.from({ length: MOST_AT_ONCE + 20 }, (_, n) => n))
+    const heard = await hear(MAX_AT_ONCE + 20, start)
+    expect(numbersOf(heard)).toEqual(Array.from({ length: MAX_AT_ONCE + 20 }, (_, n) => n))
     const batch = await eventsAfter(app.ctx, seller.accountId, start)
-    expect(batch).toEqual(heard.slice(0, MOST_AT_ONCE))
+    expect(batch).toEqual(heard.slice(0, MAX_AT_ONCE))
   })
 })
 
@@ -176,7 +176,7 @@ describe('what is sent again', () => {
   it('comes all of it, when an endpoint is sent what it missed', async () => {
     const endpoint = await subscribe(seller, HOOK)
     await app.ctx.db`update webhook_endpoints set disabled_at = now() where id = ${endpoint.id}`
-    const numbers = Array.from({ length: MOST_AT_ONCE + 20 }, (_, n) => n)
+    const numbers = Array.from({ length: MAX_AT_ONCE + 20 }, (_, n) => n)
     for (const n of numbers) await write(app.ctx, n)
     const first = await hear(numbers.length, start)
     const path = `/operator/v1/accounts/${seller.accountId}/webhooks/${endpoint.id}`

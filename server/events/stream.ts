@@ -25,11 +25,11 @@ export type StreamedEvent = {
   createdAt: Date
 }
 
-export const MOST_AT_ONCE = 100
+export const MAX_AT_ONCE = 100
 
 /** A wake looks soon; and by itself it looks every second, as older transactions end without a word. */
 const LOOK_AT_MOST_EVERY_MS = 20
-const LOOK_EVERY_MS = 1_000
+const POLL_INTERVAL_MS = 1_000
 
 export const positionText = ({ transaction, eventId }: Position) => `${transaction}-${eventId}`
 
@@ -80,7 +80,7 @@ export async function* followEvents(
         yield events
         spokeAt = performance.now()
       }
-      if (events.length < MOST_AT_ONCE) await rung
+      if (events.length < MAX_AT_ONCE) await rung
     }
   } finally {
     bell.stop()
@@ -109,7 +109,7 @@ export async function eventsAfter(
         from events
         where account_id = ${accountId} and (written_in, id) > ${after} and written_in < ${before}
         order by written_in, id
-        limit ${MOST_AT_ONCE}
+        limit ${MAX_AT_ONCE}
       )
       -- Sent again to several endpoints in one transaction, it comes once.
       union
@@ -124,12 +124,12 @@ export async function eventsAfter(
             and (resent_in, event_id) > ${after}
             and resent_in < ${before}
           order by resent_in, event_id
-          limit ${MOST_AT_ONCE}
+          limit ${MAX_AT_ONCE}
         ) resent
         where endpoint.account_id = ${accountId} and endpoint.deleted_at is null
       )
       order by transaction, event_id
-      limit ${MOST_AT_ONCE}
+      limit ${MAX_AT_ONCE}
     ) next
     join events e on e.id = next.event_id
     order by next.transaction, e.id
@@ -145,7 +145,7 @@ function startBell(signals: Signals, ended: AbortSignal) {
   let waiting = Promise.withResolvers<void>()
   const ring = () => waiting.resolve()
   const unsubscribe = signals.on('deliveries', throttle(LOOK_AT_MOST_EVERY_MS, ring))
-  const timer = setInterval(ring, LOOK_EVERY_MS).unref()
+  const timer = setInterval(ring, POLL_INTERVAL_MS).unref()
   ended.addEventListener('abort', ring)
   return {
     /** Resolves with the next ringing. */

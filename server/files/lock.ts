@@ -3,7 +3,7 @@ import { StartError } from '../start-error.ts'
 import { poll } from '../time/wait-until.ts'
 
 /** For a first start on a slow disk. */
-const PATIENCE_MS = 60_000
+const TIMEOUT_MS = 60_000
 const SQLITE_BUSY = 5
 
 /**
@@ -14,26 +14,23 @@ const SQLITE_BUSY = 5
  * process that holds them, however it ends, so there is no stale lock to recognise: a file holding a
  * pid cannot be told from a living one when a container restarts and hands out the same pids again.
  */
-export function takeLock(
-  path: string,
-  patienceMs = PATIENCE_MS,
-): Promise<(() => void) | undefined> {
-  return lockWith(path, 'begin exclusive', patienceMs)
+export function takeLock(path: string, timeoutMs = TIMEOUT_MS): Promise<(() => void) | undefined> {
+  return lockWith(path, 'begin exclusive', timeoutMs)
 }
 
 /** The same for a lock that several processes can have at a time, and that keeps out those who want it alone. */
 export function shareLock(path: string): Promise<(() => void) | undefined> {
   // A transaction that has read shares the file until its end.
-  return lockWith(path, 'begin; select count(*) from sqlite_schema', PATIENCE_MS)
+  return lockWith(path, 'begin; select count(*) from sqlite_schema', TIMEOUT_MS)
 }
 
 async function lockWith(
   path: string,
   begin: string,
-  patienceMs: number,
+  timeoutMs: number,
 ): Promise<(() => void) | undefined> {
   const file = open(path)
-  const taken = await poll(patienceMs, () => tryToBegin(file, path, begin)).catch((error) => {
+  const taken = await poll(timeoutMs, () => tryToBegin(file, path, begin)).catch((error) => {
     file.close()
     throw error
   })

@@ -4,7 +4,7 @@ import type { Service } from '../service.ts'
 import { entityTag, sendRevalidated } from './entity-tag.ts'
 
 /** What the answers kept may weigh together, in bytes of their bodies. */
-const MOST_BYTES = 32 * 1024 * 1024
+const MAX_BYTES = 32 * 1024 * 1024
 /** Beside its body and address, what a kept answer costs. */
 const OVERHEAD_BYTES = 200
 
@@ -56,7 +56,7 @@ export function answerCache(ctx: Pick<Service, 'catalog'>): AnswerCache {
       bytes += weight(request.url, answer)
       // The oldest go first; one that is still wanted comes back with the next request for it.
       for (const [address, oldest] of kept) {
-        if (bytes <= MOST_BYTES) break
+        if (bytes <= MAX_BYTES) break
         kept.delete(address)
         bytes -= weight(address, oldest)
       }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { momentOf } from './date-time.ts'
+import { parseDateTime } from './date-time.ts'
 
 describe('a moment in a request', () => {
   it.each([
@@ -21,7 +21,7 @@ describe('a moment in a request', () => {
     ['0050-01-01', '0050-01-01T00:00:00.000Z'],
     ['9999-12-31T23:59:59Z', '9999-12-31T23:59:59.000Z'],
   ])('%s is %s', (text, moment) => {
-    expect(momentOf('since', text).toISOString()).toBe(moment)
+    expect(parseDateTime('since', text).toISOString()).toBe(moment)
   })
 
   it.each([
@@ -48,7 +48,7 @@ describe('a moment in a request', () => {
     ' 2026-03-01',
     '2026-03-01T09:30:00Z; drop table listings',
   ])('%s is refused on its field', (text) => {
-    expect(() => momentOf('since', text)).toThrow(
+    expect(() => parseDateTime('since', text)).toThrow(
       expect.objectContaining({ status: 422, fields: { since: [expect.any(String)] } }),
     )
   })

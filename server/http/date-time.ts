@@ -9,7 +9,8 @@ const ISO_8601 =
  *
  * @throws validation_error on the field
  */
-export const momentOf = (field: string, text: string): Date => momentsOf({ [field]: text })[field]!
+export const parseDateTime = (field: string, text: string): Date =>
+  momentsOf({ [field]: text })[field]!
 
 /**
  * The same for several fields.

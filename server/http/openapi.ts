@@ -22,7 +22,7 @@ declare module 'fastify' {
 }
 
 /** What one of the two published descriptions says of itself. */
-export type Door = {
+export type ApiDescription = {
   title: string
   description: string
   /** What all paths begin with; it's part of the server's address, so that paths read as in the documentation. */
@@ -30,7 +30,7 @@ export type Door = {
   publicUrl: string
   tags: { name: string; description: string }[]
   security: { name: string; description: string }
-  /** Errors that every operation of this door can answer with. */
+  /** Errors that every operation of this api can answer with. */
   errors: ErrorType[]
   /** Whether every answer says how much of the caller's limit is left. */
   showsLimits: boolean
@@ -39,27 +39,27 @@ export type Door = {
 }
 
 /** Collects the routes registered after it in this scope; `describe()` then gives their OpenAPI 3.1 description. */
-export async function describeRoutes(scope: FastifyInstance, door: Door): Promise<void> {
+export async function describeRoutes(scope: FastifyInstance, api: ApiDescription): Promise<void> {
   await scope.register(swagger, {
     stripBasePath: false,
     openapi: {
       openapi: '3.1.0',
       info: {
-        title: door.title,
+        title: api.title,
         version: '1.0.0',
-        description: door.description,
+        description: api.description,
         license: { name: 'MIT', identifier: 'MIT' },
       },
-      servers: [{ url: door.publicUrl + door.prefix }],
-      externalDocs: { description: 'Guides', url: `${door.publicUrl}/docs/guides/` },
-      tags: door.tags,
-      security: [{ [door.security.name]: [] }],
+      servers: [{ url: api.publicUrl + api.prefix }],
+      externalDocs: { description: 'Guides', url: `${api.publicUrl}/docs/guides/` },
+      tags: api.tags,
+      security: [{ [api.security.name]: [] }],
       components: {
         securitySchemes: {
-          [door.security.name]: {
+          [api.security.name]: {
             type: 'http',
             scheme: 'bearer',
-            description: door.security.description,
+            description: api.security.description,
           },
         },
       },
@@ -78,7 +78,7 @@ export async function describeRoutes(scope: FastifyInstance, door: Door): Promis
   }
   let described: OpenAPIV3_1.Document | undefined
   scope.decorate('describe', () => {
-    described ??= finish(scope.swagger() as OpenAPIV3_1.Document, door)
+    described ??= finish(scope.swagger() as OpenAPIV3_1.Document, api)
     return described
   })
 }
@@ -94,15 +94,15 @@ type Operation = OpenAPIV3_1.OperationObject & {
 }
 
 /** Adds what is the same for all operations, and takes out the keywords that are ours alone. */
-function finish(generated: OpenAPIV3_1.Document, door: Door): OpenAPIV3_1.Document {
+function finish(generated: OpenAPIV3_1.Document, api: ApiDescription): OpenAPIV3_1.Document {
   const document = withoutOurKeywords(structuredClone(generated)) as OpenAPIV3_1.Document
   const used = new Set<ErrorType>()
   const paths: OpenAPIV3_1.PathsObject = {}
   for (const [path, item] of Object.entries(document.paths ?? {})) {
-    paths[path.slice(door.prefix.length)] = item
+    paths[path.slice(api.prefix.length)] = item
     for (const [method, operation] of Object.entries(item ?? {}) as [string, Operation][]) {
       const errors = new Set([
-        ...door.errors,
+        ...api.errors,
         ...(method === 'get'
           ? []
           : ['request_timeout' as const, ...(operation['x-body-errors'] ?? BODY_ERRORS)]),
@@ -113,11 +113,11 @@ function finish(generated: OpenAPIV3_1.Document, door: Door): OpenAPIV3_1.Docume
       addErrors(operation, [...errors])
       requireBody(operation)
       addExample(operation)
-      addHeaders(operation, door)
+      addHeaders(operation, api)
     }
   }
   document.paths = paths
-  if (door.webhooks) document.webhooks = posted(door.webhooks)
+  if (api.webhooks) document.webhooks = posted(api.webhooks)
   const responses = Object.fromEntries([...used].map((type) => [type, errorResponse(type)]))
   document.components = {
     ...document.components,
@@ -128,7 +128,9 @@ function finish(generated: OpenAPIV3_1.Document, door: Door): OpenAPIV3_1.Docume
   return document
 }
 
-const posted = (webhooks: NonNullable<Door['webhooks']>): OpenAPIV3_1.Document['webhooks'] =>
+const posted = (
+  webhooks: NonNullable<ApiDescription['webhooks']>,
+): OpenAPIV3_1.Document['webhooks'] =>
   Object.fromEntries(
     Object.entries(webhooks).map(([event, post]) => [
       event,
@@ -175,7 +177,7 @@ function addExample(operation: Operation): void {
   if (media && example !== undefined) media.example = example
 }
 
-function addHeaders(operation: Operation, { showsLimits }: Door): void {
+function addHeaders(operation: Operation, { showsLimits }: ApiDescription): void {
   const revalidated = '304' in (operation.responses ?? {})
   for (const [status, response] of Object.entries(operation.responses ?? {})) {
     if ('$ref' in response) continue
@@ -383,7 +385,7 @@ function withoutOurKeywords(value: unknown): unknown {
   )
 }
 
-/** The named schemas that this door refers to, directly or through another. */
+/** The named schemas that this api refers to, directly or through another. */
 function usedSchemas(document: OpenAPIV3_1.Document): Record<string, OpenAPIV3_1.SchemaObject> {
   const all = document.components?.schemas ?? {}
   const used = new Set(['Error'])

@@ -3,7 +3,7 @@ import type { Page } from '../database/paging.ts'
 import type { Query } from './query.ts'
 
 const DEFAULT_PER_PAGE = 30
-const MOST_PER_PAGE = 100
+const MAX_PER_PAGE = 100
 const LAST_PAGE = 1_000_000_000
 
 /** The two parameters of every paginated list (§8). */
@@ -19,7 +19,7 @@ export const pageParameters = {
   per_page: Type.Optional(
     Type.Integer({
       minimum: 1,
-      maximum: MOST_PER_PAGE,
+      maximum: MAX_PER_PAGE,
       default: DEFAULT_PER_PAGE,
       clamped: true,
       description:
@@ -41,7 +41,7 @@ const DECIMAL = /^[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|Infinity)$/i
 function perPageOf(text = ''): number {
   const number = DECIMAL.test(text.trim()) ? Number(text) : Number.NaN
   if (Number.isNaN(number)) return DEFAULT_PER_PAGE
-  return Math.min(Math.max(Math.trunc(number), 1), MOST_PER_PAGE)
+  return Math.min(Math.max(Math.trunc(number), 1), MAX_PER_PAGE)
 }
 
 export type PageEnd = {

@@ -45,10 +45,10 @@ export type KeyCache = {
 }
 
 const TOUCH_EVERY_MS = 60_000
-const MOST_REMEMBERED = 50_000
+const MAX_REMEMBERED = 50_000
 
 /** A request with a remembered key waits no longer for a database that may be away. */
-const DATABASE_PATIENCE_MS = 1_000
+const DATABASE_TIMEOUT_MS = 1_000
 
 /** Lookups in a minute that unknown secrets from one subject cause at most: as many as it may fail. */
 const MAX_LOOKUPS = 600
@@ -85,7 +85,7 @@ export function keyCache(db: Db, signals: Pick<Signals, 'on' | 'connected'>): Ke
     const began = generation
     const caller = await findCaller(db, hashed)
     if (began !== generation) return caller
-    if (remembered.size >= MOST_REMEMBERED) remembered.clear()
+    if (remembered.size >= MAX_REMEMBERED) remembered.clear()
     if (caller) remembered.set(hashed, caller)
     else remembered.delete(hashed)
     return caller
@@ -105,7 +105,7 @@ export function keyCache(db: Db, signals: Pick<Signals, 'on' | 'connected'>): Ke
   /** Asks the database, and trusts the remembered caller if the database is away or does not answer within a second. */
   const readOrTrust = async (hashed: string, known: Caller): Promise<Caller | null> => {
     const { promise: patience, resolve } = Promise.withResolvers<Caller>()
-    const timer = setTimeout(resolve, DATABASE_PATIENCE_MS, known)
+    const timer = setTimeout(resolve, DATABASE_TIMEOUT_MS, known)
     const answer = read(hashed).catch((error) => {
       if (isUnavailable(error)) return known
       throw error
@@ -131,7 +131,7 @@ export function keyCache(db: Db, signals: Pick<Signals, 'on' | 'connected'>): Ke
       const last = caller.lastUsedAt
       if (last && now.getTime() - last.getTime() < TOUCH_EVERY_MS) return undefined
       caller.lastUsedAt = now
-      return atMost(DATABASE_PATIENCE_MS, writeUse(db, caller.keyId, now))
+      return atMost(DATABASE_TIMEOUT_MS, writeUse(db, caller.keyId, now))
     },
 
     drop,

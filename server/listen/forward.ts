@@ -1,12 +1,12 @@
 import { Pool } from 'undici'
-import { sentenceOf } from '../outbound/failure-reason.ts'
+import { reasonFor } from '../outbound/failure-reason.ts'
 import { realTime } from '../time/real-time.ts'
 import { credentialsIn } from '../webhooks/basic-auth.ts'
 import { headersOf } from '../webhooks/envelope.ts'
 import { post } from '../webhooks/post.ts'
 import type { Listening } from './options.ts'
 
-const PATIENCE_MS = 10_000
+const TIMEOUT_MS = 10_000
 
 export type Forwarder = {
   /**
@@ -35,7 +35,7 @@ export function forwarder(
         ...credentialsIn(url),
         'user-agent': userAgent,
       }
-      const signal = AbortSignal.any([ended, AbortSignal.timeout(PATIENCE_MS)])
+      const signal = AbortSignal.any([ended, AbortSignal.timeout(TIMEOUT_MS)])
       const began = performance.now()
       const inMs = () => `in ${Math.round(performance.now() - began)} ms`
       try {
@@ -44,7 +44,7 @@ export function forwarder(
         const beginning = isTaken ? '' : beginningOf(text)
         return `${statusCode} ${inMs()}${beginning && `: ${beginning}`}`
       } catch (error) {
-        return `${sentenceOf(error as Error)} (${inMs()})`
+        return `${reasonFor(error as Error)} (${inMs()})`
       }
     },
     close: () => pool.destroy(),

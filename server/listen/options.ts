@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { isIP } from 'node:net'
 import type { Config } from '../config.ts'
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../enums.ts'
-import { sentenceOf } from '../outbound/failure-reason.ts'
+import { reasonFor } from '../outbound/failure-reason.ts'
 import { keptSecret, ownSecret } from '../sandbox/own-secrets.ts'
 import { type Options, parseParameters } from '../settings/parameters.ts'
 import { StartError } from '../start-error.ts'
@@ -28,7 +28,7 @@ export const LISTEN_OPTIONS = {
 } satisfies Options
 type Given = Partial<Record<keyof typeof LISTEN_OPTIONS, string>>
 
-const PATIENCE_MS = 10_000
+const TIMEOUT_MS = 10_000
 
 /**
  * Reads the command's options. What isn't given is found where the sandbox of this machine keeps it; nothing of it is
@@ -120,7 +120,7 @@ async function demoAccount(config: Config, service: Service): Promise<number> {
   const response = await fetch(`${service.url}/v1/me`, {
     headers: { authorization: `Bearer ${key}` },
     redirect: 'manual',
-    signal: AbortSignal.timeout(PATIENCE_MS),
+    signal: AbortSignal.timeout(TIMEOUT_MS),
   }).catch((error) => {
     throw notThere(service.url, error)
   })
@@ -146,5 +146,5 @@ const signingSecret = async ({ dataDir }: Config): Promise<string> =>
 /** For when nobody answers there. */
 export const notThere = (url: string, error: Error) =>
   new StartError(
-    `${url} can't be reached: ${sentenceOf((error.cause ?? error) as Error)} Start the service, or say with --url where it is.`,
+    `${url} can't be reached: ${reasonFor((error.cause ?? error) as Error)} Start the service, or say with --url where it is.`,
   )

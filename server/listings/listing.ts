@@ -51,7 +51,7 @@ export function changed(listing: Changeable, changes: ListingChanges): Changeabl
   return {
     priceCents: changes.priceCents ?? listing.priceCents,
     quantity,
-    status: reconciled(status, quantity),
+    status: statusFor(status, quantity),
     description:
       (changes.description === undefined ? listing.description : changes.description) || null,
   }
@@ -61,7 +61,7 @@ export function changed(listing: Changeable, changes: ListingChanges): Changeabl
  * The status that a listing gets when one is asked for, or kept, with so much stock. Stock alone decides between
  * active and sold. A hidden listing never surfaces because its stock changed.
  */
-export function reconciled(status: ListingStatus, quantity: number): ListingStatus {
+export function statusFor(status: ListingStatus, quantity: number): ListingStatus {
   if (status === 'hidden') return 'hidden'
   return quantity > 0 ? 'active' : 'sold'
 }

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
-import { type Page, type Stretch, stretchOf } from '../database/paging.ts'
+import { type Page, type Window, windowOf } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import type { ListingStatus } from '../enums.ts'
 import { OPEN_STATUSES } from '../enums.ts'
@@ -37,7 +37,7 @@ export async function listListings(
   }
   return ctx.begin(async (db) => {
     const total = await countOf(db, wanted)
-    const stretch = stretchOf(page, total)
+    const stretch = windowOf(page, total)
     return { rows: stretch ? await rowsOf(db, wanted, stretch, moment) : [], total }
   }, 'snapshot')
 }
@@ -54,7 +54,7 @@ async function countOf(db: Db, { where, values }: Fitting): Promise<number> {
 function rowsOf(
   db: Db,
   { where, values, order }: Fitting,
-  { fromEnd, skipped, size }: Stretch,
+  { fromEnd, skipped, size }: Window,
   moment: Date,
 ): Promise<Listing[]> {
   const [now, limit, offset] = [1, 2, 3].map((nth) => `$${values.length + nth}`)

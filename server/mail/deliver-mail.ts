@@ -3,7 +3,7 @@ import type { Metrics } from '../metrics.ts'
 import { isAddress } from '../text/mailbox.ts'
 import type { Delivered, Mailer } from './mail.ts'
 import { type ClaimedMail, MailError } from './mail.ts'
-import { finishMail, giveBackMail, retryMail } from './outbox.ts'
+import { finishMail, releaseMail, retryMail } from './outbox.ts'
 
 /**
  * One try at a mail. Should the process die between the mail server's yes and our noting it, it's sent again, with the
@@ -22,7 +22,7 @@ export async function deliverMail(
     if (!isAddress(mail.to)) throw new MailError('This is no e-mail address.', { final: true })
     outcome = await mailer.deliver(mail, stopping)
   } catch (error) {
-    if (stopping.aborted) return giveBackMail(ctx, mail)
+    if (stopping.aborted) return releaseMail(ctx, mail)
     if (!(error instanceof MailError)) throw error
     const { isFailed } = await retryMail(ctx, mail, error)
     ctx.metrics.mailAttempted(isFailed ? 'given_up' : 'failed')

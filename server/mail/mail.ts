@@ -6,7 +6,7 @@ export type NewMail = { to: string; subject: string; text: string }
 export type Mail = NewMail & { createdAt: Date }
 
 /** Tries in all. */
-export const MOST_ATTEMPTS = 5
+export const MAX_ATTEMPTS = 5
 
 const MINUTES = 60 * 1000
 const HOURS = 60 * MINUTES

@@ -467,7 +467,7 @@ describe('the work', () => {
 
 describe('the worker', () => {
   it('begins at once when it is woken, and when the clock moves', async () => {
-    const worker = startMailWorker(app.ctx, { lookEveryMs: 1e9 })
+    const worker = startMailWorker(app.ctx, { pollIntervalMs: 1e9 })
     try {
       await sendMail(app.ctx, MAIL)
       await app.ctx.signal('mail')

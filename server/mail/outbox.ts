@@ -1,13 +1,13 @@
 import type { Context } from '../context.ts'
 import type { Page } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
-import { CUT_OFF, giveUpCutOff } from '../queue/interrupted.ts'
+import { failInterrupted, INTERRUPTED } from '../queue/interrupted.ts'
 import type { Delivered } from './mail.ts'
 import {
   type ClaimedMail,
   delayAfter,
+  MAX_ATTEMPTS,
   type Mail,
-  MOST_ATTEMPTS,
   type NewMail,
   oneLine,
 } from './mail.ts'
@@ -54,12 +54,12 @@ export async function listMails(
  * with its process counts.
  */
 export async function claimMail(ctx: Context): Promise<ClaimedMail | undefined> {
-  await giveUpCutOff(ctx.db, 'mails', MOST_ATTEMPTS)
+  await failInterrupted(ctx.db, 'mails', MAX_ATTEMPTS)
   const [mail] = await ctx.db<ClaimedMail[]>`
     update mails
     set
       attempts = attempts + 1,
-      error = case when leased_until is null then error else ${CUT_OFF} end,
+      error = case when leased_until is null then error else ${INTERRUPTED} end,
       leased_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
     where id = (
       select id
@@ -91,7 +91,7 @@ export async function finishMail(
       error = null,
       next_attempt_at = null,
       leased_until = null
-    where ${stillOurs(db, mail)}
+    where ${claimStillHeld(db, mail)}
   `
 }
 
@@ -109,19 +109,19 @@ export async function retryMail(
       error = ${message},
       next_attempt_at = ${delay === undefined ? null : new Date(now().getTime() + delay)},
       leased_until = null
-    where ${stillOurs(db, mail)}
+    where ${claimStillHeld(db, mail)}
   `
   return { isFailed: delay === undefined }
 }
 
 /** Leaves it to the next who looks, as if it had never been tried: this process is about to end. */
-export async function giveBackMail({ db }: Context, mail: ClaimedMail): Promise<void> {
+export async function releaseMail({ db }: Context, mail: ClaimedMail): Promise<void> {
   await db`
-    update mails set attempts = attempts - 1, leased_until = null where ${stillOurs(db, mail)}
+    update mails set attempts = attempts - 1, leased_until = null where ${claimStillHeld(db, mail)}
   `
 }
 
-const stillOurs = (db: Db, { id, attempts }: ClaimedMail) => db`
+const claimStillHeld = (db: Db, { id, attempts }: ClaimedMail) => db`
   id = ${id} and attempts = ${attempts} and status = 'waiting' and leased_until is not null
 `
 

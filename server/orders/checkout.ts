@@ -7,7 +7,7 @@ import { inTransaction } from '../database/in-transaction.ts'
 import type { ListingStatus, SellerTier } from '../enums.ts'
 import { conflict, notFound, validationError } from '../errors.ts'
 import { type NewEvent, recordEvents } from '../events/record.ts'
-import { reconciled } from '../listings/listing.ts'
+import { statusFor } from '../listings/listing.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { eurosFromCents } from '../money.ts'
 import type { Address } from './address.ts'
@@ -217,7 +217,7 @@ async function takeStock(
     from unnest(
       ${listings.map(({ id }) => id)}::bigint[],
       ${left}::int[],
-      ${listings.map(({ status }, i) => reconciled(status, left[i]!))}::text[]
+      ${listings.map(({ status }, i) => statusFor(status, left[i]!))}::text[]
     ) as sold (id, left_over, status)
     where listings.id = sold.id
   `

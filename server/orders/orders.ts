@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { type Page, stretchOf } from '../database/paging.ts'
+import { type Page, windowOf } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import type { OrderStatus } from '../enums.ts'
 import { type Order, orderNotFound, type Tracking } from './order.ts'
@@ -29,7 +29,7 @@ export async function listOrders(
       { prepare: true },
     )
     const total = counted?.total ?? 0
-    const stretch = stretchOf(page, total)
+    const stretch = windowOf(page, total)
     if (!stretch) return { rows: [], total }
     const { size, skipped, fromEnd } = stretch
     const [limit, offset] = [1, 2].map((nth) => `$${values.length + nth}`)

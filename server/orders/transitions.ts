@@ -2,7 +2,7 @@ import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Canceller, ListingStatus } from '../enums.ts'
 import { recordEvent } from '../events/record.ts'
-import { reconciled } from '../listings/listing.ts'
+import { statusFor } from '../listings/listing.ts'
 import { sendMail } from '../mail/outbox.ts'
 import type { Metrics } from '../metrics.ts'
 import { lettersAbout, partiesOf } from './letters.ts'
@@ -181,7 +181,7 @@ async function putBack(
     update listings
     set
       quantity = ${stock},
-      status = ${reconciled(status, stock)},
+      status = ${statusFor(status, stock)},
       updated_at = greatest(updated_at, ${now()})
     where id = ${id}
   `

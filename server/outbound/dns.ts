@@ -5,7 +5,7 @@ import { hostsFile as openHostsFile } from './hosts-file.ts'
 const TRY_MS = 2_000
 const TRIES = 2
 /** The whole look-up, however many servers there are: half of what an attempt to deliver has. */
-const MOST_MS = 5_000
+const MAX_MS = 5_000
 
 type Options = {
   /** DNS servers as `address:port`; those of the system unless given. */
@@ -43,14 +43,14 @@ export function systemNames({
     const name = hostname.toLowerCase().replace(/\.$/, '')
     // Whatever anybody else says of it (RFC 6761).
     if (name === 'localhost' || name.endsWith('.localhost')) return ['127.0.0.1', '::1']
-    return hosts(name) ?? askServers(hostname, tryMs, servers)
+    return hosts(name) ?? queryServers(hostname, tryMs, servers)
   }
 }
 
 /** What the servers say when they know that there is nothing, and c-ares when a name can't be one. */
 const NO_SUCH_NAME = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME'])
 
-async function askServers(
+async function queryServers(
   hostname: string,
   tryMs: number,
   servers: string[] | undefined,
@@ -63,7 +63,7 @@ async function askServers(
   const limit = setTimeout(() => {
     isOver = true
     resolver.cancel()
-  }, MOST_MS)
+  }, MAX_MS)
   try {
     for (let left = resolver.getServers(); ; resolver.setServers(left)) {
       const answers = await Promise.allSettled([

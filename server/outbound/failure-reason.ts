@@ -2,7 +2,7 @@
  * Why something couldn't be reached, as a sentence for its owner. What Node and undici say is for programmers, and
  * shows addresses of the network that the service runs in.
  */
-export function sentenceOf({ code = '', name, message }: NodeJS.ErrnoException): string {
+export function reasonFor({ code = '', name, message }: NodeJS.ErrnoException): string {
   if (name === 'PrivateAddressError' || name === 'UnfinishedAnswerError') return message
   if (name === 'AbortError' || name === 'TimeoutError') return 'The server did not answer in time.'
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'The host name could not be resolved.'

@@ -10,7 +10,7 @@ const KEPT_ALIVE_MS = 1_000
 const IDLE_MS = 10_000
 
 /** Connections to hosts whose addresses were checked, kept open between requests that follow closely. */
-export type CheckedPools = {
+export type PinnedPools = {
   /**
    * A way to this origin over these addresses and no others: what is kept open to former addresses of a name isn't used
    * once the name points elsewhere.
@@ -20,7 +20,7 @@ export type CheckedPools = {
 }
 
 /** @param timeoutMs for connecting, TLS included */
-export function checkedPools(network: Network, { timeoutMs }: { timeoutMs: number }): CheckedPools {
+export function pinnedPools(network: Network, { timeoutMs }: { timeoutMs: number }): PinnedPools {
   const pools = new Map<string, { pool: Pool; usedAt: number }>()
 
   const closeIdle = setInterval(() => {

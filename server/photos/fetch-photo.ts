@@ -1,12 +1,12 @@
 import { Agent, type Dispatcher, request } from 'undici'
-import { sentenceOf } from '../outbound/failure-reason.ts'
+import { reasonFor } from '../outbound/failure-reason.ts'
 import { guardedConnector, PrivateAddressError } from '../outbound/guarded-connector.ts'
 import type { Network } from '../outbound/network.ts'
 import { webAddress } from '../outbound/public-address.ts'
 import { PhotoError } from './photo.ts'
 
-const MOST_BYTES = 10 * 1024 * 1024
-const MOST_REDIRECTS = 3
+const MAX_BYTES = 10 * 1024 * 1024
+const MAX_REDIRECTS = 3
 const TIMEOUT_MS = 20_000
 const CONNECT_TIMEOUT_MS = 10_000
 
@@ -54,7 +54,7 @@ type Fetching = { agent: Agent; userAgent: string; signal: AbortSignal }
 
 async function follow(first: string, fetching: Fetching): Promise<Dispatcher.ResponseData> {
   let url = webAddress(first)
-  for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
+  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
     if (!url) throw final('The address is not an http or https URL.')
     const response = await request(url, {
       dispatcher: fetching.agent,
@@ -73,14 +73,14 @@ async function follow(first: string, fetching: Fetching): Promise<Dispatcher.Res
     }
     url = webAddress(URL.parse(String(headers.location), url)?.href ?? '')
   }
-  throw final(`It is redirected more than ${MOST_REDIRECTS} times.`)
+  throw final(`It is redirected more than ${MAX_REDIRECTS} times.`)
 }
 
 const isRedirect = (status: number, location: unknown) =>
   [301, 302, 303, 307, 308].includes(status) && location !== undefined
 
 async function bytesOf({ headers, body }: Dispatcher.ResponseData): Promise<Buffer> {
-  if (Number(headers['content-length']) > MOST_BYTES) {
+  if (Number(headers['content-length']) > MAX_BYTES) {
     body.on('error', () => {}).destroy()
     throw tooLarge()
   }
@@ -89,7 +89,7 @@ async function bytesOf({ headers, body }: Dispatcher.ResponseData): Promise<Buff
   // Leaving the loop closes the connection: what a server sends beyond the limit is never read.
   for await (const chunk of body) {
     length += chunk.length
-    if (length > MOST_BYTES) throw tooLarge()
+    if (length > MAX_BYTES) throw tooLarge()
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
@@ -102,5 +102,5 @@ const tooLarge = () => final('The file is larger than 10 MB.')
 
 function unreachable(error: NodeJS.ErrnoException): PhotoError {
   if (error instanceof PrivateAddressError) return final(error.message, error)
-  return retryable(sentenceOf(error), error)
+  return retryable(reasonFor(error), error)
 }

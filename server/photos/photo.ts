@@ -18,7 +18,7 @@ export type Photo = {
 }
 
 /** Tries in all. */
-export const MOST_ATTEMPTS = 3
+export const MAX_ATTEMPTS = 3
 
 const MINUTES = 60 * 1000
 

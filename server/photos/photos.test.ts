@@ -348,7 +348,7 @@ describe('the work', () => {
 
 describe('the worker', () => {
   it('begins at once when it is woken, and when the clock moves', async () => {
-    const worker = startPhotoWorker(app.ctx, { lookEveryMs: 1e9 })
+    const worker = startPhotoWorker(app.ctx, { pollIntervalMs: 1e9 })
     try {
       const id = await listingWith(app)
       await insertPhotos(app.ctx.db, id, [at('1')], app.ctx.now())

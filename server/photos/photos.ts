@@ -3,8 +3,8 @@ import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import { notFound } from '../errors.ts'
-import { CUT_OFF, giveUpCutOff } from '../queue/interrupted.ts'
-import { delayAfter, MOST_ATTEMPTS, type Photo } from './photo.ts'
+import { failInterrupted, INTERRUPTED } from '../queue/interrupted.ts'
+import { delayAfter, MAX_ATTEMPTS, type Photo } from './photo.ts'
 
 /**
  * A photo that this process is at. `attempts` tells whose it is: each claim has a number of its own, so that one who
@@ -34,12 +34,12 @@ export async function claimPhoto(
   ctx: Context,
   passOver: number[] = [],
 ): Promise<ClaimedPhoto | undefined> {
-  await giveUpCutOff(ctx.db, 'photos', MOST_ATTEMPTS)
+  await failInterrupted(ctx.db, 'photos', MAX_ATTEMPTS)
   const [photo] = await ctx.db<ClaimedPhoto[]>`
     update photos
     set
       attempts = attempts + 1,
-      error = case when leased_until is null then error else ${CUT_OFF} end,
+      error = case when leased_until is null then error else ${INTERRUPTED} end,
       leased_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
     from listings
     where
@@ -90,7 +90,7 @@ export function attachPhoto(ctx: Context, photo: ClaimedPhoto, name: string): Pr
     const { count } = await db`
       update photos
       set status = 'stored', name = ${name}, error = null, next_attempt_at = null, leased_until = null
-      where ${stillOurs(db, photo)}
+      where ${claimStillHeld(db, photo)}
     `
     if (count === 0) return false
     await db`
@@ -118,7 +118,7 @@ export async function retryPhoto(ctx: Context, photo: ClaimedPhoto, error: strin
       error = ${error},
       next_attempt_at = ${new Date(ctx.now().getTime() + delay)},
       leased_until = null
-    where ${stillOurs(ctx.db, photo)}
+    where ${claimStillHeld(ctx.db, photo)}
   `
 }
 
@@ -131,7 +131,7 @@ export async function failPhoto(
   await db`
     update photos
     set status = 'failed', error = ${error}, next_attempt_at = null, leased_until = null
-    where ${stillOurs(db, photo)}
+    where ${claimStillHeld(db, photo)}
   `
 }
 
@@ -140,13 +140,13 @@ export const failDeleted = (ctx: Context, photo: ClaimedPhoto) =>
   failPhoto(ctx, photo, LISTING_DELETED)
 
 /** Leaves it to the next who looks, as if it had never been tried: this process is about to end. */
-export async function giveBackPhoto({ db }: Context, photo: ClaimedPhoto): Promise<void> {
+export async function releasePhoto({ db }: Context, photo: ClaimedPhoto): Promise<void> {
   await db`
-    update photos set attempts = attempts - 1, leased_until = null where ${stillOurs(db, photo)}
+    update photos set attempts = attempts - 1, leased_until = null where ${claimStillHeld(db, photo)}
   `
 }
 
-const stillOurs = (db: Db, { id, attempts }: ClaimedPhoto) => db`
+const claimStillHeld = (db: Db, { id, attempts }: ClaimedPhoto) => db`
   id = ${id} and attempts = ${attempts} and status = 'waiting' and leased_until is not null
 `
 

@@ -6,9 +6,9 @@ export type Picture = { photo: Buffer; thumbnail: Buffer }
 
 const PHOTO_PIXELS = 2000
 const THUMBNAIL_PIXELS = 400
-const MOST_PIXELS = 50_000_000
+const MAX_PIXELS = 50_000_000
 /** Its decoder takes 19 bytes a pixel, several times what the others do: these are 300 MB. */
-const MOST_AVIF_PIXELS = 16_000_000
+const MAX_AVIF_PIXELS = 16_000_000
 const PROCESSING_SECONDS = 20
 
 const ACCEPTED = 'a JPEG, PNG, WebP, GIF or AVIF picture'
@@ -37,10 +37,9 @@ sharp.cache(false)
 export function pictureFrom(bytes: Uint8Array): Promise<Picture> {
   return inTurn(async () => {
     try {
-      const image = sharp(bytes, { failOn: 'error', limitInputPixels: MOST_PIXELS, pages: 1 })
+      const image = sharp(bytes, { failOn: 'error', limitInputPixels: MAX_PIXELS, pages: 1 })
       const { format, width, height } = await image.metadata()
-      if (format === 'heif' && width * height > MOST_AVIF_PIXELS)
-        throw new Error('AVIF pixel limit')
+      if (format === 'heif' && width * height > MAX_AVIF_PIXELS) throw new Error('AVIF pixel limit')
       const photo = await image
         .timeout({ seconds: PROCESSING_SECONDS })
         .autoOrient()

@@ -8,8 +8,8 @@ import {
   type ClaimedPhoto,
   failDeleted,
   failPhoto,
-  giveBackPhoto,
   newPhotoName,
+  releasePhoto,
   retryPhoto,
 } from './photos.ts'
 import type { Picture } from './picture.ts'
@@ -34,7 +34,7 @@ export async function takePhoto(
     if (await attachPhoto(ctx, photo, name)) ctx.metrics.photoAttempted('stored')
     else await discard(ctx, name)
   } catch (error) {
-    if (signal.aborted) return giveBackPhoto(ctx, photo)
+    if (signal.aborted) return releasePhoto(ctx, photo)
     if (!(error instanceof PhotoError)) throw error
     const { final, message, cause } = error
     ctx.log.warn(

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { together } from './batch.ts'
+import { batch } from './batch.ts'
 
 type Write = { items: number[] } & PromiseWithResolvers<void>
 
@@ -7,7 +7,7 @@ let writes: Write[]
 let add: (item: number) => Promise<void>
 beforeEach(() => {
   writes = []
-  add = together<number>(
+  add = batch<number>(
     (items) => {
       const write = { items, ...Promise.withResolvers<void>() }
       writes.push(write)

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
  * @param gatherMs how long the first one waits for others, real time
  * @returns adds one; done when its write is, and failed when that is
  */
-export function together<T>(
+export function batch<T>(
   write: (items: T[]) => Promise<void>,
   { most, gatherMs = 0 }: { most: number; gatherMs?: number },
 ): (item: T) => Promise<void> {

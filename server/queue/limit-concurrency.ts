@@ -1,5 +1,5 @@
 /** Lets so many through at a time; the others wait in line. */
-export function gate(most: number): <T>(work: () => Promise<T>) => Promise<T> {
+export function limitConcurrency(most: number): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = []
   let inside = 0
 

@@ -4,7 +4,7 @@ import { until } from '../test/until.ts'
 import { doDueWork, startWorker, type Work, type Worker } from './worker.ts'
 
 /** No look but the first would come by itself. */
-const NEVER_LOOKS = { lookEveryMs: 3_600_000 }
+const NEVER_LOOKS = { pollIntervalMs: 3_600_000 }
 
 let signals: Signals
 let logged: object[]
@@ -80,7 +80,7 @@ describe('a worker', () => {
     void signals.signal('photos')
 
     const alone = desk()
-    alone.start({ lookEveryMs: 20 })
+    alone.start({ pollIntervalMs: 20 })
     await until('it has looked', () => alone.looks.length > 0)
     alone.waiting.push('nobody said so')
     await until('it is found', () => alone.underWay.has('nobody said so'))
@@ -159,7 +159,7 @@ describe('a worker', () => {
     const { start, waiting, underWay, looks, state } = desk()
     state.failing = true
     waiting.push('piece')
-    start({ lookEveryMs: 5 })
+    start({ pollIntervalMs: 5 })
     await until('it has looked several times', () => looks.length > 5)
     expect(logged).toHaveLength(1)
     expect(logged[0]).toMatchObject({ queue: 'mail', err: { message: 'away' } })
@@ -172,7 +172,7 @@ describe('a worker', () => {
   it('goes on when a piece fails', async () => {
     const { start, waiting, underWay } = desk({ hands: 1 })
     waiting.push('bad', 'good')
-    start({ lookEveryMs: 5 })
+    start({ pollIntervalMs: 5 })
     await until('the bad one is taken', () => underWay.has('bad'))
     underWay.get('bad')!.reject(new Error('no'))
     await until('the good one is taken', () => underWay.has('good'))

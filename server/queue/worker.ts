@@ -1,9 +1,9 @@
 import type { Context } from '../context.ts'
 import type { Signals, Topic } from '../database/signals.ts'
 
-const LOOK_EVERY_MS = 1_000
+const POLL_INTERVAL_MS = 1_000
 /** What can't be given back at a shutdown, as a picture that's being written, gets this long to finish. */
-const STOP_PATIENCE_MS = 10_000
+const STOP_TIMEOUT_MS = 10_000
 
 /** What a worker does: it takes what is due in a table, piece by piece. */
 export type Work<Piece> = {
@@ -27,18 +27,18 @@ export type Work<Piece> = {
 }
 
 export type Worker = { stop(): Promise<void> }
-export type WorkerOptions = { lookEveryMs?: number }
+export type WorkerOptions = { pollIntervalMs?: number }
 
 /** Does the work as it becomes due, until it's told to stop. Woken or not, it looks by itself from time to time. */
 export function startWorker<Piece>(
   ctx: Pick<Context, 'log'> & { signals: Signals },
   work: Work<Piece>,
-  { lookEveryMs = LOOK_EVERY_MS }: WorkerOptions = {},
+  { pollIntervalMs = POLL_INTERVAL_MS }: WorkerOptions = {},
 ): Worker {
   const stopping = new AbortController()
   const crew = crewFor(ctx, work, stopping.signal)
   const unsubscribe = [ctx.signals.on(work.queue, crew.look), ctx.signals.on('time', crew.look)]
-  const timer = setInterval(crew.look, lookEveryMs).unref()
+  const timer = setInterval(crew.look, pollIntervalMs).unref()
   crew.look()
   return {
     async stop() {
@@ -47,7 +47,7 @@ export function startWorker<Piece>(
       crew.takeNoMore()
       if (work.graceMs) await atMost(work.graceMs, crew.resting())
       stopping.abort()
-      await atMost(STOP_PATIENCE_MS, crew.resting())
+      await atMost(STOP_TIMEOUT_MS, crew.resting())
     },
   }
 }

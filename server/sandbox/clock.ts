@@ -16,7 +16,7 @@ export type Clock = {
 }
 
 /** The furthest the clock goes: beyond it dates would leave what answers and the database can hold. */
-export const MOST_ADVANCED_SECONDS = 100 * 365 * 24 * 60 * 60
+export const MAX_ADVANCED_SECONDS = 100 * 365 * 24 * 60 * 60
 
 /**
  * The clock as the database has it. It follows every process that moves it, and signals `time` when it has moved.
@@ -48,7 +48,7 @@ export async function startClock(
       const total = await inTransaction(ctx, async ({ db, signal }) => {
         const [clock] = await db<{ seconds: number }[]>`
           update clock
-          set advanced_seconds = least(advanced_seconds + ${seconds}, ${MOST_ADVANCED_SECONDS})
+          set advanced_seconds = least(advanced_seconds + ${seconds}, ${MAX_ADVANCED_SECONDS})
           returning advanced_seconds as seconds
         `
         await signal('clock')

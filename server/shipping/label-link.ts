@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Context } from '../context.ts'
-import { keyFor } from '../crypto/derived-key.ts'
+import { deriveKey } from '../crypto/derived-key.ts'
 import { authorizationError } from '../errors.ts'
 
 /**
@@ -58,7 +58,7 @@ function signatureOf(
   { config }: Signing,
   { path, expires, nonce }: { path: string; expires: string; nonce: string },
 ): string {
-  return createHmac('sha256', keyFor('label links', config))
+  return createHmac('sha256', deriveKey('label links', config))
     .update(`${path}\n${expires}\n${nonce}`)
     .digest('base64url')
 }

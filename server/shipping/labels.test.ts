@@ -506,7 +506,7 @@ describe('the worker that asks after labels', () => {
     })
     await label(parcel)
     interfere({})
-    const worker = startCarrierPoll(app.ctx, { lookEveryMs: 3_600_000 })
+    const worker = startCarrierPoll(app.ctx, { pollIntervalMs: 3_600_000 })
     onTestFinished(() => worker.stop())
     await advance(app.operator, 60)
     // The lease ends in a statement of its own, after the event.

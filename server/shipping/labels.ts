@@ -30,8 +30,8 @@ export type ShippingContext = Context & {
 }
 
 /** How long a call waits for another one's purchase. Real time, as the waiting itself. */
-const PATIENCE_MS = 10_000
-const LOOK_EVERY_MS = 100
+const TIMEOUT_MS = 10_000
+const POLL_INTERVAL_MS = 100
 
 type Caller = { account: { id: number; payoutVerified: boolean }; orderId: number }
 
@@ -52,7 +52,7 @@ export async function buyLabel(
   if (parcel.fulfilment === 'self_ship') return { sliceId, ...selfShipped(parcel) }
 
   const { carrier } = ctx
-  const deadline = performance.now() + PATIENCE_MS
+  const deadline = performance.now() + TIMEOUT_MS
   for (let hasWaited = false; ; hasWaited = true) {
     const claim = await claimPurchase(ctx, {
       sliceId,
@@ -72,7 +72,7 @@ export async function buyLabel(
     }
     do {
       if (performance.now() >= deadline) throw stillBuying()
-      await sleep(LOOK_EVERY_MS)
+      await sleep(POLL_INTERVAL_MS)
     } while (await isBeingBought(ctx, sliceId))
   }
 }

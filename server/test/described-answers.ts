@@ -23,8 +23,8 @@ export function describedAnswers(read: Read) {
     { status, body }: { status: number; body: unknown },
   ): Promise<void> => {
     doors ??= Promise.all([
-      readDoor(read, '/openapi.json', '/v1'),
-      readDoor(read, '/operator/openapi.json', '/operator/v1'),
+      readDescription(read, '/openapi.json', '/v1'),
+      readDescription(read, '/operator/openapi.json', '/operator/v1'),
     ])
     for (const door of await doors) {
       const operation = operationAt(door, method, url)
@@ -59,7 +59,7 @@ export function misfitsOf(document: object): Misfit {
 /** Compiled schemas by the text of their description: many services of a test run publish the same. */
 const checkers = new Map<string, Misfit>()
 
-async function readDoor(read: Read, path: string, prefix: string): Promise<Description> {
+async function readDescription(read: Read, path: string, prefix: string): Promise<Description> {
   const document = ((await read(path)) ?? { paths: {} }) as {
     paths: Record<string, Record<string, Operation>>
   }

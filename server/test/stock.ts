@@ -3,7 +3,7 @@ import type { Client, TestApp } from './app.ts'
 
 /** Words for what sellers have on sale. Everything here is of the cast (cast.ts): import that first. */
 
-const MOST_AT_ONCE = 100
+const MAX_AT_ONCE = 100
 
 /** An item of a bulk create for a card: Charizard ex, unless told otherwise. */
 export const cardItem = <More extends object>(more: More = {} as More) => ({
@@ -42,8 +42,8 @@ export const createListings = (
 /** Lists stock; answers the ids of the new listings in the order of the items. Throws when one of them failed. */
 export async function list(seller: Client, ...wanted: object[]): Promise<number[]> {
   const ids: number[] = []
-  for (let start = 0; start < wanted.length; start += MOST_AT_ONCE) {
-    const { body, text } = await createListings(seller, wanted.slice(start, start + MOST_AT_ONCE))
+  for (let start = 0; start < wanted.length; start += MAX_AT_ONCE) {
+    const { body, text } = await createListings(seller, wanted.slice(start, start + MAX_AT_ONCE))
     if (body?.failed !== 0) throw new Error(`Not everything could be listed: ${text}`)
     ids.push(...body.results.map((result: { listing: { id: number } }) => result.listing.id))
   }

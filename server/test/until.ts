@@ -9,14 +9,14 @@ type Falsy = false | undefined | null | 0 | ''
 export async function until<T>(
   what: string,
   condition: () => T | Promise<T>,
-  patienceMs = DEADLINE_MS,
+  timeoutMs = DEADLINE_MS,
 ): Promise<Exclude<T, Falsy>> {
-  const deadline = performance.now() + patienceMs
+  const deadline = performance.now() + timeoutMs
   for (;;) {
     const answer = await condition()
     if (answer) return answer as Exclude<T, Falsy>
     if (performance.now() > deadline) {
-      throw new Error(`Still not so after ${patienceMs / 1000} s: ${what}`)
+      throw new Error(`Still not so after ${timeoutMs / 1000} s: ${what}`)
     }
     await sleep(INTERVAL_MS)
   }

@@ -461,7 +461,7 @@ describe('the way to a host', () => {
 
   /** The worker that keeps connections from one delivery to the next. */
   const startWork = ({ ctx } = app) =>
-    workers.push(startDeliveryWorker(ctx, { lookEveryMs: 3_600_000 }))
+    workers.push(startDeliveryWorker(ctx, { pollIntervalMs: 3_600_000 }))
 
   /** Sends one more and waits for its end. */
   async function deliver(endpointId: number) {

@@ -1,8 +1,8 @@
 import type { Context } from '../context.ts'
-import { sentenceOf } from '../outbound/failure-reason.ts'
+import { reasonFor } from '../outbound/failure-reason.ts'
 import { orAborted, PrivateAddressError, publicAddresses } from '../outbound/guarded-connector.ts'
 import type { Network } from '../outbound/network.ts'
-import type { CheckedPools } from '../outbound/pinned-pools.ts'
+import type { PinnedPools } from '../outbound/pinned-pools.ts'
 import type { Attempt, ClaimedDelivery } from './delivery.ts'
 import type { Target } from './endpoint-cache.ts'
 import { envelopeOf, headersOf } from './envelope.ts'
@@ -26,7 +26,7 @@ export type Attempted = {
  */
 export async function attemptDelivery(
   ctx: Context & { network: Network },
-  pools: CheckedPools,
+  pools: PinnedPools,
   target: Target,
   delivery: ClaimedDelivery,
   stopping: AbortSignal,
@@ -60,7 +60,7 @@ export async function attemptDelivery(
     const statusCode = error instanceof UnfinishedAnswerError ? error.statusCode : null
     const isHopeless = error instanceof PrivateAddressError
     return {
-      attempt: ended({ statusCode, error: sentenceOf(error as Error), response: null }),
+      attempt: ended({ statusCode, error: reasonFor(error as Error), response: null }),
       isTaken: false,
       isHopeless,
     }
@@ -72,7 +72,7 @@ export async function attemptDelivery(
 
 async function send(
   ctx: Context & { network: Network },
-  pools: CheckedPools,
+  pools: PinnedPools,
   { secret, hostname, origin, path, headers }: Target,
   delivery: ClaimedDelivery,
   { at, signal }: { at: Date; signal: AbortSignal },

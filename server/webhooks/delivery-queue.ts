@@ -122,7 +122,7 @@ export function claimDeliveries(
  * Notes how attempts ended, many with one statement. A success ends a row of failures (§2.10). What became `failed` is
  * for `failDelivery`.
  */
-export async function settleDeliveries(
+export async function recordOutcomes(
   { db }: Pick<Context, 'db'>,
   outcomes: Outcome[],
 ): Promise<void> {
@@ -173,7 +173,7 @@ export async function settleDeliveries(
         resend_at = nullif(d.resend_at, outcome.resend_at),
         leased_until = null
       from outcome
-      where ${stillOurs(db, db`outcome`)}
+      where ${claimStillHeld(db, db`outcome`)}
       returning d.endpoint_id, outcome.status is not distinct from 'delivered' as took
     )
     update webhook_endpoints
@@ -213,7 +213,7 @@ export function failDelivery(
         resend_at = nullif(d.resend_at, ${delivery.resendAt}),
         leased_until = null
       from (select ${delivery.id}::bigint as id, ${delivery.claims}::int as claims) ours
-      where ${stillOurs(db, db`ours`)}
+      where ${claimStillHeld(db, db`ours`)}
     `
     if (count === 0) return
     const [endpoint] = await db<(Failing & { failures: number })[]>`
@@ -239,7 +239,7 @@ export function failDelivery(
 }
 
 /** Leaves them to the next who looks, as if they had never been claimed. */
-export async function giveBackDeliveries(
+export async function releaseDeliveries(
   { db }: Pick<Context, 'db'>,
   deliveries: ClaimedDelivery[],
 ): Promise<void> {
@@ -250,11 +250,11 @@ export async function giveBackDeliveries(
       ${deliveries.map(({ id }) => id)}::bigint[],
       ${deliveries.map(({ claims }) => claims)}::int[]
     ) as ours (id, claims)
-    where ${stillOurs(db, db`ours`)}
+    where ${claimStillHeld(db, db`ours`)}
   `
 }
 
-const stillOurs = (db: Db, ours: ReturnType<Db>) => db`
+const claimStillHeld = (db: Db, ours: ReturnType<Db>) => db`
   d.id = ${ours}.id and d.claims = ${ours}.claims and d.leased_until is not null
 `
 

@@ -19,14 +19,14 @@ import type { ClaimedDelivery, Outcome } from './delivery.ts'
 import {
   claimDeliveries,
   failDelivery,
-  giveBackDeliveries,
-  settleDeliveries,
+  recordOutcomes,
+  releaseDeliveries,
 } from './delivery-queue.ts'
 import { startDeliveryWorker } from './delivery-worker.ts'
-import { FIRST_PLACES, MOST_PLACES } from './endpoint-concurrency.ts'
+import { FIRST_PLACES, MAX_PLACES } from './endpoint-concurrency.ts'
 
 /** No look but the first would come by itself. */
-const NEVER_LOOKS = { lookEveryMs: 3_600_000, graceMs: 1 }
+const NEVER_LOOKS = { pollIntervalMs: 3_600_000, graceMs: 1 }
 
 let app: TestApp
 /** Two more processes on the same database, told apart by how they name themselves. */
@@ -62,7 +62,7 @@ afterEach(async () => {
   `
 })
 
-function startWork({ ctx }: TestApp = app, options: { lookEveryMs?: number } = NEVER_LOOKS) {
+function startWork({ ctx }: TestApp = app, options: { pollIntervalMs?: number } = NEVER_LOOKS) {
   const worker = startDeliveryWorker(ctx, { ...NEVER_LOOKS, ...options })
   workers.push(worker)
   return worker
@@ -146,7 +146,7 @@ describe('a delivery is made', () => {
   it('when nobody was woken, at the next look', async () => {
     await startWokenWork()
     await write(1)
-    startWork(app, { lookEveryMs: 20 })
+    startWork(app, { pollIntervalMs: 20 })
     await write(1)
     await until('they are sent', () => receiver.arrived.length === 3)
   })
@@ -246,20 +246,20 @@ describe('an endpoint', () => {
     await write(200)
     startWork()
     let places = FIRST_PLACES
-    for (let answered = 1; answered <= MOST_PLACES + 2; answered++) {
+    for (let answered = 1; answered <= MAX_PLACES + 2; answered++) {
       await until('its places are taken', () => held.length === places)
       // Whatever wakes the worker, there aren't more of them.
       wake()
       held[0]!.answer()
-      places = Math.min(places + 1, MOST_PLACES)
+      places = Math.min(places + 1, MAX_PLACES)
     }
-    await until('its places are taken', () => held.length === MOST_PLACES)
+    await until('its places are taken', () => held.length === MAX_PLACES)
     const arrived = receiver.arrived.length
-    expect(arrived).toBe(MOST_PLACES + 2 + MOST_PLACES)
+    expect(arrived).toBe(MAX_PLACES + 2 + MAX_PLACES)
 
-    for (let left = MOST_PLACES; left > FIRST_PLACES; left--) {
+    for (let left = MAX_PLACES; left > FIRST_PLACES; left--) {
       held[0]!.answer(500)
-      await until('it is noted', async () => (await failed()) === MOST_PLACES - left + 1)
+      await until('it is noted', async () => (await failed()) === MAX_PLACES - left + 1)
       wake()
     }
     expect(receiver.arrived).toHaveLength(arrived)
@@ -287,7 +287,7 @@ describe('what a worker holds for an endpoint that is deleted', () => {
     const held = holding(receiver)
     await write(300)
     wake()
-    await until('its places are taken', () => held.length === MOST_PLACES)
+    await until('its places are taken', () => held.length === MAX_PLACES)
     const arrived = receiver.arrived.length
     await seller.delete(`/v1/webhooks/${endpoint.id}`)
     for (const { answer } of [...held]) answer()
@@ -312,7 +312,7 @@ describe('several processes', () => {
         response.writeHead(204).end()
       }, 5)
     }
-    for (const process of [app, second, third]) startWork(process, { lookEveryMs: 50 })
+    for (const process of [app, second, third]) startWork(process, { pollIntervalMs: 50 })
     await until('nothing waits any more', async () => {
       const left = await Promise.all(endpoints.map((to) => waiting(to)))
       return left.every((count) => count === 0)
@@ -382,9 +382,9 @@ describe('what a process has claimed', () => {
     await app.runDeliveries()
     const [before] = await deliveries()
     const outcome = late(dead)
-    await settleDeliveries(second.ctx, [outcome])
+    await recordOutcomes(second.ctx, [outcome])
     await failDelivery(second.ctx, dead, outcome.attempt)
-    await giveBackDeliveries(second.ctx, [dead])
+    await releaseDeliveries(second.ctx, [dead])
     expect(await deliveries()).toEqual([before])
     expect(await endpointOf(seller, endpoint.id)).toMatchObject({ consecutive_failures: 0 })
   })
@@ -396,13 +396,13 @@ describe('what a process has claimed', () => {
     const alive = await claim()
     expect(alive.claims).toBe(dead.claims + 1)
     const outcome = late(dead)
-    await settleDeliveries(second.ctx, [{ ...outcome, status: 'delivered', nextAttemptAt: null }])
+    await recordOutcomes(second.ctx, [{ ...outcome, status: 'delivered', nextAttemptAt: null }])
     await failDelivery(second.ctx, dead, outcome.attempt)
-    await giveBackDeliveries(second.ctx, [dead])
+    await releaseDeliveries(second.ctx, [dead])
     await app.runDeliveries()
     expect(receiver.arrived).toEqual([])
     expect(await deliveries()).toMatchObject([{ status: 'pending', attempts: [] }])
-    await settleDeliveries(second.ctx, [late(alive)])
+    await recordOutcomes(second.ctx, [late(alive)])
     expect(await deliveries()).toMatchObject([{ attempts: [{ response: 'late' }] }])
   })
 })
@@ -466,7 +466,7 @@ describe('a database that is away while an answer comes', () => {
       set tries = 4, first_attempt_at = created_at
       where endpoint_id = ${refused.id}
     `
-    startWork(alone, { lookEveryMs: 100 })
+    startWork(alone, { pollIntervalMs: 100 })
     await until('both are under way', () => held.length === 2)
 
     const admin = connect(inject('databaseServer'), { max: 1 })

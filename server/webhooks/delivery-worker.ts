@@ -6,8 +6,8 @@ import type { Signals } from '../database/signals.ts'
 import type { Sql } from '../database/sql.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Network } from '../outbound/network.ts'
-import type { CheckedPools } from '../outbound/pinned-pools.ts'
-import { together } from '../queue/batch.ts'
+import type { PinnedPools } from '../outbound/pinned-pools.ts'
+import { batch } from '../queue/batch.ts'
 import {
   doDueWork,
   startWorker,
@@ -20,8 +20,8 @@ import type { ClaimedDelivery, Outcome } from './delivery.ts'
 import {
   claimDeliveries,
   failDelivery,
-  giveBackDeliveries,
-  settleDeliveries,
+  recordOutcomes,
+  releaseDeliveries,
   type Wanted,
 } from './delivery-queue.ts'
 import { openTargets } from './endpoint-cache.ts'
@@ -32,7 +32,7 @@ type DeliveryContext = Context & { databaseUrl: string; network: Network; metric
 
 /** Deliveries that one process holds at a time. Most of them wait for somebody else. */
 const HANDS = 1_000
-const MOST_AT_ONCE = 250
+const MAX_AT_ONCE = 250
 /** While there's more of those that were found already, others are looked for so often. Real time. */
 const LOOK_AROUND_EVERY_MS = 20
 /** How long an outcome waits for others to be noted with it. */
@@ -78,7 +78,7 @@ export async function runDueDeliveries(ctx: DeliveryContext): Promise<void> {
 }
 
 type Tools = {
-  pools: Promise<CheckedPools>
+  pools: Promise<PinnedPools>
   /**
    * For claims and outcomes. Should the database crash, what it forgets of the last fraction of a second is sent once
    * more; to wait for the disk each time would make all of it several times slower.
@@ -102,8 +102,8 @@ function openTools({ network, config, databaseUrl }: DeliveryContext): Tools {
 
 /** Undici is loaded while the service gets ready: it would cost every start a tenth of a second. */
 async function openPools(network: Network, { webhookTimeoutMs: timeoutMs }: Config) {
-  const { checkedPools } = await import('../outbound/pinned-pools.ts')
-  return checkedPools(network, { timeoutMs })
+  const { pinnedPools } = await import('../outbound/pinned-pools.ts')
+  return pinnedPools(network, { timeoutMs })
 }
 
 function deliveryWork(
@@ -113,13 +113,13 @@ function deliveryWork(
 ): Work<ClaimedDelivery> & { putBack(): void } {
   const pace = startPace()
   const targets = openTargets({ ...ctx, db: queue })
-  const settle = together<Outcome>((outcomes) => settleDeliveries({ db: queue }, outcomes), {
-    most: MOST_AT_ONCE,
+  const settle = batch<Outcome>((outcomes) => recordOutcomes({ db: queue }, outcomes), {
+    most: MAX_AT_ONCE,
     gatherMs: GATHER_MS,
   })
-  const giveBack = together<ClaimedDelivery>(
-    (deliveries) => giveBackDeliveries({ db: queue }, deliveries),
-    { most: MOST_AT_ONCE },
+  const giveBack = batch<ClaimedDelivery>(
+    (deliveries) => releaseDeliveries({ db: queue }, deliveries),
+    { most: MAX_AT_ONCE },
   )
   let isFull = false
   /** Endpoints up to this id have had their turn: where there's more than can be carried, it goes on there. */
@@ -149,7 +149,7 @@ function deliveryWork(
     graceMs,
 
     async claim(free) {
-      const most = Math.min(free, MOST_AT_ONCE)
+      const most = Math.min(free, MAX_AT_ONCE)
       if (pace.hasRoom() && performance.now() - lookedAround < LOOK_AROUND_EVERY_MS) {
         const claimed = await claim({ most, room: pace.roomForMore(), only: true })
         if (claimed.length > 0) return claimed

@@ -26,7 +26,7 @@ export type Targets = {
 
 type Known = { accountId: number; url: string; sealed: Buffer; target?: Target }
 
-const MOST_KNOWN = 10_000
+const MAX_KNOWN = 10_000
 
 /** Remembers where deliveries go, so that it isn't read and deciphered for each of them. */
 export function openTargets(ctx: Context): Targets {
@@ -49,7 +49,7 @@ export function openTargets(ctx: Context): Targets {
       `
       for (const { id, ...endpoint } of rows) known.set(id, endpoint)
       for (const id of known.keys()) {
-        if (known.size <= MOST_KNOWN) break
+        if (known.size <= MAX_KNOWN) break
         known.delete(id)
       }
     },

@@ -1,6 +1,6 @@
 import { setTimeout as realTimeout } from 'node:timers'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { FIRST_PLACES, MOST_PLACES, type Pace, startPace } from './endpoint-concurrency.ts'
+import { FIRST_PLACES, MAX_PLACES, type Pace, startPace } from './endpoint-concurrency.ts'
 
 const SHOP = 7
 const OTHER = 8
@@ -48,7 +48,7 @@ async function settled<T>(promise: Promise<T>): Promise<T | 'waits'> {
 
 /** Brings an endpoint to all its places. */
 async function quicken() {
-  for (let i = 0; i < MOST_PLACES; i++) {
+  for (let i = 0; i < MAX_PLACES; i++) {
     await begin()
     pace.end(SHOP, 'answered well')
   }
@@ -67,24 +67,24 @@ describe('the attempts at a time that an endpoint gets', () => {
   })
 
   it('are one more after each that was answered well, up to the most', async () => {
-    for (let places = FIRST_PLACES; places < MOST_PLACES; places++) {
+    for (let places = FIRST_PLACES; places < MAX_PLACES; places++) {
       expect(roomFor(SHOP)).toBe(places)
       await begin()
       pace.end(SHOP, 'answered well')
     }
-    await begin(MOST_PLACES)
+    await begin(MAX_PLACES)
     claim(1)
     expect(await settled(pace.turn(SHOP))).toBe('waits')
   })
 
   it('are as at first after a failure, and who waits then is given back', async () => {
     await quicken()
-    await begin(MOST_PLACES)
+    await begin(MAX_PLACES)
     claim(1)
     const waiting = pace.turn(SHOP)
     pace.end(SHOP, 'failed')
     expect(await settled(waiting)).toBe(false)
-    for (let left = MOST_PLACES - 1; left > 1; left--) pace.end(SHOP, 'not tried')
+    for (let left = MAX_PLACES - 1; left > 1; left--) pace.end(SHOP, 'not tried')
     expect(roomFor(SHOP)).toBe(1)
     pace.end(SHOP, 'not tried')
     expect(roomFor(SHOP)).toBe(2)
@@ -131,10 +131,10 @@ describe('what is claimed', () => {
     const turns = Array.from({ length: 256 }, () => pace.turn(SHOP))
     vi.advanceTimersByTime(1_001)
     const told = await Promise.all(turns.map(settled))
-    expect(told.filter((isTurn) => isTurn === true)).toHaveLength(MOST_PLACES)
+    expect(told.filter((isTurn) => isTurn === true)).toHaveLength(MAX_PLACES)
     expect(told.filter((isTurn) => isTurn === false)).toHaveLength(224)
-    for (let i = 0; i < MOST_PLACES; i++) pace.end(SHOP, 'not tried')
-    expect(roomFor(SHOP)).toBe(MOST_PLACES)
+    for (let i = 0; i < MAX_PLACES; i++) pace.end(SHOP, 'not tried')
+    expect(roomFor(SHOP)).toBe(MAX_PLACES)
   })
 
   it('is gone on with where it was while there is more, and from the beginning each second', async () => {

@@ -1,10 +1,10 @@
 /** Attempts at a time that an endpoint begins with, and the most that it can come to. In one process. */
 export const FIRST_PLACES = 2
-export const MOST_PLACES = 32
+export const MAX_PLACES = 32
 /** So many more of a quick endpoint's are claimed and wait here: to ask for few at a time would cost more than sending. */
 const AHEAD = 224
 /** They don't wait for longer than this, real time: their endpoint may be gone, or another process have room. */
-const MOST_WAIT_MS = 1_000
+const MAX_WAIT_MS = 1_000
 /** Real time. Then its queue is looked at from the beginning again: something may have been given back. */
 const FROM_THE_BEGINNING_EVERY_MS = 1_000
 /** Real time. An endpoint that has rested for longer begins anew. */
@@ -50,7 +50,7 @@ export type Room = {
 type Claimed = { endpointId: number; dueAt: Date; id: number }
 type Reached = Pick<Claimed, 'dueAt' | 'id'>
 
-type Lane = {
+type TransactionConnection = {
   places: number
   underWay: number
   /** Claimed and not over: those under way, and those that wait for a place. */
@@ -64,11 +64,11 @@ type Lane = {
 }
 
 export function startPace(): Pace {
-  const lanes = new Map<number, Lane>()
+  const lanes = new Map<number, TransactionConnection>()
   /** Of which more may be waiting: the last claim found as many as there was room for. */
-  const unfinished = new Set<Lane>()
+  const unfinished = new Set<TransactionConnection>()
 
-  const laneOf = (endpointId: number): Lane => {
+  const laneOf = (endpointId: number): TransactionConnection => {
     let lane = lanes.get(endpointId)
     if (!lane) {
       lane = {
@@ -94,12 +94,12 @@ export function startPace(): Pace {
     }
   }
 
-  const finish = (lane: Lane) => {
+  const finish = (lane: TransactionConnection) => {
     unfinished.delete(lane)
     lane.reached = undefined
   }
 
-  const roomOf = (some: [number, Lane][]): Room => {
+  const roomOf = (some: [number, TransactionConnection][]): Room => {
     const longAgo = performance.now() - FROM_THE_BEGINNING_EVERY_MS
     for (const [, lane] of some) {
       if (lane.reached && lane.reached.since < longAgo) lane.reached = undefined
@@ -155,7 +155,7 @@ export function startPace(): Pace {
           lane.isQuick = false
           lane.waiting = lane.waiting.filter((other) => other !== told)
           told(false)
-        }, MOST_WAIT_MS)
+        }, MAX_WAIT_MS)
         const told = (isTurn: boolean) => {
           clearTimeout(timer)
           if (isTurn) lane.underWay++
@@ -186,8 +186,8 @@ export function startPace(): Pace {
       lane.held--
       lane.usedAt = performance.now()
       if (outcome === 'answered well') {
-        lane.places = Math.min(lane.places + 1, MOST_PLACES)
-        lane.isQuick = lane.places === MOST_PLACES
+        lane.places = Math.min(lane.places + 1, MAX_PLACES)
+        lane.isQuick = lane.places === MAX_PLACES
       }
       if (outcome === 'failed') {
         lane.places = FIRST_PLACES
@@ -200,7 +200,7 @@ export function startPace(): Pace {
 }
 
 /** Of a quick one none until half of what it may have is over: few at a time aren't worth the asking. */
-function roomIn({ places, held, isQuick }: Lane): number {
+function roomIn({ places, held, isQuick }: TransactionConnection): number {
   if (!isQuick) return Math.max(places - held, 0)
   const most = places + AHEAD
   return held <= most / 2 ? most - held : 0

@@ -15,7 +15,7 @@ export type Endpoint = {
 }
 
 /** So many can a seller hold, disabled ones among them (§4.16.1). */
-export const MOST_ENDPOINTS = 16
+export const MAX_ENDPOINTS = 16
 
 /** After so many failed deliveries in a row the seller is warned, and after so many the endpoint disabled (§6.6.4). */
 export const WARNED_AFTER = 5

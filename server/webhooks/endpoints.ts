@@ -4,7 +4,7 @@ import type { Db } from '../database/sql.ts'
 import type { WebhookEvent } from '../enums.ts'
 import { validationError } from '../errors.ts'
 import { skipWaiting } from './delivery-queue.ts'
-import { type Endpoint, endpointNotFound, MOST_ENDPOINTS } from './endpoint.ts'
+import { type Endpoint, endpointNotFound, MAX_ENDPOINTS } from './endpoint.ts'
 import { generateSecret, seal } from './secret.ts'
 
 /** An endpoint and its signing secret, which is known in this answer and nowhere else. */
@@ -35,7 +35,7 @@ export function createEndpoint(
         ${[...new Set(wanted.events)]}::text[],
         ${seal(config, accountId, secret)},
         ${now()}::timestamptz
-      from generate_series(1, ${MOST_ENDPOINTS}::int) as place
+      from generate_series(1, ${MAX_ENDPOINTS}::int) as place
       where not exists (
         select
         from webhook_endpoints taken
@@ -47,7 +47,7 @@ export function createEndpoint(
     `
     if (!endpoint) {
       throw validationError({
-        url: [`There are ${MOST_ENDPOINTS} webhook endpoints already: delete one of them first.`],
+        url: [`There are ${MAX_ENDPOINTS} webhook endpoints already: delete one of them first.`],
       })
     }
     return { endpoint, secret }

@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici'
 
 /** More than this of an answer is never read, and so much of it is kept. */
-const MOST_BYTES = 64 * 1024
+const MAX_BYTES = 64 * 1024
 const KEPT_BYTES = 1_000
 
 /** What the receiver answered: its status, and how its text begins. */
@@ -69,7 +69,7 @@ export function post(
         onResponseData(_controller, chunk) {
           if (length < KEPT_BYTES) kept.push(chunk)
           length += chunk.length
-          if (length <= MOST_BYTES) return
+          if (length <= MAX_BYTES) return
           finish()
           controller?.abort(new Error('The answer is longer than is read.'))
         },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { MOST_TRIES, nextTryAt } from './retry-schedule.ts'
+import { MAX_TRIES, nextTryAt } from './retry-schedule.ts'
 
 const MINUTES = 60
 const HOURS = 60 * MINUTES
@@ -31,7 +31,7 @@ describe('the next attempt of a delivery', () => {
   )
 
   it('is none after the fifth', () => {
-    expect(MOST_TRIES).toBe(5)
+    expect(MAX_TRIES).toBe(5)
     expect(nextTryAt(5, FIRST, secondsOn(6 * HOURS))).toBeUndefined()
   })
 })

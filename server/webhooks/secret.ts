@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import type { Config } from '../config.ts'
-import { keyFor } from '../crypto/derived-key.ts'
+import { deriveKey } from '../crypto/derived-key.ts'
 import { randomText } from '../crypto/random-text.ts'
 
 /**
@@ -18,7 +18,7 @@ export const generateSecret = () => `svc_whsec_${randomText(40)}`
 /** What is stored of a secret: nonce, ciphertext and tag in a row. */
 export function seal(config: Pick<Config, 'secretKey'>, accountId: number, secret: string): Buffer {
   const nonce = randomBytes(NONCE_BYTES)
-  const cipher = createCipheriv(CIPHER, keyFor('webhook secrets', config), nonce)
+  const cipher = createCipheriv(CIPHER, deriveKey('webhook secrets', config), nonce)
   cipher.setAAD(ownerOf(accountId))
   return Buffer.concat([nonce, cipher.update(secret, 'utf8'), cipher.final(), cipher.getAuthTag()])
 }
@@ -38,7 +38,7 @@ export function unseal(
     sealed.subarray(NONCE_BYTES, -TAG_BYTES),
     sealed.subarray(-TAG_BYTES),
   ]
-  const decipher = createDecipheriv(CIPHER, keyFor('webhook secrets', config), nonce)
+  const decipher = createDecipheriv(CIPHER, deriveKey('webhook secrets', config), nonce)
   decipher.setAAD(ownerOf(accountId)).setAuthTag(tag)
   return Buffer.concat([decipher.update(text), decipher.final()]).toString('utf8')
 }

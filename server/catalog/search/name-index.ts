@@ -1,7 +1,8 @@
+import type { YieldToEventLoop } from '../../time/time-slices.ts'
 import { EAST_ASIAN, fold } from './fold.ts'
 import { Grade, inOrder, type Matches } from './name-grades.ts'
 import { findLetters, findWords } from './name-lookup.ts'
-import { type Breathe, joinNames, type NameText } from './name-text.ts'
+import { joinNames, type NameText } from './name-text.ts'
 import { collectWords, similarWords, type Vocabulary, wordsAround } from './name-vocabulary.ts'
 
 export type NameIndex = {
@@ -15,10 +16,10 @@ export type NameIndex = {
  */
 export async function buildNameIndex(
   names: readonly string[],
-  breathe?: Breathe,
+  yieldToEventLoop?: YieldToEventLoop,
 ): Promise<NameIndex> {
-  const text = await joinNames(names, breathe)
-  const vocabulary = await collectWords(text, breathe)
+  const text = await joinNames(names, yieldToEventLoop)
+  const vocabulary = await collectWords(text, yieldToEventLoop)
   const bench: Bench = {
     names,
     text,

@@ -1,3 +1,4 @@
+import type { YieldToEventLoop } from '../../time/time-slices.ts'
 import { fold } from './fold.ts'
 
 /**
@@ -22,22 +23,22 @@ export type NameText = {
   wordStarts: Uint32Array
 }
 
-/** Called between slices of the work, so that the process can answer others meanwhile. */
-export type Breathe = () => Promise<void> | undefined
-
 // Below every folded character, so that a name sorts before the longer ones it begins.
 const NAME_END = '\n'
 const NAME_END_CODE = NAME_END.charCodeAt(0)
 // Names or words done in one go: 2 or 3 ms of work.
 const SLICE = 1000
 
-export async function joinNames(names: readonly string[], breathe?: Breathe): Promise<NameText> {
+export async function joinNames(
+  names: readonly string[],
+  yieldToEventLoop?: YieldToEventLoop,
+): Promise<NameText> {
   const folded: string[] = []
   for (const name of names) {
     folded.push(fold(name))
-    if (folded.length % SLICE === 0) await breathe?.()
+    if (folded.length % SLICE === 0) await yieldToEventLoop?.()
   }
-  const positions = await rankNames(folded, breathe)
+  const positions = await rankNames(folded, yieldToEventLoop)
 
   const room = folded.reduce((sum, name) => sum + name.length + NAME_END.length, 0)
   const starts = new Uint32Array(names.length + 1)
@@ -57,23 +58,32 @@ export async function joinNames(names: readonly string[], breathe?: Breathe): Pr
     }
     boundaries[at++] = 1
     ranks.fill(rank, starts[rank], at)
-    if (rank % SLICE === 0) await breathe?.()
+    if (rank % SLICE === 0) await yieldToEventLoop?.()
   }
   starts[names.length] = at
   const text = pieces.join('')
-  await breathe?.()
+  await yieldToEventLoop?.()
 
-  const wordStarts = await sortWordStarts(text, begun, breathe)
+  const wordStarts = await sortWordStarts(text, begun, yieldToEventLoop)
   return { text, positions, starts, ranks, boundaries, wordStarts }
 }
 
-function rankNames(folded: string[], breathe?: Breathe): Promise<Uint32Array> {
+function rankNames(folded: string[], yieldToEventLoop?: YieldToEventLoop): Promise<Uint32Array> {
   const byText = (a: number, b: number) =>
     folded[a]! < folded[b]! ? -1 : folded[a]! > folded[b]! ? 1 : a - b
-  return sortInGroups([...folded.keys()], (position) => folded[position]!.length, byText, breathe)
+  return sortInGroups(
+    [...folded.keys()],
+    (position) => folded[position]!.length,
+    byText,
+    yieldToEventLoop,
+  )
 }
 
-function sortWordStarts(text: string, begun: number[], breathe?: Breathe): Promise<Uint32Array> {
+function sortWordStarts(
+  text: string,
+  begun: number[],
+  yieldToEventLoop?: YieldToEventLoop,
+): Promise<Uint32Array> {
   const firstTwo = (at: number) => text.charCodeAt(at) * 0x10000 + text.charCodeAt(at + 1)
   const byWhatFollows = (a: number, b: number) => {
     for (let i = 0; ; i++) {
@@ -83,7 +93,7 @@ function sortWordStarts(text: string, begun: number[], breathe?: Breathe): Promi
       if (code === NAME_END_CODE) return 0
     }
   }
-  return sortInGroups(begun, firstTwo, byWhatFollows, breathe)
+  return sortInGroups(begun, firstTwo, byWhatFollows, yieldToEventLoop)
 }
 
 /** Sorts by a number first: the groups that makes are small enough to be sorted in one go each. */
@@ -91,14 +101,14 @@ async function sortInGroups(
   items: number[],
   groupOf: (item: number) => number,
   compare: (a: number, b: number) => number,
-  breathe?: Breathe,
+  yieldToEventLoop?: YieldToEventLoop,
 ): Promise<Uint32Array> {
   const groups = new Map<number, number[]>()
   for (const [i, item] of items.entries()) {
     const group = groups.get(groupOf(item))
     if (group) group.push(item)
     else groups.set(groupOf(item), [item])
-    if (i % (10 * SLICE) === 0) await breathe?.()
+    if (i % (10 * SLICE) === 0) await yieldToEventLoop?.()
   }
 
   const sorted = new Uint32Array(items.length)
@@ -111,7 +121,7 @@ async function sortInGroups(
     sinceBreath += group.length
     if (sinceBreath < SLICE) continue
     sinceBreath = 0
-    await breathe?.()
+    await yieldToEventLoop?.()
   }
   return sorted
 }

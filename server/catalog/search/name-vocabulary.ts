@@ -1,5 +1,6 @@
 import { editDistance } from '../../text/edit-distance.ts'
-import type { Breathe, NameText } from './name-text.ts'
+import type { YieldToEventLoop } from '../../time/time-slices.ts'
+import type { NameText } from './name-text.ts'
 
 /** The distinct words of all names, shortest first: what a mistyped word is compared with. */
 export type Vocabulary = {
@@ -14,16 +15,19 @@ export type SimilarWord = { word: string; edits: number }
 
 const WORDS_PER_SLICE = 4000
 
-export async function collectWords(names: NameText, breathe?: Breathe): Promise<Vocabulary> {
+export async function collectWords(
+  names: NameText,
+  yieldToEventLoop?: YieldToEventLoop,
+): Promise<Vocabulary> {
   const { text, boundaries, wordStarts } = names
   const distinct = new Set<string>()
   let seen = 0
   for (const start of wordStarts) {
     distinct.add(text.slice(start, boundaries.indexOf(1, start + 1)))
-    if (++seen % WORDS_PER_SLICE === 0) await breathe?.()
+    if (++seen % WORDS_PER_SLICE === 0) await yieldToEventLoop?.()
   }
   const words = [...distinct].sort((a, b) => a.length - b.length)
-  await breathe?.()
+  await yieldToEventLoop?.()
 
   const longest = words.at(-1)?.length ?? 0
   const longerFrom = new Uint32Array(longest + 2).fill(words.length)

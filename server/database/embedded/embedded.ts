@@ -5,7 +5,7 @@ import { makeDirectory } from '../../files/make-directory.ts'
 import { StartError } from '../../start-error.ts'
 import { findBinaries, reachableBinaries } from './binaries.ts'
 import { type Cluster, createCluster, findCluster, keptPassword, whereItIs } from './cluster.ts'
-import { RECOVERY_PATIENCE_MS, startServer } from './launch.ts'
+import { RECOVERY_TIMEOUT_MS, startServer } from './launch.ts'
 import { diskFullLine, readSince, rotateRegularly, sizeOf } from './log.ts'
 import { endOrphans } from './orphans.ts'
 import { osUserFor } from './os-user.ts'
@@ -63,7 +63,7 @@ export async function startEmbedded(options: {
       const settings = options.settings ?? {}
       const supervisor = supervise(server, {
         takeLock: () => takeLock(lockOf(dataDir)),
-        find: () => findRunning(cluster, RECOVERY_PATIENCE_MS),
+        find: () => findRunning(cluster, RECOVERY_TIMEOUT_MS),
         start: () => startAgain(dataDir, cluster, settings, server.port),
         tell: options.tell ?? (() => {}),
       })

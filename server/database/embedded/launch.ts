@@ -12,11 +12,11 @@ import { readPidFile } from './pid-file.ts'
 import { ask, type Server } from './session.ts'
 
 /** For what a killed server leaves behind for a moment: its backends and their shared memory. */
-const REMAINS_PATIENCE_MS = 15_000
+const REMAINS_TIMEOUT_MS = 15_000
 const REMAINS_INTERVAL_MS = 100
 /** For recovery on a slow disk. Giving up half-way only means beginning again at the next start. */
-export const RECOVERY_PATIENCE_MS = 300_000
-const QUIT_PATIENCE_MS = 10_000
+export const RECOVERY_TIMEOUT_MS = 300_000
+const QUIT_TIMEOUT_MS = 10_000
 const PORT_ATTEMPTS = 5
 
 const PORT_TAKEN = /could not bind .*Address already in use/
@@ -35,7 +35,7 @@ export type Launch = {
  * exchanged for another, and the remains of a killed server are waited for.
  */
 export async function startServer(launch: Launch, pickPort = freePort): Promise<Server> {
-  const deadline = performance.now() + REMAINS_PATIENCE_MS
+  const deadline = performance.now() + REMAINS_TIMEOUT_MS
   for (let attempt = 1; ; attempt++) {
     const outcome = await tryStart(launch, await pickPort())
     if ('server' in outcome) return outcome.server
@@ -121,7 +121,7 @@ async function whenReady(
 ): Promise<Server | undefined> {
   let reason = 'it does not become ready'
   const outcome = await poll(
-    RECOVERY_PATIENCE_MS,
+    RECOVERY_TIMEOUT_MS,
     async (): Promise<Server | 'exited' | undefined> => {
       if (postmaster.exited) return 'exited'
       // Its pid file says when to come: earlier visits would only fill the log with refusals.
@@ -146,6 +146,6 @@ async function whenReady(
 async function discard(postmaster: Postmaster): Promise<void> {
   if (postmaster.exited) return
   postmaster.child.kill('SIGQUIT')
-  const gone = await poll(QUIT_PATIENCE_MS, () => postmaster.exited || undefined)
+  const gone = await poll(QUIT_TIMEOUT_MS, () => postmaster.exited || undefined)
   if (!gone) postmaster.child.kill('SIGKILL')
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { poll } from '../../time/wait-until.ts'
 import { isAlive } from './pid-file.ts'
 
-const QUIT_PATIENCE_MS = 1_000
+const QUIT_TIMEOUT_MS = 1_000
 
 /**
  * Ends the processes of a server that was killed. They notice that it's gone only between two statements, and until then
@@ -14,7 +14,7 @@ export async function endOrphans(directory: string): Promise<void> {
   const pids = await processesIn(directory)
   send(pids, 'SIGQUIT')
   const areGone = () => !pids.some(isAlive) || undefined
-  if (!(await poll(QUIT_PATIENCE_MS, areGone))) send(pids, 'SIGKILL')
+  if (!(await poll(QUIT_TIMEOUT_MS, areGone))) send(pids, 'SIGKILL')
 }
 
 async function processesIn(directory: string): Promise<number[]> {

@@ -5,13 +5,13 @@ import { isAlive, readPidFile, removePidFile } from './pid-file.ts'
 import { type Answer, ask, type Server } from './session.ts'
 
 /** For a server found in the middle of starting, recovering or shutting down. */
-const FOUND_PATIENCE_MS = 30_000
+const FOUND_TIMEOUT_MS = 30_000
 /** A live server listens from its first moments to its last: where nobody does for so long, there is none. */
 const SILENCE_MS = 2_000
 /** It said that it was ready, so it would have listened ever since. */
 const SILENCE_WHEN_READY_MS = 200
-const SHUTDOWN_PATIENCE_MS = 20_000
-const QUIT_PATIENCE_MS = 10_000
+const SHUTDOWN_TIMEOUT_MS = 20_000
+const QUIT_TIMEOUT_MS = 10_000
 const LAST_BREATH_MS = 200
 
 /**
@@ -21,11 +21,11 @@ const LAST_BREATH_MS = 200
  */
 export async function findRunning(
   cluster: Cluster,
-  patienceMs = FOUND_PATIENCE_MS,
+  timeoutMs = FOUND_TIMEOUT_MS,
 ): Promise<Server | undefined> {
   let silentSince: number | undefined
   let reason = 'it does not answer'
-  const found = await poll(patienceMs, async (): Promise<Server | 'none' | undefined> => {
+  const found = await poll(timeoutMs, async (): Promise<Server | 'none' | undefined> => {
     const file = await readPidFile(cluster.directory)
     if (!file || (file.pid && !isAlive(file.pid))) return 'none'
     const answer: Answer = file.port ? await ask(file.port, cluster) : { from: 'nobody' }
@@ -47,17 +47,17 @@ export async function findRunning(
   })
   if (found) return found === 'none' ? undefined : found
   throw new StartError(
-    `the database in ${cluster.directory} is not ready after ${patienceMs / 1000} s: ${reason}`,
+    `the database in ${cluster.directory} is not ready after ${timeoutMs / 1000} s: ${reason}`,
   )
 }
 
 /** Turns the server off: clients are sent away, everything is written, and it's gone when this returns. */
 export async function shutDown(cluster: Cluster, { pid }: Server): Promise<void> {
   signal(pid, 'SIGINT')
-  if (await isGone(cluster, pid, SHUTDOWN_PATIENCE_MS)) return
+  if (await isGone(cluster, pid, SHUTDOWN_TIMEOUT_MS)) return
   // Without the last writing: the next start recovers what was committed.
   signal(pid, 'SIGQUIT')
-  if (await isGone(cluster, pid, QUIT_PATIENCE_MS)) return
+  if (await isGone(cluster, pid, QUIT_TIMEOUT_MS)) return
   throw new Error(`PostgreSQL (process ${pid}) does not stop, see ${cluster.log}`)
 }
 
@@ -69,9 +69,9 @@ function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-function isGone(cluster: Cluster, pid: number, patienceMs: number): Promise<true | undefined> {
+function isGone(cluster: Cluster, pid: number, timeoutMs: number): Promise<true | undefined> {
   let unlistedSince: number | undefined
-  return poll(patienceMs, async () => {
+  return poll(timeoutMs, async () => {
     if (!isAlive(pid)) return true
     if ((await readPidFile(cluster.directory))?.pid === pid) return undefined
     // It took its pid file away, its last deed but for exiting. One whose parent is gone can stay on as a

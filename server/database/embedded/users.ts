@@ -8,7 +8,7 @@ import { poll } from '../../time/wait-until.ts'
  */
 const IN_USE = 0x43617264
 
-const LEAVE_PATIENCE_MS = 5_000
+const LEAVE_TIMEOUT_MS = 5_000
 
 export type User = {
   /** Nobody else used the server when we joined. */
@@ -30,7 +30,7 @@ export async function joinUsers(session: Session): Promise<User> {
   return {
     wasAlone: others?.count === 0,
     async leave() {
-      return (await poll(LEAVE_PATIENCE_MS, () => tryToBeLast(session))) ?? false
+      return (await poll(LEAVE_TIMEOUT_MS, () => tryToBeLast(session))) ?? false
     },
   }
 }

@@ -10,8 +10,8 @@ import { idempotencyKeyHeader, idempotencyKeyOf } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
 import { component, Data, FilledText, Id, Nullable, PathId, Text } from '../schema.ts'
 
-const MOST_LINES = 1_000
-const MOST_QUANTITY = 1_000_000
+const MAX_LINES = 1_000
+const MAX_QUANTITY = 1_000_000
 const id = Id()
 
 const AddressInput = Type.Object({
@@ -41,9 +41,9 @@ const CheckoutInput = Type.Object(
     lines: Type.Array(
       Type.Object({
         listing_id: id,
-        quantity: Type.Integer({ minimum: 1, maximum: MOST_QUANTITY }),
+        quantity: Type.Integer({ minimum: 1, maximum: MAX_QUANTITY }),
       }),
-      { minItems: 1, maxItems: MOST_LINES, description: 'Lines of one listing count together' },
+      { minItems: 1, maxItems: MAX_LINES, description: 'Lines of one listing count together' },
     ),
     cart_id: Type.Optional(
       Nullable(FilledText({ maxLength: 255 }), {
@@ -53,7 +53,7 @@ const CheckoutInput = Type.Object(
     ),
     shipping: Type.Optional(
       Type.Array(Type.Object({ account_id: id, option: FilledText({ maxLength: 50 }) }), {
-        maxItems: MOST_LINES,
+        maxItems: MAX_LINES,
         description:
           'The buyer’s choice by seller, as the code of a shipping option; a seller left out gets its first enabled one',
       }),

@@ -1,10 +1,10 @@
-import type { Door } from '../openapi.ts'
+import type { ApiDescription } from '../openapi.ts'
 
 /** What the operator API's description says of it as a whole. */
-export const operatorDoor = (publicUrl: string): Door => ({
+export const operatorApi = (publicUrl: string): ApiDescription => ({
   title: 'Cardstall operator API',
   description: `The marketplace's own back end talks to Cardstall through this API: accounts and keys, catalog import, reservations, checkouts, orders, tracking, webhook deliveries, and in the sandbox the test clock, the simulated carrier, captured e-mail and sample events. Same conventions as the seller API, unknown fields in \`X-Ignored-Fields\` among them; the one credential is the operator token (\`OPERATOR_TOKEN\`), without which this API doesn't exist.`,
-  prefix: operatorDoor.prefix,
+  prefix: operatorApi.prefix,
   publicUrl,
   tags: [
     { name: 'Accounts', description: 'Shops on the marketplace' },
@@ -26,4 +26,4 @@ export const operatorDoor = (publicUrl: string): Door => ({
     'service_unavailable',
   ],
 })
-operatorDoor.prefix = '/operator/v1'
+operatorApi.prefix = '/operator/v1'

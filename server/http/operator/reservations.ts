@@ -10,12 +10,12 @@ import { component, Data, FilledText, Id, PathId, Timestamp } from '../schema.ts
 
 const DEFAULT_TTL_SECONDS = 15 * 60
 const LONGEST_TTL_SECONDS = 30 * 24 * 60 * 60
-const MOST_QUANTITY = 1_000_000
+const MAX_QUANTITY = 1_000_000
 
 const ReservationInput = Type.Object(
   {
     listing_id: Id(),
-    quantity: Type.Integer({ minimum: 1, maximum: MOST_QUANTITY }),
+    quantity: Type.Integer({ minimum: 1, maximum: MAX_QUANTITY }),
     cart_id: FilledText({ maxLength: 255, description: 'Your name for the buyer’s cart' }),
     ttl_seconds: Type.Optional(
       Type.Integer({

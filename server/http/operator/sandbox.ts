@@ -11,7 +11,7 @@ import {
 import { WEBHOOK_EVENTS } from '../../enums.ts'
 import { recordEvent } from '../../events/record.ts'
 import { listMails } from '../../mail/outbox.ts'
-import { MOST_ADVANCED_SECONDS } from '../../sandbox/clock.ts'
+import { MAX_ADVANCED_SECONDS } from '../../sandbox/clock.ts'
 import { sampleData } from '../../sandbox/sample-events.ts'
 import type { Service } from '../../service.ts'
 import { timestamp } from '../../time/timestamp.ts'
@@ -49,7 +49,7 @@ export const sandboxRoutes =
             'Sandbox only. Moves the service’s whole notion of now: key grace, label links, retries, reservations and everything else that is due at a time. Rate limits use real time and don’t move. It never goes back.',
           tags: ['Sandbox'],
           body: Type.Object(
-            { advance_seconds: Type.Integer({ minimum: 0, maximum: MOST_ADVANCED_SECONDS }) },
+            { advance_seconds: Type.Integer({ minimum: 0, maximum: MAX_ADVANCED_SECONDS }) },
             { examples: [{ advance_seconds: 3600 }] },
           ),
           response: { 200: Now },

@@ -9,10 +9,10 @@ import { PHOTO_STATUSES, type Photo, photoUrl, thumbnailUrl } from '../../photos
 import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
 import { component, Euros, FilledText, Nullable, OneOf, Timestamp } from '../schema.ts'
 
-const MOST_SHIPPING_OPTIONS = 50
+const MAX_SHIPPING_OPTIONS = 50
 /** There are six; repeats are accepted within reason. */
 const MAX_SCOPES = 1_000
-const MOST_EUROS = 99_999.99
+const MAX_EUROS = 99_999.99
 
 const shippingOptionFields = {
   code: FilledText({ maxLength: 50, description: 'Unique within the account' }),
@@ -21,7 +21,7 @@ const shippingOptionFields = {
     description: '`platform`: the service buys the label. `self_ship`: the seller ships.',
   }),
   tracked: Type.Boolean(),
-  price: Euros({ maximum: MOST_EUROS, description: 'Decimal euros' }),
+  price: Euros({ maximum: MAX_EUROS, description: 'Decimal euros' }),
   enabled: Type.Boolean(),
 }
 
@@ -56,7 +56,7 @@ const accountInput = {
   }),
   reviews: Type.Integer({ minimum: 0, maximum: 2_147_483_647 }),
   shipping_options: Type.Array(ShippingOptionInput, {
-    maxItems: MOST_SHIPPING_OPTIONS,
+    maxItems: MAX_SHIPPING_OPTIONS,
     description: 'In the order in which buyers see them; replaces all that were there',
   }),
 }

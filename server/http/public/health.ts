@@ -3,7 +3,7 @@ import { serviceUnavailable } from '../../errors.ts'
 import type { Service } from '../../service.ts'
 
 /** So that the answer is there within 2 s. */
-const DATABASE_PATIENCE_MS = 1_800
+const DATABASE_TIMEOUT_MS = 1_800
 
 /** Whether the process lives, and whether it can serve: for load balancers and orchestrators, without a key. */
 export const healthRoutes =
@@ -26,7 +26,7 @@ function databaseCheck({ db }: Pick<Service, 'db'>): () => Promise<boolean> {
   let asking: Promise<boolean> | undefined
   const ask = async () => {
     const { promise: patience, resolve } = Promise.withResolvers<boolean>()
-    const timer = setTimeout(() => resolve(false), DATABASE_PATIENCE_MS)
+    const timer = setTimeout(() => resolve(false), DATABASE_TIMEOUT_MS)
     const answer = db`select 1`.then(
       () => true,
       () => false,

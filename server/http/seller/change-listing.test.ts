@@ -151,7 +151,7 @@ describe('updated_at', () => {
       { price: 4.5, quantity: 3, status: 'active', description: 'Sleeved' },
     ],
     ['the price is the same when rounded', { price: 4.499 }],
-    ['the status is reconciled straight back', { status: 'sold' }],
+    ['the status is statusFor straight back', { status: 'sold' }],
     ['the field is unknown', { condition: 'M' }],
   ])('stays when %s', async (_, payload) => {
     const listing = await fresh()

@@ -1,8 +1,8 @@
-import type { Door } from '../openapi.ts'
+import type { ApiDescription } from '../openapi.ts'
 import { webhookDescriptions } from './webhook-descriptions.ts'
 
 /** What the seller API's description says of it as a whole. */
-export const sellerDoor = (publicUrl: string): Door => ({
+export const sellerApi = (publicUrl: string): ApiDescription => ({
   title: 'Cardstall seller API',
   description: `Everything a seller's scripts, tools and shop need to trade Pokemon cards and sealed products on a Cardstall marketplace.
 
@@ -19,7 +19,7 @@ export const sellerDoor = (publicUrl: string): Door => ({
 **Requests.** A query parameter that is empty counts as absent; of a repeated one the last value counts. Unknown query parameters and body fields are ignored, and the response names them in \`X-Ignored-Fields\`: look there for misspelt names. A body has at most 20,000 values and 32 levels.
 
 **Caching.** Catalog responses have an \`ETag\` and may be kept if \`If-None-Match\` asks each time whether they are still current; a 304 counts as a read. With \`include=listings\` the \`ETag\` changes with the listings, too. All other responses are \`no-store\`.`,
-  prefix: sellerDoor.prefix,
+  prefix: sellerApi.prefix,
   publicUrl,
   tags: [
     { name: 'Catalog', description: 'Series, sets, cards and sealed products' },
@@ -44,4 +44,4 @@ export const sellerDoor = (publicUrl: string): Door => ({
   ],
   webhooks: webhookDescriptions(),
 })
-sellerDoor.prefix = '/v1'
+sellerApi.prefix = '/v1'

@@ -55,7 +55,7 @@ describe('the photos of a listing', () => {
 
   it('are fetched at once: whoever lists wakes the worker', async () => {
     // It would look by itself only in an hour.
-    const worker = startPhotoWorker(market.ctx, { lookEveryMs: 3_600_000 })
+    const worker = startPhotoWorker(market.ctx, { pollIntervalMs: 3_600_000 })
     try {
       await until('it has looked', () => market.ctx.db`select 1`)
       const [id] = await list(seller, cardItem({ photo_urls: [at('front')] }))

@@ -14,10 +14,10 @@ import { bulkRequestExample } from './examples.ts'
 
 /** Listings as published (§2.6) and as requests bring them (§4.9, §4.10). */
 
-const MOST_ITEMS = 100
-export const MOST_PHOTOS = 10
+const MAX_ITEMS = 100
+export const MAX_PHOTOS = 10
 const LONGEST_DESCRIPTION = 1_000
-const MOST_QUANTITY = 999
+const MAX_QUANTITY = 999
 
 const language = OneOf(LANGUAGES, { description: 'Language code of what is sold' })
 const currency = OneOf(['EUR'] as const)
@@ -117,11 +117,11 @@ const description = Text({ maxLength: LONGEST_DESCRIPTION })
 export const itemFields = {
   language,
   price,
-  quantity: Type.Integer({ minimum: 1, maximum: MOST_QUANTITY }),
+  quantity: Type.Integer({ minimum: 1, maximum: MAX_QUANTITY }),
   description: Type.Optional(description),
   photo_urls: Type.Optional(
     Type.Array(FilledText({ maxLength: LONGEST_URL }), {
-      maxItems: MOST_PHOTOS,
+      maxItems: MAX_PHOTOS,
       description:
         'Public http or https addresses of images (JPEG, PNG, WebP, GIF or AVIF, at most 10 MB each), fetched after the answer',
     }),
@@ -223,7 +223,7 @@ export const BulkCreate = Type.Object(
     items: Type.Unsafe<unknown[]>({
       type: 'array',
       minItems: 1,
-      maxItems: MOST_ITEMS,
+      maxItems: MAX_ITEMS,
       'x-items': ListingItem,
     }),
   },
@@ -312,7 +312,7 @@ export const ListingPatch = Type.Object(
     quantity: Type.Optional(
       Type.Integer({
         minimum: 0,
-        maximum: MOST_QUANTITY,
+        maximum: MAX_QUANTITY,
         description: 'Stock; 0 makes an active listing sold, more makes a sold one active',
       }),
     ),

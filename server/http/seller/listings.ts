@@ -12,7 +12,7 @@ import {
 } from '../../listings/listings.ts'
 import { centsFromEuros, eurosFromCents } from '../../money.ts'
 import type { Service } from '../../service.ts'
-import { momentOf } from '../date-time.ts'
+import { parseDateTime } from '../date-time.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, idempotencyKeyOf } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
@@ -70,7 +70,7 @@ export const listingRoutes =
       async ({ caller: { account }, query: filters }) => {
         const catalog = ctx.catalog.current
         const { status, updated_since, card, product } = filters
-        const updatedSince = updated_since && momentOf('updated_since', updated_since)
+        const updatedSince = updated_since && parseDateTime('updated_since', updated_since)
         const wanted = pageOf(filters as Query)
         const { rows, total } = await listListings(
           ctx,

@@ -4,7 +4,7 @@ import { ORDER_STATUSES } from '../../enums.ts'
 import { listOrders, sliceIdOf } from '../../orders/orders.ts'
 import { shipOrder } from '../../orders/ship-order.ts'
 import type { Service } from '../../service.ts'
-import { momentOf } from '../date-time.ts'
+import { parseDateTime } from '../date-time.ts'
 import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
@@ -48,7 +48,7 @@ export const orderRoutes =
       },
       async ({ caller: { account }, query }) => {
         const { status } = query
-        const since = query.since === undefined ? undefined : momentOf('since', query.since)
+        const since = query.since === undefined ? undefined : parseDateTime('since', query.since)
         const wanted = pageOf(query as Query)
         const { rows, total } = await listOrders(ctx, account.id, { status, since }, wanted)
         return {

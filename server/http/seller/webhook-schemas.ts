@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { WEBHOOK_EVENTS } from '../../enums.ts'
 import { LONGEST_URL } from '../../outbound/public-address.ts'
 import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
-import { type Endpoint, MOST_ENDPOINTS } from '../../webhooks/endpoint.ts'
+import { type Endpoint, MAX_ENDPOINTS } from '../../webhooks/endpoint.ts'
 import { component, Nullable, OneOf, Text, Timestamp } from '../schema.ts'
 
 /** There are four kinds; repeats are accepted within reason. */
@@ -59,7 +59,7 @@ export const NewEndpoint = Type.Object(
   { description: 'The new endpoint' },
 )
 
-export const AT_MOST = `At most ${MOST_ENDPOINTS}, disabled ones among them.`
+export const AT_MOST = `At most ${MAX_ENDPOINTS}, disabled ones among them.`
 
 export const endpointJson = (endpoint: Endpoint): Static<typeof EndpointShown> => ({
   id: endpoint.id,

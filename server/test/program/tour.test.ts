@@ -66,7 +66,7 @@ afterAll(endChildren)
 const canRun = ['curl', 'npm'].every((program) => spawnSync(program, ['--version']).status === 0)
 if (!canRun) console.warn('SKIPPED: the tour of the README. There is no curl or no npm on PATH.')
 
-const PATIENCE_MS = 60_000
+const TIMEOUT_MS = 60_000
 
 describe.skipIf(!canRun)('the tour of the README', () => {
   it('works as pasted and shows real answers', { timeout: 180_000 }, async () => {
@@ -95,7 +95,7 @@ describe.skipIf(!canRun)('the tour of the README', () => {
       if (/^npm run listen|verify-webhook/.test(text)) {
         // It has a terminal of its own, and runs on.
         const output = runOn(text, options)
-        await until(text, () => /Listening to account|Receiving at/.test(output()), PATIENCE_MS)
+        await until(text, () => /Listening to account|Receiving at/.test(output()), TIMEOUT_MS)
         receiver = output
         continue
       }
@@ -117,7 +117,7 @@ describe.skipIf(!canRun)('the tour of the README', () => {
             answered = run()
             return missingFrom(answered, shown!) === undefined
           },
-          PATIENCE_MS,
+          TIMEOUT_MS,
         )
       }
       if (shown) expect(missingFrom(answered, shown), `${text}\n${answered}`).toBeUndefined()
@@ -126,7 +126,7 @@ describe.skipIf(!canRun)('the tour of the README', () => {
     await until(
       'the receiver has both events',
       () => /^order\.created 1\nlisting\.sold 2$/m.test(receiver()),
-      PATIENCE_MS,
+      TIMEOUT_MS,
     )
     expect(readFileSync(`${service.dataDir}/label.pdf`, 'latin1')).toMatch(/^%PDF-/)
     expect((await service.stop()).code).toBe(0)

@@ -3,15 +3,15 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { serviceUnavailable } from '../../../errors.ts'
 import type { Listable } from '../../../listings/listing.ts'
 import { type Offers, offersOf } from '../../../listings/offers.ts'
-import { gate } from '../../../queue/limit-concurrency.ts'
+import { limitConcurrency } from '../../../queue/limit-concurrency.ts'
 import type { Service } from '../../../service.ts'
 import { quoted, sendRevalidated } from '../../entity-tag.ts'
 import { sendJson } from '../../json.ts'
 import { offerJson, sellerJson } from '../listing-json.ts'
 
 /** A popular card takes a connection for a while. */
-const MOST_READ_AT_ONCE = 4
-const MOST_BYTES_UNSENT = 256 * 1024 * 1024
+const MAX_READ_AT_ONCE = 4
+const MAX_BYTES_UNSENT = 256 * 1024 * 1024
 /** Who takes in nothing for so long is gone. */
 const STALLED_MS = 60_000
 const NOTHING = { body: Buffer.alloc(0), tag: '' }
@@ -24,7 +24,7 @@ const NOTHING = { body: Buffer.alloc(0), tag: '' }
  * prices, photos and sellers.
  */
 export function offersSender(ctx: Service) {
-  const inTurn = gate(MOST_READ_AT_ONCE)
+  const inTurn = limitConcurrency(MAX_READ_AT_ONCE)
   let unsent = 0
 
   return async (
@@ -36,7 +36,7 @@ export function offersSender(ctx: Service) {
     const { body, tag } = await inTurn(async () => {
       // Whoever has left while waiting for their turn needs nothing any more.
       if (reply.raw.destroyed) return NOTHING
-      if (unsent > MOST_BYTES_UNSENT)
+      if (unsent > MAX_BYTES_UNSENT)
         throw serviceUnavailable('Too many large answers are on their way.')
       const hash = createHash('sha256').update(answer([]))
       const parts = await bytesOf(await offersOf(ctx, of), ctx.config, hash)
