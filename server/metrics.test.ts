@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createMetrics } from './metrics.ts'
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from './test/app.ts'
-import { importCast } from './test/cast.ts'
+import { importCast } from './test/catalog-fixture.ts'
+import { advance, cardItem, list, NO_LIMITS } from './test/fixtures/listings.ts'
+import { act, cancel, LABEL, sendCart, ship, shipsBy } from './test/fixtures/orders.ts'
 import { samplesOf, sampleValue } from './test/metrics.ts'
-import { act, cancel, LABEL, sendCart, ship, shipsBy } from './test/sales.ts'
-import { advance, cardItem, list, NO_LIMITS } from './test/stock.ts'
 import { until } from './test/until.ts'
 
 let app: TestApp

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { SellerTier } from '../enums.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { importCast } from '../test/cast.ts'
-import { advance, cardItem, changeAccount, list, SHIPS } from '../test/stock.ts'
+import { importCast } from '../test/catalog-fixture.ts'
+import { advance, cardItem, changeAccount, list, SHIPS } from '../test/fixtures/listings.ts'
 import { recalculateTiers } from './recalculate-tiers.ts'
 
 let market: TestApp

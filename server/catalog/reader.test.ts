@@ -3,7 +3,15 @@ import { openSignals, signalOnly } from '../database/signals.ts'
 import type { Sql } from '../database/sql.ts'
 import type { Begin } from '../database/transactions.ts'
 import { type Client, startTestApp, type TestApp } from '../test/app.ts'
-import { CARDS, idsOf, importCast, importRecords, PRODUCTS, SETS, slugsOf } from '../test/cast.ts'
+import {
+  CARDS,
+  idsOf,
+  importCast,
+  importRecords,
+  PRODUCTS,
+  SETS,
+  slugsOf,
+} from '../test/catalog-fixture.ts'
 import { testDatabase } from '../test/database.ts'
 import { until } from '../test/until.ts'
 import { browseCards, browseProducts, browseSets } from './browse.ts'

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { StartError } from '../start-error.ts'
-import { serve } from '../test/internet.ts'
+import { serve } from '../test/fakes/network.ts'
 import type { FileStore } from './file-store.ts'
 import { openFileStore } from './open.ts'
 

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, PUBLIC_URL, startTestApp } from '../test/app.ts'
-import { CARDS, idsOf, importCast, PRODUCTS, SETS, slugsOf } from '../test/cast.ts'
+import { CARDS, idsOf, importCast, PRODUCTS, SETS, slugsOf } from '../test/catalog-fixture.ts'
 import { everything, pathOf, walk } from '../test/walk.ts'
 import { pageEnd, pageOf } from './paginate.ts'
 

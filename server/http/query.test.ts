@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, startTestApp, type TestApp } from '../test/app.ts'
-import { idsOf, importCast } from '../test/cast.ts'
+import { idsOf, importCast } from '../test/catalog-fixture.ts'
 import { isMalformed, parseQuery } from './query.ts'
 
 describe('a query string', () => {

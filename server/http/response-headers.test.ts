@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { CARDS, importCast } from '../test/cast.ts'
+import { CARDS, importCast } from '../test/catalog-fixture.ts'
 
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>

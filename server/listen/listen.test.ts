@@ -4,8 +4,10 @@ import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { readConfig } from '../config.ts'
 import { StartError } from '../start-error.ts'
 import { testDatabase } from '../test/database.ts'
+import { serve } from '../test/fakes/network.ts'
+import { isSignedWith, type Receiver, startReceiver } from '../test/fakes/receiver.ts'
+import { ADDRESS, BUYER } from '../test/fixtures/orders.ts'
 import { freePort } from '../test/free-port.ts'
-import { serve } from '../test/internet.ts'
 import {
   type Command,
   newDataDir,
@@ -15,8 +17,6 @@ import {
   startCommand,
   startService,
 } from '../test/process.ts'
-import { isSignedWith, type Receiver, startReceiver } from '../test/receiver.ts'
-import { ADDRESS, BUYER } from '../test/sales.ts'
 import { until } from '../test/until.ts'
 import { readOptions } from './options.ts'
 

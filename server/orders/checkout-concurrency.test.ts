@@ -1,9 +1,17 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Answer, OPERATOR_TOKEN, startTestApp, type TestApp } from '../test/app.ts'
-import { importCast } from '../test/cast.ts'
+import { importCast } from '../test/catalog-fixture.ts'
+import { cardItem, list, listed, NO_LIMITS, SHIPS } from '../test/fixtures/listings.ts'
+import {
+  ADDRESS,
+  BUYER,
+  buy,
+  cancel,
+  type Line,
+  sendCart,
+  toldTo,
+} from '../test/fixtures/orders.ts'
 import { startService } from '../test/process.ts'
-import { ADDRESS, BUYER, buy, cancel, type Line, sendCart, toldTo } from '../test/sales.ts'
-import { cardItem, list, listed, NO_LIMITS, SHIPS } from '../test/stock.ts'
 
 type Seller = Awaited<ReturnType<TestApp['seller']>>
 

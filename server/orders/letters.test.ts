@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { importCast } from '../test/cast.ts'
-import { cardItem, list, NO_LIMITS, productItem, SHIPS } from '../test/stock.ts'
+import { importCast } from '../test/catalog-fixture.ts'
+import { cardItem, list, NO_LIMITS, productItem, SHIPS } from '../test/fixtures/listings.ts'
 
 let market: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>

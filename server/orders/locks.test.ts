@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { inTransaction } from '../database/in-transaction.ts'
 import { type Answer, startTestApp, type TestApp } from '../test/app.ts'
-import { importCast } from '../test/cast.ts'
-import { act, buy, cancel, type Line, sendCart, ship } from '../test/sales.ts'
-import { cardItem, list, NO_LIMITS, SHIPS } from '../test/stock.ts'
+import { importCast } from '../test/catalog-fixture.ts'
+import { cardItem, list, NO_LIMITS, SHIPS } from '../test/fixtures/listings.ts'
+import { act, buy, cancel, type Line, sendCart, ship } from '../test/fixtures/orders.ts'
 import { until } from '../test/until.ts'
 
 /** The one order in which everybody takes locks, so that nobody ever waits in a circle. */

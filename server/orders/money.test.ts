@@ -4,9 +4,9 @@ import { COMMISSION_RATES } from '../accounts/tiers.ts'
 import { FULFILMENTS, SELLER_TIERS, type SellerTier } from '../enums.ts'
 import { eurosFromCents } from '../money.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { importCast } from '../test/cast.ts'
-import { buy, cancel, LABEL, type Line, PARCEL, shipsBy, sliceOf } from '../test/sales.ts'
-import { cardItem, changeAccount, list, NO_LIMITS } from '../test/stock.ts'
+import { importCast } from '../test/catalog-fixture.ts'
+import { cardItem, changeAccount, list, NO_LIMITS } from '../test/fixtures/listings.ts'
+import { buy, cancel, LABEL, type Line, PARCEL, shipsBy, sliceOf } from '../test/fixtures/orders.ts'
 import { commissionOf, grossOf, netOf, paidTo, totalsOf } from './money.ts'
 
 /** Prices as listings may have them, and quantities beyond what one listing may have: lines add up. */

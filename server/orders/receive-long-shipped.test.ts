@@ -2,10 +2,10 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { inTransaction } from '../database/in-transaction.ts'
 import { runSchedule } from '../schedule.ts'
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from '../test/app.ts'
-import { importCast } from '../test/cast.ts'
+import { importCast } from '../test/catalog-fixture.ts'
+import { advance, cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
+import { act, buy, PARCEL, rowOf, ship, shipsBy, toldTo } from '../test/fixtures/orders.ts'
 import { startService } from '../test/process.ts'
-import { act, buy, PARCEL, rowOf, ship, shipsBy, toldTo } from '../test/sales.ts'
-import { advance, cardItem, list, NO_LIMITS } from '../test/stock.ts'
 import { until } from '../test/until.ts'
 
 const DAYS = 24 * 60 * 60

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { importCast } from '../test/cast.ts'
-import { act, buy, cancel, PARCEL, rowOf, ship, shipsBy, sliceOf } from '../test/sales.ts'
-import { advance, cardItem, hold, list, listed, NO_LIMITS } from '../test/stock.ts'
+import { importCast } from '../test/catalog-fixture.ts'
+import { advance, cardItem, hold, list, listed, NO_LIMITS } from '../test/fixtures/listings.ts'
+import { act, buy, cancel, PARCEL, rowOf, ship, shipsBy, sliceOf } from '../test/fixtures/orders.ts'
 
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>

@@ -2,9 +2,9 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { inTransaction } from '../database/in-transaction.ts'
 import { CANCELLERS, ORDER_STATUSES, type OrderStatus } from '../enums.ts'
 import { type Answer, startTestApp, type TestApp } from '../test/app.ts'
-import { importCast } from '../test/cast.ts'
-import { act, buy, cancel, PARCEL, rowOf, ship, shipsBy, toldTo } from '../test/sales.ts'
-import { advance, cardItem, list, NO_LIMITS } from '../test/stock.ts'
+import { importCast } from '../test/catalog-fixture.ts'
+import { advance, cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
+import { act, buy, cancel, PARCEL, rowOf, ship, shipsBy, toldTo } from '../test/fixtures/orders.ts'
 import { until } from '../test/until.ts'
 
 /** Numbers that are no order's. */

@@ -4,7 +4,7 @@ import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { type DnsServer, type Said, startDnsServer } from '../test/dns-server.ts'
+import { type DnsServer, type Said, startDnsServer } from '../test/fakes/dns-server.ts'
 import { until } from '../test/until.ts'
 import { systemNames } from './dns.ts'
 

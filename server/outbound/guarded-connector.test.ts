@@ -5,7 +5,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { Agent, request } from 'undici'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { selfSigned } from '../test/certificate.ts'
-import { type Internet, pretendInternet, serve } from '../test/internet.ts'
+import { type Internet, pretendInternet, serve } from '../test/fakes/network.ts'
 import { guardedConnector, PrivateAddressError } from './guarded-connector.ts'
 import { realNetwork } from './network.ts'
 

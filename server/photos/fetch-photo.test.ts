@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { systemNames } from '../outbound/dns.ts'
-import { type Internet, pretendInternet, serve } from '../test/internet.ts'
+import { type Internet, pretendInternet, serve } from '../test/fakes/network.ts'
 import { fetchPhoto } from './fetch-photo.ts'
 import { PhotoError } from './photo.ts'
 

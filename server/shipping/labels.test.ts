@@ -1,8 +1,8 @@
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { type Carrier, CarrierError, type CarrierShipment } from '../carriers/carrier.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
+import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { type Sold, sold } from '../test/sold.ts'
-import { advance, NO_LIMITS } from '../test/stock.ts'
 import { until } from '../test/until.ts'
 import { startCarrierPoll } from './carrier-poll.ts'
 

@@ -7,7 +7,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { selfSigned } from '../test/certificate.ts'
-import { pretendInternet, type Site } from '../test/internet.ts'
+import { pretendInternet, type Site } from '../test/fakes/network.ts'
 import {
   type Arrived,
   deliveriesIn,
@@ -16,8 +16,8 @@ import {
   sample,
   startReceiver,
   subscribe,
-} from '../test/receiver.ts'
-import { advance, NO_LIMITS } from '../test/stock.ts'
+} from '../test/fakes/receiver.ts'
+import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { until } from '../test/until.ts'
 import { startDeliveryWorker } from './delivery-worker.ts'
 

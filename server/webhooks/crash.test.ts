@@ -3,8 +3,8 @@ import { crashTest } from '../../scripts/crash-test/run.ts'
 import type { Sql } from '../database/sql.ts'
 import { testDatabase } from '../test/database.ts'
 import { newHome } from '../test/embedded-homes.ts'
+import { type Receiver, startReceiver } from '../test/fakes/receiver.ts'
 import { newDataDir, type Service, type Settings, startService } from '../test/process.ts'
-import { type Receiver, startReceiver } from '../test/receiver.ts'
 import { until } from '../test/until.ts'
 
 // Whole processes, on a machine that may have other things to do.

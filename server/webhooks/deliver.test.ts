@@ -8,8 +8,8 @@ import {
   sample,
   startReceiver,
   subscribe,
-} from '../test/receiver.ts'
-import { advance, NO_LIMITS } from '../test/stock.ts'
+} from '../test/fakes/receiver.ts'
+import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>

@@ -12,8 +12,8 @@ import {
   sample,
   startReceiver,
   subscribe,
-} from '../test/receiver.ts'
-import { advance, NO_LIMITS } from '../test/stock.ts'
+} from '../test/fakes/receiver.ts'
+import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { until } from '../test/until.ts'
 import type { ClaimedDelivery, Outcome } from './delivery.ts'
 import {

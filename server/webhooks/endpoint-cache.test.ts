@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { startTestApp } from '../test/app.ts'
-import { subscribe } from '../test/receiver.ts'
+import { subscribe } from '../test/fakes/receiver.ts'
 import { openTargets } from './endpoint-cache.ts'
 
 it('an endpoint that was deleted before its address was read has none', async () => {

@@ -7,8 +7,8 @@ import {
   sample,
   startReceiver,
   subscribe,
-} from '../test/receiver.ts'
-import { advance, NO_LIMITS } from '../test/stock.ts'
+} from '../test/fakes/receiver.ts'
+import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 import type { ClaimedDelivery } from './delivery.ts'
 import { claimDeliveries, failDelivery } from './delivery-queue.ts'
 

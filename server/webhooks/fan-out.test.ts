@@ -5,9 +5,10 @@ import { recordEvents } from '../events/record.ts'
 import { checkOut } from '../orders/checkout.ts'
 import { cancelOrder } from '../orders/transitions.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { importCast } from '../test/cast.ts'
-import { pretendInternet } from '../test/internet.ts'
-import { deliveriesIn, EVERYTHING, endpointOf, sample, subscribe } from '../test/receiver.ts'
+import { importCast } from '../test/catalog-fixture.ts'
+import { pretendInternet } from '../test/fakes/network.ts'
+import { deliveriesIn, EVERYTHING, endpointOf, sample, subscribe } from '../test/fakes/receiver.ts'
+import { advance, cardItem, list, NO_LIMITS, productItem } from '../test/fixtures/listings.ts'
 import {
   ADDRESS,
   act,
@@ -19,8 +20,7 @@ import {
   sendCart,
   ship,
   shipsBy,
-} from '../test/sales.ts'
-import { advance, cardItem, list, NO_LIMITS, productItem } from '../test/stock.ts'
+} from '../test/fixtures/orders.ts'
 import { timestamp } from '../time/timestamp.ts'
 
 let app: TestApp

@@ -2,10 +2,10 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type NewEvent, recordEvents } from '../events/record.ts'
 import { runSchedule } from '../schedule.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { type Hook, startHook } from '../test/hooks.ts'
-import { type Internet, pretendInternet } from '../test/internet.ts'
-import { deliveriesIn, sample, subscribe } from '../test/receiver.ts'
-import { advance, NO_LIMITS } from '../test/stock.ts'
+import { type Internet, pretendInternet } from '../test/fakes/network.ts'
+import { type Hook, startHook } from '../test/fakes/public-receiver.ts'
+import { deliveriesIn, sample, subscribe } from '../test/fakes/receiver.ts'
+import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 
 const HOUR = 60 * 60
 const DAY = 24 * HOUR

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { startTestApp } from '../test/app.ts'
-import { subscribe } from '../test/receiver.ts'
+import { subscribe } from '../test/fakes/receiver.ts'
 import { requireSecretKey } from './require-secret-key.ts'
 
 it('a service with another SECRET_KEY than the endpoints’ does not start', async () => {

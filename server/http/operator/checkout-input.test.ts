@@ -1,6 +1,14 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { importCast } from '../../test/cast.ts'
+import { importCast } from '../../test/catalog-fixture.ts'
+import {
+  advance,
+  cardItem,
+  changeAccount,
+  list,
+  listed,
+  NO_LIMITS,
+} from '../../test/fixtures/listings.ts'
 import {
   ADDRESS,
   BUYER,
@@ -11,8 +19,7 @@ import {
   shipsBy,
   sliceOf,
   toldTo,
-} from '../../test/sales.ts'
-import { advance, cardItem, changeAccount, list, listed, NO_LIMITS } from '../../test/stock.ts'
+} from '../../test/fixtures/orders.ts'
 
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>

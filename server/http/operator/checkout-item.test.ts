@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { importCast, importRecords, SETS } from '../../test/cast.ts'
-import { buy, ENVELOPE, LABEL, PARCEL, rowOf, shipsBy, sliceOf } from '../../test/sales.ts'
+import { importCast, importRecords, SETS } from '../../test/catalog-fixture.ts'
 import {
   cardItem,
   changeAccount,
@@ -9,7 +8,16 @@ import {
   list,
   NO_LIMITS,
   productItem,
-} from '../../test/stock.ts'
+} from '../../test/fixtures/listings.ts'
+import {
+  buy,
+  ENVELOPE,
+  LABEL,
+  PARCEL,
+  rowOf,
+  shipsBy,
+  sliceOf,
+} from '../../test/fixtures/orders.ts'
 
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>

@@ -2,9 +2,17 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { inTransaction } from '../../database/in-transaction.ts'
 import { reserve } from '../../listings/reservations.ts'
 import { type Answer, startTestApp, type TestApp } from '../../test/app.ts'
-import { importCast } from '../../test/cast.ts'
-import { buy, type Line, PARCEL, sendCart, shipsBy, toldTo } from '../../test/sales.ts'
-import { advance, cardItem, hold, list, listed, NO_LIMITS, productItem } from '../../test/stock.ts'
+import { importCast } from '../../test/catalog-fixture.ts'
+import {
+  advance,
+  cardItem,
+  hold,
+  list,
+  listed,
+  NO_LIMITS,
+  productItem,
+} from '../../test/fixtures/listings.ts'
+import { buy, type Line, PARCEL, sendCart, shipsBy, toldTo } from '../../test/fixtures/orders.ts'
 import { until } from '../../test/until.ts'
 
 type Seller = Awaited<ReturnType<TestApp['seller']>>

@@ -1,7 +1,15 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { checkOut } from '../../orders/checkout.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { importCast } from '../../test/cast.ts'
+import { importCast } from '../../test/catalog-fixture.ts'
+import {
+  cardItem,
+  changeAccount,
+  list,
+  NO_LIMITS,
+  productItem,
+  SHIPS,
+} from '../../test/fixtures/listings.ts'
 import {
   ADDRESS,
   BUYER,
@@ -15,8 +23,7 @@ import {
   shipsBy,
   sliceOf,
   toldTo,
-} from '../../test/sales.ts'
-import { cardItem, changeAccount, list, NO_LIMITS, productItem, SHIPS } from '../../test/stock.ts'
+} from '../../test/fixtures/orders.ts'
 
 const CHECKOUTS = '/operator/v1/checkouts'
 

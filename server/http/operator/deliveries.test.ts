@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { type Hook, startHook } from '../../test/hooks.ts'
-import { type Internet, pretendInternet } from '../../test/internet.ts'
+import { type Internet, pretendInternet } from '../../test/fakes/network.ts'
+import { type Hook, startHook } from '../../test/fakes/public-receiver.ts'
 import {
   deliveriesIn,
   EVERYTHING,
@@ -10,8 +10,8 @@ import {
   isSignedWith,
   sample,
   subscribe,
-} from '../../test/receiver.ts'
-import { advance, NO_LIMITS } from '../../test/stock.ts'
+} from '../../test/fakes/receiver.ts'
+import { advance, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import { until } from '../../test/until.ts'
 import { everything, walk } from '../../test/walk.ts'
 

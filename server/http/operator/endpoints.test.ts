@@ -1,9 +1,9 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { type Hook, startHook } from '../../test/hooks.ts'
-import { type Internet, pretendInternet } from '../../test/internet.ts'
-import { deliveriesIn, endpointOf, sample, subscribe } from '../../test/receiver.ts'
-import { advance, NO_LIMITS } from '../../test/stock.ts'
+import { type Internet, pretendInternet } from '../../test/fakes/network.ts'
+import { type Hook, startHook } from '../../test/fakes/public-receiver.ts'
+import { deliveriesIn, endpointOf, sample, subscribe } from '../../test/fakes/receiver.ts'
+import { advance, NO_LIMITS } from '../../test/fixtures/listings.ts'
 
 let app: TestApp
 let internet: Internet

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { importCast } from '../../test/cast.ts'
+import { importCast } from '../../test/catalog-fixture.ts'
 import {
   advance,
   cardItem,
@@ -10,7 +10,7 @@ import {
   listed,
   NO_LIMITS,
   productItem,
-} from '../../test/stock.ts'
+} from '../../test/fixtures/listings.ts'
 
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, startTestApp, type TestApp } from '../../test/app.ts'
-import { importCast } from '../../test/cast.ts'
+import { importCast } from '../../test/catalog-fixture.ts'
 import {
   cardItem,
   changeAccount,
@@ -13,7 +13,7 @@ import {
   NO_LIMITS,
   productItem,
   SHIPS,
-} from '../../test/stock.ts'
+} from '../../test/fixtures/listings.ts'
 import { everything } from '../../test/walk.ts'
 
 let app: TestApp

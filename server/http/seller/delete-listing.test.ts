@@ -1,7 +1,14 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { importCast } from '../../test/cast.ts'
-import { cardItem, hold, list, listed, NO_LIMITS, productItem } from '../../test/stock.ts'
+import { importCast } from '../../test/catalog-fixture.ts'
+import {
+  cardItem,
+  hold,
+  list,
+  listed,
+  NO_LIMITS,
+  productItem,
+} from '../../test/fixtures/listings.ts'
 
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>

@@ -2,10 +2,19 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { CANCELLERS, WEBHOOK_EVENTS, type WebhookEvent } from '../../enums.ts'
 import { sampleData } from '../../sandbox/sample-events.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { importCast } from '../../test/cast.ts'
+import { importCast } from '../../test/catalog-fixture.ts'
 import { misfitsOf } from '../../test/described-answers.ts'
-import { act, buy, cancel, LABEL, ship, shipsBy, type Told, toldTo } from '../../test/sales.ts'
-import { cardItem, list, NO_LIMITS, productItem } from '../../test/stock.ts'
+import { cardItem, list, NO_LIMITS, productItem } from '../../test/fixtures/listings.ts'
+import {
+  act,
+  buy,
+  cancel,
+  LABEL,
+  ship,
+  shipsBy,
+  type Told,
+  toldTo,
+} from '../../test/fixtures/orders.ts'
 
 /** As §6.3 has them. */
 const KEYS: Record<WebhookEvent, string[]> = {

@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../test/app.ts'
+import { advance, changeAccount, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import { type Sold, sold } from '../../test/sold.ts'
-import { advance, changeAccount, NO_LIMITS } from '../../test/stock.ts'
 
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>

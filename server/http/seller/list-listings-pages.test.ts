@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, PUBLIC_URL, startTestApp, type TestApp } from '../../test/app.ts'
-import { importCast } from '../../test/cast.ts'
-import { advance, cardItem, items, list, NO_LIMITS } from '../../test/stock.ts'
+import { importCast } from '../../test/catalog-fixture.ts'
+import { advance, cardItem, items, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import { everything, pathOf, walk } from '../../test/walk.ts'
 
 const LISTINGS = '/v1/listings'

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, startTestApp, type TestApp } from '../../test/app.ts'
-import { idsOf, importCast } from '../../test/cast.ts'
+import { idsOf, importCast } from '../../test/catalog-fixture.ts'
 import {
   advance,
   cardItem,
@@ -10,7 +10,7 @@ import {
   list,
   NO_LIMITS,
   productItem,
-} from '../../test/stock.ts'
+} from '../../test/fixtures/listings.ts'
 
 /** The fields of a listing (§2.6) as its owner sees it, all of them on every listing. */
 const LISTING_KEYS = [

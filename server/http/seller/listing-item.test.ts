@@ -1,8 +1,14 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { CONDITIONS, GRADES, GRADING_COMPANIES, LANGUAGES, PRINTINGS } from '../../enums.ts'
 import { type Client, startTestApp } from '../../test/app.ts'
-import { idsOf, importCast, LONGEST_SLUG } from '../../test/cast.ts'
-import { cardItem, createListings, gradedItem, NO_LIMITS, productItem } from '../../test/stock.ts'
+import { idsOf, importCast, LONGEST_SLUG } from '../../test/catalog-fixture.ts'
+import {
+  cardItem,
+  createListings,
+  gradedItem,
+  NO_LIMITS,
+  productItem,
+} from '../../test/fixtures/listings.ts'
 
 let seller: Client
 beforeAll(async () => {

@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startPhotoWorker } from '../../photos/photo-worker.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { importCast } from '../../test/cast.ts'
-import { type Internet, pretendInternet } from '../../test/internet.ts'
+import { importCast } from '../../test/catalog-fixture.ts'
+import { type Internet, pretendInternet } from '../../test/fakes/network.ts'
+import { cardItem, list, listed } from '../../test/fixtures/listings.ts'
 import { jpeg } from '../../test/pictures.ts'
-import { cardItem, list, listed } from '../../test/stock.ts'
 import { until } from '../../test/until.ts'
 import { pathOf } from '../../test/walk.ts'
 

@@ -1,7 +1,15 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ShippingOption } from '../../accounts/account.ts'
 import { PUBLIC_URL, startTestApp, type TestApp } from '../../test/app.ts'
-import { idsOf, importCast } from '../../test/cast.ts'
+import { idsOf, importCast } from '../../test/catalog-fixture.ts'
+import {
+  advance,
+  cardItem,
+  gradedItem,
+  list,
+  NO_LIMITS,
+  productItem,
+} from '../../test/fixtures/listings.ts'
 import {
   ADDRESS,
   act,
@@ -13,8 +21,7 @@ import {
   openShop,
   sellEach,
   ship,
-} from '../../test/sales.ts'
-import { advance, cardItem, gradedItem, list, NO_LIMITS, productItem } from '../../test/stock.ts'
+} from '../../test/fixtures/orders.ts'
 import { everything, walk } from '../../test/walk.ts'
 
 const ORDERS = '/v1/orders'

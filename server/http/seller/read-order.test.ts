@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ShippingOption } from '../../accounts/account.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { importCast } from '../../test/cast.ts'
+import { importCast } from '../../test/catalog-fixture.ts'
+import { cardItem, gradedItem, list, NO_LIMITS, productItem } from '../../test/fixtures/listings.ts'
 import {
   ADDRESS,
   act,
@@ -16,8 +17,7 @@ import {
   ship,
   shipsBy,
   sliceOf,
-} from '../../test/sales.ts'
-import { cardItem, gradedItem, list, NO_LIMITS, productItem } from '../../test/stock.ts'
+} from '../../test/fixtures/orders.ts'
 
 const ORDERS = '/v1/orders'
 /** Numbers that are no order's. */

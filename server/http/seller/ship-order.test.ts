@@ -2,7 +2,8 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { ShippingOption } from '../../accounts/account.ts'
 import { inTransaction } from '../../database/in-transaction.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { importCast } from '../../test/cast.ts'
+import { importCast } from '../../test/catalog-fixture.ts'
+import { advance, cardItem, changeAccount, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import {
   act,
   buy,
@@ -15,8 +16,7 @@ import {
   shipsBy,
   sliceOf,
   toldTo,
-} from '../../test/sales.ts'
-import { advance, cardItem, changeAccount, list, NO_LIMITS } from '../../test/stock.ts'
+} from '../../test/fixtures/orders.ts'
 import { until } from '../../test/until.ts'
 
 const NOWHERE = ['999999', '9007199254740991', '9007199254740992', '0', '-1', '1.5', 'x']

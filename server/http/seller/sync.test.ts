@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { syncListings } from '../../../docs/examples/sync-listings.ts'
 import { type Client, startTestApp, type TestApp } from '../../test/app.ts'
-import { importCast } from '../../test/cast.ts'
+import { importCast } from '../../test/catalog-fixture.ts'
 import { freePort } from '../../test/free-port.ts'
 import { until } from '../../test/until.ts'
 

@@ -1,8 +1,14 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { pretendInternet } from '../../test/internet.ts'
-import { deliveriesIn, EVERYTHING, endpointOf, sample, subscribe } from '../../test/receiver.ts'
-import { NO_LIMITS } from '../../test/stock.ts'
+import { pretendInternet } from '../../test/fakes/network.ts'
+import {
+  deliveriesIn,
+  EVERYTHING,
+  endpointOf,
+  sample,
+  subscribe,
+} from '../../test/fakes/receiver.ts'
+import { NO_LIMITS } from '../../test/fixtures/listings.ts'
 
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, startTestApp } from '../../../test/app.ts'
-import { idsOf, slugsOf } from '../../../test/cast.ts'
+import { idsOf, slugsOf } from '../../../test/catalog-fixture.ts'
 import { everything, walk } from '../../../test/walk.ts'
 
 // The real thing: the catalog that every installation begins with.

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, PUBLIC_URL, startTestApp } from '../../../test/app.ts'
-import { CARDS, idsOf, importCast, importRecords } from '../../../test/cast.ts'
+import { CARDS, idsOf, importCast, importRecords } from '../../../test/catalog-fixture.ts'
 
 /** The fields of a Card (§2.4), all of them on every card. */
 const CARD_KEYS = [

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { SCOPES } from '../../../keys/scopes.ts'
 import { type Client, startTestApp, type TestApp } from '../../../test/app.ts'
-import { importCast, LONGEST_SLUG } from '../../../test/cast.ts'
+import { importCast, LONGEST_SLUG } from '../../../test/catalog-fixture.ts'
 import { pathOf } from '../../../test/walk.ts'
 
 // What all operations of the catalog have in common.

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, startTestApp, type TestApp } from '../../../test/app.ts'
-import { importRecords } from '../../../test/cast.ts'
-import { NO_LIMITS } from '../../../test/stock.ts'
+import { importRecords } from '../../../test/catalog-fixture.ts'
+import { NO_LIMITS } from '../../../test/fixtures/listings.ts'
 import { everything } from '../../../test/walk.ts'
 
 // Every catalog that the repository contains. In it, shortcuts of some sets equal canonical ids of others.

@@ -7,7 +7,7 @@ import {
   LONGEST_SLUG,
   PRODUCTS,
   slugsOf,
-} from '../../../test/cast.ts'
+} from '../../../test/catalog-fixture.ts'
 
 /** The fields of a Sealed product (§2.5 and the decisions), all of them on every product. */
 const PRODUCT_KEYS = ['slug', 'name', 'category', 'set', 'image_url', 'release_date', 'url']

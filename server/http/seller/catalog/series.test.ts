@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, startTestApp, type TestApp } from '../../../test/app.ts'
-import { importCast, importRecords } from '../../../test/cast.ts'
+import { importCast, importRecords } from '../../../test/catalog-fixture.ts'
 
 describe('GET /v1/series', () => {
   let cards: TestApp

@@ -1,6 +1,13 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, startTestApp, type TestApp } from '../../../test/app.ts'
-import { CARDS, idsOf, importCast, importRecords, SETS, slugsOf } from '../../../test/cast.ts'
+import {
+  CARDS,
+  idsOf,
+  importCast,
+  importRecords,
+  SETS,
+  slugsOf,
+} from '../../../test/catalog-fixture.ts'
 
 /** The fields of a Set (§2.3), all of them on every set. */
 const SET_KEYS = [

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { AddressInfo, Socket } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
-import { whenFileEnds } from './when-file-ends.ts'
+import { whenFileEnds } from '../when-file-ends.ts'
 
 /** A mail as it arrived, decoded by hand: what sends it has no part in reading it. */
 export type Received = {

@@ -1,7 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIPv4 } from 'node:net'
-import { whenFileEnds } from './when-file-ends.ts'
+import { whenFileEnds } from '../when-file-ends.ts'
 
 /** What the server says of a name: its records, or a failure. A family that's left out has no records. */
 export type Said =

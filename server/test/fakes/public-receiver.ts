@@ -1,4 +1,4 @@
-import type { Internet } from './internet.ts'
+import type { Internet } from './network.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
 
 /** A receiver under a public name of a made-up internet. */

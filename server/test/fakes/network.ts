@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, connect, type Server } from 'node:net'
-import type { Network } from '../outbound/network.ts'
-import { whenFileEnds } from './when-file-ends.ts'
+import type { Network } from '../../outbound/network.ts'
+import { whenFileEnds } from '../when-file-ends.ts'
 
 /** An internet made up for tests: names, addresses that look public, and local servers behind them. */
 export type Internet = Network & {

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import type { Client, TestApp } from './app.ts'
-import { serve } from './internet.ts'
+import type { Client, TestApp } from '../app.ts'
+import { serve } from './network.ts'
 
 /** A delivery as it arrived. */
 export type Arrived = {
