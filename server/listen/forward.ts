@@ -2,8 +2,8 @@ import { Pool } from 'undici'
 import { reasonFor } from '../outbound/failure-reason.ts'
 import { realTime } from '../time/real-time.ts'
 import { credentialsIn } from '../webhooks/basic-auth.ts'
-import { headersOf } from '../webhooks/envelope.ts'
 import { post } from '../webhooks/post.ts'
+import { headersOf } from '../webhooks/request.ts'
 import type { Listening } from './options.ts'
 
 const TIMEOUT_MS = 10_000

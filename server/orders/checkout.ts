@@ -11,7 +11,7 @@ import { statusFor } from '../listings/listing.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { eurosFromCents } from '../money.ts'
 import type { Address } from './address.ts'
-import { soldLetter } from './letters.ts'
+import { soldLetter } from './emails.ts'
 import { commissionOf, grossOf } from './money.ts'
 
 type SaleContext = Context

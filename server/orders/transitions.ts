@@ -5,7 +5,7 @@ import { recordEvent } from '../events/record.ts'
 import { statusFor } from '../listings/listing.ts'
 import { sendMail } from '../mail/outbox.ts'
 import type { Metrics } from '../metrics.ts'
-import { lettersAbout, partiesOf } from './letters.ts'
+import { lettersAbout, partiesOf } from './emails.ts'
 import { type LockedRow, lockRows, lockSlice } from './locks.ts'
 import { grossOf } from './money.ts'
 import {

@@ -5,8 +5,8 @@ import type { Network } from '../outbound/network.ts'
 import type { PinnedPools } from '../outbound/pinned-pools.ts'
 import type { Attempt, ClaimedDelivery } from './delivery.ts'
 import type { Target } from './endpoint-cache.ts'
-import { envelopeOf, headersOf } from './envelope.ts'
 import { type Answered, post, UnfinishedAnswerError } from './post.ts'
+import { envelopeOf, headersOf } from './request.ts'
 
 /** An attempt that came to its end. */
 export type Attempted = {

@@ -4,9 +4,9 @@ import type { Db } from '../database/sql.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { attemptRow } from './attempt-row.ts'
 import type { Attempt, ClaimedDelivery, Outcome } from './delivery.ts'
+import { disabledLetter, type Failing, warningLetter } from './emails.ts'
 import { DISABLED_AFTER, WARNED_AFTER } from './endpoint.ts'
 import { FIRST_PLACES, type Room } from './endpoint-concurrency.ts'
-import { disabledLetter, type Failing, warningLetter } from './letters.ts'
 
 /**
  * What the lease allows beyond the time of an attempt: for a process that is busy, and to note the outcome. Real time;

@@ -1,6 +1,6 @@
 import type { WebhookEvent } from '../enums.ts'
 import { notFound } from '../errors.ts'
-import { envelopeOf } from './envelope.ts'
+import { envelopeOf } from './request.ts'
 
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'skipped'] as const
 

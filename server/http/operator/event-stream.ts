@@ -13,7 +13,7 @@ import {
   type StreamedEvent,
 } from '../../events/stream.ts'
 import type { Service } from '../../service.ts'
-import { envelopeOf } from '../../webhooks/envelope.ts'
+import { envelopeOf } from '../../webhooks/request.ts'
 import type { Query } from '../query.ts'
 import { PathId } from '../schema.ts'
 import { accountExists } from './account-exists.ts'
