@@ -10,7 +10,7 @@ import {
   accountJson,
   KeyInput,
   keyJson,
-} from '../http/operator/schemas.ts'
+} from '../http/shapes/account.ts'
 import { messagesOf, pathId } from '../http/validate.ts'
 import { createKey, revokeKey } from '../keys/keys.ts'
 import { SCOPES } from '../keys/scopes.ts'

@@ -9,8 +9,14 @@ import { sendJson } from '../json.ts'
 import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { Data, Paginated, PathId } from '../schema.ts'
+import {
+  AccountInput,
+  AccountPatch,
+  AccountShown,
+  accountChanges,
+  accountJson,
+} from '../shapes/account.ts'
 import { accountExists } from './account-exists.ts'
-import { AccountInput, AccountPatch, AccountShown, accountChanges, accountJson } from './schemas.ts'
 
 const params = Type.Object({ id: PathId('The account') })
 

@@ -9,7 +9,7 @@ import { DELIVERY_STATUSES, type Delivery, payloadOf } from '../../webhooks/deli
 import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { component, Data, Id, Nullable, OneOf, Paginated, PathId, Timestamp } from '../schema.ts'
-import { DELIVERED } from '../seller/event-schemas.ts'
+import { DELIVERED } from '../shapes/event.ts'
 
 const AttemptShown = Type.Object({
   at: Timestamp({ description: 'When it began' }),

@@ -9,7 +9,7 @@ import { endpointNotFound } from '../../webhooks/endpoint.ts'
 import { enableEndpoint, listEndpoints, requireEndpoint } from '../../webhooks/endpoints.ts'
 import { momentsOf } from '../date-time.ts'
 import { Data, PathId, Text } from '../schema.ts'
-import { EndpointShown, endpointJson, exampleEndpoint } from '../seller/webhook-schemas.ts'
+import { EndpointShown, endpointJson, exampleEndpoint } from '../shapes/webhook-endpoint.ts'
 import { pathId } from '../validate.ts'
 
 const account = { id: PathId('The account') }

@@ -3,8 +3,8 @@ import Type from 'typebox'
 import { createKey, listKeys, revokeKey, rotateKey } from '../../keys/keys.ts'
 import type { Service } from '../../service.ts'
 import { Data, PathId } from '../schema.ts'
+import { KeyInput, KeyShown, keyJson, NewKey } from '../shapes/account.ts'
 import { accountExists } from './account-exists.ts'
-import { KeyInput, KeyShown, keyJson, NewKey } from './schemas.ts'
 
 const account = { id: PathId('The account') }
 const accountAndKey = Type.Object({ ...account, key: PathId('The key’s id') })

@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { listPhotos } from '../../photos/photos.ts'
 import type { Service } from '../../service.ts'
 import { Data, PathId } from '../schema.ts'
-import { PhotoShown, photoJson } from './schemas.ts'
+import { PhotoShown, photoJson } from '../shapes/account.ts'
 
 export const listingPhotoRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>

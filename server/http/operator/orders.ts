@@ -12,9 +12,9 @@ import {
 } from '../../orders/transitions.ts'
 import type { Service } from '../../service.ts'
 import { Data, OneOf, PathId } from '../schema.ts'
-import { exampleOrder } from '../seller/examples.ts'
-import { orderJson } from '../seller/order-json.ts'
-import { OrderRow } from '../seller/order-schemas.ts'
+import { exampleOrder } from '../shapes/examples.ts'
+import { OrderRow } from '../shapes/order.ts'
+import { orderJson } from '../shapes/slice.ts'
 import { pathId } from '../validate.ts'
 
 const params = Type.Object({ id: PathId('The order row') })

@@ -18,7 +18,7 @@ import { timestamp } from '../../time/timestamp.ts'
 import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { Data, Id, OneOf, Paginated, Timestamp } from '../schema.ts'
-import { MailShown, mailJson } from './schemas.ts'
+import { MailShown, mailJson } from '../shapes/account.ts'
 
 const Now = Data(Type.Object({ now: Timestamp() }), 'The service’s time')
 

@@ -5,9 +5,9 @@ import type { Service } from '../../service.ts'
 import { buyLabel } from '../../shipping/labels.ts'
 import { timestampOrNull } from '../../time/timestamp.ts'
 import { Data, Nullable, OneOf, PathId, Timestamp } from '../schema.ts'
-import { exampleLabel } from './examples.ts'
-import { sliceDetail } from './order-json.ts'
-import { SliceDetail } from './order-schemas.ts'
+import { exampleLabel } from '../shapes/examples.ts'
+import { SliceDetail } from '../shapes/order.ts'
+import { sliceDetail } from '../shapes/slice.ts'
 
 const LabelShown = Type.Object({
   status: OneOf(LABEL_STATUSES, {

@@ -13,8 +13,8 @@ import type { NewListing } from '../../listings/create-listings.ts'
 import type { Listable } from '../../listings/listing.ts'
 import { centsFromEuros } from '../../money.ts'
 import { refusalOfUrl } from '../../outbound/public-address.ts'
+import { cardFields, gradedFields, itemFields, productFields } from '../shapes/listing.ts'
 import { messagesOf } from '../validate.ts'
-import { cardFields, gradedFields, itemFields, productFields } from './listing-schemas.ts'
 
 /** Why an item of a bulk create can't be listed: messages by field, and the cards it may have meant. */
 export type RefusedItem = { errors: FieldMessages; candidates?: unknown }

@@ -20,10 +20,10 @@ import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
 import { Data, OneOf, Paginated, PathId, Text } from '../schema.ts'
-import { bulkExample, exampleListing, pageExample } from './examples.ts'
+import { bulkExample, exampleListing, pageExample } from '../shapes/examples.ts'
+import { BulkCreate, BulkResult, ListingPatch, OwnListing } from '../shapes/listing.ts'
+import { ownListingJson } from '../shapes/public-listing.ts'
 import { type RefusedItem, readItem } from './listing-item.ts'
-import { ownListingJson } from './listing-json.ts'
-import { BulkCreate, BulkResult, ListingPatch, OwnListing } from './listing-schemas.ts'
 
 /** A hundred full items are about 2.4 MiB. */
 const BULK_LIMIT_BYTES = 4 * 1024 * 1024

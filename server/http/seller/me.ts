@@ -2,7 +2,7 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import type { Service } from '../../service.ts'
 import { timestamp } from '../../time/timestamp.ts'
 import { Data } from '../schema.ts'
-import { Me } from './schemas.ts'
+import { Me } from '../shapes/card.ts'
 
 export const meRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>

@@ -9,9 +9,9 @@ import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
 import { Data, Nullable, OneOf, Paginated, PathId, Text } from '../schema.ts'
-import { exampleOrder, exampleSlice, pageExample } from './examples.ts'
-import { orderJson, sliceDetail, sliceWithLabel } from './order-json.ts'
-import { OrderRow, ShippedSlice, SliceDetail } from './order-schemas.ts'
+import { exampleOrder, exampleSlice, pageExample } from '../shapes/examples.ts'
+import { OrderRow, ShippedSlice, SliceDetail } from '../shapes/order.ts'
+import { orderJson, sliceDetail, sliceWithLabel } from '../shapes/slice.ts'
 
 const params = Type.Object({ order: PathId('Any row of the slice') })
 

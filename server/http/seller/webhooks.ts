@@ -10,7 +10,7 @@ import {
   endpointJson,
   exampleEndpoint,
   NewEndpoint,
-} from './webhook-schemas.ts'
+} from '../shapes/webhook-endpoint.ts'
 
 export const webhookRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>

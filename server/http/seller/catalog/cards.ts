@@ -9,14 +9,14 @@ import { included } from '../../json.ts'
 import { pageEnd, pageOf, pageParameters } from '../../paginate.ts'
 import type { Query } from '../../query.ts'
 import { Data, NotModified, Paginated, Text } from '../../schema.ts'
-import { exampleCard, pageExample } from '../examples.ts'
 import {
   Card,
   includeParameter,
   languageParameter,
   regionParameter,
   searchParameter,
-} from '../schemas.ts'
+} from '../../shapes/card.ts'
+import { exampleCard, pageExample } from '../../shapes/examples.ts'
 import { offersSender } from './offers.ts'
 
 export const cardRoutes =

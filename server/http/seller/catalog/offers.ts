@@ -7,7 +7,7 @@ import { limitConcurrency } from '../../../queue/limit-concurrency.ts'
 import type { Service } from '../../../service.ts'
 import { quoted, sendRevalidated } from '../../entity-tag.ts'
 import { sendJson } from '../../json.ts'
-import { offerJson, sellerJson } from '../listing-json.ts'
+import { offerJson, sellerJson } from '../../shapes/public-listing.ts'
 
 /** A popular card takes a connection for a while. */
 const MAX_READ_AT_ONCE = 4

@@ -10,8 +10,8 @@ import { included } from '../../json.ts'
 import { pageEnd, pageOf, pageParameters } from '../../paginate.ts'
 import type { Query } from '../../query.ts'
 import { Data, NotModified, Paginated, Text } from '../../schema.ts'
-import { exampleProduct, pageExample } from '../examples.ts'
-import { includeParameter, Product, searchParameter } from '../schemas.ts'
+import { includeParameter, Product, searchParameter } from '../../shapes/card.ts'
+import { exampleProduct, pageExample } from '../../shapes/examples.ts'
 import { offersSender } from './offers.ts'
 
 export const productRoutes =

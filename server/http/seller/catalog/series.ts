@@ -3,7 +3,7 @@ import Type from 'typebox'
 import type { Service } from '../../../service.ts'
 import type { AnswerCache } from '../../answer-cache.ts'
 import { Data, NotModified } from '../../schema.ts'
-import { Series } from '../schemas.ts'
+import { Series } from '../../shapes/card.ts'
 
 export const seriesRoutes =
   (ctx: Service, answers: AnswerCache): FastifyPluginCallbackTypebox =>

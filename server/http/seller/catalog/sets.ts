@@ -9,7 +9,6 @@ import { included } from '../../json.ts'
 import { pageEnd, pageOf, pageParameters } from '../../paginate.ts'
 import type { Query } from '../../query.ts'
 import { Data, NotModified, Paginated, Text } from '../../schema.ts'
-import { exampleSet, pageExample } from '../examples.ts'
 import {
   CardSet,
   includeParameter,
@@ -17,7 +16,8 @@ import {
   regionParameter,
   SetDetail,
   searchParameter,
-} from '../schemas.ts'
+} from '../../shapes/card.ts'
+import { exampleSet, pageExample } from '../../shapes/examples.ts'
 
 export const setRoutes =
   (ctx: Service, answers: AnswerCache): FastifyPluginCallbackTypebox =>

@@ -6,7 +6,7 @@ import type { Offer, Seller } from '../../listings/offers.ts'
 import { eurosFromCents } from '../../money.ts'
 import { thumbnailUrl } from '../../photos/photo.ts'
 import { timestamp } from '../../time/timestamp.ts'
-import type { OwnListing, PublicListing } from './listing-schemas.ts'
+import type { OwnListing, PublicListing } from './listing.ts'
 
 type Addresses = Pick<Config, 'publicUrl' | 'marketplaceUrl'>
 

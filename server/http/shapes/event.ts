@@ -1,7 +1,7 @@
 import Type, { type TSchema } from 'typebox'
 import { CANCELLERS, type WebhookEvent } from '../../enums.ts'
 import { component, Nullable, OneOf, Timestamp } from '../schema.ts'
-import { Address, amount, currency } from './order-schemas.ts'
+import { Address, amount, currency } from './order.ts'
 
 /** What is sent to endpoints: the envelope (§6.2) with each event's data (§6.3), keys in the order in which they're sent. */
 

@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { LANGUAGES, PRODUCT_CATEGORIES, SELLER_TIERS } from '../../enums.ts'
 import { SCOPES } from '../../keys/scopes.ts'
 import { component, Nullable, OneOf, Text, Timestamp } from '../schema.ts'
-import { PublicListing } from './listing-schemas.ts'
+import { PublicListing } from './listing.ts'
 
 /** The seller API's records (§2), as published. */
 

@@ -7,7 +7,7 @@ import { getSlice, type Slice } from '../../orders/slice.ts'
 import type { Service } from '../../service.ts'
 import { type LabelShown, labelOf } from '../../shipping/labels.ts'
 import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
-import type { OrderRow, SliceDetail } from './order-schemas.ts'
+import type { OrderRow, SliceDetail } from './order.ts'
 
 /** An order row (§2.7). */
 export const orderJson = (order: Order): Static<typeof OrderRow> => ({
