@@ -2,7 +2,7 @@ import type { Context } from '../context.ts'
 import type { Signals } from '../database/signals.ts'
 import type { Metrics } from '../metrics.ts'
 import {
-  doDueWork,
+  drainQueue,
   startWorker,
   type Work,
   type Worker,
@@ -13,17 +13,14 @@ import type { ClaimedMail, Mailer, MailerOptions } from './mail.ts'
 import { openMailer } from './mailer.ts'
 import { claimMail } from './outbox.ts'
 
-/** Mails that one process is at, at a time; each has a connection of its own. */
-const HANDS = 3
-/** At a shutdown. A mail that is cut off while the server takes it may arrive twice, so it had better get through. */
-type MailContext = Context & { metrics: Metrics }
-
+/** Each message being sent has an SMTP connection of its own. */
+const CONCURRENCY = 3
+/** At a shutdown. A message that is interrupted while the mail server accepts it is sent twice, so let it finish. */
 const GRACE_MS = 5_000
 
-/**
- * Sends mails as they become due, until it's told to stop. It shares the work with the workers of other processes, and
- * takes up what a killed one left when its lease has run out.
- */
+type MailContext = Context & { metrics: Metrics }
+
+/** Sends e-mails as they become due. */
 export function startMailWorker(
   ctx: MailContext & { signals: Signals },
   options: WorkerOptions & MailerOptions & { graceMs?: number } = {},
@@ -38,11 +35,11 @@ export function startMailWorker(
   }
 }
 
-/** Does all that is due now, and what becomes due meanwhile. */
+/** Sends every e-mail that is due now or becomes due meanwhile, then returns. */
 export async function runDueMail(ctx: MailContext, options?: MailerOptions): Promise<void> {
   const mailer = openMailer(ctx, options)
   try {
-    await doDueWork(ctx, mailWork(ctx, mailer))
+    await drainQueue(ctx, mailWork(ctx, mailer))
   } finally {
     await mailer.close()
   }
@@ -50,11 +47,11 @@ export async function runDueMail(ctx: MailContext, options?: MailerOptions): Pro
 
 const mailWork = (ctx: MailContext, mailer: Mailer, graceMs = GRACE_MS): Work<ClaimedMail> => ({
   queue: 'mail',
-  hands: HANDS,
+  concurrency: CONCURRENCY,
   graceMs,
   async claim() {
     const mail = await claimMail(ctx)
     return mail ? [mail] : []
   },
-  carryOut: (mail, stopping) => deliverMail(ctx, mailer, mail, stopping),
+  run: (mail, stopping) => deliverMail(ctx, mailer, mail, stopping),
 })

@@ -426,7 +426,7 @@ describe('the work', () => {
     expect(await row()).toMatchObject({
       status: 'failed',
       attempts: 5,
-      error: 'The service stopped in the middle of a try.',
+      error: 'The service stopped during this attempt.',
     })
   })
 

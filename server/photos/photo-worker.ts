@@ -1,6 +1,6 @@
 import type { Signals } from '../database/signals.ts'
 import {
-  doDueWork,
+  drainQueue,
   startWorker,
   type Work,
   type Worker,
@@ -9,50 +9,45 @@ import {
 import { type ClaimedPhoto, claimPhoto } from './photos.ts'
 import { type PhotoContext, takePhoto } from './take-photo.ts'
 
-/** Photos that one process is at, at a time: what bounds the memory for pictures on their way (10 MB each). */
-const HANDS = 6
-/** No more of them for one seller, so that addresses that never answer hold up their own seller alone. */
-const HANDS_PER_SELLER = 2
+/** Bounds the memory for downloaded files, up to 10 MB each. */
+const CONCURRENCY = 6
+/** One seller's unresponsive URLs must not delay the photos of other sellers. */
+const CONCURRENCY_PER_SELLER = 2
 
-/**
- * Fetches photos as they become due, until it's told to stop. It shares the work with the workers of other processes,
- * and takes up what a killed one left when its lease has run out.
- */
+/** Fetches photos as they become due. */
 export const startPhotoWorker = (
   ctx: PhotoContext & { signals: Signals },
   options?: WorkerOptions,
 ): Worker => startWorker(ctx, photoWork(ctx), options)
 
-/** Does all that is due now, and what becomes due meanwhile. */
-export const runDuePhotos = (ctx: PhotoContext): Promise<void> => doDueWork(ctx, photoWork(ctx))
+/** Fetches every photo that is due now or becomes due meanwhile, then returns. */
+export const runDuePhotos = (ctx: PhotoContext): Promise<void> => drainQueue(ctx, photoWork(ctx))
 
 function photoWork(ctx: PhotoContext): Work<ClaimedPhoto> {
-  /** By account, how many hands are at its photos. */
-  const busyFor = new Map<number, number>()
+  const runningByAccount = new Map<number, number>()
 
   return {
     queue: 'photos',
-    hands: HANDS,
+    concurrency: CONCURRENCY,
 
-    /** Takes a photo and counts the hand in; the next one is only taken then. */
+    /** Claims one photo per call, so that the next call knows whether its seller has reached the limit. */
     async claim() {
-      const served = [...busyFor].filter(([, hands]) => hands >= HANDS_PER_SELLER)
-      const photo = await claimPhoto(
-        ctx,
-        served.map(([accountId]) => accountId),
-      )
+      const busyAccounts = [...runningByAccount]
+        .filter(([, running]) => running >= CONCURRENCY_PER_SELLER)
+        .map(([accountId]) => accountId)
+      const photo = await claimPhoto(ctx, busyAccounts)
       if (!photo) return []
-      busyFor.set(photo.accountId, (busyFor.get(photo.accountId) ?? 0) + 1)
+      runningByAccount.set(photo.accountId, (runningByAccount.get(photo.accountId) ?? 0) + 1)
       return [photo]
     },
 
-    async carryOut(photo, stopping) {
+    async run(photo, stopping) {
       try {
         await takePhoto(ctx, photo, stopping)
       } finally {
-        const hands = busyFor.get(photo.accountId)! - 1
-        if (hands > 0) busyFor.set(photo.accountId, hands)
-        else busyFor.delete(photo.accountId)
+        const running = runningByAccount.get(photo.accountId)! - 1
+        if (running > 0) runningByAccount.set(photo.accountId, running)
+        else runningByAccount.delete(photo.accountId)
       }
     },
   }

@@ -315,7 +315,7 @@ describe('the work', () => {
     expect(await photoOf(id)).toMatchObject({
       status: 'failed',
       attempts: 3,
-      error: 'The service stopped in the middle of a try.',
+      error: 'The service stopped during this attempt.',
     })
   })
 

@@ -13,73 +13,74 @@ beforeEach(() => {
       writes.push(write)
       return write.promise
     },
-    { most: 3 },
+    { max: 3 },
   )
 })
 
 const written = () => writes.map(({ items }) => items)
 
-describe('what comes one by one', () => {
-  it('is written at once when nothing is under way', async () => {
-    const one = add(1)
+describe('batch', () => {
+  it('an item is written at once when no write is under way', async () => {
+    const first = add(1)
     expect(written()).toEqual([[1]])
     writes[0]!.resolve()
-    await one
-    const two = add(2)
+    await first
+    const second = add(2)
     expect(written()).toEqual([[1], [2]])
     writes[1]!.resolve()
-    await two
+    await second
   })
 
-  it('while a write is under way is written together, in order and only so much at once', async () => {
-    const all = [1, 2, 3, 4, 5, 6].map(add)
+  it('items that arrive during a write are batched in order, up to the maximum', async () => {
+    const added = [1, 2, 3, 4, 5, 6].map(add)
     expect(written()).toEqual([[1]])
     writes[0]!.resolve()
-    await all[0]
+    await added[0]
     expect(written()).toEqual([[1], [2, 3, 4]])
-    all.push(add(7))
+    added.push(add(7))
     writes[1]!.resolve()
-    await all[3]
+    await added[3]
     expect(written()).toEqual([[1], [2, 3, 4], [5, 6, 7]])
     writes[2]!.resolve()
-    await Promise.all(all)
+    await Promise.all(added)
   })
 
-  it('is done with its own write and not before', async () => {
+  it('the promise of a batched item resolves with the write of its own batch', async () => {
     const done: number[] = []
-    const all = [1, 2, 3].map((item) => add(item).then(() => done.push(item)))
+    const added = [1, 2, 3].map((item) => add(item).then(() => done.push(item)))
     writes[0]!.resolve()
-    await all[0]
+    await added[0]
     expect(done).toEqual([1])
     writes[1]!.resolve()
-    await Promise.all(all)
+    await Promise.all(added)
     expect(done).toEqual([1, 2, 3])
   })
 
-  it('fails with its write, and what comes after does not', async () => {
-    const ends = Promise.allSettled([1, 2, 3].map(add))
-    const alone = add(4)
+  it('a failed batch rejects its own items and leaves later batches alone', async () => {
+    const settled = Promise.allSettled([1, 2, 3].map(add))
+    const sameBatch = add(4)
     writes[0]!.resolve()
     await Promise.resolve()
-    const later = add(5)
+    const laterBatch = add(5)
     await expect.poll(() => writes.length).toBe(2)
     writes[1]!.reject(new Error('away'))
-    expect((await ends).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected'])
-    await expect(alone).rejects.toThrow('away')
+    const statuses = (await settled).map(({ status }) => status)
+    expect(statuses).toEqual(['fulfilled', 'rejected', 'rejected'])
+    await expect(sameBatch).rejects.toThrow('away')
     expect(written()).toEqual([[1], [2, 3, 4], [5]])
     writes[2]!.resolve()
-    await later
-    const last = add(6)
+    await laterBatch
+    const afterwards = add(6)
     writes[3]!.resolve()
-    await last
+    await afterwards
   })
 
-  it('can be added by whom a write has just answered', async () => {
-    const chain = add(1).then(() => add(2))
+  it('a caller can add a batched item as soon as its previous one is written', async () => {
+    const both = add(1).then(() => add(2))
     writes[0]!.resolve()
     await expect.poll(() => writes.length).toBe(2)
     writes[1]!.resolve()
-    await chain
+    await both
     expect(written()).toEqual([[1], [2]])
   })
 })

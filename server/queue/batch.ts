@@ -1,42 +1,42 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /**
- * Gathers what comes one by one and writes it together: what comes while a write is under way waits for the next, so
- * that much costs little more than one.
+ * Combines single items into batches, so that many writes cost little more than one: items that arrive during a write
+ * form the next batch.
  *
- * @param most how many go into one write
- * @param gatherMs how long the first one waits for others, real time
- * @returns adds one; done when its write is, and failed when that is
+ * @param max items in one batch
+ * @param gatherMs real time to wait for more items before each write
+ * @returns a function that adds an item; its promise settles with the write of the item's batch
  */
 export function batch<T>(
   write: (items: T[]) => Promise<void>,
-  { most, gatherMs = 0 }: { most: number; gatherMs?: number },
+  { max, gatherMs = 0 }: { max: number; gatherMs?: number },
 ): (item: T) => Promise<void> {
-  let waiting: { item: T; done: PromiseWithResolvers<void> }[] = []
+  let waiting: { item: T; written: PromiseWithResolvers<void> }[] = []
   let isWriting = false
 
   const writeAll = async () => {
     while (waiting.length > 0) {
       if (gatherMs > 0) await sleep(gatherMs)
-      const batch = waiting.slice(0, most)
-      waiting = waiting.slice(most)
+      const next = waiting.slice(0, max)
+      waiting = waiting.slice(max)
       try {
-        await write(batch.map(({ item }) => item))
-        for (const { done } of batch) done.resolve()
+        await write(next.map(({ item }) => item))
+        for (const { written } of next) written.resolve()
       } catch (error) {
-        for (const { done } of batch) done.reject(error)
+        for (const { written } of next) written.reject(error)
       }
     }
     isWriting = false
   }
 
   return (item) => {
-    const done = Promise.withResolvers<void>()
-    waiting.push({ item, done })
+    const written = Promise.withResolvers<void>()
+    waiting.push({ item, written })
     if (!isWriting) {
       isWriting = true
       void writeAll()
     }
-    return done.promise
+    return written.promise
   }
 }

@@ -1,16 +1,16 @@
 import type { Db } from '../database/sql.ts'
 
-/** What is said of a try that nobody lived to note. */
-export const INTERRUPTED = 'The service stopped in the middle of a try.'
+/** Error recorded for an attempt whose process died before it finished. */
+export const INTERRUPTED = 'The service stopped during this attempt.'
 
 /**
- * Gives up what its last try was cut off from, in a table whose rows are tried a few times. Not tried once more: what
- * brings the process down would do so for ever.
+ * Fails the rows whose last permitted attempt was interrupted. They get no further attempt: a job that crashes its
+ * process would do so forever.
  */
 export async function failInterrupted(
   db: Db,
   table: 'mails' | 'photos',
-  mostAttempts: number,
+  maxAttempts: number,
 ): Promise<void> {
   await db`
     update ${db(table)}
@@ -20,7 +20,7 @@ export async function failInterrupted(
       from ${db(table)}
       where
         status = 'waiting'
-        and attempts >= ${mostAttempts}
+        and attempts >= ${maxAttempts}
         and leased_until < clock_timestamp()
       for update skip locked
     )

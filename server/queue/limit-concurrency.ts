@@ -1,18 +1,18 @@
-/** Lets so many through at a time; the others wait in line. */
-export function limitConcurrency(most: number): <T>(work: () => Promise<T>) => Promise<T> {
+/** A semaphore: runs at most `max` tasks at the same time and queues the others, first in, first out. */
+export function limitConcurrency(max: number): <T>(task: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = []
-  let inside = 0
+  let running = 0
 
-  return async (work) => {
-    if (inside === most) await new Promise<void>((resolve) => waiting.push(resolve))
-    else inside++
+  return async (task) => {
+    if (running === max) await new Promise<void>((resolve) => waiting.push(resolve))
+    else running++
     try {
-      return await work()
+      return await task()
     } finally {
-      // Whoever is next takes over the place of the one that leaves.
+      // A finished task passes its slot on, so that `running` never exceeds `max`.
       const next = waiting.shift()
       if (next) next()
-      else inside--
+      else running--
     }
   }
 }

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { localSignals, type Signals } from '../database/signals.ts'
 import { until } from '../test/until.ts'
-import { doDueWork, startWorker, type Work, type Worker } from './worker.ts'
+import { drainQueue, startWorker, type Work, type Worker } from './worker.ts'
 
-/** No look but the first would come by itself. */
-const NEVER_LOOKS = { pollIntervalMs: 3_600_000 }
+/** An interval that never ends during a test: the worker polls at its start and at signals only. */
+const NO_INTERVAL = { pollIntervalMs: 3_600_000 }
 
 let signals: Signals
 let logged: object[]
@@ -14,220 +14,226 @@ const workers: Worker[] = []
 beforeEach(() => {
   signals = localSignals()
   logged = []
-  const note = (said: object) => logged.push(said)
-  log = { error: note, warn: note, info: note, debug: note, fatal: note } as unknown as typeof log
+  const record = (fields: object) => logged.push(fields)
+  log = {
+    error: record,
+    warn: record,
+    info: record,
+    debug: record,
+    fatal: record,
+  } as unknown as typeof log
 })
 afterEach(() => Promise.all(workers.splice(0).map((worker) => worker.stop())))
 
-/** A queue in memory; each look and each piece is held until the test lets it go, unless told otherwise. */
-function desk({ hands = 3, free = true } = {}) {
+/** A queue in memory. Each job runs until the test settles it; so does each claim, with `holdClaims`. */
+function memoryQueue({ concurrency = 3, holdClaims = false } = {}) {
   const waiting: string[] = []
-  const looks: PromiseWithResolvers<void>[] = []
-  const underWay = new Map<string, PromiseWithResolvers<void>>()
-  const done: string[] = []
-  const given: string[] = []
-  const state = { free, most: 0, failing: false }
+  const claims: PromiseWithResolvers<void>[] = []
+  const running = new Map<string, PromiseWithResolvers<void>>()
+  const finished: string[] = []
+  const released: string[] = []
+  const state = { maxRunning: 0, isFailing: false }
   const work: Work<string> = {
     queue: 'mail',
-    hands,
-    async claim(most) {
-      const look = Promise.withResolvers<void>()
-      looks.push(look)
-      // What was there when it asked: what comes meanwhile, this look doesn't see.
-      const taken = waiting.splice(0, most)
-      if (!state.free) await look.promise
-      if (state.failing) {
-        waiting.unshift(...taken)
+    concurrency,
+    async claim(max) {
+      const claim = Promise.withResolvers<void>()
+      claims.push(claim)
+      // Like a query, a claim does not see jobs that arrive after it has begun.
+      const claimed = waiting.splice(0, max)
+      if (holdClaims) await claim.promise
+      if (state.isFailing) {
+        waiting.unshift(...claimed)
         throw new Error('away')
       }
-      return taken
+      return claimed
     },
-    async carryOut(piece, stopping) {
+    async run(job, stopping) {
       const { promise, resolve, reject } = Promise.withResolvers<void>()
-      underWay.set(piece, { promise, resolve, reject })
-      state.most = Math.max(state.most, underWay.size)
-      const giveBack = () => {
-        given.push(piece)
+      running.set(job, { promise, resolve, reject })
+      state.maxRunning = Math.max(state.maxRunning, running.size)
+      const release = () => {
+        released.push(job)
         resolve()
       }
-      stopping.addEventListener('abort', giveBack)
-      if (stopping.aborted) giveBack()
+      stopping.addEventListener('abort', release)
+      if (stopping.aborted) release()
       try {
         await promise
-        done.push(piece)
+        finished.push(job)
       } finally {
-        underWay.delete(piece)
+        running.delete(job)
       }
     },
   }
-  const start = (options = NEVER_LOOKS) => {
+  const start = (options = NO_INTERVAL) => {
     const worker = startWorker({ log, signals }, work, options)
     workers.push(worker)
     return worker
   }
-  return { work, start, waiting, looks, underWay, done, given, state }
+  return { work, start, waiting, claims, running, finished, released, state }
 }
 
 describe('a worker', () => {
-  it('looks when it starts, when it is woken, and by itself', async () => {
-    const { start, waiting, underWay } = desk()
-    waiting.push('there already')
+  it('a worker polls at its start, at each signal of its queue, and at an interval', async () => {
+    const { start, waiting, running } = memoryQueue()
+    waiting.push('before the start')
     start()
-    await until('the first is taken', () => underWay.has('there already'))
-    waiting.push('woken for')
+    await until('the first job runs', () => running.has('before the start'))
+    waiting.push('signalled')
     void signals.signal('mail')
-    await until('the second is taken', () => underWay.has('woken for'))
+    await until('the second job runs', () => running.has('signalled'))
     void signals.signal('photos')
 
-    const alone = desk()
-    alone.start({ pollIntervalMs: 20 })
-    await until('it has looked', () => alone.looks.length > 0)
-    alone.waiting.push('nobody said so')
-    await until('it is found', () => alone.underWay.has('nobody said so'))
+    const polling = memoryQueue()
+    polling.start({ pollIntervalMs: 20 })
+    await until('it has polled', () => polling.claims.length > 0)
+    polling.waiting.push('without a signal')
+    await until('the job is found', () => polling.running.has('without a signal'))
   })
 
-  it('answers all wakes that come during a look by one further look', async () => {
-    const { start, looks, waiting, underWay } = desk({ free: false })
+  it('all signals during a claim lead to one further claim', async () => {
+    const { start, claims, waiting, running } = memoryQueue({ holdClaims: true })
     start()
-    expect(looks).toHaveLength(1)
-    waiting.push('came during the look')
+    expect(claims).toHaveLength(1)
+    waiting.push('arrived during the claim')
     for (let i = 0; i < 50; i++) void signals.signal('mail')
-    expect(looks).toHaveLength(1)
-    looks[0]!.resolve()
-    await until('it looks again', () => looks.length === 2)
-    looks[1]!.resolve()
-    await until('the piece is taken', () => underWay.has('came during the look'))
-    // One that took something is followed by another, in case that there's more; then it rests.
-    await until('it looks once more', () => looks.length === 3)
-    looks[2]!.resolve()
+    expect(claims).toHaveLength(1)
+    claims[0]!.resolve()
+    await until('it claims again', () => claims.length === 2)
+    claims[1]!.resolve()
+    await until('the job runs', () => running.has('arrived during the claim'))
+    // A claim that returned a job is followed by another, because there may be more. An empty one isn't.
+    await until('it claims once more', () => claims.length === 3)
+    claims[2]!.resolve()
     await new Promise(setImmediate)
-    expect(looks).toHaveLength(3)
+    expect(claims).toHaveLength(3)
   })
 
-  it('loses no wake, whichever moment of a look it comes at', async () => {
+  it('no signal is lost, at whichever moment of a claim it arrives', async () => {
     for (let moment = 0; moment < 12; moment++) {
-      const { start, waiting, underWay, looks } = desk({ free: false })
+      const { start, waiting, running, claims } = memoryQueue({ holdClaims: true })
       const worker = start()
-      looks[0]!.resolve()
-      // So many turns of the microtask queue after the look's answer.
+      claims[0]!.resolve()
+      // The signal arrives `moment` turns of the microtask queue after the claim has returned.
       for (let turn = 0; turn < moment; turn++) await Promise.resolve()
-      waiting.push('piece')
+      waiting.push('job')
       void signals.signal('mail')
-      await until(`it is taken at moment ${moment}`, () => {
-        for (const look of looks) look.resolve()
-        return underWay.has('piece')
+      await until(`the job runs at moment ${moment}`, () => {
+        for (const claim of claims) claim.resolve()
+        return running.has('job')
       })
-      underWay.get('piece')!.resolve()
-      await until('its hand is free', () => {
-        for (const look of looks) look.resolve()
-        return underWay.size === 0
+      running.get('job')!.resolve()
+      await until('the job has finished', () => {
+        for (const claim of claims) claim.resolve()
+        return running.size === 0
       })
-      for (const look of looks) look.resolve()
+      for (const claim of claims) claim.resolve()
       await worker.stop()
     }
   })
 
-  it('carries no more than it has hands, and goes on as each is free', async () => {
-    const { start, waiting, underWay, done, state } = desk()
-    waiting.push(...Array.from({ length: 20 }, (_, i) => `piece ${i}`))
+  it('a worker never runs more jobs than its concurrency, and runs all of them', async () => {
+    const { start, waiting, running, finished, state } = memoryQueue()
+    waiting.push(...Array.from({ length: 20 }, (_, i) => `job ${i}`))
     start()
-    await until('all hands are busy', () => underWay.size === 3)
+    await until('the pool is full', () => running.size === 3)
     for (let i = 0; i < 20; i++) {
       void signals.signal('mail')
-      await until('there is one', () => underWay.size > 0)
-      ;[...underWay.values()][0]!.resolve()
-      await until('it is done', () => done.length === i + 1)
+      await until('a job runs', () => running.size > 0)
+      ;[...running.values()][0]!.resolve()
+      await until('it has finished', () => finished.length === i + 1)
     }
-    expect(state.most).toBe(3)
-    expect(new Set(done).size).toBe(20)
+    expect(state.maxRunning).toBe(3)
+    expect(new Set(finished).size).toBe(20)
   })
 
-  it('remembers a wake that came while all hands were busy', async () => {
-    const { start, waiting, underWay } = desk({ hands: 1 })
+  it('a signal that arrives while the pool is full is remembered', async () => {
+    const { start, waiting, running } = memoryQueue({ concurrency: 1 })
     waiting.push('first')
     start()
-    await until('the hand is busy', () => underWay.has('first'))
+    await until('the pool is full', () => running.has('first'))
     waiting.push('second')
     void signals.signal('mail')
     await new Promise(setImmediate)
-    expect([...underWay.keys()]).toEqual(['first'])
-    underWay.get('first')!.resolve()
-    await until('the second is taken', () => underWay.has('second'))
+    expect([...running.keys()]).toEqual(['first'])
+    running.get('first')!.resolve()
+    await until('the second job runs', () => running.has('second'))
   })
 
-  it('goes on when a look fails, says so once, and once more after it had worked again', async () => {
-    const { start, waiting, underWay, looks, state } = desk()
-    state.failing = true
-    waiting.push('piece')
+  it('failing claims are retried and logged once, and again after a claim has succeeded', async () => {
+    const { start, waiting, running, claims, state } = memoryQueue()
+    state.isFailing = true
+    waiting.push('job')
     start({ pollIntervalMs: 5 })
-    await until('it has looked several times', () => looks.length > 5)
+    await until('several claims have failed', () => claims.length > 5)
     expect(logged).toHaveLength(1)
     expect(logged[0]).toMatchObject({ queue: 'mail', err: { message: 'away' } })
-    state.failing = false
-    await until('the piece is taken', () => underWay.has('piece'))
-    state.failing = true
-    await until('it has complained again', () => logged.length === 2)
+    state.isFailing = false
+    await until('the job runs', () => running.has('job'))
+    state.isFailing = true
+    await until('the failure is logged again', () => logged.length === 2)
   })
 
-  it('goes on when a piece fails', async () => {
-    const { start, waiting, underWay } = desk({ hands: 1 })
+  it('a job that throws is logged, and the next one runs', async () => {
+    const { start, waiting, running } = memoryQueue({ concurrency: 1 })
     waiting.push('bad', 'good')
     start({ pollIntervalMs: 5 })
-    await until('the bad one is taken', () => underWay.has('bad'))
-    underWay.get('bad')!.reject(new Error('no'))
-    await until('the good one is taken', () => underWay.has('good'))
+    await until('the bad job runs', () => running.has('bad'))
+    running.get('bad')!.reject(new Error('no'))
+    await until('the good job runs', () => running.has('good'))
     expect(logged).toMatchObject([{ queue: 'mail', err: { message: 'no' } }])
   })
 })
 
-describe('a worker that is told to stop', () => {
-  it('takes nothing more, and tells what is under way to give up', async () => {
-    const { start, waiting, underWay, looks, done, given } = desk()
-    waiting.push('piece')
+describe('a worker that is stopped', () => {
+  it('a stopped worker claims nothing more and has its running jobs released', async () => {
+    const { start, waiting, running, claims, finished, released } = memoryQueue()
+    waiting.push('job')
     const worker = start()
-    await until('it is taken', () => underWay.has('piece'))
-    await until('the look is over', () => looks.length === 2)
+    await until('the job runs', () => running.has('job'))
+    await until('the last claim has returned', () => claims.length === 2)
     const stopped = worker.stop()
     waiting.push('too late')
     void signals.signal('mail')
     await stopped
-    expect([given, done, waiting]).toEqual([['piece'], ['piece'], ['too late']])
+    expect([released, finished, waiting]).toEqual([['job'], ['job'], ['too late']])
   })
 
-  it('lets what is under way finish in the time it gives', async () => {
-    const { work, waiting, underWay, done, given } = desk()
+  it('a stopped worker lets running jobs finish during the grace period', async () => {
+    const { work, waiting, running, finished, released } = memoryQueue()
     waiting.push('quick', 'slow')
-    const worker = startWorker({ log, signals }, { ...work, graceMs: 100 }, NEVER_LOOKS)
-    await until('they are taken', () => underWay.size === 2)
+    const worker = startWorker({ log, signals }, { ...work, graceMs: 100 }, NO_INTERVAL)
+    await until('both jobs run', () => running.size === 2)
     const stopped = worker.stop()
-    underWay.get('quick')!.resolve()
-    await until('the quick one is done', () => done.includes('quick'))
-    expect(given).toEqual([])
+    running.get('quick')!.resolve()
+    await until('the quick job has finished', () => finished.includes('quick'))
+    expect(released).toEqual([])
     await stopped
-    expect(given.at(-1)).toBe('slow')
+    expect(released.at(-1)).toBe('slow')
   })
 
-  it('hands what a look was just taking over to be given back', async () => {
-    const { start, waiting, looks, given } = desk({ free: false })
-    waiting.push('just taken')
+  it('a job whose claim returns after the stop is released', async () => {
+    const { start, waiting, claims, released } = memoryQueue({ holdClaims: true })
+    waiting.push('just claimed')
     const worker = start()
     const stopped = worker.stop()
-    looks[0]!.resolve()
+    claims[0]!.resolve()
     await stopped
-    expect(given).toEqual(['just taken'])
-    expect(looks).toHaveLength(1)
+    expect(released).toEqual(['just claimed'])
+    expect(claims).toHaveLength(1)
   })
 })
 
-it('all that is due is done, and what becomes due meanwhile', async () => {
-  const { work, waiting, underWay, done } = desk()
+it('drainQueue runs every due job, including those that become due meanwhile', async () => {
+  const { work, waiting, running, finished } = memoryQueue()
   waiting.push('first')
-  const whole = doDueWork({ log }, work)
-  await until('it is taken', () => underWay.has('first'))
+  const drained = drainQueue({ log }, work)
+  await until('the first job runs', () => running.has('first'))
   waiting.push('second')
-  underWay.get('first')!.resolve()
-  await until('the second is taken', () => underWay.has('second'))
-  underWay.get('second')!.resolve()
-  await whole
-  expect(done).toEqual(['first', 'second'])
+  running.get('first')!.resolve()
+  await until('the second job runs', () => running.has('second'))
+  running.get('second')!.resolve()
+  await drained
+  expect(finished).toEqual(['first', 'second'])
 })

@@ -2,139 +2,136 @@ import type { Context } from '../context.ts'
 import type { Signals, Topic } from '../database/signals.ts'
 
 const POLL_INTERVAL_MS = 1_000
-/** What can't be given back at a shutdown, as a picture that's being written, gets this long to finish. */
+/** At a shutdown, time for jobs that cannot be interrupted, such as encoding a picture. */
 const STOP_TIMEOUT_MS = 10_000
 
-/** What a worker does: it takes what is due in a table, piece by piece. */
-export type Work<Piece> = {
+/** How one queue's jobs are claimed and run. README.md explains claims and leases. */
+export type Work<Job> = {
   queue: Topic
-  /** Pieces that one process is at, at a time. */
-  hands: number
-  /** At a shutdown, how long what is under way may go on before it's told to give up. */
+  /** Jobs that one process runs at the same time. */
+  concurrency: number
+  /** At a shutdown, time for running jobs to finish before `stopping` is aborted. */
   graceMs?: number
   /**
-   * Takes what is due, at most so many pieces, so that no other process takes them, too. Called again, one call at a
-   * time, until it takes none.
+   * Claims up to `max` due jobs, so that no other process runs them. The worker makes one call at a time and repeats it
+   * until it returns none.
    */
-  claim(most: number): Promise<Piece[]>
-  /** Whether a look is worth it when a piece is finished. Always, unless it says otherwise. */
-  looksAgain?(): boolean
+  claim(max: number): Promise<Job[]>
+  /** Whether to poll again after a claim that returned jobs, and after each finished job. Default: always. */
+  shouldPoll?(): boolean
   /**
-   * @param stopping the process is about to end: what can't be finished at once is given back
-   * @param look for a piece that makes room for others before it's finished
+   * @param stopping aborted when the process is about to end: release a job that cannot finish at once
+   * @param poll for a job that makes room for others before it has finished
    */
-  carryOut(piece: Piece, stopping: AbortSignal, look: () => void): Promise<void>
+  run(job: Job, stopping: AbortSignal, poll: () => void): Promise<void>
 }
 
 export type Worker = { stop(): Promise<void> }
 export type WorkerOptions = { pollIntervalMs?: number }
 
-/** Does the work as it becomes due, until it's told to stop. Woken or not, it looks by itself from time to time. */
-export function startWorker<Piece>(
+/** Runs jobs as they become due. Polls at each signal, and at an interval because a signal can be lost. */
+export function startWorker<Job>(
   ctx: Pick<Context, 'log'> & { signals: Signals },
-  work: Work<Piece>,
+  work: Work<Job>,
   { pollIntervalMs = POLL_INTERVAL_MS }: WorkerOptions = {},
 ): Worker {
   const stopping = new AbortController()
-  const crew = crewFor(ctx, work, stopping.signal)
-  const unsubscribe = [ctx.signals.on(work.queue, crew.look), ctx.signals.on('time', crew.look)]
-  const timer = setInterval(crew.look, pollIntervalMs).unref()
-  crew.look()
+  const pool = openPool(ctx, work, stopping.signal)
+  const unsubscribe = [ctx.signals.on(work.queue, pool.poll), ctx.signals.on('time', pool.poll)]
+  const timer = setInterval(pool.poll, pollIntervalMs).unref()
+  pool.poll()
   return {
     async stop() {
       for (const end of unsubscribe) end()
       clearInterval(timer)
-      crew.takeNoMore()
-      if (work.graceMs) await atMost(work.graceMs, crew.resting())
+      pool.stopClaiming()
+      if (work.graceMs) await waitAtMost(work.graceMs, pool.drained())
       stopping.abort()
-      await atMost(STOP_TIMEOUT_MS, crew.resting())
+      await waitAtMost(STOP_TIMEOUT_MS, pool.drained())
     },
   }
 }
 
-/** Does all that is due now, and what becomes due meanwhile. */
-export async function doDueWork<Piece>(
-  ctx: Pick<Context, 'log'>,
-  work: Work<Piece>,
-): Promise<void> {
-  const crew = crewFor(ctx, work, new AbortController().signal)
-  crew.look()
-  await crew.resting()
+/** Runs every job that is due now or becomes due meanwhile, then returns. */
+export async function drainQueue<Job>(ctx: Pick<Context, 'log'>, work: Work<Job>): Promise<void> {
+  const pool = openPool(ctx, work, new AbortController().signal)
+  pool.poll()
+  await pool.drained()
 }
 
 /**
- * One look at a time takes what the free hands can carry. Whoever calls for one meanwhile, or finishes a piece, is
- * answered by a single further look, however many they are.
+ * Runs at most `concurrency` jobs. One claim is under way at a time; all calls of `poll` during a claim lead to a single
+ * further claim.
  */
-function crewFor<Piece>(
+function openPool<Job>(
   { log }: Pick<Context, 'log'>,
-  { queue, hands, claim, looksAgain = () => true, carryOut }: Work<Piece>,
+  { queue, concurrency, claim, shouldPoll = () => true, run }: Work<Job>,
   stopping: AbortSignal,
 ) {
-  const busy = new Set<Promise<void>>()
-  let looked: Promise<void> | undefined
-  let isLooking = false
-  let isCalled = false
-  let leaving = false
-  let troubled = false
+  const running = new Set<Promise<void>>()
+  let claiming: Promise<void> | undefined
+  let isClaiming = false
+  let isPollRequested = false
+  let isStopped = false
+  let isFailing = false
 
-  const look = () => {
-    isCalled = true
-    if (isLooking) return
-    isLooking = true
-    looked = takeWhatIsDue()
+  const poll = () => {
+    isPollRequested = true
+    if (isClaiming) return
+    isClaiming = true
+    claiming = claimJobs()
   }
 
-  const takeWhatIsDue = async () => {
+  const claimJobs = async () => {
     try {
-      while (isCalled && !leaving && busy.size < hands) {
-        isCalled = false
-        const pieces = await claim(hands - busy.size)
-        troubled = false
-        if (pieces.length > 0 && looksAgain()) isCalled = true
-        for (const piece of pieces) begin(piece)
+      while (isPollRequested && !isStopped && running.size < concurrency) {
+        isPollRequested = false
+        const jobs = await claim(concurrency - running.size)
+        isFailing = false
+        if (jobs.length > 0 && shouldPoll()) isPollRequested = true
+        for (const job of jobs) start(job)
       }
     } catch (error) {
-      complain(error)
+      logFailure(error, 'cannot claim jobs; retrying')
     } finally {
-      isLooking = false
+      isClaiming = false
     }
   }
 
-  const begin = (piece: Piece) => {
-    const hand = carryOut(piece, stopping, look).then(
+  const start = (job: Job) => {
+    const finished = run(job, stopping, poll).then(
       () => {
-        busy.delete(hand)
-        if (looksAgain()) look()
+        running.delete(finished)
+        if (shouldPoll()) poll()
       },
       (error) => {
-        busy.delete(hand)
-        complain(error)
+        running.delete(finished)
+        logFailure(error, 'cannot finish a job; it is retried later')
       },
     )
-    busy.add(hand)
+    running.add(finished)
   }
 
-  // The database is away, most likely: said once, and the next look is the timer's.
-  const complain = (error: unknown) => {
-    if (!troubled) log.error({ err: error, queue }, 'work has to wait: something is wrong')
-    troubled = true
+  // Most likely the database is unavailable: log it once, and wait for the next interval.
+  const logFailure = (error: unknown, message: string) => {
+    if (!isFailing) log.error({ err: error, queue }, message)
+    isFailing = true
   }
 
   return {
-    look,
-    takeNoMore: () => {
-      leaving = true
+    poll,
+    stopClaiming() {
+      isStopped = true
     },
-    async resting() {
-      while (isLooking || busy.size > 0) await Promise.all([looked, ...busy])
+    async drained() {
+      while (isClaiming || running.size > 0) await Promise.all([claiming, ...running])
     },
   }
 }
 
-async function atMost(ms: number, done: Promise<void>): Promise<void> {
-  const { promise: patience, resolve } = Promise.withResolvers<void>()
+async function waitAtMost(ms: number, done: Promise<void>): Promise<void> {
+  const { promise: timeout, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, ms)
-  await Promise.race([done, patience])
+  await Promise.race([done, timeout])
   clearTimeout(timer)
 }

@@ -1,7 +1,7 @@
 import { type Carrier, CarrierError } from '../carriers/carrier.ts'
 import type { Signals } from '../database/signals.ts'
 import {
-  doDueWork,
+  drainQueue,
   startWorker,
   type Work,
   type Worker,
@@ -10,29 +10,25 @@ import {
 import { askAgain, resolveDoubt, type ShippingContext } from './labels.ts'
 import { claimPoll, type DuePoll, leavePoll, readShipment } from './shipments.ts'
 
-/** Shipments that one process asks after at a time. */
-const HANDS = 4
+const CONCURRENCY = 4
 
-/**
- * Asks the carrier after labels and tracking codes that are to come, and after purchases that nobody knows the end of,
- * until it's told to stop. It shares the work with the workers of other processes.
- */
+/** Polls the carrier for pending labels and tracking codes, and looks up purchases in doubt. */
 export const startCarrierPoll = (
   ctx: ShippingContext & { signals: Signals },
   options?: WorkerOptions,
 ): Worker => startWorker(ctx, pollWork(ctx), options)
 
-/** Does all that is due now. */
-export const runDuePolls = (ctx: ShippingContext): Promise<void> => doDueWork(ctx, pollWork(ctx))
+/** Makes every poll that is due now or becomes due meanwhile, then returns. */
+export const runDuePolls = (ctx: ShippingContext): Promise<void> => drainQueue(ctx, pollWork(ctx))
 
 const pollWork = (ctx: ShippingContext): Work<DuePoll> => ({
   queue: 'shipments',
-  hands: HANDS,
+  concurrency: CONCURRENCY,
   async claim() {
     const due = ctx.carrier && (await claimPoll(ctx, ctx.carrier.provider))
     return due ? [due] : []
   },
-  carryOut: (due) => poll(ctx, ctx.carrier!, due),
+  run: (due) => poll(ctx, ctx.carrier!, due),
 })
 
 async function poll(ctx: ShippingContext, carrier: Carrier, due: DuePoll): Promise<void> {

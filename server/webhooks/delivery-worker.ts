@@ -9,7 +9,7 @@ import type { Network } from '../outbound/network.ts'
 import type { PinnedPools } from '../outbound/pinned-pools.ts'
 import { batch } from '../queue/batch.ts'
 import {
-  doDueWork,
+  drainQueue,
   startWorker,
   type Work,
   type Worker,
@@ -31,7 +31,7 @@ import { nextTryAt } from './retry-schedule.ts'
 type DeliveryContext = Context & { databaseUrl: string; network: Network; metrics: Metrics }
 
 /** Deliveries that one process holds at a time. Most of them wait for somebody else. */
-const HANDS = 1_000
+const CONCURRENCY = 1_000
 const MAX_AT_ONCE = 250
 /** While there's more of those that were found already, others are looked for so often. Real time. */
 const LOOK_AROUND_EVERY_MS = 20
@@ -71,7 +71,7 @@ export function startDeliveryWorker(
 export async function runDueDeliveries(ctx: DeliveryContext): Promise<void> {
   const tools = openTools(ctx)
   try {
-    await doDueWork(ctx, deliveryWork(ctx, tools))
+    await drainQueue(ctx, deliveryWork(ctx, tools))
   } finally {
     await tools.close()
   }
@@ -114,12 +114,12 @@ function deliveryWork(
   const pace = startPace()
   const targets = openTargets({ ...ctx, db: queue })
   const settle = batch<Outcome>((outcomes) => recordOutcomes({ db: queue }, outcomes), {
-    most: MAX_AT_ONCE,
+    max: MAX_AT_ONCE,
     gatherMs: GATHER_MS,
   })
   const giveBack = batch<ClaimedDelivery>(
     (deliveries) => releaseDeliveries({ db: queue }, deliveries),
-    { most: MAX_AT_ONCE },
+    { max: MAX_AT_ONCE },
   )
   let isFull = false
   /** Endpoints up to this id have had their turn: where there's more than can be carried, it goes on there. */
@@ -145,7 +145,7 @@ function deliveryWork(
   return {
     putBack: pace.putBack,
     queue: 'deliveries',
-    hands: HANDS,
+    concurrency: CONCURRENCY,
     graceMs,
 
     async claim(free) {
@@ -159,9 +159,9 @@ function deliveryWork(
       return claimed.length === 0 && from > 0 ? claimAround(most, 0) : claimed
     },
 
-    looksAgain: () => isFull || pace.hasRoom(),
+    shouldPoll: () => isFull || pace.hasRoom(),
 
-    async carryOut(delivery, stopping, look) {
+    async run(delivery, stopping, poll) {
       const { endpointId, isWanted } = delivery
       if (!isWanted) {
         pace.pass(endpointId)
@@ -182,7 +182,7 @@ function deliveryWork(
           // The place of one that was taken is free before that is noted; a failure may turn out to be the last.
           outcome = undefined
           pace.end(endpointId, 'answered well')
-          if (pace.hasRoom()) look()
+          if (pace.hasRoom()) poll()
         } else outcome = 'failed'
         await note(ctx, settle, delivery, attempted)
       } finally {
