@@ -4,7 +4,7 @@ import { connect } from '../server/database/connect.ts'
 import { startEmbedded } from '../server/database/embedded/embedded.ts'
 import type { Sql } from '../server/database/sql.ts'
 import { sampleData } from '../server/sandbox/sample-events.ts'
-import { MAX_PLACES } from '../server/webhooks/endpoint-concurrency.ts'
+import { MAX_CONCURRENCY } from '../server/webhooks/endpoint-concurrency.ts'
 import type { BarePosts } from './bare-posts.ts'
 import { ask, type Comparison, child, inTurns, type Rate, showComparisons } from './compare.ts'
 import type { ReceiverAsked, ReceiverSaid } from './receiver.ts'
@@ -53,8 +53,8 @@ export async function benchDeliveries(folder: string): Promise<void> {
         },
       )
     const compareAll = async (): Promise<Comparison[]> => [
-      await compare('to one endpoint', market.endpoints.slice(0, 1), MAX_PLACES),
-      await compare(`to ${SELLERS} of ${SELLERS} sellers`, market.endpoints, 4 * MAX_PLACES),
+      await compare('to one endpoint', market.endpoints.slice(0, 1), MAX_CONCURRENCY),
+      await compare(`to ${SELLERS} of ${SELLERS} sellers`, market.endpoints, 4 * MAX_CONCURRENCY),
     ]
 
     const empty = await compareAll()

@@ -4,7 +4,7 @@ import { orAborted, PrivateAddressError, publicAddresses } from '../outbound/gua
 import type { Network } from '../outbound/network.ts'
 import type { PinnedPools } from '../outbound/pinned-pools.ts'
 import type { Attempt, ClaimedDelivery } from './delivery.ts'
-import type { Target } from './endpoint-cache.ts'
+import type { CachedEndpoint } from './endpoint-cache.ts'
 import { type Answered, post, UnfinishedAnswerError } from './post.ts'
 import { envelopeOf, headersOf } from './request.ts'
 
@@ -27,7 +27,7 @@ export type Attempted = {
 export async function attemptDelivery(
   ctx: Context & { network: Network },
   pools: PinnedPools,
-  target: Target,
+  endpoint: CachedEndpoint,
   delivery: ClaimedDelivery,
   stopping: AbortSignal,
 ): Promise<Attempted | undefined> {
@@ -44,7 +44,7 @@ export async function attemptDelivery(
   const timer = setTimeout(giveUp, ctx.config.webhookTimeoutMs)
   stopping.addEventListener('abort', giveUp)
   try {
-    const { statusCode, text } = await send(ctx, pools, target, delivery, {
+    const { statusCode, text } = await send(ctx, pools, endpoint, delivery, {
       at,
       signal: patience.signal,
     })
@@ -73,7 +73,7 @@ export async function attemptDelivery(
 async function send(
   ctx: Context & { network: Network },
   pools: PinnedPools,
-  { secret, hostname, origin, path, headers }: Target,
+  { secret, hostname, origin, path, headers }: CachedEndpoint,
   delivery: ClaimedDelivery,
   { at, signal }: { at: Date; signal: AbortSignal },
 ): Promise<Answered> {

@@ -6,7 +6,7 @@ import { attemptRow } from './attempt-row.ts'
 import type { Attempt, ClaimedDelivery, Outcome } from './delivery.ts'
 import { disabledLetter, type Failing, warningLetter } from './emails.ts'
 import { DISABLED_AFTER, WARNED_AFTER } from './endpoint.ts'
-import { FIRST_PLACES, type Room } from './endpoint-concurrency.ts'
+import { type Capacity, INITIAL_CONCURRENCY } from './endpoint-concurrency.ts'
 
 /**
  * What the lease allows beyond the time of an attempt: for a process that is busy, and to note the outcome. Real time;
@@ -15,7 +15,7 @@ import { FIRST_PLACES, type Room } from './endpoint-concurrency.ts'
 const LEASE_MARGIN_MS = 20_000
 
 /** What to claim: of any endpoint, or, with `only`, of those that there is room for. */
-export type Wanted = { most: number; room: Room } & (
+export type Wanted = { max: number; capacity: Capacity } & (
   | { only: true }
   | { only?: false; after: number }
 )
@@ -31,10 +31,10 @@ export function claimDeliveries(
   wanted: Wanted,
 ): Promise<ClaimedDelivery[]> {
   const at = now()
-  const { most, room, only = false } = wanted
-  const { endpointIds, places } = room
-  const reachedAt = room.after.map((reached) => reached?.dueAt.toISOString() ?? '-infinity')
-  const reachedId = room.after.map((reached) => reached?.id ?? 0)
+  const { max, capacity, only = false } = wanted
+  const { endpointIds, limits, cursors } = capacity
+  const reachedAt = cursors.map((cursor) => cursor?.dueAt.toISOString() ?? '-infinity')
+  const reachedId = cursors.map((cursor) => cursor?.id ?? 0)
   return db<ClaimedDelivery[]>`
     with recursive found as (
       (
@@ -78,10 +78,10 @@ export function claimDeliveries(
           )
           and (d.leased_until is null or d.leased_until < clock_timestamp())
         order by d.due_at, d.id
-        limit coalesce((${places}::int[])[waiting.place], ${FIRST_PLACES})
+        limit coalesce((${limits}::int[])[waiting.place], ${INITIAL_CONCURRENCY})
         for update skip locked
       ) one
-      limit ${most}
+      limit ${max}
     ),
     claimed as (
       update deliveries

@@ -23,7 +23,7 @@ import {
   releaseDeliveries,
 } from './delivery-queue.ts'
 import { startDeliveryWorker } from './delivery-worker.ts'
-import { FIRST_PLACES, MAX_PLACES } from './endpoint-concurrency.ts'
+import { INITIAL_CONCURRENCY, MAX_CONCURRENCY } from './endpoint-concurrency.ts'
 
 /** No look but the first would come by itself. */
 const NEVER_LOOKS = { pollIntervalMs: 3_600_000, graceMs: 1 }
@@ -198,7 +198,7 @@ describe('an endpoint that never answers', () => {
     const held = holding(receiver)
     await write(1_000)
     startWork()
-    await until('it is at work', () => held.length === FIRST_PLACES)
+    await until('it is at work', () => held.length === INITIAL_CONCURRENCY)
 
     const other = await app.seller()
     const well = await startReceiver()
@@ -209,8 +209,8 @@ describe('an endpoint that never answers', () => {
     await write(100, { id }, other)
     wake()
     await until('all of the other’s are', () => well.arrived.length === 101)
-    expect(held).toHaveLength(FIRST_PLACES)
-    expect(receiver.arrived).toHaveLength(FIRST_PLACES)
+    expect(held).toHaveLength(INITIAL_CONCURRENCY)
+    expect(receiver.arrived).toHaveLength(INITIAL_CONCURRENCY)
   })
 
   it('is one of a hundred: they hold up nobody either', async () => {
@@ -221,14 +221,14 @@ describe('an endpoint that never answers', () => {
       for (const { id } of await Promise.all(endpoints)) await write(5, { id }, slow)
     }
     startWork()
-    await until('all of them are at work', () => held.length === 7 * 15 * FIRST_PLACES)
+    await until('all of them are at work', () => held.length === 7 * 15 * INITIAL_CONCURRENCY)
 
     const well = await startReceiver()
     const other = await app.seller()
     await subscribe(other, well.url)
     await sample(app, other.accountId)
     await until('the other’s is sent', () => well.arrived.length === 1)
-    expect(held).toHaveLength(7 * 15 * FIRST_PLACES)
+    expect(held).toHaveLength(7 * 15 * INITIAL_CONCURRENCY)
   })
 })
 
@@ -245,27 +245,27 @@ describe('an endpoint', () => {
     const held = holding(receiver)
     await write(200)
     startWork()
-    let places = FIRST_PLACES
-    for (let answered = 1; answered <= MAX_PLACES + 2; answered++) {
+    let places = INITIAL_CONCURRENCY
+    for (let answered = 1; answered <= MAX_CONCURRENCY + 2; answered++) {
       await until('its places are taken', () => held.length === places)
       // Whatever wakes the worker, there aren't more of them.
       wake()
       held[0]!.answer()
-      places = Math.min(places + 1, MAX_PLACES)
+      places = Math.min(places + 1, MAX_CONCURRENCY)
     }
-    await until('its places are taken', () => held.length === MAX_PLACES)
+    await until('its places are taken', () => held.length === MAX_CONCURRENCY)
     const arrived = receiver.arrived.length
-    expect(arrived).toBe(MAX_PLACES + 2 + MAX_PLACES)
+    expect(arrived).toBe(MAX_CONCURRENCY + 2 + MAX_CONCURRENCY)
 
-    for (let left = MAX_PLACES; left > FIRST_PLACES; left--) {
+    for (let left = MAX_CONCURRENCY; left > INITIAL_CONCURRENCY; left--) {
       held[0]!.answer(500)
-      await until('it is noted', async () => (await failed()) === MAX_PLACES - left + 1)
+      await until('it is noted', async () => (await failed()) === MAX_CONCURRENCY - left + 1)
       wake()
     }
     expect(receiver.arrived).toHaveLength(arrived)
     held[0]!.answer(500)
     await until('another is sent', () => receiver.arrived.length === arrived + 1)
-    expect(held).toHaveLength(FIRST_PLACES)
+    expect(held).toHaveLength(INITIAL_CONCURRENCY)
   })
 })
 
@@ -287,7 +287,7 @@ describe('what a worker holds for an endpoint that is deleted', () => {
     const held = holding(receiver)
     await write(300)
     wake()
-    await until('its places are taken', () => held.length === MAX_PLACES)
+    await until('its places are taken', () => held.length === MAX_CONCURRENCY)
     const arrived = receiver.arrived.length
     await seller.delete(`/v1/webhooks/${endpoint.id}`)
     for (const { answer } of [...held]) answer()
@@ -332,8 +332,12 @@ describe('several processes', () => {
 describe('what a process has claimed', () => {
   /** Claims the only delivery, as a process that then dies. */
   async function claim(): Promise<ClaimedDelivery> {
-    const room = { endpointIds: [], places: [], after: [] }
-    const [claimed] = await claimDeliveries(second.ctx, { after: endpoint.id - 1, most: 1, room })
+    const capacity = { endpointIds: [], limits: [], cursors: [] }
+    const [claimed] = await claimDeliveries(second.ctx, {
+      after: endpoint.id - 1,
+      max: 1,
+      capacity,
+    })
     return claimed!
   }
   const endLease = () => app.ctx.db`

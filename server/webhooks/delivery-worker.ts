@@ -24,8 +24,8 @@ import {
   releaseDeliveries,
   type Wanted,
 } from './delivery-queue.ts'
-import { openTargets } from './endpoint-cache.ts'
-import { startPace } from './endpoint-concurrency.ts'
+import { endpointCache } from './endpoint-cache.ts'
+import { endpointLimiter } from './endpoint-concurrency.ts'
 import { nextTryAt } from './retry-schedule.ts'
 
 type DeliveryContext = Context & { databaseUrl: string; network: Network; metrics: Metrics }
@@ -57,7 +57,7 @@ export function startDeliveryWorker(
   const work = deliveryWork(ctx, tools, options.graceMs)
   const worker = startWorker(ctx, work, options)
   // One was disabled or deleted, here or by another process.
-  const unsubscribe = ctx.signals.on('endpoints', work.putBack)
+  const unsubscribe = ctx.signals.on('endpoints', work.returnAll)
   return {
     async stop() {
       unsubscribe()
@@ -110,9 +110,9 @@ function deliveryWork(
   ctx: DeliveryContext,
   { pools, queue }: Tools,
   graceMs = GRACE_MS,
-): Work<ClaimedDelivery> & { putBack(): void } {
-  const pace = startPace()
-  const targets = openTargets({ ...ctx, db: queue })
+): Work<ClaimedDelivery> & { returnAll(): void } {
+  const limiter = endpointLimiter()
+  const endpoints = endpointCache({ ...ctx, db: queue })
   const settle = batch<Outcome>((outcomes) => recordOutcomes({ db: queue }, outcomes), {
     max: MAX_AT_ONCE,
     gatherMs: GATHER_MS,
@@ -128,65 +128,65 @@ function deliveryWork(
 
   const claim = async (wanted: Wanted): Promise<ClaimedDelivery[]> => {
     const claimed = await claimDeliveries({ ...ctx, db: queue }, wanted)
-    await targets.learn(claimed.map(({ endpointId }) => endpointId))
-    isFull = claimed.length === wanted.most
-    pace.claimed(claimed, wanted.room, isFull)
+    await endpoints.load(claimed.map(({ endpointId }) => endpointId))
+    isFull = claimed.length === wanted.max
+    limiter.recordClaim(claimed, wanted.capacity, isFull)
     return claimed
   }
 
   /** Of all endpoints, as far as it goes. */
-  const claimAround = async (most: number, from: number): Promise<ClaimedDelivery[]> => {
+  const claimAround = async (max: number, from: number): Promise<ClaimedDelivery[]> => {
     lookedAround = performance.now()
-    const claimed = await claim({ most, room: pace.room(), after: from })
+    const claimed = await claim({ max, capacity: limiter.capacity(), after: from })
     after = isFull ? Math.max(...claimed.map(({ endpointId }) => endpointId)) : 0
     return claimed
   }
 
   return {
-    putBack: pace.putBack,
+    returnAll: limiter.returnAll,
     queue: 'deliveries',
     concurrency: CONCURRENCY,
     graceMs,
 
     async claim(free) {
-      const most = Math.min(free, MAX_AT_ONCE)
-      if (pace.hasRoom() && performance.now() - lookedAround < LOOK_AROUND_EVERY_MS) {
-        const claimed = await claim({ most, room: pace.roomForMore(), only: true })
+      const max = Math.min(free, MAX_AT_ONCE)
+      if (limiter.hasBacklogCapacity() && performance.now() - lookedAround < LOOK_AROUND_EVERY_MS) {
+        const claimed = await claim({ max, capacity: limiter.backlogCapacity(), only: true })
         if (claimed.length > 0) return claimed
       }
       const from = after
-      const claimed = await claimAround(most, from)
-      return claimed.length === 0 && from > 0 ? claimAround(most, 0) : claimed
+      const claimed = await claimAround(max, from)
+      return claimed.length === 0 && from > 0 ? claimAround(max, 0) : claimed
     },
 
-    shouldPoll: () => isFull || pace.hasRoom(),
+    shouldPoll: () => isFull || limiter.hasBacklogCapacity(),
 
     async run(delivery, stopping, poll) {
       const { endpointId, isWanted } = delivery
       if (!isWanted) {
-        pace.pass(endpointId)
+        limiter.skip(endpointId)
         return settle(unwanted(delivery))
       }
-      if (!(await pace.turn(endpointId))) {
+      if (!(await limiter.acquire(endpointId))) {
         await giveBack(delivery)
-        return pace.gaveBack(endpointId)
+        return limiter.returned(endpointId)
       }
-      let outcome: 'failed' | 'not tried' | undefined = 'not tried'
+      let outcome: 'failed' | 'not attempted' | undefined = 'not attempted'
       try {
-        const target = targets.of(endpointId)
+        const endpoint = endpoints.get(endpointId)
         // Deleted since it was claimed.
-        if (!target) return await settle(unwanted(delivery))
-        const attempted = await attemptDelivery(ctx, await pools, target, delivery, stopping)
+        if (!endpoint) return await settle(unwanted(delivery))
+        const attempted = await attemptDelivery(ctx, await pools, endpoint, delivery, stopping)
         if (!attempted) return await giveBack(delivery)
         if (attempted.isTaken) {
           // The place of one that was taken is free before that is noted; a failure may turn out to be the last.
           outcome = undefined
-          pace.end(endpointId, 'answered well')
-          if (pace.hasRoom()) poll()
+          limiter.release(endpointId, 'delivered')
+          if (limiter.hasBacklogCapacity()) poll()
         } else outcome = 'failed'
         await note(ctx, settle, delivery, attempted)
       } finally {
-        if (outcome) pace.end(endpointId, outcome)
+        if (outcome) limiter.release(endpointId, outcome)
       }
     },
   }

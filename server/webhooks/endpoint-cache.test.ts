@@ -1,15 +1,15 @@
 import { expect, it } from 'vitest'
 import { startTestApp } from '../test/app.ts'
 import { subscribe } from '../test/fakes/receiver.ts'
-import { openTargets } from './endpoint-cache.ts'
+import { endpointCache } from './endpoint-cache.ts'
 
-it('an endpoint that was deleted before its address was read has none', async () => {
+it('an endpoint deleted before it was loaded is not in the cache', async () => {
   const app = await startTestApp()
   const seller = await app.seller()
   const { id, secret } = await subscribe(seller, 'https://a:b@shop.example:8443/hooks?x=1')
-  const targets = openTargets(app.ctx)
-  await targets.learn([id])
-  expect(targets.of(id)).toMatchObject({
+  const cache = endpointCache(app.ctx)
+  await cache.load([id])
+  expect(cache.get(id)).toMatchObject({
     secret,
     hostname: 'shop.example',
     origin: 'https://shop.example:8443',
@@ -17,12 +17,12 @@ it('an endpoint that was deleted before its address was read has none', async ()
     headers: { authorization: 'Basic YTpi' },
   })
   await seller.delete(`/v1/webhooks/${id}`)
-  const others = openTargets(app.ctx)
-  await others.learn([id])
-  expect(others.of(id)).toBeUndefined()
+  const fresh = endpointCache(app.ctx)
+  await fresh.load([id])
+  expect(fresh.get(id)).toBeUndefined()
 })
 
-it('an address that was wanted lately is known, however many others are', async () => {
+it('the cache evicts the least recently used endpoint', async () => {
   const app = await startTestApp()
   const seller = await app.seller()
   const { id } = await subscribe(seller, 'https://shop.example/hooks')
@@ -41,11 +41,11 @@ it('an address that was wanted lately is known, however many others are', async 
   `
   const others = rows.map((row) => row.id)
   expect(others.length).toBeGreaterThan(10_000)
-  const targets = openTargets(app.ctx)
-  await targets.learn([id])
-  await targets.learn(others.slice(0, 9_999))
-  // Among the first to be forgotten, but for its being wanted again.
-  await targets.learn([...others.slice(9_999), id])
-  expect(targets.of(id)).toBeDefined()
-  expect(targets.of(others[0]!)).toBeUndefined()
+  const cache = endpointCache(app.ctx)
+  await cache.load([id])
+  await cache.load(others.slice(0, 9_999))
+  // It would be evicted first if it weren't used again.
+  await cache.load([...others.slice(9_999), id])
+  expect(cache.get(id)).toBeDefined()
+  expect(cache.get(others[0]!)).toBeUndefined()
 })

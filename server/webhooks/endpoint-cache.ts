@@ -2,68 +2,67 @@ import type { Context } from '../context.ts'
 import { credentialsIn } from './basic-auth.ts'
 import { unseal } from './secret.ts'
 
-/** What an attempt needs of an endpoint. None of it ever changes. */
-export type Target = {
+/** What an attempt needs to know about an endpoint. None of it ever changes. */
+export type CachedEndpoint = {
   secret: string
   hostname: string
   origin: string
-  /** With the query. */
+  /** Includes the query. */
   path: string
-  /** Those that are the same for each delivery. */
+  /** The headers that all of its deliveries have in common. */
   headers: Record<string, string>
 }
 
-export type Targets = {
-  /** Reads those that aren't known yet. */
-  learn(endpointIds: number[]): Promise<void>
+export type EndpointCache = {
+  /** Reads the endpoints that aren't cached yet. */
+  load(endpointIds: number[]): Promise<void>
   /**
-   * One that was learnt lately; undefined when the endpoint was deleted before that.
-   *
-   * @throws Error when SECRET_KEY isn't the one that its secret was sealed with
+   * @returns undefined if the endpoint was deleted before `load`, or evicted since
+   * @throws Error if its secret was sealed with another SECRET_KEY
    */
-  of(endpointId: number): Target | undefined
+  get(endpointId: number): CachedEndpoint | undefined
 }
 
-type Known = { accountId: number; url: string; sealed: Buffer; target?: Target }
+type Entry = { accountId: number; url: string; sealed: Buffer; endpoint?: CachedEndpoint }
 
-const MAX_KNOWN = 10_000
+const MAX_ENTRIES = 10_000
 
-/** Remembers where deliveries go, so that it isn't read and deciphered for each of them. */
-export function openTargets(ctx: Context): Targets {
-  const known = new Map<number, Known>()
+/** Caches endpoints by least recent use, so that deliveries don't each read and decrypt their own. */
+export function endpointCache(ctx: Context): EndpointCache {
+  const entries = new Map<number, Entry>()
 
   return {
-    async learn(endpointIds) {
-      const wanted = [...new Set(endpointIds)]
-      for (const id of wanted) {
-        const endpoint = known.get(id)
-        // The last to be wanted are the last to be forgotten.
-        if (endpoint && known.delete(id)) known.set(id, endpoint)
+    async load(endpointIds) {
+      const ids = [...new Set(endpointIds)]
+      for (const id of ids) {
+        const entry = entries.get(id)
+        // Moves it to the end of the map: the beginning is evicted first.
+        if (entry && entries.delete(id)) entries.set(id, entry)
       }
-      const unknown = wanted.filter((id) => !known.has(id))
-      if (unknown.length === 0) return
-      const rows = await ctx.db<(Known & { id: number })[]>`
+      const missing = ids.filter((id) => !entries.has(id))
+      if (missing.length === 0) return
+      const rows = await ctx.db<(Entry & { id: number })[]>`
         select id, account_id as "accountId", url, secret as sealed
         from webhook_endpoints
-        where id = any(${unknown}::bigint[]) and deleted_at is null
+        where id = any(${missing}::bigint[]) and deleted_at is null
       `
-      for (const { id, ...endpoint } of rows) known.set(id, endpoint)
-      for (const id of known.keys()) {
-        if (known.size <= MAX_KNOWN) break
-        known.delete(id)
+      for (const { id, ...entry } of rows) entries.set(id, entry)
+      for (const id of entries.keys()) {
+        if (entries.size <= MAX_ENTRIES) break
+        entries.delete(id)
       }
     },
 
-    of(endpointId) {
-      const endpoint = known.get(endpointId)
-      if (!endpoint) return undefined
-      endpoint.target ??= targetOf(ctx, endpoint)
-      return endpoint.target
+    get(endpointId) {
+      const entry = entries.get(endpointId)
+      if (!entry) return undefined
+      entry.endpoint ??= endpointFrom(ctx, entry)
+      return entry.endpoint
     },
   }
 }
 
-function targetOf({ config }: Context, { accountId, url, sealed }: Known): Target {
+function endpointFrom({ config }: Context, { accountId, url, sealed }: Entry): CachedEndpoint {
   const parsed = new URL(url)
   const { hostname, origin, pathname, search } = parsed
   return {

@@ -1,193 +1,198 @@
 import { setTimeout as realTimeout } from 'node:timers'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { FIRST_PLACES, MAX_PLACES, type Pace, startPace } from './endpoint-concurrency.ts'
+import {
+  endpointLimiter,
+  INITIAL_CONCURRENCY,
+  type Limiter,
+  MAX_CONCURRENCY,
+} from './endpoint-concurrency.ts'
 
 const SHOP = 7
 const OTHER = 8
 
-let pace: Pace
+let limiter: Limiter
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
-  pace = startPace()
+  limiter = endpointLimiter()
 })
 afterEach(() => {
   vi.useRealTimers()
 })
 
-/** How many of an endpoint's may be claimed now. */
-function roomFor(endpointId: number): number {
-  const { endpointIds, places } = pace.room()
-  const lane = endpointIds.indexOf(endpointId)
-  return lane < 0 ? FIRST_PLACES : places[lane]!
+/** How many deliveries of an endpoint may be claimed. */
+function capacityFor(endpointId: number): number {
+  const { endpointIds, limits } = limiter.capacity()
+  const index = endpointIds.indexOf(endpointId)
+  return index < 0 ? INITIAL_CONCURRENCY : limits[index]!
 }
 
 const DUE = new Date('2026-03-01T09:30:00Z')
 let ids = 0
 
 const claim = (count: number, endpointId = SHOP) =>
-  pace.claimed(
+  limiter.recordClaim(
     Array.from({ length: count }, () => ({ endpointId, dueAt: DUE, id: ++ids })),
-    pace.room(),
+    limiter.capacity(),
     false,
   )
 
-/** Claims one and begins to send it. */
+/** Claims deliveries one by one and begins to attempt them. */
 async function begin(count = 1, endpointId = SHOP) {
   for (let i = 0; i < count; i++) {
     claim(1, endpointId)
-    expect(await settled(pace.turn(endpointId))).toBe(true)
+    expect(await settled(limiter.acquire(endpointId))).toBe(true)
   }
 }
 
-/** What a promise came to, `waits` when it hasn't yet. */
+/** What a promise resolved to, `waits` if it hasn't yet. */
 async function settled<T>(promise: Promise<T>): Promise<T | 'waits'> {
   const { promise: soon, resolve } = Promise.withResolvers<'waits'>()
   realTimeout(resolve, 1, 'waits')
   return Promise.race([promise, soon])
 }
 
-/** Brings an endpoint to all its places. */
-async function quicken() {
-  for (let i = 0; i < MAX_PLACES; i++) {
+/** Raises an endpoint to its maximum concurrency. */
+async function warmUp() {
+  for (let i = 0; i < MAX_CONCURRENCY; i++) {
     await begin()
-    pace.end(SHOP, 'answered well')
+    limiter.release(SHOP, 'delivered')
   }
 }
 
-describe('the attempts at a time that an endpoint gets', () => {
-  it('are two at first; who comes third waits until one is over', async () => {
-    expect(roomFor(SHOP)).toBe(2)
+describe('the concurrency of an endpoint', () => {
+  it('a new endpoint gets two concurrent attempts, and the third delivery waits for one to end', async () => {
+    expect(capacityFor(SHOP)).toBe(2)
     await begin(2)
-    expect(roomFor(SHOP)).toBe(0)
+    expect(capacityFor(SHOP)).toBe(0)
     claim(1)
-    const third = pace.turn(SHOP)
+    const third = limiter.acquire(SHOP)
     expect(await settled(third)).toBe('waits')
-    pace.end(SHOP, 'not tried')
+    limiter.release(SHOP, 'not attempted')
     expect(await settled(third)).toBe(true)
   })
 
-  it('are one more after each that was answered well, up to the most', async () => {
-    for (let places = FIRST_PLACES; places < MAX_PLACES; places++) {
-      expect(roomFor(SHOP)).toBe(places)
+  it('an endpoint gets one more concurrent attempt with each success, up to the maximum', async () => {
+    for (let limit = INITIAL_CONCURRENCY; limit < MAX_CONCURRENCY; limit++) {
+      expect(capacityFor(SHOP)).toBe(limit)
       await begin()
-      pace.end(SHOP, 'answered well')
+      limiter.release(SHOP, 'delivered')
     }
-    await begin(MAX_PLACES)
+    await begin(MAX_CONCURRENCY)
     claim(1)
-    expect(await settled(pace.turn(SHOP))).toBe('waits')
+    expect(await settled(limiter.acquire(SHOP))).toBe('waits')
   })
 
-  it('are as at first after a failure, and who waits then is given back', async () => {
-    await quicken()
-    await begin(MAX_PLACES)
+  it('a failure resets the concurrency of an endpoint and returns its waiting deliveries', async () => {
+    await warmUp()
+    await begin(MAX_CONCURRENCY)
     claim(1)
-    const waiting = pace.turn(SHOP)
-    pace.end(SHOP, 'failed')
+    const waiting = limiter.acquire(SHOP)
+    limiter.release(SHOP, 'failed')
     expect(await settled(waiting)).toBe(false)
-    for (let left = MAX_PLACES - 1; left > 1; left--) pace.end(SHOP, 'not tried')
-    expect(roomFor(SHOP)).toBe(1)
-    pace.end(SHOP, 'not tried')
-    expect(roomFor(SHOP)).toBe(2)
+    for (let left = MAX_CONCURRENCY - 1; left > 1; left--) limiter.release(SHOP, 'not attempted')
+    expect(capacityFor(SHOP)).toBe(1)
+    limiter.release(SHOP, 'not attempted')
+    expect(capacityFor(SHOP)).toBe(2)
   })
 
-  it('are its own', async () => {
+  it('endpoints have independent concurrency', async () => {
     await begin(2)
     await begin(1, OTHER)
-    pace.end(OTHER, 'failed')
-    expect([roomFor(SHOP), roomFor(OTHER)]).toEqual([0, 2])
+    limiter.release(OTHER, 'failed')
+    expect([capacityFor(SHOP), capacityFor(OTHER)]).toEqual([0, 2])
   })
 
-  it('are remembered for ten seconds of rest', async () => {
+  it('the concurrency of an idle endpoint is kept for ten seconds', async () => {
     await begin(2)
-    pace.end(SHOP, 'answered well')
-    pace.end(SHOP, 'answered well')
+    limiter.release(SHOP, 'delivered')
+    limiter.release(SHOP, 'delivered')
     vi.advanceTimersByTime(9_000)
-    expect(roomFor(SHOP)).toBe(4)
+    expect(capacityFor(SHOP)).toBe(4)
     vi.advanceTimersByTime(2_000)
-    expect(pace.room()).toEqual({ endpointIds: [], places: [], after: [] })
+    expect(limiter.capacity()).toEqual({ endpointIds: [], limits: [], cursors: [] })
   })
 })
 
-describe('what is claimed', () => {
-  it('is not worth the asking until half of what there may be is over', async () => {
-    await quicken()
-    const all = roomFor(SHOP)
-    expect(all).toBe(256)
-    claim(all)
-    for (let i = 0; i < all; i++) void pace.turn(SHOP)
-    for (let over = 1; over <= all; over++) {
-      pace.end(SHOP, 'answered well')
-      expect(roomFor(SHOP)).toBe(over < all / 2 ? 0 : over)
+describe('claims', () => {
+  it('a fast endpoint has no capacity until half of its quota has finished', async () => {
+    await warmUp()
+    const quota = capacityFor(SHOP)
+    expect(quota).toBe(256)
+    claim(quota)
+    for (let i = 0; i < quota; i++) void limiter.acquire(SHOP)
+    for (let finished = 1; finished <= quota; finished++) {
+      limiter.release(SHOP, 'delivered')
+      expect(capacityFor(SHOP)).toBe(finished < quota / 2 ? 0 : finished)
     }
   })
 
-  it('is ahead of its places only where they are all had, and kept up with for a second', async () => {
+  it('deliveries are prefetched only at maximum concurrency and returned after a second of waiting', async () => {
     await begin(2)
-    pace.end(SHOP, 'answered well')
-    pace.end(SHOP, 'answered well')
-    expect(roomFor(SHOP)).toBe(4)
-    await quicken()
+    limiter.release(SHOP, 'delivered')
+    limiter.release(SHOP, 'delivered')
+    expect(capacityFor(SHOP)).toBe(4)
+    await warmUp()
     claim(256)
-    const turns = Array.from({ length: 256 }, () => pace.turn(SHOP))
+    const waiting = Array.from({ length: 256 }, () => limiter.acquire(SHOP))
     vi.advanceTimersByTime(1_001)
-    const told = await Promise.all(turns.map(settled))
-    expect(told.filter((isTurn) => isTurn === true)).toHaveLength(MAX_PLACES)
-    expect(told.filter((isTurn) => isTurn === false)).toHaveLength(224)
-    for (let i = 0; i < MAX_PLACES; i++) pace.end(SHOP, 'not tried')
-    expect(roomFor(SHOP)).toBe(MAX_PLACES)
+    const permitted = await Promise.all(waiting.map(settled))
+    expect(permitted.filter((is) => is === true)).toHaveLength(MAX_CONCURRENCY)
+    expect(permitted.filter((is) => is === false)).toHaveLength(224)
+    for (let i = 0; i < MAX_CONCURRENCY; i++) limiter.release(SHOP, 'not attempted')
+    expect(capacityFor(SHOP)).toBe(MAX_CONCURRENCY)
   })
 
-  it('is gone on with where it was while there is more, and from the beginning each second', async () => {
-    await quicken()
-    claim(roomFor(SHOP))
+  it('a claim continues after the last one, and starts from the beginning every second', async () => {
+    await warmUp()
+    claim(capacityFor(SHOP))
     const last = { dueAt: DUE, id: ids }
-    expect(pace.room().after).toEqual([expect.objectContaining(last)])
+    expect(limiter.capacity().cursors).toEqual([expect.objectContaining(last)])
     vi.advanceTimersByTime(1_001)
-    expect(pace.room().after).toEqual([undefined])
+    expect(limiter.capacity().cursors).toEqual([undefined])
   })
 
-  it('is looked for from the beginning again when a claim has found the end', async () => {
-    await quicken()
-    claim(roomFor(SHOP))
-    for (let i = 0; i < 200; i++) void pace.turn(SHOP)
-    for (let i = 0; i < 200; i++) pace.end(SHOP, 'answered well')
+  it('a claim that found the end of a queue lets the next start from its beginning', async () => {
+    await warmUp()
+    claim(capacityFor(SHOP))
+    for (let i = 0; i < 200; i++) void limiter.acquire(SHOP)
+    for (let i = 0; i < 200; i++) limiter.release(SHOP, 'delivered')
     claim(3)
-    expect(pace.room().after).toEqual([undefined])
-    expect(pace.roomForMore().endpointIds).toEqual([])
+    expect(limiter.capacity().cursors).toEqual([undefined])
+    expect(limiter.backlogCapacity().endpointIds).toEqual([])
   })
 
-  it('calls for more also when it was less, because the claim took all that it may', async () => {
+  it('an endpoint is backlogged when a full claim took fewer of its deliveries than it may have', async () => {
     await begin(1)
-    pace.end(SHOP, 'answered well')
-    const one = { endpointId: SHOP, dueAt: DUE, id: ++ids }
-    pace.claimed([one], pace.room(), true)
-    expect(pace.hasRoom()).toBe(true)
+    limiter.release(SHOP, 'delivered')
+    const delivery = { endpointId: SHOP, dueAt: DUE, id: ++ids }
+    limiter.recordClaim([delivery], limiter.capacity(), true)
+    expect(limiter.hasBacklogCapacity()).toBe(true)
   })
 
-  it('and waits for a place can be put back, and is waiting again then', async () => {
+  it('an endpoint is backlogged when a waiting delivery was returned to the queue', async () => {
     await begin(2)
     claim(1)
-    const third = pace.turn(SHOP)
-    pace.putBack()
+    const third = limiter.acquire(SHOP)
+    limiter.returnAll()
     expect(await settled(third)).toBe(false)
-    pace.end(SHOP, 'not tried')
-    expect(pace.hasRoom()).toBe(false)
-    pace.gaveBack(SHOP)
-    expect(pace.hasRoom()).toBe(true)
+    limiter.release(SHOP, 'not attempted')
+    expect(limiter.hasBacklogCapacity()).toBe(false)
+    limiter.returned(SHOP)
+    expect(limiter.hasBacklogCapacity()).toBe(true)
   })
 
-  it('calls for more as soon as there is room, when it was all there was room for', async () => {
-    expect(pace.hasRoom()).toBe(false)
+  it('an endpoint is backlogged while claims find all the deliveries that it may have', async () => {
+    expect(limiter.hasBacklogCapacity()).toBe(false)
     claim(2)
-    expect(pace.hasRoom()).toBe(false)
-    for (let i = 0; i < 2; i++) await pace.turn(SHOP)
-    pace.end(SHOP, 'failed')
-    expect(pace.hasRoom()).toBe(true)
-    // One was all that was found, of two: nothing more is waiting.
-    pace.end(SHOP, 'failed')
+    expect(limiter.hasBacklogCapacity()).toBe(false)
+    for (let i = 0; i < 2; i++) await limiter.acquire(SHOP)
+    limiter.release(SHOP, 'failed')
+    expect(limiter.hasBacklogCapacity()).toBe(true)
+    // The claim finds one of two: nothing more is waiting.
+    limiter.release(SHOP, 'failed')
     claim(1)
-    await pace.turn(SHOP)
-    pace.end(SHOP, 'failed')
-    expect(pace.hasRoom()).toBe(false)
+    await limiter.acquire(SHOP)
+    limiter.release(SHOP, 'failed')
+    expect(limiter.hasBacklogCapacity()).toBe(false)
   })
 })

@@ -1,214 +1,235 @@
-/** Attempts at a time that an endpoint begins with, and the most that it can come to. In one process. */
-export const FIRST_PLACES = 2
-export const MAX_PLACES = 32
-/** So many more of a quick endpoint's are claimed and wait here: to ask for few at a time would cost more than sending. */
-const AHEAD = 224
-/** They don't wait for longer than this, real time: their endpoint may be gone, or another process have room. */
+/** Concurrent attempts that one process makes at an endpoint: at first and after a failure, and at most. */
+export const INITIAL_CONCURRENCY = 2
+export const MAX_CONCURRENCY = 32
+/** Deliveries that are claimed ahead for a fast endpoint: a claim for a few would cost more than sending them. */
+const PREFETCH = 224
+/** Real time. A delivery that waits for longer is returned: another process may have capacity for it. */
 const MAX_WAIT_MS = 1_000
-/** Real time. Then its queue is looked at from the beginning again: something may have been given back. */
-const FROM_THE_BEGINNING_EVERY_MS = 1_000
-/** Real time. An endpoint that has rested for longer begins anew. */
-const REMEMBERED_MS = 10_000
+/** Real time. A queue is then read from its beginning again: deliveries may have been returned to it. */
+const RESCAN_INTERVAL_MS = 1_000
+/** Real time. The state of an endpoint without claimed deliveries is kept for this long. */
+const IDLE_TTL_MS = 10_000
 
 /**
- * How many attempts at a time each endpoint gets. One that answers well gets one place more with each delivery; after
- * a failure it's back at the beginning. So an endpoint that never answers holds two of the process's hands, however
- * much waits for it, and a small shop isn't overrun at once.
+ * Limits the concurrent attempts at each endpoint, in this process. The limit starts at INITIAL_CONCURRENCY, grows by
+ * one with each success, and falls back after a failure. An endpoint that never answers therefore occupies two of the
+ * worker's deliveries, however long its queue is, and a small shop is not flooded.
  */
-export type Pace = {
-  /** How many each endpoint may be claimed now; those that aren't listed may have `FIRST_PLACES`. */
-  room(): Room
-  /** The same for those alone that have room and of which more is likely to be waiting. */
-  roomForMore(): Room
+export type Limiter = {
+  /** How many deliveries of each endpoint may be claimed; INITIAL_CONCURRENCY of an endpoint that isn't listed. */
+  capacity(): Capacity
+  /** The same, restricted to endpoints that have capacity and probably a backlog. */
+  backlogCapacity(): Capacity
+  /** Whether an endpoint has capacity and probably a backlog. */
+  hasBacklogCapacity(): boolean
   /**
-   * Notes what was claimed, of those that there was room for.
+   * Records a claim.
    *
-   * @param isFull the claim took all that it may: there may be more of each
+   * @param capacity what the claim was given
+   * @param isFull the claim reached its own limit, so that any endpoint may have more due deliveries
    */
-  claimed(claimed: Claimed[], room: Room, isFull: boolean): void
-  /** Whether there is room for something that is likely to be waiting. */
-  hasRoom(): boolean
-  /** Waits for a place. False: it had better be given back. */
-  turn(endpointId: number): Promise<boolean>
-  /** One was given back: there is more of that endpoint, and it isn't where the queue was left. */
-  gaveBack(endpointId: number): void
-  /** One that was claimed is over without having needed a place. */
-  pass(endpointId: number): void
-  /** Gives back all that wait for a place: what they're claimed by may have changed. */
-  putBack(): void
-  /** Something that had a place is over. */
-  end(endpointId: number, outcome: 'answered well' | 'failed' | 'not tried'): void
+  recordClaim(claimed: Claimed[], capacity: Capacity, isFull: boolean): void
+  /**
+   * Waits until the endpoint's limit permits another attempt.
+   *
+   * @returns false if the delivery has to be returned to the queue instead
+   */
+  acquire(endpointId: number): Promise<boolean>
+  /** Ends an attempt that `acquire` permitted. */
+  release(endpointId: number, outcome: 'delivered' | 'failed' | 'not attempted'): void
+  /** Records that a claimed delivery ended without an attempt. */
+  skip(endpointId: number): void
+  /** Records that a delivery for which `acquire` returned false is in the queue again. */
+  returned(endpointId: number): void
+  /** Lets every waiting `acquire` return false: an endpoint was disabled or deleted. */
+  returnAll(): void
 }
 
-export type Room = {
+/** Parallel lists, as the claim's statement binds them. */
+export type Capacity = {
   endpointIds: number[]
-  places: number[]
-  /** What has been claimed of each so far, in the order of the queue: it's gone on after this. */
-  after: (Reached | undefined)[]
+  /** Deliveries that may be claimed. */
+  limits: number[]
+  /** The claim continues after this delivery. */
+  cursors: (Cursor | undefined)[]
 }
 
-type Claimed = { endpointId: number; dueAt: Date; id: number }
-type Reached = Pick<Claimed, 'dueAt' | 'id'>
+/** A position in an endpoint's queue, which is in this order. */
+export type Cursor = { dueAt: Date; id: number }
 
-type TransactionConnection = {
-  places: number
-  underWay: number
-  /** Claimed and not over: those under way, and those that wait for a place. */
+type Claimed = Cursor & { endpointId: number }
+
+type EndpointState = {
+  /** The current limit of concurrent attempts. */
+  concurrency: number
+  attempting: number
+  /** Claimed deliveries that have not ended: those that are attempted and those that wait. */
   held: number
-  waiting: ((isTurn: boolean) => void)[]
-  /** It has come to all its places, and keeps up. */
-  isQuick: boolean
-  /** How far its queue was claimed, since when: what is done lies before that, and would be walked over each time. */
-  reached: (Reached & { since: number }) | undefined
-  usedAt: number
+  waiting: ((isPermitted: boolean) => void)[]
+  /** It has reached MAX_CONCURRENCY and keeps up with what is prefetched. */
+  isFast: boolean
+  /** The end of the last claim. Index entries of delivered rows lie before it, and each claim would walk over them. */
+  cursor: (Cursor & { since: number }) | undefined
+  lastUsedAt: number
 }
 
-export function startPace(): Pace {
-  const lanes = new Map<number, TransactionConnection>()
-  /** Of which more may be waiting: the last claim found as many as there was room for. */
-  const unfinished = new Set<TransactionConnection>()
+export function endpointLimiter(): Limiter {
+  const states = new Map<number, EndpointState>()
+  /** The last claim found as many deliveries as it was allowed to take, so there are probably more. */
+  const backlogged = new Set<EndpointState>()
 
-  const laneOf = (endpointId: number): TransactionConnection => {
-    let lane = lanes.get(endpointId)
-    if (!lane) {
-      lane = {
-        places: FIRST_PLACES,
-        underWay: 0,
+  const stateOf = (endpointId: number): EndpointState => {
+    let state = states.get(endpointId)
+    if (!state) {
+      state = {
+        concurrency: INITIAL_CONCURRENCY,
+        attempting: 0,
         held: 0,
         waiting: [],
-        isQuick: false,
-        reached: undefined,
-        usedAt: 0,
+        isFast: false,
+        cursor: undefined,
+        lastUsedAt: 0,
       }
-      lanes.set(endpointId, lane)
+      states.set(endpointId, state)
     }
-    return lane
+    return state
   }
 
-  const forgetRested = () => {
-    const before = performance.now() - REMEMBERED_MS
-    for (const [id, lane] of lanes) {
-      if (lane.held > 0 || lane.usedAt >= before) continue
-      lanes.delete(id)
-      unfinished.delete(lane)
+  const forgetIdle = () => {
+    const before = performance.now() - IDLE_TTL_MS
+    for (const [id, state] of states) {
+      if (state.held > 0 || state.lastUsedAt >= before) continue
+      states.delete(id)
+      backlogged.delete(state)
     }
   }
 
-  const finish = (lane: TransactionConnection) => {
-    unfinished.delete(lane)
-    lane.reached = undefined
+  const reachedEnd = (state: EndpointState) => {
+    backlogged.delete(state)
+    state.cursor = undefined
   }
 
-  const roomOf = (some: [number, TransactionConnection][]): Room => {
-    const longAgo = performance.now() - FROM_THE_BEGINNING_EVERY_MS
-    for (const [, lane] of some) {
-      if (lane.reached && lane.reached.since < longAgo) lane.reached = undefined
+  const capacityOf = (entries: [number, EndpointState][]): Capacity => {
+    const before = performance.now() - RESCAN_INTERVAL_MS
+    for (const [, state] of entries) {
+      if (state.cursor && state.cursor.since < before) state.cursor = undefined
     }
     return {
-      endpointIds: some.map(([id]) => id),
-      places: some.map(([, lane]) => roomIn(lane)),
-      after: some.map(([, { reached }]) => reached),
+      endpointIds: entries.map(([id]) => id),
+      limits: entries.map(([, state]) => claimLimit(state)),
+      cursors: entries.map(([, { cursor }]) => cursor),
     }
   }
 
   return {
-    room() {
-      forgetRested()
-      return roomOf([...lanes])
+    capacity() {
+      forgetIdle()
+      return capacityOf([...states])
     },
 
-    roomForMore() {
-      return roomOf([...lanes].filter(([, lane]) => unfinished.has(lane) && roomIn(lane) > 0))
+    backlogCapacity() {
+      return capacityOf(
+        [...states].filter(([, state]) => backlogged.has(state) && claimLimit(state) > 0),
+      )
     },
 
-    claimed(claimed, room, isFull) {
+    hasBacklogCapacity() {
+      for (const state of backlogged) if (claimLimit(state) > 0) return true
+      return false
+    },
+
+    recordClaim(claimed, capacity, isFull) {
       const byEndpoint = Map.groupBy(claimed, ({ endpointId }) => endpointId)
-      for (const [i, id] of room.endpointIds.entries()) {
-        const lane = laneOf(id)
-        if (isFull || (byEndpoint.get(id)?.length ?? 0) === room.places[i]) unfinished.add(lane)
-        else finish(lane)
+      for (const [i, id] of capacity.endpointIds.entries()) {
+        const state = stateOf(id)
+        if (isFull || (byEndpoint.get(id)?.length ?? 0) === capacity.limits[i]) {
+          backlogged.add(state)
+        } else reachedEnd(state)
       }
-      for (const [id, ones] of byEndpoint) {
-        if (!lanes.has(id) && (isFull || ones.length === FIRST_PLACES)) unfinished.add(laneOf(id))
-        const lane = laneOf(id)
-        lane.held += ones.length
-        if (unfinished.has(lane)) {
-          lane.reached = { ...lastOf(ones), since: lane.reached?.since ?? performance.now() }
+      for (const [id, deliveries] of byEndpoint) {
+        const isNew = !states.has(id)
+        const state = stateOf(id)
+        if (isNew && (isFull || deliveries.length === INITIAL_CONCURRENCY)) backlogged.add(state)
+        state.held += deliveries.length
+        if (backlogged.has(state)) {
+          state.cursor = { ...lastOf(deliveries), since: state.cursor?.since ?? performance.now() }
         }
       }
     },
 
-    hasRoom() {
-      for (const lane of unfinished) if (roomIn(lane) > 0) return true
-      return false
-    },
-
-    turn(endpointId) {
-      const lane = laneOf(endpointId)
-      if (lane.underWay < lane.places) {
-        lane.underWay++
+    acquire(endpointId) {
+      const state = stateOf(endpointId)
+      if (state.attempting < state.concurrency) {
+        state.attempting++
         return Promise.resolve(true)
       }
       return new Promise((resolve) => {
         const timer = setTimeout(() => {
-          // It doesn't keep up, so nothing is taken ahead for it.
-          lane.isQuick = false
-          lane.waiting = lane.waiting.filter((other) => other !== told)
-          told(false)
+          // It doesn't keep up, so nothing more is prefetched for it.
+          state.isFast = false
+          state.waiting = state.waiting.filter((waiter) => waiter !== decide)
+          decide(false)
         }, MAX_WAIT_MS)
-        const told = (isTurn: boolean) => {
+        const decide = (isPermitted: boolean) => {
           clearTimeout(timer)
-          if (isTurn) lane.underWay++
-          else lane.held--
-          resolve(isTurn)
+          if (isPermitted) state.attempting++
+          else state.held--
+          resolve(isPermitted)
         }
-        lane.waiting.push(told)
+        state.waiting.push(decide)
       })
     },
 
-    gaveBack(endpointId) {
-      const lane = laneOf(endpointId)
-      lane.reached = undefined
-      unfinished.add(lane)
-    },
-
-    pass(endpointId) {
-      laneOf(endpointId).held--
-    },
-
-    putBack() {
-      for (const { waiting } of lanes.values()) for (const told of waiting.splice(0)) told(false)
-    },
-
-    end(endpointId, outcome) {
-      const lane = lanes.get(endpointId)!
-      lane.underWay--
-      lane.held--
-      lane.usedAt = performance.now()
-      if (outcome === 'answered well') {
-        lane.places = Math.min(lane.places + 1, MAX_PLACES)
-        lane.isQuick = lane.places === MAX_PLACES
+    release(endpointId, outcome) {
+      const state = states.get(endpointId)!
+      state.attempting--
+      state.held--
+      state.lastUsedAt = performance.now()
+      if (outcome === 'delivered') {
+        state.concurrency = Math.min(state.concurrency + 1, MAX_CONCURRENCY)
+        state.isFast = state.concurrency === MAX_CONCURRENCY
       }
       if (outcome === 'failed') {
-        lane.places = FIRST_PLACES
-        lane.isQuick = false
-        for (const told of lane.waiting.splice(0)) told(false)
+        state.concurrency = INITIAL_CONCURRENCY
+        state.isFast = false
+        for (const decide of state.waiting.splice(0)) decide(false)
       }
-      while (lane.underWay < lane.places && lane.waiting.length > 0) lane.waiting.shift()!(true)
+      while (state.attempting < state.concurrency && state.waiting.length > 0) {
+        state.waiting.shift()!(true)
+      }
+    },
+
+    skip(endpointId) {
+      stateOf(endpointId).held--
+    },
+
+    returned(endpointId) {
+      const state = stateOf(endpointId)
+      state.cursor = undefined
+      backlogged.add(state)
+    },
+
+    returnAll() {
+      for (const { waiting } of states.values()) {
+        for (const decide of waiting.splice(0)) decide(false)
+      }
     },
   }
 }
 
-/** Of a quick one none until half of what it may have is over: few at a time aren't worth the asking. */
-function roomIn({ places, held, isQuick }: TransactionConnection): number {
-  if (!isQuick) return Math.max(places - held, 0)
-  const most = places + AHEAD
-  return held <= most / 2 ? most - held : 0
+/**
+ * How many deliveries may be claimed. For a fast endpoint, claim nothing until half of its quota has finished: small
+ * claims cost more than they bring.
+ */
+function claimLimit({ concurrency, held, isFast }: EndpointState): number {
+  if (!isFast) return Math.max(concurrency - held, 0)
+  const quota = concurrency + PREFETCH
+  return held <= quota / 2 ? quota - held : 0
 }
 
-const lastOf = (claimed: Claimed[]): Reached =>
-  claimed.reduce((last, one) =>
-    one.dueAt > last.dueAt || (one.dueAt.getTime() === last.dueAt.getTime() && one.id > last.id)
-      ? one
+const lastOf = (claimed: Claimed[]): Cursor =>
+  claimed.reduce((last, next) =>
+    next.dueAt > last.dueAt || (next.dueAt.getTime() === last.dueAt.getTime() && next.id > last.id)
+      ? next
       : last,
   )

@@ -241,10 +241,10 @@ describe('deliveries that fail at the same moment', () => {
     expect(receiver.arrived.length).toBeLessThan(40)
   })
 
-  async function claimAll(most: number): Promise<ClaimedDelivery[]> {
-    const room = { endpointIds: [endpoint.id], places: [most], after: [] }
-    const claimed = await claimDeliveries(app.ctx, { after: endpoint.id - 1, most, room })
-    expect(claimed).toHaveLength(most)
+  async function claimAll(count: number): Promise<ClaimedDelivery[]> {
+    const capacity = { endpointIds: [endpoint.id], limits: [count], cursors: [] }
+    const claimed = await claimDeliveries(app.ctx, { after: endpoint.id - 1, max: count, capacity })
+    expect(claimed).toHaveLength(count)
     return claimed
   }
 })
