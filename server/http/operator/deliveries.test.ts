@@ -32,8 +32,8 @@ beforeEach(async () => {
   endpoint = await subscribe(seller, hook.url)
 })
 
-/** A delivery as the operator sees it now. */
-const shown = async (id: number) =>
+/** A delivery as the operator sees it. */
+const deliveryOf = async (id: number) =>
   (await deliveriesIn(app, `account_id=${seller.accountId}`)).find(
     (delivery: { id: number }) => delivery.id === id,
   )
@@ -42,14 +42,14 @@ const resend = (id: number | string) => app.operator.post(`${DELIVERIES}/${id}/r
 const enable = () =>
   app.operator.post(`/operator/v1/accounts/${seller.accountId}/webhooks/${endpoint.id}/enable`)
 
-/** A sample event on its way to the endpoint; its delivery's id. */
+/** Records a sample event for the endpoint; returns the id of its delivery. */
 const send = async (event?: string): Promise<number> => {
   await sample(app, seller.accountId, event)
   return (await deliveriesIn(app, `endpoint_id=${endpoint.id}`))[0].id
 }
 
-/** Makes so many deliveries fail, each with its first attempt. */
-const fail = async (count = 1): Promise<number> => {
+/** Makes `count` deliveries fail at their first attempt; returns the id of the last one. */
+const makeFail = async (count = 1): Promise<number> => {
   hook.hide()
   for (let failure = 1; failure < count; failure++) await sample(app, seller.accountId)
   const id = await send()
@@ -58,16 +58,16 @@ const fail = async (count = 1): Promise<number> => {
   return id
 }
 
-/** A delivery in each state that one can be resent from. */
-const make = {
+/** Creates a delivery in each state that can be resent. */
+const deliveryThatIs = {
   async delivered() {
     const id = await send()
     await app.runDeliveries()
     return id
   },
-  failed: () => fail(),
+  failed: () => makeFail(),
   async skipped() {
-    await fail(10)
+    await makeFail(10)
     const id = await send()
     await enable()
     return id
@@ -79,10 +79,10 @@ const make = {
     return id
   },
 }
-const STATUSES = Object.keys(make) as (keyof typeof make)[]
+const STATUSES = Object.keys(deliveryThatIs) as (keyof typeof deliveryThatIs)[]
 
 describe('GET /operator/v1/deliveries', () => {
-  it('shows all there is to know of a delivery, its fields in their order', async () => {
+  it('GET /operator/v1/deliveries shows every field of a delivery, in order', async () => {
     hook.says(200, 'thank you')
     const id = await send('order.cancelled')
     await app.runDeliveries()
@@ -117,29 +117,32 @@ describe('GET /operator/v1/deliveries', () => {
     ])
   })
 
-  it.each(EVERYTHING)('has as payload of %s what arrived, to the byte', async (event) => {
-    const id = await send(event)
-    const { payload } = await shown(id)
-    await app.runDeliveries()
-    expect(JSON.stringify(payload)).toBe(hook.arrived[0]!.body.toString())
-    expect(JSON.stringify((await shown(id)).payload)).toBe(hook.arrived[0]!.body.toString())
-  })
+  it.each(EVERYTHING)(
+    'the payload of a %s delivery equals the body sent, byte for byte',
+    async (event) => {
+      const id = await send(event)
+      const { payload } = await deliveryOf(id)
+      await app.runDeliveries()
+      expect(JSON.stringify(payload)).toBe(hook.arrived[0]!.body.toString())
+      expect(JSON.stringify((await deliveryOf(id)).payload)).toBe(hook.arrived[0]!.body.toString())
+    },
+  )
 
-  it('shows one that nobody attempted yet as due since its event', async () => {
+  it('a delivery without attempts is due at the time of its event', async () => {
     const id = await send()
-    const { status, attempts, next_attempt_at, created_at } = await shown(id)
+    const { status, attempts, next_attempt_at, created_at } = await deliveryOf(id)
     expect([status, attempts, next_attempt_at]).toEqual(['pending', [], created_at])
   })
 
-  it('shows every attempt, oldest first, with what was answered and how long it took', async () => {
-    const id = await make.pending()
+  it('a delivery shows every attempt, oldest first, with its response and duration', async () => {
+    const id = await deliveryThatIs.pending()
     hook.says(302, 'elsewhere')
     await advance(app.operator, 61)
     await app.runDeliveries()
     hook.hide()
     await advance(app.operator, 540)
     await app.runDeliveries()
-    const { status, attempts, next_attempt_at } = await shown(id)
+    const { status, attempts, next_attempt_at } = await deliveryOf(id)
     expect([status, next_attempt_at]).toEqual(['failed', null])
     expect(attempts).toMatchObject([
       { status_code: 500, error: 'The receiver answered with status 500.', response: '' },
@@ -156,7 +159,7 @@ describe('GET /operator/v1/deliveries', () => {
     for (const { duration_ms } of attempts) expect(duration_ms).toBeGreaterThanOrEqual(0)
   })
 
-  it('comes newest first', async () => {
+  it('GET /operator/v1/deliveries lists deliveries newest first', async () => {
     const ids: number[] = []
     for (let i = 0; i < 3; i++) ids.push(await send())
     const listed = await deliveriesIn(app, `endpoint_id=${endpoint.id}`)
@@ -165,7 +168,7 @@ describe('GET /operator/v1/deliveries', () => {
     expect(all).toEqual(listed)
   })
 
-  it('is narrowed by account, endpoint and status, each alone and together', async () => {
+  it('GET /operator/v1/deliveries filters by account, endpoint and status, alone and combined', async () => {
     const second = await subscribe(seller, hook.url)
     const stranger = await app.seller()
     const theirs = await subscribe(stranger, hook.url)
@@ -176,9 +179,9 @@ describe('GET /operator/v1/deliveries', () => {
     const found = async (query: string) => {
       const { body } = await app.operator.get(`${DELIVERIES}?per_page=100&${query}`)
       expect(body.meta.total).toBe(body.data.length)
-      return body.data.map((one: { endpoint_id: number; status: string }) => [
-        one.endpoint_id,
-        one.status,
+      return body.data.map((delivery: { endpoint_id: number; status: string }) => [
+        delivery.endpoint_id,
+        delivery.status,
       ])
     }
     const [mine, other, foreign] = [endpoint.id, second.id, theirs.id]
@@ -206,27 +209,30 @@ describe('GET /operator/v1/deliveries', () => {
     expect(await found(`${account}&status=failed`)).toEqual([])
     expect(await found('account_id=999999')).toEqual([])
     expect(await found('endpoint_id=999999999999999')).toEqual([])
-    // The whole house.
+    // Every account.
     expect((await found('status=pending')).slice(0, 2)).toEqual([
       [other, 'pending'],
       [mine, 'pending'],
     ])
-    // Empty ones are absent, unknown ones ignored.
+    // Empty parameters count as absent; unknown ones are ignored.
     expect(await found(`endpoint_id=${mine}&status=&account_id=&shop=1`)).toHaveLength(2)
   })
 
-  it.each(STATUSES)('is narrowed to those that are %s', async (status) => {
-    const id = await make[status]()
-    const ids = async (query: string) =>
-      (await deliveriesIn(app, query)).map((delivery: { id: number }) => delivery.id)
-    expect(await ids(`status=${status}`)).toContain(id)
-    for (const other of STATUSES) {
-      if (other !== status) expect(await ids(`status=${other}`)).not.toContain(id)
-    }
-    for (const delivery of await deliveriesIn(app, `status=${status}`)) {
-      expect(delivery.status).toBe(status)
-    }
-  })
+  it.each(STATUSES)(
+    'GET /operator/v1/deliveries?status=%s lists only deliveries with that status',
+    async (status) => {
+      const id = await deliveryThatIs[status]()
+      const ids = async (query: string) =>
+        (await deliveriesIn(app, query)).map((delivery: { id: number }) => delivery.id)
+      expect(await ids(`status=${status}`)).toContain(id)
+      for (const other of STATUSES) {
+        if (other !== status) expect(await ids(`status=${other}`)).not.toContain(id)
+      }
+      for (const delivery of await deliveriesIn(app, `status=${status}`)) {
+        expect(delivery.status).toBe(status)
+      }
+    },
+  )
 
   it.each([
     ...['0', '-1', '1.5', 'x', '1e3', '9007199254740992', '99999999999999999999'].flatMap(
@@ -241,13 +247,13 @@ describe('GET /operator/v1/deliveries', () => {
     ['status', '%00'],
     ['page', '0'],
     ['page', 'x'],
-  ])('refuses %s=%s with 422 on it', async (field, value) => {
+  ])('GET /operator/v1/deliveries refuses %s=%s with a 422', async (field, value) => {
     const { status, body } = await app.operator.get(`${DELIVERIES}?${field}=${value}`)
     expect([status, body.error.type]).toEqual([422, 'validation_error'])
     expect(Object.keys(body.error.fields)).toEqual([field])
   })
 
-  it('comes in pages, whose links carry the filters', async () => {
+  it('the page links of GET /operator/v1/deliveries keep the filters', async () => {
     for (let i = 0; i < 5; i++) await send()
     const query = `endpoint_id=${endpoint.id}&status=pending&account_id=${seller.accountId}`
     const path = `${DELIVERIES}?${query}&per_page=2`
@@ -279,7 +285,7 @@ describe('GET /operator/v1/deliveries', () => {
     expect(past.body.links).toMatchObject({ prev: expect.stringMatching(/page=8$/), next: null })
   })
 
-  it('is the same in pages over all endpoints of an account', async () => {
+  it('the deliveries of an account with several endpoints can be paged through', async () => {
     await subscribe(seller, hook.url)
     for (let i = 0; i < 3; i++) await send()
     const query = `account_id=${seller.accountId}`
@@ -290,8 +296,8 @@ describe('GET /operator/v1/deliveries', () => {
     expect(ids).toEqual(ids.toSorted((a, b) => b - a))
   })
 
-  it('goes on showing those of an endpoint that was deleted', async () => {
-    const sent = await make.delivered()
+  it('GET /operator/v1/deliveries keeps showing the deliveries of a deleted endpoint', async () => {
+    const sent = await deliveryThatIs.delivered()
     const waiting = await send()
     await seller.delete(`/v1/webhooks/${endpoint.id}`)
     for (const query of [`endpoint_id=${endpoint.id}`, `account_id=${seller.accountId}`]) {
@@ -302,7 +308,7 @@ describe('GET /operator/v1/deliveries', () => {
     }
   })
 
-  it('is nobody’s but the operator’s', async () => {
+  it('only the operator can list and resend deliveries', async () => {
     expect((await app.anyone.get(DELIVERIES)).status).toBe(401)
     expect((await seller.get(DELIVERIES)).status).toBe(401)
     const id = await send()
@@ -311,19 +317,19 @@ describe('GET /operator/v1/deliveries', () => {
 })
 
 describe('POST /operator/v1/deliveries/{id}/resend', () => {
-  it('answers 202 with the delivery, which is due at once', async () => {
-    const id = await make.delivered()
-    const before = await shown(id)
+  it('POST /operator/v1/deliveries/{id}/resend returns 202 with the delivery, which is due at once', async () => {
+    const id = await deliveryThatIs.delivered()
+    const before = await deliveryOf(id)
     const { status, body } = await resend(id)
     expect(status).toBe(202)
     expect(body.data).toEqual({ ...before, next_attempt_at: expect.any(String) })
     expect(Date.parse(body.data.next_attempt_at)).toBeLessThanOrEqual(app.ctx.now().getTime())
-    expect(await shown(id)).toEqual(body.data)
+    expect(await deliveryOf(id)).toEqual(body.data)
   })
 
-  it.each(STATUSES)('sends one that is %s once more; taken, it is delivered', async (status) => {
-    const id = await make[status]()
-    const before = await shown(id)
+  it.each(STATUSES)('a %s delivery can be resent once and then is delivered', async (status) => {
+    const id = await deliveryThatIs[status]()
+    const before = await deliveryOf(id)
     expect(before.status).toBe(status)
     const { length } = hook.arrived
     hook.says(200, 'at last')
@@ -333,7 +339,7 @@ describe('POST /operator/v1/deliveries/{id}/resend', () => {
     await advance(app.operator, 86_400)
     await app.runDeliveries()
     expect(hook.arrived).toHaveLength(length + 1)
-    expect(await shown(id)).toEqual({
+    expect(await deliveryOf(id)).toEqual({
       ...before,
       status: 'delivered',
       next_attempt_at: null,
@@ -345,22 +351,22 @@ describe('POST /operator/v1/deliveries/{id}/resend', () => {
   })
 
   it.each(STATUSES)(
-    'changes and counts nothing where it fails for one that is %s',
+    'a failed resend of a %s delivery changes neither its status nor the failure count',
     async (status) => {
-      const id = await make[status]()
-      const before = await shown(id)
+      const id = await deliveryThatIs[status]()
+      const before = await deliveryOf(id)
       const counted = await failures()
       hook.says(503)
       await resend(id)
       await app.runDeliveries()
-      expect(await shown(id)).toEqual({
+      expect(await deliveryOf(id)).toEqual({
         ...before,
         attempts: [...before.attempts, expect.objectContaining({ status_code: 503 })],
       })
       hook.hide()
       await resend(id)
       await app.runDeliveries()
-      expect(await shown(id)).toMatchObject({
+      expect(await deliveryOf(id)).toMatchObject({
         status,
         next_attempt_at: before.next_attempt_at,
         attempts: { length: before.attempts.length + 2 },
@@ -369,8 +375,8 @@ describe('POST /operator/v1/deliveries/{id}/resend', () => {
     },
   )
 
-  it('sends the same id, moment and body, with another timestamp and signature', async () => {
-    const id = await make.delivered()
+  it('a resend repeats id, event and body, with a new timestamp and signature', async () => {
+    const id = await deliveryThatIs.delivered()
     await advance(app.operator, 3_600)
     await resend(id)
     await app.runDeliveries()
@@ -378,48 +384,51 @@ describe('POST /operator/v1/deliveries/{id}/resend', () => {
     expect(again!.body.equals(first!.body)).toBe(true)
     expect(again!.headers['x-service-delivery']).toBe(String(id))
     expect(again!.headers['x-service-event']).toBe(first!.headers['x-service-event'])
-    const sentAt = [first, again].map((one) => Number(one!.headers['x-service-timestamp']))
+    const sentAt = [first, again].map((request) => Number(request!.headers['x-service-timestamp']))
     expect(sentAt[1]! - sentAt[0]!).toBeGreaterThanOrEqual(3_600)
     expect(again!.headers['x-service-signature']).not.toBe(first!.headers['x-service-signature'])
     expect(isSignedWith(endpoint.secret, again!)).toBe(true)
   })
 
-  it('leaves the schedule of one that waits as it was: five attempts of its own, then failed', async () => {
-    const id = await make.pending()
-    const firstAt = Date.parse((await shown(id)).attempts[0].at)
+  it('a resend of a pending delivery leaves its retry schedule as it was: five own attempts', async () => {
+    const id = await deliveryThatIs.pending()
+    const firstAt = Date.parse((await deliveryOf(id)).attempts[0].at)
     await resend(id)
     await app.runDeliveries()
     for (const offset of [60, 600, 3_600, 21_600]) {
-      const { next_attempt_at } = await shown(id)
+      const { next_attempt_at } = await deliveryOf(id)
       expect((Date.parse(next_attempt_at) - firstAt) / 1000).toBe(offset)
       const wait = (Date.parse(next_attempt_at) - app.ctx.now().getTime()) / 1000
       await advance(app.operator, Math.ceil(wait) + 1)
       await app.runDeliveries()
     }
-    expect(await shown(id)).toMatchObject({ status: 'failed', attempts: { length: 6 } })
+    expect(await deliveryOf(id)).toMatchObject({ status: 'failed', attempts: { length: 6 } })
     expect(hook.arrived).toHaveLength(6)
     expect(await failures()).toBe(1)
   })
 
-  it('of one that is due anyway is that attempt', async () => {
+  it('a resend of a delivery that is due is its next attempt, not an additional one', async () => {
     const id = await send()
     await resend(id)
     hook.says(500)
     await app.runDeliveries()
     expect(hook.arrived).toHaveLength(1)
-    const { status, attempts, next_attempt_at } = await shown(id)
+    const { status, attempts, next_attempt_at } = await deliveryOf(id)
     expect(status).toBe('pending')
     expect(Date.parse(next_attempt_at) - Date.parse(attempts[0].at)).toBe(60_000)
   })
 
-  it('ends a row of failures when it is taken, and not when it fails', async () => {
-    const delivered = await make.delivered()
-    const failed = await fail(3)
+  it('a successful resend resets the endpoint’s failure count; a failed one does not raise it', async () => {
+    const delivered = await deliveryThatIs.delivered()
+    const failed = await makeFail(3)
     expect(await failures()).toBe(3)
     hook.says(500)
     for (const id of [delivered, failed]) await resend(id)
     await app.runDeliveries()
-    expect(await shown(delivered)).toMatchObject({ status: 'delivered', attempts: { length: 2 } })
+    expect(await deliveryOf(delivered)).toMatchObject({
+      status: 'delivered',
+      attempts: { length: 2 },
+    })
     expect(await failures()).toBe(3)
     hook.says(204)
     await resend(delivered)
@@ -427,14 +436,14 @@ describe('POST /operator/v1/deliveries/{id}/resend', () => {
     expect(await failures()).toBe(0)
   })
 
-  it('never disables an endpoint, however often it fails', async () => {
-    const id = await fail(9)
+  it('failed resends never disable an endpoint', async () => {
+    const id = await makeFail(9)
     hook.hide()
     for (let time = 0; time < 12; time++) {
       await resend(id)
       await app.runDeliveries()
     }
-    expect(await shown(id)).toMatchObject({ attempts: { length: 13 } })
+    expect(await deliveryOf(id)).toMatchObject({ attempts: { length: 13 } })
     expect(await endpointOf(seller, endpoint.id)).toMatchObject({
       active: true,
       consecutive_failures: 9,
@@ -442,27 +451,27 @@ describe('POST /operator/v1/deliveries/{id}/resend', () => {
   })
 
   it.each(['999999', '0', '-1', 'x', '1.5', '9007199254740992'])(
-    'answers 404 for %s, which is no delivery’s number',
+    'resending the delivery %s, which is not an id, gets a 404',
     async (id) => {
       const { status, body } = await resend(id)
       expect([status, body.error.type]).toEqual([404, 'not_found'])
     },
   )
 
-  it('answers 409 while the endpoint is disabled, and changes nothing', async () => {
-    const id = await fail(10)
-    const before = await shown(id)
+  it('a resend to a disabled endpoint gets a 409 and changes nothing', async () => {
+    const id = await makeFail(10)
+    const before = await deliveryOf(id)
     const { status, body } = await resend(id)
     expect([status, body.error.type]).toEqual([409, 'conflict'])
     await app.runDeliveries()
-    expect(await shown(id)).toEqual(before)
+    expect(await deliveryOf(id)).toEqual(before)
     expect(hook.arrived).toEqual([])
     await enable()
     expect((await resend(id)).status).toBe(202)
   })
 
-  it('answers 409 when the endpoint was deleted', async () => {
-    const id = await make.delivered()
+  it('a resend to a deleted endpoint gets a 409', async () => {
+    const id = await deliveryThatIs.delivered()
     await seller.delete(`/v1/webhooks/${endpoint.id}`)
     const { status, body } = await resend(id)
     expect([status, body.error.type]).toEqual([409, 'conflict'])
@@ -471,16 +480,16 @@ describe('POST /operator/v1/deliveries/{id}/resend', () => {
   })
 
   it.each(['failed', 'delivered', 'pending'] as const)(
-    'comes to nothing when the endpoint is deleted first: what was %s is not sent',
+    'a requested resend of a %s delivery is dropped when its endpoint is deleted',
     async (status) => {
-      const id = await make[status]()
+      const id = await deliveryThatIs[status]()
       const { length } = hook.arrived
-      const before = await shown(id)
+      const before = await deliveryOf(id)
       await resend(id)
       await seller.delete(`/v1/webhooks/${endpoint.id}`)
       await app.runDeliveries()
       expect(hook.arrived).toHaveLength(length)
-      expect(await shown(id)).toEqual({
+      expect(await deliveryOf(id)).toEqual({
         ...before,
         status: status === 'pending' ? 'skipped' : status,
         next_attempt_at: null,
@@ -488,15 +497,15 @@ describe('POST /operator/v1/deliveries/{id}/resend', () => {
     },
   )
 
-  it('asked for many times before it is made is one attempt, in however many processes', async () => {
-    const id = await make.delivered()
-    const answers = await Promise.all(Array.from({ length: 8 }, () => resend(id)))
-    expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(202))
+  it('concurrent resend requests make one attempt, whichever process runs it', async () => {
+    const id = await deliveryThatIs.delivered()
+    const responses = await Promise.all(Array.from({ length: 8 }, () => resend(id)))
+    expect(responses.map(({ status }) => status)).toEqual(Array(8).fill(202))
     await Promise.all([app.runDeliveries(), app.runDeliveries(), app.runDeliveries()])
     expect(hook.arrived).toHaveLength(2)
   })
 
-  it('asked for while an attempt is under way makes one more after it, never two at a time', async () => {
+  it('a resend requested during an attempt makes one more attempt after it', async () => {
     const id = await send()
     const open: ServerResponse[] = []
     hook.answer = (response) => void open.push(response)
@@ -504,7 +513,7 @@ describe('POST /operator/v1/deliveries/{id}/resend', () => {
     await until('the first attempt has arrived', () => open.length === 1)
     await resend(id)
     await resend(id)
-    // Another worker finds nothing that it may take.
+    // A second worker cannot claim the delivery.
     await app.runDeliveries()
     expect(hook.arrived).toHaveLength(1)
     hook.answer = (response) => response.writeHead(200).end()
@@ -512,15 +521,15 @@ describe('POST /operator/v1/deliveries/{id}/resend', () => {
     await first
     await app.runDeliveries()
     expect(hook.arrived).toHaveLength(2)
-    expect(await shown(id)).toMatchObject({
+    expect(await deliveryOf(id)).toMatchObject({
       status: 'delivered',
       attempts: [{ status_code: 500 }, { status_code: 200 }],
       next_attempt_at: null,
     })
   })
 
-  it('looks at no body', async () => {
-    const id = await make.delivered()
+  it('POST /operator/v1/deliveries/{id}/resend ignores its request body', async () => {
+    const id = await deliveryThatIs.delivered()
     const { status } = await app.operator.post(`${DELIVERIES}/${id}/resend`, {
       payload: { delivery_id: 1 },
     })

@@ -13,20 +13,20 @@ beforeAll(async () => {
 
 const DAY = 24 * 60 * 60
 
-/** How the carrier answers from now on. */
-const mood = async (label = 'ready', tracking = 'immediate', of = app) => {
-  const { status } = await of.operator.put('/operator/v1/sandbox/carrier', {
+/** Sets how the simulated carrier responds. */
+const setCarrier = async (label = 'ready', tracking = 'immediate') => {
+  const { status } = await app.operator.put('/operator/v1/sandbox/carrier', {
     payload: { label, tracking },
   })
   expect(status).toBe(200)
 }
-beforeEach(() => mood())
+beforeEach(() => setCarrier())
 
-const order = (options?: Parameters<typeof sold>[2]): Promise<Sold> =>
+const sell = (options?: Parameters<typeof sold>[2]): Promise<Sold> =>
   sold(app.ctx.db, seller.accountId, { now: app.ctx.now(), ...options })
 const label = ({ orderIds }: Sold, row = 0) => seller.post(`/v1/orders/${orderIds[row]}/label`)
-/** A seller ships an order row, or the operator does something else with it. */
-const does = ({ orderIds }: Sold, row: number, step: string) =>
+/** Ships an order row as its seller, or applies another transition as the operator. */
+const change = ({ orderIds }: Sold, row: number, step: string) =>
   step === 'ship'
     ? seller.post(`/v1/orders/${orderIds[row]}/ship`)
     : app.operator.post(`/operator/v1/orders/${orderIds[row]}/${step}`, {
@@ -35,8 +35,8 @@ const does = ({ orderIds }: Sold, row: number, step: string) =>
 const report = ({ sliceKey }: Sold, payload: object) =>
   app.operator.post(`/operator/v1/slices/${sliceKey}/tracking`, { payload })
 
-/** What the seller was told of a slice, each event's data as it's sent. */
-const told = async ({ orderIds }: Sold): Promise<string[]> => {
+/** The data of each order.label_ready event of a slice, as JSON text. */
+const eventData = async ({ orderIds }: Sold): Promise<string[]> => {
   const rows = await app.ctx.db<{ data: string }[]>`
     select data
     from events
@@ -45,9 +45,9 @@ const told = async ({ orderIds }: Sold): Promise<string[]> => {
   `
   return rows.map(({ data }) => data).filter((data) => orderIds.includes(JSON.parse(data).order_id))
 }
-const toldOf = async (of: Sold) => (await told(of)).map((data) => JSON.parse(data))
-/** How many shipments the carrier has sold in all. */
-const bought = async () => {
+const eventsOf = async (parcel: Sold) => (await eventData(parcel)).map((data) => JSON.parse(data))
+/** The number of shipments that the carrier has sold in total. */
+const countShipments = async () => {
   const [row] = await app.ctx.db<{ count: number }[]>`
     select count(*)::int as count from simulated_shipments
   `
@@ -55,8 +55,8 @@ const bought = async () => {
 }
 
 describe('POST /v1/orders/{order}/label', () => {
-  it('buys a label for the whole slice, and says everything about it', async () => {
-    const parcel = await order({ rows: 3 })
+  it('POST /v1/orders/{order}/label buys a label for the whole slice and describes it', async () => {
+    const parcel = await sell({ rows: 3 })
     const { status, body } = await label(parcel, 1)
     expect(status).toBe(200)
     const { label_url, expires_at, tracking_code, order: detail, ...rest } = body.data
@@ -81,13 +81,13 @@ describe('POST /v1/orders/{order}/label', () => {
       expires_at,
     })
     expect(detail.orders[0].tracking).toMatchObject({ code: tracking_code })
-    expect(await told(parcel)).toEqual([
+    expect(await eventData(parcel)).toEqual([
       `{"order_id":${parcel.orderIds[1]},"has_label":true,"label_url":"${label_url}","tracking_code":"${tracking_code}"}`,
     ])
   })
 
-  it('covers the rows that are still to be shipped, for good', async () => {
-    const parcel = await order({ rows: 3 })
+  it('a label keeps counting the rows that it covered when it was bought', async () => {
+    const parcel = await sell({ rows: 3 })
     const cancel = (row: number) =>
       app.operator.post(`/operator/v1/orders/${parcel.orderIds[row]}/cancel`, {
         payload: { cancelled_by: 'buyer' },
@@ -98,14 +98,14 @@ describe('POST /v1/orders/{order}/label', () => {
     expect((await label(parcel)).body.data.shipped_lines).toBe(2)
   })
 
-  it('called again buys nothing and tells nobody; the link is a fresh one', async () => {
-    const parcel = await order({ rows: 2 })
+  it('a second label request buys nothing, records no event and returns a new link', async () => {
+    const parcel = await sell({ rows: 2 })
     const first = await label(parcel)
-    const before = await bought()
+    const before = await countShipments()
     await advance(app.operator, DAY)
     const again = await label(parcel, 1)
-    expect(await bought()).toBe(before)
-    expect(await toldOf(parcel)).toHaveLength(1)
+    expect(await countShipments()).toBe(before)
+    expect(await eventsOf(parcel)).toHaveLength(1)
     expect(again.body.data).toEqual({
       ...first.body.data,
       label_url: expect.not.stringContaining(first.body.data.label_url),
@@ -118,37 +118,37 @@ describe('POST /v1/orders/{order}/label', () => {
     expect(shipping.label_url).toBe(again.body.data.label_url)
   })
 
-  it('called again in the same second gives another link all the same', async () => {
-    const parcel = await order()
+  it('label requests within one second return different links', async () => {
+    const parcel = await sell()
     const links = [await label(parcel), await label(parcel), await label(parcel)].map(
       ({ body }) => body.data.label_url,
     )
     expect(new Set(links).size).toBe(3)
   })
 
-  it('called twenty times at once, through two services on one database, buys one shipment', async () => {
+  it('twenty concurrent label requests through two services buy one shipment', async () => {
     const other = await startTestApp({
       databaseUrl: app.databaseUrl,
       settings: { ...NO_LIMITS, STORAGE_URL: app.ctx.config.storageUrl },
     })
-    const parcel = await order({ rows: 2 })
-    const before = await bought()
-    const answers = await Promise.all(
+    const parcel = await sell({ rows: 2 })
+    const before = await countShipments()
+    const responses = await Promise.all(
       Array.from({ length: 20 }, (_, i) =>
         (i % 2 ? other : app)
           .withKey(seller.key)
           .post(`/v1/orders/${parcel.orderIds[i % 3 ? 0 : 1]}/label`),
       ),
     )
-    expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200))
-    expect(new Set(answers.map(({ body }) => body.data.tracking_code)).size).toBe(1)
-    expect(new Set(answers.map(({ body }) => body.data.label_url)).size).toBe(20)
-    expect(await bought()).toBe(before + 1)
-    expect(await toldOf(parcel)).toHaveLength(1)
+    expect(responses.map(({ status }) => status)).toEqual(Array(20).fill(200))
+    expect(new Set(responses.map(({ body }) => body.data.tracking_code)).size).toBe(1)
+    expect(new Set(responses.map(({ body }) => body.data.label_url)).size).toBe(20)
+    expect(await countShipments()).toBe(before + 1)
+    expect(await eventsOf(parcel)).toHaveLength(1)
   })
 
-  it('ignores whatever is sent along', async () => {
-    const [first, second, third] = [await order(), await order(), await order()]
+  it('POST /v1/orders/{order}/label ignores its request body', async () => {
+    const [first, second, third] = [await sell(), await sell(), await sell()]
     for (const [parcel, payload, type] of [
       [first, '{"status":', 'application/json'],
       [second, '<label/>', 'text/xml'],
@@ -162,8 +162,8 @@ describe('POST /v1/orders/{order}/label', () => {
     }
   })
 
-  it('reads it again after the order was shipped', async () => {
-    const parcel = await order()
+  it('the label of a shipped order can be requested again', async () => {
+    const parcel = await sell()
     await label(parcel)
     expect((await seller.post(`/v1/orders/${parcel.orderIds[0]}/ship`)).status).toBe(200)
     const { status, body } = await label(parcel)
@@ -172,12 +172,12 @@ describe('POST /v1/orders/{order}/label', () => {
   })
 })
 
-describe('a label bought after the order was marked as shipped', () => {
-  it('is a label like any other, and every shipped row gets its tracking code', async () => {
-    const parcel = await order({ rows: 3 })
-    await does(parcel, 2, 'cancel')
-    await does(parcel, 0, 'ship')
-    const before = await bought()
+describe('labels for shipped orders', () => {
+  it('a label bought after shipping gives every shipped row its tracking code', async () => {
+    const parcel = await sell({ rows: 3 })
+    await change(parcel, 2, 'cancel')
+    await change(parcel, 0, 'ship')
+    const before = await countShipments()
     const { status, body } = await label(parcel)
     expect([status, body.data.status, body.data.shipped_lines]).toEqual([200, 'ready', 2])
     const { tracking_code, order: slice } = body.data
@@ -188,31 +188,31 @@ describe('a label bought after the order was marked as shipped', () => {
       { status: 'cancelled', tracking: { code: null } },
     ])
     expect(slice.shipping).toMatchObject({ has_label: true, tracking_code })
-    expect(await toldOf(parcel)).toMatchObject([{ has_label: true, tracking_code }])
+    expect(await eventsOf(parcel)).toMatchObject([{ has_label: true, tracking_code }])
     expect((await label(parcel, 1)).status).toBe(200)
-    expect(await bought()).toBe(before + 1)
-    expect(await toldOf(parcel)).toHaveLength(1)
+    expect(await countShipments()).toBe(before + 1)
+    expect(await eventsOf(parcel)).toHaveLength(1)
   })
 
-  it('covers the rows that are pending or shipped, and needs one of them', async () => {
-    const parcel = await order({ rows: 3 })
-    await does(parcel, 0, 'ship')
-    await does(parcel, 1, 'receive')
-    await does(parcel, 2, 'dispute')
+  it('a label covers only pending and shipped rows', async () => {
+    const parcel = await sell({ rows: 3 })
+    await change(parcel, 0, 'ship')
+    await change(parcel, 1, 'receive')
+    await change(parcel, 2, 'dispute')
     expect((await label(parcel)).body.data.shipped_lines).toBe(1)
   })
 
-  it('is bought once by calls that race with the shipping', async () => {
+  it('label requests that race with shipping buy one shipment', async () => {
     for (let round = 0; round < 5; round++) {
-      const parcel = await order({ rows: 2 })
-      const before = await bought()
+      const parcel = await sell({ rows: 2 })
+      const before = await countShipments()
       const [shipped, ...labels] = await Promise.all([
-        does(parcel, 0, 'ship'),
+        change(parcel, 0, 'ship'),
         ...[0, 1, 0].map((row) => label(parcel, row)),
       ])
       expect(shipped.body.data.shipped_lines).toBe(2)
       expect(labels.map(({ body }) => body.data.shipped_lines)).toEqual([2, 2, 2])
-      expect(await bought()).toBe(before + 1)
+      expect(await countShipments()).toBe(before + 1)
       const { orders } = (await label(parcel)).body.data.order
       const [{ tracking }] = orders
       expect(tracking.code).toBe(labels[0]!.body.data.tracking_code)
@@ -221,8 +221,8 @@ describe('a label bought after the order was marked as shipped', () => {
   })
 })
 
-describe('a label that can’t be had', () => {
-  it('of an order that isn’t there, is another’s, or can’t be is 404', async () => {
+describe('refused label requests', () => {
+  it('a label for an unknown, foreign or malformed order id returns 404', async () => {
     const other = await app.seller()
     const foreign = await sold(app.ctx.db, other.accountId)
     for (const id of [foreign.orderIds[0], 999_999, 'abc', '0', '99999999999999999999']) {
@@ -231,12 +231,12 @@ describe('a label that can’t be had', () => {
     }
   })
 
-  it('without the scope is 403, before anything is looked up', async () => {
+  it('a label request without the scope orders:write returns 403 before the order is looked up', async () => {
     const reader = await app.seller({ scopes: ['orders:read'] })
     expect((await reader.post('/v1/orders/999999/label')).status).toBe(403)
   })
 
-  it('without a verified payout setup is 409 with what to do, after 404 and before everything else', async () => {
+  it('a label without a verified payout setup returns 409, but 404 for an unknown order', async () => {
     const unverified = await app.seller()
     const parcel = await sold(app.ctx.db, unverified.accountId, { fulfilment: 'self_ship' })
     await changeAccount(app, unverified.accountId, { payout_verified: false })
@@ -250,28 +250,31 @@ describe('a label that can’t be had', () => {
     ['cancelled', ['cancel']],
     ['received', ['ship', 'receive']],
     ['disputed', ['ship', 'dispute']],
-  ])('of rows that are all %s is 409, and leaves nothing behind', async (_, steps) => {
-    const parcel = await order()
-    for (const step of steps) await does(parcel, 0, step)
-    const before = await bought()
+  ])(
+    'a label for an order whose rows are all %s returns 409 and buys nothing',
+    async (_, steps) => {
+      const parcel = await sell()
+      for (const step of steps) await change(parcel, 0, step)
+      const before = await countShipments()
+      const { status, body } = await label(parcel)
+      expect([status, body.error.type]).toEqual([409, 'conflict'])
+      expect(await countShipments()).toBe(before)
+      expect(await eventsOf(parcel)).toEqual([])
+      const { shipping } = (await seller.get(`/v1/orders/${parcel.orderIds[0]}`)).body.data
+      expect(shipping).toMatchObject({ provider: null, has_label: false, label_url: null })
+    },
+  )
+
+  it('a label for an order without an address returns 409', async () => {
+    const parcel = await sell({ address: null })
     const { status, body } = await label(parcel)
     expect([status, body.error.type]).toEqual([409, 'conflict'])
-    expect(await bought()).toBe(before)
-    expect(await toldOf(parcel)).toEqual([])
-    const { shipping } = (await seller.get(`/v1/orders/${parcel.orderIds[0]}`)).body.data
-    expect(shipping).toMatchObject({ provider: null, has_label: false, label_url: null })
   })
 
-  it('without an address to print is 409', async () => {
-    const parcel = await order({ address: null })
-    const { status, body } = await label(parcel)
-    expect([status, body.error.type]).toEqual([409, 'conflict'])
-  })
-
-  it('of an order with an option of the seller’s own says so, and nothing happens', async () => {
-    const parcel = await order({ fulfilment: 'self_ship', rows: 2 })
-    await mood('error')
-    const before = await bought()
+  it('a label request for a self-shipped order returns self_ship and buys nothing', async () => {
+    const parcel = await sell({ fulfilment: 'self_ship', rows: 2 })
+    await setCarrier('error')
+    const before = await countShipments()
     const { status, body } = await label(parcel)
     expect(status).toBe(200)
     expect(body.data).toEqual({
@@ -285,36 +288,36 @@ describe('a label that can’t be had', () => {
       shipped_lines: 0,
       order: expect.objectContaining({ slice_key: parcel.sliceKey }),
     })
-    expect(await bought()).toBe(before)
+    expect(await countShipments()).toBe(before)
     expect(await app.ctx.db`select 1 from shipments where slice_id = ${parcel.sliceId}`).toEqual([])
-    expect(await toldOf(parcel)).toEqual([])
+    expect(await eventsOf(parcel)).toEqual([])
   })
 })
 
-describe('a carrier that', () => {
-  it('fails is 502 in words of ours; the next call buys, once', async () => {
-    const parcel = await order()
-    await mood('error')
-    const before = await bought()
+describe('carrier failures and delays', () => {
+  it('a failing carrier gives 502 without its own message, and the next request buys once', async () => {
+    const parcel = await sell()
+    await setCarrier('error')
+    const before = await countShipments()
     for (let call = 0; call < 3; call++) {
       const { status, body } = await label(parcel)
       expect([status, body.error.type]).toEqual([502, 'provider_error'])
-      expect(body.error.message).not.toMatch(/simulated|told to fail/)
+      expect(body.error.message).not.toMatch(/simulated|eventData to fail/)
       const { shipping } = (await seller.get(`/v1/orders/${parcel.orderIds[0]}`)).body.data
       expect(shipping).toMatchObject({ provider: null, has_label: false })
     }
-    expect(await bought()).toBe(before)
-    expect(await toldOf(parcel)).toEqual([])
+    expect(await countShipments()).toBe(before)
+    expect(await eventsOf(parcel)).toEqual([])
     expect(app.logged.findLast(({ message }) => message === 'the carrier failed')).toBeTruthy()
 
-    await mood()
+    await setCarrier()
     expect((await label(parcel)).body.data.status).toBe('ready')
     expect((await label(parcel)).body.data.status).toBe('ready')
-    expect(await bought()).toBe(before + 1)
-    expect(await toldOf(parcel)).toHaveLength(1)
+    expect(await countShipments()).toBe(before + 1)
+    expect(await eventsOf(parcel)).toHaveLength(1)
   })
 
-  it('is not there is 502, unless there is nothing to buy', async () => {
+  it('a service without a carrier responds 502, unless there is nothing to buy', async () => {
     const without = await startTestApp({
       settings: { SANDBOX: 'false', SECRET_KEY: 'x'.repeat(32), DATABASE_URL: 'postgres://unused' },
     })
@@ -333,9 +336,9 @@ describe('a carrier that', () => {
     expect(await without.ctx.db`select 1 from shipments`).toEqual([])
   })
 
-  it('has no file yet is asked again by the next call, which tells of the label', async () => {
-    await mood('processing')
-    const parcel = await order({ rows: 2 })
+  it('a label without its file is completed, and announced, by a later request', async () => {
+    await setCarrier('processing')
+    const parcel = await sell({ rows: 2 })
     const first = (await label(parcel, 1)).body.data
     expect(first).toMatchObject({
       status: 'processing',
@@ -347,29 +350,29 @@ describe('a carrier that', () => {
     })
     expect(first.order.shipping).toMatchObject({ provider: 'simulated', has_label: false })
     await label(parcel)
-    expect(await toldOf(parcel)).toHaveLength(1)
+    expect(await eventsOf(parcel)).toHaveLength(1)
 
-    await mood('ready')
+    await setCarrier('ready')
     const ready = (await label(parcel, 0)).body.data
     expect(ready).toMatchObject({ status: 'ready', shipped_lines: 2 })
-    const [before, after] = await toldOf(parcel)
+    const [before, after] = await eventsOf(parcel)
     expect(before).toMatchObject({ has_label: false, label_url: null })
-    // Of the row by which it was asked for first, with the link that the call got.
+    // The event names the row of the first request and carries the link of the second.
     expect(after).toEqual({
       order_id: parcel.orderIds[1],
       has_label: true,
       label_url: ready.label_url,
       tracking_code: ready.tracking_code,
     })
-    await mood('processing')
+    await setCarrier('processing')
     expect((await label(parcel)).body.data.status).toBe('ready')
-    expect(await toldOf(parcel)).toHaveLength(2)
+    expect(await eventsOf(parcel)).toHaveLength(2)
   })
 
-  it('keeps the label back says what to do; the shipment is there and told of', async () => {
-    await mood('action_required')
-    const parcel = await order()
-    const before = await bought()
+  it('a label that the carrier withholds has status action_required and says what to do', async () => {
+    await setCarrier('action_required')
+    const parcel = await sell()
+    const before = await countShipments()
     for (let call = 0; call < 3; call++) {
       const { status, body } = await label(parcel)
       expect(status).toBe(200)
@@ -380,30 +383,30 @@ describe('a carrier that', () => {
       })
       expect(body.data.message).toMatch(/balance or the payment method/)
     }
-    expect(await bought()).toBe(before + 1)
-    expect(await toldOf(parcel)).toEqual([
+    expect(await countShipments()).toBe(before + 1)
+    expect(await eventsOf(parcel)).toEqual([
       expect.objectContaining({ has_label: false, label_url: null }),
     ])
 
-    await mood('processing')
+    await setCarrier('processing')
     expect((await label(parcel)).body.data).toMatchObject({ status: 'processing', message: null })
-    expect(await toldOf(parcel)).toHaveLength(1)
-    await mood()
+    expect(await eventsOf(parcel)).toHaveLength(1)
+    await setCarrier()
     expect((await label(parcel)).body.data).toMatchObject({ status: 'ready', message: null })
-    expect(await toldOf(parcel)).toHaveLength(2)
-    expect(await bought()).toBe(before + 1)
+    expect(await eventsOf(parcel)).toHaveLength(2)
+    expect(await countShipments()).toBe(before + 1)
   })
 
-  it('fails while a label is awaited is 502; what is complete needs no carrier', async () => {
-    await mood('processing')
-    const awaited = await order()
+  it('a failing carrier gives 502 for an incomplete label and does not affect a complete one', async () => {
+    await setCarrier('processing')
+    const awaited = await sell()
     await label(awaited)
-    await mood('ready', 'late')
-    const [complete, withoutCode] = [await order(), await order()]
+    await setCarrier('ready', 'late')
+    const [complete, withoutCode] = [await sell(), await sell()]
     await label(withoutCode)
-    await mood()
+    await setCarrier()
     await label(complete)
-    await mood('error')
+    await setCarrier('error')
     expect((await label(awaited)).status).toBe(502)
     expect((await label(complete)).body.data.status).toBe('ready')
     expect((await label(withoutCode)).body.data).toMatchObject({
@@ -413,18 +416,18 @@ describe('a carrier that', () => {
   })
 })
 
-describe('a tracking code that comes late', () => {
-  it('by a poll: a minute later, told once, with a link of its own', async () => {
-    await mood('ready', 'late')
-    const parcel = await order()
+describe('late tracking codes', () => {
+  it('a poll one minute later finds a late tracking code and announces it once, with a new link', async () => {
+    await setCarrier('ready', 'late')
+    const parcel = await sell()
     const first = (await label(parcel)).body.data
     expect(first).toMatchObject({ status: 'ready', tracking_code: null, tracking_url: null })
-    await mood()
+    await setCarrier()
     await app.runPolls()
-    expect(await toldOf(parcel)).toHaveLength(1)
+    expect(await eventsOf(parcel)).toHaveLength(1)
     await advance(app.operator, 60)
     await app.runPolls()
-    const [, second, ...more] = await toldOf(parcel)
+    const [, second, ...more] = await eventsOf(parcel)
     expect(more).toEqual([])
     expect(second).toMatchObject({
       order_id: parcel.orderIds[0],
@@ -440,12 +443,12 @@ describe('a tracking code that comes late', () => {
     expect(orders[0].tracking.code).toBe(second.tracking_code)
     await advance(app.operator, DAY)
     await app.runPolls()
-    expect(await toldOf(parcel)).toHaveLength(2)
+    expect(await eventsOf(parcel)).toHaveLength(2)
   })
 
-  it('is asked for after 1, 5, 15 and 60 minutes, then every hour for a week', async () => {
-    await mood('ready', 'late')
-    const parcel = await order()
+  it('a late tracking code is polled for after 1, 5, 15 and 60 minutes, then hourly for a week', async () => {
+    await setCarrier('ready', 'late')
+    const parcel = await sell()
     await label(parcel)
     const state = async () => {
       const [row] = await app.ctx.db<{ polls: number; pollAt: Date | null }[]>`
@@ -453,7 +456,7 @@ describe('a tracking code that comes late', () => {
       `
       return row!
     }
-    /** Waits until it's due, and not a second longer; answers how many minutes that was. */
+    /** Advances the clock to the next poll and not a second further; returns the minutes until then. */
     const awaitPoll = async () => {
       const { polls, pollAt } = await state()
       const seconds = Math.ceil((pollAt!.getTime() - app.ctx.now().getTime()) / 1000)
@@ -468,33 +471,36 @@ describe('a tracking code that comes late', () => {
     const waits: number[] = []
     while (waits.length < 6) waits.push(await awaitPoll())
     expect(waits).toEqual([1, 5, 15, 60, 60, 60])
-    // Rather than a week of hours.
+    // Skip the week of hourly polls, except for the last two.
     await app.ctx
       .db`update shipments set polls = ${4 + 7 * 24 - 2} where slice_id = ${parcel.sliceId}`
     expect(await awaitPoll()).toBe(60)
     expect(await awaitPoll()).toBe(60)
     expect(await state()).toEqual({ polls: 4 + 7 * 24, pollAt: null })
-    expect(await toldOf(parcel)).toHaveLength(1)
-    // The seller's own call still asks.
-    await mood()
+    expect(await eventsOf(parcel)).toHaveLength(1)
+    // A request by the seller still asks the carrier.
+    await setCarrier()
     expect((await label(parcel)).body.data.tracking_code).toMatch(/^SIM/)
   })
 
-  it('by the next call', async () => {
-    await mood('ready', 'late')
-    const parcel = await order()
+  it('the next label request finds a late tracking code and announces it', async () => {
+    await setCarrier('ready', 'late')
+    const parcel = await sell()
     await label(parcel)
     expect((await label(parcel)).body.data.tracking_code).toBeNull()
-    expect(await toldOf(parcel)).toHaveLength(1)
-    await mood()
+    expect(await eventsOf(parcel)).toHaveLength(1)
+    await setCarrier()
     const { tracking_code } = (await label(parcel)).body.data
     expect(tracking_code).toMatch(/^SIM/)
-    expect((await toldOf(parcel)).map((data) => data.tracking_code)).toEqual([null, tracking_code])
+    expect((await eventsOf(parcel)).map((data) => data.tracking_code)).toEqual([
+      null,
+      tracking_code,
+    ])
   })
 
-  it('from the operator is told at once, and no answer of the carrier takes it away', async () => {
-    await mood('ready', 'late')
-    const parcel = await order({ rows: 2 })
+  it('a tracking code from the operator is announced at once, and the carrier cannot replace it', async () => {
+    await setCarrier('ready', 'late')
+    const parcel = await sell({ rows: 2 })
     await label(parcel, 1)
     const { status, body } = await report(parcel, {
       tracking_code: '3SABCD1234567',
@@ -509,11 +515,11 @@ describe('a tracking code that comes late', () => {
       status: 'En route',
       updated_at: expect.any(String),
     })
-    const [, second] = await toldOf(parcel)
+    const [, second] = await eventsOf(parcel)
     expect(second).toMatchObject({ order_id: parcel.orderIds[1], tracking_code: '3SABCD1234567' })
 
     for (const tracking of ['late', 'immediate']) {
-      await mood('ready', tracking)
+      await setCarrier('ready', tracking)
       await advance(app.operator, 3_600)
       await app.runPolls()
       expect((await label(parcel)).body.data).toMatchObject({
@@ -523,13 +529,13 @@ describe('a tracking code that comes late', () => {
     }
     const { shipping } = (await seller.get(`/v1/orders/${parcel.orderIds[0]}`)).body.data
     expect(shipping).toMatchObject({ tracking_code: '3SABCD1234567', tracking_status: 'En route' })
-    expect(await toldOf(parcel)).toHaveLength(2)
+    expect(await eventsOf(parcel)).toHaveLength(2)
   })
 })
 
 describe('POST /operator/v1/slices/{slice_key}/tracking', () => {
-  it('leaves what is left out, and tells of another code but not of another status', async () => {
-    const parcel = await order()
+  it('a tracking report keeps omitted fields; a new code is announced, a new status is not', async () => {
+    const parcel = await sell()
     await label(parcel)
     await report(parcel, { tracking_code: 'A1', tracking_url: 'https://carrier.example/A1' })
     await report(parcel, { status: 'Delivered' })
@@ -540,26 +546,26 @@ describe('POST /operator/v1/slices/{slice_key}/tracking', () => {
       tracking_url: 'https://carrier.example/A1',
       status: 'Delivered',
     })
-    expect(await toldOf(parcel)).toHaveLength(2)
-    // The old address leads to another parcel.
+    expect(await eventsOf(parcel)).toHaveLength(2)
+    // The old URL leads to another parcel.
     expect((await report(parcel, { tracking_code: 'A2' })).body.data.tracking_url).toBeNull()
-    expect((await toldOf(parcel)).map((data) => data.tracking_code)).toEqual([
+    expect((await eventsOf(parcel)).map((data) => data.tracking_code)).toEqual([
       expect.stringMatching(/^SIM/),
       'A1',
       'A2',
     ])
   })
 
-  it('before a label was bought tells nobody; the label then comes with that code', async () => {
-    const parcel = await order()
+  it('a tracking code reported before the purchase is announced with the label', async () => {
+    const parcel = await sell()
     expect((await report(parcel, { tracking_code: 'EARLY' })).status).toBe(200)
-    expect(await toldOf(parcel)).toEqual([])
+    expect(await eventsOf(parcel)).toEqual([])
     expect((await label(parcel)).body.data.tracking_code).toBe('EARLY')
-    expect((await toldOf(parcel)).map((data) => data.tracking_code)).toEqual(['EARLY'])
+    expect((await eventsOf(parcel)).map((data) => data.tracking_code)).toEqual(['EARLY'])
   })
 
-  it('refuses an unknown slice with 404, whatever is sent, and what can’t be with 422', async () => {
-    const parcel = await order()
+  it('a tracking report returns 404 for an unknown slice and 422 for invalid fields', async () => {
+    const parcel = await sell()
     const nowhere = { ...parcel, sliceKey: 'slc_unknown' }
     expect((await report(nowhere, { tracking_code: 1 })).status).toBe(404)
     expect((await report({ ...parcel, sliceKey: '%00' }, {})).status).toBe(404)
@@ -577,7 +583,7 @@ describe('POST /operator/v1/slices/{slice_key}/tracking', () => {
 })
 
 describe('PUT /operator/v1/sandbox/carrier', () => {
-  it('says what it is set to; what is left out is ready and immediate', async () => {
+  it('PUT /operator/v1/sandbox/carrier returns its settings; omitted ones are ready and immediate', async () => {
     const put = (payload: object) => app.operator.put('/operator/v1/sandbox/carrier', { payload })
     expect((await put({ label: 'error', tracking: 'late' })).body.data).toEqual({
       label: 'error',
@@ -591,7 +597,7 @@ describe('PUT /operator/v1/sandbox/carrier', () => {
     expect((await put({ label: 'lost' })).status).toBe(422)
   })
 
-  it('is not there outside the sandbox', async () => {
+  it('PUT /operator/v1/sandbox/carrier returns 404 outside the sandbox', async () => {
     const real = await startTestApp({
       settings: { SANDBOX: 'false', SECRET_KEY: 'x'.repeat(32), DATABASE_URL: 'postgres://unused' },
     })
@@ -601,11 +607,11 @@ describe('PUT /operator/v1/sandbox/carrier', () => {
   })
 })
 
-describe('a link to a label', () => {
+describe('label links', () => {
   const follow = (link: string) => app.anyone.get(link.replace('https://cards.example', ''))
-  const linkOf = async () => (await label(await order())).body.data.label_url as string
+  const linkOf = async () => (await label(await sell())).body.data.label_url as string
 
-  it('gives the PDF to whoever has it, and nobody on the way may keep it', async () => {
+  it('a label link serves the PDF to anyone and forbids caching', async () => {
     const { status, headers, text } = await follow(await linkOf())
     expect(status).toBe(200)
     expect(text).toMatch(/^%PDF-/)
@@ -617,7 +623,7 @@ describe('a link to a label', () => {
     })
   })
 
-  it('is refused with 403 as soon as anything of it is changed', async () => {
+  it('a changed label link returns 403, whichever part was changed', async () => {
     const link = await linkOf()
     const other = await linkOf()
     const changed = (name: string, change: (value: string) => string) => {
@@ -659,8 +665,8 @@ describe('a link to a label', () => {
     expect((await follow(link)).status).toBe(200)
   })
 
-  it('is good for five days by the service’s clock, and earlier ones live on beside later ones', async () => {
-    const parcel = await order()
+  it('a label link lives for five days by the service’s clock; a newer link does not end it', async () => {
+    const parcel = await sell()
     const early = (await label(parcel)).body.data
     await advance(app.operator, 4 * DAY)
     const late = (await label(parcel)).body.data
@@ -674,7 +680,7 @@ describe('a link to a label', () => {
     expect(shipping).toMatchObject({ has_label: true, label_url: null, expires_at: null })
   })
 
-  it('of a service with another secret key is refused', async () => {
+  it('a label link of a service with another secret key returns 403', async () => {
     const link = await linkOf()
     const other = await startTestApp({
       databaseUrl: app.databaseUrl,
@@ -684,10 +690,10 @@ describe('a link to a label', () => {
     expect((await other.anyone.get(path)).status).toBe(403)
   })
 
-  it('leads to one file per shipment, however often it was read', async () => {
+  it('repeated label requests store one file per shipment', async () => {
     const storage = new URL(`${app.ctx.config.storageUrl}/labels`)
     const before = (await readdir(storage)).length
-    const parcel = await order()
+    const parcel = await sell()
     for (let call = 0; call < 3; call++) await label(parcel)
     expect((await readdir(storage)).length).toBe(before + 1)
   })

@@ -17,15 +17,15 @@ beforeAll(async () => {
   seller = await app.seller()
 })
 
-/** What becomes of one item. */
+/** The result of a bulk create with this one item. */
 const resultOf = async (item: unknown) => {
   const { status, body, text } = await createListings(seller, [item])
   expect(status, text).toBe(200)
   return body.results[0]
 }
 
-/** The fields that an item is refused for, each with messages. */
-const faultsOf = async (item: unknown): Promise<string[]> => {
+/** The fields that the item's errors name; each has at least one message. */
+const invalidFields = async (item: unknown): Promise<string[]> => {
   const { status, errors } = await resultOf(item)
   expect(status).toBe('failed')
   for (const messages of Object.values(errors)) {
@@ -35,7 +35,7 @@ const faultsOf = async (item: unknown): Promise<string[]> => {
   return Object.keys(errors)
 }
 
-/** The listing that an item becomes, as its owner sees it. */
+/** The listing created from an item, as its owner sees it. */
 const listingOf = async (item: unknown) => {
   const result = await resultOf(item)
   expect(result.status, JSON.stringify(result)).toBe('created')
@@ -44,7 +44,7 @@ const listingOf = async (item: unknown) => {
   return body.data[0]
 }
 
-/** The one result of an item that is sent with its fields written just so. */
+/** The result of an item with one field written as this JSON text. */
 const resultOfText = async (field: string, written: string) => {
   const item = JSON.stringify(cardItem({ [field]: undefined }))
   const payload = `{"items":[${item.slice(0, -1)},"${field}":${written}}]}`
@@ -52,17 +52,17 @@ const resultOfText = async (field: string, written: string) => {
   return (await seller.post('/v1/listings', { payload, headers })).body.results[0]
 }
 
-/** Each four bytes long and two UTF-16 units. */
+/** Characters of four UTF-8 bytes and two UTF-16 units each. */
 const wide = (length: number) => '𠮷'.repeat(length)
 
-describe('an item', () => {
+describe('items of POST /v1/listings', () => {
   it.each([
     ['null', null],
     ['an array', [cardItem()]],
     ['a number', 5],
-    ['text', 'sv3-125'],
+    ['a string', 'sv3-125'],
     ['true', true],
-  ])('that is %s fails under "item"', async (_, item) => {
+  ])('an item that is %s fails with an error on "item"', async (_, item) => {
     expect(await resultOf(item)).toEqual({
       status: 'failed',
       index: 0,
@@ -70,33 +70,37 @@ describe('an item', () => {
     })
   })
 
-  it('needs language, price, quantity and, for a card, a condition', async () => {
-    expect(await faultsOf({ card: 'sv3-125' })).toEqual([
+  it('an item requires language, price, quantity and, for a card, a condition', async () => {
+    expect(await invalidFields({ card: 'sv3-125' })).toEqual([
       'language',
       'price',
       'quantity',
       'condition',
     ])
-    expect(await faultsOf({ product: 'poke-ball-tin' })).toEqual(['language', 'price', 'quantity'])
+    expect(await invalidFields({ product: 'poke-ball-tin' })).toEqual([
+      'language',
+      'price',
+      'quantity',
+    ])
   })
 
   it.each([
-    ['neither of card and product', cardItem({ card: undefined })],
-    ['both of them', { ...cardItem(), ...productItem() }],
-    ['null for both', cardItem({ card: null, product: null })],
-    ['both, unknown', cardItem({ card: 'x', product: 'x' })],
-  ])('with %s fails under both', async (_, item) => {
-    expect((await faultsOf(item)).sort()).toEqual(['card', 'product'])
+    ['neither a card nor a product', cardItem({ card: undefined })],
+    ['both a card and a product', { ...cardItem(), ...productItem() }],
+    ['null as card and product', cardItem({ card: null, product: null })],
+    ['an unknown card and an unknown product', cardItem({ card: 'x', product: 'x' })],
+  ])('an item with %s fails with errors on both fields', async (_, item) => {
+    expect((await invalidFields(item)).sort()).toEqual(['card', 'product'])
   })
 
-  it('is told everything that is wrong with it at once', async () => {
-    const faults = await faultsOf(cardItem({ card: 'nowhere-1', price: 0, quantity: 'x' }))
+  it('an item gets the errors of all its fields at once', async () => {
+    const faults = await invalidFields(cardItem({ card: 'nowhere-1', price: 0, quantity: 'x' }))
     expect(faults.sort()).toEqual(['card', 'price', 'quantity'])
-    const neither = await faultsOf({ language: 'XX', price: 1, quantity: 1 })
+    const neither = await invalidFields({ language: 'XX', price: 1, quantity: 1 })
     expect(neither.sort()).toEqual(['card', 'language', 'product'])
   })
 
-  it('may have null for whatever may be left out, and then has left it out', async () => {
+  it('null in an optional field of an item means that it is absent', async () => {
     const listing = await listingOf(
       cardItem({
         product: null,
@@ -112,7 +116,7 @@ describe('an item', () => {
   })
 
   it.each(['language', 'price', 'quantity', 'condition'])(
-    'without a %s is told that it is required, also when that is null',
+    'an item without %s, or with null, gets "field is required"',
     async (field) => {
       const message = `The ${field} field is required.`
       for (const nothing of [undefined, null]) {
@@ -122,7 +126,7 @@ describe('an item', () => {
     },
   )
 
-  it('may have fields that nobody knows, whatever is in them', async () => {
+  it('an item may have unknown fields with any content', async () => {
     const odd = { shipping: 3, status: 'removed', id: 'x', seller: null, note: '\0\ud800' }
     expect((await listingOf(cardItem(odd))).status).toBe('active')
     const proto = JSON.parse(`{"__proto__": {"price": 1}, "constructor": 5}`)
@@ -130,7 +134,7 @@ describe('an item', () => {
   })
 })
 
-describe('a price', () => {
+describe('prices', () => {
   it.each([
     ['0.01', 0.01],
     ['0.011', 0.01],
@@ -142,7 +146,7 @@ describe('a price', () => {
     ['1e3', 1000],
     ['100', 100],
     ['99999.99', 99999.99],
-  ])('of %s becomes %d', async (written, price) => {
+  ])('the price %s is stored as %d', async (written, price) => {
     const result = await resultOfText('price', written)
     expect(result.listing).toMatchObject({ price, currency: 'EUR' })
     expect((await seller.get('/v1/listings?per_page=1')).body.data[0]).toMatchObject({
@@ -155,25 +159,25 @@ describe('a price', () => {
   it.each([
     ...['0', '-1', '0.004', '0.009', '0.0099999', '99999.991', '99999.995', '100000', '1e400'],
     ...['"4.50"', '""', 'true', '[4.5]', '{}'],
-  ])('of %s is refused', async (written) => {
+  ])('the price %s is refused', async (written) => {
     const { errors } = await resultOfText('price', written)
     expect(errors).toEqual({ price: [expect.any(String)] })
   })
 })
 
-describe('a quantity', () => {
+describe('quantities', () => {
   it.each([
     ['1', 1],
     ['1.0', 1],
     ['1e2', 100],
     ['999', 999],
-  ])('of %s becomes %d', async (written, quantity) => {
+  ])('the quantity %s is stored as %d', async (written, quantity) => {
     const result = await resultOfText('quantity', written)
     expect(result.listing.quantity).toBe(quantity)
   })
 
   it.each(['0', '-1', '1000', '1.5', '0.5', '"3"', '1e400', 'true', '[1]'])(
-    'of %s is refused',
+    'the quantity %s is refused',
     async (written) => {
       const { errors } = await resultOfText('quantity', written)
       expect(Object.keys(errors)).toEqual(['quantity'])
@@ -181,79 +185,94 @@ describe('a quantity', () => {
   )
 })
 
-describe('a language', () => {
-  it.each(LANGUAGES)('can be %s, whatever that of the set is', async (language) => {
-    expect((await listingOf(cardItem({ language }))).language).toBe(language)
-    expect((await listingOf(productItem({ language }))).language).toBe(language)
-  })
+describe('languages', () => {
+  it.each(LANGUAGES)(
+    'a listing can have the language %s, whatever the language of its set',
+    async (language) => {
+      expect((await listingOf(cardItem({ language }))).language).toBe(language)
+      expect((await listingOf(productItem({ language }))).language).toBe(language)
+    },
+  )
 
-  it.each(['', 'en', 'XX', 'EN ', 'English', 5, ['EN']])('can not be %j', async (language) => {
-    expect(await faultsOf(cardItem({ language }))).toEqual(['language'])
-    expect(await faultsOf(productItem({ language }))).toEqual(['language'])
-  })
+  it.each(['', 'en', 'XX', 'EN ', 'English', 5, ['EN']])(
+    'a listing cannot have the language %j',
+    async (language) => {
+      expect(await invalidFields(cardItem({ language }))).toEqual(['language'])
+      expect(await invalidFields(productItem({ language }))).toEqual(['language'])
+    },
+  )
 })
 
-describe('a condition', () => {
-  it.each(CONDITIONS.filter((code) => code !== 'G'))('of a card can be %s', async (condition) => {
-    expect(await listingOf(cardItem({ condition }))).toMatchObject({ condition, graded: null })
-  })
+describe('conditions', () => {
+  it.each(CONDITIONS.filter((code) => code !== 'G'))(
+    'a card can be listed in the condition %s',
+    async (condition) => {
+      expect(await listingOf(cardItem({ condition }))).toMatchObject({ condition, graded: null })
+    },
+  )
 
-  it.each(['', 'nm', 'Mint', 'A', 1, ['NM']])('of a card can not be %j', async (condition) => {
-    expect(await faultsOf(cardItem({ condition }))).toEqual(['condition'])
-  })
+  it.each(['', 'nm', 'Mint', 'A', 1, ['NM']])(
+    'a card cannot be listed in the condition %j',
+    async (condition) => {
+      expect(await invalidFields(cardItem({ condition }))).toEqual(['condition'])
+    },
+  )
 })
 
-describe('a printing', () => {
-  it.each(PRINTINGS)('of a card can be %s', async (printing) => {
+describe('printings', () => {
+  it.each(PRINTINGS)('a card can be listed in the printing %s', async (printing) => {
     expect((await listingOf(cardItem({ printing }))).printing).toBe(printing)
   })
 
-  it('is standard when it was not sent', async () => {
+  it('a listing’s printing is standard by default', async () => {
     expect((await listingOf(cardItem())).printing).toBe('standard')
   })
 
-  it.each(['', 'Holo', 'foil', 1, ['holo']])('of a card can not be %j', async (printing) => {
-    expect(await faultsOf(cardItem({ printing }))).toEqual(['printing'])
-  })
+  it.each(['', 'Holo', 'foil', 1, ['holo']])(
+    'a card cannot be listed in the printing %j',
+    async (printing) => {
+      expect(await invalidFields(cardItem({ printing }))).toEqual(['printing'])
+    },
+  )
 })
 
-describe('a grading', () => {
-  it.each(GRADING_COMPANIES)('can be by %s', async (company) => {
+describe('gradings', () => {
+  it.each(GRADING_COMPANIES)('a card can be graded by %s', async (company) => {
     const listing = await listingOf(gradedItem({ grading_company: company }))
     expect(listing.condition).toBe('G')
     expect(listing.graded).toEqual({ company, grade: '9.5', label: `${company} 9.5` })
   })
 
-  it('has one of nineteen grades, each with one decimal', async () => {
+  it('a card can have each of the nineteen grades, with one decimal', async () => {
     expect(GRADES).toHaveLength(19)
     const wanted = GRADES.map((grade) => gradedItem({ grading_grade: grade }))
     expect((await createListings(seller, wanted)).body.created).toBe(19)
     const { body } = await seller.get('/v1/listings?per_page=19')
-    const grades = body.data.map((one: { graded: { grade: string } }) => one.graded.grade)
+    const grades = body.data.map(({ graded }: { graded: { grade: string } }) => graded.grade)
     expect(grades.toReversed()).toEqual(GRADES)
   })
 
   it.each(['10', '9.50', '0.5', '0.0', '10.5', '9,5', '', 'ten', 9.5, 10])(
-    'can not have the grade %j',
+    'a card cannot have the grade %j',
     async (grading_grade) => {
-      expect(await faultsOf(gradedItem({ grading_grade }))).toEqual(['grading_grade'])
+      expect(await invalidFields(gradedItem({ grading_grade }))).toEqual(['grading_grade'])
     },
   )
 
-  it.each(['', 'psa', 'ABC', 5])('can not be by %j', async (grading_company) => {
-    expect(await faultsOf(gradedItem({ grading_company }))).toEqual(['grading_company'])
+  it.each(['', 'psa', 'ABC', 5])('a card cannot be graded by %j', async (grading_company) => {
+    expect(await invalidFields(gradedItem({ grading_company }))).toEqual(['grading_company'])
   })
 
-  it('is required when the condition is G', async () => {
-    expect(await faultsOf(cardItem({ condition: 'G' }))).toEqual([
+  it('the condition G requires a grading company and a grade', async () => {
+    expect(await invalidFields(cardItem({ condition: 'G' }))).toEqual([
       'grading_company',
       'grading_grade',
     ])
-    expect(await faultsOf(gradedItem({ grading_grade: undefined }))).toEqual(['grading_grade'])
-    expect(await faultsOf(gradedItem({ grading_company: null }))).toEqual(['grading_company'])
+    expect(await invalidFields(gradedItem({ grading_grade: undefined }))).toEqual(['grading_grade'])
+    expect(await invalidFields(gradedItem({ grading_company: null }))).toEqual(['grading_company'])
   })
 
-  it('is ignored with any other condition, whatever it says', async () => {
+  it('the grading fields are ignored in any other condition than G, even invalid ones', async () => {
     const graded = { grading_company: 'PSA', grading_grade: '9.5' }
     const nonsense = { grading_company: 5, grading_grade: ['x', '\0'] }
     for (const more of [graded, nonsense]) {
@@ -262,15 +281,15 @@ describe('a grading', () => {
   })
 })
 
-describe('a sealed product', () => {
+describe('sealed products', () => {
   it.each([
     [
-      'in order',
+      'valid values',
       { condition: 'G', printing: 'holo', grading_company: 'PSA', grading_grade: '9.5' },
     ],
-    ['nonsense', { condition: 5, printing: '', grading_company: [], grading_grade: '\0' }],
-    ['a hint', { language_hint: 'much too long' }],
-  ])('takes no notice of what is meant for cards: %s', async (_, more) => {
+    ['invalid values', { condition: 5, printing: '', grading_company: [], grading_grade: '\0' }],
+    ['a language hint', { language_hint: 'much too long' }],
+  ])('an item for a sealed product ignores the fields of cards: %s', async (_, more) => {
     expect(await listingOf(productItem(more))).toMatchObject({
       condition: null,
       printing: 'standard',
@@ -284,22 +303,22 @@ describe('a sealed product', () => {
     ['a slug in another casing', 'Poke-Ball-Tin'],
     ["a card's id", 'sv3-125'],
     ['an empty slug', ''],
-    ['a slug longer than any', 'x'.repeat(151)],
+    ['a slug of 151 characters', 'x'.repeat(151)],
     ['a slug with NUL in it', 'poke-ball-tin\0'],
-    ['a slug with half a character', 'poke-ball-tin\ud800'],
+    ['a slug with a lone surrogate', 'poke-ball-tin\ud800'],
     ['a number', 5],
-    ['the name of something every object has', '__proto__'],
-  ])('is not found by %s', async (_, product) => {
-    expect(await faultsOf(productItem({ product }))).toEqual(['product'])
+    ['a property name of Object.prototype', '__proto__'],
+  ])('no sealed product is found by %s', async (_, product) => {
+    expect(await invalidFields(productItem({ product }))).toEqual(['product'])
   })
 
-  it('is found by the longest slug', async () => {
+  it('a sealed product is found by a slug of the maximum length', async () => {
     const product = LONGEST_SLUG
     expect((await listingOf(productItem({ product }))).listable.id).toBe(product)
   })
 })
 
-describe('a card', () => {
+describe('cards', () => {
   it.each([
     ['sv3-125', 'sv3-125'],
     ['obf_125', 'sv3-125'],
@@ -308,7 +327,7 @@ describe('a card', () => {
     ['cel25c-2_A', 'cel25c-2_A'],
     ['ru1-1', 'ru1-1'],
     ['uf_?', 'ex10-?'],
-  ])('is found by its canonical or friendly id: %s', async (card, id) => {
+  ])('the item identifier %s finds the card %s', async (card, id) => {
     expect((await listingOf(cardItem({ card }))).listable.id).toBe(id)
   })
 
@@ -318,22 +337,22 @@ describe('a card', () => {
     ['an id in another casing', 'SV3-125'],
     ["a product's slug", 'poke-ball-tin'],
     ['an empty id', ''],
-    ['an id longer than any', 'x'.repeat(101)],
+    ['an id of 101 characters', 'x'.repeat(101)],
     ['an id with NUL in it', 'sv3-125\0'],
-    ['an id with half a character', 'sv3-125\udc00'],
+    ['an id with a lone surrogate', 'sv3-125\udc00'],
     ['a number', 125],
-    ['the name of something every object has', 'constructor'],
-  ])('is not found by %s', async (_, card) => {
+    ['a property name of Object.prototype', 'constructor'],
+  ])('no card is found by %s', async (_, card) => {
     const result = await resultOf(cardItem({ card }))
     expect(Object.keys(result)).toEqual(['status', 'index', 'errors'])
-    expect(await faultsOf(cardItem({ card }))).toEqual(['card'])
+    expect(await invalidFields(cardItem({ card }))).toEqual(['card'])
   })
 })
 
-describe("a card's friendly id that several share", () => {
+describe('ambiguous friendly ids', () => {
   const cardOf = async (more: object) => (await listingOf(cardItem(more))).listable.id
 
-  it('fails with the same candidates that the card itself is refused with', async () => {
+  it('an item with an ambiguous friendly id fails with the candidates of GET /v1/cards/{identifier}', async () => {
     const result = await resultOf(cardItem({ card: 'brs_1' }))
     expect(result).toEqual({
       status: 'failed',
@@ -363,13 +382,13 @@ describe("a card's friendly id that several share", () => {
     expect(result.candidates).toEqual(refused.body.error.fields.candidates)
   })
 
-  it('comes with its candidates also when other fields are wrong', async () => {
+  it('an ambiguous friendly id comes with its candidates even if other fields are wrong', async () => {
     const result = await resultOf(cardItem({ card: 'brs_1', price: 0, language: 'XX' }))
     expect(Object.keys(result.errors).sort()).toEqual(['card', 'language', 'price'])
     expect(idsOf(result.candidates)).toEqual(['swsh9-1', 'swsh9-de-1'])
   })
 
-  it('means the one that language_hint decides for, and the listing keeps its own language', async () => {
+  it('language_hint decides an ambiguous friendly id; the listing keeps its own language', async () => {
     expect(await cardOf({ card: 'brs_1', language_hint: 'DE' })).toBe('swsh9-de-1')
     expect(await cardOf({ card: 'brs_1', language_hint: 'EN' })).toBe('swsh9-1')
     const listing = await listingOf(
@@ -378,12 +397,12 @@ describe("a card's friendly id that several share", () => {
     expect(listing.language).toBe('FR')
   })
 
-  it('is not decided by the language of the listing', async () => {
+  it('the language of the listing does not decide an ambiguous friendly id', async () => {
     const result = await resultOf(cardItem({ card: 'brs_1', language: 'DE' }))
     expect(idsOf(result.candidates)).toEqual(['swsh9-1', 'swsh9-de-1'])
   })
 
-  it('fails with a message about the card when language_hint fits none', async () => {
+  it('a language_hint that fits no candidate fails with an error on the card', async () => {
     const result = await resultOf(cardItem({ card: 'brs_1', language_hint: 'JP' }))
     expect(result).toEqual({
       status: 'failed',
@@ -392,104 +411,104 @@ describe("a card's friendly id that several share", () => {
     })
   })
 
-  it('keeps those of the hinted language when these are several', async () => {
+  it('a language_hint that fits several candidates narrows them', async () => {
     const result = await resultOf(cardItem({ card: 'cel_2', language_hint: 'EN' }))
     expect(idsOf(result.candidates)).toEqual(['cel25-2', 'cel25c-2_A'])
   })
 
-  it('has no say where it is not needed: one card, or a canonical id', async () => {
+  it('language_hint is ignored for an unambiguous friendly id and a canonical id', async () => {
     expect(await cardOf({ card: 'obf_125', language_hint: 'DE' })).toBe('sv3-125')
     expect(await cardOf({ card: 'swsh9-1', language_hint: 'DE' })).toBe('swsh9-1')
     expect(await cardOf({ card: 'cel25c-2_A', language_hint: 'JP' })).toBe('cel25c-2_A')
   })
 
   it.each([
-    ['too long', 'GERMAN'],
-    ['not a language', 'XX'],
-    ['in lower case', 'de'],
-    ['empty', ''],
+    ['a word', 'GERMAN'],
+    ['an unknown language', 'XX'],
+    ['lower case', 'de'],
+    ['an empty string', ''],
     ['a number', 5],
     ['NUL', 'D\0'],
-  ])('can not be hinted at with %s', async (_, language_hint) => {
+  ])('%s is not a valid language_hint, even where none is needed', async (_, language_hint) => {
     for (const card of ['brs_1', 'obf_125', 'swsh9-1']) {
-      expect(await faultsOf(cardItem({ card, language_hint }))).toEqual(['language_hint'])
+      expect(await invalidFields(cardItem({ card, language_hint }))).toEqual(['language_hint'])
     }
   })
 })
 
-describe('a description', () => {
+describe('descriptions', () => {
   it.each([
     ['1000 characters', 'x'.repeat(1000)],
-    ['1000 characters beyond the first 65,536', wide(1000)],
+    ['1000 characters outside the Basic Multilingual Plane', wide(1000)],
     ['lines, signs and quotes', 'a\n\tb "c" \\ \' ; -- é 漢 ♀'],
-  ])('may be %s', async (_, description) => {
+  ])('a description can be %s', async (_, description) => {
     expect((await listingOf(cardItem({ description }))).description).toBe(description)
     expect((await listingOf(productItem({ description }))).description).toBe(description)
   })
 
-  it('that is empty is none', async () => {
+  it('an empty description is stored as null', async () => {
     expect((await listingOf(cardItem({ description: '' }))).description).toBeNull()
   })
 
   it.each([
     ['1001 characters', 'x'.repeat(1001)],
-    ['1001 characters beyond the first 65,536', wide(1001)],
+    ['1001 characters outside the Basic Multilingual Plane', wide(1001)],
     ['text with NUL in it', 'a\0b'],
-    ['text with half a character in it', 'a\ud83d'],
+    ['text with a lone surrogate', 'a\ud83d'],
     ['a number', 5],
     ['a list', ['x']],
-  ])('may not be %s', async (_, description) => {
-    expect(await faultsOf(cardItem({ description }))).toEqual(['description'])
+  ])('a description cannot be %s', async (_, description) => {
+    expect(await invalidFields(cardItem({ description }))).toEqual(['description'])
   })
 })
 
-describe('photo_urls', () => {
+describe('photo URLs', () => {
   const url = (length: number) => `https://i.example/${'x'.repeat(length - 18)}`
 
   it.each([
-    ['none', []],
-    ['ten', Array.from({ length: 10 }, (_, i) => `https://images.example/${i}.jpg`)],
-    ['one twice', ['https://images.example/1.jpg', 'https://images.example/1.jpg']],
-    ['2048 characters long', [url(2048)]],
-  ])('may be %s, and are fetched later', async (_, photo_urls) => {
+    ['an empty list', []],
+    ['ten URLs', Array.from({ length: 10 }, (_, i) => `https://images.example/${i}.jpg`)],
+    ['the same URL twice', ['https://images.example/1.jpg', 'https://images.example/1.jpg']],
+    ['a URL of 2048 characters', [url(2048)]],
+  ])('photo_urls can be %s, to be fetched later', async (_, photo_urls) => {
     expect((await listingOf(cardItem({ photo_urls }))).photos).toEqual([])
     expect((await listingOf(productItem({ photo_urls }))).photos).toEqual([])
   })
 
   it.each([
-    ['eleven', Array.from({ length: 11 }, () => url(30)), 'photo_urls'],
-    ['no list', url(30), 'photo_urls'],
+    ['eleven URLs', Array.from({ length: 11 }, () => url(30)), 'photo_urls'],
+    ['a string', url(30), 'photo_urls'],
     ['an object', { 0: url(30) }, 'photo_urls'],
-    ['2049 characters long', [url(2049)], 'photo_urls.0'],
-    ['no text', [url(30), url(30), 5], 'photo_urls.2'],
-    ['null', [url(30), null], 'photo_urls.1'],
-    ['empty', [''], 'photo_urls.0'],
-    ['with NUL in it', [`${url(30)}\0`], 'photo_urls.0'],
-    ['with half a character in it', [`${url(30)}\ud800`], 'photo_urls.0'],
-    ['no address at all', ['charizard.jpg'], 'photo_urls.0'],
-    ['of another scheme', ['ftp://images.example/1.jpg'], 'photo_urls.0'],
-    ['a file', ['file:///etc/passwd'], 'photo_urls.0'],
-    ['on this machine', [url(30), 'http://127.0.0.1/1.jpg'], 'photo_urls.1'],
-    ['on this machine, spelt otherwise', ['http://0x7f.1/1.jpg'], 'photo_urls.0'],
-    ['in a private network', ['https://[::ffff:10.0.0.1]/1.jpg'], 'photo_urls.0'],
-    ['at the metadata of a cloud', ['http://169.254.169.254/latest'], 'photo_urls.0'],
-  ])('may not be %s', async (_, photo_urls, field) => {
-    expect(await faultsOf(cardItem({ photo_urls }))).toEqual([field])
+    ['a URL of 2049 characters', [url(2049)], 'photo_urls.0'],
+    ['a number among URLs', [url(30), url(30), 5], 'photo_urls.2'],
+    ['null among URLs', [url(30), null], 'photo_urls.1'],
+    ['an empty string', [''], 'photo_urls.0'],
+    ['a URL with NUL', [`${url(30)}\0`], 'photo_urls.0'],
+    ['a URL with a lone surrogate', [`${url(30)}\ud800`], 'photo_urls.0'],
+    ['a relative path', ['charizard.jpg'], 'photo_urls.0'],
+    ['an FTP URL', ['ftp://images.example/1.jpg'], 'photo_urls.0'],
+    ['a file URL', ['file:///etc/passwd'], 'photo_urls.0'],
+    ['a loopback address', [url(30), 'http://127.0.0.1/1.jpg'], 'photo_urls.1'],
+    ['a loopback address in hexadecimal', ['http://0x7f.1/1.jpg'], 'photo_urls.0'],
+    ['an IPv4-mapped private address', ['https://[::ffff:10.0.0.1]/1.jpg'], 'photo_urls.0'],
+    ['a cloud metadata address', ['http://169.254.169.254/latest'], 'photo_urls.0'],
+  ])('photo_urls cannot be %s', async (_, photo_urls, field) => {
+    expect(await invalidFields(cardItem({ photo_urls }))).toEqual([field])
   })
 
-  it('names each entry that is wrong', async () => {
+  it('errors in photo_urls name every invalid entry by its index', async () => {
     const photo_urls = [5, url(30), null, url(2049)]
-    const faults = await faultsOf(cardItem({ photo_urls }))
+    const faults = await invalidFields(cardItem({ photo_urls }))
     expect(faults).toEqual(['photo_urls.0', 'photo_urls.2', 'photo_urls.3'])
   })
 
-  it('may have a name that leads nowhere good: that is found out when they are fetched', async () => {
+  it('a photo URL may have a host name that is not public: it is resolved when the photo is fetched', async () => {
     await listingOf(cardItem({ photo_urls: ['http://localhost/1.jpg'] }))
   })
 
-  it('that are far too many get one message, not one each', async () => {
+  it('far too many photo_urls get one error, not one each', async () => {
     const photo_urls = Array.from({ length: 15_000 }, () => 5)
-    const faults = await faultsOf(cardItem({ photo_urls }))
+    const faults = await invalidFields(cardItem({ photo_urls }))
     expect(faults.length).toBeLessThan(15)
     expect(faults).toContain('photo_urls')
   })

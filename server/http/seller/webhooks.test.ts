@@ -23,12 +23,12 @@ beforeEach(async () => {
 
 const WEBHOOKS = '/v1/webhooks'
 const HOOK = 'https://shop.example/hooks'
-const CONTROL = 'The url field must not contain line breaks or other control characters.'
+const CONTROL_CHARACTERS = 'The url field must not contain line breaks or other control characters.'
 const PRIVATE = 'The url field must not point to a private or reserved address.'
-const NO_URL = 'The url field must be a public http or https URL.'
-const FULL = 'There are 16 webhook endpoints already: delete one of them first.'
+const INVALID_URL = 'The url field must be a public http or https URL.'
+const TOO_MANY = 'There are 16 webhook endpoints already: delete one of them first.'
 
-/** Sends a registration, good unless told otherwise. */
+/** Sends a registration, valid unless `more` says otherwise. */
 const register = (more: object = {}, by = seller) =>
   by.post(WEBHOOKS, { payload: { url: HOOK, events: ['order.created'], ...more } })
 
@@ -40,7 +40,7 @@ const fill = async (count: number, by = seller) => {
   return ids
 }
 
-/** Ten deliveries to an address that turns out private: the endpoint is disabled. */
+/** Disables an endpoint by ten failed deliveries: its name resolves to a private address. */
 const disable = async (id: number) => {
   for (let failure = 0; failure < 10; failure++) await sample(app, seller.accountId)
   await app.runDeliveries()
@@ -48,7 +48,7 @@ const disable = async (id: number) => {
 }
 
 describe('POST /v1/webhooks', () => {
-  it('answers 201 with the endpoint, its fields in their order, and the secret beside it', async () => {
+  it('POST /v1/webhooks returns 201 with the endpoint, its fields in order, and the secret', async () => {
     const before = Math.floor(app.ctx.now().getTime() / 1000) * 1000
     const { status, body, headers } = await register({ events: ['listing.sold', 'order.created'] })
     expect(status).toBe(201)
@@ -68,14 +68,14 @@ describe('POST /v1/webhooks', () => {
     expect(await list()).toEqual([body.data])
   })
 
-  it('makes a secret of its own for each endpoint: svc_whsec_ and 40 letters and digits', async () => {
+  it('every webhook endpoint gets its own secret: svc_whsec_ and 40 letters and digits', async () => {
     const secrets = new Set<string>()
     for (let i = 0; i < 5; i++) secrets.add((await register()).body.secret)
     expect(secrets.size).toBe(5)
     for (const secret of secrets) expect(secret).toMatch(/^svc_whsec_[A-Za-z0-9]{40}$/)
   })
 
-  it('gives the secret once: no other answer has it, nor the log, and the database not in plain', async () => {
+  it('a webhook secret is in no later response, not in the log, and not in plain text in the database', async () => {
     const { id, secret } = await subscribe(seller, 'https://dead.example/hooks')
     const random = secret.slice('svc_whsec_'.length)
     await sample(app, seller.accountId)
@@ -83,7 +83,7 @@ describe('POST /v1/webhooks', () => {
     const { operator } = app
     const endpoint = `/operator/v1/accounts/${seller.accountId}/webhooks/${id}`
     const [delivery] = await deliveriesIn(app, `endpoint_id=${id}`)
-    for (const answer of [
+    for (const response of [
       await seller.get(WEBHOOKS),
       await register(),
       await operator.get(`/operator/v1/accounts/${seller.accountId}/webhooks`),
@@ -96,17 +96,17 @@ describe('POST /v1/webhooks', () => {
       }),
       await operator.get('/operator/v1/sandbox/mail'),
     ]) {
-      expect(answer.status).toBeLessThan(300)
-      expect(answer.text).not.toContain(random)
+      expect(response.status).toBeLessThan(300)
+      expect(response.text).not.toContain(random)
     }
     expect(app.logged.some(({ delivery: id }) => id === delivery.id)).toBe(true)
     expect(JSON.stringify(app.logged)).not.toContain(random)
-    expect(await placesOf(random)).toEqual([])
-    // The search finds what is there.
-    expect(await placesOf('https://dead.example/hooks')).toContain('webhook_endpoints')
+    expect(await tablesContaining(random)).toEqual([])
+    // Proof that the search works.
+    expect(await tablesContaining('https://dead.example/hooks')).toContain('webhook_endpoints')
   })
 
-  it('counts each event once and keeps the seller’s order', async () => {
+  it('an endpoint lists each event once, in the seller’s order', async () => {
     const { body } = await register({
       events: ['listing.sold', 'order.created', 'listing.sold', 'order.created', 'order.cancelled'],
     })
@@ -119,14 +119,14 @@ describe('POST /v1/webhooks', () => {
     ).toEqual(['order.created'])
   })
 
-  it('ignores what it does not know', async () => {
+  it('POST /v1/webhooks ignores unknown fields', async () => {
     const { status, body } = await register({ secret: 'mine', active: false, id: 1 })
     expect(status).toBe(201)
     expect(body.data.active).toBe(true)
     expect(body.secret).not.toBe('mine')
   })
 
-  it('takes the same address more than once', async () => {
+  it('two webhook endpoints may have the same URL', async () => {
     expect([(await register()).status, (await register()).status]).toEqual([201, 201])
     expect(await urlsOf()).toEqual([HOOK, HOOK])
   })
@@ -137,23 +137,23 @@ describe('POST /v1/webhooks', () => {
     ['url', 5, 'The url field must be a string.'],
     ['url', [HOOK], 'The url field must be a string.'],
     ['url', {}, 'The url field must be a string.'],
-    ['url', '', NO_URL],
-    ['url', 'shop.example/hooks', NO_URL],
-    ['url', '//shop.example/hooks', NO_URL],
-    ['url', 'https://', NO_URL],
-    ['url', 'http://[::1/', NO_URL],
-    ['url', 'http://256.1.1.1/', NO_URL],
-    ['url', 'ftp://shop.example/hooks', NO_URL],
-    ['url', 'ws://shop.example/hooks', NO_URL],
-    ['url', 'file:///etc/passwd', NO_URL],
-    ['url', 'javascript:alert(1)', NO_URL],
-    ['url', 'mailto:kanto@shop.example', NO_URL],
+    ['url', '', INVALID_URL],
+    ['url', 'shop.example/hooks', INVALID_URL],
+    ['url', '//shop.example/hooks', INVALID_URL],
+    ['url', 'https://', INVALID_URL],
+    ['url', 'http://[::1/', INVALID_URL],
+    ['url', 'http://256.1.1.1/', INVALID_URL],
+    ['url', 'ftp://shop.example/hooks', INVALID_URL],
+    ['url', 'ws://shop.example/hooks', INVALID_URL],
+    ['url', 'file:///etc/passwd', INVALID_URL],
+    ['url', 'javascript:alert(1)', INVALID_URL],
+    ['url', 'mailto:kanto@shop.example', INVALID_URL],
     ['url', `${HOOK}/\0`, 'The url field contains characters that cannot be stored.'],
     ['url', `${HOOK}/\ud800`, 'The url field contains characters that cannot be stored.'],
     ...['\n', '\r', '\t', '\v', '\x1b', '\x7f', '\x85', '\u2028', '\u2029'].flatMap(
       (character): [string, string, string][] => [
-        ['url', `${HOOK}/a${character}b`, CONTROL],
-        ['url', `${HOOK}${character}`, CONTROL],
+        ['url', `${HOOK}/a${character}b`, CONTROL_CHARACTERS],
+        ['url', `${HOOK}${character}`, CONTROL_CHARACTERS],
       ],
     ),
     ['events', undefined, 'The events field is required.'],
@@ -161,12 +161,15 @@ describe('POST /v1/webhooks', () => {
     ['events', 'order.created', 'The events field must be an array.'],
     ['events', { 0: 'order.created' }, 'The events field must be an array.'],
     ['events', [], 'The events field must have at least 1 entry.'],
-  ])('refuses %s %j with 422 on it', async (field, value, message) => {
-    const { status, body } = await register({ [field]: value })
-    expect([status, body.error.type]).toEqual([422, 'validation_error'])
-    expect(body.error.fields).toEqual({ [field]: [message] })
-    expect(await list()).toEqual([])
-  })
+  ])(
+    'POST /v1/webhooks refuses the %s %j with a 422 on that field',
+    async (field, value, message) => {
+      const { status, body } = await register({ [field]: value })
+      expect([status, body.error.type]).toEqual([422, 'validation_error'])
+      expect(body.error.fields).toEqual({ [field]: [message] })
+      expect(await list()).toEqual([])
+    },
+  )
 
   it.each([
     ['order.shipped'],
@@ -175,7 +178,7 @@ describe('POST /v1/webhooks', () => {
     [''],
     ['*'],
     ['order.created\0'],
-  ])('refuses the event %j, which there is not, at its place', async (event) => {
+  ])('POST /v1/webhooks refuses the unknown event %j at its index', async (event) => {
     const { status, body } = await register({ events: ['order.created', event] })
     expect(status).toBe(422)
     expect(body.error.fields).toEqual({
@@ -186,14 +189,14 @@ describe('POST /v1/webhooks', () => {
   })
 
   it.each([[null], [5], [['order.created']], [{}]])(
-    'refuses the event %j, which is no text, at its place',
+    'POST /v1/webhooks refuses the event %j, which is not a string, at its index',
     async (event) => {
       const { status, body } = await register({ events: [event] })
       expect([status, Object.keys(body.error.fields)]).toEqual([422, ['events.0']])
     },
   )
 
-  it('says what is wrong with both fields at once', async () => {
+  it('POST /v1/webhooks reports errors in both fields at once', async () => {
     expect((await seller.post(WEBHOOKS, { payload: {} })).body.error.fields).toEqual({
       url: ['The url field is required.'],
       events: ['The events field is required.'],
@@ -204,7 +207,7 @@ describe('POST /v1/webhooks', () => {
     })
   })
 
-  it('needs a body that is a JSON object', async () => {
+  it('POST /v1/webhooks requires a JSON object as its body', async () => {
     const headers = { 'content-type': 'application/json' }
     for (const payload of ['{', '[]', '"x"', 'null']) {
       const { status, body } = await seller.post(WEBHOOKS, { payload, headers })
@@ -214,7 +217,7 @@ describe('POST /v1/webhooks', () => {
     expect([status, body.error.type]).toEqual([422, 'validation_error'])
   })
 
-  it('takes an address of 2048 characters and none of 2049, however many bytes each has', async () => {
+  it('an endpoint’s URL may have 2048 characters, not 2049, however many bytes they take', async () => {
     for (const [letter, length] of [
       ['a', 2048],
       ['🂡', 2048],
@@ -231,7 +234,7 @@ describe('POST /v1/webhooks', () => {
   })
 
   it.each([
-    // IPv4, in every block that isn't the public internet.
+    // IPv4: every block outside the public internet.
     ['this network', 'http://0.0.0.0/'],
     ['private use', 'http://10.0.0.1/'],
     ['private use', 'http://172.31.255.254/'],
@@ -251,7 +254,7 @@ describe('POST /v1/webhooks', () => {
     ['multicast', 'http://224.0.0.1/'],
     ['reserved', 'http://240.0.0.1/'],
     ['broadcast', 'http://255.255.255.255/'],
-    // IPv4 in other spellings.
+    // IPv4: other spellings.
     ['one number', 'http://2130706433/'],
     ['hexadecimal', 'http://0x7f000001/'],
     ['octal', 'http://0177.0.0.1/'],
@@ -264,7 +267,7 @@ describe('POST /v1/webhooks', () => {
     ['backslashes', 'http:\\\\127.0.0.1\\'],
     ['no slashes', 'http:127.0.0.1'],
     ['spaces around', ' http://127.0.0.1 '],
-    ['after a name that is none', 'http://shop.example@127.0.0.1/'],
+    ['after a user name', 'http://shop.example@127.0.0.1/'],
     ['upper case', 'HTTP://10.0.0.1/'],
     // IPv6.
     ['unspecified', 'http://[::]/'],
@@ -290,8 +293,8 @@ describe('POST /v1/webhooks', () => {
     ['discard-only', 'http://[100::1]/'],
     ['benchmarking', 'http://[2001:2::1]/'],
     ['segment routing', 'http://[5f00::1]/'],
-    ['not given out', 'http://[4000::1]/'],
-  ])('refuses a literal address that is not public (%s): %s', async (_kind, url) => {
+    ['unallocated', 'http://[4000::1]/'],
+  ])('POST /v1/webhooks refuses a literal address that is not public (%s): %s', async (_, url) => {
     const { status, body } = await register({ url })
     expect([status, body.error.type]).toEqual([422, 'validation_error'])
     expect(body.error.fields).toEqual({ url: [PRIVATE] })
@@ -299,7 +302,7 @@ describe('POST /v1/webhooks', () => {
   })
 
   it.each([
-    // Names are looked up before each attempt, and never here.
+    // Names, which are resolved before each attempt and never here.
     'http://localhost',
     'http://localhost:3000/hooks',
     'https://internal.example/',
@@ -312,7 +315,7 @@ describe('POST /v1/webhooks', () => {
     'https://[2606:4700::1111]/',
     'https://[2606:4700::1111]:8443/hooks',
     'http://[64:ff9b::8.8.8.8]/',
-    // Everything that a URL can have.
+    // Every part that a URL can have.
     'https://ash:pika%20chu@shop.example/hooks',
     'https://shop.example:65535/hooks',
     'https://shop.example/a/b/../c//d?x=1&x=2&y=%C3%A9#part',
@@ -321,7 +324,7 @@ describe('POST /v1/webhooks', () => {
     'https://ポケモン.example/',
     'HTTPS://Shop.Example/Hooks',
     'https://shop.example./hooks',
-  ])('accepts %s and keeps it as it was sent', async (url) => {
+  ])('POST /v1/webhooks accepts %s and stores it unchanged', async (url) => {
     const { status, body } = await register({ url })
     expect(status).toBe(201)
     expect(body.data.url).toBe(url)
@@ -329,12 +332,12 @@ describe('POST /v1/webhooks', () => {
   })
 })
 
-describe('sixteen endpoints', () => {
-  it('are the most: the 17th is refused on its url, until one is deleted', async () => {
+describe('the limit of sixteen endpoints', () => {
+  it('a seller’s 17th webhook endpoint is refused until another one is deleted', async () => {
     const ids = await fill(16)
     const { status, body } = await register()
     expect([status, body.error.type]).toEqual([422, 'validation_error'])
-    expect(body.error.fields).toEqual({ url: [FULL] })
+    expect(body.error.fields).toEqual({ url: [TOO_MANY] })
     expect(await list()).toHaveLength(16)
     await seller.delete(`${WEBHOOKS}/${ids[7]}`)
     const { id } = await subscribe(seller, HOOK)
@@ -346,29 +349,29 @@ describe('sixteen endpoints', () => {
     expect((await register()).status).toBe(422)
   })
 
-  it('are the most of each seller apart', async () => {
+  it('the limit of sixteen webhook endpoints applies to each seller', async () => {
     await fill(16)
     const neighbour = await app.seller()
     expect((await register({}, neighbour)).status).toBe(201)
   })
 
-  it('count disabled ones among them', async () => {
+  it('disabled webhook endpoints count towards the limit', async () => {
     const { id } = await subscribe(seller, 'https://dead.example/')
     await disable(id)
     await fill(15)
-    expect((await register()).body.error.fields).toEqual({ url: [FULL] })
+    expect((await register()).body.error.fields).toEqual({ url: [TOO_MANY] })
   })
 
-  it('are the most when thirty are registered at once, in two processes', async () => {
+  it('thirty concurrent registrations in two processes create sixteen endpoints', async () => {
     const other = await startTestApp({ databaseUrl: app.databaseUrl, settings: NO_LIMITS })
     const elsewhere = { ...seller, ...other.withKey(seller.key) }
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 30 }, (_, i) => register({}, i % 2 ? elsewhere : seller)),
     )
-    const made = answers.filter(({ status }) => status === 201)
+    const made = responses.filter(({ status }) => status === 201)
     expect(made).toHaveLength(16)
-    for (const { status, body } of answers) {
-      if (status !== 201) expect([status, body.error.fields]).toEqual([422, { url: [FULL] }])
+    for (const { status, body } of responses) {
+      if (status !== 201) expect([status, body.error.fields]).toEqual([422, { url: [TOO_MANY] }])
     }
     const ids = made.map(({ body }) => body.data.id).toSorted((a, b) => a - b)
     expect((await list()).map(({ id }: { id: number }) => id)).toEqual(ids)
@@ -377,7 +380,7 @@ describe('sixteen endpoints', () => {
 })
 
 describe('GET /v1/webhooks', () => {
-  it('shows nothing but data, and in it the endpoints, oldest first and without their secrets', async () => {
+  it('GET /v1/webhooks lists the endpoints, oldest first, without their secrets', async () => {
     expect((await seller.get(WEBHOOKS)).body).toEqual({ data: [] })
     const ids = await fill(3)
     const { status, body, text } = await seller.get(WEBHOOKS)
@@ -392,7 +395,7 @@ describe('GET /v1/webhooks', () => {
     expect(text).not.toContain('whsec')
   })
 
-  it('shows all sixteen, whatever page is asked for', async () => {
+  it('GET /v1/webhooks has no pages: it always lists all sixteen endpoints', async () => {
     await fill(16)
     for (const query of ['', '?per_page=5', '?page=2', '?page=0']) {
       const { status, body } = await seller.get(WEBHOOKS + query)
@@ -400,12 +403,12 @@ describe('GET /v1/webhooks', () => {
     }
   })
 
-  it('shows no other seller’s', async () => {
+  it('GET /v1/webhooks lists no endpoints of other sellers', async () => {
     await fill(2)
     expect(await list(await app.seller())).toEqual([])
   })
 
-  it('shows failures in a row, and when an endpoint was disabled', async () => {
+  it('GET /v1/webhooks shows an endpoint’s consecutive failures and when it was disabled', async () => {
     const { id } = await subscribe(seller, 'https://dead.example/')
     await sample(app, seller.accountId)
     await app.runDeliveries()
@@ -424,7 +427,7 @@ describe('GET /v1/webhooks', () => {
 })
 
 describe('DELETE /v1/webhooks/{webhookEndpoint}', () => {
-  it('answers 204 without a body, and the endpoint is gone with its secret', async () => {
+  it('DELETE /v1/webhooks/{webhookEndpoint} returns 204 and erases the endpoint and its secret', async () => {
     const [gone, kept] = await fill(2)
     const { status, text, headers } = await seller.delete(`${WEBHOOKS}/${gone}`)
     expect([status, text]).toEqual([204, ''])
@@ -434,22 +437,22 @@ describe('DELETE /v1/webhooks/{webhookEndpoint}', () => {
     expect(row).toEqual({ secret: null })
   })
 
-  it('can not be done twice: 404', async () => {
+  it('deleting a deleted webhook endpoint returns 404', async () => {
     const [id] = await fill(1)
     await seller.delete(`${WEBHOOKS}/${id}`)
     const { status, body } = await seller.delete(`${WEBHOOKS}/${id}`)
     expect([status, body.error.type]).toEqual([404, 'not_found'])
   })
 
-  it('deletes once when many ask for it together', async () => {
+  it('concurrent deletions of one webhook endpoint give one 204 and otherwise 404', async () => {
     const [id] = await fill(1)
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 8 }, () => seller.delete(`${WEBHOOKS}/${id}`)),
     )
-    expect(answers.map(({ status }) => status).sort()).toEqual([204, ...Array(7).fill(404)])
+    expect(responses.map(({ status }) => status).sort()).toEqual([204, ...Array(7).fill(404)])
   })
 
-  it('leaves another seller’s alone: 404, the same as for one that does not exist', async () => {
+  it('deleting another seller’s webhook endpoint is the same 404 as for an unknown one', async () => {
     const [id] = await fill(1)
     const stranger = await app.seller()
     const theirs = await stranger.delete(`${WEBHOOKS}/${id}`)
@@ -459,27 +462,27 @@ describe('DELETE /v1/webhooks/{webhookEndpoint}', () => {
   })
 
   it.each(['999999', '0', '-1', '1.5', '1e3', 'x', '9007199254740992', '99999999999999999999'])(
-    'answers %s, which is no endpoint’s number, with 404',
+    'deleting the webhook endpoint %s, which is not an id, is a 404',
     async (id) => {
       const { status, body } = await seller.delete(`${WEBHOOKS}/${id}`)
       expect([status, body.error.type]).toEqual([404, 'not_found'])
     },
   )
 
-  it('takes an empty body as none', async () => {
+  it('DELETE /v1/webhooks/{webhookEndpoint} accepts an empty JSON body', async () => {
     const [id] = await fill(1)
     const headers = { 'content-type': 'application/json' }
     expect((await seller.delete(`${WEBHOOKS}/${id}`, { headers })).status).toBe(204)
   })
 
-  it('deletes a disabled one, too', async () => {
+  it('a disabled webhook endpoint can be deleted', async () => {
     const { id } = await subscribe(seller, 'https://dead.example/')
     await disable(id)
     expect((await seller.delete(`${WEBHOOKS}/${id}`)).status).toBe(204)
     expect(await list()).toEqual([])
   })
 
-  it('ends what waits for it: nothing more is sent there', async () => {
+  it('deleting a webhook endpoint skips its pending deliveries', async () => {
     const { id } = await subscribe(seller, 'https://dead.example/')
     await sample(app, seller.accountId)
     await seller.delete(`${WEBHOOKS}/${id}`)
@@ -490,7 +493,7 @@ describe('DELETE /v1/webhooks/{webhookEndpoint}', () => {
   })
 })
 
-describe('who may', () => {
+describe('access to /v1/webhooks', () => {
   const anywhere = (id: number | string = 999_999) =>
     [
       ['get', WEBHOOKS],
@@ -498,14 +501,14 @@ describe('who may', () => {
       ['delete', `${WEBHOOKS}/${id}`],
     ] as const
 
-  it('nobody without a key: 401', async () => {
+  it('/v1/webhooks without a key returns 401', async () => {
     for (const [method, path] of anywhere()) {
       const { status, body } = await app.anyone[method](path)
       expect([status, body.error.type]).toEqual([401, 'authentication_error'])
     }
   })
 
-  it('no key without the scope webhooks:manage, which is named before anything else is looked at', async () => {
+  it('/v1/webhooks without the scope webhooks:manage returns 403 before any other check', async () => {
     const narrow = await app.seller({
       scopes: ['catalog:read', 'listings:read', 'listings:write', 'orders:read', 'orders:write'],
     })
@@ -521,34 +524,40 @@ describe('who may', () => {
     }
   })
 
-  it('a key with that scope alone', async () => {
+  it('a key with only the scope webhooks:manage can manage webhook endpoints', async () => {
     const by = await app.seller({ scopes: ['webhooks:manage'] })
     const { id } = await subscribe(by, HOOK)
     expect(await list(by)).toMatchObject([{ id }])
     expect((await by.delete(`${WEBHOOKS}/${id}`)).status).toBe(204)
   })
 
-  it.each(['suspended', 'disabled'] as const)('no account that is %s: 403', async (apiAccess) => {
-    const by = await app.seller({ account: { apiAccess } })
-    for (const [method, path] of anywhere()) {
-      const { status, body } = await by[method](path)
-      expect([status, body.error.type]).toEqual([403, 'authorization_error'])
-    }
-  })
+  it.each(['suspended', 'disabled'] as const)(
+    '/v1/webhooks returns 403 for a %s account',
+    async (apiAccess) => {
+      const by = await app.seller({ account: { apiAccess } })
+      for (const [method, path] of anywhere()) {
+        const { status, body } = await by[method](path)
+        expect([status, body.error.type]).toEqual([403, 'authorization_error'])
+      }
+    },
+  )
 
-  it('an account without verified payouts', async () => {
+  it('an account without verified payouts can register a webhook endpoint', async () => {
     const by = await app.seller({ account: { payoutVerified: false } })
     expect((await register({}, by)).status).toBe(201)
   })
 
-  it.each(['patch', 'put', 'delete'] as const)('nobody with the method %s: 405', async (method) => {
-    const { status, headers } = await seller[method](WEBHOOKS)
-    expect([status, headers.allow]).toEqual([405, 'GET, HEAD, POST'])
-  })
+  it.each(['patch', 'put', 'delete'] as const)(
+    '/v1/webhooks refuses the method %s with 405',
+    async (method) => {
+      const { status, headers } = await seller[method](WEBHOOKS)
+      expect([status, headers.allow]).toEqual([405, 'GET, HEAD, POST'])
+    },
+  )
 })
 
-describe('the rate limit', () => {
-  it('counts the list as reading, registering and deleting as writing', async () => {
+describe('rate limits of /v1/webhooks', () => {
+  it('listing webhook endpoints counts as reading; registering and deleting count as writing', async () => {
     const strict = await startTestApp({
       settings: { RATE_LIMIT_READ: '7', RATE_LIMIT_WRITE: '3' },
       rateLimitTime: () => 0,
@@ -570,8 +579,8 @@ describe('the rate limit', () => {
   })
 })
 
-/** The tables in which a text stands somewhere, in plain. */
-async function placesOf(text: string): Promise<string[]> {
+/** The tables that contain a text, as plain text or hex. */
+async function tablesContaining(text: string): Promise<string[]> {
   const { db } = app.ctx
   const tables = await db<{ name: string }[]>`
     select table_name as name
@@ -582,8 +591,8 @@ async function placesOf(text: string): Promise<string[]> {
   const asHex = Buffer.from(text).toString('hex')
   for (const { name } of tables) {
     const hits = await db`
-      select from ${db(name)} as one
-      where strpos(one::text, ${text}) > 0 or strpos(one::text, ${asHex}) > 0
+      select from ${db(name)} as t
+      where strpos(t::text, ${text}) > 0 or strpos(t::text, ${asHex}) > 0
       limit 1
     `
     if (hits.length > 0) found.push(name)

@@ -22,15 +22,15 @@ const found = async (query: string): Promise<string[]> => {
   return idsOf(body.data)
 }
 
-/** The ids of the cast's cards that fit, in the order of a list. */
-const castOf = (...setIds: string[]) => idsOf(CARDS.filter((card) => setIds.includes(card.set_id)))
+/** The ids of the cards of these sets, in the order of a list. */
+const cardsOf = (...setIds: string[]) => idsOf(CARDS.filter((card) => setIds.includes(card.set_id)))
 
 describe('GET /v1/cards', () => {
-  it("sorts by the set's release date, newest first and unknown last, then natural number, then id", async () => {
+  it('GET /v1/cards sorts by the set’s release date, newest first and unknown last, then number, then id', async () => {
     expect(await found('')).toEqual(idsOf(CARDS))
   })
 
-  it('gives a card exactly the fields of the specification, null where there is nothing', async () => {
+  it('GET /v1/cards gives a card exactly the specified fields, null where unknown', async () => {
     const { body } = await seller.get('/v1/cards?per_page=100')
     for (const card of body.data) expect(Object.keys(card)).toEqual(CARD_KEYS)
     expect(body.data.find(({ id }: { id: string }) => id === 'sv3-125')).toEqual({
@@ -63,7 +63,7 @@ describe('GET /v1/cards', () => {
     })
   })
 
-  it('gives every card the whole set it belongs to', async () => {
+  it('GET /v1/cards gives every card its whole set', async () => {
     const { body } = await seller.get('/v1/cards?per_page=100')
     for (const card of body.data) {
       const { set_id } = CARDS.find(({ id }) => id === card.id)!
@@ -71,31 +71,31 @@ describe('GET /v1/cards', () => {
     }
   })
 
-  it('joins shortcut and number to a friendly id, which a set without a shortcut has none of', async () => {
+  it('a card’s friendly id is shortcut_number, or null if its set has no shortcut', async () => {
     const { body } = await seller.get('/v1/cards?per_page=100')
     for (const { friendly_id, number, set } of body.data) {
       expect(friendly_id).toBe(set.shortcut === null ? null : `${set.shortcut}_${number}`)
     }
   })
 
-  it('knows no listings, not even when asked to include them', async () => {
+  it('GET /v1/cards never includes listings, even with include=listings', async () => {
     const { body } = await seller.get('/v1/cards?include=listings')
     for (const card of body.data) expect(Object.keys(card)).toEqual(CARD_KEYS)
   })
 
-  it('filters by the language and region of the set', async () => {
-    expect(await found('language=DE')).toEqual(castOf('swsh9-de'))
-    expect(await found('region=jp')).toEqual(castOf('sv3-jp'))
-    expect(await found('language=CN')).toEqual(castOf('csv9.5c-cn', 'csv9.5c-tw'))
-    expect(await found('language=CN&region=tw')).toEqual(castOf('csv9.5c-tw'))
+  it('GET /v1/cards filters by the language and region of the set', async () => {
+    expect(await found('language=DE')).toEqual(cardsOf('swsh9-de'))
+    expect(await found('region=jp')).toEqual(cardsOf('sv3-jp'))
+    expect(await found('language=CN')).toEqual(cardsOf('csv9.5c-cn', 'csv9.5c-tw'))
+    expect(await found('language=CN&region=tw')).toEqual(cardsOf('csv9.5c-tw'))
   })
 
-  it('filters by rarity', async () => {
+  it('GET /v1/cards filters by rarity', async () => {
     expect(await found('rarity=Common')).toEqual(['sv3-1', 'sv3-jp-001', 'swsh9-1', 'swsh9-de-1'])
     expect(await found('rarity=Common&language=EN')).toEqual(['sv3-1', 'swsh9-1'])
   })
 
-  it('compares language, region and rarity exactly', async () => {
+  it('GET /v1/cards compares language, region and rarity exactly', async () => {
     expect(await found('rarity=Double+Rare')).toEqual(['sv3-125'])
     expect(await found('rarity=Double+rare')).toEqual(['sv3-jp-125'])
     expect(await found('rarity=Double')).toEqual([])
@@ -111,27 +111,27 @@ describe('GET /v1/cards', () => {
     'rarity=Shiny',
     'language=JP&region=int',
     'q=zzzzzzzz',
-  ])('answers an unknown value with an empty page: %s', async (query) => {
+  ])('GET /v1/cards?%s matches nothing and returns an empty page', async (query) => {
     const { status, body } = await seller.get(`/v1/cards?${query}`)
     expect([status, body.data, body.meta.total]).toEqual([200, [], 0])
   })
 })
 
 describe('GET /v1/cards?set=', () => {
-  it('finds the cards of a set by its canonical id or its shortcut, by natural number', async () => {
+  it('GET /v1/cards?set= takes a canonical id or a shortcut and sorts by natural number', async () => {
     expect(await found('set=swsh9')).toEqual(['swsh9-1', 'swsh9-2', 'swsh9-10'])
     expect(await found('set=swsh9tg')).toEqual(['swsh9tg-TG2', 'swsh9tg-TG10', 'swsh9tg-TG12'])
-    expect(await found('set=obf')).toEqual(castOf('sv3'))
-    expect(await found('set=pr-sw')).toEqual(castOf('swshp'))
-    expect(await found('set=np')).toEqual(castOf('np'))
+    expect(await found('set=obf')).toEqual(cardsOf('sv3'))
+    expect(await found('set=pr-sw')).toEqual(cardsOf('swshp'))
+    expect(await found('set=np')).toEqual(cardsOf('np'))
   })
 
   it('prefers a canonical id to the shortcut of another set', async () => {
-    expect(await found('set=g1')).toEqual(castOf('g1'))
-    expect(await found('set=sv3')).toEqual(castOf('sv3'))
+    expect(await found('set=g1')).toEqual(cardsOf('g1'))
+    expect(await found('set=sv3')).toEqual(cardsOf('sv3'))
   })
 
-  it('answers 404 when it matches no set at all, whatever the other filters', async () => {
+  it('GET /v1/cards?set= gets a 404 for an unknown set, whatever the other filters', async () => {
     for (const query of ['nowhere', 'SWSH9', 'OBF', 'swsh9-1', 'nowhere&language=EN', 'x&q=a']) {
       const { status, body } = await seller.get(`/v1/cards?set=${query}`)
       expect([query, status, body.error.type]).toEqual([query, 404, 'not_found'])
@@ -139,7 +139,7 @@ describe('GET /v1/cards?set=', () => {
     }
   })
 
-  it('answers an ambiguous shortcut with 409 and the sets as candidates', async () => {
+  it('GET /v1/cards?set= gets a 409 with the candidate sets for an ambiguous shortcut', async () => {
     const { status, body } = await seller.get('/v1/cards?set=csv9.5c')
     expect(status).toBe(409)
     expect(Object.keys(body.error)).toEqual(['type', 'message', 'fields'])
@@ -166,26 +166,26 @@ describe('GET /v1/cards?set=', () => {
     })
   })
 
-  it('lets language and region narrow an ambiguous shortcut', async () => {
-    expect(await found('set=csv9.5c&region=cn')).toEqual(castOf('csv9.5c-cn'))
-    expect(await found('set=brs&language=DE')).toEqual(castOf('swsh9-de'))
-    expect(await found('set=brs&language=DE&region=int')).toEqual(castOf('swsh9-de'))
+  it('language and region narrow an ambiguous shortcut in GET /v1/cards?set=', async () => {
+    expect(await found('set=csv9.5c&region=cn')).toEqual(cardsOf('csv9.5c-cn'))
+    expect(await found('set=brs&language=DE')).toEqual(cardsOf('swsh9-de'))
+    expect(await found('set=brs&language=DE&region=int')).toEqual(cardsOf('swsh9-de'))
   })
 
-  it('prefers a shortcut to an equal canonical id that language or region rules out', async () => {
+  it('GET /v1/cards?set= prefers a shortcut to an equal canonical id that language or region rules out', async () => {
     for (const query of ['language=JP', 'region=jp', 'language=JP&region=jp']) {
-      expect(await found(`set=sv3&${query}`)).toEqual(castOf('sv3-jp'))
+      expect(await found(`set=sv3&${query}`)).toEqual(cardsOf('sv3-jp'))
     }
-    expect(await found('set=sv3')).toEqual(castOf('sv3'))
+    expect(await found('set=sv3')).toEqual(cardsOf('sv3'))
   })
 
-  it('answers 409 with the narrowed candidates when several are left', async () => {
+  it('GET /v1/cards?set= gets a 409 with the narrowed candidates when several are left', async () => {
     const { status, body } = await seller.get('/v1/cards?set=brs&language=EN')
     expect(status).toBe(409)
     expect(idsOf(body.error.fields.candidates)).toEqual(['swsh9', 'swsh9tg'])
   })
 
-  it('filters by language and region also when the set is clear: an empty page, not a 404', async () => {
+  it('language and region still filter an unambiguous set: an empty page, not a 404', async () => {
     for (const query of [
       'set=g1&language=JP',
       'set=obf&region=jp',
@@ -198,17 +198,17 @@ describe('GET /v1/cards?set=', () => {
       expect([query, status, body.data]).toEqual([query, 200, []])
       expect(body.meta.total).toBe(0)
     }
-    expect(await found('set=sv3&language=EN&region=int')).toEqual(castOf('sv3'))
+    expect(await found('set=sv3&language=EN&region=int')).toEqual(cardsOf('sv3'))
   })
 
-  it('works together with the other filters', async () => {
+  it('GET /v1/cards?set= combines with the other filters', async () => {
     expect(await found('set=swsh9&rarity=Uncommon')).toEqual(['swsh9-2'])
     expect(await found('set=swsh9&q=exegg')).toEqual(['swsh9-1', 'swsh9-2'])
     expect(await found('set=swsh9&q=blastoise')).toEqual([])
     expect(await found('set=swsh9&rarity=Promo')).toEqual([])
   })
 
-  it('gives an empty page for a set without cards', async () => {
+  it('GET /v1/cards?set= returns an empty page for a set without cards', async () => {
     expect(await found('set=s12-kr')).toEqual([])
   })
 })
@@ -229,47 +229,47 @@ describe('GET /v1/cards?q=', () => {
     ['with a slip', 'blastiose', ['cel25c-2_A']],
     ['in Japanese', 'リザードン', ['sv3-jp-125']],
     ['in Chinese', '妙蛙花', ['csv9.5c-cn-10b']],
-  ])('finds a card %s', async (_, q, ids) => {
+  ])('GET /v1/cards?q= finds a card %s', async (_, q, ids) => {
     expect(await found(`q=${encodeURIComponent(q)}`)).toEqual(ids)
   })
 
-  it('puts the exact name first, also one of a single character', async () => {
+  it('GET /v1/cards?q= ranks the exact name first, even one of a single character', async () => {
     const ids = await found('q=N')
     expect(ids[0]).toBe('sv3-1')
     expect(ids).toContain('oddities-2')
   })
 
-  it('puts names that begin with it before those that have it as a later word', async () => {
+  it('GET /v1/cards?q= ranks names that begin with the query above those that contain it later', async () => {
     expect(await found('q=charizard')).toEqual(['swsh9-10', 'sv3-125', 'swsh9tg-TG10'])
     expect(await found('q=reshiram')).toEqual(['cel25-2', 'swsh9tg-TG10'])
   })
 
-  it('shows cards of one name in the order of the list', async () => {
+  it('GET /v1/cards?q= sorts cards of the same name like the list', async () => {
     expect(await found('q=unown')).toEqual(['ex10-!', 'ex10-28', 'ex10-?'])
     expect(await found('q=venusaur')).toEqual(['cel25c-15_A1', 'ru1-1'])
     expect(await found('q=pikachu')).toEqual(['np-2', 'np-fr-2', 'np-10', 'swsh9tg-TG2'])
   })
 
-  it('filters what it finds', async () => {
+  it('GET /v1/cards?q= combines with the filters', async () => {
     expect(await found('q=pikachu&language=FR')).toEqual(['np-fr-2'])
     expect(await found('q=pikachu&rarity=Rare+Holo+V')).toEqual(['swsh9tg-TG2'])
     expect(await found('q=pikachu&region=jp')).toEqual([])
   })
 
-  it('remembers no answer under the filters of another', async () => {
+  it('GET /v1/cards caches every combination of filters separately', async () => {
     for (let round = 0; round < 2; round++) {
       expect(await found('q=pikachu')).toHaveLength(4)
       expect(await found('q=pikachu&language=EN')).toEqual(['np-2', 'np-10', 'swsh9tg-TG2'])
       expect(await found('language=FR')).toEqual(['np-fr-2'])
       expect(await found('rarity=FR')).toEqual([])
       expect(await found('set=np&q=pikachu')).toEqual(['np-2', 'np-10'])
-      expect(await found('set=np')).toEqual(castOf('np'))
+      expect(await found('set=np')).toEqual(cardsOf('np'))
       expect(await found('')).toEqual(idsOf(CARDS))
     }
   })
 
   it.each(['%', '"', '\\', '((', '.*', '漢', '😀', "'; drop table cards; --"])(
-    'takes %s for what it is',
+    'GET /v1/cards?q= treats %s as plain text',
     async (q) => {
       expect(await found(`q=${encodeURIComponent(q)}`)).toEqual([])
     },
@@ -284,7 +284,7 @@ describe('GET /v1/cards/{identifier}', () => {
     return body.data.id
   }
 
-  it('reads a card by its canonical id, just as the list shows it', async () => {
+  it('GET /v1/cards/{identifier} returns the card as the list shows it', async () => {
     const { body } = await seller.get('/v1/cards?per_page=100')
     for (const card of body.data) {
       const one = await seller.get(`/v1/cards/${encodeURIComponent(card.id)}`)
@@ -307,35 +307,35 @@ describe('GET /v1/cards/{identifier}', () => {
     ['uf_!', 'ex10-!'],
     ['csv9.5c_10_b', 'csv9.5c-cn-10b'],
     ['csv9.5c_10%5Fb', 'csv9.5c-cn-10b'],
-  ])('reads a card by its friendly id %s', async (friendlyId, id) => {
+  ])('GET /v1/cards/%s resolves the friendly id to %s', async (friendlyId, id) => {
     expect(await resolved(friendlyId)).toBe(id)
   })
 
-  it('finds a friendly id that is unique although the shortcut of the set is not', async () => {
+  it('a friendly id can be unique although its set’s shortcut is not', async () => {
     expect((await seller.get('/v1/sets/brs')).status).toBe(409)
     expect(await resolved('brs_TG12')).toBe('swsh9tg-TG12')
     expect(await resolved('brs_10')).toBe('swsh9-10')
   })
 
-  it('tries the whole text as a canonical id before it is split', async () => {
+  it('GET /v1/cards/{identifier} tries the whole identifier as a canonical id before splitting it', async () => {
     expect(await resolved('cel25c-2_A')).toBe('cel25c-2_A')
     const trap = await seller.get('/v1/cards/oddities-A')
     expect(trap.body.data.friendly_id).toBe('cel25c-2_A')
   })
 
-  it('ignores language and region for a canonical id', async () => {
+  it('GET /v1/cards/{identifier} ignores language and region for a canonical id', async () => {
     expect(await resolved('cel25c-2_A?language=JP&region=jp')).toBe('cel25c-2_A')
     expect(await resolved('sv3-1?language=XX')).toBe('sv3-1')
     expect(await resolved('ex10-%3F?region=kr')).toBe('ex10-?')
   })
 
-  it('compares the number as text, leading zeros and all', async () => {
+  it('a friendly id’s number is compared as text, with leading zeros and case', async () => {
     for (const id of ['sv3_1', 'sv3_01', 'obf_001', 'obf_0125', 'brs_TG02', 'brs_tg12', 'brs_TG']) {
       expect([id, (await seller.get(`/v1/cards/${id}`)).status]).toEqual([id, 404])
     }
   })
 
-  it('takes no number from the end of a canonical id', async () => {
+  it('a friendly id’s number is the card’s number, not the end of its canonical id', async () => {
     expect((await seller.get('/v1/cards/cel_2_A')).status).toBe(404)
     expect((await seller.get('/v1/cards/cel25c-2')).status).toBe(404)
     expect((await seller.get('/v1/cards/csv9.5c_10b')).status).toBe(404)
@@ -348,18 +348,18 @@ describe('GET /v1/cards/{identifier}', () => {
     ['a friendly id in another casing', 'OBF_1'],
     ["a set's id", 'sv3'],
     ['a set id before the underscore', 'swsh9_1'],
-    ['the friendly id that a set without a shortcut does not give', 'null_1'],
+    ['"null" as the shortcut of a set without one', 'null_1'],
     ['a bare underscore', '_'],
     ['a shortcut alone', 'obf_'],
-    ['the name of something every object has', '__proto__'],
+    ['a property name of Object.prototype', '__proto__'],
     ['an identifier longer than any', 'x'.repeat(3_000)],
-  ])('answers %s with 404', async (_, identifier) => {
+  ])('GET /v1/cards/{identifier} gets a 404 for %s', async (_, identifier) => {
     const { status, body } = await seller.get(`/v1/cards/${identifier}`)
     expect([status, body.error.type]).toEqual([404, 'not_found'])
     expect(Object.keys(body.error)).toEqual(['type', 'message'])
   })
 
-  it('takes identifiers of the greatest length, however many bytes they are', async () => {
+  it('identifiers of the maximum length resolve, however many bytes they take', async () => {
     const app = await startTestApp()
     const [id, number] = [100, 50].map((length) => '𠮷'.repeat(length))
     const shortcut = 'x'.repeat(100)
@@ -376,7 +376,7 @@ describe('GET /v1/cards/{identifier}', () => {
     expect((await client.get(`/v1/cards?set=${encodeURI(id!)}`)).body.meta.total).toBe(1)
   })
 
-  it('answers an ambiguous friendly id with 409 and the candidates', async () => {
+  it('GET /v1/cards/{identifier} gets a 409 with the candidates for an ambiguous friendly id', async () => {
     const { status, body } = await seller.get('/v1/cards/brs_1')
     expect(status).toBe(409)
     expect(Object.keys(body.error)).toEqual(['type', 'message', 'fields'])
@@ -403,7 +403,7 @@ describe('GET /v1/cards/{identifier}', () => {
     })
   })
 
-  it('narrows an ambiguous friendly id by language, region or both', async () => {
+  it('language, region or both narrow an ambiguous friendly id', async () => {
     expect(await resolved('brs_1?language=EN')).toBe('swsh9-1')
     expect(await resolved('brs_1?language=DE&region=int')).toBe('swsh9-de-1')
     expect(await resolved('csv9.5c_001?region=cn')).toBe('csv9.5c-cn-001')
@@ -413,13 +413,16 @@ describe('GET /v1/cards/{identifier}', () => {
     ['brs_1?region=int', ['swsh9-1', 'swsh9-de-1']],
     ['csv9.5c_001?language=CN', ['csv9.5c-cn-001', 'csv9.5c-tw-001']],
     ['cel_2?language=EN&region=int', ['cel25-2', 'cel25c-2_A']],
-  ])('answers 409 with the narrowed candidates when %s leaves several', async (path, ids) => {
-    const { status, body } = await seller.get(`/v1/cards/${path}`)
-    expect(status).toBe(409)
-    expect(idsOf(body.error.fields.candidates)).toEqual(ids)
-  })
+  ])(
+    'GET /v1/cards/%s leaves several cards: 409 with the narrowed candidates',
+    async (path, ids) => {
+      const { status, body } = await seller.get(`/v1/cards/${path}`)
+      expect(status).toBe(409)
+      expect(idsOf(body.error.fields.candidates)).toEqual(ids)
+    },
+  )
 
-  it('shows only the narrowed candidates', async () => {
+  it('the candidates of an ambiguous friendly id are narrowed by language', async () => {
     const app = await startTestApp()
     const other = (id: string, language: string) => [
       { type: 'set', id, name: id, shortcut: 'x', series: 'X', language, region: 'int' },
@@ -434,26 +437,23 @@ describe('GET /v1/cards/{identifier}', () => {
     ['brs_1?language=FR', 'the language "FR"'],
     ['brs_1?region=jp', 'the region "jp"'],
     ['brs_1?language=EN&region=jp', 'the language "EN" and the region "jp"'],
-  ])(
-    'answers 404 that says what was requested when narrowing leaves none: %s',
-    async (path, requested) => {
-      const { status, body } = await seller.get(`/v1/cards/${path}`)
-      expect([status, body.error]).toEqual([
-        404,
-        { type: 'not_found', message: `None of the cards that "brs_1" means has ${requested}.` },
-      ])
-    },
-  )
+  ])('GET /v1/cards/%s leaves no card: the 404 names %s', async (path, requested) => {
+    const { status, body } = await seller.get(`/v1/cards/${path}`)
+    expect([status, body.error]).toEqual([
+      404,
+      { type: 'not_found', message: `None of the cards that "brs_1" means has ${requested}.` },
+    ])
+  })
 
   it.each(['obf_1?language=DE', 'obf_1?region=jp', 'obf_1?language=en'])(
-    'ignores language and region for a friendly id of one card: %s',
+    'GET /v1/cards/%s ignores language and region for an unambiguous friendly id',
     async (path) => expect(await resolved(path)).toBe('sv3-1'),
   )
 })
 
 describe('GET /v1/cards/{identifier}?include=', () => {
   it.each(['listings', 'listings,listings', 'cards,listings,x'])(
-    'adds the listings for %s, after all else',
+    'GET /v1/cards/{identifier}?include=%s appends the listings',
     async (include) => {
       const { body } = await seller.get(`/v1/cards/sv3-125?include=${include}`)
       expect(Object.keys(body.data)).toEqual([...CARD_KEYS, 'listings'])
@@ -461,14 +461,14 @@ describe('GET /v1/cards/{identifier}?include=', () => {
     },
   )
 
-  it('leaves the rest of the card as it is', async () => {
+  it('include=listings leaves the other fields of a card unchanged', async () => {
     const plain = await seller.get('/v1/cards/brs_TG12')
     const { body } = await seller.get('/v1/cards/brs_TG12?include=listings')
     expect(body).toEqual({ data: { ...plain.body.data, listings: [] } })
   })
 
   it.each(['', 'cards', 'Listings', '%20listings', 'listings%20', '+listings,listings+', 'list'])(
-    'ignores "%s"',
+    'GET /v1/cards/{identifier} ignores include="%s"',
     async (include) => {
       const { status, body } = await seller.get(`/v1/cards/sv3-125?include=${include}`)
       expect(status).toBe(200)
@@ -478,7 +478,7 @@ describe('GET /v1/cards/{identifier}?include=', () => {
 })
 
 describe('the url of a card', () => {
-  it('is its page on the marketplace, percent-encoded', async () => {
+  it('a card’s url is its percent-encoded page on the marketplace', async () => {
     const urlOf = async (id: string) => (await seller.get(`/v1/cards/${id}`)).body.data.url
     expect(await urlOf('ex10-%3F')).toBe(`${MARKETPLACE_URL}/cards/ex10-%3F`)
     expect(await urlOf('ex10-!')).toBe(`${MARKETPLACE_URL}/cards/ex10-!`)
@@ -486,7 +486,7 @@ describe('the url of a card', () => {
     expect(await urlOf('csv9.5c-cn-10b')).toBe(`${MARKETPLACE_URL}/cards/csv9.5c-cn-10b`)
   })
 
-  it('begins with the public address when the marketplace has no other', async () => {
+  it('a card’s url begins with PUBLIC_URL when MARKETPLACE_URL is not set', async () => {
     const app = await startTestApp()
     await importRecords(app.operator, [
       { type: 'set', id: 's/1', name: 'S', series: 'X', language: 'EN', region: 'int' },
