@@ -1,4 +1,5 @@
 import { type Carrier, CarrierError } from '../carriers/carrier.ts'
+import type { Context } from '../context.ts'
 import type { Signals } from '../database/signals.ts'
 import {
   drainQueue,
@@ -7,8 +8,10 @@ import {
   type Worker,
   type WorkerOptions,
 } from '../queue/worker.ts'
-import { askAgain, resolveDoubt, type ShippingContext } from './labels.ts'
-import { claimPoll, type DuePoll, leavePoll, readShipment } from './shipments.ts'
+import { refreshShipment } from './labels.ts'
+import { delayAfter } from './poll-schedule.ts'
+import { LEASE_SECONDS, type Purchase, resolveDoubt, type ShippingContext } from './purchase.ts'
+import { readShipment } from './shipments.ts'
 
 const CONCURRENCY = 4
 
@@ -21,25 +24,92 @@ export const startCarrierPoll = (
 /** Makes every poll that is due now or becomes due meanwhile, then returns. */
 export const runDuePolls = (ctx: ShippingContext): Promise<void> => drainQueue(ctx, pollWork(ctx))
 
-const pollWork = (ctx: ShippingContext): Work<DuePoll> => ({
+const pollWork = (ctx: ShippingContext): Work<Poll> => ({
   queue: 'shipments',
   concurrency: CONCURRENCY,
   async claim() {
-    const due = ctx.carrier && (await claimPoll(ctx, ctx.carrier.provider))
-    return due ? [due] : []
+    const poll = ctx.carrier && (await claimPoll(ctx, ctx.carrier.provider))
+    return poll ? [poll] : []
   },
-  run: (due) => poll(ctx, ctx.carrier!, due),
+  run: (poll) => runPoll(ctx, ctx.carrier!, poll),
 })
 
-async function poll(ctx: ShippingContext, carrier: Carrier, due: DuePoll): Promise<void> {
+/** A claimed poll: of a purchase in doubt, or of a bought shipment. */
+type Poll = { sliceId: number; purchase: Purchase | null }
+
+async function runPoll(
+  ctx: ShippingContext,
+  carrier: Carrier,
+  { sliceId, purchase }: Poll,
+): Promise<void> {
   try {
-    if (due.purchase) return await resolveDoubt(ctx, carrier, due.purchase)
-    const shipment = await readShipment(ctx, due.sliceId)
-    await askAgain(ctx, carrier, shipment!)
+    if (purchase) return await resolveDoubt(ctx, carrier, purchase)
+    const shipment = await readShipment(ctx, sliceId)
+    await refreshShipment(ctx, carrier, shipment!)
   } catch (error) {
     if (!(error instanceof CarrierError)) throw error
-    ctx.log.warn({ err: error, slice: due.sliceId }, 'the carrier could not be asked')
+    ctx.log.warn({ err: error, slice: sliceId }, 'cannot poll the carrier; retrying later')
   } finally {
-    await leavePoll(ctx, due)
+    await releasePoll(ctx, sliceId)
   }
+}
+
+/**
+ * Claims the poll that has been due longest. The claim plans the next poll already, so a poll that fails or dies with
+ * its process needs no further handling.
+ */
+async function claimPoll({ db, now }: Context, provider: string): Promise<Poll | undefined> {
+  const [due] = await db<
+    {
+      sliceId: number
+      state: 'buying' | 'bought'
+      polls: number
+      attempt: number
+      reference: string
+      labelName: string
+    }[]
+  >`
+    update shipments
+    set
+      polls = polls + 1,
+      attempts = attempts + case state when 'buying' then 1 else 0 end,
+      leased_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
+    where slice_id = (
+      select slice_id
+      from shipments
+      where
+        poll_at <= ${now()}
+        and provider = ${provider}
+        and (leased_until is null or leased_until < clock_timestamp())
+      order by poll_at, slice_id
+      limit 1
+      for update skip locked
+    )
+    returning
+      slice_id as "sliceId",
+      state,
+      polls,
+      attempts as attempt,
+      reference,
+      label_name as "labelName"
+  `
+  if (!due) return undefined
+  const { sliceId, state, polls, attempt, reference, labelName } = due
+  const delay = delayAfter(polls)
+  await db`
+    update shipments
+    set poll_at = ${delay === undefined ? null : new Date(now().getTime() + delay)}
+    where slice_id = ${sliceId} and attempts = ${attempt}
+  `
+  if (state === 'bought') return { sliceId, purchase: null }
+  return {
+    sliceId,
+    purchase: { sliceId, attempt, reference, labelName, isInDoubt: true, lines: 0 },
+  }
+}
+
+async function releasePoll({ db }: Context, sliceId: number): Promise<void> {
+  await db`
+    update shipments set leased_until = null where slice_id = ${sliceId} and state = 'bought'
+  `
 }

@@ -2,16 +2,16 @@ import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { notFound } from '../errors.ts'
 import type { Tracking } from '../orders/order.ts'
-import { readShipment, tell } from './shipments.ts'
+import { readShipment, recordLabelReady } from './shipments.ts'
 
-/** What the carrier reports of a parcel; what is left out stays as it is. */
+/** Tracking that the operator received from the carrier. Absent fields keep their value. */
 export type TrackingReport = {
   trackingCode?: string | undefined
   trackingUrl?: string | undefined
   status?: string | undefined
 }
 
-/** @throws not_found without such a slice */
+/** @throws not_found */
 export async function requireSlice({ db }: Context, sliceKey: string): Promise<void> {
   if (!isStorable(sliceKey)) throw sliceNotFound()
   const [found] = await db`select 1 from slices where slice_key = ${sliceKey}`
@@ -20,12 +20,12 @@ export async function requireSlice({ db }: Context, sliceKey: string): Promise<v
 
 const sliceNotFound = () => notFound('There is no such slice.')
 
-/** PostgreSQL can't even be asked for other text. */
+/** PostgreSQL accepts no other text as a parameter. */
 const isStorable = (text: string) => !text.includes('\0') && text.isWellFormed()
 
 /**
- * Notes what the operator heard from the carrier. A code that is new tells the seller once more, if the label was bought
- * here (§6.1).
+ * Records the tracking that the operator reports. If a label was bought here, a new code emits `order.label_ready` again
+ * (§6.1).
  *
  * @throws not_found
  */
@@ -53,7 +53,7 @@ export function reportTracking(
     const hasNewCode = trackingCode !== undefined && trackingCode !== tracking.code
     const after: Tracking = {
       code: trackingCode ?? tracking.code,
-      // An address belongs to its code.
+      // A tracking URL is valid only for its own code.
       url: trackingUrl ?? (hasNewCode ? null : tracking.url),
       status: status ?? tracking.status,
       updatedAt: now(),
@@ -69,7 +69,7 @@ export function reportTracking(
     `
     if (hasNewCode) {
       const shipment = await readShipment(tx, id)
-      if (shipment) await tell(tx, shipment)
+      if (shipment) await recordLabelReady(tx, shipment)
     }
     return after
   })
