@@ -57,6 +57,16 @@ describe('the architecture', () => {
     expect(upward).toEqual([])
   })
 
+  it('the seller API, the operator API and the public pages import nothing from each other', () => {
+    const apiOf = (file: string) => /^http\/(seller|operator|public)\//.exec(file)?.[1]
+    const across = [...sources].flatMap(([file, text]) =>
+      importsOf(file, text)
+        .filter((target) => apiOf(file) && apiOf(target) && apiOf(file) !== apiOf(target))
+        .map((target) => `${file} imports ${target}`),
+    )
+    expect(across).toEqual([])
+  })
+
   it('has no circle of imports, types included', () => {
     const imports = new Map([...sources].map(([file, text]) => [file, importsOf(file, text)]))
     const done = new Set<string>()

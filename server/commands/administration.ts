@@ -4,13 +4,8 @@ import type { Context } from '../context.ts'
 import { signalOnly } from '../database/signals.ts'
 import { API_ACCESS, SELLER_TIERS } from '../enums.ts'
 import { ApiError, type FieldMessages } from '../errors.ts'
-import {
-  AccountInput,
-  accountChanges,
-  accountJson,
-  KeyInput,
-  keyJson,
-} from '../http/shapes/account.ts'
+import { AccountInput, accountChanges, accountJson } from '../http/shapes/account.ts'
+import { KeyInput, keyJson } from '../http/shapes/api-key.ts'
 import { messagesOf, pathId } from '../http/validate.ts'
 import { createKey, revokeKey } from '../keys/keys.ts'
 import { SCOPES } from '../keys/scopes.ts'

@@ -95,5 +95,11 @@ export function pageEnd(
   }
 }
 
+/** A list that consists of these records, as an example for the published description. */
+export const pageExample = (path: string, data: object[]) => ({
+  data,
+  ...pageEnd(`https://cards.example${path}`, {}, pageOf({}), data.length, data.length),
+})
+
 /** As encodeURIComponent, but never throwing: an unknown parameter may hold a lone surrogate. */
 const encode = (text: string) => encodeURIComponent(text.toWellFormed())

@@ -47,6 +47,11 @@ export const Timestamp = (options: object = {}) =>
 /** Decimal euros. */
 export const Euros = (options: object = {}) => Type.Number({ minimum: 0, ...options })
 
+/** An amount of money in a response, in decimal euros. */
+export const amount = (description: string) => Type.Number({ description })
+
+export const Currency = OneOf(['EUR'] as const)
+
 /** An account's, key's or listing's number in a path; anything else names no record. */
 export const PathId = (description: string) =>
   Type.Integer({ minimum: 1, description, examples: [1] })

@@ -67,55 +67,6 @@ export async function buyLabel(
   }
 }
 
-/** The labels that the slice detail shows (§2.8), by slice id. Slices without a bought shipment are absent. */
-export async function labelOf(
-  ctx: ShippingContext,
-  sliceIds: number[],
-): Promise<Map<number, LabelShown>> {
-  const rows = await ctx.db<
-    {
-      sliceId: number
-      provider: string
-      hasLabel: boolean
-      labelName: string
-      nonce: string
-      expiresAt: Date | null
-    }[]
-  >`
-    select
-      slice_id as "sliceId",
-      provider,
-      status = 'ready' as "hasLabel",
-      label_name as "labelName",
-      link_nonce as nonce,
-      link_expires_at as "expiresAt"
-    from shipments
-    where slice_id = any(${sliceIds}::bigint[]) and state = 'bought'
-  `
-  return new Map(
-    rows.map(({ sliceId, provider, hasLabel, labelName, nonce, expiresAt }) => {
-      const link = expiresAt && expiresAt > ctx.now() ? { nonce, expiresAt } : null
-      return [
-        sliceId,
-        {
-          provider,
-          hasLabel,
-          labelUrl: link && labelUrl(ctx, labelName, link),
-          expiresAt: link?.expiresAt ?? null,
-        },
-      ]
-    }),
-  )
-}
-
-export type LabelShown = {
-  provider: string
-  hasLabel: boolean
-  /** The latest link; null once it has expired. */
-  labelUrl: string | null
-  expiresAt: Date | null
-}
-
 type SliceParcel = Consignment & {
   fulfilment: Fulfilment
   trackingCode: string | null

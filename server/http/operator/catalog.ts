@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { ImportInterrupted, importCatalog } from '../../catalog/import/import.ts'
 import { linesOf } from '../../catalog/import/lines.ts'
-import type { ImportReport as Report } from '../../catalog/import/report.ts'
+import type { ImportReport } from '../../catalog/import/report.ts'
 import { gunzip } from '../../catalog/import/sources.ts'
 import { ImportTooLarge, MAX_STAGED_BYTES } from '../../catalog/import/staged-records.ts'
 import { ApiError, unsupportedMediaType, validationError } from '../../errors.ts'
@@ -12,44 +12,19 @@ import type { Service } from '../../service.ts'
 import { connectionOf } from '../connections.ts'
 import { envelope } from '../error-handler.ts'
 import { withIdleTimeout } from '../idle-timeout.ts'
-import { component, Data, ErrorObject } from '../schema.ts'
+import { Data, ErrorObject } from '../schema.ts'
+import {
+  exampleImportReport,
+  ImportReportSchema,
+  importReportJson,
+} from '../shapes/import-report.ts'
 
 const NDJSON = 'application/x-ndjson'
 const MAX_DISCARDED_BYTES = 64 * 1024 * 1024
 
-const ImportReport = component(
-  'ImportReport',
-  Type.Object(
-    {
-      created: Type.Integer(),
-      updated: Type.Integer(),
-      unchanged: Type.Integer(),
-      rejected: Type.Integer(),
-      errors: Type.Array(
-        Type.Object({
-          line: Type.Integer({ description: 'Counted from 1' }),
-          message: Type.String({ description: 'Names the record, if the line can be read' }),
-        }),
-        { description: 'The first 100 rejected lines' },
-      ),
-      warnings: Type.Array(
-        Type.Object({
-          line: Type.Integer({ description: 'The line without effect' }),
-          superseded_by: Type.Integer({
-            description: 'The later line with the same key, which wins',
-          }),
-          message: Type.String({ description: 'Names the record and both lines' }),
-        }),
-        { description: 'The first 100 lines that a later line supersedes' },
-      ),
-    },
-    { description: 'Every line counts once. A superseded line counts as unchanged.' },
-  ),
-)
-
 /** The answer to an import that broke off. `data` is absent if the request was refused before its first line. */
 const Interrupted = (description: string) =>
-  Type.Object({ error: ErrorObject, data: Type.Optional(ImportReport) }, { description })
+  Type.Object({ error: ErrorObject, data: Type.Optional(ImportReportSchema) }, { description })
 
 const EXAMPLE = [
   { type: 'series', name: 'Kanto League', shortcut: 'kl' },
@@ -112,7 +87,7 @@ export const catalogRoutes =
             examples: [EXAMPLE],
           }),
           response: {
-            200: Data(ImportReport, 'What was imported'),
+            200: Data(ImportReportSchema, 'What was imported'),
             408: Interrupted(
               '`request_timeout`: no byte came for 60 seconds. The lines before were imported: `data` reports them.',
             ),
@@ -124,22 +99,7 @@ export const catalogRoutes =
             ),
           },
           'x-body-errors': ['unsupported_media_type', 'validation_error'],
-          'x-example': {
-            data: {
-              created: 186,
-              updated: 0,
-              unchanged: 1,
-              rejected: 1,
-              errors: [{ line: 12, message: 'card base99-1: set base99 is not in the catalog' }],
-              warnings: [
-                {
-                  line: 7,
-                  superseded_by: 31,
-                  message: 'card base1-4: line 7 is superseded by line 31',
-                },
-              ],
-            },
-          },
+          'x-example': { data: exampleImportReport },
         },
       },
       async (request, reply) => {
@@ -147,7 +107,7 @@ export const catalogRoutes =
           const report = await importCatalog(ctx, linesOf(bodyOf(request)))
           await ctx.catalog.refresh()
           ctx.metrics.imported('complete', report)
-          return { data: published(report) }
+          return { data: importReportJson(report) }
         } catch (error) {
           if (!(error instanceof ImportInterrupted)) {
             if (!(error instanceof ApiError)) ctx.metrics.imported('failed')
@@ -160,7 +120,7 @@ export const catalogRoutes =
           if (isLate || !(await discardRest(request))) {
             reply.header('connection', 'close')
           }
-          const data = published(error.report as Report)
+          const data = importReportJson(error.report as ImportReport)
           return reply.code(problem.status as 408 | 413 | 422).send({ ...envelope(problem), data })
         }
       },
@@ -211,8 +171,4 @@ function interrupted({ message, report, cause }: ImportInterrupted): ApiError {
   return cause instanceof ImportTooLarge
     ? new ApiError('payload_too_large', `${message}. ${counts}`)
     : validationError({ body: [message, counts] })
-}
-
-function published({ superseded: _, ...report }: Report) {
-  return report
 }

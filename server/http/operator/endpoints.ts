@@ -9,7 +9,7 @@ import { endpointNotFound } from '../../webhooks/endpoint.ts'
 import { enableEndpoint, listEndpoints, requireEndpoint } from '../../webhooks/endpoints.ts'
 import { momentsOf } from '../date-time.ts'
 import { Data, PathId, Text } from '../schema.ts'
-import { EndpointShown, endpointJson, exampleEndpoint } from '../shapes/webhook-endpoint.ts'
+import { EndpointSchema, endpointJson, exampleEndpoint } from '../shapes/webhook-endpoint.ts'
 import { pathId } from '../validate.ts'
 
 const account = { id: PathId('The account') }
@@ -34,7 +34,7 @@ export const endpointRoutes =
           description: 'Oldest first, disabled ones among them. Not paginated.',
           tags: ['Webhooks'],
           params: Type.Object(account),
-          response: { 200: Data(Type.Array(EndpointShown), 'The account’s endpoints') },
+          response: { 200: Data(Type.Array(EndpointSchema), 'The account’s endpoints') },
           'x-example': { data: [exampleEndpoint] },
         },
       },
@@ -54,7 +54,7 @@ export const endpointRoutes =
             'It is active, with no failures counted. What was skipped meanwhile stays so until it is sent again. One that is active already starts counting anew.',
           tags: ['Webhooks'],
           params: accountAndEndpoint,
-          response: { 200: Data(EndpointShown, 'The endpoint as it is now') },
+          response: { 200: Data(EndpointSchema, 'The endpoint as it is now') },
           'x-example': { data: exampleEndpoint },
         },
       },

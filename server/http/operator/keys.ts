@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { createKey, listKeys, revokeKey, rotateKey } from '../../keys/keys.ts'
 import type { Service } from '../../service.ts'
 import { Data, PathId } from '../schema.ts'
-import { KeyInput, KeyShown, keyJson, NewKey } from '../shapes/account.ts'
+import { KeyInput, KeySchema, keyJson, NewKey } from '../shapes/api-key.ts'
 import { accountExists } from './account-exists.ts'
 
 const account = { id: PathId('The account') }
@@ -43,7 +43,7 @@ export const keyRoutes =
           description: 'Oldest first, revoked ones among them. Not paginated.',
           tags: ['Keys'],
           params: Type.Object(account),
-          response: { 200: Data(Type.Array(KeyShown), 'The account’s keys') },
+          response: { 200: Data(Type.Array(KeySchema), 'The account’s keys') },
         },
       },
       async ({ params }) => ({ data: (await listKeys(ctx, params.id)).map(keyJson) }),

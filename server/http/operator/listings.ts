@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { listPhotos } from '../../photos/photos.ts'
 import type { Service } from '../../service.ts'
 import { Data, PathId } from '../schema.ts'
-import { PhotoShown, photoJson } from '../shapes/account.ts'
+import { PhotoSchema, photoJson } from '../shapes/photo.ts'
 
 export const listingPhotoRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
@@ -18,7 +18,7 @@ export const listingPhotoRoutes =
             'Each of its `photo_urls`, in their order. A deleted listing still tells. Not paginated.',
           tags: ['Listings'],
           params: Type.Object({ id: PathId('The listing') }),
-          response: { 200: Data(Type.Array(PhotoShown), 'The listing’s photos') },
+          response: { 200: Data(Type.Array(PhotoSchema), 'The listing’s photos') },
         },
       },
       async ({ params }) => {

@@ -12,16 +12,14 @@ import {
 } from '../../orders/transitions.ts'
 import type { Service } from '../../service.ts'
 import { Data, OneOf, PathId } from '../schema.ts'
-import { exampleOrder } from '../shapes/examples.ts'
-import { OrderRow } from '../shapes/order.ts'
-import { orderJson } from '../shapes/slice.ts'
+import { exampleOrder, OrderSchema, orderJson } from '../shapes/order.ts'
 import { pathId } from '../validate.ts'
 
 const params = Type.Object({ id: PathId('The order row') })
 const answer = {
   tags: ['Orders'],
   params,
-  response: { 200: Data(OrderRow, 'The order row as it is now') },
+  response: { 200: Data(OrderSchema, 'The order row as it is now') },
   'x-example': { data: exampleOrder },
 }
 

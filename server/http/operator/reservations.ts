@@ -1,48 +1,18 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
-import Type, { type Static } from 'typebox'
-import { free, type Reservation, reserve } from '../../listings/reservations.ts'
+import Type from 'typebox'
+import { free, reserve } from '../../listings/reservations.ts'
 import type { Service } from '../../service.ts'
-import { timestamp } from '../../time/timestamp.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, idempotencyKeyOf } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
-import { component, Data, FilledText, Id, PathId, Timestamp } from '../schema.ts'
-
-const DEFAULT_TTL_SECONDS = 15 * 60
-const LONGEST_TTL_SECONDS = 30 * 24 * 60 * 60
-const MAX_QUANTITY = 1_000_000
-
-const ReservationInput = Type.Object(
-  {
-    listing_id: Id(),
-    quantity: Type.Integer({ minimum: 1, maximum: MAX_QUANTITY }),
-    cart_id: FilledText({ maxLength: 255, description: 'Your name for the buyer’s cart' }),
-    ttl_seconds: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: LONGEST_TTL_SECONDS,
-        default: DEFAULT_TTL_SECONDS,
-        description: 'How long the units are held',
-      }),
-    ),
-  },
-  { examples: [{ listing_id: 1, quantity: 1, cart_id: 'cart-8f2a', ttl_seconds: 900 }] },
-)
-
-const ReservationShown = component(
-  'Reservation',
-  Type.Object(
-    {
-      id: Type.Integer(),
-      listing_id: Type.Integer(),
-      cart_id: Type.String(),
-      quantity: Type.Integer(),
-      created_at: Timestamp(),
-      expires_at: Timestamp({ description: 'From this moment on it counts for nothing' }),
-    },
-    { description: 'Units of a listing that a cart holds for a while.' },
-  ),
-)
+import { Data, PathId } from '../schema.ts'
+import {
+  DEFAULT_TTL_SECONDS,
+  exampleReservation,
+  ReservationInput,
+  ReservationSchema,
+  reservationJson,
+} from '../shapes/reservation.ts'
 
 export const reservationRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
@@ -58,18 +28,9 @@ export const reservationRoutes =
           tags: ['Reservations'],
           headers: idempotencyKeyHeader,
           body: ReservationInput,
-          response: { 201: Data(ReservationShown, 'The reservation') },
+          response: { 201: Data(ReservationSchema, 'The reservation') },
           'x-errors': ['conflict', 'validation_error'],
-          'x-example': {
-            data: {
-              id: 31,
-              listing_id: 1204,
-              cart_id: 'cart-8f2a',
-              quantity: 1,
-              created_at: '2026-03-01T09:30:00Z',
-              expires_at: '2026-03-01T09:45:00Z',
-            },
-          },
+          'x-example': { data: exampleReservation },
         },
       },
       async (request, reply) => {
@@ -111,12 +72,3 @@ export const reservationRoutes =
     )
     done()
   }
-
-const reservationJson = (reservation: Reservation): Static<typeof ReservationShown> => ({
-  id: reservation.id,
-  listing_id: reservation.listingId,
-  cart_id: reservation.cartId,
-  quantity: reservation.quantity,
-  created_at: timestamp(reservation.createdAt),
-  expires_at: timestamp(reservation.expiresAt),
-})

@@ -15,10 +15,10 @@ import { MAX_ADVANCED_SECONDS } from '../../sandbox/clock.ts'
 import { sampleData } from '../../sandbox/sample-events.ts'
 import type { Service } from '../../service.ts'
 import { timestamp } from '../../time/timestamp.ts'
-import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
+import { pageEnd, pageExample, pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { Data, Id, OneOf, Paginated, Timestamp } from '../schema.ts'
-import { MailShown, mailJson } from '../shapes/account.ts'
+import { exampleMail, MailSchema, mailJson } from '../shapes/mail.ts'
 
 const Now = Data(Type.Object({ now: Timestamp() }), 'The service’s time')
 
@@ -106,9 +106,9 @@ export const sandboxRoutes =
             'Sandbox only. Newest first, and there as soon as what caused it is. Without `SMTP_URL` nothing is sent in the sandbox; with it the mails are sent, too. Kept for 30 days.',
           tags: ['Sandbox'],
           querystring: Type.Object({ ...pageParameters }),
-          response: { 200: Paginated(MailShown, 'A page of e-mails') },
+          response: { 200: Paginated(MailSchema, 'A page of e-mails') },
           'x-errors': ['validation_error'],
-          'x-example': mailExample,
+          'x-example': pageExample('/operator/v1/sandbox/mail', [exampleMail]),
         },
       },
       async (request) => {
@@ -150,15 +150,3 @@ const SampleSent = Type.Object({
   event: OneOf(WEBHOOK_EVENTS),
   deliveries: Type.Integer({ description: 'Endpoints that it goes to' }),
 })
-
-const mailExample = {
-  data: [
-    {
-      to: 'kanto@shops.example',
-      subject: 'A webhook endpoint was disabled',
-      text: 'https://kanto.example/hooks has not answered for a day.\n',
-      created_at: '2026-03-01T09:30:00Z',
-    },
-  ],
-  ...pageEnd('https://cards.example/operator/v1/sandbox/mail', {}, pageOf({}), 1, 1),
-}

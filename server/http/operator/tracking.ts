@@ -3,39 +3,8 @@ import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import type { Service } from '../../service.ts'
 import { reportTracking, requireSlice } from '../../shipping/tracking.ts'
-import { timestampOrNull } from '../../time/timestamp.ts'
-import { Data, FilledText, Nullable, Text, Timestamp } from '../schema.ts'
-
-const TrackingInput = Type.Object(
-  {
-    tracking_code: Type.Optional(Nullable(FilledText({ maxLength: 100 }))),
-    tracking_url: Type.Optional(
-      Nullable(FilledText({ maxLength: 2048, pattern: '^https?://' }), {
-        description: 'Where the parcel can be followed: http or https',
-      }),
-    ),
-    status: Type.Optional(
-      Nullable(FilledText({ maxLength: 200 }), { description: 'In the carrier’s words' }),
-    ),
-  },
-  {
-    examples: [
-      {
-        tracking_code: '3SABCD1234567',
-        tracking_url: 'https://carrier.example/track/3SABCD1234567',
-        status: 'En route to sorting center',
-      },
-    ],
-  },
-)
-
-const TrackingShown = Type.Object({
-  slice_key: Type.String(),
-  tracking_code: Nullable(Type.String()),
-  tracking_url: Nullable(Type.String()),
-  status: Nullable(Type.String()),
-  updated_at: Nullable(Timestamp()),
-})
+import { Data, Text } from '../schema.ts'
+import { exampleTracking, TrackingInput, TrackingSchema, trackingJson } from '../shapes/tracking.ts'
 
 export const trackingRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
@@ -52,34 +21,18 @@ export const trackingRoutes =
           tags: ['Orders'],
           params: Type.Object({ slice_key: Text() }),
           body: TrackingInput,
-          response: { 200: Data(TrackingShown, 'The slice’s tracking as it is now') },
+          response: { 200: Data(TrackingSchema, 'The slice’s tracking as it is now') },
           'x-errors': ['validation_error'],
-          'x-example': {
-            data: {
-              slice_key: 'slc_p1Jm0KQ8yVn3xXo2bT5sWg',
-              tracking_code: '3SABCD1234567',
-              tracking_url: 'https://carrier.example/track/3SABCD1234567',
-              status: 'En route to sorting center',
-              updated_at: '2026-03-01T09:30:00Z',
-            },
-          },
+          'x-example': { data: exampleTracking },
         },
       },
       async ({ params: { slice_key }, body }) => {
-        const { code, url, status, updatedAt } = await reportTracking(ctx, slice_key, {
+        const tracking = await reportTracking(ctx, slice_key, {
           trackingCode: body.tracking_code ?? undefined,
           trackingUrl: body.tracking_url ?? undefined,
           status: body.status ?? undefined,
         })
-        return {
-          data: {
-            slice_key,
-            tracking_code: code,
-            tracking_url: url,
-            status,
-            updated_at: timestampOrNull(updatedAt),
-          },
-        }
+        return { data: trackingJson(slice_key, tracking) }
       },
     )
     done()

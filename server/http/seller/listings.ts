@@ -3,27 +3,32 @@ import Type from 'typebox'
 import { findCard, findProduct } from '../../catalog/identifiers.ts'
 import { LISTING_STATUSES } from '../../enums.ts'
 import { authorizationError } from '../../errors.ts'
-import { type CreatedId, createListings, type NewListing } from '../../listings/create-listings.ts'
+import { createListings } from '../../listings/create-listings.ts'
 import {
   changeListing,
   listListings,
   removeListing,
   requireListing,
 } from '../../listings/listings.ts'
-import { centsFromEuros, eurosFromCents } from '../../money.ts'
+import { centsFromEuros } from '../../money.ts'
 import type { Service } from '../../service.ts'
 import { parseDateTime } from '../date-time.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, idempotencyKeyOf } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
-import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
+import { pageEnd, pageExample, pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
 import { Data, OneOf, Paginated, PathId, Text } from '../schema.ts'
-import { bulkExample, exampleListing, pageExample } from '../shapes/examples.ts'
-import { BulkCreate, BulkResult, ListingPatch, OwnListing } from '../shapes/listing.ts'
-import { ownListingJson } from '../shapes/public-listing.ts'
-import { type RefusedItem, readItem } from './listing-item.ts'
+import {
+  BulkCreate,
+  BulkResultSchema,
+  bulkResultJson,
+  exampleBulkResult,
+  isAccepted,
+} from '../shapes/bulk-create.ts'
+import { exampleListing, ListingPatch, ListingSchema, listingJson } from '../shapes/listing.ts'
+import { readItem } from './read-item.ts'
 
 /** A hundred full items are about 2.4 MiB. */
 const BULK_LIMIT_BYTES = 4 * 1024 * 1024
@@ -62,9 +67,9 @@ export const listingRoutes =
             ),
             ...pageParameters,
           }),
-          response: { 200: Paginated(OwnListing, 'A page of your listings') },
+          response: { 200: Paginated(ListingSchema, 'A page of your listings') },
           'x-errors': ['ambiguous_identifier', 'validation_error'],
-          'x-example': pageExample('listings', [exampleListing]),
+          'x-example': pageExample('/v1/listings', [exampleListing]),
         },
       },
       async ({ caller: { account }, query: filters }) => {
@@ -84,7 +89,7 @@ export const listingRoutes =
           wanted,
         )
         return {
-          data: rows.map((listing) => ownListingJson(listing, account, catalog, ctx.config)),
+          data: rows.map((listing) => listingJson(listing, account, catalog, ctx.config)),
           ...pageEnd(address, filters as Query, wanted, rows.length, total),
         }
       },
@@ -103,9 +108,9 @@ export const listingRoutes =
           tags: ['Listings'],
           headers: idempotencyKeyHeader,
           body: BulkCreate,
-          response: { 200: BulkResult },
+          response: { 200: BulkResultSchema },
           'x-errors': ['validation_error'],
-          'x-example': bulkExample,
+          'x-example': exampleBulkResult,
         },
       },
       async (request, reply) => {
@@ -124,7 +129,7 @@ export const listingRoutes =
             const read = request.body.items.map((item) => readItem(ctx.catalog.current, item))
             const wanted = read.filter(isAccepted)
             const ids = await createListings(ctx, account.id, wanted)
-            return { status: 200, body: bulkAnswer(read, ids, account.ships) }
+            return { status: 200, body: bulkResultJson(read, ids, account.ships) }
           },
         )
         return sendJson(reply, answer.body)
@@ -145,7 +150,7 @@ export const listingRoutes =
           tags: ['Listings'],
           params,
           body: ListingPatch,
-          response: { 200: Data(OwnListing, 'The listing as it is now') },
+          response: { 200: Data(ListingSchema, 'The listing as it is now') },
           'x-errors': ['validation_error'],
           'x-example': { data: exampleListing },
         },
@@ -161,7 +166,7 @@ export const listingRoutes =
           status,
           description,
         })
-        return { data: ownListingJson(listing, account, ctx.catalog.current, ctx.config) }
+        return { data: listingJson(listing, account, ctx.catalog.current, ctx.config) }
       },
     )
 
@@ -192,36 +197,3 @@ const payoutMissing = () =>
   authorizationError(
     'Complete and verify the payout setup of this account before you list anything.',
   )
-
-const isAccepted = (item: NewListing | RefusedItem): item is NewListing => !('errors' in item)
-
-const NO_SHIPPING =
-  'No shipping option of this account is enabled, so buyers cannot order its listings yet.'
-
-/** What became of each item; `ids` are those of the items that were not refused, in order. */
-function bulkAnswer(read: (NewListing | RefusedItem)[], ids: CreatedId[], ships: boolean) {
-  const remaining = ids.values()
-  const results = read.map((item, index) => {
-    if (!isAccepted(item)) return { status: 'failed', index, ...item }
-    const id = remaining.next().value
-    if (!id) return { status: 'failed', index, errors: { item: ['The item could not be saved.'] } }
-    return {
-      status: 'created',
-      index,
-      listing: {
-        id,
-        price: eurosFromCents(item.priceCents),
-        currency: 'EUR',
-        quantity: item.quantity,
-        status: 'active',
-      },
-    }
-  })
-  const created = results.filter(({ status }) => status === 'created').length
-  return {
-    results,
-    created,
-    failed: results.length - created,
-    ...(ships ? {} : { warnings: [NO_SHIPPING] }),
-  }
-}

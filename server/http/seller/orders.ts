@@ -4,14 +4,14 @@ import { ORDER_STATUSES } from '../../enums.ts'
 import { listOrders, sliceIdOf } from '../../orders/orders.ts'
 import { shipOrder } from '../../orders/ship-order.ts'
 import type { Service } from '../../service.ts'
+import { getLabeledSlice, withLabel } from '../../shipping/labeled-slice.ts'
 import { parseDateTime } from '../date-time.ts'
-import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
+import { pageEnd, pageExample, pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
 import { Data, Nullable, OneOf, Paginated, PathId, Text } from '../schema.ts'
-import { exampleOrder, exampleSlice, pageExample } from '../shapes/examples.ts'
-import { OrderRow, ShippedSlice, SliceDetail } from '../shapes/order.ts'
-import { orderJson, sliceDetail, sliceWithLabel } from '../shapes/slice.ts'
+import { exampleOrder, OrderSchema, orderJson } from '../shapes/order.ts'
+import { exampleSlice, ShippedSliceSchema, SliceSchema, sliceJson } from '../shapes/slice.ts'
 
 const params = Type.Object({ order: PathId('Any row of the slice') })
 
@@ -41,9 +41,9 @@ export const orderRoutes =
             ),
             ...pageParameters,
           }),
-          response: { 200: Paginated(OrderRow, 'A page of your orders') },
+          response: { 200: Paginated(OrderSchema, 'A page of your orders') },
           'x-errors': ['validation_error'],
-          'x-example': pageExample('orders', [exampleOrder]),
+          'x-example': pageExample('/v1/orders', [exampleOrder]),
         },
       },
       async ({ caller: { account }, query }) => {
@@ -69,12 +69,12 @@ export const orderRoutes =
             'The whole slice that the row belongs to, with the buyer’s address; the same whichever of its rows is asked for.',
           tags: ['Orders'],
           params,
-          response: { 200: Data(SliceDetail, 'The slice') },
+          response: { 200: Data(SliceSchema, 'The slice') },
           'x-example': { data: exampleSlice },
         },
       },
       async ({ caller, params }) => ({
-        data: await sliceDetail(ctx, caller.account.id, params.order),
+        data: sliceJson(await getLabeledSlice(ctx, caller.account.id, params.order)),
       }),
     )
 
@@ -114,7 +114,7 @@ export const orderRoutes =
               },
             ),
           ),
-          response: { 200: Data(ShippedSlice, 'The slice as it is now') },
+          response: { 200: Data(ShippedSliceSchema, 'The slice as it is now') },
           'x-errors': ['conflict', 'validation_error'],
           'x-example': { data: { ...exampleSlice, shipped_lines: 1 } },
         },
@@ -125,7 +125,9 @@ export const orderRoutes =
         await refuseInvalid(request, id, (id) => sliceIdOf(ctx, account.id, id))
         const code = request.body?.tracking_code?.trim() || null
         const { slice, shippedLines } = await shipOrder(ctx, account, id, code)
-        return { data: { ...(await sliceWithLabel(ctx, slice)), shipped_lines: shippedLines } }
+        return {
+          data: { ...sliceJson(await withLabel(ctx, slice)), shipped_lines: shippedLines },
+        }
       },
     )
     done()

@@ -2,7 +2,7 @@ import type { OpenAPIV3_1 } from 'openapi-types'
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../../enums.ts'
 import { sampleData } from '../../sandbox/sample-events.ts'
 import { publishedRef } from '../schema.ts'
-import { DELIVERED } from '../shapes/event.ts'
+import { EVENT_SCHEMAS } from '../shapes/event.ts'
 
 /** What is POSTed to endpoints, as OpenAPI's `webhooks` describe it: seen from the receiver (§6). */
 export const webhookDescriptions = (): Record<WebhookEvent, OpenAPIV3_1.OperationObject> => ({
@@ -46,7 +46,7 @@ function delivery(
       required: true,
       content: {
         'application/json': {
-          schema: publishedRef(DELIVERED[event]),
+          schema: publishedRef(EVENT_SCHEMAS[event]),
           example: {
             event,
             delivery_id: exampleId(event),

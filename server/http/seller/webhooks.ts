@@ -1,12 +1,12 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import type { Service } from '../../service.ts'
+import { MAX_ENDPOINTS } from '../../webhooks/endpoint.ts'
 import { createEndpoint, listEndpoints, removeEndpoint } from '../../webhooks/endpoints.ts'
 import { Data, PathId } from '../schema.ts'
 import {
-  AT_MOST,
   EndpointInput,
-  EndpointShown,
+  EndpointSchema,
   endpointJson,
   exampleEndpoint,
   NewEndpoint,
@@ -24,7 +24,7 @@ export const webhookRoutes =
           summary: 'List your webhook endpoints',
           description: 'Oldest first, disabled ones among them. Not paginated.',
           tags: ['Webhooks'],
-          response: { 200: Data(Type.Array(EndpointShown), 'Your endpoints') },
+          response: { 200: Data(Type.Array(EndpointSchema), 'Your endpoints') },
           'x-example': { data: [exampleEndpoint] },
         },
       },
@@ -40,7 +40,7 @@ export const webhookRoutes =
         schema: {
           operationId: 'createWebhook',
           summary: 'Register a webhook endpoint',
-          description: `The signing secret is in this answer and nowhere else: keep it. ${AT_MOST} How deliveries are signed and tried again: see docs/webhooks.md.`,
+          description: `The signing secret is in this answer and nowhere else: keep it. At most ${MAX_ENDPOINTS}, disabled ones among them. How deliveries are signed and tried again: see docs/webhooks.md.`,
           tags: ['Webhooks'],
           body: EndpointInput,
           response: { 201: NewEndpoint },

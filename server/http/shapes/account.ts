@@ -1,17 +1,12 @@
 import Type, { type Static } from 'typebox'
 import type { Account, AccountChanges, ShippingOption } from '../../accounts/account.ts'
 import { API_ACCESS, FULFILMENTS, SELLER_TIERS } from '../../enums.ts'
-import type { ApiKey } from '../../keys/keys.ts'
-import { SCOPES } from '../../keys/scopes.ts'
-import type { Mail } from '../../mail/mail.ts'
 import { centsFromEuros, eurosFromCents } from '../../money.ts'
-import { PHOTO_STATUSES, type Photo, photoUrl, thumbnailUrl } from '../../photos/photo.ts'
-import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
+import { timestamp } from '../../time/timestamp.ts'
 import { component, Euros, FilledText, Nullable, OneOf, Timestamp } from '../schema.ts'
 
 const MAX_SHIPPING_OPTIONS = 50
-/** There are six; repeats are accepted within reason. */
-const MAX_SCOPES = 1_000
+
 const MAX_EUROS = 99_999.99
 
 const shippingOptionFields = {
@@ -27,7 +22,7 @@ const shippingOptionFields = {
 
 const ShippingOptionInput = Type.Object(shippingOptionFields)
 
-const ShippingOptionShown = component(
+const ShippingOptionSchema = component(
   'ShippingOption',
   Type.Object(shippingOptionFields, { description: 'One way in which a seller sends parcels.' }),
 )
@@ -96,7 +91,7 @@ export const AccountPatch = Type.Partial(Type.Object(accountInput), {
   examples: [{ seller_tier: 'Gold', rating: 4.9, reviews: 312 }],
 })
 
-export const AccountShown = component(
+export const AccountSchema = component(
   'OperatorAccount',
   Type.Object(
     {
@@ -110,83 +105,10 @@ export const AccountShown = component(
       api_access: OneOf(API_ACCESS),
       rating: Nullable(Type.Number()),
       reviews: Type.Integer(),
-      shipping_options: Type.Array(ShippingOptionShown),
+      shipping_options: Type.Array(ShippingOptionSchema),
       created_at: Timestamp(),
     },
     { description: 'A shop on the marketplace.' },
-  ),
-)
-
-export const KeyInput = Type.Object(
-  {
-    scopes: Type.Array(OneOf(SCOPES), {
-      minItems: 1,
-      maxItems: MAX_SCOPES,
-      description: 'What the key may do; each counts once',
-    }),
-    name: Type.Optional(
-      Nullable(FilledText({ maxLength: 100 }), { description: 'To tell keys apart' }),
-    ),
-  },
-  { examples: [{ scopes: ['catalog:read', 'listings:read'], name: 'Price tool' }] },
-)
-
-export const KeyShown = component(
-  'ApiKey',
-  Type.Object(
-    {
-      id: Type.Integer(),
-      name: Nullable(Type.String()),
-      prefix: Type.String({ description: 'The first characters of the key' }),
-      scopes: Type.Array(OneOf(SCOPES)),
-      created_at: Timestamp(),
-      last_used_at: Nullable(Timestamp()),
-      revoked_at: Nullable(Timestamp()),
-    },
-    { description: 'An API key. The key itself is shown once, when it is made or rotated.' },
-  ),
-)
-
-export const NewKey = (description: string) =>
-  Type.Object(
-    {
-      data: KeyShown,
-      key: Type.String({ description: 'The key itself: shown now and never again' }),
-    },
-    { description },
-  )
-
-export const PhotoShown = component(
-  'Photo',
-  Type.Object(
-    {
-      photo_url: Type.String({ description: 'As the seller sent it' }),
-      status: OneOf(PHOTO_STATUSES, {
-        description:
-          '`waiting` for a try, `stored` and attached to the listing, or `failed` for good',
-      }),
-      error: Nullable(Type.String(), {
-        description: 'Why the last try failed, also while another is to come',
-      }),
-      url: Nullable(Type.String(), { description: 'The stored photo' }),
-      thumbnail_url: Nullable(Type.String(), { description: 'As it stands in `photos`' }),
-      attempts: Type.Integer({ description: 'Tries begun so far, of three' }),
-      next_attempt_at: Nullable(Timestamp(), { description: 'null unless `waiting`' }),
-    },
-    { description: 'An entry of `photo_urls` and what has become of it.' },
-  ),
-)
-
-export const MailShown = component(
-  'Mail',
-  Type.Object(
-    {
-      to: Type.String(),
-      subject: Type.String(),
-      text: Type.String({ description: 'The whole mail: there is no HTML' }),
-      created_at: Timestamp(),
-    },
-    { description: 'An e-mail that the service has written.' },
   ),
 )
 
@@ -225,7 +147,7 @@ const pick = ({
   enabled,
 })
 
-export const accountJson = (account: Account): Static<typeof AccountShown> => ({
+export const accountJson = (account: Account): Static<typeof AccountSchema> => ({
   id: account.id,
   shop_name: account.shopName,
   slug: account.slug,
@@ -241,34 +163,4 @@ export const accountJson = (account: Account): Static<typeof AccountShown> => ({
     price: eurosFromCents(priceCents),
   })),
   created_at: timestamp(account.createdAt),
-})
-
-export const keyJson = (key: ApiKey): Static<typeof KeyShown> => ({
-  id: key.id,
-  name: key.name,
-  prefix: key.prefix,
-  scopes: key.scopes,
-  created_at: timestamp(key.createdAt),
-  last_used_at: timestampOrNull(key.lastUsedAt),
-  revoked_at: timestampOrNull(key.revokedAt),
-})
-
-export const photoJson = (
-  publicUrl: string,
-  { url, status, error, name, attempts, nextAttemptAt }: Photo,
-): Static<typeof PhotoShown> => ({
-  photo_url: url,
-  status,
-  error,
-  url: name && photoUrl(publicUrl, name),
-  thumbnail_url: name && thumbnailUrl(publicUrl, name),
-  attempts,
-  next_attempt_at: timestampOrNull(nextAttemptAt),
-})
-
-export const mailJson = ({ to, subject, text, createdAt }: Mail): Static<typeof MailShown> => ({
-  to,
-  subject,
-  text,
-  created_at: timestamp(createdAt),
 })

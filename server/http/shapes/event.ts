@@ -1,7 +1,7 @@
 import Type, { type TSchema } from 'typebox'
 import { CANCELLERS, type WebhookEvent } from '../../enums.ts'
-import { component, Nullable, OneOf, Timestamp } from '../schema.ts'
-import { Address, amount, currency } from './order.ts'
+import { amount, Currency, component, Nullable, OneOf, Timestamp } from '../schema.ts'
+import { AddressSchema } from './address.ts'
 
 /** What is sent to endpoints: the envelope (§6.2) with each event's data (§6.3), keys in the order in which they're sent. */
 
@@ -14,11 +14,11 @@ const OrderCreatedData = component(
       listing_id: Type.Integer(),
       quantity: Type.Integer({ minimum: 1, description: 'Units sold' }),
       price: amount('Decimal euros a unit'),
-      currency,
+      currency: Currency,
       item_name: Type.String({ description: 'The card or product, as it was called then' }),
       buyer_name: Type.String(),
       delivery_address: Type.Unsafe<object | null>({
-        anyOf: [Address, { type: 'null' }],
+        anyOf: [AddressSchema, { type: 'null' }],
         description: 'null when the order came without one',
       }),
     },
@@ -89,7 +89,7 @@ const delivered = (name: string, event: WebhookEvent, data: TSchema) =>
     ),
   )
 
-export const DELIVERED: Record<WebhookEvent, TSchema> = {
+export const EVENT_SCHEMAS: Record<WebhookEvent, TSchema> = {
   'order.created': delivered('OrderCreatedEvent', 'order.created', OrderCreatedData),
   'order.cancelled': delivered('OrderCancelledEvent', 'order.cancelled', OrderCancelledData),
   'order.label_ready': delivered('OrderLabelReadyEvent', 'order.label_ready', OrderLabelReadyData),

@@ -1,13 +1,12 @@
-import Type from 'typebox'
+import Type, { type Static } from 'typebox'
 import { FULFILMENTS, LANGUAGES, ORDER_STATUSES } from '../../enums.ts'
-import { component, Nullable, OneOf, Timestamp } from '../schema.ts'
+import { eurosFromCents } from '../../money.ts'
+import { netOf } from '../../orders/money.ts'
+import type { Order } from '../../orders/order.ts'
+import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
+import { amount, Currency, component, Nullable, OneOf, Timestamp } from '../schema.ts'
 
-/** Orders as published (§2.7, §2.8). */
-
-export const currency = OneOf(['EUR'] as const)
-export const amount = (description: string) => Type.Number({ description })
-
-export const OrderRow = component(
+export const OrderSchema = component(
   'Order',
   Type.Object(
     {
@@ -17,7 +16,7 @@ export const OrderRow = component(
       status: OneOf(ORDER_STATUSES),
       quantity: Type.Integer({ description: 'Units sold' }),
       price: amount('Decimal euros a unit, at the time of the order'),
-      currency,
+      currency: Currency,
       item: Type.Object(
         {
           name: Nullable(Type.String()),
@@ -62,69 +61,78 @@ export const OrderRow = component(
   ),
 )
 
-export const Address = component(
-  'Address',
-  Type.Object(
-    {
-      full_name: Type.String(),
-      street: Type.String(),
-      house_number: Type.String(),
-      house_number_suffix: Nullable(Type.String()),
-      zip: Type.String(),
-      city: Type.String(),
-      country: Type.String({ description: 'ISO country code' }),
-      phone: Nullable(Type.String()),
-    },
-    { description: 'Where a buyer wants it sent.' },
-  ),
-)
+/** An order row (§2.7). */
+export const orderJson = (order: Order): Static<typeof OrderSchema> => ({
+  id: order.id,
+  slice_key: order.sliceKey,
+  checkout_id: order.checkoutId,
+  status: order.status,
+  quantity: order.quantity,
+  price: eurosFromCents(order.priceCents),
+  currency: 'EUR',
+  item: {
+    name: order.item.name,
+    subtitle: order.item.subtitle,
+    image: order.item.image,
+    condition: order.item.condition,
+    language: order.item.language,
+    type: order.item.type,
+    id: order.item.id,
+    friendly_id: order.item.friendlyId,
+  },
+  listing_id: order.listingId,
+  tracking: {
+    code: order.tracking.code,
+    url: order.tracking.url,
+    status: order.tracking.status,
+    updated_at: timestampOrNull(order.tracking.updatedAt),
+    fulfilment: order.fulfilment,
+  },
+  financial: {
+    seller_net: eurosFromCents(netOf(order)),
+    seller_fee: eurosFromCents(order.commissionCents),
+    commission: eurosFromCents(order.commissionCents),
+    refunded_amount: eurosFromCents(order.refundedCents),
+  },
+  buyer: { name: order.buyerName },
+  created_at: timestamp(order.createdAt),
+  shipped_at: timestampOrNull(order.shippedAt),
+  received_at: timestampOrNull(order.receivedAt),
+  cancelled_at: timestampOrNull(order.cancelledAt),
+  disputed_at: timestampOrNull(order.disputedAt),
+})
 
-const sliceFields = {
-  slice_key: Type.String(),
-  orders: Type.Array(OrderRow, { description: 'Every row of the slice' }),
-  buyer: Type.Object({
-    name: Nullable(Type.String()),
-    address: Type.Unsafe<object | null>({ anyOf: [Address, { type: 'null' }] }),
-  }),
-  totals: Type.Object({
-    merchandise: amount('Sum of price times quantity over all rows'),
-    shipping: amount('What the buyer paid for shipping'),
-    seller_net: amount('The payout: every row’s `seller_net` and `shipping.seller_share`'),
-    currency,
-  }),
-  shipping: Type.Object({
-    method: Nullable(Type.String(), { description: 'What the buyer chose' }),
-    price: amount('The same as `totals.shipping`'),
-    paid_to: OneOf(['seller', 'platform'] as const, {
-      description: '`seller`: paid out 1:1. `platform`: the service buys the label with it.',
-    }),
-    seller_share: amount('The price when it is paid to you, else 0'),
-    provider: Nullable(Type.String(), { description: 'Who made the label; null before' }),
-    has_label: Type.Boolean(),
-    tracking_code: Nullable(Type.String()),
-    tracking_status: Nullable(Type.String()),
-    label_url: Nullable(Type.String(), {
-      description: 'The link that was minted last, null once it has expired',
-    }),
-    expires_at: Nullable(Timestamp()),
-  }),
+export const exampleOrder = {
+  id: 501,
+  slice_key: 'slc_p1Jm0KQ8yVn3xXo2bT5sWg',
+  checkout_id: 77,
+  status: 'shipped',
+  quantity: 2,
+  price: 4.5,
+  currency: 'EUR',
+  item: {
+    name: 'Charizard VSTAR',
+    subtitle: 'Brilliant Stars 18',
+    image: 'https://images.pokemontcg.io/swsh9/18.png',
+    condition: 'NM',
+    language: 'EN',
+    type: 'card',
+    id: 'swsh9-18',
+    friendly_id: 'brs_18',
+  },
+  listing_id: 1204,
+  tracking: {
+    code: '3SABCD1234567',
+    url: null,
+    status: null,
+    updated_at: '2026-03-02T18:05:12Z',
+    fulfilment: 'self_ship',
+  },
+  financial: { seller_net: 8.64, seller_fee: 0.36, commission: 0.36, refunded_amount: 0 },
+  buyer: { name: 'Ash Ketchum' },
+  created_at: '2026-03-01T09:30:00Z',
+  shipped_at: '2026-03-02T18:05:12Z',
+  received_at: null,
+  cancelled_at: null,
+  disputed_at: null,
 }
-
-export const SliceDetail = component(
-  'OrderSlice',
-  Type.Object(sliceFields, {
-    description: 'What you send to one buyer: all rows of a checkout that are yours.',
-  }),
-)
-
-/** The slice as `ship` answers with it (§4.14). */
-export const ShippedSlice = component(
-  'ShippedOrderSlice',
-  Type.Object(
-    {
-      ...sliceFields,
-      shipped_lines: Type.Integer({ description: 'Number of rows that this call shipped' }),
-    },
-    { description: 'The slice after shipping.' },
-  ),
-)

@@ -1,36 +1,75 @@
-import type { Static } from 'typebox'
-import type { Catalog } from '../../catalog/catalog.ts'
+import Type, { type Static } from 'typebox'
 import type { Config } from '../../config.ts'
-import { type Listing, quantityAvailable } from '../../listings/listing.ts'
+import {
+  CONDITIONS,
+  GRADES,
+  GRADING_COMPANIES,
+  LANGUAGES,
+  PRINTINGS,
+  SELLER_TIERS,
+} from '../../enums.ts'
+import { quantityAvailable } from '../../listings/listing.ts'
 import type { Offer, Seller } from '../../listings/offers.ts'
 import { eurosFromCents } from '../../money.ts'
 import { thumbnailUrl } from '../../photos/photo.ts'
-import { timestamp } from '../../time/timestamp.ts'
-import type { OwnListing, PublicListing } from './listing.ts'
+import { Currency, component, Nullable, OneOf } from '../schema.ts'
 
-type Addresses = Pick<Config, 'publicUrl' | 'marketplaceUrl'>
+export const listingLanguage = OneOf(LANGUAGES, { description: 'Language code of what is sold' })
 
-/** A listing as its owner sees it (§2.6). */
-export const ownListingJson = (
-  listing: Listing,
-  seller: Seller,
-  catalog: Catalog,
-  addresses: Addresses,
-): Static<typeof OwnListing> => ({
-  ...offerJson(listing, addresses),
-  seller: sellerJson(seller, addresses),
-  status: listing.status,
-  quantity: listing.quantity,
-  listable: listableJson(listing, catalog),
-  created_at: timestamp(listing.createdAt),
-  updated_at: timestamp(listing.updatedAt),
+const SellerSchema = component(
+  'Seller',
+  Type.Object(
+    {
+      name: Type.String(),
+      slug: Nullable(Type.String()),
+      url: Nullable(Type.String(), { description: 'The shop’s public page on the marketplace' }),
+      tier: OneOf(SELLER_TIERS),
+      rating: Nullable(Type.Number(), { description: 'null without reviews' }),
+      reviews: Type.Integer(),
+    },
+    { description: 'The shop that sells it.' },
+  ),
+)
+
+const GradedSchema = Type.Object({
+  company: OneOf(GRADING_COMPANIES),
+  grade: OneOf(GRADES),
+  label: Type.String({ description: 'Company and grade', examples: ['PSA 9.5'] }),
 })
+
+export const publicFields = {
+  id: Type.Integer(),
+  price: Type.Number({ description: 'Decimal euros a unit' }),
+  currency: Currency,
+  condition: Nullable(OneOf(CONDITIONS), { description: 'null for sealed products' }),
+  language: listingLanguage,
+  printing: OneOf(PRINTINGS, { description: '`standard` when never set' }),
+  graded: Type.Unsafe<{ company: string; grade: string; label: string } | null>({
+    anyOf: [GradedSchema, { type: 'null' }],
+    description: 'Only with condition G, else null',
+  }),
+  quantity_available: Type.Integer({
+    description: 'Stock less what buyers’ carts hold at this moment; never below 0',
+  }),
+  description: Nullable(Type.String()),
+  photos: Type.Array(Type.String(), {
+    description: 'Addresses of thumbnails; photos appear here once they have been fetched',
+  }),
+  seller: SellerSchema,
+}
+
+export const PublicListingSchema = component(
+  'PublicListing',
+  Type.Object(publicFields, { description: 'An active listing as anyone sees it.' }),
+)
+
+export type Addresses = Pick<Config, 'publicUrl' | 'marketplaceUrl'>
 
 /** The public shape but for its seller. */
 export const offerJson = (
   offer: Omit<Offer, 'accountId'>,
   { publicUrl }: Addresses,
-): Omit<Static<typeof PublicListing>, 'seller'> => ({
+): Omit<Static<typeof PublicListingSchema>, 'seller'> => ({
   id: offer.id,
   price: eurosFromCents(offer.priceCents),
   currency: 'EUR',
@@ -61,15 +100,3 @@ const gradedJson = ({
   gradingGrade: grade,
 }: Pick<Offer, 'gradingCompany' | 'gradingGrade'>) =>
   company && grade ? { company, grade, label: `${company} ${grade}` } : null
-
-/** What it's for, by the catalog in memory; null when that doesn't have it yet. */
-function listableJson({ cardId, productSlug }: Listing, catalog: Catalog) {
-  if (cardId !== null) {
-    const card = catalog.cardsById.get(cardId)
-    if (!card) return null
-    const { id, friendlyId: friendly_id, name, number, set } = card
-    return { type: 'card' as const, id, friendly_id, name, number, set: set.shortcut }
-  }
-  const product = catalog.productsBySlug.get(productSlug)
-  return product ? { type: 'product' as const, id: product.slug, name: product.name } : null
-}

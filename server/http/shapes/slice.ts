@@ -1,57 +1,65 @@
-import type { Static } from 'typebox'
+import Type, { type Static } from 'typebox'
 import { eurosFromCents } from '../../money.ts'
-import type { Address } from '../../orders/address.ts'
-import { netOf, paidTo, totalsOf } from '../../orders/money.ts'
-import type { Order } from '../../orders/order.ts'
-import { getSlice, type Slice } from '../../orders/slice.ts'
-import type { Service } from '../../service.ts'
-import { type LabelShown, labelOf } from '../../shipping/labels.ts'
-import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
-import type { OrderRow, SliceDetail } from './order.ts'
+import { paidTo, totalsOf } from '../../orders/money.ts'
+import { SAMPLE_ADDRESS } from '../../sandbox/sample-events.ts'
+import type { LabeledSlice } from '../../shipping/labeled-slice.ts'
+import { timestampOrNull } from '../../time/timestamp.ts'
+import { amount, Currency, component, Nullable, OneOf, Timestamp } from '../schema.ts'
+import { AddressSchema, addressJson } from './address.ts'
+import { exampleOrder, OrderSchema, orderJson } from './order.ts'
 
-/** An order row (§2.7). */
-export const orderJson = (order: Order): Static<typeof OrderRow> => ({
-  id: order.id,
-  slice_key: order.sliceKey,
-  checkout_id: order.checkoutId,
-  status: order.status,
-  quantity: order.quantity,
-  price: eurosFromCents(order.priceCents),
-  currency: 'EUR',
-  item: {
-    name: order.item.name,
-    subtitle: order.item.subtitle,
-    image: order.item.image,
-    condition: order.item.condition,
-    language: order.item.language,
-    type: order.item.type,
-    id: order.item.id,
-    friendly_id: order.item.friendlyId,
-  },
-  listing_id: order.listingId,
-  tracking: {
-    code: order.tracking.code,
-    url: order.tracking.url,
-    status: order.tracking.status,
-    updated_at: timestampOrNull(order.tracking.updatedAt),
-    fulfilment: order.fulfilment,
-  },
-  financial: {
-    seller_net: eurosFromCents(netOf(order)),
-    seller_fee: eurosFromCents(order.commissionCents),
-    commission: eurosFromCents(order.commissionCents),
-    refunded_amount: eurosFromCents(order.refundedCents),
-  },
-  buyer: { name: order.buyerName },
-  created_at: timestamp(order.createdAt),
-  shipped_at: timestampOrNull(order.shippedAt),
-  received_at: timestampOrNull(order.receivedAt),
-  cancelled_at: timestampOrNull(order.cancelledAt),
-  disputed_at: timestampOrNull(order.disputedAt),
-})
+const sliceFields = {
+  slice_key: Type.String(),
+  orders: Type.Array(OrderSchema, { description: 'Every row of the slice' }),
+  buyer: Type.Object({
+    name: Nullable(Type.String()),
+    address: Type.Unsafe<object | null>({ anyOf: [AddressSchema, { type: 'null' }] }),
+  }),
+  totals: Type.Object({
+    merchandise: amount('Sum of price times quantity over all rows'),
+    shipping: amount('What the buyer paid for shipping'),
+    seller_net: amount('The payout: every row’s `seller_net` and `shipping.seller_share`'),
+    currency: Currency,
+  }),
+  shipping: Type.Object({
+    method: Nullable(Type.String(), { description: 'What the buyer chose' }),
+    price: amount('The same as `totals.shipping`'),
+    paid_to: OneOf(['seller', 'platform'] as const, {
+      description: '`seller`: paid out 1:1. `platform`: the service buys the label with it.',
+    }),
+    seller_share: amount('The price when it is paid to you, else 0'),
+    provider: Nullable(Type.String(), { description: 'Who made the label; null before' }),
+    has_label: Type.Boolean(),
+    tracking_code: Nullable(Type.String()),
+    tracking_status: Nullable(Type.String()),
+    label_url: Nullable(Type.String(), {
+      description: 'The link that was minted last, null once it has expired',
+    }),
+    expires_at: Nullable(Timestamp()),
+  }),
+}
+
+export const SliceSchema = component(
+  'OrderSlice',
+  Type.Object(sliceFields, {
+    description: 'What you send to one buyer: all rows of a checkout that are yours.',
+  }),
+)
+
+/** The slice as `ship` answers with it (§4.14). */
+export const ShippedSliceSchema = component(
+  'ShippedOrderSlice',
+  Type.Object(
+    {
+      ...sliceFields,
+      shipped_lines: Type.Integer({ description: 'Number of rows that this call shipped' }),
+    },
+    { description: 'The slice after shipping.' },
+  ),
+)
 
 /** A slice in detail (§2.8). */
-function sliceJson(slice: Slice, label: LabelShown | undefined): Static<typeof SliceDetail> {
+export function sliceJson({ label, ...slice }: LabeledSlice): Static<typeof SliceSchema> {
   const { orders, buyer, shipping, tracking } = slice
   const totals = totalsOf(orders, {
     shippingCents: shipping.cents,
@@ -82,31 +90,24 @@ function sliceJson(slice: Slice, label: LabelShown | undefined): Static<typeof S
   }
 }
 
-/** Each field in its place: the database keeps them in an order of its own. */
-const addressJson = (address: Address): Address => ({
-  full_name: address.full_name,
-  street: address.street,
-  house_number: address.house_number,
-  house_number_suffix: address.house_number_suffix,
-  zip: address.zip,
-  city: address.city,
-  country: address.country,
-  phone: address.phone,
-})
-
-/** The slice of an account's order, in detail. @throws not_found */
-export const sliceDetail = async (
-  ctx: Service,
-  accountId: number,
-  orderId: number,
-): Promise<Static<typeof SliceDetail>> =>
-  sliceWithLabel(ctx, await getSlice(ctx, accountId, orderId))
-
-/** A slice in detail, with what there is of its label. */
-export async function sliceWithLabel(
-  ctx: Service,
-  slice: Slice,
-): Promise<Static<typeof SliceDetail>> {
-  const labels = await labelOf(ctx, [slice.id])
-  return sliceJson(slice, labels.get(slice.id))
+export const exampleSlice = {
+  slice_key: exampleOrder.slice_key,
+  orders: [exampleOrder],
+  buyer: {
+    name: 'Ash Ketchum',
+    address: SAMPLE_ADDRESS,
+  },
+  totals: { merchandise: 9, shipping: 6.95, seller_net: 15.59, currency: 'EUR' },
+  shipping: {
+    method: 'Tracked parcel',
+    price: 6.95,
+    paid_to: 'seller',
+    seller_share: 6.95,
+    provider: null,
+    has_label: false,
+    tracking_code: '3SABCD1234567',
+    tracking_status: null,
+    label_url: null,
+    expires_at: null,
+  },
 }

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { WEBHOOK_EVENTS } from '../../enums.ts'
 import { LONGEST_URL } from '../../outbound/public-address.ts'
 import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
-import { type Endpoint, MAX_ENDPOINTS } from '../../webhooks/endpoint.ts'
+import type { Endpoint } from '../../webhooks/endpoint.ts'
 import { component, Nullable, OneOf, Text, Timestamp } from '../schema.ts'
 
 /** There are four kinds; repeats are accepted within reason. */
@@ -31,7 +31,7 @@ export const EndpointInput = Type.Object(
   },
 )
 
-export const EndpointShown = component(
+export const EndpointSchema = component(
   'WebhookEndpoint',
   Type.Object(
     {
@@ -51,7 +51,7 @@ export const EndpointShown = component(
 
 export const NewEndpoint = Type.Object(
   {
-    data: EndpointShown,
+    data: EndpointSchema,
     secret: Type.String({
       description: 'What deliveries to it are signed with: shown now and never again',
     }),
@@ -59,9 +59,7 @@ export const NewEndpoint = Type.Object(
   { description: 'The new endpoint' },
 )
 
-export const AT_MOST = `At most ${MAX_ENDPOINTS}, disabled ones among them.`
-
-export const endpointJson = (endpoint: Endpoint): Static<typeof EndpointShown> => ({
+export const endpointJson = (endpoint: Endpoint): Static<typeof EndpointSchema> => ({
   id: endpoint.id,
   url: endpoint.url,
   events: endpoint.events,

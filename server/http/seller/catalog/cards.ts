@@ -6,18 +6,17 @@ import type { Service } from '../../../service.ts'
 import type { AnswerCache } from '../../answer-cache.ts'
 import { cardAnswer, cardPage } from '../../catalog-json.ts'
 import { included } from '../../json.ts'
-import { pageEnd, pageOf, pageParameters } from '../../paginate.ts'
+import { pageEnd, pageExample, pageOf, pageParameters } from '../../paginate.ts'
 import type { Query } from '../../query.ts'
 import { Data, NotModified, Paginated, Text } from '../../schema.ts'
+import { CardSchema, exampleCard } from '../../shapes/card.ts'
+import { offersSender } from './offers.ts'
 import {
-  Card,
   includeParameter,
   languageParameter,
   regionParameter,
   searchParameter,
-} from '../../shapes/card.ts'
-import { exampleCard, pageExample } from '../../shapes/examples.ts'
-import { offersSender } from './offers.ts'
+} from './parameters.ts'
 
 export const cardRoutes =
   (ctx: Service, answers: AnswerCache): FastifyPluginCallbackTypebox =>
@@ -52,9 +51,9 @@ export const cardRoutes =
             ),
             ...pageParameters,
           }),
-          response: { 200: Paginated(Card, 'A page of cards'), 304: NotModified },
+          response: { 200: Paginated(CardSchema, 'A page of cards'), 304: NotModified },
           'x-errors': ['ambiguous_identifier', 'validation_error'],
-          'x-example': pageExample('cards', [exampleCard]),
+          'x-example': pageExample('/v1/cards', [exampleCard]),
         },
       },
       (request, reply) => {
@@ -97,7 +96,7 @@ export const cardRoutes =
             language: languageParameter,
             region: regionParameter,
           }),
-          response: { 200: Data(Card, 'The card'), 304: NotModified },
+          response: { 200: Data(CardSchema, 'The card'), 304: NotModified },
           'x-errors': ['ambiguous_identifier', 'validation_error'],
           'x-example': { data: exampleCard },
         },

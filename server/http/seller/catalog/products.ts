@@ -7,12 +7,12 @@ import type { Service } from '../../../service.ts'
 import type { AnswerCache } from '../../answer-cache.ts'
 import { page, productAnswer } from '../../catalog-json.ts'
 import { included } from '../../json.ts'
-import { pageEnd, pageOf, pageParameters } from '../../paginate.ts'
+import { pageEnd, pageExample, pageOf, pageParameters } from '../../paginate.ts'
 import type { Query } from '../../query.ts'
 import { Data, NotModified, Paginated, Text } from '../../schema.ts'
-import { includeParameter, Product, searchParameter } from '../../shapes/card.ts'
-import { exampleProduct, pageExample } from '../../shapes/examples.ts'
+import { exampleProduct, ProductSchema } from '../../shapes/product.ts'
 import { offersSender } from './offers.ts'
+import { includeParameter, searchParameter } from './parameters.ts'
 
 export const productRoutes =
   (ctx: Service, answers: AnswerCache): FastifyPluginCallbackTypebox =>
@@ -47,9 +47,12 @@ export const productRoutes =
             ),
             ...pageParameters,
           }),
-          response: { 200: Paginated(Product, 'A page of sealed products'), 304: NotModified },
+          response: {
+            200: Paginated(ProductSchema, 'A page of sealed products'),
+            304: NotModified,
+          },
           'x-errors': ['ambiguous_identifier', 'validation_error'],
-          'x-example': pageExample('products', [exampleProduct]),
+          'x-example': pageExample('/v1/products', [exampleProduct]),
         },
       },
       (request, reply) => {
@@ -82,7 +85,7 @@ export const productRoutes =
           tags: ['Catalog'],
           params: Type.Object({ slug: Type.String({ description: 'The product’s slug' }) }),
           querystring: Type.Object({ include: includeParameter('`listings`') }),
-          response: { 200: Data(Product, 'The sealed product'), 304: NotModified },
+          response: { 200: Data(ProductSchema, 'The sealed product'), 304: NotModified },
           'x-errors': ['validation_error'],
           'x-example': { data: exampleProduct },
         },

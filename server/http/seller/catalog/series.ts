@@ -3,7 +3,7 @@ import Type from 'typebox'
 import type { Service } from '../../../service.ts'
 import type { AnswerCache } from '../../answer-cache.ts'
 import { Data, NotModified } from '../../schema.ts'
-import { Series } from '../../shapes/card.ts'
+import { exampleSeries, SeriesSchema, seriesJson } from '../../shapes/series.ts'
 
 export const seriesRoutes =
   (ctx: Service, answers: AnswerCache): FastifyPluginCallbackTypebox =>
@@ -18,22 +18,15 @@ export const seriesRoutes =
           description:
             'All series, those with most sets first. Not paginated. Series without a shortcut are among them.',
           tags: ['Catalog'],
-          response: { 200: Data(Type.Array(Series), 'All series'), 304: NotModified },
+          response: { 200: Data(Type.Array(SeriesSchema), 'All series'), 304: NotModified },
           'x-example': {
-            data: [
-              { name: 'Sword & Shield', shortcut: 'swsh', sets_count: 25 },
-              { name: 'Other', shortcut: null, sets_count: 15 },
-            ],
+            data: [exampleSeries, { name: 'Other', shortcut: null, sets_count: 15 }],
           },
         },
       },
       (request, reply) => {
         const catalog = ctx.catalog.current
-        const data = catalog.series.map(({ name, shortcut, setsCount }) => ({
-          name,
-          shortcut,
-          sets_count: setsCount,
-        }))
+        const data = catalog.series.map(seriesJson)
         return answers.send(request, reply, catalog, Buffer.from(JSON.stringify({ data })))
       },
     )

@@ -6,18 +6,17 @@ import type { Service } from '../../../service.ts'
 import type { AnswerCache } from '../../answer-cache.ts'
 import { page, setAnswer } from '../../catalog-json.ts'
 import { included } from '../../json.ts'
-import { pageEnd, pageOf, pageParameters } from '../../paginate.ts'
+import { pageEnd, pageExample, pageOf, pageParameters } from '../../paginate.ts'
 import type { Query } from '../../query.ts'
 import { Data, NotModified, Paginated, Text } from '../../schema.ts'
+import { exampleSet, SetSchema } from '../../shapes/set.ts'
+import { SetDetailSchema } from '../../shapes/set-detail.ts'
 import {
-  CardSet,
   includeParameter,
   languageParameter,
   regionParameter,
-  SetDetail,
   searchParameter,
-} from '../../shapes/card.ts'
-import { exampleSet, pageExample } from '../../shapes/examples.ts'
+} from './parameters.ts'
 
 export const setRoutes =
   (ctx: Service, answers: AnswerCache): FastifyPluginCallbackTypebox =>
@@ -47,9 +46,9 @@ export const setRoutes =
             ),
             ...pageParameters,
           }),
-          response: { 200: Paginated(CardSet, 'A page of sets'), 304: NotModified },
+          response: { 200: Paginated(SetSchema, 'A page of sets'), 304: NotModified },
           'x-errors': ['validation_error'],
-          'x-example': pageExample('sets', [exampleSet]),
+          'x-example': pageExample('/v1/sets', [exampleSet]),
         },
       },
       (request, reply) => {
@@ -90,7 +89,7 @@ export const setRoutes =
             language: languageParameter,
             region: regionParameter,
           }),
-          response: { 200: Data(SetDetail, 'The set'), 304: NotModified },
+          response: { 200: Data(SetDetailSchema, 'The set'), 304: NotModified },
           'x-errors': ['ambiguous_identifier', 'validation_error'],
           'x-example': { data: exampleSet },
         },

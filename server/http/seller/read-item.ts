@@ -13,11 +13,9 @@ import type { NewListing } from '../../listings/create-listings.ts'
 import type { Listable } from '../../listings/listing.ts'
 import { centsFromEuros } from '../../money.ts'
 import { refusalOfUrl } from '../../outbound/public-address.ts'
-import { cardFields, gradedFields, itemFields, productFields } from '../shapes/listing.ts'
+import type { RefusedItem } from '../shapes/bulk-create.ts'
+import { cardFields, gradedFields, itemFields, productFields } from '../shapes/listing-item.ts'
 import { messagesOf } from '../validate.ts'
-
-/** Why an item of a bulk create can't be listed: messages by field, and the cards it may have meant. */
-export type RefusedItem = { errors: FieldMessages; candidates?: unknown }
 
 /** An item's fields once they have been checked. */
 type Item = {

@@ -1,0 +1,55 @@
+import Type, { type Static } from 'typebox'
+import type { Address } from '../../orders/address.ts'
+import { component, FilledText, Nullable, Text } from '../schema.ts'
+
+export const AddressSchema = component(
+  'Address',
+  Type.Object(
+    {
+      full_name: Type.String(),
+      street: Type.String(),
+      house_number: Type.String(),
+      house_number_suffix: Nullable(Type.String()),
+      zip: Type.String(),
+      city: Type.String(),
+      country: Type.String({ description: 'ISO country code' }),
+      phone: Nullable(Type.String()),
+    },
+    { description: 'Where a buyer wants it sent.' },
+  ),
+)
+
+/** Each field in its place: the database keeps them in an order of its own. */
+export const addressJson = (address: Address): Address => ({
+  full_name: address.full_name,
+  street: address.street,
+  house_number: address.house_number,
+  house_number_suffix: address.house_number_suffix,
+  zip: address.zip,
+  city: address.city,
+  country: address.country,
+  phone: address.phone,
+})
+
+export const AddressInput = Type.Object({
+  full_name: FilledText({ maxLength: 200 }),
+  street: FilledText({ maxLength: 200 }),
+  house_number: FilledText({ maxLength: 20 }),
+  house_number_suffix: Type.Optional(Nullable(Text({ maxLength: 20 }))),
+  zip: FilledText({ maxLength: 20 }),
+  city: FilledText({ maxLength: 200 }),
+  country: FilledText({ maxLength: 2, minLength: 2, description: 'ISO country code' }),
+  phone: Type.Optional(Nullable(Text({ maxLength: 50 }))),
+})
+
+/** The known fields, in the order in which they're shown. */
+export const addressOf = (given: Static<typeof AddressInput>): Address => ({
+  full_name: given.full_name,
+  street: given.street,
+  house_number: given.house_number,
+  house_number_suffix: given.house_number_suffix || null,
+  zip: given.zip,
+  city: given.city,
+  country: given.country,
+  phone: given.phone || null,
+})

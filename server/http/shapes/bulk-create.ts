@@ -1,0 +1,204 @@
+import Type, { type Static } from 'typebox'
+import type { FieldMessages } from '../../errors.ts'
+import type { CreatedId, NewListing } from '../../listings/create-listings.ts'
+import { eurosFromCents } from '../../money.ts'
+import { Currency, component, OneOf, publishedRef } from '../schema.ts'
+import { ListingItem } from './listing-item.ts'
+
+const MAX_ITEMS = 100
+
+/** A card, a graded card and a sealed product. */
+const exampleBulkCreate = {
+  items: [
+    {
+      card: 'swsh9-18',
+      condition: 'NM',
+      language: 'EN',
+      printing: 'holo',
+      price: 4.5,
+      quantity: 3,
+      description: 'Straight from the booster into a sleeve',
+    },
+    {
+      card: 'cel25c-15_A1',
+      condition: 'G',
+      grading_company: 'PSA',
+      grading_grade: '9.5',
+      language: 'EN',
+      price: 120,
+      quantity: 1,
+    },
+    { product: 'brilliant-stars-booster-box', language: 'EN', price: 159.95, quantity: 2 },
+  ],
+}
+
+/**
+ * The body of a bulk create. Only the list is checked here, each item on its own later: `x-items` is what they are
+ * published as.
+ */
+export const BulkCreate = Type.Object(
+  {
+    items: Type.Unsafe<unknown[]>({
+      type: 'array',
+      minItems: 1,
+      maxItems: MAX_ITEMS,
+      'x-items': ListingItem,
+    }),
+  },
+  { examples: [exampleBulkCreate] },
+)
+
+const CreatedListing = Type.Object({
+  id: Type.Integer(),
+  price: Type.Number({ description: 'Decimal euros, as rounded' }),
+  currency: Currency,
+  quantity: Type.Integer(),
+  status: OneOf(['active'] as const),
+})
+
+const CardCandidate = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  number: Type.String(),
+  set: Type.String({ description: 'Name of the set' }),
+  language: Type.String(),
+  region: Type.String(),
+})
+
+const index = Type.Integer({ description: 'Position in the items sent, from 0' })
+
+const CreatedResult = component(
+  'ListingCreated',
+  Type.Object(
+    { status: OneOf(['created'] as const), index, listing: CreatedListing },
+    { description: 'The item is listed.' },
+  ),
+)
+
+const FailedResult = component(
+  'ListingFailed',
+  Type.Object(
+    {
+      status: OneOf(['failed'] as const),
+      index,
+      errors: Type.Record(Type.String(), Type.Array(Type.String()), {
+        description: 'Field names to messages',
+      }),
+      candidates: Type.Optional(
+        Type.Array(CardCandidate, {
+          description: 'Only when the card’s friendly id means several cards',
+        }),
+      ),
+    },
+    { description: 'The item is not listed.' },
+  ),
+)
+
+export const BulkResultSchema = component(
+  'BulkCreateResult',
+  Type.Object(
+    {
+      results: Type.Array(
+        Type.Unsafe<Static<typeof CreatedResult> | Static<typeof FailedResult>>({
+          oneOf: [CreatedResult, FailedResult],
+          discriminator: {
+            propertyName: 'status',
+            mapping: {
+              created: publishedRef(CreatedResult).$ref,
+              failed: publishedRef(FailedResult).$ref,
+            },
+          },
+        }),
+        { description: 'One for each item, in order' },
+      ),
+      created: Type.Integer(),
+      failed: Type.Integer(),
+      warnings: Type.Optional(
+        Type.Array(Type.String(), {
+          description:
+            'Only when the account needs attention: no shipping option is enabled, so nothing can be ordered',
+        }),
+      ),
+    },
+    { description: 'What has become of each item.' },
+  ),
+)
+
+/** Why an item of a bulk create can't be listed: messages by field, and the cards it may have meant. */
+export type RefusedItem = { errors: FieldMessages; candidates?: unknown }
+
+export const isAccepted = (item: NewListing | RefusedItem): item is NewListing =>
+  !('errors' in item)
+
+const NO_SHIPPING =
+  'No shipping option of this account is enabled, so buyers cannot order its listings yet.'
+
+/** What became of each item; `ids` are those of the items that were not refused, in order. */
+export function bulkResultJson(
+  read: (NewListing | RefusedItem)[],
+  ids: CreatedId[],
+  ships: boolean,
+) {
+  const remaining = ids.values()
+  const results = read.map((item, index) => {
+    if (!isAccepted(item)) return { status: 'failed', index, ...item }
+    const id = remaining.next().value
+    if (!id) return { status: 'failed', index, errors: { item: ['The item could not be saved.'] } }
+    return {
+      status: 'created',
+      index,
+      listing: {
+        id,
+        price: eurosFromCents(item.priceCents),
+        currency: 'EUR',
+        quantity: item.quantity,
+        status: 'active',
+      },
+    }
+  })
+  const created = results.filter(({ status }) => status === 'created').length
+  return {
+    results,
+    created,
+    failed: results.length - created,
+    ...(ships ? {} : { warnings: [NO_SHIPPING] }),
+  }
+}
+
+/** One item that was listed, and one whose friendly id means two cards. */
+export const exampleBulkResult = {
+  results: [
+    {
+      status: 'created',
+      index: 0,
+      listing: { id: 1204, price: 4.5, currency: 'EUR', quantity: 3, status: 'active' },
+    },
+    {
+      status: 'failed',
+      index: 1,
+      errors: {
+        card: ['The identifier "cel_15" means 2 cards. Use a canonical id.'],
+      },
+      candidates: [
+        {
+          id: 'cel25-15',
+          name: 'Lunala',
+          number: '15',
+          set: 'Celebrations',
+          language: 'EN',
+          region: 'int',
+        },
+        {
+          id: 'cel25c-15_A1',
+          name: 'Venusaur',
+          number: '15',
+          set: 'Celebrations: Classic Collection',
+          language: 'EN',
+          region: 'int',
+        },
+      ],
+    },
+  ],
+  created: 1,
+  failed: 1,
+}

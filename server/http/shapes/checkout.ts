@@ -1,0 +1,112 @@
+import Type, { type Static } from 'typebox'
+import { eurosFromCents } from '../../money.ts'
+import type { Checkout, NewCheckout } from '../../orders/checkout.ts'
+import { SAMPLE_ADDRESS } from '../../sandbox/sample-events.ts'
+import { component, FilledText, Id, Nullable } from '../schema.ts'
+import { AddressInput, addressOf } from './address.ts'
+
+const MAX_LINES = 1_000
+
+const MAX_QUANTITY = 1_000_000
+
+const id = Id()
+
+export const CheckoutInput = Type.Object(
+  {
+    buyer: Type.Object({
+      name: FilledText({ maxLength: 200 }),
+      email: FilledText({ maxLength: 254, pattern: '^[^\\s@]+@[^\\s@]+$' }),
+    }),
+    address: Type.Optional(
+      Type.Unsafe<Static<typeof AddressInput> | null>({
+        ...AddressInput,
+        type: ['object', 'null'],
+        description: 'Where it goes; null when you keep none',
+      }),
+    ),
+    lines: Type.Array(
+      Type.Object({
+        listing_id: id,
+        quantity: Type.Integer({ minimum: 1, maximum: MAX_QUANTITY }),
+      }),
+      { minItems: 1, maxItems: MAX_LINES, description: 'Lines of one listing count together' },
+    ),
+    cart_id: Type.Optional(
+      Nullable(FilledText({ maxLength: 255 }), {
+        description:
+          'The cart whose reservations of these listings are consumed; what it held beyond that is freed',
+      }),
+    ),
+    shipping: Type.Optional(
+      Type.Array(Type.Object({ account_id: id, option: FilledText({ maxLength: 50 }) }), {
+        maxItems: MAX_LINES,
+        description:
+          'The buyer’s choice by seller, as the code of a shipping option; a seller left out gets its first enabled one',
+      }),
+    ),
+  },
+  {
+    examples: [
+      {
+        buyer: { name: 'Ash Ketchum', email: 'ash@mail.example' },
+        address: SAMPLE_ADDRESS,
+        lines: [{ listing_id: 1, quantity: 1 }],
+        cart_id: 'cart-8f2a',
+        shipping: [{ account_id: 1, option: 'parcel' }],
+      },
+    ],
+  },
+)
+
+export const CheckoutSchema = component(
+  'Checkout',
+  Type.Object(
+    {
+      id: Type.Integer(),
+      slices: Type.Array(
+        Type.Object({
+          slice_key: Type.String(),
+          account_id: Type.Integer(),
+          order_ids: Type.Array(Type.Integer()),
+          shipping_price: Type.Number({ description: 'Decimal euros' }),
+        }),
+        { description: 'One for each seller' },
+      ),
+    },
+    { description: 'What a checkout came to.' },
+  ),
+)
+
+/** A request's fields as the domain names them. */
+export const newCheckout = (body: Static<typeof CheckoutInput>): NewCheckout => ({
+  buyer: { name: body.buyer.name, email: body.buyer.email },
+  address: body.address ? addressOf(body.address) : null,
+  lines: body.lines.map(({ listing_id: listingId, quantity }) => ({ listingId, quantity })),
+  cartId: body.cart_id ?? undefined,
+  shipping: (body.shipping ?? []).map(({ account_id: accountId, option }) => ({
+    accountId,
+    option,
+  })),
+})
+
+export const checkoutJson = ({ id, slices }: Checkout): Static<typeof CheckoutSchema> => ({
+  id,
+  slices: slices.map(({ sliceKey, accountId, orderIds, shippingCents }) => ({
+    slice_key: sliceKey,
+    account_id: accountId,
+    order_ids: orderIds,
+    shipping_price: eurosFromCents(shippingCents),
+  })),
+})
+
+export const exampleCheckout = {
+  id: 77,
+  slices: [
+    {
+      slice_key: 'slc_p1Jm0KQ8yVn3xXo2bT5sWg',
+      account_id: 1,
+      order_ids: [501, 502],
+      shipping_price: 6.95,
+    },
+  ],
+}

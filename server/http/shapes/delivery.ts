@@ -1,0 +1,82 @@
+import Type, { type Static } from 'typebox'
+import { WEBHOOK_EVENTS } from '../../enums.ts'
+import { sampleData } from '../../sandbox/sample-events.ts'
+import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
+import { DELIVERY_STATUSES, type Delivery, payloadOf } from '../../webhooks/delivery.ts'
+import { component, Nullable, OneOf, Timestamp } from '../schema.ts'
+import { EVENT_SCHEMAS } from './event.ts'
+
+const AttemptSchema = Type.Object({
+  at: Timestamp({ description: 'When it began' }),
+  status_code: Nullable(Type.Integer(), { description: 'null when nothing was answered' }),
+  error: Nullable(Type.String(), { description: 'Why it failed; null when it was taken' }),
+  duration_ms: Type.Integer(),
+  response: Nullable(Type.String(), { description: 'How the answer begins' }),
+})
+
+export const DeliverySchema = component(
+  'Delivery',
+  Type.Object(
+    {
+      id: Type.Integer({ description: 'The envelope’s `delivery_id`' }),
+      account_id: Type.Integer(),
+      endpoint_id: Type.Integer(),
+      event: OneOf(WEBHOOK_EVENTS),
+      status: OneOf(DELIVERY_STATUSES, {
+        description:
+          '`pending`: to be attempted, for the first time or again. `failed`: every attempt has failed. `skipped`: the endpoint was disabled or deleted before it was delivered.',
+      }),
+      attempts: Type.Array(AttemptSchema, { description: 'Oldest first, resends among them' }),
+      next_attempt_at: Nullable(Timestamp(), { description: 'null when none is to come' }),
+      created_at: Timestamp({ description: 'When the event happened' }),
+      payload: Type.Unsafe<object>({
+        anyOf: Object.values(EVENT_SCHEMAS),
+        description: 'The envelope as it is sent',
+      }),
+    },
+    { description: 'An event’s way to one endpoint.' },
+  ),
+)
+
+export const deliveryJson = (delivery: Delivery): Static<typeof DeliverySchema> => ({
+  id: delivery.id,
+  account_id: delivery.accountId,
+  endpoint_id: delivery.endpointId,
+  event: delivery.event,
+  status: delivery.status,
+  attempts: delivery.attempts.map(({ at, statusCode, error, durationMs, response }) => ({
+    at: timestamp(at),
+    status_code: statusCode,
+    error,
+    duration_ms: durationMs,
+    response,
+  })),
+  next_attempt_at: timestampOrNull(delivery.nextAttemptAt),
+  created_at: timestamp(delivery.createdAt),
+  payload: JSON.parse(payloadOf(delivery)),
+})
+
+export const exampleDelivery = {
+  id: 88,
+  account_id: 1,
+  endpoint_id: 3,
+  event: 'order.cancelled',
+  status: 'pending',
+  attempts: [
+    {
+      at: '2026-03-01T09:30:00Z',
+      status_code: 503,
+      error: 'The receiver answered with status 503.',
+      duration_ms: 84,
+      response: 'down for maintenance',
+    },
+  ],
+  next_attempt_at: '2026-03-01T09:31:00Z',
+  created_at: '2026-03-01T09:30:00Z',
+  payload: {
+    event: 'order.cancelled',
+    delivery_id: 88,
+    created_at: '2026-03-01T09:30:00Z',
+    data: sampleData('order.cancelled'),
+  },
+}

@@ -1,0 +1,77 @@
+import Type, { type Static } from 'typebox'
+import { LABEL_STATUSES } from '../../enums.ts'
+import type { Label } from '../../shipping/label.ts'
+import type { LabeledSlice } from '../../shipping/labeled-slice.ts'
+import { timestampOrNull } from '../../time/timestamp.ts'
+import { Nullable, OneOf, Timestamp } from '../schema.ts'
+import { exampleOrder } from './order.ts'
+import { exampleSlice, SliceSchema, sliceJson } from './slice.ts'
+
+export const LabelSchema = Type.Object({
+  status: OneOf(LABEL_STATUSES, {
+    description:
+      '`ready`: the PDF is at `label_url`. `processing`: bought, the PDF is still to come, call again shortly. `action_required`: bought, and the carrier does not hand the PDF out until something is mended (see `message`). `self_ship`: you ship with an option of your own, there will be no label.',
+  }),
+  label_url: Nullable(Type.String(), {
+    description:
+      'Signed link to the PDF, for everybody who has it; a fresh one with each call. null unless `ready`',
+  }),
+  expires_at: Nullable(Timestamp(), { description: 'Until when the link is good: five days' }),
+  message: Nullable(Type.String(), { description: 'For people: what there is to do' }),
+  tracking_code: Nullable(Type.String(), { description: 'Can come later than the label' }),
+  tracking_url: Nullable(Type.String()),
+  provider: Nullable(Type.String(), { description: 'The carrier platform' }),
+  shipped_lines: Type.Integer({
+    description:
+      'Number of rows that were pending or shipped when the shipment was bought; 0 for `self_ship`',
+  }),
+  order: SliceSchema,
+})
+
+/** The label with the slice that it belongs to. */
+export const labelJson = (label: Label, slice: LabeledSlice): Static<typeof LabelSchema> => ({
+  status: label.status,
+  label_url: label.labelUrl,
+  expires_at: timestampOrNull(label.expiresAt),
+  message: label.message,
+  tracking_code: label.trackingCode,
+  tracking_url: label.trackingUrl,
+  provider: label.provider,
+  shipped_lines: label.shippedLines,
+  order: sliceJson(slice),
+})
+
+/** The label of another slice, which ships by the platform. */
+export const exampleLabel = {
+  status: 'ready',
+  label_url:
+    'https://cards.example/labels/Zk0oY3n8vQ2mT7dR1sWxLA.pdf?expires=1772789400&nonce=4Jm0KQ8yVn3xXo2bT5sWgA&signature=3f9Xk2LqzVw0aBcDeFgHiJkLmNoPqRsTuVwXyZ01234',
+  expires_at: '2026-03-06T09:30:00Z',
+  message: null,
+  tracking_code: '3SABCD1234567',
+  tracking_url: 'https://carrier.example/track/3SABCD1234567',
+  provider: 'sendcloud',
+  shipped_lines: 1,
+  order: {
+    ...exampleSlice,
+    orders: [
+      {
+        ...exampleOrder,
+        status: 'pending',
+        shipped_at: null,
+        tracking: { ...exampleOrder.tracking, fulfilment: 'platform' },
+      },
+    ],
+    totals: { ...exampleSlice.totals, seller_net: 8.64 },
+    shipping: {
+      ...exampleSlice.shipping,
+      paid_to: 'platform',
+      seller_share: 0,
+      provider: 'sendcloud',
+      has_label: true,
+      label_url:
+        'https://cards.example/labels/Zk0oY3n8vQ2mT7dR1sWxLA.pdf?expires=1772789400&nonce=4Jm0KQ8yVn3xXo2bT5sWgA&signature=3f9Xk2LqzVw0aBcDeFgHiJkLmNoPqRsTuVwXyZ01234',
+      expires_at: '2026-03-06T09:30:00Z',
+    },
+  },
+}

@@ -1,0 +1,127 @@
+import Type, { type TSchema } from 'typebox'
+import { CONDITIONS, GRADES, GRADING_COMPANIES, LANGUAGES, PRINTINGS } from '../../enums.ts'
+import { LONGEST_URL } from '../../outbound/public-address.ts'
+import { component, FilledText, Nullable, OneOf, Text } from '../schema.ts'
+import { listingLanguage } from './public-listing.ts'
+
+const MAX_PHOTOS = 10
+
+const LONGEST_DESCRIPTION = 1_000
+
+export const MAX_QUANTITY = 999
+
+export const price = Type.Number({
+  minimum: 0.01,
+  maximum: 99_999.99,
+  description: 'Decimal euros a unit; more than two decimals are rounded, half a cent up',
+  examples: [4.5],
+})
+
+export const description = Text({ maxLength: LONGEST_DESCRIPTION })
+
+/** What every item brings, whatever it's for. */
+export const itemFields = {
+  language: listingLanguage,
+  price,
+  quantity: Type.Integer({ minimum: 1, maximum: MAX_QUANTITY }),
+  description: Type.Optional(description),
+  photo_urls: Type.Optional(
+    Type.Array(FilledText({ maxLength: LONGEST_URL }), {
+      maxItems: MAX_PHOTOS,
+      description:
+        'Public http or https addresses of images (JPEG, PNG, WebP, GIF or AVIF, at most 10 MB each), fetched after the answer',
+    }),
+  ),
+}
+
+/** What an item for a card brings beside that. */
+export const cardFields = {
+  card: FilledText({
+    maxLength: 100,
+    description: 'Canonical or friendly id of a card; either this or `product`',
+    examples: ['swsh9-18'],
+  }),
+  language_hint: Type.Optional(
+    OneOf(LANGUAGES, {
+      description:
+        'Language code of the set, to pick one card where the friendly id means several; ignored where it means one. Not the listing’s language.',
+    }),
+  ),
+  condition: OneOf(CONDITIONS, { description: 'Required for cards, ignored for products' }),
+  printing: Type.Optional(
+    OneOf(PRINTINGS, { description: 'For cards; `standard` when it is left out' }),
+  ),
+}
+
+/** What an item for a graded card brings beside that. */
+export const gradedFields = {
+  grading_company: OneOf(GRADING_COMPANIES, { description: 'Required when the condition is G' }),
+  grading_grade: OneOf(GRADES, { description: 'Required when the condition is G' }),
+}
+
+/** What an item for a sealed product brings instead. */
+export const productFields = {
+  product: FilledText({
+    maxLength: 150,
+    description: 'Slug of a sealed product; either this or `card`',
+    examples: ['brilliant-stars-booster-box'],
+  }),
+}
+
+/** Fields that may be left out: null counts as left out. */
+const OrNull = <S extends TSchema>(schema: S) => Type.Optional(Nullable(schema))
+
+const { card, condition } = cardFields
+
+const { product } = productFields
+
+const { language, quantity } = itemFields
+
+const required = { language, price, quantity }
+
+const optional = {
+  description: OrNull(itemFields.description),
+  photo_urls: OrNull(itemFields.photo_urls),
+}
+
+const leftOut = Type.Optional(Type.Null())
+
+/** Repeats what `leftOut` says about a key, in the form that linters understand as a schema that excludes another. */
+const without = (key: string) => ({
+  not: { required: [key], properties: { [key]: { type: 'string' } } },
+})
+
+const CardListingItem = component(
+  'CardListingItem',
+  Type.Object(
+    {
+      card,
+      product: leftOut,
+      ...required,
+      condition,
+      printing: OrNull(cardFields.printing),
+      language_hint: OrNull(cardFields.language_hint),
+      grading_company: OrNull(gradedFields.grading_company),
+      grading_grade: OrNull(gradedFields.grading_grade),
+      ...optional,
+    },
+    { description: 'A new listing for a card.', ...without('product') },
+  ),
+)
+
+const ProductListingItem = component(
+  'ProductListingItem',
+  Type.Object(
+    { product, card: leftOut, ...required, ...optional },
+    { description: 'A new listing for a sealed product.', ...without('card') },
+  ),
+)
+
+export const ListingItem = component(
+  'ListingItem',
+  Type.Unsafe<object>({
+    oneOf: [CardListingItem, ProductListingItem],
+    description:
+      'A new listing for a card or a sealed product. An optional field that is null counts as left out.',
+  }),
+)
