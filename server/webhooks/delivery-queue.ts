@@ -8,79 +8,132 @@ import { disabledLetter, type Failing, warningLetter } from './emails.ts'
 import { DISABLED_AFTER, WARNED_AFTER } from './endpoint.ts'
 import { type Capacity, INITIAL_CONCURRENCY } from './endpoint-concurrency.ts'
 
-/**
- * What the lease allows beyond the time of an attempt: for a process that is busy, and to note the outcome. Real time;
- * what a killed process held is free after both.
- */
+type Fragment = ReturnType<Db>
+
+/** Real time that a lease has beyond WEBHOOK_TIMEOUT_MS: for a busy process, and for recording the outcome. */
 const LEASE_MARGIN_MS = 20_000
 
-/** What to claim: of any endpoint, or, with `only`, of those that there is room for. */
-export type Wanted = { max: number; capacity: Capacity } & (
-  | { only: true }
-  | { only?: false; after: number }
-)
+/**
+ * The claim. ../queue/README.md explains leases and fencing tokens; deliveries are claimed in bulk, endpoint by endpoint.
+ *
+ * The queue is the partial index `deliveries_due (waiting_for, due_at, id)`. `waiting_for` is the endpoint of a delivery
+ * that is due now or later, and null otherwise. A claim takes as many deliveries of each endpoint as its capacity
+ * permits, so it never walks through the queue of an endpoint that doesn't respond, even if that has a million rows. Its
+ * cost depends on the number of endpoints. One statement has three steps:
+ *
+ * 1. List the endpoints: the given ones, or all that have a queue. The second is a loose index scan, which PostgreSQL
+ *    lacks and a recursive query emulates: each step finds the next larger endpoint id by one index lookup.
+ * 2. Lock the next due deliveries of each endpoint. They start after a cursor, because the index keeps delivered rows
+ *    until it's vacuumed, and a claim that started at the beginning would walk over them each time.
+ * 3. Lease the locked rows and return them with their events.
+ *
+ * A worker calls `claimForAllEndpoints` every 20 ms, and `claimForEndpoints` in between, for endpoints that have a
+ * backlog and capacity.
+ */
+
+/** Claims due deliveries of the endpoints in `capacity`, at most `max` in total. */
+export function claimForEndpoints(
+  ctx: Context,
+  { max, capacity }: { max: number; capacity: Capacity },
+): Promise<ClaimedDelivery[]> {
+  const { db } = ctx
+  const { endpointIds, limits, dueAt, ids } = bindable(capacity)
+  return leaseDue(
+    ctx,
+    max,
+    db`
+      select endpoint_id, claimable, after_due_at, after_id
+      from unnest(
+        ${endpointIds}::bigint[], ${limits}::int[], ${dueAt}::timestamptz[], ${ids}::bigint[]
+      ) as capacity (endpoint_id, claimable, after_due_at, after_id)
+    `,
+  )
+}
 
 /**
- * Takes deliveries that are due, each for this process alone: endpoint after endpoint, as many of each as it has
- * places. What waits for one endpoint is never walked through on the way to another, however much it is.
+ * Claims due deliveries of all endpoints, at most `max` in total, in the order of the endpoints' ids. An endpoint that
+ * is not in `capacity` may have INITIAL_CONCURRENCY.
  *
- * @param wanted.after endpoints up to this id have had their turn
+ * @param wanted.afterEndpoint skips endpoints up to this id: where a claim reached `max`, the next one continues
  */
-export function claimDeliveries(
+export function claimForAllEndpoints(
+  ctx: Context,
+  { max, capacity, afterEndpoint }: { max: number; capacity: Capacity; afterEndpoint: number },
+): Promise<ClaimedDelivery[]> {
+  const { db } = ctx
+  const { endpointIds, limits, dueAt, ids } = bindable(capacity)
+  return leaseDue(
+    ctx,
+    max,
+    db`
+      with recursive queued as (
+        (
+          select waiting_for as endpoint_id
+          from deliveries
+          where waiting_for > ${afterEndpoint}
+          order by waiting_for
+          limit 1
+        )
+        union all
+        select (
+          select next.waiting_for
+          from deliveries next
+          where next.waiting_for > queued.endpoint_id
+          order by next.waiting_for
+          limit 1
+        )
+        from queued
+        where queued.endpoint_id is not null
+      )
+      select
+        endpoint_id,
+        coalesce((${limits}::int[])[index], ${INITIAL_CONCURRENCY}) as claimable,
+        (${dueAt}::timestamptz[])[index] as after_due_at,
+        (${ids}::bigint[])[index] as after_id
+      from queued
+      -- Not a join, which could read all of queued: the claim ends as soon as it has enough deliveries.
+      cross join lateral array_position(${endpointIds}::bigint[], endpoint_id) as index
+      where endpoint_id is not null
+    `,
+  )
+}
+
+const bindable = ({ endpointIds, limits, cursors }: Capacity) => ({
+  endpointIds,
+  limits,
+  dueAt: cursors.map((cursor) => cursor?.dueAt.toISOString() ?? null),
+  ids: cursors.map((cursor) => cursor?.id ?? null),
+})
+
+/**
+ * Steps 2 and 3.
+ *
+ * @param endpoints step 1, a query for endpoint_id, claimable, after_due_at and after_id
+ */
+function leaseDue(
   { db, now, config }: Context,
-  wanted: Wanted,
+  max: number,
+  endpoints: Fragment,
 ): Promise<ClaimedDelivery[]> {
   const at = now()
-  const { max, capacity, only = false } = wanted
-  const { endpointIds, limits, cursors } = capacity
-  const reachedAt = cursors.map((cursor) => cursor?.dueAt.toISOString() ?? '-infinity')
-  const reachedId = cursors.map((cursor) => cursor?.id ?? 0)
   return db<ClaimedDelivery[]>`
-    with recursive found as (
-      (
-        select waiting_for as endpoint_id
-        from deliveries
-        where ${!only}::boolean and waiting_for > ${wanted.only ? 0 : wanted.after}
-        order by waiting_for
-        limit 1
-      )
-      union all
-      select (
-        select next.waiting_for
-        from deliveries next
-        where next.waiting_for > found.endpoint_id
-        order by next.waiting_for
-        limit 1
-      )
-      from found
-      where found.endpoint_id is not null
-    ),
-    waiting as (
-      select endpoint_id, array_position(${endpointIds}::bigint[], endpoint_id) as place
-      from (
-        select endpoint_id from found where endpoint_id is not null
-        union all
-        select unnest(${only ? endpointIds : []}::bigint[])
-      ) one
-    ),
-    due as (
-      select one.place
-      from waiting
+    with due as (
+      select next.row_address
+      from (${endpoints}) as endpoint
       cross join lateral (
-        select d.ctid as place
+        select d.ctid as row_address
         from deliveries d
         where
-          d.waiting_for = waiting.endpoint_id
+          d.waiting_for = endpoint.endpoint_id
           and d.due_at <= ${at}
           and (d.due_at, d.id) > (
-            coalesce((${reachedAt}::text[])[waiting.place]::timestamptz, '-infinity'),
-            coalesce((${reachedId}::bigint[])[waiting.place], 0)
+            coalesce(endpoint.after_due_at, '-infinity'), coalesce(endpoint.after_id, 0)
           )
           and (d.leased_until is null or d.leased_until < clock_timestamp())
         order by d.due_at, d.id
-        limit coalesce((${limits}::int[])[waiting.place], ${INITIAL_CONCURRENCY})
+        limit endpoint.claimable
         for update skip locked
-      ) one
+      ) next
       limit ${max}
     ),
     claimed as (
@@ -89,8 +142,8 @@ export function claimDeliveries(
         claims = claims + 1,
         leased_until = clock_timestamp()
           + make_interval(secs => ${(config.webhookTimeoutMs + LEASE_MARGIN_MS) / 1000})
-      -- By where they are, which is known from locking them: however many the planner expects, nothing is searched.
-      where ctid = any(array(select place from due))
+      -- By row address, known from the lock: no search, whatever number of rows the planner expects.
+      where ctid = any(array(select row_address from due))
       returning
         id, claims, event_id, endpoint_id, created_at, tries, first_attempt_at, next_attempt_at,
         resend_at, due_at
@@ -113,7 +166,7 @@ export function claimDeliveries(
       claimed.next_attempt_at is null or claimed.next_attempt_at > ${at} as "isResend",
       claimed.resend_at as "resendAt"
     from claimed
-    -- One by one: these are few, whatever the size of the log.
+    -- OFFSET 0 forces one lookup per row: a hash join would read all events.
     cross join lateral (select * from events where id = claimed.event_id offset 0) e
   `
 }
@@ -254,7 +307,7 @@ export async function releaseDeliveries(
   `
 }
 
-const claimStillHeld = (db: Db, ours: ReturnType<Db>) => db`
+const claimStillHeld = (db: Db, ours: Fragment) => db`
   d.id = ${ours}.id and d.claims = ${ours}.claims and d.leased_until is not null
 `
 

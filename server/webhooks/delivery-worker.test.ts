@@ -17,7 +17,7 @@ import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { until } from '../test/until.ts'
 import type { ClaimedDelivery, Outcome } from './delivery.ts'
 import {
-  claimDeliveries,
+  claimForAllEndpoints,
   failDelivery,
   recordOutcomes,
   releaseDeliveries,
@@ -333,8 +333,8 @@ describe('what a process has claimed', () => {
   /** Claims the only delivery, as a process that then dies. */
   async function claim(): Promise<ClaimedDelivery> {
     const capacity = { endpointIds: [], limits: [], cursors: [] }
-    const [claimed] = await claimDeliveries(second.ctx, {
-      after: endpoint.id - 1,
+    const [claimed] = await claimForAllEndpoints(second.ctx, {
+      afterEndpoint: endpoint.id - 1,
       max: 1,
       capacity,
     })

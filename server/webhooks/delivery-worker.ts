@@ -18,14 +18,14 @@ import {
 import { type Attempted, attemptDelivery } from './attempt-delivery.ts'
 import type { ClaimedDelivery, Outcome } from './delivery.ts'
 import {
-  claimDeliveries,
+  claimForAllEndpoints,
+  claimForEndpoints,
   failDelivery,
   recordOutcomes,
   releaseDeliveries,
-  type Wanted,
 } from './delivery-queue.ts'
 import { endpointCache } from './endpoint-cache.ts'
-import { endpointLimiter } from './endpoint-concurrency.ts'
+import { type Capacity, endpointLimiter } from './endpoint-concurrency.ts'
 import { nextTryAt } from './retry-schedule.ts'
 
 type DeliveryContext = Context & { databaseUrl: string; network: Network; metrics: Metrics }
@@ -33,8 +33,8 @@ type DeliveryContext = Context & { databaseUrl: string; network: Network; metric
 /** Deliveries that one process holds at a time. Most of them wait for somebody else. */
 const CONCURRENCY = 1_000
 const MAX_AT_ONCE = 250
-/** While there's more of those that were found already, others are looked for so often. Real time. */
-const LOOK_AROUND_EVERY_MS = 20
+/** While known endpoints have a backlog, the interval at which the others are polled, too. Real time. */
+const CLAIM_FROM_ALL_INTERVAL_MS = 20
 /** How long an outcome waits for others to be noted with it. */
 const GATHER_MS = 10
 /** One claims while the other notes outcomes. */
@@ -112,7 +112,8 @@ function deliveryWork(
   graceMs = GRACE_MS,
 ): Work<ClaimedDelivery> & { returnAll(): void } {
   const limiter = endpointLimiter()
-  const endpoints = endpointCache({ ...ctx, db: queue })
+  const queueCtx = { ...ctx, db: queue }
+  const endpoints = endpointCache(queueCtx)
   const settle = batch<Outcome>((outcomes) => recordOutcomes({ db: queue }, outcomes), {
     max: MAX_AT_ONCE,
     gatherMs: GATHER_MS,
@@ -122,23 +123,28 @@ function deliveryWork(
     { max: MAX_AT_ONCE },
   )
   let isFull = false
-  /** Endpoints up to this id have had their turn: where there's more than can be carried, it goes on there. */
-  let after = 0
-  let lookedAround = Number.NEGATIVE_INFINITY
+  /** Where the next claim for all endpoints begins: with more deliveries due than fit, endpoints take turns. */
+  let nextAfter = 0
+  let claimedFromAllAt = Number.NEGATIVE_INFINITY
 
-  const claim = async (wanted: Wanted): Promise<ClaimedDelivery[]> => {
-    const claimed = await claimDeliveries({ ...ctx, db: queue }, wanted)
+  const recordClaim = async (claimed: ClaimedDelivery[], capacity: Capacity, max: number) => {
     await endpoints.load(claimed.map(({ endpointId }) => endpointId))
-    isFull = claimed.length === wanted.max
-    limiter.recordClaim(claimed, wanted.capacity, isFull)
+    isFull = claimed.length === max
+    limiter.recordClaim(claimed, capacity, isFull)
     return claimed
   }
 
-  /** Of all endpoints, as far as it goes. */
-  const claimAround = async (max: number, from: number): Promise<ClaimedDelivery[]> => {
-    lookedAround = performance.now()
-    const claimed = await claim({ max, capacity: limiter.capacity(), after: from })
-    after = isFull ? Math.max(...claimed.map(({ endpointId }) => endpointId)) : 0
+  const claimBacklog = async (max: number): Promise<ClaimedDelivery[]> => {
+    const capacity = limiter.backlogCapacity()
+    return recordClaim(await claimForEndpoints(queueCtx, { max, capacity }), capacity, max)
+  }
+
+  const claimFromAll = async (max: number, afterEndpoint: number): Promise<ClaimedDelivery[]> => {
+    claimedFromAllAt = performance.now()
+    const capacity = limiter.capacity()
+    const claimed = await claimForAllEndpoints(queueCtx, { max, capacity, afterEndpoint })
+    await recordClaim(claimed, capacity, max)
+    nextAfter = isFull ? Math.max(...claimed.map(({ endpointId }) => endpointId)) : 0
     return claimed
   }
 
@@ -150,13 +156,14 @@ function deliveryWork(
 
     async claim(free) {
       const max = Math.min(free, MAX_AT_ONCE)
-      if (limiter.hasBacklogCapacity() && performance.now() - lookedAround < LOOK_AROUND_EVERY_MS) {
-        const claimed = await claim({ max, capacity: limiter.backlogCapacity(), only: true })
+      const isRecent = performance.now() - claimedFromAllAt < CLAIM_FROM_ALL_INTERVAL_MS
+      if (isRecent && limiter.hasBacklogCapacity()) {
+        const claimed = await claimBacklog(max)
         if (claimed.length > 0) return claimed
       }
-      const from = after
-      const claimed = await claimAround(max, from)
-      return claimed.length === 0 && from > 0 ? claimAround(max, 0) : claimed
+      const after = nextAfter
+      const claimed = await claimFromAll(max, after)
+      return claimed.length === 0 && after > 0 ? claimFromAll(max, 0) : claimed
     },
 
     shouldPoll: () => isFull || limiter.hasBacklogCapacity(),

@@ -10,7 +10,7 @@ import {
 } from '../test/fakes/receiver.ts'
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 import type { ClaimedDelivery } from './delivery.ts'
-import { claimDeliveries, failDelivery } from './delivery-queue.ts'
+import { claimForEndpoints, failDelivery } from './delivery-queue.ts'
 
 let app: TestApp
 /** Two more processes on the same database. */
@@ -243,7 +243,7 @@ describe('deliveries that fail at the same moment', () => {
 
   async function claimAll(count: number): Promise<ClaimedDelivery[]> {
     const capacity = { endpointIds: [endpoint.id], limits: [count], cursors: [] }
-    const claimed = await claimDeliveries(app.ctx, { after: endpoint.id - 1, max: count, capacity })
+    const claimed = await claimForEndpoints(app.ctx, { max: count, capacity })
     expect(claimed).toHaveLength(count)
     return claimed
   }
