@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createMetrics } from './metrics.ts'
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from './test/app.ts'
-import { importCast } from './test/catalog-fixture.ts'
+import { importCatalogFixture } from './test/catalog-fixture.ts'
 import { advance, cardItem, list, NO_LIMITS } from './test/fixtures/listings.ts'
 import { act, cancel, LABEL, sendCart, ship, shipsBy } from './test/fixtures/orders.ts'
 import { samplesOf, sampleValue } from './test/metrics.ts'
@@ -68,7 +68,7 @@ type Labels = Record<string, string>
 
 describe('what happens to orders', () => {
   it('is counted by rows, once each', async () => {
-    await importCast(app.operator)
+    await importCatalogFixture(app.operator)
     const seller = await app.seller({ account: shipsBy(LABEL) })
     const listings = await list(seller, ...Array.from({ length: 4 }, () => cardItem()))
     let ids: number[] = []

@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { serve } from '../test/fakes/network.ts'
-import { ADDRESS, sold } from '../test/sold.ts'
+import { startWebServer } from '../test/fakes/network.ts'
+import { ADDRESS, BUYER, insertSlice } from '../test/fixtures/orders.ts'
 import { CarrierError, type Parcel } from './carrier.ts'
 import { sendcloudCarrier } from './sendcloud.ts'
 
@@ -42,7 +42,7 @@ const unannounced = (id: number, message: string) => ({
 
 beforeAll(async () => {
   nextId = 3
-  const { port } = await serve(async (req, res) => {
+  const { port } = await startWebServer(async (req, res) => {
     const path = req.url!.replace('/api/v2', '')
     const text = (await buffer(req)).toString()
     const request = { method: req.method!, path, body: text ? JSON.parse(text) : undefined }
@@ -95,7 +95,7 @@ const PARCEL: Parcel = {
   sliceKey: 'slc_key',
   shippingCode: 'parcel',
   sender: 'Kanto Cards',
-  recipient: { ...ADDRESS, email: 'ash@mail.example' },
+  recipient: { ...ADDRESS, email: BUYER.email },
 }
 
 const opened: { close(): Promise<void> }[] = []
@@ -144,14 +144,14 @@ describe('Sendcloud', () => {
         path: '/parcels',
         body: {
           parcel: {
-            name: 'Ash Ketchum',
-            address: 'Pallet Lane',
-            house_number: '1 B',
+            name: 'Misty Waterflower',
+            address: 'Cape Road',
+            house_number: '25 B',
             postal_code: '1234 AB',
-            city: 'Pallet Town',
+            city: 'Cerulean City',
             country: 'NL',
-            telephone: '+31 6 1234 5678',
-            email: 'ash@mail.example',
+            telephone: '+31 20 123 45 67',
+            email: 'misty@cerulean.example',
             order_number: 'slc_key',
             external_reference: 'cs-reference',
             request_label: true,
@@ -332,7 +332,7 @@ describe('a service with CARRIER=sendcloud', () => {
     seller = await app.seller()
   })
   const labelled = async () => {
-    const { orderIds } = await sold(app.ctx.db, seller.accountId)
+    const { orderIds } = await insertSlice(app.ctx.db, seller.accountId)
     return () => seller.post(`/v1/orders/${orderIds[0]}/label`)
   }
 

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { inflateSync } from 'node:zlib'
 import { PDFDocument, PDFRawStream } from 'pdf-lib'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { ADDRESS } from '../test/sold.ts'
+import { ADDRESS, BUYER } from '../test/fixtures/orders.ts'
 import type { Parcel } from './carrier.ts'
 import { printLabel } from './simulated-label.ts'
 
@@ -14,7 +14,7 @@ const PARCEL: Parcel = {
   sliceKey: 'slc_p1Jm0KQ8yVn3xXo2bT5sWg',
   shippingCode: 'parcel',
   sender: 'Kanto Cards',
-  recipient: { ...ADDRESS, email: 'ash@mail.example' },
+  recipient: { ...ADDRESS, email: BUYER.email },
 }
 
 const print = (more: Partial<Parcel> = {}, recipient: object = {}) =>
@@ -59,11 +59,11 @@ describe('the label of the simulated carrier', () => {
       'From',
       'Kanto Cards',
       'To',
-      'Ash Ketchum',
-      'Pallet Lane 1 B',
-      '1234 AB Pallet Town',
+      'Misty Waterflower',
+      'Cape Road 25 B',
+      '1234 AB Cerulean City',
       'NL',
-      '+31 6 1234 5678',
+      '+31 20 123 45 67',
       'Order',
       'slc_p1Jm0KQ8yVn3xXo2bT5sWg',
       'Reference',

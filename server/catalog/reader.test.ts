@@ -6,7 +6,7 @@ import { type Client, startTestApp, type TestApp } from '../test/app.ts'
 import {
   CARDS,
   idsOf,
-  importCast,
+  importCatalogFixture,
   importRecords,
   PRODUCTS,
   SETS,
@@ -49,7 +49,7 @@ describe('an import', () => {
     market = await startTestApp({ settings: { RATE_LIMIT_READ: '10000' } })
     seller = await market.seller()
   })
-  beforeEach(() => importCast(market.operator))
+  beforeEach(() => importCatalogFixture(market.operator))
 
   it('is served by the time it is answered', async () => {
     await importing(setOf('sv3', { name: 'Obsidian Embers' }), cardOf('np-1', { name: 'Groudon' }))
@@ -93,13 +93,13 @@ describe('an import', () => {
 
   it('that changes nothing leaves everything as it is', async () => {
     const before = current()
-    await importCast(market.operator)
+    await importCatalogFixture(market.operator)
     expect(current()).toBe(before)
   })
 
   it('brings a new set, its cards and its products', async () => {
     const { operator, ...another } = await startTestApp()
-    await importCast(operator)
+    await importCatalogFixture(operator)
     await importRecords(operator, [
       setOf('sv3', { id: 'sv99', shortcut: 'new', release_date: '2030-01-01' }),
       cardOf('sv3-1', { id: 'sv99-1', set_id: 'sv99' }),
@@ -175,7 +175,7 @@ describe('an import', () => {
 
   it('leaves the state alone that a request began on', async () => {
     const { operator, ctx } = await startTestApp()
-    await importCast(operator)
+    await importCatalogFixture(operator)
     const before = ctx.catalog.current
     const looked = seen(before)
     await importRecords(operator, [
@@ -204,7 +204,7 @@ describe('an import by another process', () => {
     const seller = await here.seller()
     expect((await seller.get('/v1/cards/swsh9-1')).status).toBe(404)
 
-    await importCast(there.operator)
+    await importCatalogFixture(there.operator)
     await until('the cast is here', async () => {
       return (await seller.get('/v1/cards/np-10')).status === 200
     })
@@ -222,7 +222,7 @@ describe('an import by another process', () => {
 
   it('is there from the start of one that starts after it', async () => {
     const first = await startTestApp()
-    await importCast(first.operator)
+    await importCatalogFixture(first.operator)
     const second = await startTestApp({ databaseUrl: first.databaseUrl })
     expect(seen(second.ctx.catalog.current)).toBe(seen(first.ctx.catalog.current))
   })

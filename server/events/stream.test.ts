@@ -3,7 +3,7 @@ import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Signals } from '../database/signals.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { deliveriesIn, sample, subscribe } from '../test/fakes/receiver.ts'
+import { deliveriesIn, sendSampleEvent, subscribe } from '../test/fakes/receiver.ts'
 import { NO_LIMITS } from '../test/fixtures/listings.ts'
 import { until } from '../test/until.ts'
 import { recordEvent } from './record.ts'
@@ -80,7 +80,7 @@ async function openTransaction(order_id: number) {
 describe('what a listener hears', () => {
   it('is what happened to its account since, each once, with its data as it was written', async () => {
     await write(app.ctx, 1)
-    await sample(app, (await app.seller()).accountId)
+    await sendSampleEvent(app, (await app.seller()).accountId)
     await write(app.ctx, 2)
     const heard = await hear(2, start)
     expect(numbersOf(heard)).toEqual([1, 2])

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { StartError } from '../start-error.ts'
-import { serve } from '../test/fakes/network.ts'
+import { startWebServer } from '../test/fakes/network.ts'
 import type { FileStore } from './file-store.ts'
 import { openFileStore } from './open.ts'
 
@@ -94,7 +94,7 @@ describe('a bucket', () => {
   async function bucketServer() {
     const objects = new Map<string, { bytes: Buffer; type: string }>()
     const requests: { request: string; authorization: string }[] = []
-    const { port } = await serve(async (req, res) => {
+    const { port } = await startWebServer(async (req, res) => {
       const [key = ''] = req.url!.split('?')
       const authorization = String(req.headers.authorization)
       requests.push({ request: `${req.method} ${key}`, authorization })
@@ -136,7 +136,7 @@ describe('a bucket', () => {
   })
 
   it('that fails is not a file that is missing', async () => {
-    const { port } = await serve((_, res) => res.writeHead(403).end())
+    const { port } = await startWebServer((_, res) => res.writeHead(403).end())
     const endpoint = `endpoint=http://127.0.0.1:${port}&force_path_style=true`
     const files = await openFileStore(`s3://card-files?region=eu-west-1&${endpoint}`)
     await expect(files.get('photos/x.jpg')).rejects.toThrow()

@@ -1,7 +1,14 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, PUBLIC_URL, startTestApp } from '../test/app.ts'
-import { CARDS, idsOf, importCast, PRODUCTS, SETS, slugsOf } from '../test/catalog-fixture.ts'
-import { everything, pathOf, walk } from '../test/walk.ts'
+import {
+  CARDS,
+  idsOf,
+  importCatalogFixture,
+  PRODUCTS,
+  SETS,
+  slugsOf,
+} from '../test/catalog-fixture.ts'
+import { allRecords, pathOf, walk } from '../test/walk.ts'
 import { pageEnd, pageOf } from './paginate.ts'
 
 describe('the part of a list that a query asks for', () => {
@@ -117,7 +124,7 @@ beforeAll(async () => {
   const market = await startTestApp({
     settings: { RATE_LIMIT_READ: '10000', MARKETPLACE_URL: 'https://market.example' },
   })
-  await importCast(market.operator)
+  await importCatalogFixture(market.operator)
   seller = await market.seller()
 })
 
@@ -273,7 +280,7 @@ describe.each(LISTS)('a page of %s', (path) => {
   it('shows each find of a search once on a walk', async () => {
     for (const q of ['e', 'p', 'pikachu', 'box', 'celebrations']) {
       const whole = (await seller.get(`${path}?per_page=100&q=${q}`)).body.data
-      const walked = await everything(seller, `${path}?per_page=1&q=${q}`)
+      const walked = await allRecords(seller, `${path}?per_page=1&q=${q}`)
       expect(walked.map(keyOf)).toEqual(whole.map(keyOf))
     }
   })
@@ -299,9 +306,9 @@ describe.each(LISTS)('a page of %s', (path) => {
 
 describe('a walk', () => {
   it('over all sets, cards and products sees the whole cast', async () => {
-    expect(idsOf(await everything(seller, '/v1/sets?per_page=4'))).toEqual(idsOf(SETS))
-    expect(idsOf(await everything(seller, '/v1/cards?per_page=4'))).toEqual(idsOf(CARDS))
-    expect(slugsOf(await everything(seller, '/v1/products?per_page=4'))).toEqual(slugsOf(PRODUCTS))
+    expect(idsOf(await allRecords(seller, '/v1/sets?per_page=4'))).toEqual(idsOf(SETS))
+    expect(idsOf(await allRecords(seller, '/v1/cards?per_page=4'))).toEqual(idsOf(CARDS))
+    expect(slugsOf(await allRecords(seller, '/v1/products?per_page=4'))).toEqual(slugsOf(PRODUCTS))
   })
 
   it('keeps its filters on every page', async () => {

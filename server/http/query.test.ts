@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, startTestApp, type TestApp } from '../test/app.ts'
-import { idsOf, importCast } from '../test/catalog-fixture.ts'
+import { idsOf, importCatalogFixture } from '../test/catalog-fixture.ts'
 import { isMalformed, parseQuery } from './query.ts'
 
 describe('a query string', () => {
@@ -65,7 +65,7 @@ describe('a query through the door', () => {
   let seller: Client
   beforeAll(async () => {
     market = await startTestApp()
-    await importCast(market.operator)
+    await importCatalogFixture(market.operator)
     seller = await market.seller()
   })
   const found = async (query: string) => {

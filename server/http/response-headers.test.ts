@@ -1,12 +1,12 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { CARDS, importCast } from '../test/catalog-fixture.ts'
+import { CARDS, importCatalogFixture } from '../test/catalog-fixture.ts'
 
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
 beforeAll(async () => {
   app = await startTestApp()
-  await importCast(app.operator)
+  await importCatalogFixture(app.operator)
   seller = await app.seller()
 })
 

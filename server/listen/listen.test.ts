@@ -4,7 +4,7 @@ import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { readConfig } from '../config.ts'
 import { StartError } from '../start-error.ts'
 import { testDatabase } from '../test/database.ts'
-import { serve } from '../test/fakes/network.ts'
+import { startWebServer } from '../test/fakes/network.ts'
 import { isSignedWith, type Receiver, startReceiver } from '../test/fakes/receiver.ts'
 import { ADDRESS, BUYER } from '../test/fixtures/orders.ts'
 import { freePort } from '../test/free-port.ts'
@@ -66,7 +66,7 @@ const asOperator = async (method: string, path: string, body?: object) => {
   return answer.body
 }
 
-const sample = (event = 'order.created') =>
+const sendSampleEvent = (event = 'order.created') =>
   asOperator('POST', '/sandbox/events', { account_id: accountId, event })
 
 const secretIn = (stdout: string) => stdout.match(/WEBHOOK_SECRET=(\S+)$/m)?.[1] ?? ''
@@ -135,7 +135,7 @@ describe('npm run listen', () => {
       body: { url: 'http://localhost:1/hook', events: ['order.cancelled'] },
     })
     const command = await listen('--forward', receiver.url)
-    await sample('order.cancelled')
+    await sendSampleEvent('order.cancelled')
     await until('it arrived', () => receiver.arrived.length === 1)
     const { data } = await asOperator('GET', `/deliveries?account_id=${accountId}`)
     await asOperator('POST', `/deliveries/${data[0].id}/resend`)
@@ -148,7 +148,7 @@ describe('npm run listen', () => {
 
   it('goes on where it was when the service was away: it loses nothing and repeats nothing', async () => {
     const command = await listen('--forward', receiver.url)
-    await sample()
+    await sendSampleEvent()
     await until('it arrived', () => receiver.arrived.length === 1)
     expect(await service.stop()).toMatchObject({ code: 0 })
     await command.says('is away')
@@ -159,7 +159,7 @@ describe('npm run listen', () => {
     `
     service = await (await startService(settings)).ready()
     await command.says('is back')
-    await sample()
+    await sendSampleEvent()
     await until('they arrived', () => receiver.arrived.length === 3)
     const written = await db<{ id: number }[]>`select id from events order by id desc limit 3`
     expect(arrivedIds()).toEqual(written.map(({ id }) => id).toReversed())
@@ -172,16 +172,16 @@ describe('npm run listen', () => {
     const port = await freePort()
     const away = await listen('--forward', `http://localhost:${port}/hook`)
     const command = await listen('--forward', receiver.url)
-    await sample()
+    await sendSampleEvent()
     await until('it is told', () => lines(away).length === 1 && lines(command).length === 1)
     expect(lines(away)[0]).toMatch(/#\d+ {2}The server refused the connection\. \(in \d+ ms\)$/)
-    receiver.answer = (response) =>
+    receiver.respond = (response) =>
       response.writeHead(302, { location: receiver.url }).end('else\x1b[31mwhere\nand more')
-    await sample()
+    await sendSampleEvent()
     await until('it is told', () => lines(command).length === 2)
     expect(lines(command)[1]).toMatch(/ 302 in \d+ ms: else\?\[31mwhere$/)
-    receiver.says(500)
-    await sample()
+    receiver.respondWith(500)
+    await sendSampleEvent()
     await until('it is told', () => lines(command).length === 3)
     expect(lines(command)[2]).toMatch(/ 500 in \d+ ms$/)
     expect(receiver.arrived).toHaveLength(3)
@@ -192,8 +192,8 @@ describe('npm run listen', () => {
   it('without --forward shows what would be posted, of the events that are wanted', async () => {
     const command = await listen('--events', 'order.cancelled, listing.sold')
     expect(command.stdout()).not.toContain('svc_whsec_')
-    await sample('order.created')
-    await sample('order.cancelled')
+    await sendSampleEvent('order.created')
+    await sendSampleEvent('order.cancelled')
     await command.says('\n}\n')
     const [event] = await db<{ id: number }[]>`select id from events order by id desc limit 1`
     expect(lines(command)).toEqual([expect.stringMatching(`order.cancelled +#${event!.id}$`)])
@@ -209,8 +209,8 @@ describe('npm run listen', () => {
   it('ends with Ctrl-C at once and without complaint, whatever it waits for', async () => {
     const waiting = await listen()
     const posting = await listen('--forward', receiver.url)
-    receiver.answer = () => {}
-    await sample()
+    receiver.respond = () => {}
+    await sendSampleEvent()
     await until('it arrived', () => receiver.arrived.length === 1)
     const began = performance.now()
     for (const ended of await Promise.all([waiting.stop('SIGINT'), posting.stop('SIGINT')])) {
@@ -291,7 +291,9 @@ describe('what npm run listen can’t do, it tells in one line', () => {
       `${url} doesn't take this operator token: give the right one with --token.`,
     )
     expect(await told(['--account', '4711'])).toBe(`${url} answered 404: There is no such account.`)
-    const { port } = await serve((_request, response) => response.writeHead(404).end('<html>'))
+    const { port } = await startWebServer((_request, response) =>
+      response.writeHead(404).end('<html>'),
+    )
     const other = `http://localhost:${port}`
     expect(await told(['--account', '1', '--url', other])).toBe(
       `${other} answered 404: there is no Cardstall. Say with --url where it is.`,

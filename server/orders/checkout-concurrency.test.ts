@@ -1,15 +1,16 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Answer, OPERATOR_TOKEN, startTestApp, type TestApp } from '../test/app.ts'
-import { importCast } from '../test/catalog-fixture.ts'
-import { cardItem, list, listed, NO_LIMITS, SHIPS } from '../test/fixtures/listings.ts'
+import { importCatalogFixture } from '../test/catalog-fixture.ts'
+import { cardItem, list, listed, NO_LIMITS } from '../test/fixtures/listings.ts'
 import {
   ADDRESS,
   BUYER,
   buy,
   cancel,
+  eventsOf,
   type Line,
+  SHIPS,
   sendCart,
-  toldTo,
 } from '../test/fixtures/orders.ts'
 import { startService } from '../test/process.ts'
 
@@ -19,7 +20,7 @@ let app: TestApp
 let seller: Seller
 beforeAll(async () => {
   app = await startTestApp({ settings: NO_LIMITS })
-  await importCast(app.operator)
+  await importCatalogFixture(app.operator)
   seller = await app.seller({ account: SHIPS })
 })
 
@@ -75,7 +76,7 @@ describe('many carts at once', () => {
     expect(counted(answers)).toEqual({ 201: 1, 409: 99 })
     expect(await listed(shop, last!)).toMatchObject({ quantity: 0, status: 'sold' })
     expect((await shop.get('/v1/orders')).body.meta.total).toBe(1)
-    expect(await toldTo(app, shop.accountId)).toHaveLength(2)
+    expect(await eventsOf(app, shop.accountId)).toHaveLength(2)
   })
 
   it('get what there is, never more, and all of it when enough of them want one', async () => {
@@ -86,7 +87,7 @@ describe('many carts at once', () => {
     expect(await unitsSold([listing!])).toEqual([50])
     expect(await listed(shop, listing!)).toMatchObject({ quantity: 0, status: 'sold' })
     // Each sale left less than the one before it, down to nothing.
-    const sales = (await toldTo(app, shop.accountId)).filter(
+    const sales = (await eventsOf(app, shop.accountId)).filter(
       ({ event }) => event === 'listing.sold',
     )
     expect(sales).toHaveLength(counted(answers)[201]!)

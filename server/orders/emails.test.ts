@@ -1,13 +1,14 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { importCast } from '../test/catalog-fixture.ts'
-import { cardItem, list, NO_LIMITS, productItem, SHIPS } from '../test/fixtures/listings.ts'
+import { importCatalogFixture } from '../test/catalog-fixture.ts'
+import { cardItem, list, NO_LIMITS, productItem } from '../test/fixtures/listings.ts'
+import { SHIPS } from '../test/fixtures/orders.ts'
 
 let market: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
 beforeAll(async () => {
   market = await startTestApp({ settings: NO_LIMITS })
-  await importCast(market.operator)
+  await importCatalogFixture(market.operator)
   seller = await market.seller({
     account: { ...SHIPS, shopName: 'Kanto Cards', email: 'kanto@shops.example' },
   })

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { inTransaction } from '../database/in-transaction.ts'
 import { type Answer, startTestApp, type TestApp } from '../test/app.ts'
-import { importCast } from '../test/catalog-fixture.ts'
-import { cardItem, list, NO_LIMITS, SHIPS } from '../test/fixtures/listings.ts'
-import { act, buy, cancel, type Line, sendCart, ship } from '../test/fixtures/orders.ts'
+import { importCatalogFixture } from '../test/catalog-fixture.ts'
+import { cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
+import { act, buy, cancel, type Line, SHIPS, sendCart, ship } from '../test/fixtures/orders.ts'
 import { until } from '../test/until.ts'
 
 /** The one order in which everybody takes locks, so that nobody ever waits in a circle. */
@@ -14,7 +14,7 @@ let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
 beforeAll(async () => {
   app = await startTestApp({ settings: NO_LIMITS })
-  await importCast(app.operator)
+  await importCatalogFixture(app.operator)
   seller = await app.seller({ account: SHIPS })
 })
 

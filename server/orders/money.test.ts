@@ -4,7 +4,7 @@ import { COMMISSION_RATES } from '../accounts/tiers.ts'
 import { FULFILMENTS, SELLER_TIERS, type SellerTier } from '../enums.ts'
 import { eurosFromCents } from '../money.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { importCast } from '../test/catalog-fixture.ts'
+import { importCatalogFixture } from '../test/catalog-fixture.ts'
 import { cardItem, changeAccount, list, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { buy, cancel, LABEL, type Line, PARCEL, shipsBy, sliceOf } from '../test/fixtures/orders.ts'
 import { commissionOf, grossOf, netOf, paidTo, totalsOf } from './money.ts'
@@ -152,7 +152,7 @@ describe('through the door', () => {
   let seller: Awaited<ReturnType<TestApp['seller']>>
   beforeAll(async () => {
     app = await startTestApp({ settings: NO_LIMITS })
-    await importCast(app.operator)
+    await importCatalogFixture(app.operator)
     seller = await app.seller({ account: shipsBy(PARCEL, LABEL) })
   })
 

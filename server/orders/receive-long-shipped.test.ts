@@ -2,9 +2,9 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { inTransaction } from '../database/in-transaction.ts'
 import { runSchedule } from '../schedule.ts'
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from '../test/app.ts'
-import { importCast } from '../test/catalog-fixture.ts'
+import { importCatalogFixture } from '../test/catalog-fixture.ts'
 import { advance, cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
-import { act, buy, PARCEL, rowOf, ship, shipsBy, toldTo } from '../test/fixtures/orders.ts'
+import { act, buy, eventsOf, PARCEL, rowOf, ship, shipsBy } from '../test/fixtures/orders.ts'
 import { startService } from '../test/process.ts'
 import { until } from '../test/until.ts'
 
@@ -14,7 +14,7 @@ let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
 beforeAll(async () => {
   app = await startTestApp({ settings: NO_LIMITS })
-  await importCast(app.operator)
+  await importCatalogFixture(app.operator)
   seller = await app.seller({ account: shipsBy(PARCEL) })
 })
 
@@ -68,7 +68,7 @@ describe('an order that was shipped', () => {
   it('changes in nothing else by it, and nobody is told', async () => {
     const order = await shipped()
     const before = await rowOf(seller, order)
-    const told = await toldTo(app, seller.accountId)
+    const told = await eventsOf(app, seller.accountId)
     await advance(app.operator, 14 * DAYS)
     await runSchedule(app.ctx)
     const after = await rowOf(seller, order)
@@ -76,7 +76,7 @@ describe('an order that was shipped', () => {
     expect(Date.parse(after.received_at) - Date.parse(after.shipped_at)).toBeGreaterThanOrEqual(
       14 * DAYS * 1000,
     )
-    expect(await toldTo(app, seller.accountId)).toEqual(told)
+    expect(await eventsOf(app, seller.accountId)).toEqual(told)
   })
 
   it('is counted from when it shipped, not from when it was ordered', async () => {

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { importCast } from '../test/catalog-fixture.ts'
+import { importCatalogFixture } from '../test/catalog-fixture.ts'
 import { advance, cardItem, hold, list, listed, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { act, buy, cancel, PARCEL, rowOf, ship, shipsBy, sliceOf } from '../test/fixtures/orders.ts'
 
@@ -8,7 +8,7 @@ let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
 beforeAll(async () => {
   app = await startTestApp({ settings: NO_LIMITS })
-  await importCast(app.operator)
+  await importCatalogFixture(app.operator)
   seller = await app.seller({ account: shipsBy(PARCEL) })
 })
 

@@ -2,9 +2,18 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { inTransaction } from '../database/in-transaction.ts'
 import { CANCELLERS, ORDER_STATUSES, type OrderStatus } from '../enums.ts'
 import { type Answer, startTestApp, type TestApp } from '../test/app.ts'
-import { importCast } from '../test/catalog-fixture.ts'
+import { importCatalogFixture } from '../test/catalog-fixture.ts'
 import { advance, cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
-import { act, buy, cancel, PARCEL, rowOf, ship, shipsBy, toldTo } from '../test/fixtures/orders.ts'
+import {
+  act,
+  buy,
+  cancel,
+  eventsOf,
+  PARCEL,
+  rowOf,
+  ship,
+  shipsBy,
+} from '../test/fixtures/orders.ts'
 import { until } from '../test/until.ts'
 
 /** Numbers that are no order's. */
@@ -14,7 +23,7 @@ let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
 beforeAll(async () => {
   app = await startTestApp({ settings: NO_LIMITS })
-  await importCast(app.operator)
+  await importCatalogFixture(app.operator)
   seller = await app.seller({ account: shipsBy(PARCEL) })
 })
 
@@ -65,7 +74,7 @@ const ILLEGAL = EVERY.filter(
 const everythingOf = async ({ id, listing }: { id: number; listing: number }) => ({
   row: await rowOf(seller, id),
   listing: [...(await app.ctx.db`select * from listings where id = ${listing}`)],
-  told: await toldTo(app, seller.accountId),
+  told: await eventsOf(app, seller.accountId),
 })
 
 /** The row in an answer of either door. */
@@ -168,7 +177,7 @@ describe('a cancellation', () => {
     const { status, body } = await cancel(app, id, { cancelled_by })
     expect(status).toBe(200)
     expect(body.data).toMatchObject({ id, status: 'cancelled' })
-    const told = await toldTo(app, seller.accountId)
+    const told = await eventsOf(app, seller.accountId)
     expect(told.at(-1)).toEqual({ event: 'order.cancelled', data: { order_id: id, cancelled_by } })
   })
 
@@ -246,7 +255,7 @@ describe('two at once', () => {
   ])('%s and %s: what comes of it is one after the other', async (one, other, from) => {
     for (let round = 0; round < ROUNDS; round++) {
       const order = await orderIn(from)
-      const told = (await toldTo(app, seller.accountId)).length
+      const told = (await eventsOf(app, seller.accountId)).length
       const answers = await Promise.all([TRANSITIONS[one](order.id), TRANSITIONS[other](order.id)])
       const { status } = await rowOf(seller, order.id)
       const [forth, back] = [inTurn(from, [one, other]), inTurn(from, [other, one])]
@@ -255,7 +264,7 @@ describe('two at once', () => {
         forth,
         { ...back, codes: back.codes.toReversed() },
       ])
-      const cancelled = (await toldTo(app, seller.accountId)).slice(told)
+      const cancelled = (await eventsOf(app, seller.accountId)).slice(told)
       expect(cancelled).toHaveLength(status === 'cancelled' ? 1 : 0)
       const [listing] = await app.ctx.db<{ quantity: number }[]>`
         select quantity from listings where id = ${order.listing}

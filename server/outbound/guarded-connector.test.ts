@@ -5,15 +5,15 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { Agent, request } from 'undici'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { selfSigned } from '../test/certificate.ts'
-import { type Internet, pretendInternet, serve } from '../test/fakes/network.ts'
+import { type FakeNetwork, fakeNetwork, startWebServer } from '../test/fakes/network.ts'
 import { guardedConnector, PrivateAddressError } from './guarded-connector.ts'
 import { realNetwork } from './network.ts'
 
 const PUBLIC = '93.184.215.99'
 
-let internet: Internet
+let internet: FakeNetwork
 beforeEach(() => {
-  internet = pretendInternet()
+  internet = fakeNetwork()
 })
 
 async function get(
@@ -62,7 +62,7 @@ describe('a connection to an address that others gave us', () => {
 
   it('goes to the address that was checked: a name that changes its mind is not asked again', async () => {
     const site = await internet.site('photos.example', (_, res) => res.end('picture'))
-    const inside = await serve((_, res) => res.end('secret'))
+    const inside = await startWebServer((_, res) => res.end('secret'))
     internet.ports.set('127.0.0.1', inside.port)
     const answers = [[site.address], ['127.0.0.1']]
     internet.names.set('photos.example', () => answers.shift() ?? ['127.0.0.1'])
@@ -72,7 +72,7 @@ describe('a connection to an address that others gave us', () => {
   })
 
   it('may go to private addresses where WEBHOOK_ALLOW_PRIVATE says so', async () => {
-    const { port } = await serve((_, res) => res.end('local'))
+    const { port } = await startWebServer((_, res) => res.end('local'))
     const local = { network: { ...internet, ...realNetwork }, allowPrivate: true }
     expect(await get(`http://localhost:${port}/`, local)).toMatchObject({ text: 'local' })
     expect(await get(`http://127.0.0.1:${port}/`, local)).toMatchObject({ text: 'local' })
@@ -101,7 +101,7 @@ describe('a connection to an address that others gave us', () => {
   })
 
   it('tries the other address when one of several is dead', async () => {
-    const { port } = await serve((_, res) => res.end('alive'))
+    const { port } = await startWebServer((_, res) => res.end('alive'))
     const network = { ...internet, ...realNetwork, resolve: async () => ['::1', '127.0.0.1'] }
     expect(
       await get(`http://photos.example:${port}/`, { network, allowPrivate: true }),

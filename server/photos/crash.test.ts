@@ -2,8 +2,8 @@ import type { RequestListener } from 'node:http'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Sql } from '../database/sql.ts'
 import { testDatabase } from '../test/database.ts'
-import { serve } from '../test/fakes/network.ts'
-import { insertListing, insertPhotos } from '../test/listings.ts'
+import { startWebServer } from '../test/fakes/network.ts'
+import { insertListing, insertPhotos } from '../test/fixtures/listings.ts'
 import { jpeg } from '../test/pictures.ts'
 import { newDataDir, type Service, type Settings, startService } from '../test/process.ts'
 import { until } from '../test/until.ts'
@@ -31,7 +31,7 @@ describe('a photo on its way', () => {
       OPERATOR_TOKEN: TOKEN,
       WEBHOOK_ALLOW_PRIVATE: 'true',
     }
-    site = await serve((req, res) => {
+    site = await startWebServer((req, res) => {
       requests++
       answer(req, res)
     })

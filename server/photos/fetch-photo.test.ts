@@ -1,15 +1,15 @@
 import type { RequestListener } from 'node:http'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { systemNames } from '../outbound/dns.ts'
-import { type Internet, pretendInternet, serve } from '../test/fakes/network.ts'
+import { type FakeNetwork, fakeNetwork, startWebServer } from '../test/fakes/network.ts'
 import { fetchPhoto } from './fetch-photo.ts'
 import { PhotoError } from './photo.ts'
 
 const MB = 1024 * 1024
 
-let internet: Internet
+let internet: FakeNetwork
 beforeEach(() => {
-  internet = pretendInternet()
+  internet = fakeNetwork()
 })
 
 const fetched = (url: string, more: { timeoutMs?: number; signal?: AbortSignal } = {}) =>
@@ -92,7 +92,7 @@ describe('a photo is fetched', () => {
     ['a name that points inside', 'http://inside.example/secret'],
   ])('never from %s, where a public host redirects to', async (_, location) => {
     let reached = false
-    const inside = await serve((_, res) => {
+    const inside = await startWebServer((_, res) => {
       reached = true
       res.end('secret')
     })

@@ -6,8 +6,8 @@ import { pathToFileURL } from 'node:url'
 import sharp from 'sharp'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { type Internet, pretendInternet, serve } from '../test/fakes/network.ts'
-import { insertPhotos, listingWith } from '../test/listings.ts'
+import { type FakeNetwork, fakeNetwork, startWebServer } from '../test/fakes/network.ts'
+import { insertListingWithPhotos, insertPhotos } from '../test/fixtures/listings.ts'
 import { jpeg } from '../test/pictures.ts'
 import { until } from '../test/until.ts'
 import { thumbnailUrl } from './photo.ts'
@@ -16,14 +16,14 @@ import { claimPhoto } from './photos.ts'
 import { takePhoto } from './take-photo.ts'
 
 let app: TestApp
-let internet: Internet
+let internet: FakeNetwork
 let storage: string
 /** What the sites answer; each test sets it up anew. */
 let answer: RequestListener
 
 beforeAll(async () => {
   storage = await mkdtemp(path.join(tmpdir(), 'cardstall-photos-'))
-  internet = pretendInternet()
+  internet = fakeNetwork()
   await internet.site('photos.example', (req, res) => answer(req, res))
   app = await startTestApp({
     network: internet,
@@ -56,7 +56,7 @@ const storedFiles = () => readdir(path.join(storage, 'photos')).catch(() => [])
 
 describe('a photo', () => {
   it('is fetched, stored and attached to its listing, which has changed thereby', async () => {
-    const id = await listingWith(app, at('1'))
+    const id = await insertListingWithPhotos(app, at('1'))
     const before = await listing(id)
     await advance(5)
     await app.runPhotos()
@@ -82,7 +82,7 @@ describe('a photo', () => {
   })
 
   it('keeps its place among the others, whichever comes first', async () => {
-    const id = await listingWith(app, at('slow'), at('missing'), at('fast'))
+    const id = await insertListingWithPhotos(app, at('slow'), at('missing'), at('fast'))
     const arrived = Promise.withResolvers<void>()
     answer = async (req, res) => {
       if (req.url === '/missing.jpg') return res.writeHead(404).end()
@@ -113,7 +113,7 @@ describe('a photo', () => {
   })
 
   it('is tried at once, a minute later and ten minutes later, then given up', async () => {
-    const id = await listingWith(app, at('1'))
+    const id = await insertListingWithPhotos(app, at('1'))
     let requests = 0
     answer = (_, res) => {
       requests++
@@ -149,7 +149,7 @@ describe('a photo', () => {
   })
 
   it('that is missing at first is stored by a later try', async () => {
-    const id = await listingWith(app, at('1'))
+    const id = await insertListingWithPhotos(app, at('1'))
     answer = (_, res) => res.writeHead(404).end()
     await app.runPhotos()
     expect(await photoOf(id)).toMatchObject({ error: 'The server answered with status 404.' })
@@ -172,7 +172,7 @@ describe('a photo', () => {
       if (req.url === '/large') res.setHeader('content-length', 1e9)
       res.end(req.url === '/1.jpg' ? PICTURE : '<html>')
     }
-    const id = await listingWith(app, url, at('1'))
+    const id = await insertListingWithPhotos(app, url, at('1'))
     await app.runPhotos()
     const [refused, other] = await photosOf(id)
     expect(refused).toMatchObject({
@@ -189,16 +189,16 @@ describe('a photo', () => {
   })
 
   it('is fetched from a private address where WEBHOOK_ALLOW_PRIVATE says so', async () => {
-    const { port } = await serve(sendPicture)
+    const { port } = await startWebServer(sendPicture)
     const local = await startTestApp({ settings: { WEBHOOK_ALLOW_PRIVATE: 'true' } })
-    const id = await listingWith(local, `http://127.0.0.1:${port}/1.jpg`)
+    const id = await insertListingWithPhotos(local, `http://127.0.0.1:${port}/1.jpg`)
     await local.runPhotos()
     const { body } = await local.operator.get(`/operator/v1/listings/${id}/photos`)
     expect(body.data).toMatchObject([{ status: 'stored' }])
   })
 
   it('of a listing that was deleted before is not fetched at all', async () => {
-    const id = await listingWith(app, at('1'))
+    const id = await insertListingWithPhotos(app, at('1'))
     let requests = 0
     answer = () => requests++
     await app.ctx.db`update listings set status = 'removed' where id = ${id}`
@@ -208,7 +208,7 @@ describe('a photo', () => {
   })
 
   it('of a listing that is deleted meanwhile is attached to nothing, and its files are gone', async () => {
-    const id = await listingWith(app, at('1'))
+    const id = await insertListingWithPhotos(app, at('1'))
     const filesBefore = await storedFiles()
     answer = async (_, res) => {
       await app.ctx.db`update listings set status = 'removed' where id = ${id}`
@@ -221,7 +221,7 @@ describe('a photo', () => {
   })
 
   it('that can’t be stored is tried again, and nothing of why is shown but in the log', async () => {
-    const id = await listingWith(app, at('1'))
+    const id = await insertListingWithPhotos(app, at('1'))
     const { put } = app.ctx.files
     app.ctx.files.put = () => Promise.reject(new Error('the disk on 10.1.2.3 is full'))
     await app.runPhotos()
@@ -248,8 +248,8 @@ describe('the work', () => {
     })
     const names = Array.from({ length: 10 }, (_, number) => String(number))
     const ids = await Promise.all([
-      listingWith(app, ...names.map(at)),
-      listingWith(app, ...names.map((name) => at(`b${name}`))),
+      insertListingWithPhotos(app, ...names.map(at)),
+      insertListingWithPhotos(app, ...names.map((name) => at(`b${name}`))),
     ])
     const requested: string[] = []
     let underWay = 0
@@ -276,14 +276,17 @@ describe('the work', () => {
   })
 
   it('is claimed once, however many look at the same moment', async () => {
-    await listingWith(app, ...Array.from({ length: 30 }, (_, number) => at(`${number}`)))
+    await insertListingWithPhotos(
+      app,
+      ...Array.from({ length: 30 }, (_, number) => at(`${number}`)),
+    )
     const claims = await Promise.all(Array.from({ length: 40 }, () => claimPhoto(app.ctx)))
     const claimed = claims.flatMap((photo) => photo?.url ?? [])
     expect([claimed.length, new Set(claimed).size]).toEqual([30, 30])
   })
 
   it('of a process that died is done by another when its lease has run out, and the try counts', async () => {
-    const id = await listingWith(app, at('1'))
+    const id = await insertListingWithPhotos(app, at('1'))
     expect(await claimPhoto(app.ctx)).toMatchObject({ url: at('1'), attempts: 1 })
     await app.runPhotos()
     expect(await photoOf(id)).toMatchObject({ status: 'waiting', attempts: 1 })
@@ -293,7 +296,7 @@ describe('the work', () => {
   })
 
   it('has a lease in real time: two minutes, wherever the clock is moved', async () => {
-    const id = await listingWith(app, at('1'))
+    const id = await insertListingWithPhotos(app, at('1'))
     await claimPhoto(app.ctx)
     await advance(3600)
     await app.runPhotos()
@@ -306,7 +309,7 @@ describe('the work', () => {
   })
 
   it('that brings its process down three times is given up', async () => {
-    const id = await listingWith(app, at('1'))
+    const id = await insertListingWithPhotos(app, at('1'))
     for (const attempts of [1, 2, 3]) {
       expect(await claimPhoto(app.ctx)).toMatchObject({ attempts })
       await loseLease(id)
@@ -323,7 +326,7 @@ describe('the work', () => {
     ['while the next is at it', false],
     ['when the next is done', true],
   ])('of one who was taken for dead and is not changes nothing %s', async (_, isDone) => {
-    const id = await listingWith(app, at('1'))
+    const id = await insertListingWithPhotos(app, at('1'))
     let requests = 0
     const slow = Promise.withResolvers<void>()
     answer = async (_, res) => {
@@ -350,13 +353,13 @@ describe('the worker', () => {
   it('begins at once when it is woken, and when the clock moves', async () => {
     const worker = startPhotoWorker(app.ctx, { pollIntervalMs: 1e9 })
     try {
-      const id = await listingWith(app)
+      const id = await insertListingWithPhotos(app)
       await insertPhotos(app.ctx.db, id, [at('1')], app.ctx.now())
       await app.ctx.signal('photos')
       await until('it is stored', async () => (await photoOf(id)).status === 'stored')
 
       answer = (_, res) => res.writeHead(500).end()
-      const later = await listingWith(app, at('2'))
+      const later = await insertListingWithPhotos(app, at('2'))
       await app.ctx.signal('photos')
       await until('it has failed once', async () => (await photoOf(later)).error !== null)
       answer = sendPicture
@@ -370,7 +373,7 @@ describe('the worker', () => {
   it('finds by itself what nobody woke it for', async () => {
     const worker = startPhotoWorker(app.ctx)
     try {
-      const id = await listingWith(app, at('1'))
+      const id = await insertListingWithPhotos(app, at('1'))
       await until('it is stored', async () => (await photoOf(id)).status === 'stored')
     } finally {
       await worker.stop()
@@ -379,10 +382,13 @@ describe('the worker', () => {
 
   it('takes six at a time, of one seller two: those that hang hold up nobody else', async () => {
     const hanging = [
-      await listingWith(app, at('hang1'), at('hang2'), at('hang3')),
-      await listingWith(app, at('hang4'), at('hang5')),
+      await insertListingWithPhotos(app, at('hang1'), at('hang2'), at('hang3')),
+      await insertListingWithPhotos(app, at('hang4'), at('hang5')),
     ]
-    const id = await listingWith(app, ...Array.from({ length: 6 }, (_, number) => at(`${number}`)))
+    const id = await insertListingWithPhotos(
+      app,
+      ...Array.from({ length: 6 }, (_, number) => at(`${number}`)),
+    )
     const hung = new Set<string>()
     const waiting: (() => void)[] = []
     let most = 0
@@ -406,7 +412,7 @@ describe('the worker', () => {
   })
 
   it('gives back what it is at when it is stopped, as if it had not been tried', async () => {
-    const id = await listingWith(app, at('1'))
+    const id = await insertListingWithPhotos(app, at('1'))
     let requests = 0
     answer = () => requests++
     const worker = startPhotoWorker(app.ctx)

@@ -2,8 +2,8 @@ import { beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Sql } from '../database/sql.ts'
 import type { Begin } from '../database/transactions.ts'
 import { testDatabase } from '../test/database.ts'
+import { insertSlice } from '../test/fixtures/orders.ts'
 import { newDataDir, type Settings, startService } from '../test/process.ts'
-import { sold } from '../test/sold.ts'
 import { until } from '../test/until.ts'
 
 // Whole processes, on a machine that may have other things to do.
@@ -41,7 +41,7 @@ describe('a label that is being bought', () => {
     const killed = await (await startService(settings)).ready()
     const { key } = killed.told()
     const [account] = await db<{ id: number }[]>`select id from accounts`
-    const parcel = await sold(db, account!.id)
+    const parcel = await insertSlice(db, account!.id)
     const address = `/v1/orders/${parcel.orderIds[0]}/label`
 
     // The carrier has to wait for its books, we then for the slice.

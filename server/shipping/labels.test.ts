@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vit
 import { type Carrier, CarrierError, type CarrierShipment } from '../carriers/carrier.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
-import { type Sold, sold } from '../test/sold.ts'
+import { type InsertedSlice, insertSlice } from '../test/fixtures/orders.ts'
 import { until } from '../test/until.ts'
 import { startCarrierPoll } from './carrier-poll.ts'
 
@@ -43,10 +43,10 @@ function interfere(answers: Partial<Carrier>, of = app) {
   }
 }
 
-const order = (options?: Parameters<typeof sold>[2]) =>
-  sold(app.ctx.db, seller.accountId, { now: app.ctx.now(), ...options })
-const label = ({ orderIds }: Sold) => seller.post(`/v1/orders/${orderIds[0]}/label`)
-const shipmentOf = async ({ sliceId }: Sold) => {
+const order = (options?: Parameters<typeof insertSlice>[2]) =>
+  insertSlice(app.ctx.db, seller.accountId, { now: app.ctx.now(), ...options })
+const label = ({ orderIds }: InsertedSlice) => seller.post(`/v1/orders/${orderIds[0]}/label`)
+const shipmentOf = async ({ sliceId }: InsertedSlice) => {
   const [row] = await app.ctx.db`select * from shipments where slice_id = ${sliceId}`
   return row
 }
@@ -54,7 +54,7 @@ const bought = async () => {
   const [row] = await app.ctx.db`select count(*)::int as count from simulated_shipments`
   return row!.count as number
 }
-const toldOf = async ({ orderIds }: Sold) => {
+const toldOf = async ({ orderIds }: InsertedSlice) => {
   const rows = await app.ctx.db<{ data: string }[]>`
     select data from events where event = 'order.label_ready' order by id
   `

@@ -186,7 +186,7 @@ export const SERIES = [
 ]
 
 /** Imports the whole cast, each kind from its end: no order may come from the order of import. */
-export const importCast = (operator: Client) =>
+export const importCatalogFixture = (operator: Client) =>
   importRecords(operator, [
     ...SERIES,
     ...SETS.toReversed(),

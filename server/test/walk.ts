@@ -19,7 +19,7 @@ export async function walk(
 }
 
 /** Every record of a list, in the order in which a walk sees them. */
-export async function everything(client: Client, path: string) {
+export async function allRecords(client: Client, path: string) {
   const pages = await walk(client, path)
   return pages.flatMap(({ body }) => body.data)
 }

@@ -7,13 +7,13 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { selfSigned } from '../test/certificate.ts'
-import { pretendInternet, type Site } from '../test/fakes/network.ts'
+import { fakeNetwork, type Site } from '../test/fakes/network.ts'
 import {
   type Arrived,
   deliveriesIn,
   endpointOf,
   isSignedWith,
-  sample,
+  sendSampleEvent,
   startReceiver,
   subscribe,
 } from '../test/fakes/receiver.ts'
@@ -33,7 +33,7 @@ const NO_NAME = 'The host name could not be resolved.'
 const HOLE = '93.184.214.1'
 const SECURE = '93.184.214.2'
 
-const internet = pretendInternet()
+const internet = fakeNetwork()
 /** Connections of the service, in order. */
 const sockets: Socket[] = []
 const network = {
@@ -132,7 +132,7 @@ const attempt = (...urls: string[]) => attemptBy(app, urls)
 async function attemptBy(process: TestApp, urls: string[]) {
   const endpoints: { id: number }[] = []
   for (const url of urls) endpoints.push(await subscribe(seller, url))
-  await sample(app, seller.accountId)
+  await sendSampleEvent(app, seller.accountId)
   await process.runDeliveries()
   const deliveries = await deliveriesIn(app, `account_id=${seller.accountId}`)
   return endpoints.map(({ id }) =>
@@ -372,7 +372,7 @@ describe('an attempt fails with a sentence, and is made again', () => {
   it('with the same body, byte by byte, a new time and a new signature', async () => {
     const site = await shop((response) => response.writeHead(500).end())
     const { id, secret } = await subscribe(seller, site.url)
-    await sample(app, seller.accountId)
+    await sendSampleEvent(app, seller.accountId)
     for (const wait of [61, 600]) {
       await app.runDeliveries()
       await advance(app.operator, wait)
@@ -465,7 +465,7 @@ describe('the way to a host', () => {
 
   /** Sends one more and waits for its end. */
   async function deliver(endpointId: number) {
-    await sample(app, seller.accountId)
+    await sendSampleEvent(app, seller.accountId)
     return until('it has ended', async () => {
       const [delivery] = await deliveriesIn(app, `endpoint_id=${endpointId}`)
       return delivery.attempts.length > 0 && delivery
@@ -564,7 +564,7 @@ describe('an attempt at a private or reserved address', () => {
     await app.ctx.db`
       update webhook_endpoints set url = 'http://[::ffff:a00:1]/' where id = ${id}
     `
-    await sample(app, seller.accountId)
+    await sendSampleEvent(app, seller.accountId)
     await app.runDeliveries()
     const [delivery] = await deliveriesIn(app, `endpoint_id=${id}`)
     expect(delivery).toMatchObject({ status: 'failed', attempts: [{ error: PRIVATE }] })
@@ -593,7 +593,7 @@ describe('an attempt at a private or reserved address', () => {
       for (const address of answer) internet.ports.set(address, receiver.port)
       await subscribe(owner, `http://${named(...answer)}/`)
     }
-    await sample(local, owner.accountId)
+    await sendSampleEvent(local, owner.accountId)
     await local.runDeliveries()
     expect(receiver.arrived).toHaveLength(ANSWERS.length)
     for (const { status } of await deliveriesIn(local)) expect(status).toBe('delivered')

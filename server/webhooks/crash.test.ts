@@ -73,7 +73,7 @@ describe('a delivery that is under way when its process ends', () => {
       })
       endpointId = endpoint.body.data.id
     }
-    receiver.answer = () => {}
+    receiver.respond = () => {}
     receiver.arrived.length = 0
     await service.call('POST', '/operator/v1/sandbox/events', {
       token,
@@ -95,7 +95,7 @@ describe('a delivery that is under way when its process ends', () => {
     expect(Number(lease!.seconds)).toBeGreaterThan(20)
     expect(Number(lease!.seconds)).toBeLessThanOrEqual(30)
 
-    receiver.says(500)
+    receiver.respondWith(500)
     const next = await started()
     expect(await seenBy(next, id)).toMatchObject({ status: 'pending', attempts: [] })
     expect(receiver.arrived).toHaveLength(1)
@@ -115,7 +115,7 @@ describe('a delivery that is under way when its process ends', () => {
     expect(tried).toMatchObject({ status: 'pending', attempts: [{ status_code: 500 }] })
     expect(Date.parse(tried.next_attempt_at) - Date.parse(attempt.at)).toBe(60_000)
 
-    receiver.says(204)
+    receiver.respondWith(204)
     const { token } = next.told()
     await next.call('POST', '/operator/v1/sandbox/clock', { token, body: { advance_seconds: 61 } })
     await until('it is delivered', async () => (await seenBy(next, id)).status === 'delivered')
@@ -135,7 +135,7 @@ describe('a delivery that is under way when its process ends', () => {
     `
     expect(left).toEqual({ status: 'pending', tries: 0, attempts: [], leased_until: null })
 
-    receiver.says(204)
+    receiver.respondWith(204)
     const next = await started()
     await until('it is delivered', async () => (await seenBy(next, id)).status === 'delivered')
     const [first, second, ...others] = receiver.arrived

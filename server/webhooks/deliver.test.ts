@@ -5,7 +5,7 @@ import {
   endpointOf,
   isSignedWith,
   type Receiver,
-  sample,
+  sendSampleEvent,
   startReceiver,
   subscribe,
 } from '../test/fakes/receiver.ts'
@@ -34,7 +34,7 @@ const only = async () => {
 
 describe('a delivery', () => {
   it('is POSTed with the envelope, the headers and a signature over its bytes', async () => {
-    await sample(app, seller.accountId, 'order.cancelled')
+    await sendSampleEvent(app, seller.accountId, 'order.cancelled')
     await app.runDeliveries()
     const [delivery, ...others] = receiver.arrived
     expect(others).toEqual([])
@@ -59,8 +59,8 @@ describe('a delivery', () => {
   })
 
   it('that fails is tried after 1 minute, 10 minutes, 1 hour and 6 hours, unchanged but for time and signature, then no more', async () => {
-    receiver.says(500, 'nope')
-    await sample(app, seller.accountId)
+    receiver.respondWith(500, 'nope')
+    await sendSampleEvent(app, seller.accountId)
     await app.runDeliveries()
     const { created_at } = await only()
     const planned: number[] = []

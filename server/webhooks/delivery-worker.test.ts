@@ -9,7 +9,7 @@ import {
   deliveriesIn,
   endpointOf,
   type Receiver,
-  sample,
+  sendSampleEvent,
   startReceiver,
   subscribe,
 } from '../test/fakes/receiver.ts'
@@ -72,7 +72,7 @@ function startWork({ ctx }: TestApp = app, options: { pollIntervalMs?: number } 
 async function startWokenWork(): Promise<void> {
   startWork()
   const before = receiver.arrived.length
-  await sample(app, seller.accountId)
+  await sendSampleEvent(app, seller.accountId)
   await until('the first is sent', () => receiver.arrived.length > before)
   await until('the first is noted', async () => (await waiting()) === 0)
 }
@@ -108,7 +108,7 @@ type Held = { delivery: Arrived; answer(status?: number): void }
 /** Makes a receiver hold what arrives; who is answered, or goes, is no longer among them. */
 function holding(at: Receiver): Held[] {
   const held: Held[] = []
-  at.answer = (response, delivery) => {
+  at.respond = (response, delivery) => {
     const leave = () => {
       const place = held.indexOf(one)
       if (place >= 0) held.splice(place, 1)
@@ -138,7 +138,7 @@ describe('a delivery is made', () => {
 
   it('also when another process wrote the event', async () => {
     await startWokenWork()
-    await sample(second, seller.accountId)
+    await sendSampleEvent(second, seller.accountId)
     await until('it is sent', () => receiver.arrived.length === 2)
     expect(receiver.arrived[1]!.headers['user-agent']).toBe('Cardstall (+https://cards.example)')
   })
@@ -153,10 +153,10 @@ describe('a delivery is made', () => {
 
   it('again as soon as the clock was moved to its time', async () => {
     await startWokenWork()
-    receiver.says(500)
-    await sample(app, seller.accountId)
+    receiver.respondWith(500)
+    await sendSampleEvent(app, seller.accountId)
     await until('it has failed', async () => (await deliveries())[0].attempts.length === 1)
-    receiver.says(200)
+    receiver.respondWith(200)
     await advance(app.operator, 50)
     expect(receiver.arrived).toHaveLength(2)
     await advance(app.operator, 11)
@@ -203,7 +203,7 @@ describe('an endpoint that never answers', () => {
     const other = await app.seller()
     const well = await startReceiver()
     const { id } = await subscribe(other, well.url)
-    await sample(app, other.accountId)
+    await sendSampleEvent(app, other.accountId)
     await until('the other’s is sent', () => well.arrived.length === 1)
     await until('it is noted', async () => (await waiting({ id })) === 0)
     await write(100, { id }, other)
@@ -226,7 +226,7 @@ describe('an endpoint that never answers', () => {
     const well = await startReceiver()
     const other = await app.seller()
     await subscribe(other, well.url)
-    await sample(app, other.accountId)
+    await sendSampleEvent(app, other.accountId)
     await until('the other’s is sent', () => well.arrived.length === 1)
     expect(held).toHaveLength(7 * 15 * INITIAL_CONCURRENCY)
   })
@@ -304,7 +304,7 @@ describe('several processes', () => {
 
     const underWay = new Set<number>()
     const twice: number[] = []
-    receiver.answer = (response, { json: { delivery_id } }) => {
+    receiver.respond = (response, { json: { delivery_id } }) => {
       if (underWay.has(delivery_id)) twice.push(delivery_id)
       underWay.add(delivery_id)
       setTimeout(() => {
@@ -438,7 +438,7 @@ describe('a worker that is told to stop', () => {
     expect(left).toEqual(Array(2).fill({ tries: 0, leased_until: null }))
 
     // The next has it at once.
-    receiver.says(200)
+    receiver.respondWith(200)
     await app.runDeliveries()
     expect(receiver.arrived).toHaveLength(4)
   })
@@ -464,7 +464,7 @@ describe('a database that is away while an answer comes', () => {
     const held = holding(receiver)
     const taken = await subscribe(owner, `${receiver.url}/taken`)
     const refused = await subscribe(owner, `${receiver.url}/refused`)
-    await sample(alone, owner.accountId)
+    await sendSampleEvent(alone, owner.accountId)
     await alone.ctx.db`
       update deliveries
       set tries = 4, first_attempt_at = created_at

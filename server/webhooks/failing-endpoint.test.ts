@@ -4,7 +4,7 @@ import {
   deliveriesIn,
   endpointOf,
   type Receiver,
-  sample,
+  sendSampleEvent,
   startReceiver,
   subscribe,
 } from '../test/fakes/receiver.ts'
@@ -41,12 +41,12 @@ beforeEach(async () => {
 })
 
 const events = async (count: number) => {
-  for (let i = 0; i < count; i++) await sample(app, seller.accountId)
+  for (let i = 0; i < count; i++) await sendSampleEvent(app, seller.accountId)
 }
 
 /** So many deliveries come to nothing: each is at its last attempt, and the receiver refuses it. */
 async function fail(count: number) {
-  receiver.says(500, 'nope')
+  receiver.respondWith(500, 'nope')
   await events(count)
   await bringToLastAttempt()
   await app.runDeliveries()
@@ -59,8 +59,8 @@ const bringToLastAttempt = () => app.ctx.db`
 `
 
 async function succeed() {
-  receiver.says(200)
-  await sample(app, seller.accountId)
+  receiver.respondWith(200)
+  await sendSampleEvent(app, seller.accountId)
   await app.runDeliveries()
 }
 
@@ -82,8 +82,8 @@ const subjects = async () => (await mails()).map(({ subject }) => subject)
 
 describe('deliveries that failed in a row', () => {
   it('are counted each once, however many attempts they took', async () => {
-    receiver.says(500)
-    await sample(app, seller.accountId)
+    receiver.respondWith(500)
+    await sendSampleEvent(app, seller.accountId)
     for (const wait of [61, 600, 3_600, 21_600]) {
       await app.runDeliveries()
       expect(await seen()).toMatchObject({ consecutive_failures: 0 })
@@ -112,7 +112,7 @@ describe('deliveries that failed in a row', () => {
 
   it('disable the endpoint at the tenth, which is told once; what waits and what comes is skipped', async () => {
     await fail(9)
-    await sample(app, seller.accountId)
+    await sendSampleEvent(app, seller.accountId)
     await bringToLastAttempt()
     // Three more, of which two have not been tried and one waits for its next attempt.
     await app.ctx.db`
@@ -167,7 +167,7 @@ describe('deliveries that failed in a row', () => {
     await app.operator.post(`/operator/v1/deliveries/${id}/resend`)
     await app.runDeliveries()
     expect(await seen()).toMatchObject({ consecutive_failures: 3 })
-    receiver.says(200)
+    receiver.respondWith(200)
     await app.operator.post(`/operator/v1/deliveries/${id}/resend`)
     await app.runDeliveries()
     expect(await seen()).toMatchObject({ consecutive_failures: 0 })
@@ -225,7 +225,7 @@ describe('deliveries that fail at the same moment', () => {
   })
 
   it('do so in three processes that send', async () => {
-    receiver.says(500)
+    receiver.respondWith(500)
     await events(50)
     await bringToLastAttempt()
     await Promise.all([app, ...others].map((process) => process.runDeliveries()))
@@ -254,11 +254,11 @@ describe('an attempt that is under way when the endpoint goes', () => {
   async function holdOne(status: number, { isLast = true } = {}) {
     const asked = Promise.withResolvers<void>()
     const may = Promise.withResolvers<void>()
-    receiver.answer = (response) => {
+    receiver.respond = (response) => {
       asked.resolve()
       void may.promise.then(() => response.writeHead(status).end())
     }
-    await sample(app, seller.accountId)
+    await sendSampleEvent(app, seller.accountId)
     if (isLast) await bringToLastAttempt()
     const run = app.runDeliveries()
     await asked.promise

@@ -5,9 +5,15 @@ import { recordEvents } from '../events/record.ts'
 import { checkOut } from '../orders/checkout.ts'
 import { cancelOrder } from '../orders/transitions.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { importCast } from '../test/catalog-fixture.ts'
-import { pretendInternet } from '../test/fakes/network.ts'
-import { deliveriesIn, EVERYTHING, endpointOf, sample, subscribe } from '../test/fakes/receiver.ts'
+import { importCatalogFixture } from '../test/catalog-fixture.ts'
+import { fakeNetwork } from '../test/fakes/network.ts'
+import {
+  ALL_EVENTS,
+  deliveriesIn,
+  endpointOf,
+  sendSampleEvent,
+  subscribe,
+} from '../test/fakes/receiver.ts'
 import { advance, cardItem, list, NO_LIMITS, productItem } from '../test/fixtures/listings.ts'
 import {
   ADDRESS,
@@ -15,8 +21,8 @@ import {
   BUYER,
   buy,
   cancel,
-  ENVELOPE,
   LABEL,
+  LETTER,
   sendCart,
   ship,
   shipsBy,
@@ -26,17 +32,17 @@ import { timestamp } from '../time/timestamp.ts'
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
 beforeAll(async () => {
-  const internet = pretendInternet()
+  const internet = fakeNetwork()
   internet.names.set('dead.example', ['10.0.0.1'])
   app = await startTestApp({ network: internet, settings: NO_LIMITS })
-  await importCast(app.operator)
+  await importCatalogFixture(app.operator)
 })
 beforeEach(async () => {
   seller = await shop()
 })
 
 const HOOK = 'https://shop.example/hooks'
-const shop = () => app.seller({ account: shipsBy(ENVELOPE, LABEL) })
+const shop = () => app.seller({ account: shipsBy(LETTER, LABEL) })
 const endpoint = async (events?: string[], by = seller) => (await subscribe(by, HOOK, events)).id
 
 /** What an endpoint was sent or will be, oldest first. */
@@ -156,8 +162,8 @@ describe('a checkout', () => {
   it('of two sellers’ stock tells each of their own, and nobody else', async () => {
     const [other, bystander] = [await shop(), await shop()]
     const mine = await endpoint()
-    const theirs = await endpoint(EVERYTHING, other)
-    const elsewhere = await endpoint(EVERYTHING, bystander)
+    const theirs = await endpoint(ALL_EVENTS, other)
+    const elsewhere = await endpoint(ALL_EVENTS, bystander)
     const [card] = await list(seller, cardItem())
     const [box, tin] = await list(other, productItem(), productItem())
     const { slices } = await buy(app, [
@@ -202,7 +208,7 @@ describe('a checkout', () => {
 
   it('is told to a disabled endpoint as skipped, and to the others as ever', async () => {
     const dead = (await subscribe(seller, 'https://dead.example/')).id
-    for (let failure = 0; failure < 10; failure++) await sample(app, seller.accountId)
+    for (let failure = 0; failure < 10; failure++) await sendSampleEvent(app, seller.accountId)
     await app.runDeliveries()
     expect(await endpointOf(seller, dead)).toMatchObject({ active: false })
     const alive = await endpoint()
@@ -248,7 +254,7 @@ describe('a checkout that fails', () => {
 
   it('at another seller’s line leaves none for the first', async () => {
     const other = await shop()
-    await endpoint(EVERYTHING, other)
+    await endpoint(ALL_EVENTS, other)
     const [theirs] = await list(other, cardItem())
     const lines: [number, number][] = [
       [card, 1],
@@ -317,7 +323,7 @@ describe('a checkout that fails', () => {
 describe('an event', () => {
   it('is never written twice for an endpoint: the database refuses it', async () => {
     const id = await endpoint()
-    await sample(app, seller.accountId)
+    await sendSampleEvent(app, seller.accountId)
     await expect(
       app.ctx.db`
         insert into deliveries (event_id, endpoint_id, status, created_at)

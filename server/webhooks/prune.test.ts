@@ -2,26 +2,26 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type NewEvent, recordEvents } from '../events/record.ts'
 import { runSchedule } from '../schedule.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { type Internet, pretendInternet } from '../test/fakes/network.ts'
-import { type Hook, startHook } from '../test/fakes/public-receiver.ts'
-import { deliveriesIn, sample, subscribe } from '../test/fakes/receiver.ts'
+import { type FakeNetwork, fakeNetwork } from '../test/fakes/network.ts'
+import { type PublicReceiver, startPublicReceiver } from '../test/fakes/public-receiver.ts'
+import { deliveriesIn, sendSampleEvent, subscribe } from '../test/fakes/receiver.ts'
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 
 const HOUR = 60 * 60
 const DAY = 24 * HOUR
 
 let app: TestApp
-let internet: Internet
+let internet: FakeNetwork
 let seller: Awaited<ReturnType<TestApp['seller']>>
-let hook: Hook
+let hook: PublicReceiver
 let id: number
 beforeAll(async () => {
-  internet = pretendInternet()
+  internet = fakeNetwork()
   app = await startTestApp({ network: internet, settings: NO_LIMITS })
 })
 beforeEach(async () => {
   seller = await app.seller()
-  hook = await startHook(internet)
+  hook = await startPublicReceiver(internet)
   id = (await subscribe(seller, hook.url)).id
 })
 
@@ -39,7 +39,7 @@ const endpointIsKnown = async () => {
   return rows.length === 1
 }
 const send = async () => {
-  await sample(app, seller.accountId)
+  await sendSampleEvent(app, seller.accountId)
   await app.runDeliveries()
 }
 const passes = async (seconds: number) => {
@@ -68,9 +68,9 @@ describe('after 30 days', () => {
   it('deliveries that ended are forgotten, however they did, and their events with them', async () => {
     await send()
     hook.hide()
-    for (let failure = 0; failure < 10; failure++) await sample(app, seller.accountId)
+    for (let failure = 0; failure < 10; failure++) await sendSampleEvent(app, seller.accountId)
     await app.runDeliveries()
-    await sample(app, seller.accountId)
+    await sendSampleEvent(app, seller.accountId)
     expect(await statuses()).toEqual(['delivered', ...Array(10).fill('failed'), 'skipped'])
     await passes(30 * DAY - HOUR)
     expect(await statuses()).toHaveLength(12)
@@ -93,7 +93,7 @@ describe('after 30 days', () => {
   })
 
   it('one that still waits is kept with its event, and forgotten once it has ended', async () => {
-    await sample(app, seller.accountId)
+    await sendSampleEvent(app, seller.accountId)
     await passes(40 * DAY)
     expect(await statuses()).toEqual(['pending'])
     expect(await eventsOf()).toBe(1)
@@ -115,9 +115,9 @@ describe('after 30 days', () => {
   })
 
   it('an event is kept as long as one of its deliveries is', async () => {
-    const other = await startHook(internet)
+    const other = await startPublicReceiver(internet)
     const slow = (await subscribe(seller, other.url)).id
-    other.says(500)
+    other.respondWith(500)
     await send()
     await advance(app.operator, 40 * DAY)
     await runSchedule(app.ctx)
@@ -128,7 +128,7 @@ describe('after 30 days', () => {
 
   it('events that were told to nobody are forgotten as well', async () => {
     await seller.delete(`/v1/webhooks/${id}`)
-    await sample(app, seller.accountId)
+    await sendSampleEvent(app, seller.accountId)
     expect(await eventsOf()).toBe(1)
     await passes(30 * DAY - HOUR)
     expect(await eventsOf()).toBe(1)
@@ -186,7 +186,7 @@ describe('after 30 days', () => {
   it('two processes can do it at once', async () => {
     await write(1_500)
     await end()
-    await sample(app, seller.accountId)
+    await sendSampleEvent(app, seller.accountId)
     await advance(app.operator, 31 * DAY)
     await Promise.all([runSchedule(app.ctx), runSchedule(app.ctx)])
     expect(await statuses()).toEqual(['pending'])
@@ -199,7 +199,7 @@ describe('WEBHOOK_RETENTION_DAYS', () => {
     const brief = await startTestApp({ settings: { WEBHOOK_RETENTION_DAYS: '2' } })
     const shop = await brief.seller()
     await subscribe(shop, 'https://nowhere.invalid/')
-    await sample(brief, shop.accountId)
+    await sendSampleEvent(brief, shop.accountId)
     await brief.ctx.db`update deliveries set status = 'failed', next_attempt_at = null`
     for (const [seconds, events] of [
       [2 * DAY - HOUR, 1],

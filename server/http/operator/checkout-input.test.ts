@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { importCast } from '../../test/catalog-fixture.ts'
+import { importCatalogFixture } from '../../test/catalog-fixture.ts'
 import {
   advance,
   cardItem,
@@ -13,12 +13,12 @@ import {
   ADDRESS,
   BUYER,
   buy,
+  eventsOf,
   type Line,
   PARCEL,
   sendCart,
   shipsBy,
   sliceOf,
-  toldTo,
 } from '../../test/fixtures/orders.ts'
 
 let app: TestApp
@@ -26,7 +26,7 @@ let seller: Awaited<ReturnType<TestApp['seller']>>
 let listing: number
 beforeAll(async () => {
   app = await startTestApp({ settings: NO_LIMITS })
-  await importCast(app.operator)
+  await importCatalogFixture(app.operator)
   seller = await app.seller({ account: shipsBy(PARCEL) })
   listing = await stock(999)
 })
@@ -257,7 +257,7 @@ describe('an Idempotency-Key on POST /operator/v1/checkouts', () => {
     }
     expect(await listed(shop, own!)).toMatchObject({ quantity: 1 })
     expect((await shop.get('/v1/orders')).body.meta.total).toBe(1)
-    expect(await toldTo(app, shop.accountId)).toHaveLength(2)
+    expect(await eventsOf(app, shop.accountId)).toHaveLength(2)
   })
 
   it('gives it when everything has changed since: sold out, cancelled, deleted, no way to ship', async () => {

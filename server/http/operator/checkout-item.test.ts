@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { importCast, importRecords, SETS } from '../../test/catalog-fixture.ts'
+import { importCatalogFixture, importRecords, SETS } from '../../test/catalog-fixture.ts'
 import {
   cardItem,
   changeAccount,
@@ -11,8 +11,9 @@ import {
 } from '../../test/fixtures/listings.ts'
 import {
   buy,
-  ENVELOPE,
   LABEL,
+  LETTER,
+  operatorOption,
   PARCEL,
   rowOf,
   shipsBy,
@@ -23,12 +24,12 @@ let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
 beforeAll(async () => {
   app = await startTestApp({ settings: NO_LIMITS })
-  await importCast(app.operator)
+  await importCatalogFixture(app.operator)
   seller = await app.seller({ account: shipsBy(PARCEL) })
 })
 
 /** The order row of one unit of this, sold now. */
-async function sold(item: object) {
+async function insertSlice(item: object) {
   const [listing] = await list(seller, item)
   const { orderIds } = await buy(app, [[listing!, 1]])
   return rowOf(seller, orderIds[0]!)
@@ -36,7 +37,7 @@ async function sold(item: object) {
 
 describe('what was sold', () => {
   it('is a card with its set and number, ids, picture, condition and language', async () => {
-    expect((await sold(cardItem({ condition: 'LP', language: 'NL' }))).item).toEqual({
+    expect((await insertSlice(cardItem({ condition: 'LP', language: 'NL' }))).item).toEqual({
       name: 'Charizard ex',
       subtitle: 'Obsidian Flames 125',
       image: 'https://images.example/sv3/125.png',
@@ -49,11 +50,11 @@ describe('what was sold', () => {
   })
 
   it('is a graded card in condition G', async () => {
-    expect((await sold(gradedItem())).item).toMatchObject({ id: 'sv3-125', condition: 'G' })
+    expect((await insertSlice(gradedItem())).item).toMatchObject({ id: 'sv3-125', condition: 'G' })
   })
 
   it('is a card whose id doesn’t end in its number, and whose picture nobody has', async () => {
-    expect((await sold(cardItem({ card: 'cel25c-2_A' }))).item).toMatchObject({
+    expect((await insertSlice(cardItem({ card: 'cel25c-2_A' }))).item).toMatchObject({
       name: 'Blastoise',
       subtitle: 'Celebrations: Classic Collection 2',
       image: null,
@@ -63,7 +64,7 @@ describe('what was sold', () => {
   })
 
   it('is a card without a friendly id when its set has no shortcut', async () => {
-    expect((await sold(cardItem({ card: 'ru1-1' }))).item).toMatchObject({
+    expect((await insertSlice(cardItem({ card: 'ru1-1' }))).item).toMatchObject({
       name: 'Venusaur',
       subtitle: 'Pokémon Rumble 1',
       type: 'card',
@@ -73,7 +74,7 @@ describe('what was sold', () => {
   })
 
   it('is a sealed product by its slug, with neither condition nor friendly id', async () => {
-    expect((await sold(productItem({ language: 'JP' }))).item).toEqual({
+    expect((await insertSlice(productItem({ language: 'JP' }))).item).toEqual({
       name: 'Obsidian Flames Booster Box',
       subtitle: 'Obsidian Flames',
       image: 'https://images.example/obsidian-flames-booster-box.png',
@@ -86,7 +87,7 @@ describe('what was sold', () => {
   })
 
   it('is a sealed product of no set without a subtitle', async () => {
-    expect((await sold(productItem({ product: 'poke-ball-tin' }))).item).toMatchObject({
+    expect((await insertSlice(productItem({ product: 'poke-ball-tin' }))).item).toMatchObject({
       name: 'Poké Ball Tin',
       subtitle: null,
       image: null,
@@ -96,8 +97,8 @@ describe('what was sold', () => {
   })
 
   it('has an id that finds it in the catalog', async () => {
-    const card = await sold(cardItem({ card: 'csv9.5c-cn-10b' }))
-    const product = await sold(productItem({ product: 'kokuen-no-shihaisha-pack' }))
+    const card = await insertSlice(cardItem({ card: 'csv9.5c-cn-10b' }))
+    const product = await insertSlice(productItem({ product: 'kokuen-no-shihaisha-pack' }))
     const found = await seller.get(`/v1/cards/${card.item.id}`)
     expect(found.body.data.friendly_id).toBe(card.item.friendly_id)
     const slug = encodeURIComponent(product.item.id)
@@ -125,10 +126,13 @@ describe('a sale stays as it was', () => {
     ['another tier', { seller_tier: 'Master' }],
     [
       'other prices of its ways to ship',
-      { shipping_options: [{ ...operators(PARCEL), price: 99, name: 'Drone' }] },
+      { shipping_options: [{ ...operatorOption(PARCEL), price: 99, name: 'Drone' }] },
     ],
-    ['other ways to ship', { shipping_options: [operators(LABEL), operators(ENVELOPE)] }],
-    ['its way to ship disabled', { shipping_options: [{ ...operators(PARCEL), enabled: false }] }],
+    ['other ways to ship', { shipping_options: [operatorOption(LABEL), operatorOption(LETTER)] }],
+    [
+      'its way to ship disabled',
+      { shipping_options: [{ ...operatorOption(PARCEL), enabled: false }] },
+    ],
     ['another name', { shop_name: 'Renamed', slug: `renamed-${process.pid}` }],
     ['no verified payout', { payout_verified: false }],
   ])('when the shop has got %s', async (_, changes) => {
@@ -174,11 +178,6 @@ describe('a sale stays as it was', () => {
       ])
     })
     expect(is).toEqual(was)
-    await importCast(app.operator)
+    await importCatalogFixture(app.operator)
   })
 })
-
-/** A shipping option as the operator's requests bring it. */
-function operators({ priceCents, ...option }: typeof PARCEL) {
-  return { ...option, price: priceCents / 100 }
-}

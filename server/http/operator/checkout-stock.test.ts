@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { inTransaction } from '../../database/in-transaction.ts'
 import { reserve } from '../../listings/reservations.ts'
 import { type Answer, startTestApp, type TestApp } from '../../test/app.ts'
-import { importCast } from '../../test/catalog-fixture.ts'
+import { importCatalogFixture } from '../../test/catalog-fixture.ts'
 import {
   advance,
   cardItem,
@@ -12,7 +12,7 @@ import {
   NO_LIMITS,
   productItem,
 } from '../../test/fixtures/listings.ts'
-import { buy, type Line, PARCEL, sendCart, shipsBy, toldTo } from '../../test/fixtures/orders.ts'
+import { buy, eventsOf, type Line, PARCEL, sendCart, shipsBy } from '../../test/fixtures/orders.ts'
 import { until } from '../../test/until.ts'
 
 type Seller = Awaited<ReturnType<TestApp['seller']>>
@@ -21,7 +21,7 @@ let app: TestApp
 let seller: Seller
 beforeAll(async () => {
   app = await startTestApp({ settings: NO_LIMITS })
-  await importCast(app.operator)
+  await importCatalogFixture(app.operator)
   seller = await app.seller({ account: shipsBy(PARCEL) })
 })
 
@@ -145,7 +145,7 @@ describe('a checkout is all or nothing', () => {
       expectConflict(await sendCart(app, sent, { cart_id: 'mine' }), message(bad))
     }
     expect(await everything()).toEqual(before)
-    expect(await toldTo(app, other.accountId)).toEqual([])
+    expect(await eventsOf(app, other.accountId)).toEqual([])
   })
 
   it.each([999_999, Number.MAX_SAFE_INTEGER])(

@@ -1,28 +1,28 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { checkOut } from '../../orders/checkout.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { importCast } from '../../test/catalog-fixture.ts'
+import { importCatalogFixture } from '../../test/catalog-fixture.ts'
 import {
   cardItem,
   changeAccount,
   list,
   NO_LIMITS,
   productItem,
-  SHIPS,
 } from '../../test/fixtures/listings.ts'
 import {
   ADDRESS,
   BUYER,
   buy,
-  ENVELOPE,
+  eventsOf,
   LABEL,
+  LETTER,
   type Line,
   PARCEL,
   rowOf,
+  SHIPS,
   sendCart,
   shipsBy,
   sliceOf,
-  toldTo,
 } from '../../test/fixtures/orders.ts'
 
 const CHECKOUTS = '/operator/v1/checkouts'
@@ -34,7 +34,7 @@ let one: Seller
 let two: Seller
 beforeAll(async () => {
   app = await startTestApp({ settings: NO_LIMITS })
-  await importCast(app.operator)
+  await importCatalogFixture(app.operator)
   one = await app.seller({ account: shipsBy(PARCEL) })
   two = await app.seller({ account: shipsBy(LABEL) })
 })
@@ -142,7 +142,7 @@ describe('POST /operator/v1/checkouts', () => {
   })
 
   it('sells what a shop without verified payout or API access has on sale, too', async () => {
-    const shop = await app.seller({ account: shipsBy(ENVELOPE) })
+    const shop = await app.seller({ account: shipsBy(LETTER) })
     const id = await listing(shop)
     await changeAccount(app, shop.accountId, { payout_verified: false, api_access: 'disabled' })
     expect((await sendCart(app, [[id, 1]])).status).toBe(201)
@@ -167,7 +167,7 @@ describe('POST /operator/v1/checkouts', () => {
 describe('the way in which a slice ships', () => {
   // Neither by price nor by name.
   const dear = { ...PARCEL, code: 'courier', name: 'Courier', priceCents: 2_000 }
-  const options = [{ ...PARCEL, enabled: false }, LABEL, ENVELOPE, dear]
+  const options = [{ ...PARCEL, enabled: false }, LABEL, LETTER, dear]
 
   const shop = () => app.seller({ account: shipsBy(...options) })
 
@@ -188,12 +188,12 @@ describe('the way in which a slice ships', () => {
         [await listing(first), 1],
         [await listing(second), 1],
       ],
-      { shipping: [{ account_id: second.accountId, option: 'envelope' }] },
+      { shipping: [{ account_id: second.accountId, option: LETTER.code }] },
     )
     expect(slices.map(({ shipping_price }) => shipping_price)).toEqual([4.95, 1.2])
     const slice = await sliceOf(second, slices[1]!.order_ids[0]!)
     expect(slice.shipping).toMatchObject({
-      method: 'Envelope',
+      method: LETTER.name,
       price: 1.2,
       paid_to: 'seller',
       seller_share: 1.2,
@@ -205,7 +205,7 @@ describe('the way in which a slice ships', () => {
   it.each([
     ['is not among theirs', 'pigeon'],
     ['is disabled', 'parcel'],
-    ['is written with other letters', 'Envelope'],
+    ['is written with other letters', 'Letter'],
   ])('is refused with 422 when it %s, and nothing is sold', async (_, option) => {
     const seller = await shop()
     const id = await listing(seller)
@@ -218,7 +218,7 @@ describe('the way in which a slice ships', () => {
     expect([status, body.error.type]).toEqual([422, 'validation_error'])
     expect(Object.keys(body.error.fields)).toEqual(['shipping.1.option'])
     expect((await seller.get('/v1/orders')).body.meta.total).toBe(0)
-    expect(await toldTo(app, seller.accountId)).toEqual([])
+    expect(await eventsOf(app, seller.accountId)).toEqual([])
   })
 
   it('may be chosen for sellers who have nothing in the cart, and for nobody’s account', async () => {
@@ -238,7 +238,7 @@ describe('the way in which a slice ships', () => {
   ])('is missing when the seller %s: 409, and nothing is sold of others either', async (_, had) => {
     const seller = await app.seller({ account: shipsBy(...had) })
     const [mine, theirs] = [await listing(one), await listing(seller)]
-    const toldBefore = await toldTo(app, one.accountId)
+    const toldBefore = await eventsOf(app, one.accountId)
     const { status, body } = await sendCart(
       app,
       [
@@ -250,11 +250,11 @@ describe('the way in which a slice ships', () => {
     expect([status, body.error.type]).toEqual([409, 'conflict'])
     expect(body.error.message).toContain(`Seller ${seller.accountId}`)
     expect((await seller.get('/v1/orders')).body.meta.total).toBe(0)
-    expect(await toldTo(app, one.accountId)).toEqual(toldBefore)
+    expect(await eventsOf(app, one.accountId)).toEqual(toldBefore)
   })
 
   it('may cost nothing', async () => {
-    const seller = await app.seller({ account: shipsBy({ ...ENVELOPE, priceCents: 0 }) })
+    const seller = await app.seller({ account: shipsBy({ ...LETTER, priceCents: 0 }) })
     const { slices } = await buy(app, [[await listing(seller), 1]])
     expect(slices).toMatchObject([{ shipping_price: 0 }])
   })
@@ -279,7 +279,7 @@ describe('what sellers are told of a sale', () => {
       buyer_name: BUYER.name,
       delivery_address: ADDRESS,
     }
-    const told = await toldTo(app, seller.accountId)
+    const told = await eventsOf(app, seller.accountId)
     expect(told).toEqual([
       {
         event: 'order.created',
@@ -324,7 +324,7 @@ describe('what sellers are told of a sale', () => {
         },
       },
     ])
-    expect(await toldTo(app, other.accountId)).toMatchObject([
+    expect(await eventsOf(app, other.accountId)).toMatchObject([
       { event: 'order.created', data: { order_id: others!.order_ids[0], price: 0.07 } },
       { event: 'listing.sold', data: { quantity_sold: 2, remaining_quantity: 0 } },
     ])
@@ -344,7 +344,7 @@ describe('what sellers are told of a sale', () => {
   ])('has no delivery_address when the address is %s', async (_, more) => {
     const seller = await app.seller({ account: shipsBy(PARCEL) })
     await buy(app, [[await listing(seller), 1]], more)
-    const [created] = await toldTo(app, seller.accountId)
+    const [created] = await eventsOf(app, seller.accountId)
     expect(created!.data).toMatchObject({ delivery_address: null })
   })
 
@@ -355,7 +355,7 @@ describe('what sellers are told of a sale', () => {
       payload: { listing_id: id, quantity: 3, cart_id: 'another' },
     })
     await buy(app, [[id, 2]])
-    const [, sold] = await toldTo(app, seller.accountId)
+    const [, sold] = await eventsOf(app, seller.accountId)
     expect(sold!.data).toMatchObject({ remaining_quantity: 3 })
   })
 

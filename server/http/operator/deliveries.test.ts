@@ -1,34 +1,34 @@
 import type { ServerResponse } from 'node:http'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { type Internet, pretendInternet } from '../../test/fakes/network.ts'
-import { type Hook, startHook } from '../../test/fakes/public-receiver.ts'
+import { type FakeNetwork, fakeNetwork } from '../../test/fakes/network.ts'
+import { type PublicReceiver, startPublicReceiver } from '../../test/fakes/public-receiver.ts'
 import {
+  ALL_EVENTS,
   deliveriesIn,
-  EVERYTHING,
   endpointOf,
   isSignedWith,
-  sample,
+  sendSampleEvent,
   subscribe,
 } from '../../test/fakes/receiver.ts'
 import { advance, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import { until } from '../../test/until.ts'
-import { everything, walk } from '../../test/walk.ts'
+import { allRecords, walk } from '../../test/walk.ts'
 
 const DELIVERIES = '/operator/v1/deliveries'
 
 let app: TestApp
-let internet: Internet
+let internet: FakeNetwork
 let seller: Awaited<ReturnType<TestApp['seller']>>
-let hook: Hook
+let hook: PublicReceiver
 let endpoint: { id: number; secret: string }
 beforeAll(async () => {
-  internet = pretendInternet()
+  internet = fakeNetwork()
   app = await startTestApp({ network: internet, settings: NO_LIMITS })
 })
 beforeEach(async () => {
   seller = await app.seller()
-  hook = await startHook(internet)
+  hook = await startPublicReceiver(internet)
   endpoint = await subscribe(seller, hook.url)
 })
 
@@ -44,14 +44,14 @@ const enable = () =>
 
 /** Records a sample event for the endpoint; returns the id of its delivery. */
 const send = async (event?: string): Promise<number> => {
-  await sample(app, seller.accountId, event)
+  await sendSampleEvent(app, seller.accountId, event)
   return (await deliveriesIn(app, `endpoint_id=${endpoint.id}`))[0].id
 }
 
 /** Makes `count` deliveries fail at their first attempt; returns the id of the last one. */
 const makeFail = async (count = 1): Promise<number> => {
   hook.hide()
-  for (let failure = 1; failure < count; failure++) await sample(app, seller.accountId)
+  for (let failure = 1; failure < count; failure++) await sendSampleEvent(app, seller.accountId)
   const id = await send()
   await app.runDeliveries()
   hook.show()
@@ -73,7 +73,7 @@ const deliveryThatIs = {
     return id
   },
   async pending() {
-    hook.says(500)
+    hook.respondWith(500)
     const id = await send()
     await app.runDeliveries()
     return id
@@ -83,7 +83,7 @@ const STATUSES = Object.keys(deliveryThatIs) as (keyof typeof deliveryThatIs)[]
 
 describe('GET /operator/v1/deliveries', () => {
   it('GET /operator/v1/deliveries shows every field of a delivery, in order', async () => {
-    hook.says(200, 'thank you')
+    hook.respondWith(200, 'thank you')
     const id = await send('order.cancelled')
     await app.runDeliveries()
     const { status, body } = await app.operator.get(`${DELIVERIES}?endpoint_id=${endpoint.id}`)
@@ -117,7 +117,7 @@ describe('GET /operator/v1/deliveries', () => {
     ])
   })
 
-  it.each(EVERYTHING)(
+  it.each(ALL_EVENTS)(
     'the payload of a %s delivery equals the body sent, byte for byte',
     async (event) => {
       const id = await send(event)
@@ -136,7 +136,7 @@ describe('GET /operator/v1/deliveries', () => {
 
   it('a delivery shows every attempt, oldest first, with its response and duration', async () => {
     const id = await deliveryThatIs.pending()
-    hook.says(302, 'elsewhere')
+    hook.respondWith(302, 'elsewhere')
     await advance(app.operator, 61)
     await app.runDeliveries()
     hook.hide()
@@ -172,8 +172,8 @@ describe('GET /operator/v1/deliveries', () => {
     const second = await subscribe(seller, hook.url)
     const stranger = await app.seller()
     const theirs = await subscribe(stranger, hook.url)
-    await sample(app, seller.accountId)
-    await sample(app, stranger.accountId)
+    await sendSampleEvent(app, seller.accountId)
+    await sendSampleEvent(app, stranger.accountId)
     await app.runDeliveries()
     const waiting = await send()
     const found = async (query: string) => {
@@ -259,7 +259,7 @@ describe('GET /operator/v1/deliveries', () => {
     const path = `${DELIVERIES}?${query}&per_page=2`
     const whole = await deliveriesIn(app, query)
     expect(whole).toHaveLength(5)
-    expect(await everything(app.operator, path)).toEqual(whole)
+    expect(await allRecords(app.operator, path)).toEqual(whole)
     const pages = await walk(app.operator, path)
     expect(pages.map(({ body }) => body.data.length)).toEqual([2, 2, 1])
     expect(pages[1]!.body.links).toEqual(
@@ -289,7 +289,7 @@ describe('GET /operator/v1/deliveries', () => {
     await subscribe(seller, hook.url)
     for (let i = 0; i < 3; i++) await send()
     const query = `account_id=${seller.accountId}`
-    const ids = (await everything(app.operator, `${DELIVERIES}?${query}&per_page=4`)).map(
+    const ids = (await allRecords(app.operator, `${DELIVERIES}?${query}&per_page=4`)).map(
       ({ id }: { id: number }) => id,
     )
     expect(ids).toHaveLength(6)
@@ -332,7 +332,7 @@ describe('POST /operator/v1/deliveries/{id}/resend', () => {
     const before = await deliveryOf(id)
     expect(before.status).toBe(status)
     const { length } = hook.arrived
-    hook.says(200, 'at last')
+    hook.respondWith(200, 'at last')
     await advance(app.operator, 5)
     await resend(id)
     await app.runDeliveries()
@@ -356,7 +356,7 @@ describe('POST /operator/v1/deliveries/{id}/resend', () => {
       const id = await deliveryThatIs[status]()
       const before = await deliveryOf(id)
       const counted = await failures()
-      hook.says(503)
+      hook.respondWith(503)
       await resend(id)
       await app.runDeliveries()
       expect(await deliveryOf(id)).toEqual({
@@ -410,7 +410,7 @@ describe('POST /operator/v1/deliveries/{id}/resend', () => {
   it('a resend of a delivery that is due is its next attempt, not an additional one', async () => {
     const id = await send()
     await resend(id)
-    hook.says(500)
+    hook.respondWith(500)
     await app.runDeliveries()
     expect(hook.arrived).toHaveLength(1)
     const { status, attempts, next_attempt_at } = await deliveryOf(id)
@@ -422,7 +422,7 @@ describe('POST /operator/v1/deliveries/{id}/resend', () => {
     const delivered = await deliveryThatIs.delivered()
     const failed = await makeFail(3)
     expect(await failures()).toBe(3)
-    hook.says(500)
+    hook.respondWith(500)
     for (const id of [delivered, failed]) await resend(id)
     await app.runDeliveries()
     expect(await deliveryOf(delivered)).toMatchObject({
@@ -430,7 +430,7 @@ describe('POST /operator/v1/deliveries/{id}/resend', () => {
       attempts: { length: 2 },
     })
     expect(await failures()).toBe(3)
-    hook.says(204)
+    hook.respondWith(204)
     await resend(delivered)
     await app.runDeliveries()
     expect(await failures()).toBe(0)
@@ -508,7 +508,7 @@ describe('POST /operator/v1/deliveries/{id}/resend', () => {
   it('a resend requested during an attempt makes one more attempt after it', async () => {
     const id = await send()
     const open: ServerResponse[] = []
-    hook.answer = (response) => void open.push(response)
+    hook.respond = (response) => void open.push(response)
     const first = app.runDeliveries()
     await until('the first attempt has arrived', () => open.length === 1)
     await resend(id)
@@ -516,7 +516,7 @@ describe('POST /operator/v1/deliveries/{id}/resend', () => {
     // A second worker cannot claim the delivery.
     await app.runDeliveries()
     expect(hook.arrived).toHaveLength(1)
-    hook.answer = (response) => response.writeHead(200).end()
+    hook.respond = (response) => response.writeHead(200).end()
     open[0]!.writeHead(500).end()
     await first
     await app.runDeliveries()

@@ -1,22 +1,22 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { type Internet, pretendInternet } from '../../test/fakes/network.ts'
-import { type Hook, startHook } from '../../test/fakes/public-receiver.ts'
-import { deliveriesIn, endpointOf, sample, subscribe } from '../../test/fakes/receiver.ts'
+import { type FakeNetwork, fakeNetwork } from '../../test/fakes/network.ts'
+import { type PublicReceiver, startPublicReceiver } from '../../test/fakes/public-receiver.ts'
+import { deliveriesIn, endpointOf, sendSampleEvent, subscribe } from '../../test/fakes/receiver.ts'
 import { advance, NO_LIMITS } from '../../test/fixtures/listings.ts'
 
 let app: TestApp
-let internet: Internet
+let internet: FakeNetwork
 let seller: Awaited<ReturnType<TestApp['seller']>>
-let hook: Hook
+let hook: PublicReceiver
 let id: number
 beforeAll(async () => {
-  internet = pretendInternet()
+  internet = fakeNetwork()
   app = await startTestApp({ network: internet, settings: NO_LIMITS })
 })
 beforeEach(async () => {
   seller = await app.seller()
-  hook = await startHook(internet)
+  hook = await startPublicReceiver(internet)
   id = (await subscribe(seller, hook.url)).id
 })
 
@@ -36,7 +36,7 @@ const EVER = { from: '2000-01-01', to: '2999-01-01' }
 
 const logOf = (endpoint = id) => deliveriesIn(app, `endpoint_id=${endpoint}`)
 const sampleMany = async (count: number) => {
-  for (let i = 0; i < count; i++) await sample(app, seller.accountId)
+  for (let i = 0; i < count; i++) await sendSampleEvent(app, seller.accountId)
 }
 /** Makes so many deliveries fail, each with its first attempt. */
 const fail = async (count: number) => {
@@ -157,10 +157,10 @@ describe('POST /operator/v1/accounts/{id}/webhooks/{endpoint}/resend', () => {
     await fail(10)
     await sampleMany(3)
     await enable()
-    hook.says(500)
+    hook.respondWith(500)
     await sampleMany(1)
     await app.runDeliveries()
-    hook.says(204)
+    hook.respondWith(204)
     hook.arrived.length = 0
     const wanted = (await logOf()).filter(({ status }: { status: string }) =>
       ['failed', 'skipped'].includes(status),
@@ -183,7 +183,7 @@ describe('POST /operator/v1/accounts/{id}/webhooks/{endpoint}/resend', () => {
     await sampleMany(2)
     await enable()
     const before = await logOf()
-    hook.says(500)
+    hook.respondWith(500)
     expect((await resend(EVER)).body.data.deliveries).toBe(12)
     await app.runDeliveries()
     expect(hook.arrived).toHaveLength(12)
@@ -211,7 +211,7 @@ describe('POST /operator/v1/accounts/{id}/webhooks/{endpoint}/resend', () => {
     const theirs = (await subscribe(stranger, hook.url)).id
     await fail(2)
     hook.hide()
-    await sample(app, stranger.accountId)
+    await sendSampleEvent(app, stranger.accountId)
     await app.runDeliveries()
     hook.show()
     expect((await resend(EVER)).body.data.deliveries).toBe(2)

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from '../../test/app.ts'
-import { deliveriesIn, sample, subscribe } from '../../test/fakes/receiver.ts'
+import { deliveriesIn, sendSampleEvent, subscribe } from '../../test/fakes/receiver.ts'
 import { NO_LIMITS } from '../../test/fixtures/listings.ts'
 import { until } from '../../test/until.ts'
 import { closeServer } from '../connections.ts'
@@ -79,7 +79,7 @@ describe('the event stream', () => {
   it('brings each event as a message with its position, its name and the envelope in one line', async () => {
     const stream = await follow()
     expect(stream.headers.get('content-type')).toMatch(/^text\/event-stream/)
-    await sample(app, accountId, 'order.cancelled')
+    await sendSampleEvent(app, accountId, 'order.cancelled')
     await stream.heard(1)
     const [event] = await app.ctx.db<{ id: number; data: string }[]>`
       select id, data from events where account_id = ${accountId}
@@ -96,7 +96,7 @@ describe('the event stream', () => {
 
   it('goes on after the message that was last heard, in the header or in the query', async () => {
     const stream = await follow()
-    for (let n = 0; n < 3; n++) await sample(app, accountId)
+    for (let n = 0; n < 3; n++) await sendSampleEvent(app, accountId)
     await stream.heard(3)
     await stream.leave()
     const [first, second, third] = stream.ids.slice(1)
@@ -112,12 +112,12 @@ describe('the event stream', () => {
 
   it('begins now, and says where that is, for a listener that is cut off before the first message', async () => {
     const earlier = await follow()
-    await sample(app, accountId)
+    await sendSampleEvent(app, accountId)
     await earlier.heard(1)
     await earlier.leave()
     const cutOff = await follow()
     await cutOff.leave()
-    await sample(app, accountId, 'listing.sold')
+    await sendSampleEvent(app, accountId, 'listing.sold')
     const stream = await follow({ after: cutOff.ids[0]! })
     await stream.heard(1)
     expect(stream.messages.map(({ event }) => event)).toEqual(['listing.sold'])
@@ -128,7 +128,7 @@ describe('the event stream', () => {
     const seller = await app.seller()
     await subscribe(seller, 'https://93.184.215.14/hook')
     const stream = await follow({ of: seller.accountId })
-    await sample(app, seller.accountId)
+    await sendSampleEvent(app, seller.accountId)
     await stream.heard(1)
     const [{ id }] = await deliveriesIn(app, `account_id=${seller.accountId}`)
     await app.operator.post(`/operator/v1/deliveries/${id}/resend`)

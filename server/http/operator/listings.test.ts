@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { listingWith } from '../../test/listings.ts'
+import { insertListingWithPhotos } from '../../test/fixtures/listings.ts'
 
 let app: TestApp
 beforeAll(async () => {
@@ -11,7 +11,11 @@ const photosOf = (id: number | string) => app.operator.get(`/operator/v1/listing
 
 describe('GET /operator/v1/listings/{id}/photos', () => {
   it('shows each of the photo_urls in their order', async () => {
-    const id = await listingWith(app, 'http://a.example/2.jpg', 'http://a.example/1.jpg')
+    const id = await insertListingWithPhotos(
+      app,
+      'http://a.example/2.jpg',
+      'http://a.example/1.jpg',
+    )
     const { status, body } = await photosOf(id)
     expect(status).toBe(200)
     const waiting = {
@@ -31,11 +35,11 @@ describe('GET /operator/v1/listings/{id}/photos', () => {
   })
 
   it('is empty for a listing without any', async () => {
-    expect((await photosOf(await listingWith(app))).body).toEqual({ data: [] })
+    expect((await photosOf(await insertListingWithPhotos(app))).body).toEqual({ data: [] })
   })
 
   it('still tells of a listing that was deleted', async () => {
-    const id = await listingWith(app, 'http://a.example/1.jpg')
+    const id = await insertListingWithPhotos(app, 'http://a.example/1.jpg')
     await app.ctx.db`update listings set status = 'removed' where id = ${id}`
     expect((await photosOf(id)).body.data).toHaveLength(1)
   })

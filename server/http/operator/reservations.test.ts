@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { inTransaction } from '../../database/in-transaction.ts'
 import { free, pruneReservations, reserve } from '../../listings/reservations.ts'
 import { type Answer, OPERATOR_TOKEN, startTestApp, type TestApp } from '../../test/app.ts'
-import { importCast } from '../../test/catalog-fixture.ts'
+import { importCatalogFixture } from '../../test/catalog-fixture.ts'
 import { testDatabase } from '../../test/database.ts'
 import { type Service, startService } from '../../test/process.ts'
 import { until } from '../../test/until.ts'
@@ -16,7 +16,7 @@ let app: TestApp
 let shop: Awaited<ReturnType<TestApp['seller']>>
 beforeAll(async () => {
   app = await startTestApp({ settings: { RATE_LIMIT_READ: '100000', RATE_LIMIT_WRITE: '100000' } })
-  await importCast(app.operator)
+  await importCatalogFixture(app.operator)
   shop = await app.seller()
 })
 

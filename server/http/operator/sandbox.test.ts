@@ -4,7 +4,7 @@ import { WEBHOOK_EVENTS, type WebhookEvent } from '../../enums.ts'
 import { sendMail } from '../../mail/outbox.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
 import { startMailServer } from '../../test/fakes/mail-server.ts'
-import { pretendInternet } from '../../test/fakes/network.ts'
+import { fakeNetwork } from '../../test/fakes/network.ts'
 import { deliveriesIn, subscribe } from '../../test/fakes/receiver.ts'
 import { until } from '../../test/until.ts'
 import { walk } from '../../test/walk.ts'
@@ -166,7 +166,7 @@ describe('the sandbox’s events', () => {
   })
 
   it('are skipped for a disabled endpoint, and it is not counted', async () => {
-    const internet = pretendInternet()
+    const internet = fakeNetwork()
     internet.names.set('dead.example', ['10.0.0.1'])
     const sandbox = await startTestApp({ network: internet })
     const shop = await sandbox.seller()

@@ -1,22 +1,22 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, startTestApp, type TestApp } from '../../test/app.ts'
-import { importCast } from '../../test/catalog-fixture.ts'
+import { importCatalogFixture } from '../../test/catalog-fixture.ts'
 import {
   advance,
   cardItem,
   changeAccount,
   createListings,
   items,
-  LETTER,
   list,
   NO_LIMITS,
 } from '../../test/fixtures/listings.ts'
+import { LETTER, operatorOption } from '../../test/fixtures/orders.ts'
 
 let app: TestApp
 let seller: Client & { accountId: number }
 beforeAll(async () => {
   app = await startTestApp({ settings: NO_LIMITS })
-  await importCast(app.operator)
+  await importCatalogFixture(app.operator)
   seller = await app.seller()
 })
 
@@ -57,7 +57,7 @@ describe('an Idempotency-Key on POST /v1/listings', () => {
     const first = await createListings(seller, [cardItem()], headers)
     expect(first.body).toHaveProperty('warnings')
     const { id } = first.body.results[0].listing
-    await changeAccount(app, seller.accountId, { shipping_options: [LETTER] })
+    await changeAccount(app, seller.accountId, { shipping_options: [operatorOption(LETTER)] })
     await seller.patch(`/v1/listings/${id}`, { payload: { price: 9, quantity: 0 } })
     expect((await createListings(seller, [cardItem()], headers)).text).toBe(first.text)
     await seller.delete(`/v1/listings/${id}`)

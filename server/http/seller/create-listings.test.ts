@@ -1,25 +1,24 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, startTestApp, type TestApp } from '../../test/app.ts'
-import { importCast } from '../../test/catalog-fixture.ts'
+import { importCatalogFixture } from '../../test/catalog-fixture.ts'
 import {
   cardItem,
   changeAccount,
   createListings,
   gradedItem,
   items,
-  LETTER,
   list,
   listed,
   NO_LIMITS,
   productItem,
-  SHIPS,
 } from '../../test/fixtures/listings.ts'
-import { everything } from '../../test/walk.ts'
+import { LETTER, operatorOption, SHIPS } from '../../test/fixtures/orders.ts'
+import { allRecords } from '../../test/walk.ts'
 
 let app: TestApp
 beforeAll(async () => {
   app = await startTestApp({ settings: NO_LIMITS })
-  await importCast(app.operator)
+  await importCatalogFixture(app.operator)
 })
 
 const shippingSeller = () => app.seller({ account: SHIPS })
@@ -31,7 +30,7 @@ const send = (seller: Client, payload: string | object | undefined) =>
   })
 
 const descriptionsOf = async (seller: Client): Promise<(string | null)[]> => {
-  const listings = await everything(seller, '/v1/listings?per_page=100')
+  const listings = await allRecords(seller, '/v1/listings?per_page=100')
   return listings.map(({ description }) => description).toReversed()
 }
 
@@ -117,7 +116,7 @@ describe('POST /v1/listings', () => {
 
   it('counts as one write, however many items there are', async () => {
     const limited = await startTestApp({ settings: { RATE_LIMIT_WRITE: '2' } })
-    await importCast(limited.operator)
+    await importCatalogFixture(limited.operator)
     const seller = await limited.seller()
     const { headers } = await createListings(seller, items(100))
     expect(headers).toMatchObject({ 'x-ratelimit-limit': '2', 'x-ratelimit-remaining': '1' })
@@ -284,7 +283,7 @@ describe('what becomes of the items', () => {
 
 describe('warnings', () => {
   it('are there without an enabled shipping option, and the listings are created all the same', async () => {
-    const option = { ...LETTER, enabled: false }
+    const option = { ...operatorOption(LETTER), enabled: false }
     const seller = await app.seller()
     for (const shipping_options of [[], [option]]) {
       await changeAccount(app, seller.accountId, { shipping_options })
@@ -298,7 +297,10 @@ describe('warnings', () => {
   it('are left out as soon as the operator has enabled one', async () => {
     const seller = await app.seller()
     expect((await createListings(seller, [cardItem()])).body).toHaveProperty('warnings')
-    const shipping_options = [{ ...LETTER, code: 'off', enabled: false }, LETTER]
+    const shipping_options = [
+      { ...operatorOption(LETTER), code: 'off', enabled: false },
+      operatorOption(LETTER),
+    ]
     await changeAccount(app, seller.accountId, { shipping_options })
     const { body } = await createListings(seller, [cardItem()])
     expect(Object.keys(body)).toEqual(['results', 'created', 'failed'])
@@ -363,7 +365,7 @@ describe('an item that the database refuses all the same', () => {
   let strict: TestApp
   beforeAll(async () => {
     strict = await startTestApp({ settings: NO_LIMITS })
-    await importCast(strict.operator)
+    await importCatalogFixture(strict.operator)
     await strict.ctx.db`
       alter table listings add constraint refused check (description <> 'refused')
     `

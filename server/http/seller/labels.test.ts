@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../test/app.ts'
 import { advance, changeAccount, NO_LIMITS } from '../../test/fixtures/listings.ts'
-import { type Sold, sold } from '../../test/sold.ts'
+import { type InsertedSlice, insertSlice } from '../../test/fixtures/orders.ts'
 
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
@@ -22,21 +22,22 @@ const setCarrier = async (label = 'ready', tracking = 'immediate') => {
 }
 beforeEach(() => setCarrier())
 
-const sell = (options?: Parameters<typeof sold>[2]): Promise<Sold> =>
-  sold(app.ctx.db, seller.accountId, { now: app.ctx.now(), ...options })
-const label = ({ orderIds }: Sold, row = 0) => seller.post(`/v1/orders/${orderIds[row]}/label`)
+const sell = (options?: Parameters<typeof insertSlice>[2]): Promise<InsertedSlice> =>
+  insertSlice(app.ctx.db, seller.accountId, { now: app.ctx.now(), ...options })
+const label = ({ orderIds }: InsertedSlice, row = 0) =>
+  seller.post(`/v1/orders/${orderIds[row]}/label`)
 /** Ships an order row as its seller, or applies another transition as the operator. */
-const change = ({ orderIds }: Sold, row: number, step: string) =>
+const change = ({ orderIds }: InsertedSlice, row: number, step: string) =>
   step === 'ship'
     ? seller.post(`/v1/orders/${orderIds[row]}/ship`)
     : app.operator.post(`/operator/v1/orders/${orderIds[row]}/${step}`, {
         payload: step === 'cancel' ? { cancelled_by: 'buyer' } : {},
       })
-const report = ({ sliceKey }: Sold, payload: object) =>
+const report = ({ sliceKey }: InsertedSlice, payload: object) =>
   app.operator.post(`/operator/v1/slices/${sliceKey}/tracking`, { payload })
 
 /** The data of each order.label_ready event of a slice, as JSON text. */
-const eventData = async ({ orderIds }: Sold): Promise<string[]> => {
+const eventData = async ({ orderIds }: InsertedSlice): Promise<string[]> => {
   const rows = await app.ctx.db<{ data: string }[]>`
     select data
     from events
@@ -45,7 +46,8 @@ const eventData = async ({ orderIds }: Sold): Promise<string[]> => {
   `
   return rows.map(({ data }) => data).filter((data) => orderIds.includes(JSON.parse(data).order_id))
 }
-const eventsOf = async (parcel: Sold) => (await eventData(parcel)).map((data) => JSON.parse(data))
+const eventsOf = async (parcel: InsertedSlice) =>
+  (await eventData(parcel)).map((data) => JSON.parse(data))
 /** The number of shipments that the carrier has sold in total. */
 const countShipments = async () => {
   const [row] = await app.ctx.db<{ count: number }[]>`
@@ -224,7 +226,7 @@ describe('labels for shipped orders', () => {
 describe('refused label requests', () => {
   it('a label for an unknown, foreign or malformed order id returns 404', async () => {
     const other = await app.seller()
-    const foreign = await sold(app.ctx.db, other.accountId)
+    const foreign = await insertSlice(app.ctx.db, other.accountId)
     for (const id of [foreign.orderIds[0], 999_999, 'abc', '0', '99999999999999999999']) {
       const { status, body } = await seller.post(`/v1/orders/${id}/label`)
       expect([status, body.error.type]).toEqual([404, 'not_found'])
@@ -238,7 +240,7 @@ describe('refused label requests', () => {
 
   it('a label without a verified payout setup returns 409, but 404 for an unknown order', async () => {
     const unverified = await app.seller()
-    const parcel = await sold(app.ctx.db, unverified.accountId, { fulfilment: 'self_ship' })
+    const parcel = await insertSlice(app.ctx.db, unverified.accountId, { fulfilment: 'self_ship' })
     await changeAccount(app, unverified.accountId, { payout_verified: false })
     const { status, body } = await unverified.post(`/v1/orders/${parcel.orderIds[0]}/label`)
     expect([status, body.error.type]).toEqual([409, 'conflict'])
@@ -323,8 +325,8 @@ describe('carrier failures and delays', () => {
     })
     const shop = await without.seller()
     const [parcel, own] = [
-      await sold(without.ctx.db, shop.accountId),
-      await sold(without.ctx.db, shop.accountId, { fulfilment: 'self_ship' }),
+      await insertSlice(without.ctx.db, shop.accountId),
+      await insertSlice(without.ctx.db, shop.accountId, { fulfilment: 'self_ship' }),
     ]
     const { status, body } = await shop.post(`/v1/orders/${parcel.orderIds[0]}/label`)
     expect([status, body.error.type]).toEqual([502, 'provider_error'])

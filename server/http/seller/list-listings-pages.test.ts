@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, PUBLIC_URL, startTestApp, type TestApp } from '../../test/app.ts'
-import { importCast } from '../../test/catalog-fixture.ts'
+import { importCatalogFixture } from '../../test/catalog-fixture.ts'
 import { advance, cardItem, items, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
-import { everything, pathOf, walk } from '../../test/walk.ts'
+import { allRecords, pathOf, walk } from '../../test/walk.ts'
 
 const LISTINGS = '/v1/listings'
 const ADDRESS = `${PUBLIC_URL}${LISTINGS}`
@@ -17,7 +17,7 @@ let hidden: number[]
 let byChange: number[]
 beforeAll(async () => {
   app = await startTestApp({ settings: NO_LIMITS })
-  await importCast(app.operator)
+  await importCatalogFixture(app.operator)
   seller = await app.seller()
   const made = await list(seller, ...items(140))
   for (const at of [0, 70, 139]) await seller.delete(`${LISTINGS}/${made[at]}`)
@@ -124,7 +124,7 @@ describe('a page of listings', () => {
     expect(await totals()).toEqual([3, 3])
     await shop.delete(`${LISTINGS}/${made[1]}`)
     expect(await totals()).toEqual([2, 2])
-    expect(idsIn(await everything(shop, `${LISTINGS}?per_page=1`))).toEqual([made[2], made[0]])
+    expect(idsIn(await allRecords(shop, `${LISTINGS}?per_page=1`))).toEqual([made[2], made[0]])
   })
 })
 

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, startTestApp, type TestApp } from '../../test/app.ts'
-import { idsOf, importCast } from '../../test/catalog-fixture.ts'
+import { idsOf, importCatalogFixture } from '../../test/catalog-fixture.ts'
 import {
   advance,
   cardItem,
@@ -27,7 +27,7 @@ beforeAll(async () => {
     settings: { ...NO_LIMITS, MARKETPLACE_URL },
     rateLimitTime: () => 0,
   })
-  await importCast(app.operator)
+  await importCatalogFixture(app.operator)
 })
 
 const found = async (seller: Client, query: string): Promise<number[]> => {

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { CONDITIONS, GRADES, GRADING_COMPANIES, LANGUAGES, PRINTINGS } from '../../enums.ts'
 import { type Client, startTestApp } from '../../test/app.ts'
-import { idsOf, importCast, LONGEST_SLUG } from '../../test/catalog-fixture.ts'
+import { idsOf, importCatalogFixture, LONGEST_SLUG } from '../../test/catalog-fixture.ts'
 import {
   cardItem,
   createListings,
@@ -13,7 +13,7 @@ import {
 let seller: Client
 beforeAll(async () => {
   const app = await startTestApp({ settings: NO_LIMITS })
-  await importCast(app.operator)
+  await importCatalogFixture(app.operator)
   seller = await app.seller()
 })
 

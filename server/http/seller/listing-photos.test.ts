@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startPhotoWorker } from '../../photos/photo-worker.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { importCast } from '../../test/catalog-fixture.ts'
-import { type Internet, pretendInternet } from '../../test/fakes/network.ts'
+import { importCatalogFixture } from '../../test/catalog-fixture.ts'
+import { type FakeNetwork, fakeNetwork } from '../../test/fakes/network.ts'
 import { cardItem, list, listed } from '../../test/fixtures/listings.ts'
 import { jpeg } from '../../test/pictures.ts'
 import { until } from '../../test/until.ts'
@@ -10,11 +10,11 @@ import { pathOf } from '../../test/walk.ts'
 
 let market: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
-let internet: Internet
+let internet: FakeNetwork
 beforeAll(async () => {
-  internet = pretendInternet()
+  internet = fakeNetwork()
   market = await startTestApp({ network: internet })
-  await importCast(market.operator)
+  await importCatalogFixture(market.operator)
   seller = await market.seller()
   const picture = await jpeg(600, 400)
   await internet.site('shop.example', (request, answer) => {

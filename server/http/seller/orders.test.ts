@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ShippingOption } from '../../accounts/account.ts'
 import { PUBLIC_URL, startTestApp, type TestApp } from '../../test/app.ts'
-import { idsOf, importCast } from '../../test/catalog-fixture.ts'
+import { idsOf, importCatalogFixture } from '../../test/catalog-fixture.ts'
 import {
   advance,
   cardItem,
@@ -22,7 +22,7 @@ import {
   sellEach,
   ship,
 } from '../../test/fixtures/orders.ts'
-import { everything, walk } from '../../test/walk.ts'
+import { allRecords, walk } from '../../test/walk.ts'
 
 const ORDERS = '/v1/orders'
 const LIST = `${PUBLIC_URL}${ORDERS}`
@@ -42,7 +42,7 @@ type Seller = Awaited<ReturnType<TestApp['seller']>>
 let app: TestApp
 beforeAll(async () => {
   app = await startTestApp({ settings: NO_LIMITS, rateLimitTime: () => 0 })
-  await importCast(app.operator)
+  await importCatalogFixture(app.operator)
 })
 
 const shop = (...options: ShippingOption[]) => openShop(app, ...options)
@@ -378,7 +378,7 @@ describe('pages of orders', () => {
   ])('walked over %s show each row once and in order, from both ends', async (_, query, all) => {
     for (const perPage of [1, 2, 7, 30, 44, 45, 100]) {
       const address = `${ORDERS}?per_page=${perPage}${query}`
-      expect(idsOf(await everything(seller, address))).toEqual(all())
+      expect(idsOf(await allRecords(seller, address))).toEqual(all())
       const last = Math.ceil(all().length / perPage)
       const back = await walk(seller, `${address}&page=${last}`, 'prev')
       expect(back.toReversed().flatMap(({ body }) => idsOf(body.data))).toEqual(all())

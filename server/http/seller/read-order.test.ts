@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ShippingOption } from '../../accounts/account.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { importCast } from '../../test/catalog-fixture.ts'
+import { importCatalogFixture } from '../../test/catalog-fixture.ts'
 import { cardItem, gradedItem, list, NO_LIMITS, productItem } from '../../test/fixtures/listings.ts'
 import {
   ADDRESS,
@@ -9,8 +9,8 @@ import {
   BUYER,
   buy,
   cancel,
-  ENVELOPE,
   LABEL,
+  LETTER,
   openShop,
   PARCEL,
   sellEach,
@@ -33,7 +33,7 @@ type Seller = Awaited<ReturnType<TestApp['seller']>>
 let app: TestApp
 beforeAll(async () => {
   app = await startTestApp({ settings: NO_LIMITS })
-  await importCast(app.operator)
+  await importCatalogFixture(app.operator)
 })
 
 const shop = (...options: ShippingOption[]) => openShop(app, ...options)
@@ -108,7 +108,7 @@ describe('GET /v1/orders/{order}', () => {
   })
 
   it('is the same, byte for byte, whichever row of the slice is asked for', async () => {
-    const seller = await shop(ENVELOPE)
+    const seller = await shop(LETTER)
     const ids = await sell(seller, cardItem(), productItem(), cardItem(), gradedItem())
     await cancel(app, ids[1]!)
     await ship(seller, ids[0]!)

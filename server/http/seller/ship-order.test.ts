@@ -2,20 +2,20 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { ShippingOption } from '../../accounts/account.ts'
 import { inTransaction } from '../../database/in-transaction.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { importCast } from '../../test/catalog-fixture.ts'
+import { importCatalogFixture } from '../../test/catalog-fixture.ts'
 import { advance, cardItem, changeAccount, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import {
   act,
   buy,
   cancel,
-  ENVELOPE,
+  eventsOf,
   LABEL,
+  LETTER,
   type Line,
   PARCEL,
   ship,
   shipsBy,
   sliceOf,
-  toldTo,
 } from '../../test/fixtures/orders.ts'
 import { until } from '../../test/until.ts'
 
@@ -28,8 +28,8 @@ let app: TestApp
 let seller: Seller
 beforeAll(async () => {
   app = await startTestApp({ settings: NO_LIMITS })
-  await importCast(app.operator)
-  seller = await app.seller({ account: shipsBy(PARCEL, ENVELOPE, LABEL) })
+  await importCatalogFixture(app.operator)
+  seller = await app.seller({ account: shipsBy(PARCEL, LETTER, LABEL) })
 })
 
 /** A slice of so many rows. */
@@ -95,7 +95,7 @@ describe('POST /v1/orders/{order}/ship', () => {
   })
 
   it('ships that slice alone: others of the checkout, and of the seller, stay', async () => {
-    const other = await app.seller({ account: shipsBy(ENVELOPE) })
+    const other = await app.seller({ account: shipsBy(LETTER) })
     const [ours, theirs] = [await list(seller, cardItem()), await list(other, cardItem())]
     const { slices } = await buy(app, [
       [ours[0]!, 1],
@@ -132,8 +132,8 @@ describe('POST /v1/orders/{order}/ship', () => {
   })
 
   it('is refused with 409 until the payout setup is verified, and says so', async () => {
-    const newcomer = await app.seller({ account: shipsBy(ENVELOPE) })
-    const [id] = await ordered(1, { by: ENVELOPE, of: newcomer })
+    const newcomer = await app.seller({ account: shipsBy(LETTER) })
+    const [id] = await ordered(1, { by: LETTER, of: newcomer })
     await changeAccount(app, newcomer.accountId, { payout_verified: false })
     const { status, body } = await ship(newcomer, id!)
     expect([status, body.error.type]).toEqual([409, 'conflict'])
@@ -145,9 +145,9 @@ describe('POST /v1/orders/{order}/ship', () => {
 
   it('tells the seller of nothing', async () => {
     const [id] = await ordered(1)
-    const told = await toldTo(app, seller.accountId)
+    const told = await eventsOf(app, seller.accountId)
     await ship(seller, id!, { tracking_code: 'X' })
-    expect(await toldTo(app, seller.accountId)).toEqual(told)
+    expect(await eventsOf(app, seller.accountId)).toEqual(told)
   })
 
   it('needs the scope orders:write, and looks at no number without it', async () => {
@@ -192,7 +192,7 @@ describe('the tracking code', () => {
   })
 
   it.each(none)('is not needed for an own letter: 200 for %s', async (_, payload) => {
-    const [id] = await ordered(1, { by: ENVELOPE })
+    const [id] = await ordered(1, { by: LETTER })
     const { status, body } = await ship(seller, id!, payload)
     expect([status, body.data.shipped_lines]).toEqual([200, 1])
     expect(body.data.orders[0].tracking).toMatchObject({ code: null, updated_at: null })
@@ -207,7 +207,7 @@ describe('the tracking code', () => {
   })
 
   it.each([
-    ['an own letter', ENVELOPE],
+    ['an own letter', LETTER],
     ['a platform label', LABEL],
     ['a platform label that is not tracked', { ...LABEL, tracked: false }],
   ])('is refused for %s with 422, and nothing ships', async (_, option) => {
@@ -254,7 +254,7 @@ describe('the tracking code', () => {
     ['a list', ['X']],
     ['an object', { code: 'X' }],
   ])('may not be %s: 422', async (_, tracking_code) => {
-    for (const by of [PARCEL, ENVELOPE, LABEL]) {
+    for (const by of [PARCEL, LETTER, LABEL]) {
       const [id] = await ordered(1, { by })
       expect(await ship(seller, id!, { tracking_code })).toMatchObject(onTheCode)
       expect(await statuses(id!)).toEqual(['pending'])
@@ -282,7 +282,7 @@ describe('the tracking code', () => {
   })
 
   it('may be left out with a JSON content type and no body', async () => {
-    const [id] = await ordered(1, { by: ENVELOPE })
+    const [id] = await ordered(1, { by: LETTER })
     const { status } = await seller.post(`/v1/orders/${id}/ship`, {
       payload: '',
       headers: { 'content-type': 'application/json' },

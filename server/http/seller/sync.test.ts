@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { syncListings } from '../../../docs/examples/sync-listings.ts'
 import { type Client, startTestApp, type TestApp } from '../../test/app.ts'
-import { importCast } from '../../test/catalog-fixture.ts'
+import { importCatalogFixture } from '../../test/catalog-fixture.ts'
 import { freePort } from '../../test/free-port.ts'
 import { until } from '../../test/until.ts'
 
@@ -30,7 +30,7 @@ beforeAll(async () => {
     },
   })
   await app.app.listen({ port, host: '127.0.0.1' })
-  await importCast(app.operator)
+  await importCatalogFixture(app.operator)
 })
 
 describe('a copy kept with docs/examples/sync-listings.ts', () => {

@@ -1,11 +1,11 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { pretendInternet } from '../../test/fakes/network.ts'
+import { fakeNetwork } from '../../test/fakes/network.ts'
 import {
+  ALL_EVENTS,
   deliveriesIn,
-  EVERYTHING,
   endpointOf,
-  sample,
+  sendSampleEvent,
   subscribe,
 } from '../../test/fakes/receiver.ts'
 import { NO_LIMITS } from '../../test/fixtures/listings.ts'
@@ -13,7 +13,7 @@ import { NO_LIMITS } from '../../test/fixtures/listings.ts'
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
 beforeAll(async () => {
-  const internet = pretendInternet()
+  const internet = fakeNetwork()
   internet.names.set('dead.example', ['10.0.0.1'])
   app = await startTestApp({ network: internet, settings: NO_LIMITS })
 })
@@ -42,7 +42,7 @@ const fill = async (count: number, by = seller) => {
 
 /** Disables an endpoint by ten failed deliveries: its name resolves to a private address. */
 const disable = async (id: number) => {
-  for (let failure = 0; failure < 10; failure++) await sample(app, seller.accountId)
+  for (let failure = 0; failure < 10; failure++) await sendSampleEvent(app, seller.accountId)
   await app.runDeliveries()
   expect(await endpointOf(seller, id)).toMatchObject({ active: false })
 }
@@ -78,7 +78,7 @@ describe('POST /v1/webhooks', () => {
   it('a webhook secret is in no later response, not in the log, and not in plain text in the database', async () => {
     const { id, secret } = await subscribe(seller, 'https://dead.example/hooks')
     const random = secret.slice('svc_whsec_'.length)
-    await sample(app, seller.accountId)
+    await sendSampleEvent(app, seller.accountId)
     await app.runDeliveries()
     const { operator } = app
     const endpoint = `/operator/v1/accounts/${seller.accountId}/webhooks/${id}`
@@ -111,8 +111,8 @@ describe('POST /v1/webhooks', () => {
       events: ['listing.sold', 'order.created', 'listing.sold', 'order.created', 'order.cancelled'],
     })
     expect(body.data.events).toEqual(['listing.sold', 'order.created', 'order.cancelled'])
-    expect((await register({ events: EVERYTHING.toReversed() })).body.data.events).toEqual(
-      EVERYTHING.toReversed(),
+    expect((await register({ events: ALL_EVENTS.toReversed() })).body.data.events).toEqual(
+      ALL_EVENTS.toReversed(),
     )
     expect(
       (await register({ events: Array(1_000).fill('order.created') })).body.data.events,
@@ -410,7 +410,7 @@ describe('GET /v1/webhooks', () => {
 
   it('GET /v1/webhooks shows an endpoint’s consecutive failures and when it was disabled', async () => {
     const { id } = await subscribe(seller, 'https://dead.example/')
-    await sample(app, seller.accountId)
+    await sendSampleEvent(app, seller.accountId)
     await app.runDeliveries()
     expect(await endpointOf(seller, id)).toMatchObject({
       active: true,
@@ -484,7 +484,7 @@ describe('DELETE /v1/webhooks/{webhookEndpoint}', () => {
 
   it('deleting a webhook endpoint skips its pending deliveries', async () => {
     const { id } = await subscribe(seller, 'https://dead.example/')
-    await sample(app, seller.accountId)
+    await sendSampleEvent(app, seller.accountId)
     await seller.delete(`${WEBHOOKS}/${id}`)
     await app.runDeliveries()
     expect(await deliveriesIn(app, `endpoint_id=${id}`)).toMatchObject([

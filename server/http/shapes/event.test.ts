@@ -2,18 +2,18 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { CANCELLERS, WEBHOOK_EVENTS, type WebhookEvent } from '../../enums.ts'
 import { sampleData } from '../../sandbox/sample-events.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { importCast } from '../../test/catalog-fixture.ts'
+import { importCatalogFixture } from '../../test/catalog-fixture.ts'
 import { misfitsOf } from '../../test/described-answers.ts'
 import { cardItem, list, NO_LIMITS, productItem } from '../../test/fixtures/listings.ts'
 import {
   act,
   buy,
   cancel,
+  eventsOf,
   LABEL,
+  type RecordedEvent,
   ship,
   shipsBy,
-  type Told,
-  toldTo,
 } from '../../test/fixtures/orders.ts'
 
 /** As §6.3 has them. */
@@ -49,10 +49,10 @@ let seller: Awaited<ReturnType<TestApp['seller']>>
 // biome-ignore lint/suspicious/noExplicitAny: the published description
 let document: any
 /** What of a told event isn't as published; null when everything is. */
-let misfit: (told: Told) => string | null
+let misfit: (told: RecordedEvent) => string | null
 beforeAll(async () => {
   app = await startTestApp({ settings: NO_LIMITS })
-  await importCast(app.operator)
+  await importCatalogFixture(app.operator)
   seller = await app.seller({ account: shipsBy(LABEL) })
   document = (await app.anyone.get('/openapi.json')).body
   const misfits = misfitsOf(document)
@@ -72,7 +72,7 @@ const named = ({ $ref }: { $ref: string }) =>
   document.components.schemas[$ref.replace('#/components/schemas/', '')]
 
 /** Holds what was told against §6.3 and against what is published. */
-function expectAsPublished(told: Told): void {
+function expectAsPublished(told: RecordedEvent): void {
   expect(misfit(told), JSON.stringify(told)).toBeNull()
   expect(Object.keys(told.data)).toEqual(KEYS[told.event as WebhookEvent])
   const address = told.data.delivery_address
@@ -80,10 +80,10 @@ function expectAsPublished(told: Told): void {
 }
 
 /** What the seller is told while this happens, oldest first. */
-async function toldWhile(happening: () => Promise<unknown>): Promise<Told[]> {
-  const before = await toldTo(app, seller.accountId)
+async function toldWhile(happening: () => Promise<unknown>): Promise<RecordedEvent[]> {
+  const before = await eventsOf(app, seller.accountId)
   await happening()
-  return (await toldTo(app, seller.accountId)).slice(before.length)
+  return (await eventsOf(app, seller.accountId)).slice(before.length)
 }
 
 describe('the published data of events', () => {
@@ -104,7 +104,7 @@ describe('the published data of events', () => {
   })
 
   it.each(WEBHOOK_EVENTS)('is what a sample shows: %s', (event) => {
-    expectAsPublished({ event, data: sampleData(event) as Told['data'] })
+    expectAsPublished({ event, data: sampleData(event) as RecordedEvent['data'] })
   })
 })
 

@@ -4,24 +4,25 @@ import { type AddressInfo, connect, type Server } from 'node:net'
 import type { Network } from '../../outbound/network.ts'
 import { whenFileEnds } from '../when-file-ends.ts'
 
-/** An internet made up for tests: names, addresses that look public, and local servers behind them. */
-export type Internet = Network & {
-  /** Lets a name resolve to these addresses from now on; a function is asked each time. */
+/** DNS and TCP without the real network: names, public addresses, and the local servers behind them. */
+export type FakeNetwork = Network & {
+  /** The addresses of each name; a function is called for each look-up. */
   names: Map<string, string[] | (() => string[] | Promise<string[]>)>
-  /** The local port behind an address. */
+  /** The local port behind each address. */
   ports: Map<string, number>
-  /** Serves a site under this name, on an address of its own. */
+  /** Serves a site under a name, on an address of its own. */
   site(name: string, listener: RequestListener): Promise<Site>
-  /** Names that were looked up, and addresses that were dialled. */
+  /** The names that were looked up. */
   resolved: string[]
+  /** The addresses that were connected to. */
   dialled: string[]
 }
 
 export type Site = { url: string; address: string; port: number; server: Server }
 
-export function pretendInternet(): Internet {
-  const names: Internet['names'] = new Map()
-  const ports: Internet['ports'] = new Map()
+export function fakeNetwork(): FakeNetwork {
+  const names: FakeNetwork['names'] = new Map()
+  const ports: FakeNetwork['ports'] = new Map()
   const resolved: string[] = []
   const dialled: string[] = []
   return {
@@ -40,12 +41,12 @@ export function pretendInternet(): Internet {
     dial(addresses) {
       const address = addresses.find((candidate) => ports.has(candidate)) ?? addresses[0]!
       dialled.push(address)
-      // Behind an address that nobody has there is a port on which nobody listens.
+      // An unknown address refuses connections, as port 1 does.
       return connect(ports.get(address) ?? 1, '127.0.0.1')
     },
 
     async site(name, listener) {
-      const { server, port } = await serve(listener)
+      const { server, port } = await startWebServer(listener)
       const address = `93.184.215.${ports.size + 1}`
       names.set(name, [address])
       ports.set(address, port)
@@ -54,15 +55,15 @@ export function pretendInternet(): Internet {
   }
 }
 
-/** A web server on a free loopback port, gone after the tests. */
-export async function serve(listener: RequestListener): Promise<{ server: Server; port: number }> {
+/** A web server on a free loopback port; it stops when the test file ends. */
+export async function startWebServer(
+  listener: RequestListener,
+): Promise<{ server: Server; port: number }> {
   const server = createServer(listener)
-  whenFileEnds(() => stop(server))
+  whenFileEnds(() => {
+    server.close()
+    server.closeAllConnections()
+  })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   return { server, port: (server.address() as AddressInfo).port }
-}
-
-function stop(server: Server): void {
-  server.close()
-  if ('closeAllConnections' in server) (server.closeAllConnections as () => void)()
 }

@@ -1,26 +1,26 @@
-import type { Internet } from './network.ts'
+import type { FakeNetwork } from './network.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
 
-/** A receiver under a public name of a made-up internet. */
-export type Hook = Receiver & {
-  /** Lets the name point to a private address: from now on a delivery fails with its first attempt (§6.6.5). */
+/** A webhook receiver under a public name of a fake network. */
+export type PublicReceiver = Receiver & {
+  /** Points the name to a private address: deliveries fail at their first attempt (§6.6.5). */
   hide(): void
-  /** The name points to the receiver again. */
+  /** Points the name to the receiver again. */
   show(): void
 }
 
-let hooks = 0
+let receivers = 0
 
-export async function startHook(internet: Internet): Promise<Hook> {
+export async function startPublicReceiver(network: FakeNetwork): Promise<PublicReceiver> {
   const receiver = await startReceiver()
-  const number = ++hooks
+  const number = ++receivers
   const [name, address] = [`shop-${number}.example`, `93.184.216.${number}`]
-  internet.ports.set(address, receiver.port)
-  const hook = Object.assign(receiver, {
+  network.ports.set(address, receiver.port)
+  const publicReceiver = Object.assign(receiver, {
     url: `http://${name}/hooks`,
-    hide: () => void internet.names.set(name, ['10.0.0.1']),
-    show: () => void internet.names.set(name, [address]),
+    hide: () => void network.names.set(name, ['10.0.0.1']),
+    show: () => void network.names.set(name, [address]),
   })
-  hook.show()
-  return hook
+  publicReceiver.show()
+  return publicReceiver
 }

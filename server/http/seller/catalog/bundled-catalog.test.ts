@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, startTestApp } from '../../../test/app.ts'
 import { idsOf, slugsOf } from '../../../test/catalog-fixture.ts'
-import { everything, walk } from '../../../test/walk.ts'
+import { allRecords, walk } from '../../../test/walk.ts'
 
 // The real thing: the catalog that every installation begins with.
 
@@ -31,7 +31,7 @@ describe('the bundled catalog', () => {
   })
 
   it('shows each set exactly once on a walk, newest first, then by name and id', async () => {
-    const sets: ListedSet[] = await everything(client, '/v1/sets?per_page=9')
+    const sets: ListedSet[] = await allRecords(client, '/v1/sets?per_page=9')
     expect(new Set(idsOf(sets)).size).toBe(172)
     expectSorted(sets, (a, b) => {
       return newestFirst(a, b) || byText(a.name, b.name) || byText(a.id, b.id)
@@ -39,7 +39,7 @@ describe('the bundled catalog', () => {
   })
 
   it('shows each card exactly once on a walk, newest set first, then by natural number and id', async () => {
-    const cards: ListedCard[] = await everything(client, '/v1/cards?per_page=100')
+    const cards: ListedCard[] = await allRecords(client, '/v1/cards?per_page=100')
     expect(cards).toHaveLength(20_106)
     expect(new Set(idsOf(cards)).size).toBe(20_106)
     expectSorted(cards, (a, b) => {
@@ -48,7 +48,7 @@ describe('the bundled catalog', () => {
   })
 
   it('shows each product exactly once on a walk, newest set first, then by name and slug', async () => {
-    const products: ListedProduct[] = await everything(client, '/v1/products?per_page=7')
+    const products: ListedProduct[] = await allRecords(client, '/v1/products?per_page=7')
     expect(new Set(slugsOf(products)).size).toBe(390)
     expectSorted(products, (a, b) => {
       return newestFirst(a.set, b.set) || byText(a.name, b.name) || byText(a.slug, b.slug)
@@ -85,7 +85,7 @@ describe('a search in the bundled catalog', () => {
   })
 
   it('finds Pokémon by "poke"', async () => {
-    const all: ListedCard[] = await everything(client, '/v1/cards?per_page=100&q=poke')
+    const all: ListedCard[] = await allRecords(client, '/v1/cards?per_page=100&q=poke')
     expect(all.some(({ name }) => name.startsWith('Pokémon '))).toBe(true)
     expect(all[0]!.name).toMatch(/^Poké/)
   })

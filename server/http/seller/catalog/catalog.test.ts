@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { SCOPES } from '../../../keys/scopes.ts'
 import { type Client, startTestApp, type TestApp } from '../../../test/app.ts'
-import { importCast, LONGEST_SLUG } from '../../../test/catalog-fixture.ts'
+import { importCatalogFixture, LONGEST_SLUG } from '../../../test/catalog-fixture.ts'
 import { pathOf } from '../../../test/walk.ts'
 
 // What all operations of the catalog have in common.
@@ -10,7 +10,7 @@ let market: TestApp
 let seller: Client
 beforeAll(async () => {
   market = await startTestApp({ settings: { RATE_LIMIT_READ: '10000' } })
-  await importCast(market.operator)
+  await importCatalogFixture(market.operator)
   seller = await market.seller()
 })
 

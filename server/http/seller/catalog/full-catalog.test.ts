@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, startTestApp, type TestApp } from '../../../test/app.ts'
 import { importRecords } from '../../../test/catalog-fixture.ts'
 import { NO_LIMITS } from '../../../test/fixtures/listings.ts'
-import { everything } from '../../../test/walk.ts'
+import { allRecords } from '../../../test/walk.ts'
 
 // Every catalog that the repository contains. In it, shortcuts of some sets equal canonical ids of others.
 
@@ -22,7 +22,7 @@ beforeAll(async () => {
     if (body?.data.rejected !== 0) throw new Error(`The import failed: ${text}`)
   }
   client = await app.seller()
-  sets = await everything(client, '/v1/sets?per_page=100')
+  sets = await allRecords(client, '/v1/sets?per_page=100')
 }, 120_000)
 
 const setOf = async (identifier: string, narrowing: object = {}): Promise<string> => {

@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../../test/app.ts'
-import { importCast } from '../../../test/catalog-fixture.ts'
+import { importCatalogFixture } from '../../../test/catalog-fixture.ts'
 import { until } from '../../../test/until.ts'
 
 /** The public shape of a listing (§2.6): no field of its owner's, above all no `quantity`. */
@@ -23,7 +23,7 @@ beforeAll(async () => {
   app = await startTestApp({
     settings: { MARKETPLACE_URL, RATE_LIMIT_READ: '100000', RATE_LIMIT_WRITE: '100000' },
   })
-  await importCast(app.operator)
+  await importCatalogFixture(app.operator)
   reader = await app.seller()
 })
 

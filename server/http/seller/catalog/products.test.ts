@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, PUBLIC_URL, startTestApp } from '../../../test/app.ts'
 import {
   idsOf,
-  importCast,
+  importCatalogFixture,
   importRecords,
   LONGEST_SLUG,
   PRODUCTS,
@@ -16,7 +16,7 @@ const MARKETPLACE_URL = 'https://market.example'
 let seller: Client
 beforeAll(async () => {
   const market = await startTestApp({ settings: { MARKETPLACE_URL: `${MARKETPLACE_URL}/` } })
-  await importCast(market.operator)
+  await importCatalogFixture(market.operator)
   seller = await market.seller()
 })
 

@@ -1,13 +1,13 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, startTestApp, type TestApp } from '../../../test/app.ts'
-import { importCast, importRecords } from '../../../test/catalog-fixture.ts'
+import { importCatalogFixture, importRecords } from '../../../test/catalog-fixture.ts'
 
 describe('GET /v1/series', () => {
   let cards: TestApp
   let seller: Client
   beforeAll(async () => {
     cards = await startTestApp()
-    await importCast(cards.operator)
+    await importCatalogFixture(cards.operator)
     seller = await cards.seller()
   })
 

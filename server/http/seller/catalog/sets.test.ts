@@ -3,7 +3,7 @@ import { type Client, startTestApp, type TestApp } from '../../../test/app.ts'
 import {
   CARDS,
   idsOf,
-  importCast,
+  importCatalogFixture,
   importRecords,
   SETS,
   slugsOf,
@@ -19,7 +19,7 @@ let market: TestApp
 let seller: Client
 beforeAll(async () => {
   market = await startTestApp()
-  await importCast(market.operator)
+  await importCatalogFixture(market.operator)
   seller = await market.seller()
 })
 
