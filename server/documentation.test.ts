@@ -42,6 +42,21 @@ it('every § in the code names a section or rule of docs/specification.md', asyn
   expect(dangling).toEqual([])
 })
 
+it.each(['ARCHITECTURE.md', 'CONTRIBUTING.md'])(
+  '%s names only files that exist',
+  async (document) => {
+    const names = [
+      ...(await read(document)).matchAll(/`([\w.-]+(?:\/[\w.-]+)*\.(?:ts|js|md|sql))`/g),
+    ]
+    const missing = names
+      .map(([, name]) => name!)
+      .filter(
+        (name) => !['', 'server'].some((root) => existsSync(path.join(REPOSITORY, root, name))),
+      )
+    expect(missing).toEqual([])
+  },
+)
+
 it('relative links between the documents lead to files', async () => {
   const top = (await readdir(REPOSITORY)).filter((name) => name.endsWith('.md'))
   const folders = ['docs', 'server', 'catalog', 'bench', 'deploy', 'migrations']
