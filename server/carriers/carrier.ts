@@ -1,33 +1,28 @@
 import type { LabelStatus } from '../enums.ts'
 import type { Address } from '../orders/address.ts'
 
-/** Who sells platform labels and takes the parcels. No call of it belongs into a database transaction. */
+/** A carrier platform that sells labels. Its methods are network calls: never call them inside a transaction. */
 export type Carrier = {
-  /** What it's called in answers and in the database. */
+  /** Its name in responses and in the database. */
   provider: string
-  /**
-   * Buys a shipment under our reference.
-   *
-   * @throws CarrierError
-   */
+  /** Buys a shipment under our reference. @throws CarrierError */
   buy(parcel: Parcel): Promise<CarrierShipment>
-  /** The shipment that was bought under our reference, if there is one. @throws CarrierError */
+  /** Looks a shipment up by our reference; undefined if it was not bought. @throws CarrierError */
   find(reference: string): Promise<CarrierShipment | undefined>
   /**
-   * The shipment as it is now. Where the label could not be had at the purchase this is another try at it.
+   * Reads the shipment's current state. If the carrier withheld the label at the purchase, this requests it again.
    *
    * @throws CarrierError
    */
   read(id: string): Promise<CarrierShipment>
-  /** The label of a shipment that is `ready`, as a PDF. @throws CarrierError */
+  /** Downloads the label of a `ready` shipment, as a PDF. @throws CarrierError */
   label(id: string): Promise<Uint8Array>
 }
 
-/** What goes from a seller to a buyer. */
 export type Parcel = {
-  /** Ours, that nobody can guess. The carrier keeps it with the shipment. */
+  /** Our unguessable reference. The carrier stores it with the shipment. */
   reference: string
-  /** For people: what sellers call the order by. */
+  /** The order's key that the seller knows, printed on the label. */
   sliceKey: string
   /** The seller's shipping option. */
   shippingCode: string
@@ -35,24 +30,24 @@ export type Parcel = {
   recipient: Address & { email: string }
 }
 
-/** What the carrier says of a shipment. */
+/** A carrier's reading of a shipment. */
 export type CarrierShipment = {
-  /** The carrier's own. */
+  /** The carrier's id. */
   id: string
   status: Exclude<LabelStatus, 'self_ship'>
-  /** For the seller, in words of ours. */
+  /** For the seller. Our own words, never the carrier's. */
   message: string | null
   trackingCode: string | null
   trackingUrl: string | null
   trackingStatus: string | null
 }
 
-/** The carrier could not be asked, or refused. The `reason` goes to the log: our words, with the carrier’s status and code. */
+/** A failed call. The `reason` is for the log: our own words, with the carrier's status and code. */
 export class CarrierError extends Error {
   override name = 'CarrierError'
   /**
-   * `refused`: what was asked for has not happened. `unknown`: it may have, so it must be looked up before it's asked
-   * for again.
+   * `refused`: the call had no effect. `unknown`: it may have had one, so a purchase must be looked up before it is
+   * repeated.
    */
   readonly outcome: 'refused' | 'unknown'
 
@@ -62,6 +57,6 @@ export class CarrierError extends Error {
   }
 }
 
-/** Said to the seller where a shipment exists and its label can't be had (§3.3). */
+/** The seller's message when a shipment exists and its label is withheld (§3.3). */
 export const ACTION_REQUIRED =
-  'The shipment exists, but the carrier does not hand out its label, most likely because of the balance or the payment method of the carrier account. Mend that, then call again.'
+  'The shipment exists, but the carrier withholds its label, most likely because of the balance or the payment method of the carrier account. Resolve this with the carrier, then call again.'

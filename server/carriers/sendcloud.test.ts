@@ -7,21 +7,25 @@ import { ADDRESS, BUYER, insertSlice } from '../test/fixtures/orders.ts'
 import { CarrierError, type Parcel } from './carrier.ts'
 import { sendcloudCarrier } from './sendcloud.ts'
 
-const PDF = Buffer.from('%PDF-1.7\na label as Sendcloud makes them\n')
+const PDF = Buffer.from('%PDF-1.7\na label of Sendcloud\n')
 const AUTHORIZATION = `Basic ${Buffer.from('public:secret').toString('base64')}`
 
-type Asked = { method: string; path: string; body: Record<string, Record<string, unknown>> }
+type SendcloudRequest = {
+  method: string
+  path: string
+  body: Record<string, Record<string, unknown>>
+}
 type SendcloudParcel = Record<string, unknown> & { id: number }
 
-/** A server that speaks as much of Sendcloud's HTTP as is documented and we use. */
+/** A fake server with the part of Sendcloud's documented API that we use. */
 let url: string
 let parcels: SendcloudParcel[]
 let nextId: number
-let asked: Asked[]
-/** What a parcel is like when it has just been created. */
-let fresh: () => Record<string, unknown>
-/** Called before each answer; true when it has answered itself. */
-let interfere: (asked: Asked, res: ServerResponse, req: IncomingMessage) => boolean
+let requests: SendcloudRequest[]
+/** The state of a parcel that has just been created. */
+let newParcel: () => Record<string, unknown>
+/** Called before each response; returns true if it has responded itself. */
+let interfere: (request: SendcloudRequest, res: ServerResponse, req: IncomingMessage) => boolean
 
 const READY = { id: 1000, message: 'Ready to send' }
 const announced = () => ({
@@ -46,12 +50,12 @@ beforeAll(async () => {
     const path = req.url!.replace('/api/v2', '')
     const text = (await buffer(req)).toString()
     const request = { method: req.method!, path, body: text ? JSON.parse(text) : undefined }
-    asked.push(request)
-    const answer = (status: number, body: unknown) => {
+    requests.push(request)
+    const respond = (status: number, body: unknown) => {
       res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
     }
     const fail = (code: number, message: string) =>
-      answer(code, { error: { code, request: `api/v2${path}`, message } })
+      respond(code, { error: { code, request: `api/v2${path}`, message } })
     if (req.headers.authorization !== AUTHORIZATION) return fail(401, 'Invalid username/password.')
     if (interfere(request, res, req)) return
     if (path.startsWith('/label/label_printer/')) {
@@ -59,34 +63,34 @@ beforeAll(async () => {
     }
     if (req.method === 'POST' && path === '/parcels') {
       const { external_reference } = request.body!.parcel!
-      // Unique: the same again is the same parcel.
+      // References are unique: a repeated one returns the existing parcel.
       const known = parcels.find((parcel) => parcel.external_reference === external_reference)
-      const parcel = known ?? { id: nextId++, external_reference, ...fresh() }
+      const parcel = known ?? { id: nextId++, external_reference, ...newParcel() }
       if (!known) parcels.push(parcel)
-      return answer(200, { parcel })
+      return respond(200, { parcel })
     }
     if (req.method === 'PUT' && path === '/parcels') {
       const parcel = parcels.find(({ id }) => id === request.body!.parcel!.id)!
-      return answer(200, { parcel: Object.assign(parcel, announced()) })
+      return respond(200, { parcel: Object.assign(parcel, announced()) })
     }
     if (path.startsWith('/parcels?')) {
       const reference = new URLSearchParams(path.split('?')[1]).get('external_reference')
-      return answer(200, {
+      return respond(200, {
         next: null,
         previous: null,
         parcels: parcels.filter((parcel) => parcel.external_reference === reference),
       })
     }
     const parcel = parcels.find(({ id }) => path === `/parcels/${id}`)
-    return parcel ? answer(200, { parcel }) : fail(404, 'No Parcel matches the given query.')
+    return parcel ? respond(200, { parcel }) : fail(404, 'No Parcel matches the given query.')
   })
   url = `http://127.0.0.1:${port}/api/v2`
 })
 
 beforeEach(() => {
   parcels = []
-  asked = []
-  fresh = announced
+  requests = []
+  newParcel = announced
   interfere = () => false
 })
 
@@ -107,12 +111,12 @@ function carrier(settings: object = {}, timeoutMs = 2_000) {
     ['*', 9],
   ])
   const all = { url, publicKey: 'public', secretKey: 'secret', methods, ...settings }
-  const made = sendcloudCarrier(all, { timeoutMs })
-  opened.push(made)
-  return made
+  const created = sendcloudCarrier(all, { timeoutMs })
+  opened.push(created)
+  return created
 }
 
-/** How a call failed. */
+/** The error that the call fails with. */
 const failure = async (call: Promise<unknown>): Promise<CarrierError> => {
   const error = await call.then(
     () => undefined,
@@ -121,15 +125,18 @@ const failure = async (call: Promise<unknown>): Promise<CarrierError> => {
   expect(error).toBeInstanceOf(CarrierError)
   return error as CarrierError
 }
-const answering = (status: number, body: unknown = { error: { code: status, message: 'raw' } }) => {
+const respondWith = (
+  status: number,
+  body: unknown = { error: { code: status, message: 'raw' } },
+) => {
   interfere = (_, res) => {
     res.writeHead(status).end(typeof body === 'string' ? body : JSON.stringify(body))
     return true
   }
 }
 
-describe('Sendcloud', () => {
-  it('is asked for a parcel with its label in one request, under our reference', async () => {
+describe('the Sendcloud carrier', () => {
+  it('buying creates a parcel and its label with one request, under our reference', async () => {
     expect(await carrier().buy(PARCEL)).toEqual({
       id: String(parcels[0]!.id),
       status: 'ready',
@@ -138,7 +145,7 @@ describe('Sendcloud', () => {
       trackingUrl: 'https://tracking.example/3SYZXG132912330',
       trackingStatus: 'Ready to send',
     })
-    expect(asked).toEqual([
+    expect(requests).toEqual([
       {
         method: 'POST',
         path: '/parcels',
@@ -162,16 +169,16 @@ describe('Sendcloud', () => {
     ])
   })
 
-  it('is told the method of the shipping option, or that of all others; without one nothing is asked', async () => {
+  it('a parcel has the method of its shipping option, else the default; without one nothing is requested', async () => {
     await carrier().buy({ ...PARCEL, shippingCode: 'other' })
-    expect(asked[0]!.body.parcel!.shipment).toEqual({ id: 9 })
+    expect(requests[0]!.body.parcel!.shipment).toEqual({ id: 9 })
     const without = carrier({ methods: new Map([['letter', 7]]) })
     const { outcome, message } = await failure(without.buy(PARCEL))
     expect([outcome, message]).toEqual(['refused', expect.stringContaining('SENDCLOUD_METHODS')])
-    expect(asked).toHaveLength(1)
+    expect(requests).toHaveLength(1)
   })
 
-  it('finds a parcel by our reference, and takes no other one for it', async () => {
+  it('a parcel is found by our reference, and no other parcel is taken for it', async () => {
     const sendcloud = carrier()
     expect(await sendcloud.find('cs-reference')).toBeUndefined()
     await sendcloud.buy(PARCEL)
@@ -179,70 +186,70 @@ describe('Sendcloud', () => {
       id: String(parcels[0]!.id),
       status: 'ready',
     })
-    expect(asked.at(-1)!.path).toBe('/parcels?external_reference=cs-reference')
-    // A server that doesn't know the filter sends all there are.
-    answering(200, { parcels })
+    expect(requests.at(-1)!.path).toBe('/parcels?external_reference=cs-reference')
+    // A server that ignores the filter returns all parcels.
+    respondWith(200, { parcels })
     expect(await sendcloud.find('cs-another')).toBeUndefined()
   })
 
-  it('gives the label for label printers, with our credentials', async () => {
+  it('the label for label printers is downloaded with our credentials', async () => {
     const sendcloud = carrier()
     const { id } = await sendcloud.buy(PARCEL)
     expect(Buffer.from(await sendcloud.label(id))).toEqual(PDF)
-    expect(asked.at(-1)!.path).toBe('/label/label_printer/1?hash=abc')
+    expect(requests.at(-1)!.path).toBe('/label/label_printer/1?hash=abc')
   })
 
   it.each([
-    ['elsewhere', () => 'https://elsewhere.example/label.pdf'],
+    ['on another host', () => 'https://elsewhere.example/label.pdf'],
     ['on another port', () => 'http://127.0.0.1:1/label.pdf'],
-    ['nowhere', () => 'label.pdf'],
-  ])('is sent no credentials to a label %s', async (_, address) => {
+    ['that is no URL', () => 'label.pdf'],
+  ])('a label %s is not requested, so that it gets no credentials', async (_, labelUrl) => {
     const sendcloud = carrier()
-    fresh = () => ({ ...announced(), label: { label_printer: address() } })
+    newParcel = () => ({ ...announced(), label: { label_printer: labelUrl() } })
     const { id } = await sendcloud.buy(PARCEL)
-    expect((await failure(sendcloud.label(id))).message).toMatch(/not its own/)
+    expect((await failure(sendcloud.label(id))).message).toMatch(/not on its own origin/)
   })
 
-  it('whose label is no PDF, or endless, gave none', async () => {
+  it('a label that is not a PDF or too large is refused', async () => {
     const sendcloud = carrier()
     const { id } = await sendcloud.buy(PARCEL)
-    const sending = (body: Buffer | string) => {
+    const sendLabel = (body: Buffer | string) => {
       interfere = ({ path }, res) => {
         if (!path.startsWith('/label/')) return false
         res.end(body)
         return true
       }
     }
-    sending('<html>')
-    expect((await failure(sendcloud.label(id))).message).toMatch(/no PDF/)
-    sending(Buffer.alloc(10 * 1024 * 1024 + 1, '%PDF-'))
+    sendLabel('<html>')
+    expect((await failure(sendcloud.label(id))).message).toMatch(/not a PDF/)
+    sendLabel(Buffer.alloc(10 * 1024 * 1024 + 1, '%PDF-'))
     expect((await failure(sendcloud.label(id))).message).toMatch(/larger than/)
   })
 
   it.each([
-    ['being announced', () => unannounced(1001, 'Being announced'), 'processing'],
-    ['ready without a label yet', () => ({ ...announced(), label: null }), 'processing'],
-    ['without a status or a label', () => ({}), 'processing'],
-    ['not announced', () => unannounced(999, 'No label'), 'action_required'],
-    ['refused by the carrier', () => unannounced(1002, 'Announcement failed'), 'action_required'],
+    ['being announced', 'processing', () => unannounced(1001, 'Being announced')],
+    ['ready without a label yet', 'processing', () => ({ ...announced(), label: null })],
+    ['without a status or a label', 'processing', () => ({})],
+    ['not announced', 'action_required', () => unannounced(999, 'No label')],
+    ['refused by the carrier', 'action_required', () => unannounced(1002, 'Announcement failed')],
     [
       'cancelled',
-      () => ({ ...announced(), status: { id: 2000, message: 'Cancelled' } }),
       'action_required',
+      () => ({ ...announced(), status: { id: 2000, message: 'Cancelled' } }),
     ],
-  ])('a parcel that is %s', async (_, parcel, status) => {
-    fresh = parcel
-    const said = await carrier().buy(PARCEL)
-    expect(said.status).toBe(status)
-    expect(said.message === null).toBe(status !== 'action_required')
+  ])('a parcel that is %s is read as `%s`', async (_, status, parcel) => {
+    newParcel = parcel
+    const reading = await carrier().buy(PARCEL)
+    expect(reading.status).toBe(status)
+    expect(reading.message === null).toBe(status !== 'action_required')
     if (status === 'processing' && !parcels[0]!.tracking_number) {
-      expect(said.trackingCode).toBeNull()
+      expect(reading.trackingCode).toBeNull()
     }
   })
 
-  it('is asked for the label of a parcel that was not announced once more when it is read', async () => {
+  it('reading a parcel that was not announced requests its label again', async () => {
     const sendcloud = carrier()
-    fresh = () => unannounced(1002, 'Announcement failed')
+    newParcel = () => unannounced(1002, 'Announcement failed')
     const { id } = await sendcloud.buy(PARCEL)
     interfere = ({ method }, res) => {
       if (method === 'PUT') res.writeHead(402).end('{"error": {"message": "No credit."}}')
@@ -251,66 +258,66 @@ describe('Sendcloud', () => {
     expect((await sendcloud.read(id)).status).toBe('action_required')
     interfere = () => false
     expect(await sendcloud.read(id)).toMatchObject({ id, status: 'ready' })
-    expect(asked.at(-1)).toEqual({
+    expect(requests.at(-1)).toEqual({
       method: 'PUT',
       path: '/parcels',
       body: { parcel: { id: Number(id), request_label: true } },
     })
-    asked = []
+    requests = []
     await sendcloud.read(id)
-    expect(asked).toHaveLength(1)
+    expect(requests).toHaveLength(1)
   })
 })
 
 describe('a request to Sendcloud that fails', () => {
   it.each([400, 401, 402, 403, 404, 412, 422, 429])(
-    'with %i was refused: nothing was bought',
+    'a response with %i is a refusal: nothing was bought',
     async (status) => {
-      answering(status)
+      respondWith(status)
       expect((await failure(carrier().buy(PARCEL))).outcome).toBe('refused')
     },
   )
 
   it.each([302, 408, 409, 500, 502, 503, 504])(
-    'with %i may have bought something',
+    'after a response with %i the outcome is unknown',
     async (status) => {
-      answering(status)
+      respondWith(status)
       expect((await failure(carrier().buy(PARCEL))).outcome).toBe('unknown')
     },
   )
 
   it.each([
-    ['no JSON', '<html>'],
-    ['nothing', ''],
+    ['not JSON', '<html>'],
+    ['empty', ''],
     ['null', 'null'],
-    ['no parcel', '{"parcel": null}'],
+    ['without a parcel', '{"parcel": null}'],
     ['a parcel without an id', '{"parcel": {}}'],
-    ['more than we read', ' '.repeat(1024 * 1024 + 1)],
-  ])('with an answer that is %s may have bought something', async (_, text) => {
-    answering(200, text)
+    ['too large', ' '.repeat(1024 * 1024 + 1)],
+  ])('after a 200 whose body is %s the outcome is unknown', async (_, text) => {
+    respondWith(200, text)
     expect((await failure(carrier().buy(PARCEL))).outcome).toBe('unknown')
     expect((await failure(carrier().find('cs-reference'))).outcome).toBe('unknown')
   })
 
-  it('because nobody listens was refused', async () => {
+  it('a refused connection is a refusal: nothing was bought', async () => {
     const nowhere = carrier({ url: 'http://127.0.0.1:1/api/v2' })
     expect((await failure(nowhere.buy(PARCEL))).outcome).toBe('refused')
   })
 
-  it('because the connection broke, or the answer does not come, may have bought something', async () => {
+  it('after a lost connection or a timeout the outcome is unknown', async () => {
     interfere = (_, res) => Boolean(res.destroy())
     expect((await failure(carrier().buy(PARCEL))).outcome).toBe('unknown')
     interfere = () => true
     expect((await failure(carrier({}, 300).buy(PARCEL))).outcome).toBe('unknown')
   })
 
-  it('because the answer never ends is given up', async () => {
+  it('a response that never ends is abandoned at the timeout', async () => {
     interfere = (_, res) => Boolean(res.write('{"parcel":'))
     expect((await failure(carrier({}, 300).buy(PARCEL))).outcome).toBe('unknown')
   })
 
-  it('says nothing of our credentials', async () => {
-    answering(400)
+  it('an error does not contain our credentials', async () => {
+    respondWith(400)
     const { message, cause } = await failure(carrier().buy(PARCEL))
     expect(`${message} ${cause}`).not.toMatch(/secret|cHVibGlj/)
   })
@@ -331,13 +338,13 @@ describe('a service with CARRIER=sendcloud', () => {
     })
     seller = await app.seller()
   })
-  const labelled = async () => {
+  const newOrderLabel = async () => {
     const { orderIds } = await insertSlice(app.ctx.db, seller.accountId)
     return () => seller.post(`/v1/orders/${orderIds[0]}/label`)
   }
 
-  it('sells its labels', async () => {
-    const { body } = await (await labelled())()
+  it('a service with CARRIER=sendcloud sells the labels of Sendcloud', async () => {
+    const { body } = await (await newOrderLabel())()
     expect(body.data).toMatchObject({
       status: 'ready',
       provider: 'sendcloud',
@@ -348,8 +355,8 @@ describe('a service with CARRIER=sendcloud', () => {
     expect(rawPayload).toEqual(PDF)
   })
 
-  it('buys once though the connection breaks when Sendcloud has the parcel', async () => {
-    const call = await labelled()
+  it('a label is bought once although the connection breaks after Sendcloud has created the parcel', async () => {
+    const call = await newOrderLabel()
     interfere = ({ method, body }, res) => {
       if (method !== 'POST') return false
       parcels.push({
@@ -364,18 +371,18 @@ describe('a service with CARRIER=sendcloud', () => {
     expect((await call()).body.data.status).toBe('ready')
     expect((await call()).body.data.status).toBe('ready')
     expect(parcels).toHaveLength(1)
-    expect(asked.filter(({ method }) => method === 'POST')).toHaveLength(1)
+    expect(requests.filter(({ method }) => method === 'POST')).toHaveLength(1)
   })
 
-  it('tells the seller nothing of what Sendcloud said, and can be called again', async () => {
-    const call = await labelled()
-    answering(402, { error: { code: 402, message: 'Your direct debit was refused.' } })
+  it('the seller never sees the words of Sendcloud, and can call again after its refusal', async () => {
+    const call = await newOrderLabel()
+    respondWith(402, { error: { code: 402, message: 'Your direct debit was refused.' } })
     const { status, text } = await call()
     expect(status).toBe(502)
     expect(text).not.toMatch(/debit|sendcloud/i)
-    const said = JSON.stringify(app.logged.map(({ err }) => (err as Error)?.message))
-    expect(said).toContain('with 402 (code 402)')
-    expect(said).not.toMatch(/debit/)
+    const errors = JSON.stringify(app.logged.map(({ err }) => (err as Error)?.message))
+    expect(errors).toContain('with 402 (code 402)')
+    expect(errors).not.toMatch(/debit/)
     interfere = () => false
     expect((await call()).status).toBe(200)
     expect(parcels).toHaveLength(1)

@@ -24,7 +24,7 @@ const print = (more: Partial<Parcel> = {}, recipient: object = {}) =>
     createdAt: new Date('2026-03-01T09:30:00Z'),
   })
 
-/** The lines that a PDF shows, read from its drawing instructions. */
+/** The lines of text in a PDF, read from its drawing operators. */
 async function linesOf(pdf: Uint8Array): Promise<string[]> {
   const document = await PDFDocument.load(pdf)
   const drawn = document.context
@@ -45,7 +45,7 @@ async function linesOf(pdf: Uint8Array): Promise<string[]> {
 }
 
 describe('the label of the simulated carrier', () => {
-  it('is one A6 page', async () => {
+  it('a label is one A6 page', async () => {
     const pages = (await PDFDocument.load(await print())).getPages()
     expect(pages).toHaveLength(1)
     const { width, height } = pages[0]!.getSize()
@@ -53,7 +53,7 @@ describe('the label of the simulated carrier', () => {
     expect(height / (72 / 25.4)).toBeCloseTo(148)
   })
 
-  it('says where the parcel goes, who sends it, and what it is called', async () => {
+  it('a label shows the recipient, the sender, the order, our reference and the tracking code', async () => {
     expect(await linesOf(await print())).toEqual([
       'SIMULATED CARRIER: NOT FOR SHIPPING',
       'From',
@@ -78,11 +78,11 @@ describe('the label of the simulated carrier', () => {
     ['Đặng Nguyễn', 'Dang Nguyen'],
     ['サトシ', '???'],
     ['Ash 🔥\n\tKetchum', 'Ash ???Ketchum'],
-  ])('prints %s as its font can', async (name, printed) => {
+  ])('%s is printed with the characters that the font has', async (name, printed) => {
     expect(await linesOf(await print({}, { full_name: name }))).toContain(printed)
   })
 
-  it('takes the longest names and addresses', async () => {
+  it('the longest names and addresses are printed in full', async () => {
     const long = 'W'.repeat(200)
     const lines = await linesOf(
       await print(
@@ -96,23 +96,20 @@ describe('the label of the simulated carrier', () => {
   const tools = ['pdftoppm', 'zbarimg'].every(
     (tool) => spawnSync(tool, ['--version']).error === undefined,
   )
-  if (!tools) console.warn('SKIPPED: reading a label’s barcode. There is no pdftoppm and zbarimg.')
+  if (!tools) console.warn('SKIPPED: scanning a label’s barcode needs pdftoppm and zbarimg.')
 
-  it.skipIf(!tools)(
-    'has a barcode that a scanner reads: Code 128 of the tracking code',
-    async () => {
-      const directory = mkdtempSync(path.join(tmpdir(), 'cardstall-label-'))
-      onTestFinished(() => rmSync(directory, { recursive: true }))
-      writeFileSync(path.join(directory, 'label.pdf'), await print())
-      // No better than an office printer draws it.
-      execFileSync('pdftoppm', ['-r', '203', '-png', '-singlefile', 'label.pdf', 'label'], {
-        cwd: directory,
-      })
-      const read = execFileSync('zbarimg', ['--quiet', 'label.png'], {
-        cwd: directory,
-        stdio: ['ignore', 'pipe', 'ignore'],
-      })
-      expect(read.toString().trim()).toBe('CODE-128:SIM0000000042')
-    },
-  )
+  it.skipIf(!tools)('a scanner reads the barcode: Code 128 of the tracking code', async () => {
+    const directory = mkdtempSync(path.join(tmpdir(), 'cardstall-label-'))
+    onTestFinished(() => rmSync(directory, { recursive: true }))
+    writeFileSync(path.join(directory, 'label.pdf'), await print())
+    // The resolution of a common label printer.
+    execFileSync('pdftoppm', ['-r', '203', '-png', '-singlefile', 'label.pdf', 'label'], {
+      cwd: directory,
+    })
+    const read = execFileSync('zbarimg', ['--quiet', 'label.png'], {
+      cwd: directory,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    expect(read.toString().trim()).toBe('CODE-128:SIM0000000042')
+  })
 })

@@ -2,19 +2,20 @@ import bwip from 'bwip-js/node'
 import { PDFDocument, type PDFFont, type PDFPage, rgb, StandardFonts } from 'pdf-lib'
 import type { Parcel } from './carrier.ts'
 
-/** A6 in points. */
+/** In points, the unit of PDF. */
 const MM = 72 / 25.4
+/** A6. */
 const WIDTH = 105 * MM
 const HEIGHT = 148 * MM
 const MARGIN = 8 * MM
 const BARCODE_HEIGHT = 24 * MM
-/** Without white beside it no scanner finds the beginning of a barcode. */
+/** Blank modules on both sides of the barcode: scanners need this quiet zone. */
 const QUIET_MODULES = 10
 
 const BLACK = rgb(0, 0, 0)
 const GREY = rgb(0.4, 0.4, 0.4)
 
-/** A label as carriers print them: where it goes, who sends it, and the tracking code as a barcode (Code 128). */
+/** Prints an A6 label with the addresses, the order, and the tracking code as a Code 128 barcode. */
 export async function printLabel({
   parcel,
   trackingCode,
@@ -58,7 +59,7 @@ const addressLines = (to: Parcel['recipient']) =>
     to.phone ?? '',
   ].filter(Boolean)
 
-/** Writes line under line; one that's too long gets smaller. */
+/** Returns a function that writes one line below the other. A line that is too wide is printed smaller. */
 function writer(page: PDFPage, top: number) {
   let y = top
   return (text: string, font: PDFFont, size: number, color = BLACK) => {
@@ -70,14 +71,14 @@ function writer(page: PDFPage, top: number) {
   }
 }
 
-/** The bars as they are, not a picture of them: sharp at any size. */
+/** Draws the bars as vector rectangles, sharp at any resolution. */
 function drawBarcode(page: PDFPage, text: string): void {
   const [code] = bwip.raw({ bcid: 'code128', text }) as unknown as [{ sbs: number[] }]
   const modules = code.sbs.reduce((sum, width) => sum + width, 0)
   const unit = (WIDTH - 2 * MARGIN) / (modules + 2 * QUIET_MODULES)
   let x = MARGIN + QUIET_MODULES * unit
   for (const [index, width] of code.sbs.entries()) {
-    // Bars and spaces take turns.
+    // The widths alternate between bars and spaces.
     if (index % 2 === 0) {
       page.drawRectangle({
         x,
@@ -91,8 +92,8 @@ function drawBarcode(page: PDFPage, text: string): void {
   }
 }
 
-/** Letters that don't fall into a letter and an accent. */
-const LETTERS: Record<string, string> = {
+/** Letters that Unicode does not decompose into a base letter and an accent. */
+const BASE_LETTERS: Record<string, string> = {
   ł: 'l',
   Ł: 'L',
   đ: 'd',
@@ -104,13 +105,13 @@ const LETTERS: Record<string, string> = {
   ŧ: 't',
 }
 
-/** What the fonts every PDF reader has can show of a text: without accents where need be, ? for the rest. */
+/** Replaces characters that the PDF's standard font lacks: by their base letter if they have one, otherwise by `?`. */
 function printable(text: string, font: PDFFont): string {
-  const known = new Set(font.getCharacterSet())
-  const shown = (character: string) => known.has(character.codePointAt(0)!)
+  const supported = new Set(font.getCharacterSet())
+  const isPrintable = (character: string) => supported.has(character.codePointAt(0)!)
   return Array.from(text.normalize('NFC'), (character) => {
-    if (shown(character)) return character
-    const plain = LETTERS[character] ?? character.normalize('NFKD').replace(/\p{M}/gu, '')
-    return Array.from(plain, (part) => (shown(part) ? part : '?')).join('') || '?'
+    if (isPrintable(character)) return character
+    const plain = BASE_LETTERS[character] ?? character.normalize('NFKD').replace(/\p{M}/gu, '')
+    return Array.from(plain, (part) => (isPrintable(part) ? part : '?')).join('') || '?'
   }).join('')
 }

@@ -8,28 +8,31 @@ import {
   type Parcel,
 } from './carrier.ts'
 
-/** How the simulated carrier answers from now on. */
-export type Mood = {
-  label: (typeof LABEL_MOODS)[number]
-  /** `late`: it doesn't tell the code yet. */
-  tracking: (typeof TRACKING_MOODS)[number]
+/** How the simulated carrier responds. */
+export type CarrierMode = {
+  /** `error`: every call fails. */
+  label: (typeof LABEL_MODES)[number]
+  /** `late`: shipments have no tracking code yet. */
+  tracking: (typeof TRACKING_MODES)[number]
 }
 
-export const LABEL_MOODS = ['ready', 'processing', 'action_required', 'error'] as const
-export const TRACKING_MOODS = ['immediate', 'late'] as const
+export const LABEL_MODES = ['ready', 'processing', 'action_required', 'error'] as const
+export const TRACKING_MODES = ['immediate', 'late'] as const
 
-export const DEFAULT_MOOD: Mood = { label: 'ready', tracking: 'immediate' }
+export const DEFAULT_MODE: CarrierMode = { label: 'ready', tracking: 'immediate' }
 
 /**
- * The sandbox's carrier: real labels, and every outcome when it's told to (`PUT /operator/v1/sandbox/carrier`). It
- * keeps books of its own; `db` is the pool, so that each statement stands whatever becomes of our transactions.
+ * The sandbox's carrier. It prints real labels, and `PUT /operator/v1/sandbox/carrier` selects the outcome of its calls.
+ * Its shipments live in a table of their own, written through the pool: like a real carrier's, they survive the rollback
+ * of our transactions. Otherwise a test of a crash after the purchase would prove nothing.
  */
 export function simulatedCarrier({ db, now }: { db: Db; now: () => Date }): Carrier {
-  /** Every call asks for it first. @throws CarrierError when it's to fail */
-  const mood = async (): Promise<{ label: CarrierShipment['status']; tellsCode: boolean }> => {
-    const { label, tracking } = await readMood(db)
-    if (label === 'error')
-      throw new CarrierError('refused', 'The simulated carrier is told to fail.')
+  /** @throws CarrierError in the mode `error` */
+  const currentMode = async () => {
+    const { label, tracking } = await readMode(db)
+    if (label === 'error') {
+      throw new CarrierError('refused', 'The simulated carrier is in the mode "error".')
+    }
     return { label, tellsCode: tracking === 'immediate' }
   }
 
@@ -37,30 +40,30 @@ export function simulatedCarrier({ db, now }: { db: Db; now: () => Date }): Carr
     provider: 'simulated',
 
     async buy(parcel) {
-      const { label, tellsCode } = await mood()
-      // The same reference again is the same shipment.
-      const [bought] = await db<Books[]>`
+      const { label, tellsCode } = await currentMode()
+      // A repeated reference returns the existing shipment.
+      const [bought] = await db<ShipmentRow[]>`
         insert into simulated_shipments (reference, status, tells_code, parcel, created_at)
         values (${parcel.reference}, ${label}, ${tellsCode}, ${db.json(parcel)}, ${now()})
         on conflict (reference) do update set reference = excluded.reference
         returning id, status, tells_code as "tellsCode"
       `
-      return told(bought!)
+      return shipmentFrom(bought!)
     },
 
     async find(reference) {
-      await mood()
-      const [found] = await db<Books[]>`
+      await currentMode()
+      const [found] = await db<ShipmentRow[]>`
         select id, status, tells_code as "tellsCode"
         from simulated_shipments
         where reference = ${reference}
       `
-      return found && told(found)
+      return found && shipmentFrom(found)
     },
 
     async read(id) {
-      const { label, tellsCode } = await mood()
-      const [shipment] = await db<Books[]>`
+      const { label, tellsCode } = await currentMode()
+      const [shipment] = await db<ShipmentRow[]>`
         update simulated_shipments
         set
           status = case status when 'ready' then 'ready' else ${label} end,
@@ -68,8 +71,8 @@ export function simulatedCarrier({ db, now }: { db: Db; now: () => Date }): Carr
         where id = ${id}
         returning id, status, tells_code as "tellsCode"
       `
-      if (!shipment) throw new CarrierError('refused', `There is no shipment ${id}.`)
-      return told(shipment)
+      if (!shipment) throw new CarrierError('refused', `Shipment ${id} does not exist.`)
+      return shipmentFrom(shipment)
     },
 
     async label(id) {
@@ -78,17 +81,17 @@ export function simulatedCarrier({ db, now }: { db: Db; now: () => Date }): Carr
         from simulated_shipments
         where id = ${id} and status = 'ready'
       `
-      if (!shipment) throw new CarrierError('refused', `There is no label of shipment ${id}.`)
-      // Loaded with the first label: it would cost every start a tenth of a second.
+      if (!shipment) throw new CarrierError('refused', `Shipment ${id} has no label.`)
+      // Loads pdf-lib and bwip-js, which would add a tenth of a second to every start.
       const { printLabel } = await import('./simulated-label.ts')
       return printLabel({ ...shipment, trackingCode: codeOf(Number(id)) })
     },
   }
 }
 
-type Books = { id: number; status: Exclude<LabelStatus, 'self_ship'>; tellsCode: boolean }
+type ShipmentRow = { id: number; status: Exclude<LabelStatus, 'self_ship'>; tellsCode: boolean }
 
-const told = ({ id, status, tellsCode }: Books): CarrierShipment => ({
+const shipmentFrom = ({ id, status, tellsCode }: ShipmentRow): CarrierShipment => ({
   id: String(id),
   status,
   message: status === 'action_required' ? ACTION_REQUIRED : null,
@@ -99,12 +102,12 @@ const told = ({ id, status, tellsCode }: Books): CarrierShipment => ({
 
 const codeOf = (id: number) => `SIM${String(id).padStart(10, '0')}`
 
-async function readMood(db: Db): Promise<Mood> {
-  const [mood] = await db<Mood[]>`select label, tracking from simulated_carrier`
-  return mood ?? DEFAULT_MOOD
+async function readMode(db: Db): Promise<CarrierMode> {
+  const [mode] = await db<CarrierMode[]>`select label, tracking from simulated_carrier`
+  return mode ?? DEFAULT_MODE
 }
 
-/** Tells the simulated carriers of all processes how to answer. */
-export async function setMood(db: Db, { label, tracking }: Mood): Promise<void> {
+/** Sets the mode of the simulated carrier in all processes. */
+export async function setCarrierMode(db: Db, { label, tracking }: CarrierMode): Promise<void> {
   await db`update simulated_carrier set label = ${label}, tracking = ${tracking}`
 }

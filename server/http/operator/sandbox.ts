@@ -2,11 +2,11 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import Type from 'typebox'
 import { getAccount } from '../../accounts/accounts.ts'
 import {
-  DEFAULT_MOOD,
-  LABEL_MOODS,
-  type Mood,
-  setMood,
-  TRACKING_MOODS,
+  type CarrierMode,
+  DEFAULT_MODE,
+  LABEL_MODES,
+  setCarrierMode,
+  TRACKING_MODES,
 } from '../../carriers/simulated.ts'
 import { WEBHOOK_EVENTS } from '../../enums.ts'
 import { recordEvent } from '../../events/record.ts'
@@ -73,15 +73,15 @@ export const sandboxRoutes =
           body: Type.Object(
             {
               label: Type.Optional(
-                OneOf(LABEL_MOODS, { description: '`error`: every call of the carrier fails' }),
+                OneOf(LABEL_MODES, { description: '`error`: every call of the carrier fails' }),
               ),
-              tracking: Type.Optional(OneOf(TRACKING_MOODS)),
+              tracking: Type.Optional(OneOf(TRACKING_MODES)),
             },
             { examples: [{ label: 'ready', tracking: 'immediate' }] },
           ),
           response: {
             200: Data(
-              Type.Object({ label: OneOf(LABEL_MOODS), tracking: OneOf(TRACKING_MOODS) }),
+              Type.Object({ label: OneOf(LABEL_MODES), tracking: OneOf(TRACKING_MODES) }),
               'How it answers now',
             ),
           },
@@ -90,9 +90,9 @@ export const sandboxRoutes =
         },
       },
       async ({ body }) => {
-        const mood: Mood = { ...DEFAULT_MOOD, ...body }
-        await setMood(ctx.db, mood)
-        return { data: { label: mood.label, tracking: mood.tracking } }
+        const mode: CarrierMode = { ...DEFAULT_MODE, ...body }
+        await setCarrierMode(ctx.db, mode)
+        return { data: { label: mode.label, tracking: mode.tracking } }
       },
     )
 
