@@ -3,10 +3,11 @@ import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { attemptRow } from './attempt-row.ts'
-import type { Attempt, ClaimedDelivery, Outcome } from './delivery.ts'
+import type { Attempt, ClaimedDelivery } from './delivery.ts'
 import { disabledLetter, type Failing, warningLetter } from './emails.ts'
 import { DISABLED_AFTER, WARNED_AFTER } from './endpoint.ts'
 import { type Capacity, INITIAL_CONCURRENCY } from './endpoint-concurrency.ts'
+import type { RecordableOutcome } from './outcome.ts'
 
 type Fragment = ReturnType<Db>
 
@@ -172,18 +173,18 @@ function leaseDue(
 }
 
 /**
- * Notes how attempts ended, many with one statement. A success ends a row of failures (§2.10). What became `failed` is
- * for `failDelivery`.
+ * Records outcomes, in one statement. A success resets the endpoint's count of failures (§2.10). `failDelivery` records
+ * failed deliveries.
  */
 export async function recordOutcomes(
   { db }: Pick<Context, 'db'>,
-  outcomes: Outcome[],
+  outcomes: RecordableOutcome[],
 ): Promise<void> {
   const rows = outcomes.map(({ delivery, attempt, status, nextAttemptAt }) => ({
     id: delivery.id,
     claims: delivery.claims,
     endpoint_id: delivery.endpointId,
-    status: status ?? null,
+    status: status === 'unchanged' ? null : status,
     counts: attempt !== null && !delivery.isResend,
     attempt: attempt && attemptRow(attempt),
     began_at: attempt?.at ?? null,

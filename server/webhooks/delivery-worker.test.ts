@@ -15,7 +15,7 @@ import {
 } from '../test/fakes/receiver.ts'
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { until } from '../test/until.ts'
-import type { ClaimedDelivery, Outcome } from './delivery.ts'
+import type { ClaimedDelivery } from './delivery.ts'
 import {
   claimForAllEndpoints,
   failDelivery,
@@ -24,6 +24,7 @@ import {
 } from './delivery-queue.ts'
 import { startDeliveryWorker } from './delivery-worker.ts'
 import { INITIAL_CONCURRENCY, MAX_CONCURRENCY } from './endpoint-concurrency.ts'
+import type { Outcome } from './outcome.ts'
 
 /** No look but the first would come by itself. */
 const NEVER_LOOKS = { pollIntervalMs: 3_600_000, graceMs: 1 }
@@ -345,7 +346,7 @@ describe('what a process has claimed', () => {
     set leased_until = clock_timestamp() - interval '1 millisecond'
     where endpoint_id = ${endpoint.id}
   `
-  const late = (delivery: ClaimedDelivery): Outcome & { attempt: object } => ({
+  const late = (delivery: ClaimedDelivery): Outcome & { status: 'pending'; attempt: object } => ({
     delivery,
     attempt: {
       at: app.ctx.now(),
@@ -482,7 +483,7 @@ describe('a database that is away while an answer comes', () => {
         one.answer(one.delivery.path.endsWith('/taken') ? 200 : 500)
       }
       await until('neither could be noted', () => {
-        const said = 'an attempt could not be noted yet'
+        const said = 'cannot record a delivery attempt; retrying'
         return alone.logged.filter(({ message }) => message === said).length === 2
       })
     } finally {

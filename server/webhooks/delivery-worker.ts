@@ -16,7 +16,7 @@ import {
   type WorkerOptions,
 } from '../queue/worker.ts'
 import { type Attempted, attemptDelivery } from './attempt-delivery.ts'
-import type { ClaimedDelivery, Outcome } from './delivery.ts'
+import type { ClaimedDelivery } from './delivery.ts'
 import {
   claimForAllEndpoints,
   claimForEndpoints,
@@ -26,29 +26,26 @@ import {
 } from './delivery-queue.ts'
 import { endpointCache } from './endpoint-cache.ts'
 import { type Capacity, endpointLimiter } from './endpoint-concurrency.ts'
-import { nextTryAt } from './retry-schedule.ts'
+import { type Outcome, outcomeOf, type RecordableOutcome, skippedOutcome } from './outcome.ts'
 
 type DeliveryContext = Context & { databaseUrl: string; network: Network; metrics: Metrics }
 
-/** Deliveries that one process holds at a time. Most of them wait for somebody else. */
+/** Claimed deliveries in one process. Most of them wait for their receiver's response. */
 const CONCURRENCY = 1_000
-const MAX_AT_ONCE = 250
-/** While known endpoints have a backlog, the interval at which the others are polled, too. Real time. */
-const CLAIM_FROM_ALL_INTERVAL_MS = 20
-/** How long an outcome waits for others to be noted with it. */
+const MAX_BATCH = 250
+/** While known endpoints have a backlog, the interval at which all endpoints are polled. Real time. */
+const CLAIM_FOR_ALL_INTERVAL_MS = 20
+/** How long an outcome waits for others, to be recorded in one statement with them. */
 const GATHER_MS = 10
-/** One claims while the other notes outcomes. */
+/** One for claims and one for outcomes. */
 const QUEUE_CONNECTIONS = 2
-/** At a shutdown: an attempt that is cut off may have arrived, and is made again. */
+/** At a shutdown, the time for attempts to finish: the receiver may get one that is interrupted, and its repetition. */
 const GRACE_MS = 5_000
-/** What was sent had better be noted: else it's sent again. */
-const NOTE_TRIES = 10
-const NOTE_AGAIN_MS = 1_000
+/** A delivery whose attempt can't be recorded is sent again, so recording is retried. */
+const MAX_RECORD_TRIES = 10
+const RECORD_RETRY_MS = 1_000
 
-/**
- * Sends deliveries as they become due, until it's told to stop. It shares the work with the workers of other
- * processes, and takes up what a killed one left when its lease has run out.
- */
+/** Sends deliveries as they become due, together with the workers of other processes. */
 export function startDeliveryWorker(
   ctx: DeliveryContext & { signals: Signals },
   options: WorkerOptions & { graceMs?: number } = {},
@@ -56,7 +53,7 @@ export function startDeliveryWorker(
   const tools = openTools(ctx)
   const work = deliveryWork(ctx, tools, options.graceMs)
   const worker = startWorker(ctx, work, options)
-  // One was disabled or deleted, here or by another process.
+  // An endpoint was disabled or deleted, in this process or another.
   const unsubscribe = ctx.signals.on('endpoints', work.returnAll)
   return {
     async stop() {
@@ -67,7 +64,7 @@ export function startDeliveryWorker(
   }
 }
 
-/** Does all that is due now, and what becomes due meanwhile. */
+/** Sends every delivery that is due now or becomes due meanwhile, then returns. */
 export async function runDueDeliveries(ctx: DeliveryContext): Promise<void> {
   const tools = openTools(ctx)
   try {
@@ -80,8 +77,8 @@ export async function runDueDeliveries(ctx: DeliveryContext): Promise<void> {
 type Tools = {
   pools: Promise<PinnedPools>
   /**
-   * For claims and outcomes. Should the database crash, what it forgets of the last fraction of a second is sent once
-   * more; to wait for the disk each time would make all of it several times slower.
+   * For claims and outcomes, with asynchronous commit: waiting for the disk would make deliveries several times slower.
+   * If the database crashes, deliveries of the last fraction of a second are sent again.
    */
   queue: Sql
   close(): Promise<void>
@@ -100,7 +97,7 @@ function openTools({ network, config, databaseUrl }: DeliveryContext): Tools {
   }
 }
 
-/** Undici is loaded while the service gets ready: it would cost every start a tenth of a second. */
+/** Loads undici in the background, because that would delay every start by a tenth of a second. */
 async function openPools(network: Network, { webhookTimeoutMs: timeoutMs }: Config) {
   const { pinnedPools } = await import('../outbound/pinned-pools.ts')
   return pinnedPools(network, { timeoutMs })
@@ -114,18 +111,18 @@ function deliveryWork(
   const limiter = endpointLimiter()
   const queueCtx = { ...ctx, db: queue }
   const endpoints = endpointCache(queueCtx)
-  const settle = batch<Outcome>((outcomes) => recordOutcomes({ db: queue }, outcomes), {
-    max: MAX_AT_ONCE,
+  const record = batch<RecordableOutcome>((outcomes) => recordOutcomes({ db: queue }, outcomes), {
+    max: MAX_BATCH,
     gatherMs: GATHER_MS,
   })
-  const giveBack = batch<ClaimedDelivery>(
+  const release = batch<ClaimedDelivery>(
     (deliveries) => releaseDeliveries({ db: queue }, deliveries),
-    { max: MAX_AT_ONCE },
+    { max: MAX_BATCH },
   )
   let isFull = false
-  /** Where the next claim for all endpoints begins: with more deliveries due than fit, endpoints take turns. */
+  /** The endpoint after which the next claim for all continues, so that no endpoint starves. */
   let nextAfter = 0
-  let claimedFromAllAt = Number.NEGATIVE_INFINITY
+  let claimedForAllAt = Number.NEGATIVE_INFINITY
 
   const recordClaim = async (claimed: ClaimedDelivery[], capacity: Capacity, max: number) => {
     await endpoints.load(claimed.map(({ endpointId }) => endpointId))
@@ -139,8 +136,8 @@ function deliveryWork(
     return recordClaim(await claimForEndpoints(queueCtx, { max, capacity }), capacity, max)
   }
 
-  const claimFromAll = async (max: number, afterEndpoint: number): Promise<ClaimedDelivery[]> => {
-    claimedFromAllAt = performance.now()
+  const claimForAll = async (max: number, afterEndpoint: number): Promise<ClaimedDelivery[]> => {
+    claimedForAllAt = performance.now()
     const capacity = limiter.capacity()
     const claimed = await claimForAllEndpoints(queueCtx, { max, capacity, afterEndpoint })
     await recordClaim(claimed, capacity, max)
@@ -155,15 +152,15 @@ function deliveryWork(
     graceMs,
 
     async claim(free) {
-      const max = Math.min(free, MAX_AT_ONCE)
-      const isRecent = performance.now() - claimedFromAllAt < CLAIM_FROM_ALL_INTERVAL_MS
+      const max = Math.min(free, MAX_BATCH)
+      const isRecent = performance.now() - claimedForAllAt < CLAIM_FOR_ALL_INTERVAL_MS
       if (isRecent && limiter.hasBacklogCapacity()) {
         const claimed = await claimBacklog(max)
         if (claimed.length > 0) return claimed
       }
       const after = nextAfter
-      const claimed = await claimFromAll(max, after)
-      return claimed.length === 0 && after > 0 ? claimFromAll(max, 0) : claimed
+      const claimed = await claimForAll(max, after)
+      return claimed.length === 0 && after > 0 ? claimForAll(max, 0) : claimed
     },
 
     shouldPoll: () => isFull || limiter.hasBacklogCapacity(),
@@ -172,79 +169,68 @@ function deliveryWork(
       const { endpointId, isWanted } = delivery
       if (!isWanted) {
         limiter.skip(endpointId)
-        return settle(unwanted(delivery))
+        return record(skippedOutcome(delivery))
       }
       if (!(await limiter.acquire(endpointId))) {
-        await giveBack(delivery)
+        await release(delivery)
         return limiter.returned(endpointId)
       }
-      let outcome: 'failed' | 'not attempted' | undefined = 'not attempted'
+      let result: 'failed' | 'not attempted' | 'released' = 'not attempted'
       try {
         const endpoint = endpoints.get(endpointId)
-        // Deleted since it was claimed.
-        if (!endpoint) return await settle(unwanted(delivery))
+        // It was deleted after the claim.
+        if (!endpoint) return await record(skippedOutcome(delivery))
         const attempted = await attemptDelivery(ctx, await pools, endpoint, delivery, stopping)
-        if (!attempted) return await giveBack(delivery)
+        if (!attempted) return await release(delivery)
         if (attempted.isTaken) {
-          // The place of one that was taken is free before that is noted; a failure may turn out to be the last.
-          outcome = undefined
+          // A success makes room before it is recorded. A failure doesn't: recording it may disable the endpoint.
           limiter.release(endpointId, 'delivered')
+          result = 'released'
           if (limiter.hasBacklogCapacity()) poll()
-        } else outcome = 'failed'
-        await note(ctx, settle, delivery, attempted)
+        } else result = 'failed'
+        await recordAttempt(ctx, record, delivery, attempted)
       } finally {
-        if (outcome) limiter.release(endpointId, outcome)
+        if (result !== 'released') limiter.release(endpointId, result)
       }
     },
   }
 }
 
-/** The seller deleted the endpoint, or it was disabled, when this was on its way already. */
-const unwanted = (delivery: ClaimedDelivery): Outcome => ({
-  delivery,
-  attempt: null,
-  status: delivery.isResend ? undefined : 'skipped',
-  nextAttemptAt: null,
-})
+const failureMessage = ({ delivery, status }: Outcome) =>
+  delivery.isResend
+    ? 'resend failed'
+    : status === 'pending'
+      ? 'delivery attempt failed; will retry'
+      : 'delivery failed'
 
-async function note(
+async function recordAttempt(
   ctx: DeliveryContext,
-  settle: (outcome: Outcome) => Promise<void>,
+  record: (outcome: RecordableOutcome) => Promise<void>,
   delivery: ClaimedDelivery,
-  { attempt, isTaken, isHopeless }: Attempted,
+  attempted: Attempted,
 ): Promise<void> {
-  const { id, endpointId, event } = delivery
+  const { attempt, isTaken } = attempted
+  const outcome = outcomeOf(delivery, attempted)
   ctx.metrics.attempted(isTaken, attempt.durationMs / 1000)
-  if (isTaken) {
-    const outcome: Outcome = { delivery, attempt, status: 'delivered', nextAttemptAt: null }
-    return persistently(ctx, () => settle(outcome))
+  if (!isTaken) {
+    const { id, endpointId, event } = delivery
+    const reason = attempt.error
+    ctx.log.info({ delivery: id, endpoint: endpointId, event, reason }, failureMessage(outcome))
   }
-  const said = { delivery: id, endpoint: endpointId, event, reason: attempt.error }
-  if (delivery.isResend) {
-    ctx.log.info(said, 'a delivery that was sent again failed')
-    const outcome: Outcome = { delivery, attempt, status: undefined, nextAttemptAt: null }
-    return persistently(ctx, () => settle(outcome))
-  }
-  const nextAttemptAt = isHopeless
-    ? undefined
-    : nextTryAt(delivery.tries + 1, delivery.firstAttemptAt ?? attempt.at, attempt.at)
-  ctx.log.info(said, nextAttemptAt ? 'a delivery failed, and is tried again' : 'a delivery failed')
   await persistently(ctx, () =>
-    nextAttemptAt
-      ? settle({ delivery, attempt, status: 'pending', nextAttemptAt })
-      : failDelivery(ctx, delivery, attempt),
+    outcome.status === 'failed' ? failDelivery(ctx, delivery, attempt) : record(outcome),
   )
 }
 
-/** A database that is away for a moment makes nobody get something twice. */
+/** Retries a write while the database is unavailable, so that no receiver gets a delivery twice because of it. */
 async function persistently({ log }: Context, write: () => Promise<void>) {
   for (let tries = 1; ; tries++) {
     try {
       return await write()
     } catch (error) {
-      if (tries === NOTE_TRIES) throw error
-      if (tries === 1) log.warn({ err: error }, 'an attempt could not be noted yet')
-      await sleep(NOTE_AGAIN_MS)
+      if (tries === MAX_RECORD_TRIES) throw error
+      if (tries === 1) log.warn({ err: error }, 'cannot record a delivery attempt; retrying')
+      await sleep(RECORD_RETRY_MS)
     }
   }
 }

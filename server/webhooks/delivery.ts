@@ -66,15 +66,4 @@ export type ClaimedDelivery = {
   resendAt: Date | null
 }
 
-/** How an attempt ended, and what that makes of the delivery. */
-export type Outcome = {
-  delivery: ClaimedDelivery
-  /** What goes to the log; null when there was none, because nobody wants it any more. */
-  attempt: Attempt | null
-  /** undefined: what it was. */
-  status: Exclude<DeliveryStatus, 'failed'> | undefined
-  /** When a pending one is tried again. */
-  nextAttemptAt: Date | null
-}
-
 export const deliveryNotFound = () => notFound('There is no such delivery.')

@@ -1,0 +1,62 @@
+import { expect, it } from 'vitest'
+import type { Attempted } from './attempt-delivery.ts'
+import type { ClaimedDelivery } from './delivery.ts'
+import { outcomeOf, skippedOutcome } from './outcome.ts'
+import { MAX_TRIES } from './retry-schedule.ts'
+
+const FIRST = new Date('2026-03-01T09:30:00Z')
+const NOW = new Date('2026-03-01T09:31:05Z')
+const IN_A_MINUTE = new Date('2026-03-01T09:32:05Z')
+
+const NEW: ClaimedDelivery = {
+  id: 1,
+  claims: 1,
+  endpointId: 7,
+  isWanted: true,
+  event: 'order.cancelled',
+  data: '{}',
+  createdAt: FIRST,
+  dueAt: FIRST,
+  tries: 0,
+  firstAttemptAt: null,
+  isResend: false,
+  resendAt: null,
+}
+const RETRIED = { ...NEW, tries: 1, firstAttemptAt: FIRST }
+const LAST = { ...NEW, tries: MAX_TRIES - 1, firstAttemptAt: FIRST }
+const RESENT = { ...LAST, isResend: true, resendAt: NOW }
+
+const attempted = (isTaken: boolean, isHopeless = false): Attempted => ({
+  attempt: { at: NOW, statusCode: null, error: null, durationMs: 5, response: null },
+  isTaken,
+  isHopeless,
+})
+const SUCCESS = attempted(true)
+const FAILURE = attempted(false)
+const PRIVATE_ADDRESS = attempted(false, true)
+
+it.each<[string, ClaimedDelivery, Attempted, string, Date | null]>([
+  ['a first attempt that succeeds delivers', NEW, SUCCESS, 'delivered', null],
+  ['a last attempt that succeeds delivers', LAST, SUCCESS, 'delivered', null],
+  ['a resend that succeeds delivers', RESENT, SUCCESS, 'delivered', null],
+  ['a first attempt that fails is retried', NEW, FAILURE, 'pending', IN_A_MINUTE],
+  [
+    'a second attempt that fails is retried by the schedule of the first',
+    RETRIED,
+    FAILURE,
+    'pending',
+    new Date('2026-03-01T09:40:00Z'),
+  ],
+  ['a last attempt that fails fails the delivery', LAST, FAILURE, 'failed', null],
+  ['an attempt at a private address is not retried', NEW, PRIVATE_ADDRESS, 'failed', null],
+  ['a resend that fails changes nothing', RESENT, FAILURE, 'unchanged', null],
+  ['a resend to a private address changes nothing', RESENT, PRIVATE_ADDRESS, 'unchanged', null],
+])('%s', (_, delivery, result, status, nextAttemptAt) => {
+  const { attempt } = result
+  expect(outcomeOf(delivery, result)).toEqual({ delivery, attempt, status, nextAttemptAt })
+})
+
+it('a delivery without an attempt is skipped, a resend is unchanged', () => {
+  expect(skippedOutcome(NEW)).toMatchObject({ attempt: null, status: 'skipped' })
+  expect(skippedOutcome(RESENT)).toMatchObject({ attempt: null, status: 'unchanged' })
+})
