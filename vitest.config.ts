@@ -1,15 +1,38 @@
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
+
+/** Test files that start processes or embedded clusters, or that take long. */
+const PROCESSES = [
+  'server/serve.test.ts',
+  'server/**/crash.test.ts',
+  'server/commands/*.test.ts',
+  'server/database/embedded/*.test.ts',
+  'server/listen/*.test.ts',
+  'server/limits/redis-counters.test.ts',
+  'server/orders/checkout-concurrency.test.ts',
+  'server/test/program/*.test.ts',
+  'server/webhooks/receivers.test.ts',
+]
 
 export default defineConfig({
   test: {
-    include: ['server/**/*.test.ts', 'scripts/**/*.test.ts', 'bench/**/*.test.ts'],
     globalSetup: ['server/test/global-setup.ts'],
     setupFiles: ['server/test/setup.ts'],
-    // A worker evaluates the product once and runs many files: evaluating it for each file took a third of the time.
+    // A worker loads the product once and runs many files: loading it for each file took a third of the time.
     isolate: false,
-    // Much of the time goes into waiting for other processes: more workers than cores pay.
+    // The tests often wait for other processes: more workers than cores make the run shorter.
     maxWorkers: 3,
     testTimeout: 20_000,
     hookTimeout: 60_000,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'fast',
+          include: ['server/**/*.test.ts', 'scripts/**/*.test.ts'],
+          exclude: [...configDefaults.exclude, ...PROCESSES],
+        },
+      },
+      { extends: true, test: { name: 'processes', include: PROCESSES } },
+    ],
   },
 })

@@ -219,7 +219,7 @@ describe('an error that nobody expected', () => {
 
 describe.concurrent('a signal', () => {
   it('waits ten seconds for a client that does not get on, and no longer', async () => {
-    const { db, url } = await smallDatabase()
+    const { db, url } = await testDatabase('product')
     const service = await started(onDatabase(url))
     const importing = await openImport(service, (text) => db.unsafe(text))
     service.signal('SIGTERM')
@@ -232,7 +232,7 @@ describe.concurrent('a signal', () => {
   })
 
   it('that comes twice means nothing more', async () => {
-    const { db, url } = await smallDatabase()
+    const { db, url } = await testDatabase('product')
     const service = await started(onDatabase(url))
     const importing = await openImport(service, (text) => db.unsafe(text))
     const signals = ['SIGTERM', 'SIGTERM', 'SIGINT', 'SIGHUP'] as const
@@ -259,7 +259,7 @@ describe.concurrent('a signal', () => {
   })
 
   it('waits neither for idle connections nor for those that never asked for anything', async () => {
-    const { db, url } = await smallDatabase()
+    const { db, url } = await testDatabase('product')
     const service = await started(onDatabase(url))
     // As a browser opens them, ahead of any request.
     const ahead = await connectionTo(service)
@@ -279,7 +279,7 @@ describe.concurrent('a signal', () => {
   })
 
   it('does not cut off an answer that a slow client is still reading', async () => {
-    const { url } = await smallDatabase()
+    const { url } = await testDatabase('product')
     const service = await started(onDatabase(url))
     const { text } = await service.get('/docs/scalar.js')
     const idle = await connectionTo(service)
@@ -444,7 +444,7 @@ describe.concurrent('a start that cannot succeed says so in one line', () => {
 
 describe.concurrent('outside the sandbox', () => {
   it('there is no operator API without a token, no demo seller and nothing secret to print', async () => {
-    const { db, url } = await smallDatabase()
+    const { db, url } = await testDatabase('product')
     const service = await started({ DATABASE_URL: url, ...PRODUCTION })
     const { baseUrl, docs } = service.told()
     expect(service.told()).toEqual({ baseUrl, docs, key: '', token: '', curl: '' })
@@ -470,7 +470,7 @@ describe.concurrent('HOST=localhost', () => {
       dns.lookup = (host, options, done) =>
         host === 'localhost' && options.all ? done(null, both) : lookup(host, options, done)
     `
-    const { url } = await smallDatabase()
+    const { url } = await testDatabase('product')
     const service = await started({ ...onDatabase(url), HOST: 'localhost' }, { preload })
     expect((await service.get('/health/ready')).status).toBe(200)
     const listening = service.log().filter(({ msg }) => String(msg).startsWith('listening'))
@@ -601,15 +601,6 @@ describe('several processes', () => {
 const PRODUCTION = { PUBLIC_URL: 'https://cards.example', SECRET_KEY: 'geheim'.padEnd(32, '-') }
 
 const onDatabase = (url: string): Settings => ({ DATABASE_URL: url, SANDBOX: 'true' })
-
-/** With one product in it, so that there is nothing to import and little to read: starts are quick. */
-async function smallDatabase(): Promise<{ db: Sql; url: string }> {
-  const database = await testDatabase('empty')
-  await database.db`
-    insert into products (slug, name, category, version) values ('tin', 'Tin', 'tin', 1)
-  `
-  return database
-}
 
 const started = async (...options: Parameters<typeof startService>) =>
   (await startService(...options)).ready()

@@ -103,8 +103,7 @@ describe('the program', () => {
 describe('the administration commands', () => {
   let settings: { DATABASE_URL: string }
   beforeAll(async () => {
-    const { db, url } = await testDatabase('empty')
-    await db`insert into products (slug, name, category, version) values ('tin', 'Tin', 'tin', 1)`
+    const { url } = await testDatabase('product')
     settings = { DATABASE_URL: url }
   })
 

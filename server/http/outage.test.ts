@@ -8,7 +8,7 @@ let app: TestApp
 let proxy: DatabaseProxy
 let seller: Awaited<ReturnType<TestApp['seller']>>
 beforeAll(async () => {
-  const { url } = await testDatabase('catalog')
+  const { url } = await testDatabase('product')
   proxy = await databaseProxy(url)
   app = await startTestApp({ databaseUrl: proxy.url })
   seller = await app.seller()
@@ -24,7 +24,7 @@ const expectUnavailable = (answer: Answer) => {
 const create = () =>
   seller.post('/v1/listings', {
     payload: {
-      items: [{ card: 'swsh9-18', condition: 'NM', language: 'EN', price: 1, quantity: 1 }],
+      items: [{ product: 'tin', language: 'EN', price: 1, quantity: 1 }],
     },
   })
 
@@ -44,8 +44,8 @@ describe('while the database refuses connections', () => {
   })
 
   it('catalog reads with a key that is known go on', async () => {
-    expect((await seller.get('/v1/cards/swsh9-18')).status).toBe(200)
-    expect((await seller.get('/v1/cards?q=charizard')).status).toBe(200)
+    expect((await seller.get('/v1/products/tin')).status).toBe(200)
+    expect((await seller.get('/v1/products?q=tin')).status).toBe(200)
   })
 
   it('the log tells of it once in a while, not once a request', async () => {
@@ -92,7 +92,7 @@ it('while the database is frozen readiness says so within 2 s, and catalog reads
     )
     for (const check of checks) expectUnavailable(check)
     expect(performance.now() - began).toBeLessThan(9_000)
-    expect((await seller.get('/v1/cards/swsh9-18')).status).toBe(200)
+    expect((await seller.get('/v1/products/tin')).status).toBe(200)
   } finally {
     await proxy.restore()
   }

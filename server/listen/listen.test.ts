@@ -30,10 +30,8 @@ let accountId: number
 let receiver: Receiver
 
 beforeAll(async () => {
-  const database = await testDatabase('empty')
+  const database = await testDatabase('product')
   db = database.db
-  // With one product in it there is nothing to import.
-  await db`insert into products (slug, name, category, version) values ('tin', 'Tin', 'tin', 1)`
   settings = {
     DATABASE_URL: database.url,
     SANDBOX: 'true',

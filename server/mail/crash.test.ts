@@ -8,7 +8,7 @@ import { until } from '../test/until.ts'
 import { sendMail } from './outbox.ts'
 
 // Whole processes, on a machine that may have other things to do.
-vi.setConfig({ testTimeout: 60_000 })
+vi.setConfig({ testTimeout: 120_000 })
 
 const PASSWORD = 'hush-hush'
 
@@ -19,7 +19,7 @@ describe('a mail on its way', () => {
   let isSilent = false
 
   beforeAll(async () => {
-    const database = await testDatabase('catalog')
+    const database = await testDatabase('product')
     db = database.db
     server = await startMailServer({
       allowInsecureAuth: true,

@@ -9,7 +9,7 @@ import { newDataDir, type Service, type Settings, startService } from '../test/p
 import { until } from '../test/until.ts'
 
 // Whole processes, on a machine that may have other things to do.
-vi.setConfig({ testTimeout: 60_000 })
+vi.setConfig({ testTimeout: 120_000 })
 
 const TOKEN = 'operator-token-for-tests'
 
@@ -22,7 +22,7 @@ describe('a photo on its way', () => {
   let requests = 0
 
   beforeAll(async () => {
-    const database = await testDatabase('catalog')
+    const database = await testDatabase('product')
     db = database.db
     settings = {
       DATABASE_URL: database.url,

@@ -7,14 +7,14 @@ import { newDataDir, type Settings, startService } from '../test/process.ts'
 import { until } from '../test/until.ts'
 
 // Whole processes, on a machine that may have other things to do.
-vi.setConfig({ testTimeout: 60_000 })
+vi.setConfig({ testTimeout: 120_000 })
 
 describe('a label that is being bought', () => {
   let db: Sql
   let begin: Begin
   let settings: Settings
   beforeAll(async () => {
-    const database = await testDatabase('catalog')
+    const database = await testDatabase('product')
     ;({ db, begin } = database)
     settings = { DATABASE_URL: database.url, DATA_DIR: newDataDir(), SANDBOX: 'true' }
   })

@@ -20,7 +20,7 @@ import type { Service } from '../service.ts'
 import { type Closers, openService } from '../service.ts'
 import { runDuePolls } from '../shipping/carrier-poll.ts'
 import { runDueDeliveries } from '../webhooks/delivery-worker.ts'
-import { testDatabase } from './database.ts'
+import { type Template, testDatabase } from './database.ts'
 import { describedAnswers } from './described-answers.ts'
 import { whenFileEnds } from './when-file-ends.ts'
 
@@ -70,7 +70,7 @@ export type TestApp = {
 }
 
 export type TestAppOptions = {
-  template?: 'empty' | 'catalog'
+  template?: Template
   /** Settings beside those that every test app has. */
   settings?: Record<string, string>
   /** A database that another app of the same test works on, too. */

@@ -1,22 +1,32 @@
 import { randomBytes } from 'node:crypto'
 import { inject } from 'vitest'
+import { importBundledCatalog } from '../catalog/import/bundled.ts'
 import { connect } from '../database/connect.ts'
 import type { Sql } from '../database/sql.ts'
 import { type Begin, transactionsOn } from '../database/transactions.ts'
-import { databaseUrl, TEMPLATES } from './global-setup.ts'
+import { databaseUrl, EMPTY_TEMPLATE } from './global-setup.ts'
 import { whenFileEnds } from './when-file-ends.ts'
 
 /**
- * A database of the test file's own, cloned from a prepared one: migrated and empty, or holding the bundled
- * catalog. Call it in `beforeAll` or a test; it's dropped when the file is done.
+ * What a test's database holds at first, in addition to the migrated schema.
+ * - `empty`: nothing
+ * - `product`: one product, the smallest catalog with which a service has nothing to import when it starts
+ * - `catalog`: the bundled catalog
  */
+export type Template = 'empty' | 'product' | 'catalog'
+
+const CATALOG_TEMPLATE = 'template_catalog'
+
+/** A database for one test file. Call it in `beforeAll` or in a test; the database is dropped when the file ends. */
 export async function testDatabase(
-  template: keyof typeof TEMPLATES = 'empty',
+  template: Template = 'empty',
 ): Promise<{ db: Sql; begin: Begin; url: string }> {
   const server = inject('databaseServer')
   const name = `test_${randomBytes(6).toString('hex')}`
   const admin = connect(server, { max: 1 })
-  await admin.unsafe(`create database ${name} template ${TEMPLATES[template]}`)
+  if (template === 'catalog') await prepareCatalog(admin, server)
+  const cloned = template === 'catalog' ? CATALOG_TEMPLATE : EMPTY_TEMPLATE
+  await admin.unsafe(`create database ${name} template ${cloned}`)
   const url = databaseUrl(server, name)
   const db = connect(url, { max: 5 })
   const { begin, end } = transactionsOn(url, 5)
@@ -26,10 +36,40 @@ export async function testDatabase(
     await admin.unsafe(`drop database ${name} with (force)`)
     await admin.end({ timeout: 1 })
   })
+  if (template === 'product') {
+    await db`insert into products (slug, name, category, version) values ('tin', 'Tin', 'tin', 1)`
+  }
   return { db, begin, url }
 }
 
-/** Ends the session that holds an advisory lock on this database, as a broken network does. */
+/**
+ * Imports the bundled catalog into a template database, unless another test file has done so. The import takes several
+ * seconds of CPU time: a run whose files don't need it doesn't pay for it.
+ */
+async function prepareCatalog(admin: Sql, server: string): Promise<void> {
+  await admin`select pg_advisory_lock(hashtext(${CATALOG_TEMPLATE}))`
+  try {
+    const found = await admin`select from pg_database where datname = ${CATALOG_TEMPLATE}`
+    if (found.length > 0) return
+    const unfinished = `${CATALOG_TEMPLATE}_unfinished`
+    await admin.unsafe(`drop database if exists ${unfinished} with (force)`)
+    await admin.unsafe(`create database ${unfinished} template ${EMPTY_TEMPLATE}`)
+    const url = databaseUrl(server, unfinished)
+    const db = connect(url, { max: 2 })
+    const { begin, end } = transactionsOn(url, 1)
+    try {
+      await importBundledCatalog({ db, begin, databaseUrl: url, log: console as never })
+    } finally {
+      await end()
+      await db.end()
+    }
+    await admin.unsafe(`alter database ${unfinished} rename to ${CATALOG_TEMPLATE}`)
+  } finally {
+    await admin`select pg_advisory_unlock(hashtext(${CATALOG_TEMPLATE}))`
+  }
+}
+
+/** Terminates the session that holds an advisory lock on this database, as a broken network would. */
 export async function cutLock(db: Sql): Promise<void> {
   const cut = await db`
     select pid, pg_terminate_backend(pid, 5000)

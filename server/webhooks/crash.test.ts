@@ -38,7 +38,7 @@ describe('a delivery that is under way when its process ends', () => {
   let endpointId: number
 
   beforeAll(async () => {
-    const database = await testDatabase('catalog')
+    const database = await testDatabase('product')
     db = database.db
     settings = {
       DATABASE_URL: database.url,

@@ -35,8 +35,7 @@ Server.prototype.emit = function (event, request, answer) {
 
 let service: Service
 beforeAll(async () => {
-  const { db, url } = await testDatabase('empty')
-  await db`insert into products (slug, name, category, version) values ('tin', 'Tin', 'tin', 1)`
+  const { url } = await testDatabase('product')
   service = await startService(
     {
       DATABASE_URL: url,
