@@ -51,7 +51,7 @@ export type Config = {
 type Environment = Partial<Record<string, string>>
 
 /** Fewer characters than this can be guessed or searched. */
-const SHORTEST_SECRET = 32
+const MIN_SECRET_LENGTH = 32
 
 /**
  * Reads the settings from the environment. An empty variable counts as absent.
@@ -101,10 +101,10 @@ export function readConfig(
       SECRET_KEY: secretKey,
       OPERATOR_TOKEN: operatorToken,
     })) {
-      if (secret === undefined || secret.length >= SHORTEST_SECRET) continue
+      if (secret === undefined || secret.length >= MIN_SECRET_LENGTH) continue
       refuse(
         name as SettingName,
-        `must have at least ${SHORTEST_SECRET} characters outside the sandbox. "openssl rand -hex 32" makes one.`,
+        `must have at least ${MIN_SECRET_LENGTH} characters outside the sandbox. "openssl rand -hex 32" makes one.`,
       )
     }
     // It sells nothing that a parcel could be sent with.

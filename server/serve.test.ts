@@ -360,7 +360,7 @@ describe.concurrent('a start that cannot succeed says so in one line', () => {
       url.port = port
       url.password = 'geheim'
     })
-    const line = `DATABASE_URL: nothing listens at 127.0.0.1:${port}.`
+    const line = `DATABASE_URL: no server listens on 127.0.0.1:${port}.`
     expectOneLine(await runToEnd(['serve'], settings), line)
   })
 
@@ -371,7 +371,7 @@ describe.concurrent('a start that cannot succeed says so in one line', () => {
     })
     expectOneLine(
       await runToEnd(['serve'], settings),
-      /^DATABASE_URL: the host of db\.invalid:\d+ is unknown\.$/,
+      /^DATABASE_URL: the host name of db\.invalid:\d+ cannot be resolved\.$/,
     )
   })
 
@@ -408,7 +408,7 @@ describe.concurrent('a start that cannot succeed says so in one line', () => {
       const settings = { ...database(), DATABASE_URL: asGuest.href }
       expectOneLine(
         await runToEnd(['serve'], settings),
-        "The database can't be brought up to date: permission denied for schema public.",
+        'Cannot migrate the database: permission denied for schema public.',
       )
     } finally {
       await db.unsafe(`drop role ${role}`)
@@ -421,7 +421,7 @@ describe.concurrent('a start that cannot succeed says so in one line', () => {
     const settings = { ...database(), DATABASE_URL: url }
     expectOneLine(
       await runToEnd(['serve'], settings),
-      /^The database is at migration 9999, this version of Cardstall knows \d+: start the newer version\.$/,
+      /^The database is at migration 9999, but this version of Cardstall only has \d+: start the newer version\.$/,
     )
   })
 

@@ -14,7 +14,7 @@ import { createLog } from './log.ts'
 import { startMailWorker } from './mail/mail-worker.ts'
 import { startPhotoWorker } from './photos/photo-worker.ts'
 import { demoKey } from './sandbox/demo-seller.ts'
-import { ownSecret } from './sandbox/own-secrets.ts'
+import { getOrCreateSecret } from './sandbox/own-secrets.ts'
 import { startSchedule } from './schedule.ts'
 import type { Service } from './service.ts'
 import { type Closers, openService } from './service.ts'
@@ -161,8 +161,8 @@ async function withOwnSecrets(config: Config): Promise<Config> {
   const { dataDir } = config
   return {
     ...config,
-    operatorToken: config.operatorToken ?? (await ownSecret(dataDir, 'operator-token')),
-    secretKey: config.secretKey ?? (await ownSecret(dataDir, 'secret-key')),
+    operatorToken: config.operatorToken ?? (await getOrCreateSecret(dataDir, 'operator-token')),
+    secretKey: config.secretKey ?? (await getOrCreateSecret(dataDir, 'secret-key')),
   }
 }
 
@@ -207,12 +207,12 @@ async function closeGently(app: FastifyInstance, log: Log): Promise<void> {
   clearTimeout(timer)
 }
 
-const PROGRESS_EVERY_MS = 1_000
+const PROGRESS_INTERVAL_MS = 1_000
 
 async function importFirstCatalog(ctx: Service): Promise<void> {
   let last = Number.NEGATIVE_INFINITY
   const report = await importBundledCatalog(ctx, ({ created }) => {
-    if (performance.now() - last < PROGRESS_EVERY_MS) return
+    if (performance.now() - last < PROGRESS_INTERVAL_MS) return
     last = performance.now()
     tell(`Importing the bundled catalog: ${created.toLocaleString('en-US')} records`)
   })

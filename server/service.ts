@@ -4,7 +4,7 @@ import { simulatedCarrier } from './carriers/simulated.ts'
 import { type CatalogReader, readCatalog } from './catalog/reader.ts'
 import type { Config } from './config.ts'
 import type { Context } from './context.ts'
-import { circuitTo, connect } from './database/connect.ts'
+import { circuitFor, connect } from './database/connect.ts'
 import { migrate } from './database/migrate.ts'
 import { openSignals, type Signals } from './database/signals.ts'
 import { transactionsOn } from './database/transactions.ts'
@@ -57,7 +57,7 @@ export async function openService(
   network: Network = realNetwork,
 ): Promise<Service> {
   const files = await openFileStore(config.storageUrl)
-  const circuit = circuitTo(databaseUrl)
+  const circuit = circuitFor(databaseUrl)
   const sql = connect(databaseUrl, { circuit })
   closers.push(() => sql.end({ timeout: 5 }))
   await migrate(sql, databaseUrl)

@@ -35,7 +35,7 @@ export type AccountChanges = Partial<
 
 export const accountNotFound = () => notFound('There is no such account.')
 
-const LONGEST_SLUG = 60
+const MAX_SLUG_LENGTH = 60
 
 /**
  * The shop's name as a part of an address: lower case ASCII letters, digits and single hyphens. "shop" when the
@@ -48,7 +48,7 @@ export function slugFor(shopName: string): string {
     .toLowerCase()
     .replace(/&/g, ' and ')
     .replace(/[^a-z0-9]+/g, '-')
-    .slice(0, LONGEST_SLUG)
+    .slice(0, MAX_SLUG_LENGTH)
     .replace(/^-+|-+$/g, '')
   return slug || 'shop'
 }

@@ -23,7 +23,7 @@ export type CatalogReader = {
 }
 
 /** A long import changes the catalog many times: between refreshes that nobody waits for this much time passes. */
-const NOTICED_REFRESH_EVERY_MS = 2_000
+const REFRESH_INTERVAL_MS = 2_000
 const RETRY_MS = 1_000
 /** Rows live until their set is built: more of them at once make the garbage collector's pauses longer. */
 const SETS_PER_QUERY = 15
@@ -79,7 +79,7 @@ export async function readCatalog(options: {
   }
 
   signals.on('catalog', () =>
-    refreshSoon(Math.max(0, lastNoticed + NOTICED_REFRESH_EVERY_MS - performance.now())),
+    refreshSoon(Math.max(0, lastNoticed + REFRESH_INTERVAL_MS - performance.now())),
   )
 
   return {

@@ -61,7 +61,7 @@ export class BadRecord extends Error {
 }
 
 /** Lengths in code points, but for `label`, which counts UTF-16 units. */
-const LONGEST = {
+const MAX_LENGTH = {
   id: 100,
   slug: 150,
   name: 255,
@@ -73,7 +73,7 @@ const LONGEST = {
 }
 const MAX_TYPES = 20
 /** What an `integer` column holds. */
-const LARGEST_COUNT = 2_147_483_647
+const MAX_COUNT = 2_147_483_647
 /** A friendly card id is `{shortcut}_{number}`, so a shortcut has no underscore. */
 const SHORTCUT = /^[a-z0-9][a-z0-9.-]*$/i
 const SLUG = /^[a-z0-9]+(-[a-z0-9]+)*$/
@@ -123,7 +123,7 @@ export function labelOf(record: Fields): string {
   if (key === undefined) return ''
   // The key may be the invalid part, so it can be long and contain anything.
   const label = TYPES.includes(type) ? `${type} ${key}` : String(key)
-  const short = label.length > LONGEST.label ? `${label.slice(0, LONGEST.label)}…` : label
+  const short = label.length > MAX_LENGTH.label ? `${label.slice(0, MAX_LENGTH.label)}…` : label
   return short.toWellFormed().replace(/\p{Cc}/gu, '?')
 }
 
@@ -132,16 +132,16 @@ function readRecord(fields: Fields): CatalogRecord {
     case 'series':
       return {
         type: 'series',
-        name: requiredText(fields, 'name', LONGEST.series),
+        name: requiredText(fields, 'name', MAX_LENGTH.series),
         shortcut: shortcut(fields),
       }
     case 'set':
       return {
         type: 'set',
-        id: requiredCode(fields, 'id', LONGEST.id),
+        id: requiredCode(fields, 'id', MAX_LENGTH.id),
         shortcut: shortcut(fields),
-        name: requiredText(fields, 'name', LONGEST.name),
-        series: requiredText(fields, 'series', LONGEST.series),
+        name: requiredText(fields, 'name', MAX_LENGTH.name),
+        series: requiredText(fields, 'series', MAX_LENGTH.series),
         language: oneOf(fields, 'language', LANGUAGES),
         region: region(fields),
         release_date: day(fields, 'release_date'),
@@ -153,11 +153,11 @@ function readRecord(fields: Fields): CatalogRecord {
     case 'card':
       return {
         type: 'card',
-        id: requiredCode(fields, 'id', LONGEST.id),
-        set_id: requiredCode(fields, 'set_id', LONGEST.id),
-        name: requiredText(fields, 'name', LONGEST.name),
-        number: requiredCode(fields, 'number', LONGEST.word),
-        rarity: text(fields, 'rarity', LONGEST.word),
+        id: requiredCode(fields, 'id', MAX_LENGTH.id),
+        set_id: requiredCode(fields, 'set_id', MAX_LENGTH.id),
+        name: requiredText(fields, 'name', MAX_LENGTH.name),
+        number: requiredCode(fields, 'number', MAX_LENGTH.word),
+        rarity: text(fields, 'rarity', MAX_LENGTH.word),
         supertype: supertype(fields),
         hp: hitPoints(fields),
         types: types(fields),
@@ -168,9 +168,9 @@ function readRecord(fields: Fields): CatalogRecord {
       return {
         type: 'product',
         slug: slug(fields),
-        name: requiredText(fields, 'name', LONGEST.name),
+        name: requiredText(fields, 'name', MAX_LENGTH.name),
         category: oneOf(fields, 'category', PRODUCT_CATEGORIES),
-        set_id: code(fields, 'set_id', LONGEST.id),
+        set_id: code(fields, 'set_id', MAX_LENGTH.id),
         image_url: url(fields, 'image_url'),
         release_date: day(fields, 'release_date'),
       }
@@ -253,14 +253,14 @@ function missing(key: string): never {
 }
 
 function shortcut(fields: Fields): string | null {
-  const value = code(fields, 'shortcut', LONGEST.shortcut)
+  const value = code(fields, 'shortcut', MAX_LENGTH.shortcut)
   if (value === null) return null
   if (!SHORTCUT.test(value)) throw new BadRecord('shortcut must match [a-z0-9][a-z0-9.-]*')
   return value.toLowerCase()
 }
 
 function slug(fields: Fields): string {
-  const value = requiredCode(fields, 'slug', LONGEST.slug)
+  const value = requiredCode(fields, 'slug', MAX_LENGTH.slug)
   if (!SLUG.test(value)) throw new BadRecord('slug must match [a-z0-9]+(-[a-z0-9]+)*')
   return value
 }
@@ -291,10 +291,10 @@ function day(fields: Fields, key: string): string | null {
 function count(fields: Fields, key: string): number | null {
   const value = fields[key] ?? null
   if (value === null) return null
-  if (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= LARGEST_COUNT) {
+  if (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= MAX_COUNT) {
     return value as number
   }
-  throw new BadRecord(`${key} must be a whole number from 0 to ${LARGEST_COUNT}`)
+  throw new BadRecord(`${key} must be a whole number from 0 to ${MAX_COUNT}`)
 }
 
 function url(fields: Fields, key: string): string | null {
@@ -304,18 +304,18 @@ function url(fields: Fields, key: string): string | null {
   if (!/^https?:\/\/[^\s\p{Cc}]+$/iu.test(value) || !URL.canParse(value)) {
     throw new BadRecord(`${key} must be an http or https address`)
   }
-  return noLonger(value, key, LONGEST.url)
+  return noLonger(value, key, MAX_LENGTH.url)
 }
 
 function supertype(fields: Fields): string | null {
-  const value = text(fields, 'supertype', LONGEST.word)
+  const value = text(fields, 'supertype', MAX_LENGTH.word)
   return value === 'Pokémon' ? 'Pokemon' : value
 }
 
 /** As printed, hence a string; some files have it as a number. */
 function hitPoints(fields: Fields): string | null {
   const value = fields.hp
-  if (typeof value !== 'number') return text(fields, 'hp', LONGEST.word)
+  if (typeof value !== 'number') return text(fields, 'hp', MAX_LENGTH.word)
   if (Number.isSafeInteger(value) && value >= 0) return String(value)
   throw new BadRecord('hp must be a string or a whole number')
 }
@@ -330,6 +330,6 @@ function types(fields: Fields): string[] | null {
   if (values.length > MAX_TYPES) throw new BadRecord(`types must have at most ${MAX_TYPES} words`)
   if (values.length === 0) return null
   return values.map((value: string) =>
-    normalText(storable(value, 'types'), 'a word in types', LONGEST.word),
+    normalText(storable(value, 'types'), 'a word in types', MAX_LENGTH.word),
   )
 }

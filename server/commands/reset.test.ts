@@ -13,7 +13,7 @@ import { readConfig } from '../config.ts'
 import { SHARED_HOME } from '../database/embedded/os-user.ts'
 import { useDataDir } from '../files/data-dir.ts'
 import { openDirectory } from '../files/directory.ts'
-import { ownSecret } from '../sandbox/own-secrets.ts'
+import { getOrCreateSecret } from '../sandbox/own-secrets.ts'
 import { StartError } from '../start-error.ts'
 import {
   cleanUp,
@@ -37,7 +37,7 @@ afterAll(cleanUp)
 /** Names that a service leaves in its DATA_DIR. */
 async function trial(): Promise<string> {
   const dataDir = await emptyDatabase()
-  await ownSecret(dataDir, 'operator-token')
+  await getOrCreateSecret(dataDir, 'operator-token')
   const files = await openDirectory(`file:${dataDir}/files`)
   await files.put('photos/a.jpg', Buffer.from('a'), 'image/jpeg')
   const release = await useDataDir(readConfig({ DATA_DIR: dataDir }))
@@ -93,7 +93,7 @@ describe('reset', () => {
     const pid = postmasterOf(dataDir)
     const before = readdirSync(dataDir).sort()
     expect(await refusalOf({ DATA_DIR: dataDir })).toBe(
-      `A service or a command uses ${dataDir}: stop it first.`,
+      `A service or command is using ${dataDir}: stop it first.`,
     )
     expect(readdirSync(dataDir).sort()).toEqual(before)
     expect(isAlive(pid)).toBe(true)
@@ -108,7 +108,7 @@ describe('reset', () => {
   it('refuses while a service that has its database elsewhere uses DATA_DIR', async () => {
     const dataDir = await trial()
     const release = await useDataDir(readConfig({ DATA_DIR: dataDir }))
-    expect(await refusalOf({ DATA_DIR: dataDir })).toMatch(/^A service or a command uses /)
+    expect(await refusalOf({ DATA_DIR: dataDir })).toMatch(/^A service or command is using /)
     release()
     expect(existsSync(join(dataDir, 'postgres'))).toBe(true)
   })

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { DATABASE_FILES, removeDatabase, START_LOCK } from '../database/embedded/remove.ts'
 import { IN_USE_LOCK } from '../files/data-dir.ts'
 import { STORED_DIRECTORIES } from '../files/directory.ts'
-import { takeLock } from '../files/lock.ts'
+import { lockExclusive } from '../files/lock.ts'
 import { SECRET_NAMES } from '../sandbox/own-secrets.ts'
 import { parseParameters } from '../settings/parameters.ts'
 import { StartError } from '../start-error.ts'
@@ -42,8 +42,8 @@ async function reset(dataDir: string, keepsFiles: boolean): Promise<void> {
   const releases: (() => void)[] = []
   try {
     for (const name of [IN_USE_LOCK, START_LOCK]) {
-      const release = await takeLock(within(name), LOCK_TIMEOUT_MS)
-      if (!release) throw new StartError(`A service or a command uses ${dataDir}: stop it first.`)
+      const release = await lockExclusive(within(name), LOCK_TIMEOUT_MS)
+      if (!release) throw new StartError(`A service or command is using ${dataDir}: stop it first.`)
       releases.push(release)
     }
     await removeDatabase(dataDir, tell)

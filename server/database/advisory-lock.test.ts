@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { cutLock, testDatabase } from '../test/database.ts'
 import { until } from '../test/until.ts'
-import { withLock } from './advisory-lock.ts'
+import { withAdvisoryLock } from './advisory-lock.ts'
 import type { Sql } from './sql.ts'
 import type { Begin } from './transactions.ts'
 
@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 describe('a lock whose connection is lost', () => {
   it('lets no further transaction of its holder through', async () => {
-    await withLock(url, 'import', async (lock) => {
+    await withAdvisoryLock(url, 'import', async (lock) => {
       const write = () =>
         begin(async (tx) => {
           await lock.guard(tx)
@@ -24,7 +24,7 @@ describe('a lock whose connection is lost', () => {
       await write()
       await cutLock(db)
       await expect(write()).rejects.toThrow('The lock for import was lost')
-      await withLock(url, 'import', async () => {
+      await withAdvisoryLock(url, 'import', async () => {
         await expect(write()).rejects.toThrow('The lock for import was lost')
       })
     })
@@ -34,11 +34,11 @@ describe('a lock whose connection is lost', () => {
   it('has its next holder wait for a transaction that was under way', async () => {
     const order: string[] = []
     let second: Promise<unknown> | undefined
-    await withLock(url, 'import', async (lock) => {
+    await withAdvisoryLock(url, 'import', async (lock) => {
       await begin(async (tx) => {
         await lock.guard(tx)
         await cutLock(db)
-        second = withLock(url, 'import', (next) =>
+        second = withAdvisoryLock(url, 'import', (next) =>
           begin(async (other) => {
             order.push('second begins')
             await next.guard(other)
@@ -69,8 +69,8 @@ describe('a lock whose connection is lost', () => {
       end $$
     `)
     let second: Promise<void> | undefined
-    await withLock(url, 'import', async (lock) => {
-      second = withLock(url, 'import', async () => {})
+    await withAdvisoryLock(url, 'import', async (lock) => {
+      second = withAdvisoryLock(url, 'import', async () => {})
       await db`select pg_sleep(0.15)`
       await begin((tx) => lock.guard(tx))
     })

@@ -1,7 +1,7 @@
 import { parse } from 'postgres-array'
 import type { Sql } from './sql.ts'
 
-/** PostgreSQL's own types and the arrays of them, by object id: these are the same on every server. */
+/** Object ids of built-in types and of their array types. They are the same on every server. */
 const ARRAY_OF: Record<number, number> = {
   16: 1000, // boolean
   17: 1001, // bytea
@@ -27,10 +27,10 @@ type Codecs = {
 }
 
 /**
- * Teaches a client to read and write arrays. It can ask the server for their types itself (`fetch_types`), but when the
- * connection is lost during that question its rejection is handled by nobody, and the process ends.
+ * Registers array types with a client. The client can fetch them itself (`fetch_types`), but if the connection is lost
+ * during that query, an unhandled rejection ends the process.
  */
-export function teachArrays<S extends Sql>(sql: S): S {
+export function registerArrayTypes<S extends Sql>(sql: S): S {
   const { parsers, serializers } = sql.options as unknown as Codecs
   for (const [element, array] of Object.entries(ARRAY_OF)) {
     const parser = parsers[Number(element)]

@@ -1,15 +1,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/**
- * The time that one request may wait for the database, all of its statements and transactions together. Statements
- * that run side by side count once.
- */
+/** The time that one request may wait for the database in total. Concurrent statements count once. */
 export type Budget = {
   leftMs: number
-  /** Statements under way, and since when there are any. */
+  /** Statements in flight. */
   running: number
+  /** Start of the current period with statements in flight. */
   since: number
-  /** The request has been answered: work it has set off goes on with time of its own. */
+  /** The response was sent: background work that the request started is no longer limited. */
   isOver: boolean
 }
 
@@ -22,16 +20,16 @@ export const newBudget = (ms: number): Budget => ({
   isOver: false,
 })
 
-/** Runs `work`, and all that it sets off, on this budget. */
+/** Runs `work` and everything that it starts on this budget. */
 export const withBudget = <T>(budget: Budget, work: () => T): T => current.run(budget, work)
 
-/** The budget of the request that this is done for; undefined for jobs. */
+/** The budget of the current request; undefined in jobs. */
 export function currentBudget(): Budget | undefined {
   const budget = current.getStore()
   return budget?.isOver ? undefined : budget
 }
 
-/** Begins to wait: returns the milliseconds that are left. Ends with `endWait`. */
+/** Starts a wait, which `endWait` must end. Returns the remaining milliseconds. */
 export function beginWait(budget: Budget, now: number): number {
   if (budget.running++ === 0) budget.since = now
   return budget.leftMs - (now - budget.since)

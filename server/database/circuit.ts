@@ -1,126 +1,124 @@
 import { DatabaseUnavailable } from './unavailable.ts'
 
 /**
- * Knows whether the database is away. While it is, statements fail at once, and short visits on connections of their
- * own find out when it's back: nothing has to wait for a client's growing pauses between its attempts.
+ * A circuit breaker for the database. While it is open, statements fail at once, and probes on connections of their
+ * own detect when the database responds again, so that nothing waits for the client's growing reconnect delays.
  */
 export type Circuit = {
-  /** Why the database is taken for away; undefined while it isn't. */
-  readonly away: DatabaseUnavailable | undefined
-  /** A connection failed while no other one works. */
+  /** The reason while the circuit is open; undefined while it is closed. */
+  readonly unavailable: DatabaseUnavailable | undefined
+  /** Reports a failed connection while no other connection works: opens the circuit. */
   failed(error: unknown): void
-  /**
-   * Something waits for long. Unless anything else was answered lately the database is visited; it's away if it doesn't
-   * answer the visit either.
-   */
+  /** Reports a statement that waits for long. Unless the database has responded recently, a probe decides. */
   suspect(): void
-  /** The database has answered, whatever it was. */
+  /** Reports a response of the database, even an error: closes the circuit. */
   answered(): void
-  /** Calls `heard` when the database goes away. */
-  on(heard: (away: DatabaseUnavailable) => void): void
+  /** Calls `listener` each time the circuit opens. */
+  onOpen(listener: (reason: DatabaseUnavailable) => void): void
   close(): void
 }
 
 export type CircuitTimes = {
-  /** Between two visits while the database is away. */
-  visitEveryMs: number
-  /** A database that has said nothing for so long, although something waits, may be away. */
+  /** Time between two probes while the circuit is open. */
+  probeIntervalMs: number
+  /** A suspicion within this time of the last response is ignored. */
   silenceMs: number
-  /** How long it has to answer the visit then. */
+  /** Time limit of the probe that follows a suspicion. */
   timeoutMs: number
 }
 
 export const CIRCUIT_TIMES: CircuitTimes = {
-  visitEveryMs: 300,
+  probeIntervalMs: 300,
   silenceMs: 2_000,
   timeoutMs: 3_000,
 }
 
-/** A frozen server takes connections and says nothing on them: further visits are made beside those. */
-const MAX_VISITS = 10
+/** A frozen server accepts connections and never responds on them: new probes run in addition to those. */
+const MAX_PROBES = 10
 
 const TOO_MANY_CONNECTIONS = '53300'
 
-/** One visit: resolves when the database has answered. */
-type Visit = { answer: Promise<unknown>; end(): void }
+/** One attempt to reach the database: `answer` resolves when it has responded. */
+type Probe = { answer: Promise<unknown>; end(): void }
 
-export function openCircuit(
-  visit: () => Visit,
-  { visitEveryMs, silenceMs, timeoutMs }: CircuitTimes = CIRCUIT_TIMES,
+export function createCircuit(
+  startProbe: () => Probe,
+  { probeIntervalMs, silenceMs, timeoutMs }: CircuitTimes = CIRCUIT_TIMES,
 ): Circuit {
-  const visits = new Set<Visit>()
-  const listeners: ((away: DatabaseUnavailable) => void)[] = []
-  let away: DatabaseUnavailable | undefined
+  const probes = new Set<Probe>()
+  const listeners: ((reason: DatabaseUnavailable) => void)[] = []
+  let unavailable: DatabaseUnavailable | undefined
   let timer: NodeJS.Timeout | undefined
   let suspicion: NodeJS.Timeout | undefined
   let answeredAt = performance.now()
   let isClosed = false
 
-  const makeVisit = () => {
-    if (visits.size >= MAX_VISITS) return
-    const made = visit()
-    visits.add(made)
-    made.answer
+  const sendProbe = () => {
+    if (probes.size >= MAX_PROBES) return
+    const probe = startProbe()
+    probes.add(probe)
+    probe.answer
       .then(
         () => answered(),
         (error) => {
           if (!suspicion) return
-          // A server that has no room for a visitor is there.
+          // A server that refuses the probe for lack of connections is up.
           if (error?.code === TOO_MANY_CONNECTIONS) answered()
           else failed(error)
         },
       )
       .finally(() => {
-        visits.delete(made)
-        made.end()
+        probes.delete(probe)
+        probe.end()
       })
   }
-  const visitAgain = () => {
+  const scheduleProbe = () => {
     timer = setTimeout(() => {
-      makeVisit()
-      visitAgain()
-    }, visitEveryMs)
+      sendProbe()
+      scheduleProbe()
+    }, probeIntervalMs)
     timer.unref()
   }
   const failed = (cause: unknown) => {
-    if (isClosed || away) return
+    if (isClosed || unavailable) return
     clearTimeout(suspicion)
     suspicion = undefined
-    away = new DatabaseUnavailable('The database is away.', { cause })
-    for (const heard of listeners) heard(away)
-    visitAgain()
+    unavailable = new DatabaseUnavailable('The database is unavailable.', { cause })
+    for (const listener of listeners) listener(unavailable)
+    scheduleProbe()
   }
-  const rest = () => {
+  const stopProbing = () => {
     clearTimeout(timer)
     clearTimeout(suspicion)
     suspicion = undefined
-    for (const made of visits) made.end()
+    for (const probe of probes) probe.end()
   }
   const answered = () => {
     answeredAt = performance.now()
-    if (!away && !suspicion) return
-    away = undefined
-    rest()
+    if (!unavailable && !suspicion) return
+    unavailable = undefined
+    stopProbing()
   }
 
   return {
-    get away() {
-      return away
+    get unavailable() {
+      return unavailable
     },
     failed,
     suspect() {
-      if (isClosed || away || suspicion || performance.now() - answeredAt < silenceMs) return
-      suspicion = setTimeout(() => failed(new Error('The database does not answer.')), timeoutMs)
+      const isRecent = performance.now() - answeredAt < silenceMs
+      if (isClosed || unavailable || suspicion || isRecent) return
+      suspicion = setTimeout(() => failed(new Error('The database does not respond.')), timeoutMs)
       suspicion.unref()
-      makeVisit()
+      sendProbe()
     },
     answered,
-    on(heard) {
-      listeners.push(heard)
+    onOpen(listener) {
+      listeners.push(listener)
     },
     close() {
       isClosed = true
-      rest()
+      stopProbing()
     },
   }
 }

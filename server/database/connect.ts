@@ -1,12 +1,12 @@
 import postgres from 'postgres'
-import { teachArrays } from './array-types.ts'
-import { type Circuit, type CircuitTimes, openCircuit } from './circuit.ts'
+import { registerArrayTypes } from './array-types.ts'
+import { type Circuit, type CircuitTimes, createCircuit } from './circuit.ts'
 import { type PoolLimits, poolOf } from './pool.ts'
 import type { Sql } from './sql.ts'
 
 /**
- * No statement may run, and no transaction may sit idle, longer than this; nor may a transaction that writes take
- * longer as a whole (see `transactionsOn`): incremental syncs rely on it.
+ * Time limit of each statement, of idle time in a transaction, and of a whole transaction that writes. Incremental
+ * syncs rely on the last one (see `transactionsOn`).
  */
 export const WRITE_LIMIT_MS = 10_000
 
@@ -14,8 +14,8 @@ const INT8 = 20
 const DATE = 1082
 
 /**
- * The options every connection shares: `bigint` arrives as a number (ids stay below 2^53), `date` as its
- * YYYY-MM-DD text, because a day has no time zone.
+ * Options of all connections. `bigint` is read as a number, because ids stay below 2^53, and `date` as YYYY-MM-DD text,
+ * because a day has no time zone.
  */
 const connectionOptions = {
   types: {
@@ -28,12 +28,12 @@ const connectionOptions = {
 }
 
 /**
- * Opens the pool that requests and jobs work on. Connects when the first statement is sent.
+ * Opens a pool for single statements. It connects when the first statement is sent.
  *
- * @param options.forQueue for statements that take work from a queue and note what became of it: a commit isn't waited
- *   for until it's on disk (should the database crash, the last fraction of a second of it is as if it hadn't been), and
- *   no table is read as a whole, as plans made while it was empty would
- * @param options.circuit to share what is known about the database being away
+ * @param options.forQueue for claiming jobs and recording their outcomes. Commits are asynchronous, so a crash of the
+ *   database loses the last fraction of a second; sequential scans are disabled, because a plan made while the table
+ *   was empty would use one
+ * @param options.circuit a circuit breaker shared with other pools
  */
 export function connect(
   url: string,
@@ -46,16 +46,16 @@ export function connect(
 ): Sql {
   const settings = options.forQueue ? { synchronous_commit: 'off', enable_seqscan: 'off' } : {}
   const open = (onclose: () => void) => connectSingle(url, onclose, settings)
-  return poolOf(open, options.max ?? 10, options.circuit ?? circuitTo(url), options.limits)
+  return poolOf(open, options.max ?? 10, options.circuit ?? circuitFor(url), options.limits)
 }
 
-/** A visit that takes longer is given up for newer ones: its first packet may be lost. */
-const VISIT_TIMEOUT_S = 3
+/** A probe that takes longer is abandoned for newer ones: its first packet may be lost. */
+const PROBE_TIMEOUT_S = 3
 
-/** Watches whether the database at this address is away, by visits on connections of its own. */
-export function circuitTo(url: string, times?: CircuitTimes): Circuit {
-  return openCircuit(() => {
-    const session = connectAlone(url, { connect_timeout: VISIT_TIMEOUT_S })
+/** A circuit breaker for the database at this URL. */
+export function circuitFor(url: string, times?: CircuitTimes): Circuit {
+  return createCircuit(() => {
+    const session = connectAlone(url, { connect_timeout: PROBE_TIMEOUT_S })
     return {
       answer: session`select 1`,
       end: () => void session.end({ timeout: 0 }).catch(() => {}),
@@ -63,21 +63,18 @@ export function circuitTo(url: string, times?: CircuitTimes): Circuit {
   }, times)
 }
 
-/**
- * Opens a single connection for transactions (see `transactionsOn`). A statement that reaches it outside of one is
- * refused by the server if it writes.
- */
+/** Opens a single connection for transactions (see `transactionsOn`). Outside of one the server rejects writes. */
 export function connectForTransactions(url: string, onclose: () => void): Sql {
   return connectSingle(url, onclose, { default_transaction_read_only: true })
 }
 
-/** Opens a single connection that is not opened again when it was lost. */
+/** Opens a single connection that does not reconnect. */
 function connectSingle(url: string, onclose: () => void, settings: object = {}): Sql {
   const sql: Sql = postgres(url, {
     ...connectionOptions,
     max: 1,
     onclose: () => {
-      // Else the client would connect again for statements that still wait, and nobody would ever close that.
+      // Otherwise the client would reconnect for its pending statements, and nothing would close that connection.
       Object.assign(sql.options, { socket: refuseToConnect })
       onclose()
     },
@@ -89,19 +86,19 @@ function connectSingle(url: string, onclose: () => void, settings: object = {}):
       ...settings,
     },
   })
-  return teachArrays(sql)
+  return registerArrayTypes(sql)
 }
 
 function refuseToConnect(): never {
   throw new Error('This connection is closed.')
 }
 
-/** As text: the client leaves out a 0, and then what the database or the role is set to would count. */
+/** A string, because the client omits a numeric 0, and then the default of the database or role would apply. */
 const ZERO = '0' as unknown as number
 
 /**
- * Opens one connection of its own, for what lasts longer than a statement: listening, and locks held by a
- * session. Never closed for being idle or old. No statement timeout: waiting for a lock is its trade.
+ * Opens a separate connection for LISTEN and session locks. It has no statement timeout, because it waits for locks,
+ * and is never closed for being idle or old.
  */
 export function connectAlone(
   url: string,

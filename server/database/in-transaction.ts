@@ -24,7 +24,7 @@ export function inTransaction<C extends Transactional, T>(
 
 /**
  * The same without the time limit. Incremental syncs would miss the rows that it writes, so only the first import of
- * the bundled catalog may use it: nobody syncs then. A test refuses every other use.
+ * the bundled catalog may use it, before any client syncs. A test refuses every other use.
  */
 export function inUnboundedTransaction<C extends Transactional, T>(
   ctx: C,
@@ -45,7 +45,7 @@ async function transact<C extends Transactional, T>(
     return work({
       ...ctx,
       db,
-      begin: (part) => savepoint(db, part),
+      begin: (nested) => savepoint(db, nested),
       ...(deferred && { signal: deferred.signal }),
     })
   }, mode)

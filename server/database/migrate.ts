@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import postgres from 'postgres'
 import { StartError } from '../start-error.ts'
-import { type HeldLock, withLock } from './advisory-lock.ts'
+import { type AdvisoryLock, withAdvisoryLock } from './advisory-lock.ts'
 import type { Sql } from './sql.ts'
 import { transactionsOn } from './transactions.ts'
 
@@ -10,28 +10,28 @@ const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/
 const OLDEST_SERVER = 15
 
 /**
- * Brings the database to the newest numbered migration, each in a transaction of its own. Safe when several
- * processes start at once: the others wait and then find nothing left to do.
+ * Applies the pending migrations in order, each in its own transaction. If several processes start at the same time,
+ * one of them migrates and the others wait.
  *
- * @returns the names of the files applied now
- * @throws StartError when the server is too old, the database is ahead of this program, or may not be changed
+ * @returns the names of the applied files
+ * @throws StartError if the server is too old, the schema is newer than this program, or the role may not change it
  */
 export async function migrate(sql: Sql, url: string): Promise<string[]> {
   try {
     await refuseOldServer(sql)
     const files = await migrationFiles()
     if ((await appliedVersion(sql)) === files.length) return []
-    return await withLock(url, 'migrate', (lock) => applyMissing(sql, url, lock, files))
+    return await withAdvisoryLock(url, 'migrate', (lock) => applyMissing(sql, url, lock, files))
   } catch (error) {
     if (!isForbidden(error)) throw error
-    throw new StartError(`The database can't be brought up to date: ${error.message}.`)
+    throw new StartError(`Cannot migrate the database: ${error.message}.`)
   }
 }
 
 async function applyMissing(
   sql: Sql,
   url: string,
-  lock: HeldLock,
+  lock: AdvisoryLock,
   files: string[],
 ): Promise<string[]> {
   await sql`
@@ -44,7 +44,7 @@ async function applyMissing(
   const done = await appliedVersion(sql)
   if (done > files.length) {
     throw new StartError(
-      `The database is at migration ${done}, this version of Cardstall knows ${files.length}: start the newer version.`,
+      `The database is at migration ${done}, but this version of Cardstall only has ${files.length}: start the newer version.`,
     )
   }
   const names = files.slice(done)
@@ -68,7 +68,7 @@ async function applyMissing(
 const INSUFFICIENT_PRIVILEGE = '42501'
 const READ_ONLY_TRANSACTION = '25006'
 
-/** The role may create nothing there, or the server is a standby: whoever set it up can mend that. */
+/** The role lacks privileges, or the server is a standby: the operator can fix both. */
 const isForbidden = (error: unknown): error is postgres.PostgresError =>
   error instanceof postgres.PostgresError &&
   [INSUFFICIENT_PRIVILEGE, READ_ONLY_TRANSACTION].includes(error.code)
@@ -77,7 +77,9 @@ async function refuseOldServer(sql: Sql): Promise<void> {
   const [row] = await sql<{ server_version_num: string }[]>`show server_version_num`
   const major = Math.floor(Number(row?.server_version_num) / 10_000)
   if (major < OLDEST_SERVER) {
-    throw new StartError(`PostgreSQL ${OLDEST_SERVER} or later is needed, this server is ${major}.`)
+    throw new StartError(
+      `Cardstall needs PostgreSQL ${OLDEST_SERVER} or later; this server runs ${major}.`,
+    )
   }
 }
 

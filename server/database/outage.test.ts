@@ -4,7 +4,7 @@ import { testDatabase } from '../test/database.ts'
 import { type DatabaseProxy, databaseProxy } from '../test/database-proxy.ts'
 import { until } from '../test/until.ts'
 import { newBudget, withBudget } from './budget.ts'
-import { circuitTo, connect } from './connect.ts'
+import { circuitFor, connect } from './connect.ts'
 import { POOL_LIMITS } from './pool.ts'
 import type { Db, Sql } from './sql.ts'
 import { type Transactions, transactionsOn } from './transactions.ts'
@@ -38,8 +38,8 @@ async function withPool(
   work: (pool: Sql) => Promise<void>,
   options: { max?: number; timeoutMs?: number } = {},
 ): Promise<void> {
-  const circuit = circuitTo(proxy.url, {
-    visitEveryMs: 50,
+  const circuit = circuitFor(proxy.url, {
+    probeIntervalMs: 50,
     silenceMs: 300,
     timeoutMs: options.timeoutMs ?? 500,
   })
@@ -55,7 +55,7 @@ async function withPool(
 async function withTransactions(
   work: (begin: Transactions['begin']) => Promise<void>,
 ): Promise<void> {
-  const circuit = circuitTo(proxy.url, { visitEveryMs: 50, silenceMs: 300, timeoutMs: 500 })
+  const circuit = circuitFor(proxy.url, { probeIntervalMs: 50, silenceMs: 300, timeoutMs: 500 })
   const { begin, end } = transactionsOn(proxy.url, 2, {
     circuit,
     waitMs: STATEMENT_MS,

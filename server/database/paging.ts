@@ -1,13 +1,13 @@
-/** Which part of a list is wanted (§8). `page` counts from 1. */
+/** A requested page of a list (§8). `page` counts from 1. */
 export type Page = { page: number; perPage: number; offset: number }
 
-/** Where a page's rows stand in a list: so many, after those skipped from its beginning, or from its end. */
+/** The rows of a page: `size` rows after `skipped` ones, counted from the start or the end of the list. */
 export type Window = { size: number; skipped: number; fromEnd: boolean }
 
 /**
- * Rows before a page have to be skipped one by one: this reaches it from the nearer end, so that the last page costs
- * what the first does. Nothing for a page past the end. The total has to come from the same snapshot as the rows, or
- * the page steps over what was added in between.
+ * The window of a page, reached from the nearer end, because OFFSET reads every skipped row: so the last page costs as
+ * much as the first. Undefined for a page past the end. `total` must come from the same snapshot as the rows; otherwise
+ * the page skips rows that were added in between.
  */
 export function windowOf({ perPage, offset }: Page, total: number): Window | undefined {
   const size = Math.min(perPage, total - offset)

@@ -1,15 +1,15 @@
 import { type Budget, beginWait, currentBudget, endWait } from './budget.ts'
 import type { Circuit } from './circuit.ts'
 import type { Sql } from './sql.ts'
-import { follow, handlerOf, redirected, type Statement } from './statements.ts'
-import { DatabaseUnavailable, isLoss } from './unavailable.ts'
+import { handlerOf, observe, type Statement, withHandler } from './statements.ts'
+import { DatabaseUnavailable, isConnectionLoss } from './unavailable.ts'
 
 export type PoolLimits = {
-  /** From a statement's beginning until it has been answered, the wait for a connection included. */
+  /** Time limit of a statement, the wait for a connection included. */
   statementMs: number
-  /** A statement that waits for so long makes the database suspect. */
+  /** A statement without a response for this long makes the database suspect. */
   suspectMs: number
-  /** Statements that wait or run at a time; further ones fail at once. */
+  /** Statements that may wait or run at the same time; further ones fail at once. */
   maxStatements: number
 }
 
@@ -19,18 +19,18 @@ export const POOL_LIMITS: PoolLimits = {
   maxStatements: 1_000,
 }
 
-/** Statements sent on one connection without waiting for the ones before. */
+/** Statements that may be in flight on one connection. */
 const MAX_PIPELINED = 8
 
-/** The server ends a statement at its own limit, and the connection survives that: it gets this long to say so. */
+/** Time after its limit in which the server may still cancel a statement itself, which keeps the connection. */
 const GRACE_MS = 1_000
 
-const SWEEP_EVERY_MS = 100
+const SWEEP_INTERVAL_MS = 100
 
-/** A statement that was begun and has not been answered. */
+/** A statement without a result yet: waiting for a connection, or sent. */
 type Running = {
   statement: Statement
-  /** Fails the caller. The statement itself may go on. */
+  /** Rejects the caller's promise. The statement may still be running on the server. */
   fail(error: unknown): void
   deadline: number
   startedAt: number
@@ -38,23 +38,23 @@ type Running = {
   isOver: boolean
 }
 
-/** A client with a single connection, which is never used again once that was lost. */
+/** A client with a single connection. It is discarded once that connection is lost. */
 type Connection = {
   sql: Sql
   handler: Statement['handler']
   running: Set<Running>
   isReady: boolean
-  /** Rows are read batch by batch on it: statements sent meanwhile would wait for the last batch. */
-  isReading: boolean
+  /** A cursor is open on it: statements sent now would wait for its last batch. */
+  hasCursor: boolean
 }
 
 /**
- * A pool for single statements. The client's own pool connects again after pauses that grow with each failure of any
- * connection, so it stays away for up to 20 s longer than the database; it sets no limit to waiting; and a server that
- * stands still holds up every caller. Here each connection is a client of its own: a lost one is replaced at once, a
- * database that is away fails statements at once, and each statement has a time limit by our clock.
+ * A pool for single statements. The client's own pool has three problems: its reconnect backoff grows with each failure
+ * of any connection, so that an outage lasts up to 20 s longer than the database's; waiting has no time limit; and a
+ * frozen server blocks every caller. Here each connection is a client of its own. A lost connection is replaced at
+ * once, statements fail at once while the circuit is open, and each statement has a time limit of this process.
  *
- * @param open opens a single connection, and reports its loss
+ * @param open opens a single connection; calls `onclose` when it is lost
  */
 export function poolOf(
   open: (onclose: () => void) => Sql,
@@ -65,7 +65,7 @@ export function poolOf(
   const all = new Set<Running>()
   const waiting = new Set<Running>()
   const connections = new Set<Connection>()
-  /** They count no more: the database went away. They are closed once what runs on them has ended. */
+  /** Connections from before the circuit opened. They don't count, and are closed when their statements have ended. */
   const stale = new Set<Connection>()
   const idle: Connection[] = []
   let ending: Promise<void> | undefined
@@ -87,9 +87,9 @@ export function poolOf(
 
   const refusal = (): Error | undefined => {
     if (ending) return new DatabaseUnavailable('The connections to the database are closed.')
-    if (circuit.away) return circuit.away
+    if (circuit.unavailable) return circuit.unavailable
     if (all.size < maxStatements) return undefined
-    return new DatabaseUnavailable('Too many statements wait for the database already.')
+    return new DatabaseUnavailable('Too many statements are waiting for the database.')
   }
 
   const start = (statement: Statement): Running => {
@@ -120,17 +120,17 @@ export function poolOf(
   const send = (running: Running, connection: Connection): void => {
     const { statement } = running
     connection.running.add(running)
-    if (statement.cursorFn) connection.isReading = true
+    if (statement.cursorFn) connection.hasCursor = true
     const ended = (error?: unknown) => {
       connection.running.delete(running)
-      if (statement.cursorFn) connection.isReading = false
+      if (statement.cursorFn) connection.hasCursor = false
       end(running)
-      // The client fails its statements a moment before it reports the loss: nothing may be sent meanwhile.
-      if (error !== undefined && isLoss(error)) remove(connection)
+      // The client rejects statements before it reports the loss: nothing may be sent on the connection in between.
+      if (error !== undefined && isConnectionLoss(error)) remove(connection)
       else circuit.answered()
       release(connection)
     }
-    follow(statement, ended, () => {
+    observe(statement, ended, () => {
       circuit.answered()
       running.startedAt = performance.now()
       running.deadline = running.startedAt + statementMs
@@ -138,16 +138,16 @@ export function poolOf(
     connection.handler(statement)
   }
 
-  /** Sends on a connection that has room what waits. */
+  /** Sends waiting statements on a connection that has capacity. */
   const release = (connection: Connection): void => {
     if (!connections.has(connection)) {
       if (connection.running.size === 0) close(connection)
       return
     }
-    if (!connection.isReady || connection.isReading) return
+    if (!connection.isReady || connection.hasCursor) return
     const share = Math.min(MAX_PIPELINED, Math.ceil(waiting.size / connections.size))
     for (const running of waiting) {
-      if (connection.running.size >= share || connection.isReading) break
+      if (connection.running.size >= share || connection.hasCursor) break
       waiting.delete(running)
       send(running, connection)
     }
@@ -157,8 +157,8 @@ export function poolOf(
   const leastBusy = (): Connection | undefined => {
     let least: Connection | undefined
     for (const connection of connections) {
-      const { isReady, isReading, running } = connection
-      if (!isReady || isReading || running.size >= MAX_PIPELINED) continue
+      const { isReady, hasCursor, running } = connection
+      if (!isReady || hasCursor || running.size >= MAX_PIPELINED) continue
       if (!least || running.size < least.running.size) least = connection
     }
     return least
@@ -171,10 +171,10 @@ export function poolOf(
       handler: handlerOf(sql),
       running: new Set(),
       isReady: false,
-      isReading: false,
+      hasCursor: false,
     }
     connections.add(connection)
-    // Statements wait until it's there: the client would fail only the first one when it can't connect.
+    // Statements wait until it is open: if the client cannot connect, it rejects only the first statement.
     sql.unsafe('select 1').then(
       () => {
         connection.isReady = true
@@ -188,7 +188,7 @@ export function poolOf(
   const couldNotConnect = (connection: Connection, cause: unknown): void => {
     const counted = connections.has(connection)
     remove(connection)
-    // Where others work there are too many of them, or this one was out of luck: they take what waits.
+    // While other connections work, the database is up: it may have reached its connection limit.
     if (ending || !counted || [...connections].some(({ isReady }) => isReady)) return
     circuit.failed(cause)
   }
@@ -201,10 +201,10 @@ export function poolOf(
 
   const remove = (connection: Connection): void => {
     const counted = connections.delete(connection)
-    const place = idle.indexOf(connection)
-    if (place >= 0) idle.splice(place, 1)
+    const index = idle.indexOf(connection)
+    if (index >= 0) idle.splice(index, 1)
     close(connection)
-    // Waiting statements may have waited for this connection alone.
+    // The waiting statements may depend on this connection alone.
     if (counted && connection.isReady && waiting.size > connections.size) addConnection()
   }
 
@@ -220,28 +220,28 @@ export function poolOf(
     }
   }
 
-  circuit.on((away) => {
-    // Running statements may still be answered, but nothing more is sent there: the connections may be dead without knowing it.
+  circuit.onOpen((reason) => {
+    // Running statements may still succeed. Nothing more is sent, because the connections may be dead without a sign.
     for (const connection of connections) {
       stale.add(connection)
       connections.delete(connection)
       if (connection.running.size === 0) close(connection)
     }
     idle.length = 0
-    failWaiting(away)
+    failWaiting(reason)
   })
 
-  const sweepEvery = Math.min(SWEEP_EVERY_MS, statementMs / 5)
+  const sweepIntervalMs = Math.min(SWEEP_INTERVAL_MS, statementMs / 5)
   let sweptAt = performance.now()
   const sweep = (): void => {
     const now = performance.now()
-    // While this process stood still it couldn't read answers either: that time is not the database's.
-    const stoodStillMs = Math.max(0, now - sweptAt - 2 * sweepEvery)
+    // A paused process reads no responses: the pause must not count against the database.
+    const pausedMs = Math.max(0, now - sweptAt - 2 * sweepIntervalMs)
     sweptAt = now
     let isSlow = false
     for (const running of all) {
-      running.startedAt += stoodStillMs
-      running.deadline += stoodStillMs
+      running.startedAt += pausedMs
+      running.deadline += pausedMs
       if (now - running.startedAt > suspectMs) isSlow = true
       if (now < running.deadline) continue
       end(running)
@@ -257,7 +257,7 @@ export function poolOf(
       }
     }
   }
-  const timer = setInterval(sweep, sweepEvery).unref()
+  const timer = setInterval(sweep, sweepIntervalMs).unref()
 
   const base = open(() => {})
   const finish = async (timeoutMs: number | undefined): Promise<void> => {
@@ -275,7 +275,7 @@ export function poolOf(
     await Promise.all([base, ...open].map((sql) => sql.end({ timeout: 0 }).catch(() => {})))
   }
 
-  return Object.assign(redirected(base, handle), {
+  return Object.assign(withHandler(base, handle), {
     end({ timeout }: { timeout?: number } = {}) {
       ending ??= finish(timeout === undefined ? undefined : timeout * 1000)
       return ending

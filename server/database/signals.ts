@@ -3,11 +3,11 @@ import { connectAlone } from './connect.ts'
 import type { Db, Sql } from './sql.ts'
 
 /**
- * Every change that other code is notified of, and whom the signal reaches besides the subscribers of this process:
+ * Every change that other code is notified of, and the reach of its signal beyond the subscribers of this process:
  * - `with the commit`: all processes, by a NOTIFY in the transaction. NOTIFY takes a lock on the whole database at
  *   commit, so this is for rare changes.
  * - `soon after`: all processes, by one NOTIFY for everything that was committed within 20 ms.
- * - `this process`: nobody else. Workers of other processes find the work when they poll.
+ * - `this process`: no other process. Workers of other processes find the work when they poll.
  */
 const REACH = {
   catalog: 'with the commit',

@@ -2,44 +2,46 @@ import type postgres from 'postgres'
 import type { Sql } from './sql.ts'
 
 /**
- * A statement of the client (postgres.js 3.4), as far as it's taken hold of here. A tagged text becomes one, which
- * does nothing until it's awaited; then it hands itself to `handler`. A part of another statement never does.
+ * The internals of a statement of postgres.js 3.4 that this file relies on. A tagged template creates a statement. When
+ * it is awaited, it passes itself to `handler`; a fragment of another statement never does.
  */
 export type Statement = {
   handler(statement: Statement): unknown
   resolve(rows: unknown): void
   reject(error: unknown): void
-  /** Set where rows are read batch by batch: then `resolve` and `reject` change with each batch. */
+  /** Set for cursors: the client then replaces `resolve` and `reject` for each batch of rows. */
   cursorFn?: unknown
 }
 
-const isStatement = (made: unknown): made is Statement =>
-  typeof made === 'object' && made !== null && 'handler' in made
+const isStatement = (value: unknown): value is Statement =>
+  typeof value === 'object' && value !== null && 'handler' in value
 
-/** How the statements of a client reach its connection. */
+/** The handler that sends a client's statements on its connection. */
 export const handlerOf = (sql: Sql): Statement['handler'] =>
   (sql.unsafe('') as unknown as Statement).handler
 
-/** The same client, whose statements hand themselves to `handler` instead. */
-export function redirected(sql: Sql, handler: Statement['handler']): Sql {
-  const redirect = <T>(made: T): T => {
-    if (isStatement(made)) made.handler = handler
-    return made
+/** The same client, but its statements pass themselves to `handler`. */
+export function withHandler(sql: Sql, handler: Statement['handler']): Sql {
+  const redirect = <T>(value: T): T => {
+    if (isStatement(value)) value.handler = handler
+    return value
   }
   const tag = (first: TemplateStringsArray, ...rest: never[]) =>
-    redirect((sql as (...all: unknown[]) => unknown)(first, ...rest))
-  const unsafe = (...all: Parameters<postgres.ISql['unsafe']>) => redirect(sql.unsafe(...all))
+    redirect((sql as (...args: unknown[]) => unknown)(first, ...rest))
+  const unsafe = (...args: Parameters<postgres.ISql['unsafe']>) => redirect(sql.unsafe(...args))
   return Object.assign(tag, sql, { unsafe }) as unknown as Sql
 }
 
 /**
- * Calls `ended` when the statement has ended, before its caller hears of it: with its error, if it failed. Where rows are
- * read batch by batch it calls `renewed` when the next batch is asked for.
+ * Observes a statement.
+ *
+ * @param ended called when the statement has ended, before its caller is notified; with the error if it failed
+ * @param nextBatch called when a cursor requests its next batch of rows
  */
-export function follow(
+export function observe(
   statement: Statement,
   ended: (error?: unknown) => void,
-  renewed: () => void,
+  nextBatch: () => void,
 ): void {
   let { resolve, reject } = statement
   const resolved = (rows: unknown) => {
@@ -57,7 +59,7 @@ export function follow(
       get: () => resolved,
       set: (next) => {
         resolve = next
-        renewed()
+        nextBatch()
       },
     },
     reject: {

@@ -1,57 +1,57 @@
 import { connectAlone, connectForTransactions } from './connect.ts'
 import type { Sql } from './sql.ts'
-import { follow, handlerOf, redirected, type Statement } from './statements.ts'
-import { DatabaseUnavailable, isLoss } from './unavailable.ts'
+import { handlerOf, observe, type Statement, withHandler } from './statements.ts'
+import { DatabaseUnavailable, isConnectionLoss } from './unavailable.ts'
 
-/** A connection that runs one transaction at a time. Once it was lost it's never used again. */
+/** A connection that runs one transaction at a time. It is discarded once it is closed. */
 export type TransactionConnection = {
   readonly sql: Sql
-  /** When the connection is there. What's sent before could wait behind one that fails, see `connectForTransactions`. */
+  /** Resolves when the connection is open. Statements sent earlier could wait behind one that fails. */
   readonly ready: Promise<Server>
   readonly isReady: boolean
-  readonly lost: boolean
-  /** Rejects when the lane is lost. The client doesn't always tell those who wait for an answer. */
-  readonly loss: Promise<never>
-  /** Loses the lane on purpose: closes its connection, and has the server end what runs on it. */
-  giveUp(reason: Error): void
+  readonly isClosed: boolean
+  /** Rejects when the connection is closed. The client does not always reject its pending statements then. */
+  readonly closed: Promise<never>
+  /** Closes the connection, and has the server terminate its session. */
+  abort(reason: Error): void
   close(): void
 }
 
-/** The server's side of a lane. */
+/** The server's end of a connection. */
 type Server = { pid: number; limitsTransactions: boolean }
 
-/** Reaction of a lane to a server that does not answer. */
+/** Reactions to a server that does not respond. */
 type Silence = {
-  /** A statement that isn't answered for so long means that the lane is lost. */
+  /** A statement without a response for this long closes the connection. */
   silenceMs: number
-  /** And so long that the database may be away. */
+  /** A statement without a response for this long makes the database suspect. */
   suspectMs: number
   suspect(): void
   answered(): void
 }
 
-/** Opens a lane; whether that worked is told by its `ready`. */
+/** Opens a connection. `ready` tells whether that succeeds. */
 export function openTransactionConnection(url: string, silence: Silence): TransactionConnection {
   const { silenceMs, suspectMs, suspect, answered } = silence
-  let lost = false
+  let isClosed = false
   let server: Server | undefined
-  const { promise: loss, reject } = Promise.withResolvers<never>()
-  loss.catch(() => {})
+  const { promise: closed, reject } = Promise.withResolvers<never>()
+  closed.catch(() => {})
   const client = connectForTransactions(url, () =>
-    lose(new DatabaseUnavailable('The connection was lost during a transaction.')),
+    markClosed(new DatabaseUnavailable('The connection was lost during a transaction.')),
   )
-  const watch = watched(client, suspectMs, answered, (sinceMs) => {
+  const watch = watchSilence(client, suspectMs, answered, (silentMs) => {
     suspect()
-    if (sinceMs >= silenceMs)
-      connection.giveUp(new DatabaseUnavailable('The database did not answer.'))
+    if (silentMs >= silenceMs)
+      connection.abort(new DatabaseUnavailable('The database did not answer.'))
   })
   const { sql } = watch
-  const lose = (reason: Error) => {
-    lost = true
+  const markClosed = (reason: Error) => {
+    isClosed = true
     watch.stop()
     reject(reason)
   }
-  const meet = async (): Promise<Server> => {
+  const identify = async (): Promise<Server> => {
     const rows = await client<Server[]>`
       select
         pg_backend_pid() as pid,
@@ -60,7 +60,7 @@ export function openTransactionConnection(url: string, silence: Silence): Transa
     server = rows[0]!
     return server
   }
-  const ready = meet()
+  const ready = identify()
   ready.catch(() => {})
   const close = () => {
     watch.stop()
@@ -73,13 +73,13 @@ export function openTransactionConnection(url: string, silence: Silence): Transa
     get isReady() {
       return server !== undefined
     },
-    get lost() {
-      return lost
+    get isClosed() {
+      return isClosed
     },
-    loss,
-    giveUp(reason) {
-      if (lost) return
-      lose(reason)
+    closed,
+    abort(reason) {
+      if (isClosed) return
+      markClosed(reason)
       close()
       if (server) void terminate(url, server.pid)
     },
@@ -88,48 +88,53 @@ export function openTransactionConnection(url: string, silence: Silence): Transa
   return connection
 }
 
-/** The client, and an eye on its statements: `silent` is called every `everyMs` while the oldest isn't answered. */
-function watched(
+/**
+ * Wraps the client to watch its statements.
+ *
+ * @param silent called repeatedly while the oldest pending statement has had no response for `thresholdMs`
+ */
+function watchSilence(
   client: Sql,
-  everyMs: number,
+  thresholdMs: number,
   answered: () => void,
-  silent: (sinceMs: number) => void,
+  silent: (silentMs: number) => void,
 ): { sql: Sql; stop(): void } {
   const running = new Set<Statement>()
   let timer: NodeJS.Timeout | undefined
-  let since = 0
+  let silentSince = 0
   const handler = handlerOf(client)
 
-  const look = () => {
+  const check = () => {
+    const silentMs = performance.now() - silentSince
     if (running.size === 0) {
       clearInterval(timer)
       timer = undefined
-    } else if (performance.now() - since >= everyMs) silent(performance.now() - since)
+    } else if (silentMs >= thresholdMs) silent(silentMs)
   }
-  const sql = redirected(client, (statement) => {
-    if (running.size === 0) since = performance.now()
-    running.add(statement)
-    const renewed = () => {
-      since = performance.now()
+  const sql = withHandler(client, (statement) => {
+    const restart = () => {
+      silentSince = performance.now()
     }
+    if (running.size === 0) restart()
+    running.add(statement)
     const ended = (error?: unknown) => {
       running.delete(statement)
-      renewed()
-      if (error === undefined || !isLoss(error)) answered()
+      restart()
+      if (error === undefined || !isConnectionLoss(error)) answered()
     }
-    follow(statement, ended, renewed)
-    timer ??= setInterval(look, everyMs / 2).unref()
+    observe(statement, ended, restart)
+    timer ??= setInterval(check, thresholdMs / 2).unref()
     return handler(statement)
   })
   return { sql, stop: () => clearInterval(timer) }
 }
 
-/** A frozen server can't be asked to. */
+/** A frozen server doesn't accept the request. */
 const TERMINATE_TIMEOUT_S = 3
 
 /**
- * Ends a session from outside: a statement doesn't notice that its client has left. Best effort, the statement's own
- * timeout comes later; a session that has ended already is none of anybody's.
+ * Terminates a session from another one: a running statement doesn't notice that its client has disconnected. Best
+ * effort, because `statement_timeout` ends the statement later.
  */
 async function terminate(url: string, pid: number): Promise<void> {
   const session = connectAlone(url, { connect_timeout: TERMINATE_TIMEOUT_S })

@@ -215,7 +215,7 @@ describe('a transaction whose connection is lost', () => {
 
 describe('the time a transaction has', () => {
   const LIMIT_MS = 300
-  const TOO_LONG = 'The transaction was given up: it took longer than 0.3 s.'
+  const TOO_LONG = 'The transaction was aborted: it took longer than 0.3 s.'
   let short: Transactions
   beforeAll(() => {
     short = transactionsOn(url, 1, { writeMs: LIMIT_MS })

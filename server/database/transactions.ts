@@ -1,15 +1,15 @@
 import { beginWait, currentBudget, endWait } from './budget.ts'
 import type { Circuit } from './circuit.ts'
-import { circuitTo, WRITE_LIMIT_MS } from './connect.ts'
+import { circuitFor, WRITE_LIMIT_MS } from './connect.ts'
 import type { Db } from './sql.ts'
 import { limitOn, NO_LIMIT } from './time-limit.ts'
 import { openTransactionConnection, type TransactionConnection } from './transaction-connection.ts'
 import { DatabaseUnavailable } from './unavailable.ts'
 
-/** Runs `work` in a transaction and hands on what it answers; when it throws, none of its changes stay. */
+/** Runs `work` in a transaction and returns its result. If it throws, the transaction is rolled back. */
 export type Begin = <T>(work: (db: Db) => Promise<T>, mode?: TransactionMode) => Promise<T>
 
-/** `unboundedWrite` takes as long as it takes: see `inUnboundedTransaction`. */
+/** `unboundedWrite` has no time limit: see `inUnboundedTransaction`. */
 export type TransactionMode = 'write' | 'unboundedWrite' | 'snapshot'
 
 const MODES: Record<TransactionMode, string> = {
@@ -21,13 +21,13 @@ const MODES: Record<TransactionMode, string> = {
 export type Transactions = { begin: Begin; end(): Promise<void> }
 
 export type TransactionLimits = {
-  /** The time of a transaction that writes, from its first statement until its COMMIT is sent. */
+  /** Time limit of a transaction that writes, from its first statement until its COMMIT is sent. */
   writeMs: number
-  /** The wait for a connection; and for one request, the wait and the transaction together. */
+  /** Time limit of the wait for a connection; in a request, of the wait and the transaction together. */
   waitMs: number
-  /** A server that says nothing to a statement or a COMMIT for so long is frozen or out of reach. */
+  /** Without a response to a statement or COMMIT for this long, the server counts as frozen or unreachable. */
   silenceMs: number
-  /** Transactions that wait for a connection; further ones fail at once. */
+  /** Transactions that may wait for a connection; further ones fail at once. */
   maxWaiting: number
 }
 
@@ -38,34 +38,34 @@ export const TRANSACTION_LIMITS: TransactionLimits = {
   maxWaiting: 1_000,
 }
 
-/** A statement that takes longer may mean that the database is away: it's visited then. */
+/** A slower statement makes the database suspect, and the circuit probes it. */
 const SUSPECT_AFTER_MS = 2_000
 
-type Waiting = { serve(connection: TransactionConnection): void; fail(error: Error): void }
+type Waiter = { serve(connection: TransactionConnection): void; fail(error: Error): void }
 
 /**
- * Transactions on connections of their own. The client's own `begin` can't be trusted with money: when the
- * connection is lost half-way it may bring the process down, or reconnect and send the rest of one transaction in
- * the middle of another. Here a lane whose connection closed is thrown away with its transaction, and
- * the server helps: outside of `begin … read write` these sessions can't write at all.
+ * Opens a pool for transactions. The client's own `begin` is unsafe: if the connection is lost during a transaction,
+ * the client may crash the process, or reconnect and send the rest of the transaction in the middle of another one.
+ * Here a closed connection is discarded together with its transaction, and the server helps: these sessions can only
+ * write inside `begin … read write`.
  *
- * A transaction that writes is given up when it would commit later than `writeMs` after its work began. Incremental syncs rely on it:
- * they look back further than that for rows that were committed after their time (`updated_at`) had been asked for.
+ * A transaction that writes is aborted if it would commit more than `writeMs` after it began. Incremental syncs rely
+ * on this: they look back further than that, and so find rows that were committed after their `updated_at`.
  *
- * A frozen server holds no lane for long: whatever waits for it is given up by our clock.
+ * A frozen server occupies no connection for long: every wait for it has a time limit of this process.
  *
- * @param most how many transactions run at a time; others wait in line
+ * @param max transactions that run at the same time; further ones are queued
  */
 export function transactionsOn(
   url: string,
-  most: number,
-  { circuit = circuitTo(url), ...own }: Partial<TransactionLimits> & { circuit?: Circuit } = {},
+  max: number,
+  { circuit = circuitFor(url), ...own }: Partial<TransactionLimits> & { circuit?: Circuit } = {},
 ): Transactions {
   const limits = { ...TRANSACTION_LIMITS, ...own }
   const idle: TransactionConnection[] = []
-  const waiting = new Set<Waiting>()
+  const waiting = new Set<Waiter>()
   const open = new Set<TransactionConnection>()
-  /** In use while the database went away: they count no more, and go once they are given back. */
+  /** Connections that were in use when the circuit opened. They don't count, and are discarded on release. */
   const stale = new Set<TransactionConnection>()
 
   const newConnection = (): TransactionConnection => {
@@ -77,21 +77,23 @@ export function transactionsOn(
     })
     open.add(connection)
     connection.ready.then(circuit.answered, (error) => {
-      const others = [...open].some((other) => other !== connection && other.isReady && !other.lost)
+      const others = [...open].some(
+        (other) => other !== connection && other.isReady && !other.isClosed,
+      )
       if (!others && open.has(connection)) circuit.failed(error)
     })
     return connection
   }
 
   const take = async (waitMs: number): Promise<TransactionConnection> => {
-    if (circuit.away) throw circuit.away
+    if (circuit.unavailable) throw circuit.unavailable
     for (let connection = idle.pop(); connection; connection = idle.pop()) {
-      if (!connection.lost) return connection
+      if (!connection.isClosed) return connection
       discard(connection)
     }
-    if (open.size - stale.size < most) return newConnection()
+    if (open.size - stale.size < max) return newConnection()
     if (waiting.size >= limits.maxWaiting) {
-      throw new DatabaseUnavailable('Too many transactions wait for a connection already.')
+      throw new DatabaseUnavailable('Too many transactions are waiting for a connection.')
     }
     return waitForConnection(waitMs)
   }
@@ -100,9 +102,9 @@ export function transactionsOn(
     new Promise((resolve, reject) => {
       const done = () => {
         clearTimeout(timer)
-        waiting.delete(place)
+        waiting.delete(waiter)
       }
-      const place: Waiting = {
+      const waiter: Waiter = {
         serve(connection) {
           done()
           resolve(connection)
@@ -113,10 +115,10 @@ export function transactionsOn(
         },
       }
       const timer = setTimeout(
-        () => place.fail(new DatabaseUnavailable('No connection was free in time.')),
+        () => waiter.fail(new DatabaseUnavailable('No connection was free in time.')),
         waitMs,
       )
-      waiting.add(place)
+      waiting.add(waiter)
     })
 
   const discard = (connection: TransactionConnection) => {
@@ -125,22 +127,22 @@ export function transactionsOn(
     connection.close()
   }
 
-  const giveBack = (connection: TransactionConnection) => {
-    const isUsable = !connection.lost && !stale.has(connection)
+  const release = (connection: TransactionConnection) => {
+    const isUsable = !connection.isClosed && !stale.has(connection)
     if (!isUsable) discard(connection)
     const [next] = waiting
     if (next && isUsable) next.serve(connection)
-    else if (next && open.size - stale.size < most) next.serve(newConnection())
+    else if (next && open.size - stale.size < max) next.serve(newConnection())
     else if (isUsable) idle.push(connection)
   }
 
-  circuit.on((away) => {
+  circuit.onOpen((reason) => {
     for (const connection of idle.splice(0)) discard(connection)
     for (const connection of open) stale.add(connection)
-    for (const place of waiting) place.fail(away)
+    for (const waiter of waiting) waiter.fail(reason)
   })
 
-  /** Fails a transaction with the reason that a caller can use: a lane that couldn't connect is a database away. */
+  /** Waits until the connection is open. A failure to connect becomes `DatabaseUnavailable`. */
   const connected = (connection: TransactionConnection) =>
     connection.ready.catch((cause) => {
       throw new DatabaseUnavailable('No connection to the database.', { cause })
@@ -152,55 +154,58 @@ export function transactionsOn(
     const leftMs = budget ? Math.min(limits.waitMs, beginWait(budget, now)) : limits.waitMs
     try {
       const connection = await take(Math.max(1, leftMs))
-      const leftForUs = Math.max(1, leftMs - (performance.now() - now))
-      return await runOn(connection, work, mode, leftForUs, budget !== undefined)
+      const remainingMs = Math.max(1, leftMs - (performance.now() - now))
+      return await runOn(connection, work, mode, remainingMs, budget !== undefined)
     } finally {
       if (budget) endWait(budget, performance.now())
     }
   }
 
-  /** @param waitMs for the connection; for all of it, COMMIT included, where `isWhole` */
+  /**
+   * @param timeoutMs time limit of the wait for the connection
+   * @param includesCommit whether the time limit covers the whole transaction, COMMIT included
+   */
   const runOn = async <T>(
     connection: TransactionConnection,
     work: (db: Db) => Promise<T>,
     mode: TransactionMode,
-    waitMs: number,
-    isWhole: boolean,
+    timeoutMs: number,
+    includesCommit: boolean,
   ): Promise<T> => {
     const limit = mode === 'write' ? limitOn(connection, limits.writeMs) : NO_LIMIT
-    const patience = setTimeout(
-      () => connection.giveUp(new DatabaseUnavailable('The database did not answer in time.')),
-      waitMs,
+    const timer = setTimeout(
+      () => connection.abort(new DatabaseUnavailable('The database did not answer in time.')),
+      timeoutMs,
     ).unref()
-    const whole = async () => {
+    const transaction = async () => {
       const { limitsTransactions } = await connected(connection)
-      if (!isWhole) clearTimeout(patience)
-      // Not waited for: the work's first statement follows in the same packet. Should it fail, the
-      // server refuses the work's writes, which then stand outside of a transaction.
+      if (!includesCommit) clearTimeout(timer)
+      // Not awaited: the work's first statement follows in the same packet. If BEGIN fails, the server
+      // rejects the work's writes, because they are outside of a transaction.
       const begun = connection.sql.unsafe(MODES[mode] + (limitsTransactions ? limit.onServer : ''))
       begun.catch(() => {})
       limit.start()
       try {
-        const answer = await work(connection.sql)
+        const result = await work(connection.sql)
         await begun
         limit.check()
         await commit(connection)
-        return answer
+        return result
       } catch (error) {
-        // When it failed, that's the reason for whatever came after.
+        // If BEGIN failed, its error is the cause of the others.
         await begun
         throw error
       }
     }
     try {
-      return await Promise.race([whole(), connection.loss])
+      return await Promise.race([transaction(), connection.closed])
     } catch (error) {
       await rollBack(connection)
       throw error
     } finally {
-      clearTimeout(patience)
+      clearTimeout(timer)
       limit.stop()
-      giveBack(connection)
+      release(connection)
     }
   }
 
@@ -214,30 +219,30 @@ export function transactionsOn(
 }
 
 async function commit(connection: TransactionConnection): Promise<void> {
-  // On a new connection COMMIT would succeed and mean nothing, and what was given up must not be committed.
-  if (connection.lost) await connection.loss
+  // On a new connection COMMIT would succeed without effect, and an aborted transaction must not be committed.
+  if (connection.isClosed) await connection.closed
   const { command } = await connection.sql.unsafe('commit')
   // PostgreSQL answers ROLLBACK to the COMMIT of a transaction in which something failed.
   if (command !== 'COMMIT') throw new Error('The transaction had failed and was rolled back.')
 }
 
 async function rollBack(connection: TransactionConnection): Promise<void> {
-  if (connection.lost) return
-  await Promise.race([connection.sql.unsafe('rollback'), connection.loss]).catch(connection.giveUp)
+  if (connection.isClosed) return
+  await Promise.race([connection.sql.unsafe('rollback'), connection.closed]).catch(connection.abort)
 }
 
-/** A part of a transaction that is all or nothing in itself: it can fail without the rest. */
+/** Runs `work` in a savepoint: if it throws, its changes are rolled back and the transaction can go on. */
 export async function savepoint<T>(db: Db, work: (db: Db) => Promise<T>): Promise<T> {
-  // Not waited for, as with a transaction's begin.
+  // Not awaited, like BEGIN.
   const begun = db.unsafe('savepoint part')
   begun.catch(() => {})
   try {
-    const answer = await work(db)
+    const result = await work(db)
     await begun
     await db.unsafe('release savepoint part')
-    return answer
+    return result
   } catch (error) {
-    // Without it there's nothing to go back to but the part around this one, which has the same name.
+    // If creating the savepoint failed, rolling back would undo the outer savepoint, which has the same name.
     await begun
     await db.unsafe('rollback to savepoint part; release savepoint part')
     throw error

@@ -1,15 +1,15 @@
 import postgres from 'postgres'
 
 /**
- * The database could not do its work: it is away, frozen, overloaded, or took longer than our own limit. A write that
- * was sent may have happened or not.
+ * The database is unreachable, frozen or overloaded, or exceeded this process's time limit. A write that was sent may
+ * have happened or not.
  */
 export class DatabaseUnavailable extends Error {
   override name = 'DatabaseUnavailable'
   readonly code = 'DATABASE_UNAVAILABLE'
 }
 
-/** PostgreSQL's codes for a statement that may succeed when it is sent again, by class or in full. */
+/** SQLSTATE classes and codes of statements that may succeed when they are retried. */
 const TRANSIENT_STATES = [
   '08', // connection exception
   '53', // insufficient resources: disk full, out of memory, too many connections
@@ -26,7 +26,7 @@ const TRANSIENT_STATES = [
   '58030', // I/O error
 ]
 
-/** The client's own codes for a connection that is gone or never came up. */
+/** The client's codes for a connection that was closed or could not be opened. */
 const CLIENT_CODES = new Set([
   'CONNECTION_CLOSED',
   'CONNECTION_ENDED',
@@ -34,7 +34,7 @@ const CLIENT_CODES = new Set([
   'CONNECT_TIMEOUT',
 ])
 
-/** Node's codes for a socket that failed. */
+/** Node's codes for a failed socket. */
 const SOCKET_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -50,8 +50,8 @@ const SOCKET_CODES = new Set([
 ])
 
 /**
- * Whether an error says that the database is unavailable for now, and nothing about the statement or its data: the
- * caller may try again later. Errors of other sockets than the database's are never among them.
+ * Whether an error means that the database is temporarily unavailable, so that a retry may succeed. False for errors of
+ * the statement or its data, and of sockets to other servers.
  */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof DatabaseUnavailable) return true
@@ -61,12 +61,12 @@ export function isUnavailable(error: unknown): boolean {
   if (error instanceof postgres.PostgresError) {
     return TRANSIENT_STATES.some((state) => code.startsWith(state))
   }
-  // The client attaches the statement to every error of its socket; other sockets' errors have none.
+  // The client attaches the statement as `query` to every error of its socket; other errors have none.
   return CLIENT_CODES.has(code) || (SOCKET_CODES.has(code) && 'query' in error)
 }
 
-/** Whether the connection that a statement failed on is of no more use: it's closed, or the server closes it. */
-export function isLoss(error: unknown): boolean {
+/** Whether the error means that the statement's connection is closed, or that the server is about to close it. */
+export function isConnectionLoss(error: unknown): boolean {
   if (error instanceof postgres.PostgresError) return /^(57P|08|25P03|25P04)/.test(error.code)
   return isUnavailable(error)
 }

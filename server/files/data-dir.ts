@@ -3,7 +3,7 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Config } from '../config.ts'
 import { StartError } from '../start-error.ts'
-import { shareLock } from './lock.ts'
+import { lockShared } from './lock.ts'
 import { makeDirectory } from './make-directory.ts'
 
 /** Every service that uses a DATA_DIR shares this lock in it, for as long as it runs. */
@@ -25,7 +25,7 @@ export async function useDataDir(config: Config): Promise<() => void> {
   } catch (error) {
     throw new StartError(`DATA_DIR ${dataDir} can't be used: ${(error as Error).message}`)
   }
-  const release = await shareLock(path.join(dataDir, IN_USE_LOCK)).catch((error) => {
+  const release = await lockShared(path.join(dataDir, IN_USE_LOCK)).catch((error) => {
     // Some network file systems have no locks. Only the embedded database can't do without.
     if (databaseUrl !== undefined) return () => {}
     throw error

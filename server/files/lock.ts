@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { StartError } from '../start-error.ts'
-import { poll } from '../time/wait-until.ts'
+import { waitUntil } from '../time/wait-until.ts'
 
 /** For a first start on a slow disk. */
 const TIMEOUT_MS = 60_000
@@ -14,12 +14,15 @@ const SQLITE_BUSY = 5
  * process that holds them, however it ends, so there is no stale lock to recognise: a file holding a
  * pid cannot be told from a living one when a container restarts and hands out the same pids again.
  */
-export function takeLock(path: string, timeoutMs = TIMEOUT_MS): Promise<(() => void) | undefined> {
+export function lockExclusive(
+  path: string,
+  timeoutMs = TIMEOUT_MS,
+): Promise<(() => void) | undefined> {
   return lockWith(path, 'begin exclusive', timeoutMs)
 }
 
 /** The same for a lock that several processes can have at a time, and that keeps out those who want it alone. */
-export function shareLock(path: string): Promise<(() => void) | undefined> {
+export function lockShared(path: string): Promise<(() => void) | undefined> {
   // A transaction that has read shares the file until its end.
   return lockWith(path, 'begin; select count(*) from sqlite_schema', TIMEOUT_MS)
 }
@@ -30,7 +33,7 @@ async function lockWith(
   timeoutMs: number,
 ): Promise<(() => void) | undefined> {
   const file = open(path)
-  const taken = await poll(timeoutMs, () => tryToBegin(file, path, begin)).catch((error) => {
+  const taken = await waitUntil(timeoutMs, () => tryToBegin(file, path, begin)).catch((error) => {
     file.close()
     throw error
   })
@@ -40,7 +43,7 @@ async function lockWith(
 
 function open(path: string): DatabaseSync {
   try {
-    // Waiting happens in poll(): SQLite's own would block the event loop.
+    // Waiting happens in waitUntil(): SQLite's own would block the event loop.
     return new DatabaseSync(path, { timeout: 0 })
   } catch (error) {
     throw new StartError(`cannot open ${path}: ${(error as Error).message}`, { cause: error })

@@ -44,8 +44,8 @@ export type KeyCache = {
   drop(): void
 }
 
-const TOUCH_EVERY_MS = 60_000
-const MAX_REMEMBERED = 50_000
+const TOUCH_INTERVAL_MS = 60_000
+const MAX_CACHED = 50_000
 
 /** A request with a remembered key waits no longer for a database that may be away. */
 const DATABASE_TIMEOUT_MS = 1_000
@@ -85,7 +85,7 @@ export function keyCache(db: Db, signals: Pick<Signals, 'on' | 'connected'>): Ke
     const began = generation
     const caller = await findCaller(db, hashed)
     if (began !== generation) return caller
-    if (remembered.size >= MAX_REMEMBERED) remembered.clear()
+    if (remembered.size >= MAX_CACHED) remembered.clear()
     if (caller) remembered.set(hashed, caller)
     else remembered.delete(hashed)
     return caller
@@ -129,7 +129,7 @@ export function keyCache(db: Db, signals: Pick<Signals, 'on' | 'connected'>): Ke
 
     touch(caller, now) {
       const last = caller.lastUsedAt
-      if (last && now.getTime() - last.getTime() < TOUCH_EVERY_MS) return undefined
+      if (last && now.getTime() - last.getTime() < TOUCH_INTERVAL_MS) return undefined
       caller.lastUsedAt = now
       return atMost(DATABASE_TIMEOUT_MS, writeUse(db, caller.keyId, now))
     },

@@ -9,10 +9,10 @@ const KEY_TTL_SECONDS = 2 * WINDOW_SECONDS
 const CONNECT_TIMEOUT_MS = 2000
 const CONNECT_STEPS = 20
 /** How long a server that failed is left alone: a second, then twice as long each time. */
-const FIRST_PAUSE_MS = 1000
-const LONGEST_PAUSE_MS = 5000
+const MIN_BACKOFF_MS = 1000
+const MAX_BACKOFF_MS = 5000
 /** A server that has answered this long starts again from the first pause. */
-const STEADY_MS = 10_000
+const STABLE_MS = 10_000
 /** Keeps a connection without traffic from being closed as idle by the server or something between. */
 const PING_INTERVAL_MS = 30_000
 
@@ -52,7 +52,7 @@ export function redisCounters(
   const local = memoryCounters()
   let connection: Connection
   let retry: NodeJS.Timeout | undefined
-  let pause = FIRST_PAUSE_MS
+  let pause = MIN_BACKOFF_MS
   let backSince = 0
   let away = false
   let closed = false
@@ -73,10 +73,10 @@ export function redisCounters(
         if (closed) return
         changed(false)
         if (!away) log.warn({ reason }, 'Redis is away: each process counts requests by itself')
-        if (!away && performance.now() - backSince > STEADY_MS) pause = FIRST_PAUSE_MS
+        if (!away && performance.now() - backSince > STABLE_MS) pause = MIN_BACKOFF_MS
         away = true
         retry = setTimeout(connect, pause).unref()
-        pause = Math.min(2 * pause, LONGEST_PAUSE_MS)
+        pause = Math.min(2 * pause, MAX_BACKOFF_MS)
         started()
       },
     })

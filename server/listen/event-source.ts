@@ -3,7 +3,7 @@ import { createParser } from 'eventsource-parser'
 import { StartError } from '../start-error.ts'
 import { type Listening, notThere } from './options.ts'
 
-const RETRY_EVERY_MS = 1_000
+const RETRY_INTERVAL_MS = 1_000
 const ANSWER_MS = 10_000
 /** Three heartbeats: whoever is silent for so long is gone, even if the connection doesn't know. */
 const SILENCE_MS = 45_000
@@ -44,7 +44,7 @@ export async function* readEvents(source: Source, ended: AbortSignal): AsyncGene
     if (ended.aborted) return
     if (state === 'open') yield { kind: 'lost' }
     state = 'lost'
-    await sleep(RETRY_EVERY_MS, undefined, { signal: ended }).catch(() => {})
+    await sleep(RETRY_INTERVAL_MS, undefined, { signal: ended }).catch(() => {})
   }
 }
 

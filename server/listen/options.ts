@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import type { Config } from '../config.ts'
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../enums.ts'
 import { reasonFor } from '../outbound/failure-reason.ts'
-import { keptSecret, ownSecret } from '../sandbox/own-secrets.ts'
+import { getOrCreateSecret, readSecret } from '../sandbox/own-secrets.ts'
 import { type Options, parseParameters } from '../settings/parameters.ts'
 import { StartError } from '../start-error.ts'
 import { generateSecret } from '../webhooks/secret.ts'
@@ -135,12 +135,12 @@ async function demoAccount(config: Config, service: Service): Promise<number> {
 }
 
 const kept = ({ dataDir }: Config, { isOurs }: Service, name: 'operator-token' | 'demo-key') =>
-  isOurs ? keptSecret(dataDir, name) : undefined
+  isOurs ? readSecret(dataDir, name) : undefined
 
 /** The same each time, so that a receiver has to be told once; without a DATA_DIR it's for this run alone. */
 const signingSecret = async ({ dataDir }: Config): Promise<string> =>
   existsSync(dataDir)
-    ? ownSecret(dataDir, 'listen-secret', { make: generateSecret })
+    ? getOrCreateSecret(dataDir, 'listen-secret', { generate: generateSecret })
     : generateSecret()
 
 /** For when nobody answers there. */

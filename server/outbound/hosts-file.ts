@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { isIP } from 'node:net'
 
 /** How long an edit of the file may go unnoticed. */
-const LOOK_AGAIN_MS = 1_000
+const CHECK_INTERVAL_MS = 1_000
 
 type Hosts = Map<string, string[]>
 
@@ -26,7 +26,7 @@ export function hostsFile(path: string): (name: string) => string[] | undefined 
 
   return (name) => {
     if (performance.now() >= lookAgainAt) {
-      lookAgainAt = performance.now() + LOOK_AGAIN_MS
+      lookAgainAt = performance.now() + CHECK_INTERVAL_MS
       try {
         look()
       } catch {

@@ -1,5 +1,5 @@
 import { connect, isIP, type Socket } from 'node:net'
-import { systemNames } from './dns.ts'
+import { systemResolver } from './dns.ts'
 
 /** The world outside, as requests to addresses of others reach it. A test puts a pretend internet in its place. */
 export type Network = {
@@ -11,7 +11,7 @@ export type Network = {
 
 /** The real one. */
 export const realNetwork: Network = {
-  resolve: systemNames(),
+  resolve: systemResolver(),
 
   dial: (addresses, port) =>
     connect({

@@ -7,7 +7,7 @@ import ipaddr from 'ipaddr.js'
  */
 
 /** The longest URL that is taken, in code points (§4.16). The caller's schema checks it. */
-export const LONGEST_URL = 2048
+export const MAX_URL_LENGTH = 2048
 
 /**
  * Why this URL can't be registered, to be put after the field's name ("The url field …"), or undefined when it can:
@@ -30,23 +30,23 @@ export function refusalOfUrl(text: string): string | undefined {
  * long for DNS is refused before it is parsed.
  */
 export function webAddress(text: string): URL | undefined {
-  if (text.length > 2 * LONGEST_URL) return undefined
+  if (text.length > 2 * MAX_URL_LENGTH) return undefined
   // The parser drops these three anywhere, and spaces at both ends.
   const host = HOST.exec(text.replace(/[\t\n\r]/g, '').trim())?.[1]
-  if (host === undefined || host.length > LONGEST_HOST) return undefined
-  if (host.split('.').some((label) => label.length > LONGEST_LABEL)) return undefined
-  if (host.replace(ASCII, '').length > MAX_NON_ASCII) return undefined
+  if (host === undefined || host.length > MAX_HOST_LENGTH) return undefined
+  if (host.split('.').some((label) => label.length > MAX_LABEL_LENGTH)) return undefined
+  if (host.replace(ASCII, '').length > MAX_NON_ASCII_CHARACTERS) return undefined
   const url = URL.parse(text)
   return url && (url.protocol === 'http:' || url.protocol === 'https:') ? url : undefined
 }
 
 const HOST = /^https?:[/\\]*(?:[^/\\?#]*@)?([^/\\?#]*)/i
 /** A DNS name of 253 characters, and a port. */
-const LONGEST_HOST = 260
+const MAX_HOST_LENGTH = 260
 /** A DNS label of 63 characters, and a port. */
-const LONGEST_LABEL = 70
+const MAX_LABEL_LENGTH = 70
 /** Each takes at least one more in ASCII, most take three: a name of 253 has no room for more. */
-const MAX_NON_ASCII = 126
+const MAX_NON_ASCII_CHARACTERS = 126
 const ASCII = /[\x00-\x7f]+/g
 
 /**

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { systemNames } from '../outbound/dns.ts'
+import { systemResolver } from '../outbound/dns.ts'
 import { type FakeNetwork, fakeNetwork, startWebServer } from '../test/fakes/network.ts'
 import { fetchPhoto } from './fetch-photo.ts'
 import { PhotoError } from './photo.ts'
@@ -178,7 +178,7 @@ describe('a photo is fetched', () => {
     })
     internet.names.set('nobody.example', ['93.184.215.200'])
     internet.names.set('no-dns.example', () =>
-      systemNames({ servers: ['127.0.0.1:1'] })('no-dns.example'),
+      systemResolver({ servers: ['127.0.0.1:1'] })('no-dns.example'),
     )
     for (const [url, message] of [
       ['http://photos.example/404', 'The server answered with status 404.'],

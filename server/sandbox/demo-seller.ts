@@ -4,7 +4,7 @@ import { ApiError } from '../errors.ts'
 import { hashKey } from '../keys/api-key.ts'
 import { createKey } from '../keys/keys.ts'
 import { SCOPES } from '../keys/scopes.ts'
-import { ownSecret } from './own-secrets.ts'
+import { getOrCreateSecret } from './own-secrets.ts'
 
 const EMAIL = 'demo@cardstall.example'
 
@@ -15,29 +15,29 @@ const EMAIL = 'demo@cardstall.example'
  * @returns the key
  */
 export function demoKey(ctx: Context): Promise<string> {
-  return ownSecret(ctx.config.dataDir, 'demo-key', {
-    serves: (key) => works(ctx, key),
-    make: async () => {
-      const accountId = (await demoAccount(ctx)) ?? (await makeDemoAccount(ctx))
+  return getOrCreateSecret(ctx.config.dataDir, 'demo-key', {
+    isValid: (key) => isActive(ctx, key),
+    generate: async () => {
+      const accountId = (await findDemoAccount(ctx)) ?? (await createDemoAccount(ctx))
       const { secret } = await createKey(ctx, accountId, { scopes: SCOPES, name: 'Demo' })
       return secret
     },
   })
 }
 
-async function works({ db }: Context, key: string): Promise<boolean> {
+async function isActive({ db }: Context, key: string): Promise<boolean> {
   const [row] = await db`
     select 1 from api_keys where hash = decode(${hashKey(key)}, 'hex') and revoked_at is null
   `
   return row !== undefined
 }
 
-async function demoAccount({ db }: Context): Promise<number | undefined> {
+async function findDemoAccount({ db }: Context): Promise<number | undefined> {
   const [row] = await db<{ id: number }[]>`select id from accounts where lower(email) = ${EMAIL}`
   return row?.id
 }
 
-async function makeDemoAccount(ctx: Context): Promise<number> {
+async function createDemoAccount(ctx: Context): Promise<number> {
   try {
     const account = await createAccount(ctx, {
       shopName: 'Demo Cards',
@@ -67,7 +67,7 @@ async function makeDemoAccount(ctx: Context): Promise<number> {
     return account.id
   } catch (error) {
     // Another process on this database may have been quicker.
-    const id = error instanceof ApiError ? await demoAccount(ctx) : undefined
+    const id = error instanceof ApiError ? await findDemoAccount(ctx) : undefined
     if (id === undefined) throw error
     return id
   }

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { ownSecret } from './own-secrets.ts'
+import { getOrCreateSecret } from './own-secrets.ts'
 
 let dataDir: string
 beforeEach(async () => {
@@ -12,27 +12,27 @@ afterEach(() => rm(dataDir, { recursive: true }))
 
 describe('a secret of the sandbox', () => {
   it('is made once, long and random, and kept', async () => {
-    const secret = await ownSecret(dataDir, 'operator-token')
+    const secret = await getOrCreateSecret(dataDir, 'operator-token')
     expect(secret).toMatch(/^[0-9a-f]{48}$/)
-    expect(await ownSecret(dataDir, 'operator-token')).toBe(secret)
-    expect(await ownSecret(dataDir, 'secret-key')).not.toBe(secret)
+    expect(await getOrCreateSecret(dataDir, 'operator-token')).toBe(secret)
+    expect(await getOrCreateSecret(dataDir, 'secret-key')).not.toBe(secret)
   })
 
   it('is the same for all that ask for it at once', async () => {
-    const all = Array.from({ length: 10 }, () => ownSecret(dataDir, 'secret-key'))
+    const all = Array.from({ length: 10 }, () => getOrCreateSecret(dataDir, 'secret-key'))
     expect(new Set(await Promise.all(all)).size).toBe(1)
   })
 
   it('gives way to a new one when it does not serve any more', async () => {
-    await ownSecret(dataDir, 'demo-key', { make: () => 'revoked' })
-    const renewed = { serves: (key: string) => key !== 'revoked', make: () => 'renewed' }
-    expect(await ownSecret(dataDir, 'demo-key', renewed)).toBe('renewed')
-    expect(await ownSecret(dataDir, 'demo-key')).toBe('renewed')
+    await getOrCreateSecret(dataDir, 'demo-key', { generate: () => 'revoked' })
+    const renewed = { isValid: (key: string) => key !== 'revoked', generate: () => 'renewed' }
+    expect(await getOrCreateSecret(dataDir, 'demo-key', renewed)).toBe('renewed')
+    expect(await getOrCreateSecret(dataDir, 'demo-key')).toBe('renewed')
   })
 
   it('is made anew when its file is empty', async () => {
-    const secret = await ownSecret(dataDir, 'operator-token')
+    const secret = await getOrCreateSecret(dataDir, 'operator-token')
     await writeFile(path.join(dataDir, 'secrets/operator-token'), '')
-    expect(await ownSecret(dataDir, 'operator-token')).not.toBe(secret)
+    expect(await getOrCreateSecret(dataDir, 'operator-token')).not.toBe(secret)
   })
 })

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { takeLock } from '../files/lock.ts'
+import { lockExclusive } from '../files/lock.ts'
 import { makeDirectory } from '../files/make-directory.ts'
 import { StartError } from '../start-error.ts'
 
@@ -10,33 +10,33 @@ export const SECRET_NAMES = ['operator-token', 'secret-key', 'demo-key', 'listen
 export type SecretName = (typeof SECRET_NAMES)[number]
 
 /**
- * The secret kept under this name, as long as it serves; else a new one takes its place. One process at a time makes
+ * The secret kept under this name, as long as it isValid; else a new one takes its place. One process at a time makes
  * them: of two first starts at once, both must go on with the same.
  *
  * @throws StartError when DATA_DIR can't be used
  */
-export async function ownSecret(
+export async function getOrCreateSecret(
   dataDir: string,
   name: SecretName,
   {
-    serves = () => true,
-    make = () => randomBytes(24).toString('hex'),
+    isValid = () => true,
+    generate = () => randomBytes(24).toString('hex'),
   }: {
-    serves?: (secret: string) => boolean | Promise<boolean>
-    make?: () => string | Promise<string>
+    isValid?: (secret: string) => boolean | Promise<boolean>
+    generate?: () => string | Promise<string>
   } = {},
 ): Promise<string> {
   const kept = async () => {
-    const secret = await keptSecret(dataDir, name)
-    return secret && (await serves(secret)) ? secret : undefined
+    const secret = await readSecret(dataDir, name)
+    return secret && (await isValid(secret)) ? secret : undefined
   }
   return (
     (await kept()) ??
-    alone(dataDir, async () => {
+    withSecretsLock(dataDir, async () => {
       const madeMeanwhile = await kept()
       if (madeMeanwhile) return madeMeanwhile
-      const secret = await make()
-      await keepSecret(dataDir, name, secret)
+      const secret = await generate()
+      await writeSecret(dataDir, name, secret)
       return secret
     })
   )
@@ -47,7 +47,7 @@ export async function ownSecret(
  *
  * @throws StartError when DATA_DIR can't be used
  */
-export async function keptSecret(dataDir: string, name: SecretName): Promise<string | undefined> {
+export async function readSecret(dataDir: string, name: SecretName): Promise<string | undefined> {
   try {
     return (await readFile(fileOf(dataDir, name), 'utf8')).trim() || undefined
   } catch (error) {
@@ -57,7 +57,7 @@ export async function keptSecret(dataDir: string, name: SecretName): Promise<str
 }
 
 /** A kill in between leaves what was there before, or all of the new one. */
-async function keepSecret(dataDir: string, name: SecretName, secret: string): Promise<void> {
+async function writeSecret(dataDir: string, name: SecretName, secret: string): Promise<void> {
   const file = fileOf(dataDir, name)
   try {
     await makeDirectory(path.dirname(file), 0o700)
@@ -69,11 +69,11 @@ async function keepSecret(dataDir: string, name: SecretName, secret: string): Pr
   }
 }
 
-async function alone<T>(dataDir: string, work: () => Promise<T>): Promise<T> {
+async function withSecretsLock<T>(dataDir: string, work: () => Promise<T>): Promise<T> {
   await makeDirectory(dataDir).catch((error) => {
     throw cannotUse(dataDir, error)
   })
-  const release = await takeLock(path.join(dataDir, 'secrets.lock'))
+  const release = await lockExclusive(path.join(dataDir, 'secrets.lock'))
   if (!release) throw new StartError(`Another process is still making its secrets in ${dataDir}.`)
   try {
     return await work()

@@ -24,7 +24,7 @@ export type Setting<T = unknown> = { parse: Parser<T>; description: string } & (
   | { otherwise: string }
 )
 
-const LARGEST_RATE = 1_000_000_000
+const MAX_RATE = 1_000_000_000
 const TIER_THRESHOLDS = '0,250,1000,2500,5000'
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
@@ -73,12 +73,12 @@ export const SETTINGS = {
     description: 'Signs label links, encrypts webhook secrets at rest',
   },
   RATE_LIMIT_READ: {
-    parse: integer(1, LARGEST_RATE),
+    parse: integer(1, MAX_RATE),
     default: '600',
     description: 'Reads (GET, HEAD) per minute and key',
   },
   RATE_LIMIT_WRITE: {
-    parse: integer(1, LARGEST_RATE),
+    parse: integer(1, MAX_RATE),
     default: '120',
     description: 'Writes (the other methods) per minute and key',
   },

@@ -19,7 +19,7 @@ import { expect } from 'vitest'
 import { type EmbeddedDatabase, startEmbedded } from '../database/embedded/embedded.ts'
 import { SHARED_HOME } from '../database/embedded/os-user.ts'
 import { StartError } from '../start-error.ts'
-import { poll } from '../time/wait-until.ts'
+import { waitUntil } from '../time/wait-until.ts'
 import { whenFileEnds } from './when-file-ends.ts'
 
 // The embedded database's tests start real servers and kill real processes: here are the directories they
@@ -179,7 +179,7 @@ async function removeHome(home: string): Promise<void> {
     // A pid file may be a test's invention, and the pid anybody's.
     if (pid && ps(pid, 'args').includes(realpathSync(join(dataDir, 'postgres')))) {
       process.kill(pid, 'SIGQUIT')
-      await poll(10_000, () => !isAlive(pid) || undefined)
+      await waitUntil(10_000, () => !isAlive(pid) || undefined)
     }
     const link = join(dataDir, 'postgres')
     const cluster = existsSync(link) ? realpathSync(link) : ''

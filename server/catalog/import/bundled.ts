@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { withLock } from '../../database/advisory-lock.ts'
+import { withAdvisoryLock } from '../../database/advisory-lock.ts'
 import { inUnboundedTransaction } from '../../database/in-transaction.ts'
 import { analyzeAfter, type ImportContext, importLines } from './import.ts'
 import type { ImportCounts, ImportReport } from './report.ts'
@@ -20,7 +20,7 @@ export async function importBundledCatalog(
   onProgress?: (soFar: ImportCounts) => void,
 ): Promise<ImportReport<number | string> | undefined> {
   if (await hasCatalog(ctx)) return undefined
-  return withLock(ctx.databaseUrl, 'import', async (lock) => {
+  return withAdvisoryLock(ctx.databaseUrl, 'import', async (lock) => {
     if (await hasCatalog(ctx)) return undefined
     const total = await inUnboundedTransaction(ctx, async (tx) => {
       let sum: ImportReport<number | string> = {

@@ -103,13 +103,13 @@ function listed<T extends Remark>(all: T[], total: number, inWords: (remark: T) 
 
 const placeOf = (line: number | string) => (typeof line === 'number' ? `line ${line}` : line)
 
-const REDRAW_EVERY_MS = 100
-const REPORT_EVERY_MS = 5_000
+const REDRAW_INTERVAL_MS = 100
+const REPORT_INTERVAL_MS = 5_000
 const BAR_WIDTH = 30
 
 /** One line drawn over and over on a terminal, else a plain one now and then. */
 function showProgress(stderr: Output, path: string, source: Source, now = () => performance.now()) {
-  const every = stderr.isTTY ? REDRAW_EVERY_MS : REPORT_EVERY_MS
+  const every = stderr.isTTY ? REDRAW_INTERVAL_MS : REPORT_INTERVAL_MS
   let last = now()
   let drawn = false
   const show = ({ lines, saved }: ImportProgress) => {

@@ -1,6 +1,6 @@
 import postgres from 'postgres'
 import type { Context } from '../../context.ts'
-import { type HeldLock, withLock } from '../../database/advisory-lock.ts'
+import { type AdvisoryLock, withAdvisoryLock } from '../../database/advisory-lock.ts'
 import { inTransaction } from '../../database/in-transaction.ts'
 import { type CatalogRecord, labelOf } from '../record.ts'
 import type { Line } from './lines.ts'
@@ -69,7 +69,7 @@ export async function importCatalog<Place extends number | string>(
   lines: AsyncIterable<Line<Place>>,
   options: ImportOptions = {},
 ): Promise<ImportReport<Place>> {
-  return withLock(ctx.databaseUrl, 'import', async (lock) => {
+  return withAdvisoryLock(ctx.databaseUrl, 'import', async (lock) => {
     const report = await importLines(ctx, lock, lines, options)
     await analyzeAfter(ctx, report)
     return report
@@ -79,7 +79,7 @@ export async function importCatalog<Place extends number | string>(
 /** The same for a caller that holds the import lock, which every batch checks. In a transaction each batch is a savepoint. */
 export async function importLines<Place extends number | string>(
   ctx: ImportContext,
-  lock: HeldLock,
+  lock: AdvisoryLock,
   lines: AsyncIterable<Line<Place>>,
   { onProgress, maxBytes, signal }: ImportOptions = {},
 ): Promise<ImportReport<Place>> {
@@ -119,7 +119,7 @@ export async function analyzeAfter(ctx: ImportContext, counts: ImportCounts): Pr
 /** Saves records of one batch together. If the database refuses them, halves them until only the refused one is left out. */
 async function saveBatch<Place>(
   ctx: ImportContext,
-  lock: HeldLock,
+  lock: AdvisoryLock,
   batch: number,
   staged: StagedRecord<Place>[],
   tally: Tally<Place>,

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { SLICE_MS, timeSlices } from '../../time/time-slices.ts'
-import { type Line, LONGEST_LINE_BYTES, linesOf } from './lines.ts'
+import { type Line, linesOf, MAX_LINE_BYTES } from './lines.ts'
 
 const KIB = 1024
 const TOO_LONG = 'longer than 64 KiB'
@@ -100,7 +100,7 @@ describe('lines', () => {
 })
 
 describe('a line of 64 KiB', () => {
-  const longest = 'x'.repeat(LONGEST_LINE_BYTES)
+  const longest = 'x'.repeat(MAX_LINE_BYTES)
 
   it.each([100, 64 * KIB, 300 * KIB])(
     'is the longest, in chunks of %i bytes',

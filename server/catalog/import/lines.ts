@@ -4,7 +4,7 @@ import { timeSlices, type YieldToEventLoop } from '../../time/time-slices.ts'
 /** One line of a source and where it is: a number in a stream, words in a folder. */
 export type Line<Place = number> = { number: Place } & ({ text: string } | { error: string })
 
-export const LONGEST_LINE_BYTES = 64 * 1024
+export const MAX_LINE_BYTES = 64 * 1024
 
 const NEWLINE = 0x0a
 const RETURN = 0x0d
@@ -59,13 +59,13 @@ export async function* linesOf(
 }
 
 /** A line with what doesn't count towards its length: the mark at the start of a file, and `\r`. */
-const UNTRIMMED_LIMIT = LONGEST_LINE_BYTES + BYTE_ORDER_MARK.length + 1
+const UNTRIMMED_LIMIT = MAX_LINE_BYTES + BYTE_ORDER_MARK.length + 1
 
 function readLine(number: number, untrimmed: Buffer): Line | undefined {
   let line = untrimmed
   if (line.at(-1) === RETURN) line = line.subarray(0, -1)
   if (number === 1 && line.subarray(0, 3).equals(BYTE_ORDER_MARK)) line = line.subarray(3)
-  if (line.length > LONGEST_LINE_BYTES) return tooLongLine(number)
+  if (line.length > MAX_LINE_BYTES) return tooLongLine(number)
   if (!isUtf8(line)) return { number, error: 'not valid UTF-8' }
   const text = line.toString('utf8')
   return text.trim() === '' ? undefined : { number, text }
@@ -73,5 +73,5 @@ function readLine(number: number, untrimmed: Buffer): Line | undefined {
 
 const tooLongLine = (number: number): Line => ({
   number,
-  error: `longer than ${LONGEST_LINE_BYTES / 1024} KiB`,
+  error: `longer than ${MAX_LINE_BYTES / 1024} KiB`,
 })

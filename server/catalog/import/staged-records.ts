@@ -1,5 +1,5 @@
 import type { Context } from '../../context.ts'
-import type { HeldLock } from '../../database/advisory-lock.ts'
+import type { AdvisoryLock } from '../../database/advisory-lock.ts'
 import { inTransaction } from '../../database/in-transaction.ts'
 import { BadRecord, type CatalogRecord, keyOf, labelOf, parseRecord } from '../record.ts'
 import type { Line } from './lines.ts'
@@ -41,7 +41,7 @@ export class ImportTooLarge extends Error {
  */
 export async function stageLines<Place extends number | string>(
   ctx: StagingContext,
-  lock: HeldLock,
+  lock: AdvisoryLock,
   lines: AsyncIterable<Line<Place>>,
   tally: Tally<Place>,
   options: { maxBytes?: number; onBatch?: (linesRead: number) => void } = {},
@@ -152,7 +152,7 @@ function rowOf<Place>(
 /** Writes rows of different keys, and counts the rows of earlier batches that they replace. */
 async function writeBatch<Place>(
   ctx: StagingContext,
-  lock: HeldLock,
+  lock: AdvisoryLock,
   batch: number,
   rows: Row<Place>[],
   tally: Tally<Place>,
@@ -208,7 +208,7 @@ export async function readBatch<Place>(
 }
 
 /** Removes all staged records: those that were refused, and those of an import that was killed. */
-export async function discardStaged(ctx: StagingContext, lock: HeldLock): Promise<void> {
+export async function discardStaged(ctx: StagingContext, lock: AdvisoryLock): Promise<void> {
   let deleted: number
   do {
     deleted = await inTransaction(ctx, async ({ db }) => {

@@ -46,8 +46,8 @@ type Bench = {
 }
 
 // More than anyone types; what comes after is not read.
-const LONGEST_QUERY = 200
-const FEWEST_LETTERS_INSIDE = 3
+const MAX_QUERY_LENGTH = 200
+const MIN_INFIX_LENGTH = 3
 // A name's flaws are one number, so that they add up: 1 for a word found inside, 2 for an edit.
 const INSIDE = 1
 const EDIT = 2
@@ -55,7 +55,7 @@ const EDIT = 2
 function search(bench: Bench, query: string): Matches {
   bench.matched = []
   bench.grades.fill(Grade.none)
-  const asked = query.slice(0, LONGEST_QUERY).trim()
+  const asked = query.slice(0, MAX_QUERY_LENGTH).trim()
   const words = fold(asked).split(' ')
   if (words[0] === '') {
     matchLiterally(bench, asked)
@@ -131,7 +131,7 @@ function matchWords(bench: Bench, asked: string[], allowed: (word: string) => nu
     findWords(text, [word], (at) => reach(text.ranks[at]!, 0))
     if (EAST_ASIAN.test(word)) {
       findLetters(text, word, (rank) => reach(rank, INSIDE))
-    } else if (word.length >= FEWEST_LETTERS_INSIDE) {
+    } else if (word.length >= MIN_INFIX_LENGTH) {
       for (const longer of wordsAround(vocabulary, word)) reachAll(longer, INSIDE)
     }
     for (const similar of similarWords(vocabulary, word, allowed(word))) {

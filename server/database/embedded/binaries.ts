@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { cp, readdir, readFile, rename, rm, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { basename, dirname, join, relative } from 'node:path'
-import { takeLock } from '../../files/lock.ts'
+import { lockExclusive } from '../../files/lock.ts'
 import { StartError } from '../../start-error.ts'
 import { exists, syncToDisk } from './disk.ts'
-import { makeSharedHome, type OsUser, passes, run, SHARED_HOME } from './os-user.ts'
+import { makeSharedHome, type OsUser, run, SHARED_HOME, succeedsAs } from './os-user.ts'
 
-/** The PostgreSQL that npm brought for this platform: `native` holds its bin, lib and share. */
+/** The PostgreSQL that npm installed for this platform: `native` is the folder of its bin, lib and share. */
 export type Binaries = { native: string; version: string; major: string }
 
 /** Finds the optional package with this platform's binaries. */
@@ -18,7 +18,7 @@ export async function findBinaries(): Promise<Binaries> {
     entry = createRequire(import.meta.url).resolve(name)
   } catch (cause) {
     throw new StartError(
-      `the embedded PostgreSQL for this platform (${name}) is not installed: install the optional dependencies, or set DATABASE_URL to a PostgreSQL of your own`,
+      `the embedded PostgreSQL for this platform (${name}) is not installed: install the optional dependencies, or set DATABASE_URL to your own PostgreSQL`,
       { cause },
     )
   }
@@ -28,26 +28,25 @@ export async function findBinaries(): Promise<Binaries> {
 }
 
 /**
- * The binaries where the OS user can run them: as installed, else a copy. That is needed when root
- * installed Cardstall in a folder closed to others, or when the libraries lack their links and we may not
- * write there.
+ * The binaries at a path where the OS user can run them: the installed ones, else a copy. A copy is needed if root
+ * installed Cardstall in a private folder, or if the libraries' links are missing and the folder is read-only.
  */
 export async function reachableBinaries(
   { native, version }: Binaries,
   osUser: OsUser | undefined,
   dataDir: string,
 ): Promise<string> {
-  if ((await linkLibraries(native)) && (await passes(osUser, RUNS, native))) return native
+  if ((await linkLibraries(native)) && (await succeedsAs(osUser, RUNS, native))) return native
   if (osUser) await makeSharedHome()
   const copy = join(osUser ? SHARED_HOME : dataDir, `postgresql-${version}`)
   await copyOnce(native, copy)
-  if (await passes(osUser, RUNS, copy)) return copy
+  if (await succeedsAs(osUser, RUNS, copy)) return copy
   throw new StartError(
-    `the embedded PostgreSQL in ${copy} cannot be run here (a system without glibc, or mounted noexec?): set DATABASE_URL to a PostgreSQL of your own`,
+    `the embedded PostgreSQL in ${copy} cannot run (a system without glibc, or mounted noexec?): set DATABASE_URL to your own PostgreSQL`,
   )
 }
 
-/** A test for `passes`: really runs the server's program, which needs all of its libraries. */
+/** A shell test for `succeedsAs`: runs the server's program, which needs all of its libraries. */
 const RUNS = [
   'test -x "$0/bin/initdb"',
   'test -r "$0/share/postgresql/postgres.bki"',
@@ -55,8 +54,8 @@ const RUNS = [
 ].join(' && ')
 
 /**
- * npm packages cannot hold symbolic links, so the package's install script makes them. It may have been
- * skipped (`--ignore-scripts`): then we do. False when links are missing and cannot be made here.
+ * Creates the libraries' symbolic links if npm skipped the package's install script (`--ignore-scripts`): npm packages
+ * cannot contain links. False if links are missing and cannot be created.
  */
 async function linkLibraries(native: string): Promise<boolean> {
   type Link = { source: string; target: string }
@@ -77,13 +76,13 @@ async function linkLibraries(native: string): Promise<boolean> {
 
 async function copyOnce(native: string, copy: string): Promise<void> {
   if (await exists(copy)) return
-  const release = await takeLock(join(dirname(copy), 'postgresql.lock'))
+  const release = await lockExclusive(join(dirname(copy), 'postgresql.lock'))
   if (!release) throw new StartError(`another process is still copying PostgreSQL to ${copy}`)
   try {
     if (await exists(copy)) return
     await removeUnfinished(copy)
     const unfinished = `${copy}.new-${randomBytes(4).toString('hex')}`
-    // The package's own layout inside, since its list of links speaks of native/lib.
+    // The copy keeps the package's layout, because the paths in its list of links begin with native/lib.
     await cp(native, join(unfinished, 'native'), { recursive: true, verbatimSymlinks: true })
     await linkLibraries(join(unfinished, 'native'))
     await run('chmod', ['-R', 'u=rwX,go=rX', unfinished])
@@ -96,7 +95,7 @@ async function copyOnce(native: string, copy: string): Promise<void> {
   }
 }
 
-/** Copies that a killed process left half made; nobody else is at work here, we hold the lock. */
+/** Removes the unfinished copies of killed processes. The caller holds the lock. */
 async function removeUnfinished(copy: string): Promise<void> {
   for (const name of await readdir(dirname(copy))) {
     if (!name.startsWith(`${basename(copy)}.new-`)) continue
@@ -104,7 +103,7 @@ async function removeUnfinished(copy: string): Promise<void> {
   }
 }
 
-/** Without this a power cut could leave a copy that is there and empty, for good. */
+/** Without this, a power cut could leave a complete-looking copy of empty files. */
 async function syncAll(directory: string): Promise<void> {
   for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
     if (!entry.isSymbolicLink()) await syncToDisk(join(entry.parentPath, entry.name))

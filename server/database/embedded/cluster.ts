@@ -17,24 +17,24 @@ import { dirname, join } from 'node:path'
 import { StartError } from '../../start-error.ts'
 import type { Binaries } from './binaries.ts'
 import { exists, syncToDisk } from './disk.ts'
-import { tellingLine } from './log.ts'
+import { failureLine } from './log.ts'
 import {
   CAN_WORK_IN,
   makeSharedHome,
   type OsUser,
-  passes,
   run,
   SHARED_HOME,
-  surroundings,
+  spawnEnvironment,
+  succeedsAs,
 } from './os-user.ts'
 import { removePidFile } from './pid-file.ts'
 
-/** A database on disk: where it really is, its superuser's password, and the file its server logs to. */
+/** A database on disk: its real path, its superuser's password, and its server's log file. */
 export type Cluster = { directory: string; password: string; log: string }
 
 const linkIn = (dataDir: string) => join(dataDir, 'postgres')
 
-/** The real directory of the cluster of this DATA_DIR, or undefined when it has none yet. */
+/** The real directory of this DATA_DIR's cluster; undefined before the first start. */
 export async function findCluster(
   dataDir: string,
   binaries: Binaries,
@@ -45,25 +45,30 @@ export async function findCluster(
   if (!directory) {
     const target = await readlink(path)
     throw new StartError(
-      `the database of ${path} is gone from ${target}: put it back, or remove the link to start empty`,
+      `the database of ${path} is gone from ${target}: restore it there, or remove the link to start with an empty one`,
     )
   }
-  const version = await readFile(join(directory, 'PG_VERSION'), 'utf8').catch(notThere)
+  const version = await readFile(join(directory, 'PG_VERSION'), 'utf8').catch(ignoreMissing)
   if (version === undefined) {
-    // An empty directory makes way for a cluster; but not one that somebody's link leads to.
+    // An empty directory is replaced by a new cluster, but never the target of a link.
     if (await succeeds(rmdir(path))) return undefined
-    throw new StartError(`${path} is there and holds no database: remove it to start empty`)
+    throw new StartError(
+      `${path} exists and holds no database: remove it to start with an empty one`,
+    )
   }
   if (version.trim() !== binaries.major) {
     throw new StartError(
-      `${directory} is a database of PostgreSQL ${version.trim()}, and this is PostgreSQL ${binaries.major}: dump it with the old version and restore it into a new one`,
+      `${directory} is a database of PostgreSQL ${version.trim()}, but this is PostgreSQL ${binaries.major}: dump it with the old version and restore the dump into a new database`,
     )
   }
   return directory
 }
 
-/** One line for the operator when the cluster isn't simply `DATA_DIR/postgres`. */
-export async function whereItIs(dataDir: string, directory: string): Promise<string | undefined> {
+/** A line for the operator if the cluster is not in `DATA_DIR/postgres`. */
+export async function locationNotice(
+  dataDir: string,
+  directory: string,
+): Promise<string | undefined> {
   const path = linkIn(dataDir)
   if ((await realpath(dataDir).then(linkIn)) === directory) return undefined
   const why = directory.startsWith(`${SHARED_HOME}/`)
@@ -72,14 +77,17 @@ export async function whereItIs(dataDir: string, directory: string): Promise<str
   return `The database is in ${directory}; ${path} is a link to it${why}.`
 }
 
-/** The superuser's password, made up before the first start and kept in a file only we can read. */
-export async function keptPassword(dataDir: string, cluster: string | undefined): Promise<string> {
+/** The superuser's password, generated before the first start and stored in a private file. */
+export async function readOrCreatePassword(
+  dataDir: string,
+  cluster: string | undefined,
+): Promise<string> {
   const path = join(dataDir, 'postgres.password')
-  const kept = await readFile(path, 'utf8').catch(notThere)
+  const kept = await readFile(path, 'utf8').catch(ignoreMissing)
   if (kept?.trim()) return kept.trim()
   if (cluster) throw new StartError(`${path} is gone, and with it the password of ${cluster}`)
   const password = randomBytes(24).toString('base64url')
-  // On disk before any cluster is: a database nobody has the password of would be lost.
+  // Flushed before any cluster exists: a database without its password would be lost.
   await rm(`${path}.new`, { force: true })
   const file = await open(`${path}.new`, 'wx', 0o600)
   await file.writeFile(`${password}\n`)
@@ -91,8 +99,8 @@ export async function keptPassword(dataDir: string, cluster: string | undefined)
 }
 
 /**
- * Makes a new, empty cluster and hands back where it is. It gets its name only when it is complete and on
- * disk, so a start that is killed on the way leaves nothing that the next one could take for a database.
+ * Creates a new, empty cluster and returns its path. The cluster is renamed to its final name once it is complete and
+ * flushed, so that a killed start leaves nothing that the next one could mistake for a database.
  */
 export async function createCluster(options: {
   dataDir: string
@@ -102,8 +110,7 @@ export async function createCluster(options: {
 }): Promise<string> {
   const { dataDir, native, osUser, password } = options
   await removeUnfinished(dataDir)
-  // Each attempt has a name of its own: an initdb that outlived its killed parent may still clean up
-  // after itself, by path.
+  // A random name for each attempt: an initdb that outlives its killed parent may still clean up by path.
   const unfinished = `${linkIn(dataDir)}.new-${randomBytes(4).toString('hex')}`
   try {
     const directory = await makeDirectory(dataDir, unfinished, osUser)
@@ -118,7 +125,7 @@ export async function createCluster(options: {
   }
 }
 
-/** The empty directory: in DATA_DIR if PostgreSQL's user can work there, else behind a link. */
+/** Makes the empty directory: in DATA_DIR if PostgreSQL's user can work there, else elsewhere with a link to it. */
 async function makeDirectory(
   dataDir: string,
   unfinished: string,
@@ -132,7 +139,7 @@ async function makeDirectory(
   const owner = ownerOf(dataDir)
   await abandonPrevious(owner)
   const directory = join(SHARED_HOME, `${owner}-${randomBytes(4).toString('hex')}`)
-  // The link comes first, so that what is left of a killed start can be found again.
+  // The link is created first, so that the remains of a killed start can be found.
   await symlink(directory, unfinished)
   await mkdir(directory, { mode: 0o700 })
   if (await giveTo(osUser, directory)) return directory
@@ -141,18 +148,17 @@ async function makeDirectory(
   )
 }
 
-/** True if the user can work in it; some file systems can't change owners at all. */
+/** Whether the user can work in the directory afterwards: some file systems cannot change owners. */
 async function giveTo({ uid, gid }: OsUser, directory: string): Promise<boolean> {
   return (
     (await succeeds(chown(directory, uid, gid))) &&
-    (await passes({ uid, gid }, CAN_WORK_IN, directory))
+    (await succeedsAs({ uid, gid }, CAN_WORK_IN, directory))
   )
 }
 
 /**
- * Clusters of a DATA_DIR that was deleted are left for good, but a server may still run on one of them,
- * its last process having been killed. Had it run in DATA_DIR, it would have lost its pid file now, and
- * would stop for that.
+ * Stops servers on former clusters of a DATA_DIR that was deleted, by removing their pid files: a server in DATA_DIR
+ * itself would have lost its file too. The clusters themselves are left in place.
  */
 async function abandonPrevious(owner: string): Promise<void> {
   for (const name of await readdir(SHARED_HOME)) {
@@ -166,7 +172,7 @@ async function initdb(
   osUser: OsUser | undefined,
   password: string,
 ): Promise<void> {
-  // In a file for as long as initdb needs it, since everybody can read a process's arguments.
+  // In a temporary file, because every OS user can read a process's arguments.
   const passwordFile = `${directory}.password`
   try {
     await writeFile(passwordFile, `${password}\n`, { mode: 0o600, flag: 'wx' })
@@ -176,24 +182,24 @@ async function initdb(
       '--username=cardstall',
       `--pwfile=${passwordFile}`,
       '--auth=scram-sha-256',
-      // The same order and the same lower() everywhere, whatever the machine's locale is.
+      // The same collation and lower() everywhere, whatever the machine's locale is.
       '--encoding=UTF8',
       '--locale=C',
       '--locale-provider=builtin',
       '--builtin-locale=C.UTF-8',
       '--no-instructions',
     ]
-    await run(join(native, 'bin/initdb'), options, { ...osUser, ...surroundings() })
+    await run(join(native, 'bin/initdb'), options, { ...osUser, ...spawnEnvironment() })
   } catch (error) {
     const { stderr, message } = error as Error & { stderr?: string }
-    const reason = tellingLine(stderr || message)
+    const reason = failureLine(stderr || message)
     throw new StartError(`cannot create the database in ${directory}: ${reason}`, { cause: error })
   } finally {
     await rm(passwordFile, FORCE)
   }
 }
 
-/** What is left of first starts that didn't get to their end. */
+/** Removes the remains of interrupted first starts. */
 export async function removeUnfinished(dataDir: string): Promise<void> {
   for (const name of await readdir(dataDir)) {
     if (!name.startsWith('postgres.new-')) continue
@@ -207,17 +213,17 @@ export async function removeUnfinished(dataDir: string): Promise<void> {
   }
 }
 
-/** Nothing else is ever removed because a link names it. */
+/** The only link targets that may be removed. */
 const SHARED_CLUSTER = new RegExp(`^${SHARED_HOME}/[0-9a-f]{12}-[0-9a-f]{8}$`)
 
-/** The beginning of its name, by which the clusters of one DATA_DIR are told from those of others. */
+/** Prefix of the names of this DATA_DIR's clusters in the shared home. */
 const ownerOf = (dataDir: string) => createHash('sha256').update(dataDir).digest('hex').slice(0, 12)
 
-/** Whether it is a cluster in the shared home that was made for this DATA_DIR. A copied link leads to another's. */
+/** Whether the target is a cluster that was created for this DATA_DIR. A copied link leads to a cluster of another. */
 export const isSharedClusterOf = (dataDir: string, target: string): boolean =>
   SHARED_CLUSTER.test(target) && target.startsWith(`${SHARED_HOME}/${ownerOf(dataDir)}-`)
 
-/** Retries, since an initdb that outlived its parent may add a file while we remove them. */
+/** With retries, because an initdb that outlived its parent may add files during the removal. */
 const FORCE = { recursive: true, force: true, maxRetries: 5 }
 
 function succeeds(work: Promise<void>): Promise<boolean> {
@@ -227,6 +233,6 @@ function succeeds(work: Promise<void>): Promise<boolean> {
   )
 }
 
-function notThere(error: NodeJS.ErrnoException): undefined {
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
 }

@@ -1,6 +1,6 @@
 import { lstat, open } from 'node:fs/promises'
 
-/** Makes sure that a file's bytes, or a directory's names, survive a power cut. */
+/** Flushes a file's bytes, or a directory's entries, to disk. */
 export async function syncToDisk(path: string): Promise<void> {
   const file = await open(path)
   try {
@@ -10,7 +10,7 @@ export async function syncToDisk(path: string): Promise<void> {
   }
 }
 
-/** Whether something has that name, be it a link that leads nowhere. */
+/** Whether the path exists, also as a broken link. */
 export function exists(path: string): Promise<boolean> {
   return lstat(path).then(
     () => true,

@@ -34,7 +34,7 @@ import {
   startProcess,
   statusOf,
 } from '../../test/embedded-homes.ts'
-import { poll } from '../../time/wait-until.ts'
+import { waitUntil } from '../../time/wait-until.ts'
 import { findBinaries, reachableBinaries } from './binaries.ts'
 import { startEmbedded } from './embedded.ts'
 import { startServer } from './launch.ts'
@@ -158,7 +158,7 @@ describe('after a kill', () => {
     // The server's other processes outlive it for a moment, and so does their shared memory.
     const straggler = postgres(killed.database.url, { max: 1, onnotice: () => {} })
     const busy = straggler`select sum(i) from generate_series(1, 10000000) i`.catch(() => {})
-    await poll(5_000, async () => {
+    await waitUntil(5_000, async () => {
       const [row] = await query(
         killed.database.url,
         `select from pg_stat_activity where state = 'active' and query like 'select sum(i)%'`,
@@ -182,7 +182,7 @@ describe('after a kill', () => {
       const dataDir = join(home, String(alsoInitdb))
       mkdirSync(dataDir)
       const child = spawnUser(dataDir)
-      await poll(5_000, () => {
+      await waitUntil(5_000, () => {
         const unfinished = readdirSync(dataDir).find((name) => /new-[0-9a-f]+$/.test(name))
         return (unfinished && existsSync(join(dataDir, unfinished, 'PG_VERSION'))) || undefined
       })
@@ -227,9 +227,9 @@ describe('after a kill', () => {
     const guest = postgres(killed.database.url, { max: 1, onnotice: () => {} })
     await guest`select 1`
     process.kill(pid, 'SIGTERM')
-    await poll(5_000, () => statusOf(dataDir) === 'stopping' || undefined)
+    await waitUntil(5_000, () => statusOf(dataDir) === 'stopping' || undefined)
     const starting = start(dataDir)
-    await poll(5_000, () => /is shutting down/.test(logOf(dataDir)) || undefined)
+    await waitUntil(5_000, () => /is shutting down/.test(logOf(dataDir)) || undefined)
     await guest.end()
 
     const next = await starting
@@ -280,7 +280,7 @@ describe('several processes on one directory', () => {
     const before = await query(first.url, holders)
     expect(before).toHaveLength(2)
     process.kill(before[0]!.pid as number, 'SIGKILL')
-    await poll(10_000, async () => {
+    await waitUntil(10_000, async () => {
       const after = await query(first.url, holders).catch(() => [])
       return (after.length === 2 && after.every(({ pid }) => pid !== before[0]!.pid)) || undefined
     })
@@ -333,7 +333,7 @@ describe('a start that cannot succeed says in one line', () => {
     writeFileSync(join(dataDir, 'postgres/PG_VERSION'), '17\n')
     await expectStartError(
       startEmbedded({ dataDir }),
-      /database of PostgreSQL 17, and this is .* 18/,
+      /database of PostgreSQL 17, but this is .* 18/,
     )
   })
 

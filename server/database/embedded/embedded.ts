@@ -1,10 +1,16 @@
 import { access, constants } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { takeLock } from '../../files/lock.ts'
+import { lockExclusive } from '../../files/lock.ts'
 import { makeDirectory } from '../../files/make-directory.ts'
 import { StartError } from '../../start-error.ts'
 import { findBinaries, reachableBinaries } from './binaries.ts'
-import { type Cluster, createCluster, findCluster, keptPassword, whereItIs } from './cluster.ts'
+import {
+  type Cluster,
+  createCluster,
+  findCluster,
+  locationNotice,
+  readOrCreatePassword,
+} from './cluster.ts'
 import { RECOVERY_TIMEOUT_MS, startServer } from './launch.ts'
 import { diskFullLine, readSince, rotateRegularly, sizeOf } from './log.ts'
 import { endOrphans } from './orphans.ts'
@@ -14,63 +20,62 @@ import { findRunning, shutDown } from './server.ts'
 import type { Server } from './session.ts'
 import { supervise } from './supervisor.ts'
 
-/** The PostgreSQL that comes with Cardstall, running, and one of its users: us. */
+/** The running embedded PostgreSQL, with this process as one of its users. */
 export type EmbeddedDatabase = {
   /** `postgres://cardstall:<password>@127.0.0.1:<port>/<database>` */
   url: string
-  /** Where the cluster really is. */
+  /** Real path of the cluster. */
   directory: string
-  /** One line to print when that isn't simply `DATA_DIR/postgres`. */
+  /** A line to print if the cluster is not in `DATA_DIR/postgres`. */
   notice?: string
-  /** True when a server that a killed process had left alive was taken over. */
+  /** Whether the server was left running by a killed process. */
   adopted: boolean
-  /** The server's latest log line about a full disk; undefined when there is none. */
+  /** The server's latest log line about a full disk, if any. */
   diskFull(): Promise<string | undefined>
-  /** Resolves when the server died and could not be started again. */
+  /** Resolves when the server died and could not be restarted. */
   failed: Promise<Error>
-  /** Gives up our use; the last user turns the server off. May be called twice. */
+  /** Ends this process's use; the last user shuts the server down. May be called twice. */
   stop(): Promise<void>
 }
 
 /**
- * Starts the embedded PostgreSQL on `dataDir`, or joins the one that is already running there. Several
- * processes may do so at once: one of them creates and starts it, all of them use it, and the last to
- * stop turns it off. `settings` are PostgreSQL's own (`fsync`, `shared_buffers`) and count when this call
- * is the one that starts the server. A server that dies while it's in use is started again on the same port; `tell`
- * hears of it.
+ * Starts the embedded PostgreSQL on `dataDir`, or joins the one that already runs there. Several processes may do so at
+ * the same time: one of them creates and starts it, all of them use it, and the last one to stop shuts it down. A server
+ * that dies while it is in use is restarted on the same port.
  *
- * What lies in `dataDir`: `postgres` (the cluster, or a link to it), `postgres.password`, `postgres.log`
- * and `postgres.lock`.
+ * Files in `dataDir`: `postgres` (the cluster, or a link to it), `postgres.password`, `postgres.log`, `postgres.lock`.
+ *
+ * @param options.settings PostgreSQL's settings (`fsync`, `shared_buffers`), if this call starts the server
  */
 export async function startEmbedded(options: {
   dataDir: string
   databaseName?: string
   settings?: Record<string, string>
-  tell?: (message: string, error?: unknown) => void
+  logError?: (message: string, error?: unknown) => void
 }): Promise<EmbeddedDatabase> {
   const dataDir = await writable(resolve(options.dataDir))
   const databaseName = options.databaseName ?? 'cardstall'
-  // Finding, creating, starting and stopping all happen under this lock, so that nobody finds a server
-  // in the instant in which somebody else turns it off.
-  const release = await takeLock(lockOf(dataDir))
+  // Finding, creating, starting and stopping all hold this lock, so that no process finds a server that another one is
+  // shutting down.
+  const release = await lockExclusive(lockOf(dataDir))
   if (!release) throw new StartError(`another process is still starting or stopping ${dataDir}`)
   try {
     const { cluster, server, running } = await findOrStart(dataDir, options.settings ?? {})
     try {
       await ensureDatabase(server, databaseName)
       const logged = await sizeOf(cluster.log)
-      const stopRotation = rotateRegularly(cluster.log, () => takeLock(lockOf(dataDir), 0))
+      const stopRotation = rotateRegularly(cluster.log, () => lockExclusive(lockOf(dataDir), 0))
       const settings = options.settings ?? {}
       const supervisor = supervise(server, {
-        takeLock: () => takeLock(lockOf(dataDir)),
+        lock: () => lockExclusive(lockOf(dataDir)),
         find: () => findRunning(cluster, RECOVERY_TIMEOUT_MS),
-        start: () => startAgain(dataDir, cluster, settings, server.port),
-        tell: options.tell ?? (() => {}),
+        start: () => restart(dataDir, cluster, settings, server.port),
+        logError: options.logError ?? (() => {}),
       })
       return {
         url: urlOf(server, cluster, databaseName),
         directory: cluster.directory,
-        notice: await whereItIs(dataDir, cluster.directory),
+        notice: await locationNotice(dataDir, cluster.directory),
         adopted: running && server.user.wasAlone,
         diskFull: async () => diskFullLine(await readSince(cluster.log, logged)),
         failed: supervisor.failed,
@@ -111,7 +116,7 @@ async function findOrStart(
 ): Promise<{ cluster: Cluster; running: boolean; server: Server }> {
   const binaries = await findBinaries()
   const found = await findCluster(dataDir, binaries)
-  const password = await keptPassword(dataDir, found)
+  const password = await readOrCreatePassword(dataDir, found)
   const log = join(dataDir, 'postgres.log')
 
   const running = found && (await findRunning({ directory: found, password, log }))
@@ -137,8 +142,8 @@ function urlOf(server: Server, cluster: Cluster, databaseName: string): string {
   return `postgres://cardstall:${password}@127.0.0.1:${server.port}/${databaseName}`
 }
 
-/** Starts a server that died. Pools know its port: there it's found again. */
-async function startAgain(
+/** Restarts a server that died, on the port that the pools already use. */
+async function restart(
   dataDir: string,
   cluster: Cluster,
   settings: Record<string, string>,
@@ -150,12 +155,12 @@ async function startAgain(
   return startServer({ cluster, native, osUser, settings }, async () => port)
 }
 
-/** @param current the server that is used now, asked once nobody starts or stops one */
+/** @param current returns the current server; called under the lock, because a restart replaces it */
 async function leave(dataDir: string, cluster: Cluster, current: () => Server): Promise<void> {
   try {
-    // Where even the lock is gone, somebody deleted DATA_DIR under us: there is no one to agree with.
-    const release = await takeLock(lockOf(dataDir)).catch(() => () => {})
-    // No lock in all that time: another process is starting on it, and will be its last user instead.
+    // If DATA_DIR was deleted, there is no lock file and no process to coordinate with.
+    const release = await lockExclusive(lockOf(dataDir)).catch(() => () => {})
+    // After the timeout, another process is starting the server and will be its last user instead.
     if (!release) return
     try {
       const server = current()
@@ -176,7 +181,7 @@ function once(work: () => Promise<void>): () => Promise<void> {
   }
 }
 
-/** A full disk, a read-only or a vanished directory: the words of whoever met it are clear enough. */
+/** Converts errors of the file system and of PostgreSQL, whose messages are clear enough, to start errors. */
 function asStartError(error: unknown, dataDir: string): unknown {
   if (error instanceof StartError || !(error instanceof Error)) return error
   if (!('syscall' in error) && error.name !== 'PostgresError') return error

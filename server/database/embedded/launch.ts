@@ -4,17 +4,17 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StartError } from '../../start-error.ts'
-import { poll } from '../../time/wait-until.ts'
+import { waitUntil } from '../../time/wait-until.ts'
 import type { Cluster } from './cluster.ts'
-import { logSince, openLog, tellingLine } from './log.ts'
-import { type OsUser, surroundings } from './os-user.ts'
+import { failureLine, logSince, openLog } from './log.ts'
+import { type OsUser, spawnEnvironment } from './os-user.ts'
 import { readPidFile } from './pid-file.ts'
-import { ask, type Server } from './session.ts'
+import { probe, type Server } from './session.ts'
 
-/** For what a killed server leaves behind for a moment: its backends and their shared memory. */
+/** Wait for the backends of a killed server, which keep its shared memory for a moment. */
 const REMAINS_TIMEOUT_MS = 15_000
 const REMAINS_INTERVAL_MS = 100
-/** For recovery on a slow disk. Giving up half-way only means beginning again at the next start. */
+/** Wait for crash recovery on a slow disk. Aborting it only means that the next start begins it again. */
 export const RECOVERY_TIMEOUT_MS = 300_000
 const QUIT_TIMEOUT_MS = 10_000
 const PORT_ATTEMPTS = 5
@@ -22,7 +22,7 @@ const PORT_ATTEMPTS = 5
 const PORT_TAKEN = /could not bind .*Address already in use/
 const REMAINS = /pre-existing shared memory block|lock file ".*" already exists/
 
-/** Which cluster to start, with the programs in `native`, and as whom. */
+/** The cluster to start, the folder of PostgreSQL's programs, and the OS user to run them as. */
 export type Launch = {
   cluster: Cluster
   native: string
@@ -31,8 +31,8 @@ export type Launch = {
 }
 
 /**
- * Starts a server on the cluster and makes us its user. A port that somebody takes in the meantime is
- * exchanged for another, and the remains of a killed server are waited for.
+ * Starts a server on the cluster and makes this process its user. Retries with another port if the port was taken in
+ * the meantime, and waits until the backends of a killed server have ended.
  */
 export async function startServer(launch: Launch, pickPort = freePort): Promise<Server> {
   const deadline = performance.now() + REMAINS_TIMEOUT_MS
@@ -44,7 +44,7 @@ export async function startServer(launch: Launch, pickPort = freePort): Promise<
       await sleep(REMAINS_INTERVAL_MS)
       continue
     }
-    const reason = tellingLine(outcome.failure) ?? 'it said nothing'
+    const reason = failureLine(outcome.failure) ?? 'no error was logged'
     throw new StartError(`PostgreSQL does not start: ${reason} (see ${launch.cluster.log})`)
   }
 }
@@ -57,7 +57,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-/** A server that is ready, or all that it said before it exited. */
+/** Starts a server. Returns it once it is ready, or its log if it exits before. */
 async function tryStart(
   launch: Launch,
   port: number,
@@ -90,14 +90,14 @@ function spawnPostmaster(launch: Launch, port: number, log: number): Postmaster 
     ...launch.settings,
     listen_addresses: '127.0.0.1',
     port: String(port),
-    // TCP is enough, and the path of a socket has a limit that a deep DATA_DIR exceeds.
+    // TCP only: a deep DATA_DIR would exceed the length limit of a socket's path.
     unix_socket_directories: '',
   }
   const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const child = spawn(join(native, 'bin/postgres'), ['-D', cluster.directory, ...options], {
     ...osUser,
-    ...surroundings(),
-    // In a session of its own, or a Ctrl-C in the terminal would reach it before we let go of it.
+    ...spawnEnvironment(),
+    // In its own session: otherwise Ctrl-C in the terminal would stop it before its clients.
     detached: true,
     stdio: ['ignore', log, log],
   })
@@ -113,28 +113,28 @@ function spawnPostmaster(launch: Launch, port: number, log: number): Postmaster 
   return postmaster
 }
 
-/** Undefined when it exits instead. */
+/** Undefined if it exits before it is ready. */
 async function whenReady(
   postmaster: Postmaster,
   cluster: Cluster,
   port: number,
 ): Promise<Server | undefined> {
   let reason = 'it does not become ready'
-  const outcome = await poll(
+  const outcome = await waitUntil(
     RECOVERY_TIMEOUT_MS,
     async (): Promise<Server | 'exited' | undefined> => {
       if (postmaster.exited) return 'exited'
-      // Its pid file says when to come: earlier visits would only fill the log with refusals.
+      // The pid file tells when the server is ready: earlier connections would only fill its log with errors.
       const file = await readPidFile(cluster.directory)
       if (file?.pid !== postmaster.child.pid || file?.status !== 'ready') return undefined
-      const answer = await ask(port, cluster)
-      if (answer.from === 'ours') return answer.server
-      if (answer.from === 'stranger') {
+      const result = await probe(port, cluster)
+      if (result.found === 'ours') return result.server
+      if (result.found === 'foreign') {
         throw new StartError(
-          `the database in ${cluster.directory} does not let us in: ${answer.reason} (is postgres.password still the right one?)`,
+          `the database in ${cluster.directory} refuses the connection: ${result.reason} (is postgres.password still the right one?)`,
         )
       }
-      if (answer.from === 'busy') reason = answer.reason
+      if (result.found === 'busy') reason = result.reason
       return undefined
     },
   )
@@ -142,10 +142,10 @@ async function whenReady(
   throw new StartError(`PostgreSQL does not start: ${reason} (see ${cluster.log})`)
 }
 
-/** No server stays behind from a start that failed. */
+/** Ends the server of a failed start. */
 async function discard(postmaster: Postmaster): Promise<void> {
   if (postmaster.exited) return
   postmaster.child.kill('SIGQUIT')
-  const gone = await poll(QUIT_TIMEOUT_MS, () => postmaster.exited || undefined)
+  const gone = await waitUntil(QUIT_TIMEOUT_MS, () => postmaster.exited || undefined)
   if (!gone) postmaster.child.kill('SIGKILL')
 }

@@ -3,22 +3,22 @@ import { copyFile, type FileHandle, open, rename, rm, stat, truncate } from 'nod
 const LOG_LIMIT_BYTES = 4 * 1024 * 1024
 const ONE_START_BYTES = 256 * 1024
 
-/** What a visitor at the wrong moment is told is no reason for anything. */
-const TURNED_AWAY =
+/** Errors of clients that connected at the wrong moment: never the reason for a failed start. */
+const CLIENT_ERRORS =
   /FATAL: +(the database system is|password authentication failed|terminating connection)/
 
-/** Opens the log to append to; a big one starts anew, with one old one kept beside it. */
+/** Opens the log for appending. A large log becomes `.1`, and a new one starts. */
 export async function openLog(path: string): Promise<FileHandle> {
   if ((await sizeOf(path)) > LOG_LIMIT_BYTES) await rename(path, `${path}.1`)
   return open(path, 'a+', 0o600)
 }
 
-const ROTATE_EVERY_MS = 60_000
+const ROTATION_INTERVAL_MS = 60_000
 
 /**
- * Keeps the log of a running server small until the returned function is called.
+ * Rotates the log of a running server when it is large, until the returned function is called.
  *
- * @param lock taken for each rotation, by one process at a time; undefined when it isn't free
+ * @param lock acquires the lock of a rotation; undefined if another process holds it
  */
 export function rotateRegularly(
   path: string,
@@ -33,18 +33,18 @@ export function rotateRegularly(
       release?.()
     }
   }
-  // Best effort: what fails now, as on a vanished DATA_DIR, is tried again in a minute.
-  const timer = setInterval(() => rotate().catch(() => {}), ROTATE_EVERY_MS).unref()
+  // Best effort: the next interval retries.
+  const timer = setInterval(() => rotate().catch(() => {}), ROTATION_INTERVAL_MS).unref()
   return () => clearInterval(timer)
 }
 
 /**
- * Moves the text of a log that has become too big to `.1`, in the place of the one before. The server has the file
- * open and appends to it, so the text is copied and the file cut. The few lines written in between are lost.
+ * Copies a large log to `.1` and truncates it, because the server keeps the file open and appends to it. The few lines
+ * written in between are lost.
  */
 export async function rotateLog(path: string): Promise<void> {
   if ((await sizeOf(path)) <= LOG_LIMIT_BYTES) return
-  // On a full disk the space counts more than the lines.
+  // On a full disk, free space is worth more than the old lines.
   await copyFile(path, `${path}.1`).catch(() => rm(`${path}.1`, { force: true }))
   await truncate(path)
 }
@@ -56,7 +56,7 @@ export const sizeOf = (path: string): Promise<number> =>
     () => 0,
   )
 
-/** The same as `logSince` for a log that isn't open; empty when it can't be read. */
+/** Like `logSince`, for a log that isn't open; empty if it cannot be read. */
 export async function readSince(path: string, position: number): Promise<string> {
   const log = await open(path, 'r').catch(() => undefined)
   if (!log) return ''
@@ -67,20 +67,20 @@ export async function readSince(path: string, position: number): Promise<string>
   }
 }
 
-/** What was written to it from that position on. */
+/** The log's text from the position on. */
 export async function logSince(log: FileHandle, position: number): Promise<string> {
   const { buffer, bytesRead } = await log.read({ buffer: Buffer.alloc(ONE_START_BYTES), position })
   return buffer.toString('utf8', 0, bytesRead)
 }
 
-/** The line that says why PostgreSQL gave up: the first fatal one, which the others follow from, else the last. */
-export function tellingLine(text: string): string | undefined {
-  const lines = text.split('\n').filter((line) => line.trim() && !TURNED_AWAY.test(line))
+/** The reason for PostgreSQL's exit: the first fatal line, because later ones follow from it; else the last line. */
+export function failureLine(text: string): string | undefined {
+  const lines = text.split('\n').filter((line) => line.trim() && !CLIENT_ERRORS.test(line))
   const fatal = lines.find((line) => /\b(FATAL|PANIC|error):/.test(line))
   return (fatal ?? lines.at(-1))?.replace(/^.*?\b(FATAL|PANIC|error): +/, '').trim()
 }
 
-/** The last line that says that the disk is full, if there is one. */
+/** The last line about a full disk. */
 export function diskFullLine(text: string): string | undefined {
   const lines = text
     .split('\n')

@@ -1,20 +1,20 @@
 import { readdir, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { poll } from '../../time/wait-until.ts'
+import { waitUntil } from '../../time/wait-until.ts'
 import { isAlive } from './pid-file.ts'
 
 const QUIT_TIMEOUT_MS = 1_000
 
 /**
- * Ends the processes of a server that was killed. They notice that it's gone only between two statements, and until then
- * they hold its shared memory, so that no other server starts. Only for a cluster without a server: each of them works in
- * the cluster's directory. Where the system doesn't tell that (there is no /proc), they are left to end by themselves.
+ * Ends the backends of a killed server. They notice its death only between two statements, and until then they hold its
+ * shared memory, which prevents a new server from starting. Must only be called for a cluster without a server, because
+ * it ends every postgres process in the cluster's directory. Does nothing on systems without /proc.
  */
 export async function endOrphans(directory: string): Promise<void> {
   const pids = await processesIn(directory)
   send(pids, 'SIGQUIT')
   const areGone = () => !pids.some(isAlive) || undefined
-  if (!(await poll(QUIT_TIMEOUT_MS, areGone))) send(pids, 'SIGKILL')
+  if (!(await waitUntil(QUIT_TIMEOUT_MS, areGone))) send(pids, 'SIGKILL')
 }
 
 async function processesIn(directory: string): Promise<number[]> {
@@ -36,7 +36,7 @@ function send(pids: number[], signal: NodeJS.Signals): void {
     try {
       process.kill(pid, signal)
     } catch {
-      // It has ended meanwhile.
+      // The process has already ended.
     }
   }
 }

@@ -35,7 +35,7 @@ import {
 } from '../../test/embedded-homes.ts'
 import { findBinaries } from './binaries.ts'
 import { startEmbedded } from './embedded.ts'
-import { passes, SHARED_HOME } from './os-user.ts'
+import { SHARED_HOME, succeedsAs } from './os-user.ts'
 
 // Copies of PostgreSQL, on a machine whose disk may have other things to do.
 vi.setConfig({ testTimeout: 60_000 })
@@ -43,7 +43,7 @@ vi.setConfig({ testTimeout: 60_000 })
 const NOBODY = { uid: 65534, gid: 65534 }
 /** A checkout in a private folder is out of nobody's reach. */
 const nobodyCanRunUs =
-  isRoot && (await passes(NOBODY, `test -x '${process.execPath}' && test -r "$0"`, server))
+  isRoot && (await succeedsAs(NOBODY, `test -x '${process.execPath}' && test -r "$0"`, server))
 
 if (!isRoot) console.warn('Skipped: only root can test who PostgreSQL runs as.')
 else if (!nobodyCanRunUs) console.warn('Skipped: another user cannot reach this checkout.')

@@ -4,35 +4,34 @@ import { promisify } from 'node:util'
 import { StartError } from '../../start-error.ts'
 
 /**
- * Where a database started by root lives when PostgreSQL's own user cannot reach DATA_DIR, and where the
- * binaries are copied to when it cannot reach those.
+ * Location of root's databases if PostgreSQL's OS user cannot access DATA_DIR, and of the copied binaries if it cannot
+ * access the originals.
  */
 export const SHARED_HOME = '/var/lib/cardstall'
 
-/** Who PostgreSQL runs as. */
+/** The OS user that PostgreSQL runs as. */
 export type OsUser = { uid: number; gid: number }
 
 export const run = promisify(execFile)
 
 /**
- * The OS user to run PostgreSQL as, or undefined when that is simply ourselves. PostgreSQL refuses to run
- * as root, so root hands it to the owner of the cluster, else to `postgres`, created where it is missing
- * and can be, else to `nobody`.
+ * The OS user to run PostgreSQL as; undefined for the current one. PostgreSQL refuses to run as root, so for root it is
+ * the owner of the cluster, else `postgres` (created if possible), else `nobody`.
  */
 export async function osUserFor(cluster: string | undefined): Promise<OsUser | undefined> {
   if (process.geteuid?.() !== 0) return undefined
   if (!cluster) return ownUser()
   const { uid, gid } = await stat(cluster)
   const user = uid === 0 ? await ownUser() : { uid, gid }
-  // Restored from a backup by root: PostgreSQL insists on owning its directory.
+  // Root restored it from a backup: PostgreSQL must own its directory.
   if (uid === 0) await run('chown', ['-hR', `${user.uid}:${user.gid}`, cluster])
-  if (await passes(user, CAN_WORK_IN, cluster)) return user
+  if (await succeedsAs(user, CAN_WORK_IN, cluster)) return user
   throw new StartError(
-    `PostgreSQL does not run as root, and its user (uid ${user.uid}) cannot reach ${cluster}: open the directories above it with chmod a+x, or move it`,
+    `PostgreSQL does not run as root, and its user (uid ${user.uid}) cannot reach ${cluster}: open the directories above it with chmod a+x, or move the database`,
   )
 }
 
-/** A test for `passes`: that the user gets into a directory and may write there. */
+/** A shell test for `succeedsAs`: the user can enter a directory and write in it. */
 export const CAN_WORK_IN = 'cd "$0" && test -w .'
 
 async function ownUser(): Promise<OsUser> {
@@ -60,22 +59,22 @@ async function createPostgres(): Promise<OsUser | undefined> {
       'postgres',
     ])
   } catch {
-    // No useradd here, a read-only /etc, or another process was quicker: look.
+    // There is no useradd, /etc is read-only, or another process created the user.
   }
   return lookUp('postgres')
 }
 
 /**
- * Whether that user passes a shell test such as `test -x "$0/bin/postgres"`, where `$0` is the path.
- * Really tried, as that user: modes alone don't tell about parents, mounts and access lists.
+ * Whether a shell test such as `test -x "$0/bin/postgres"`, where `$0` is the path, succeeds as this OS user. File
+ * modes alone would ignore parent directories, mounts and access lists.
  */
-export async function passes(
+export async function succeedsAs(
   osUser: OsUser | undefined,
   test: string,
   path: string,
 ): Promise<boolean> {
   try {
-    await run('/bin/sh', ['-c', test, path], { ...osUser, ...surroundings() })
+    await run('/bin/sh', ['-c', test, path], { ...osUser, ...spawnEnvironment() })
     return true
   } catch {
     return false
@@ -83,20 +82,20 @@ export async function passes(
 }
 
 /**
- * Where PostgreSQL's programs run: not in a directory that their user may be unable to enter, and without
- * the PG* variables of ours, which would change their minds.
+ * Working directory and environment of PostgreSQL's programs: a directory that every user can enter, and none of the
+ * PG* variables of this process, which would change their behavior.
  */
-export function surroundings(): { cwd: string; env: NodeJS.ProcessEnv } {
+export function spawnEnvironment(): { cwd: string; env: NodeJS.ProcessEnv } {
   return { cwd: '/', env: { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' } }
 }
 
-/** Makes sure of `/var/lib/cardstall`, open to all for passing through, whatever root's umask is. */
+/** Creates `/var/lib/cardstall` if necessary, accessible to all users whatever root's umask is. */
 export async function makeSharedHome(): Promise<void> {
   try {
     if (await mkdir(SHARED_HOME, { recursive: true })) await chmod(SHARED_HOME, 0o755)
   } catch (error) {
     throw new StartError(
-      `PostgreSQL does not run as root, its own user cannot reach what it needs here, and ${SHARED_HOME} cannot be made (${(error as Error).message}): run Cardstall as another user, or set DATABASE_URL`,
+      `PostgreSQL does not run as root, its own user cannot reach the files that it needs, and ${SHARED_HOME} cannot be created (${(error as Error).message}): run Cardstall as another user, or set DATABASE_URL`,
       { cause: error },
     )
   }

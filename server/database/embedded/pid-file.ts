@@ -1,12 +1,12 @@
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** What a server writes about itself into its cluster, while it runs; a killed one's stays there. */
+/** Contents of `postmaster.pid`, which a server writes into its cluster. The file of a killed server remains. */
 export type PidFile = { pid: number; port: number; status: string }
 
 const pathOf = (directory: string) => join(directory, 'postmaster.pid')
 
-/** Reads it: one fact per line, the later ones missing in a server's first moments. */
+/** Reads the pid file. The later lines are missing while the server starts. */
 export async function readPidFile(directory: string): Promise<PidFile | undefined> {
   try {
     const lines = (await readFile(pathOf(directory), 'utf8')).split('\n')
@@ -17,12 +17,12 @@ export async function readPidFile(directory: string): Promise<PidFile | undefine
   }
 }
 
-/** Takes it away. A server whose file is gone stops by itself, safely and within a minute. */
+/** Removes the pid file. A running server then shuts down within a minute. */
 export function removePidFile(directory: string): Promise<void> {
   return rm(pathOf(directory), { force: true })
 }
 
-/** Whether there is such a process, ours or not; it need not be the one that the pid once meant. */
+/** Whether a process with this pid exists. It can be another process than before, because pids are reused. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)

@@ -5,18 +5,18 @@ import { isSharedClusterOf, removeUnfinished } from './cluster.ts'
 import { isAlive, readPidFile } from './pid-file.ts'
 import { findRunning, shutDown } from './server.ts'
 
-/** Held while a database is found, made, started or stopped. */
+/** The lock for finding, creating, starting and stopping a database. */
 export const START_LOCK = 'postgres.lock'
 
 /** Other files of the embedded database in DATA_DIR: password, logs, copies of its programs. */
 export const DATABASE_FILES = /^(postgres\.(password|log)(\.new|\.1)?|postgresql-\d[\w.-]*)$/
 
 /**
- * Removes the cluster of this DATA_DIR, wherever it is, and what is left of unfinished first starts. The caller holds
- * the start lock. A server that a killed process left running is stopped first.
+ * Removes the cluster of this DATA_DIR, wherever it is, and the remains of unfinished first starts. The caller holds
+ * the start lock. Stops a server that a killed process left running.
  *
  * @param removed called with a line for each removal
- * @throws StartError, with everything still there, while the database is in use or isn't ours
+ * @throws StartError, without removing anything, if the database is in use or was not created by Cardstall
  */
 export async function removeDatabase(
   dataDir: string,
@@ -35,7 +35,7 @@ export async function removeDatabase(
   if (names.length > 0 && !names.includes('PG_VERSION')) {
     throw new StartError(`${directory} holds no database: remove it yourself.`)
   }
-  if (names.length > 0) await turnOff(dataDir, directory)
+  if (names.length > 0) await stopServer(dataDir, directory)
 
   await removeUnfinished(dataDir)
   if (!found) return
@@ -46,7 +46,7 @@ export async function removeDatabase(
   removed(`Removed ${path}, the link to it`)
 }
 
-async function turnOff(dataDir: string, directory: string): Promise<void> {
+async function stopServer(dataDir: string, directory: string): Promise<void> {
   const password = await readFile(join(dataDir, 'postgres.password'), 'utf8').catch(() => '')
   const cluster = { directory, password: password.trim(), log: join(dataDir, 'postgres.log') }
   const server = await findRunning(cluster)
@@ -58,11 +58,11 @@ async function turnOff(dataDir: string, directory: string): Promise<void> {
       await server.session.close()
     }
     if (isUnused) return
-    throw new StartError(`A service or a command uses ${dataDir}: stop it first.`)
+    throw new StartError(`A service or command is using ${dataDir}: stop it first.`)
   }
   const { pid } = (await readPidFile(directory)) ?? {}
   if (!pid || !isAlive(pid)) return
   throw new StartError(
-    `Process ${pid} may be the database server of ${directory}, and can't be asked: stop it first.`,
+    `Process ${pid} may be the database server of ${directory}, but does not respond: stop it first.`,
   )
 }

@@ -5,19 +5,20 @@ import { joinUsers, type Session, type User } from './users.ts'
 
 const RECONNECT_DELAY_S = 0.25
 
-/** A running server, our connection to it, and we as one of its users. */
+/** A running server that this process uses, and the connection that registers the use. */
 export type Server = { pid: number; port: number; session: Session; user: User }
 
-/** Who was met at a port. */
-export type Answer =
-  | { from: 'ours'; server: Server }
-  | { from: 'nobody' }
-  /** A server that is starting, recovering, shutting down or full. */
-  | { from: 'busy'; reason: string }
-  | { from: 'stranger'; reason: string }
+/** The result of connecting to a port. */
+export type ProbeResult =
+  | { found: 'ours'; server: Server }
+  | { found: 'none' }
+  /** A server that is starting, recovering, shutting down, or has no free connection. */
+  | { found: 'busy'; reason: string }
+  /** A server of another cluster, or one that rejects the password. */
+  | { found: 'foreign'; reason: string }
 
-/** Connects to the port, finds out whether our cluster's own server is there, and becomes its user. */
-export async function ask(port: number, cluster: Cluster): Promise<Answer> {
+/** Connects to the port and checks that the server runs on our cluster. If so, this process becomes its user. */
+export async function probe(port: number, cluster: Cluster): Promise<ProbeResult> {
   const session = openSession(port, cluster.password)
   try {
     const [row] = await session.sql<[{ directory: string; pid: number }]>`
@@ -26,13 +27,13 @@ export async function ask(port: number, cluster: Cluster): Promise<Answer> {
     const directory = await realpath(row.directory)
     if (directory === cluster.directory) {
       const user = await joinUsers(session)
-      return { from: 'ours', server: { pid: row.pid, port, session, user } }
+      return { found: 'ours', server: { pid: row.pid, port, session, user } }
     }
     await session.close()
-    return { from: 'stranger', reason: `that is the server of ${directory}` }
+    return { found: 'foreign', reason: `that is the server of ${directory}` }
   } catch (error) {
     await session.close()
-    return meaningOf(error as Error & { code?: string })
+    return classify(error as Error & { code?: string })
   }
 }
 
@@ -47,7 +48,7 @@ function openSession(port: number, password: string): Session {
     connect_timeout: 5,
     backoff: () => RECONNECT_DELAY_S,
     idle_timeout: 0,
-    // Never renewed: a new connection would be without the locks of the old one.
+    // Never replaced because of its age: a new connection would not hold the locks of the old one.
     max_lifetime: null,
     fetch_types: false,
     ssl: false,
@@ -66,13 +67,13 @@ function openSession(port: number, password: string): Session {
   return session
 }
 
-function meaningOf({ code, message }: Error & { code?: string }): Answer {
-  if (code === 'ECONNREFUSED') return { from: 'nobody' }
-  if (code && TRY_AGAIN.has(code)) return { from: 'busy', reason: message }
-  return { from: 'stranger', reason: message }
+function classify({ code, message }: Error & { code?: string }): ProbeResult {
+  if (code === 'ECONNREFUSED') return { found: 'none' }
+  if (code && TEMPORARY.has(code)) return { found: 'busy', reason: message }
+  return { found: 'foreign', reason: message }
 }
 
-const TRY_AGAIN = new Set([
+const TEMPORARY = new Set([
   '57P01', // terminating connection due to administrator command
   '57P02', // terminating connection because of crash of another server process
   '57P03', // the database system is starting up, shutting down, in recovery

@@ -13,7 +13,7 @@ import {
   startProcess,
 } from '../../test/embedded-homes.ts'
 import { until } from '../../test/until.ts'
-import { poll } from '../../time/wait-until.ts'
+import { waitUntil } from '../../time/wait-until.ts'
 
 afterEach(cleanUp)
 
@@ -49,7 +49,7 @@ describe('an embedded server that dies while it is in use', () => {
     const database = await start(dataDir)
     const guest = postgres(database.url, { max: 1, onnotice: () => {} })
     const busy = guest`select sum(i) from generate_series(1, 1000000000) i`.catch(() => {})
-    await poll(5_000, async () => {
+    await waitUntil(5_000, async () => {
       const [row] = await query(
         database.url,
         `select from pg_stat_activity where state = 'active' and query like 'select sum(i)%'`,

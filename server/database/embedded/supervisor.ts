@@ -5,21 +5,21 @@ const ATTEMPTS = 3
 const BETWEEN_ATTEMPTS_MS = 500
 
 export type Supervisor = {
-  /** The server as it is now; another one after a restart. */
+  /** The current server; a new one after each restart. */
   readonly server: Server
-  /** Resolves when the server could not be started again. */
+  /** Resolves when the server could not be restarted. */
   failed: Promise<Error>
   stop(): void
 }
 
 /** Steps of a supervisor when a server may have died. */
 type Remedy = {
-  /** Undefined when another process kept the lock for long: it's at the same. */
-  takeLock(): Promise<(() => void) | undefined>
-  /** The server that runs, with us as its user; one that recovers is waited for. */
+  /** Undefined if another process held the lock all the time, because it is restarting the server too. */
+  lock(): Promise<(() => void) | undefined>
+  /** The running server, with this process as its user. Waits while it recovers from a crash. */
   find(): Promise<Server | undefined>
   start(): Promise<Server>
-  tell(message: string, error?: unknown): void
+  logError(message: string, error?: unknown): void
 }
 
 /**
@@ -46,22 +46,22 @@ export function supervise(server: Server, remedy: Remedy): Supervisor {
         if (await joinOrStart()) return
         attempt = 0
       } catch (error) {
-        remedy.tell('the embedded database could not be started again', error)
+        remedy.logError('cannot restart the embedded database', error)
         if (attempt === ATTEMPTS) return fail(error as Error)
       }
       await sleep(BETWEEN_ATTEMPTS_MS)
     }
   }
 
-  /** False when another process is at it. */
+  /** False if another process is restarting the server. */
   const joinOrStart = async (): Promise<boolean> => {
-    const release = await remedy.takeLock()
+    const release = await remedy.lock()
     if (!release) return false
     try {
       if (isStopped) return true
       const former = current
       const running = await remedy.find()
-      if (!running) remedy.tell('the embedded database has died, starting it again')
+      if (!running) remedy.logError('the embedded database died; restarting it')
       use(running ?? (await remedy.start()))
       await former.session.close()
       return true

@@ -1,23 +1,22 @@
 import type postgres from 'postgres'
-import { poll } from '../../time/wait-until.ts'
+import { waitUntil } from '../../time/wait-until.ts'
 
 /**
- * The advisory lock that every process using the embedded server shares for as long as it uses it. Taken
- * in the maintenance database, and advisory locks belong to a database: it cannot meet those that
- * Cardstall takes in its own. "Card" in ASCII.
+ * Key ("Card" in ASCII) of the advisory lock that all processes share while they use the embedded server. It is taken
+ * in the maintenance database; advisory locks belong to one database, so it cannot collide with Cardstall's others.
  */
 const IN_USE = 0x43617264
 
 const LEAVE_TIMEOUT_MS = 5_000
 
 export type User = {
-  /** Nobody else used the server when we joined. */
+  /** Whether no other process used the server when this one joined. */
   wasAlone: boolean
-  /** Gives up our use. True when we were the last, and now nobody can join until the server is gone. */
+  /** Ends the use. True for the last user; then no process can join until the server has stopped. */
   leave(): Promise<boolean>
 }
 
-/** Makes this session one of the users of its server. */
+/** Registers this session as a user of its server. */
 export async function joinUsers(session: Session): Promise<User> {
   const { sql } = session
   const [others] = await sql<[{ count: number }]>`
@@ -30,7 +29,7 @@ export async function joinUsers(session: Session): Promise<User> {
   return {
     wasAlone: others?.count === 0,
     async leave() {
-      return (await poll(LEAVE_TIMEOUT_MS, () => tryToBeLast(session))) ?? false
+      return (await waitUntil(LEAVE_TIMEOUT_MS, () => tryToBeLast(session))) ?? false
     },
   }
 }
@@ -41,14 +40,14 @@ async function tryToBeLast({ sql }: Session): Promise<boolean | undefined> {
     const [row] = await sql<[{ last: boolean }]>`select pg_try_advisory_lock(${IN_USE}) as last`
     return row.last
   } catch (error) {
-    // Nobody there: it's off already. Anything else may pass, such as the recovery after a crash.
+    // A refused connection means that the server has stopped. Other errors may be temporary, such as a crash recovery.
     return (error as { code?: string }).code === 'ECONNREFUSED' ? false : undefined
   }
 }
 
 /**
- * One connection of ours to the server, to its maintenance database: that one is there from the first
- * moment, and stays when the others are dropped or used as templates.
+ * One connection to the server's maintenance database, which always exists: other databases may be dropped or used as
+ * templates.
  */
 export type Session = {
   sql: postgres.Sql

@@ -1,6 +1,6 @@
 import Type, { type TSchema } from 'typebox'
 import { CONDITIONS, GRADES, GRADING_COMPANIES, LANGUAGES, PRINTINGS } from '../../enums.ts'
-import { LONGEST_URL } from '../../outbound/public-address.ts'
+import { MAX_URL_LENGTH } from '../../outbound/public-address.ts'
 import { component, FilledText, Nullable, OneOf, Text } from '../schema.ts'
 import { listingLanguage } from './public-listing.ts'
 
@@ -26,7 +26,7 @@ export const itemFields = {
   quantity: Type.Integer({ minimum: 1, maximum: MAX_QUANTITY }),
   description: Type.Optional(description),
   photo_urls: Type.Optional(
-    Type.Array(FilledText({ maxLength: LONGEST_URL }), {
+    Type.Array(FilledText({ maxLength: MAX_URL_LENGTH }), {
       maxItems: MAX_PHOTOS,
       description:
         'Public http or https addresses of images (JPEG, PNG, WebP, GIF or AVIF, at most 10 MB each), fetched after the answer',

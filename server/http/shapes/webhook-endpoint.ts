@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { WEBHOOK_EVENTS } from '../../enums.ts'
-import { LONGEST_URL } from '../../outbound/public-address.ts'
+import { MAX_URL_LENGTH } from '../../outbound/public-address.ts'
 import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
 import type { Endpoint } from '../../webhooks/endpoint.ts'
 import { component, Nullable, OneOf, Text, Timestamp } from '../schema.ts'
@@ -11,7 +11,7 @@ const MAX_EVENTS = 1_000
 export const EndpointInput = Type.Object(
   {
     url: Text({
-      maxLength: LONGEST_URL,
+      maxLength: MAX_URL_LENGTH,
       publicUrl: true,
       singleLine: true,
       description:
