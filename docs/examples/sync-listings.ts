@@ -1,4 +1,4 @@
-/** What this needs of a listing; the API sends more. */
+/** The fields that this example needs; the API sends more. */
 type Listing = { id: number; updated_at: string }
 type Page = { data: Listing[]; links: { last: string; prev: string | null; next: string | null } }
 
@@ -7,9 +7,9 @@ const OVERLAP_SECONDS = 30
 /**
  * Brings a copy of your listings up to date.
  *
- * @param since where the call before this one ended; '1970-01-01' the first time
- * @param save puts a listing into your copy, in the place of what is there under its id
- * @returns where the next call begins
+ * @param since the value that the previous call returned; '1970-01-01' the first time
+ * @param save inserts a listing into your copy, or replaces the one with its id
+ * @returns `since` for the next call
  */
 export async function syncListings(
   baseUrl: string,
@@ -21,7 +21,7 @@ export async function syncListings(
   let page = await get(`${baseUrl}/listings?${query}`, key)
   if (page.links.next) page = await get(page.links.last, key)
 
-  // From the last page to the first: a listing that changes meanwhile goes to the end and the others move towards
+  // From the last page to the first: a listing that changes meanwhile moves to the end, and the others move towards
   // us, never past us.
   let newest: string | undefined
   for (;;) {

@@ -3,12 +3,12 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 const TOLERANCE_SECONDS = 300
 
 /**
- * Whether a delivery is genuine and fresh. Never throws, whatever was sent.
+ * Whether a delivery is genuine and fresh. Never throws, for any input.
  *
- * @param secret what registering the endpoint answered, the whole text: svc_whsec_…
+ * @param secret the whole secret from the response to the registration: svc_whsec_…
  * @param timestamp the header X-Service-Timestamp
  * @param signature the header X-Service-Signature
- * @param body the bytes exactly as they came
+ * @param body the bytes exactly as received
  */
 export function verify(
   secret: string,
@@ -16,7 +16,7 @@ export function verify(
   signature: unknown,
   body: Uint8Array,
 ): boolean {
-  // An empty secret is one that everybody knows.
+  // Everybody knows the empty secret.
   if (!secret) return false
   if (typeof timestamp !== 'string' || !/^[0-9]{1,12}$/.test(timestamp)) return false
   if (typeof signature !== 'string' || !/^[0-9a-f]{64}$/.test(signature)) return false
@@ -32,7 +32,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 
 const PORT = Number(process.env.PORT ?? 3001)
 const SECRET = process.env.WEBHOOK_SECRET ?? ''
-const MOST_BYTES = 256 * 1024
+const MAX_BYTES = 256 * 1024
 
 if (!SECRET) throw new Error('Set WEBHOOK_SECRET to the secret of the endpoint.')
 
@@ -40,13 +40,13 @@ createServer(async (request, response) => {
   try {
     response.writeHead(await receive(request)).end()
   } catch (error) {
-    // Not 2xx, so it comes again. Nobody reads this when the sender has hung up.
+    // Not 2xx, so the service retries. A sender that has hung up doesn't read this.
     console.error(error)
     response.writeHead(500).end()
   }
 }).listen(PORT, '127.0.0.1', () => console.log(`Receiving at http://localhost:${PORT}/`))
 
-/** What to answer. */
+/** The status of the response. */
 async function receive(request: IncomingMessage): Promise<number> {
   const body = await readBody(request)
   if (request.method !== 'POST') return 405
@@ -56,18 +56,18 @@ async function receive(request: IncomingMessage): Promise<number> {
   if (!verify(SECRET, timestamp, signature, body)) return 401
 
   const { event, delivery_id } = JSON.parse(body.toString())
-  // Here: save it under its delivery_id, unless it’s there already. Do what takes long after the answer.
+  // Here: save the delivery by its delivery_id unless it exists already. Do slow work after the response.
   console.log(event, delivery_id)
   return 204
 }
 
-/** The bytes as they came, or undefined when they are too many. */
+/** The bytes as received, or undefined if there are too many. */
 async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of request) {
     length += chunk.length
-    if (length <= MOST_BYTES) chunks.push(chunk)
+    if (length <= MAX_BYTES) chunks.push(chunk)
   }
-  return length <= MOST_BYTES ? Buffer.concat(chunks) : undefined
+  return length <= MAX_BYTES ? Buffer.concat(chunks) : undefined
 }

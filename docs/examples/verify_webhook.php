@@ -3,16 +3,16 @@
 const TOLERANCE_SECONDS = 300;
 
 /**
- * Whether a delivery is genuine and fresh. Never throws, whatever was sent.
+ * Whether a delivery is genuine and fresh. Never throws, for any input.
  *
- * @param string $secret what registering the endpoint answered, the whole text: svc_whsec_…
+ * @param string $secret the whole secret from the response to the registration: svc_whsec_…
  * @param mixed $timestamp the header X-Service-Timestamp
  * @param mixed $signature the header X-Service-Signature
- * @param string $body the bytes exactly as they came
+ * @param string $body the bytes exactly as received
  */
 function verify(string $secret, mixed $timestamp, mixed $signature, string $body): bool
 {
-    // An empty secret is one that everybody knows.
+    // Everybody knows the empty secret.
     if ($secret === '') {
         return false;
     }
@@ -33,9 +33,9 @@ function verify(string $secret, mixed $timestamp, mixed $signature, string $body
 // A whole receiver around it, for any web server with PHP 8.
 // To try it: WEBHOOK_SECRET=svc_whsec_… php -S 127.0.0.1:3001 verify_webhook.php
 
-const MOST_BYTES = 256 * 1024;
+const MAX_BYTES = 256 * 1024;
 
-/** What to answer. */
+/** The status of the response. */
 function receive(string $secret): int
 {
     if ($secret === '') {
@@ -45,8 +45,8 @@ function receive(string $secret): int
     if ($_SERVER['REQUEST_METHOD'] !== 'POST') {
         return 405;
     }
-    $body = (string) file_get_contents('php://input', false, null, 0, MOST_BYTES + 1);
-    if (strlen($body) > MOST_BYTES) {
+    $body = (string) file_get_contents('php://input', false, null, 0, MAX_BYTES + 1);
+    if (strlen($body) > MAX_BYTES) {
         return 413;
     }
 
@@ -57,7 +57,7 @@ function receive(string $secret): int
     }
 
     $delivery = json_decode($body, true, 512, JSON_THROW_ON_ERROR);
-    // Here: save it under its delivery_id, unless it’s there already. Do what takes long after the answer.
+    // Here: save the delivery by its delivery_id unless it exists already. Do slow work after the response.
     error_log("{$delivery['event']} {$delivery['delivery_id']}");
     return 204;
 }

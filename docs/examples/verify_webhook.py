@@ -7,14 +7,14 @@ TOLERANCE_SECONDS = 300
 
 
 def verify(secret: str, timestamp, signature, body: bytes) -> bool:
-    """Whether a delivery is genuine and fresh. Never raises, whatever was sent.
+    """Whether a delivery is genuine and fresh. Never raises, for any input.
 
-    secret: what registering the endpoint answered, the whole text: svc_whsec_…
+    secret: the whole secret from the response to the registration: svc_whsec_…
     timestamp: the header X-Service-Timestamp, or None
     signature: the header X-Service-Signature, or None
-    body: the bytes exactly as they came
+    body: the bytes exactly as received
     """
-    # An empty secret is one that everybody knows.
+    # Everybody knows the empty secret.
     if not secret:
         return False
     if not isinstance(timestamp, str) or not re.fullmatch("[0-9]{1,12}", timestamp):
@@ -37,18 +37,18 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 PORT = int(os.environ.get("PORT", "3001"))
 SECRET = os.environ.get("WEBHOOK_SECRET", "")
-MOST_BYTES = 256 * 1024
+MAX_BYTES = 256 * 1024
 
 
 class Receiver(BaseHTTPRequestHandler):
-    # Seconds: whoever sends nothing must not hold on to us.
+    # Seconds: a client that sends nothing must not block us.
     timeout = 10
 
     def do_POST(self):
         length = self.headers.get("Content-Length", "")
         if not re.fullmatch("[0-9]{1,12}", length):
             return self.answer(411)
-        if int(length) > MOST_BYTES:
+        if int(length) > MAX_BYTES:
             return self.answer(413)
         body = self.rfile.read(int(length))
 
@@ -58,7 +58,7 @@ class Receiver(BaseHTTPRequestHandler):
             return self.answer(401)
 
         delivery = json.loads(body)
-        # Here: save it under its delivery_id, unless it’s there already. Do what takes long after the answer.
+        # Here: save the delivery by its delivery_id unless it exists already. Do slow work after the response.
         print(delivery["event"], delivery["delivery_id"], flush=True)
         self.answer(204)
 
