@@ -1,19 +1,25 @@
-import { S3Client } from '@aws-sdk/client-s3'
-import { S3Driver } from 'flydrive/drivers/s3'
+import type { Readable } from 'node:stream'
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  PutObjectCommand,
+  S3Client,
+  type S3ServiceException,
+} from '@aws-sdk/client-s3'
 import { StartError } from '../start-error.ts'
 import type { FileStore } from './file-store.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
-const ANSWER_TIMEOUT_MS = 20_000
-const TRIES = 3
+const RESPONSE_TIMEOUT_MS = 20_000
+const MAX_ATTEMPTS = 3
 
 const FORM = 's3://bucket/prefix?region=…&endpoint=https://…&force_path_style=true'
 
 /**
- * Files in a bucket of S3 or of something that speaks like it. Credentials are none of ours: the AWS client takes
- * them from its usual places (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, …).
+ * Stores files in a bucket of S3 or of a compatible service. The AWS client finds the credentials in its usual places
+ * (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, the role of the machine).
  *
- * @throws StartError when the URL can't be used, or no region is known
+ * @throws StartError if the URL is invalid or no region is set
  */
 export async function openBucket(storageUrl: string): Promise<FileStore> {
   const { bucket, prefix, region, endpoint, forcePathStyle } = readBucketUrl(new URL(storageUrl))
@@ -21,13 +27,13 @@ export async function openBucket(storageUrl: string): Promise<FileStore> {
     region,
     endpoint,
     forcePathStyle,
-    maxAttempts: TRIES,
+    maxAttempts: MAX_ATTEMPTS,
     requestHandler: {
       connectionTimeout: CONNECT_TIMEOUT_MS,
-      requestTimeout: ANSWER_TIMEOUT_MS,
+      requestTimeout: RESPONSE_TIMEOUT_MS,
       throwOnRequestTimeout: true,
     },
-    // Checksums that aren't asked for are more than many services beside AWS understand.
+    // Many compatible services reject the client's default checksums.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
   })
@@ -36,42 +42,44 @@ export async function openBucket(storageUrl: string): Promise<FileStore> {
   } catch {
     throw new StartError('STORAGE_URL needs a region: add ?region=… to it, or set AWS_REGION.')
   }
-  // Buckets of today have no ACLs and refuse requests that name one.
-  const driver = new S3Driver({ client, bucket, visibility: 'private', supportsACL: false })
+  const object = (name: string) => ({ Bucket: bucket, Key: prefix + name })
 
   return {
-    put: (name, bytes, contentType) =>
-      driver.put(prefix + name, bytes, { contentType, contentLength: bytes.byteLength }),
+    async put(name, bytes, contentType) {
+      await client.send(
+        new PutObjectCommand({ ...object(name), Body: bytes, ContentType: contentType }),
+      )
+    },
 
     async get(name) {
       try {
-        const { contentLength: length } = await driver.getMetaData(prefix + name)
-        const stream = await driver.getStream(prefix + name)
-        // The connection may break before anybody reads: that must not bring the process down.
+        const { Body, ContentLength } = await client.send(new GetObjectCommand(object(name)))
+        const stream = Body as Readable
+        // The connection may break before the stream is read: an unhandled error event would end the process.
         stream.on('error', () => {})
-        return { stream, length }
+        return { stream, length: ContentLength! }
       } catch (error) {
-        if ((error as S3Error).$metadata?.httpStatusCode === 404) return undefined
+        if ((error as S3ServiceException).$metadata?.httpStatusCode === 404) return undefined
         throw error
       }
     },
 
-    delete: (name) => driver.delete(prefix + name),
+    async delete(name) {
+      await client.send(new DeleteObjectCommand(object(name)))
+    },
   }
 }
-
-type S3Error = { $metadata?: { httpStatusCode?: number } }
 
 function readBucketUrl(url: URL) {
   const { region, endpoint, force_path_style, ...unknown } = Object.fromEntries(url.searchParams)
   const prefix = url.pathname.replaceAll('%20', ' ').replace(/^\/+|\/+$/g, '')
-  // No message shows the URL: somebody may have put credentials into it.
+  // No message contains the URL, because it may contain credentials.
   if (url.username || url.password) {
     throw new StartError(
-      'STORAGE_URL must not hold credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.',
+      'STORAGE_URL must not contain credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.',
     )
   }
-  const isUnderstood =
+  const isValid =
     url.hostname !== '' &&
     url.port === '' &&
     url.hash === '' &&
@@ -81,7 +89,7 @@ function readBucketUrl(url: URL) {
     (endpoint === undefined || URL.canParse(endpoint)) &&
     [undefined, 'true', 'false'].includes(force_path_style) &&
     /^[\w!./ -]*$/.test(prefix)
-  if (!isUnderstood) throw new StartError(`STORAGE_URL must look like ${FORM}.`)
+  if (!isValid) throw new StartError(`STORAGE_URL must look like ${FORM}.`)
   return {
     bucket: url.hostname,
     prefix: prefix && `${prefix}/`,

@@ -6,14 +6,14 @@ import { StartError } from '../start-error.ts'
 import { lockShared } from './lock.ts'
 import { makeDirectory } from './make-directory.ts'
 
-/** Every service that uses a DATA_DIR shares this lock in it, for as long as it runs. */
+/** The lock that every running service shares in its DATA_DIR. */
 export const IN_USE_LOCK = 'in-use.lock'
 
 /**
- * Makes DATA_DIR if it's missing, and marks it as in use until the returned function is called. A service that keeps
- * nothing there leaves it alone.
+ * Creates DATA_DIR if necessary, and marks it as in use until the returned function is called. Does nothing for a service
+ * that stores nothing there.
  *
- * @throws StartError when it can't be used
+ * @throws StartError if it cannot be used
  */
 export async function useDataDir(config: Config): Promise<() => void> {
   const { dataDir, databaseUrl, sandbox, storageUrl } = config
@@ -26,7 +26,7 @@ export async function useDataDir(config: Config): Promise<() => void> {
     throw new StartError(`DATA_DIR ${dataDir} can't be used: ${(error as Error).message}`)
   }
   const release = await lockShared(path.join(dataDir, IN_USE_LOCK)).catch((error) => {
-    // Some network file systems have no locks. Only the embedded database can't do without.
+    // Some network file systems have no locks. Only the embedded database requires them.
     if (databaseUrl !== undefined) return () => {}
     throw error
   })

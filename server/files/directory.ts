@@ -1,4 +1,5 @@
-import { access, constants, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { access, constants, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { randomText } from '../crypto/random-text.ts'
@@ -7,17 +8,17 @@ import { realTime } from '../time/real-time.ts'
 import type { FileStore } from './file-store.ts'
 import { makeDirectory } from './make-directory.ts'
 
-/** Files that are being written. They get their name when they are complete. */
+/** Folder of files that are being written. They are renamed when they are complete. */
 const UNFINISHED = '.unfinished'
-/** The directories in which a store keeps files: what else is there was put there by others. */
+/** The folders that a store creates. Everything else in the directory belongs to others. */
 export const STORED_DIRECTORIES = ['photos', 'labels', UNFINISHED]
-/** No write takes that long: an older file was left behind by a process that was killed. */
+/** No write takes this long: a killed process left an older file behind. */
 const ABANDONED_AFTER_MS = 60 * 60 * 1000
 
 /**
- * Files in a directory, made when it's missing and then open to its owner alone.
+ * Stores files in a directory. A missing one is created with access for its owner only.
  *
- * @throws StartError when the directory can't be used
+ * @throws StartError if the directory cannot be used
  */
 export async function openDirectory(storageUrl: string): Promise<FileStore> {
   const root = pathOf(storageUrl)
@@ -27,39 +28,32 @@ export async function openDirectory(storageUrl: string): Promise<FileStore> {
   } catch (error) {
     throw new StartError(`STORAGE_URL: ${root} can't be used: ${(error as Error).message}`)
   }
-
   await removeAbandoned(path.join(root, UNFINISHED))
-
-  // Loaded with the first file: it would cost every start 45 ms.
-  const driver = async () => {
-    const { FSDriver } = await import('flydrive/drivers/fs')
-    return new FSDriver({ location: root, visibility: 'private' })
-  }
 
   return {
     async put(name, bytes) {
       const file = path.join(root, name)
-      const unfinished = path.join(UNFINISHED, randomText(20))
+      const unfinished = path.join(root, UNFINISHED, randomText(20))
       try {
-        await (await driver()).put(unfinished, bytes)
-        // The database is about to say that it's there, and survives a power cut: so must the file and its entry.
-        await sync(path.join(root, unfinished))
+        await makeDirectory(path.dirname(unfinished), 0o700)
+        // Flushed, as is the directory entry below: the database is about to record that the file exists.
+        await writeFile(unfinished, bytes, { flush: true })
         await makeDirectory(path.dirname(file), 0o700)
-        await rename(path.join(root, unfinished), file)
+        await rename(unfinished, file)
       } catch (error) {
-        // On a full disk half a file would only be in the way.
-        await rm(path.join(root, unfinished), { force: true }).catch(() => {})
+        // On a full disk, half a file would waste space.
+        await rm(unfinished, { force: true }).catch(() => {})
         throw error
       }
-      await sync(path.dirname(file))
+      await flushDirectory(path.dirname(file))
     },
 
     async get(name) {
-      const files = await driver()
       try {
-        const { contentLength: length } = await files.getMetaData(name)
-        const stream = await files.getStream(name)
-        // Should it vanish right now: whoever reads gets the error, and nobody else may fall over it.
+        const file = path.join(root, name)
+        const { size: length } = await stat(file)
+        const stream = createReadStream(file)
+        // The file may vanish before the stream is read: an unhandled error event would end the process.
         stream.on('error', () => {})
         return { stream, length }
       } catch (error) {
@@ -69,7 +63,7 @@ export async function openDirectory(storageUrl: string): Promise<FileStore> {
     },
 
     async delete(name) {
-      await (await driver()).delete(name)
+      await rm(path.join(root, name), { force: true })
     },
   }
 }
@@ -77,7 +71,7 @@ export async function openDirectory(storageUrl: string): Promise<FileStore> {
 function pathOf(storageUrl: string): string {
   try {
     const url = new URL(storageUrl)
-    // Without a slash it means a place in the root, which is hardly what somebody meant.
+    // Without a slash the URL parser would take a relative path for a path from the root.
     const isAbsolute = /^file:\//i.test(storageUrl)
     if (!isAbsolute || url.search || url.hash) throw new Error('not a plain path')
     return fileURLToPath(url)
@@ -88,7 +82,7 @@ function pathOf(storageUrl: string): string {
   }
 }
 
-/** Best effort: a file that stays does no harm. */
+/** Best effort: a remaining file only wastes space. */
 async function removeAbandoned(directory: string): Promise<void> {
   for (const name of await readdir(directory).catch(() => [])) {
     const file = path.join(directory, name)
@@ -96,13 +90,13 @@ async function removeAbandoned(directory: string): Promise<void> {
       const { mtimeMs } = await stat(file)
       if (realTime() - mtimeMs > ABANDONED_AFTER_MS) await rm(file, { force: true })
     } catch {
-      // Another process has just finished or removed it.
+      // Another process has just renamed or removed it.
     }
   }
 }
 
-async function sync(file: string): Promise<void> {
-  const handle = await open(file, 'r')
+async function flushDirectory(directory: string): Promise<void> {
+  const handle = await open(directory)
   try {
     await handle.sync()
   } finally {

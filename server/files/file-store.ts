@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream'
 
-/** Where photos and labels are kept: a directory or a bucket (STORAGE_URL). */
+/** Storage of photos and labels: a directory or a bucket (STORAGE_URL). */
 export type FileStore = {
-  /** Keeps the bytes under this name; once it resolves they outlive a crash. Rejects when the storage fails. */
+  /** Stores the file, replacing a former one. It survives a crash once this resolves. */
   put(name: string, bytes: Uint8Array, contentType: string): Promise<void>
-  /** The file and its length in bytes, or undefined when there is none. The stream must be read or destroyed. */
+  /** The file and its length in bytes; undefined if it does not exist. The stream must be read or destroyed. */
   get(name: string): Promise<{ stream: Readable; length: number } | undefined>
-  /** Forgets the file; that there is none is fine. */
+  /** Deletes the file if it exists. */
   delete(name: string): Promise<void>
 }

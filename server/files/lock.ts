@@ -2,17 +2,16 @@ import { DatabaseSync } from 'node:sqlite'
 import { StartError } from '../start-error.ts'
 import { waitUntil } from '../time/wait-until.ts'
 
-/** For a first start on a slow disk. */
+/** Long enough for a first start on a slow disk, which holds a lock all the time. */
 const TIMEOUT_MS = 60_000
 const SQLITE_BUSY = 5
 
 /**
- * Takes the lock that only one process at a time can have, and hands back its release; undefined when
- * somebody else keeps it for a minute.
+ * Acquires an exclusive lock between processes. Returns its release, or undefined after the timeout.
  *
- * Node has no flock, but its SQLite locks files with the operating system's own locks. They end with the
- * process that holds them, however it ends, so there is no stale lock to recognise: a file holding a
- * pid cannot be told from a living one when a container restarts and hands out the same pids again.
+ * Node has no flock, but its SQLite uses the operating system's file locks. They end with their process, however it
+ * ends, so there are no stale locks. A file with a pid could not guarantee that, because a restarted container uses the
+ * same pids again.
  */
 export function lockExclusive(
   path: string,
@@ -21,9 +20,9 @@ export function lockExclusive(
   return lockWith(path, 'begin exclusive', timeoutMs)
 }
 
-/** The same for a lock that several processes can have at a time, and that keeps out those who want it alone. */
+/** Acquires a shared lock, which several processes can hold and which excludes exclusive ones. */
 export function lockShared(path: string): Promise<(() => void) | undefined> {
-  // A transaction that has read shares the file until its end.
+  // A transaction that has read holds a shared lock until its end.
   return lockWith(path, 'begin; select count(*) from sqlite_schema', TIMEOUT_MS)
 }
 
@@ -43,7 +42,7 @@ async function lockWith(
 
 function open(path: string): DatabaseSync {
   try {
-    // Waiting happens in waitUntil(): SQLite's own would block the event loop.
+    // waitUntil() waits instead: SQLite's own timeout would block the event loop.
     return new DatabaseSync(path, { timeout: 0 })
   } catch (error) {
     throw new StartError(`cannot open ${path}: ${(error as Error).message}`, { cause: error })
@@ -52,7 +51,7 @@ function open(path: string): DatabaseSync {
 
 function tryToBegin(file: DatabaseSync, path: string, begin: string): true | undefined {
   try {
-    // Nothing is ever written, so no journal needs to lie beside it.
+    // In memory, because nothing is ever written: no journal file appears next to it.
     file.exec(`pragma journal_mode = memory; ${begin}`)
     return true
   } catch (error) {

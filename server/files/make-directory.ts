@@ -2,8 +2,8 @@ import { lstat, mkdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 
 /**
- * Makes a directory and the missing ones above it. `mkdir` with `recursive` would do the same, but never returns
- * where a file system refuses with ENOENT, as /proc does.
+ * Creates a directory and its missing parents. `mkdir` with `recursive` never returns on a file system that refuses
+ * with ENOENT, such as /proc.
  *
  * @throws the file system's error
  */
@@ -14,7 +14,7 @@ export async function makeDirectory(directory: string, mode?: number): Promise<v
   }
   for (const at of missing) {
     await mkdir(at, { mode }).catch((error) => {
-      // Another process was quicker.
+      // Another process has created it.
       if (error.code !== 'EEXIST') throw error
     })
   }

@@ -3,10 +3,10 @@ import type { FileStore } from './file-store.ts'
 /**
  * Opens the storage that STORAGE_URL names.
  *
- * @throws StartError when it can't be used
+ * @throws StartError if it cannot be used
  */
 export async function openFileStore(storageUrl: string): Promise<FileStore> {
-  // Each is loaded only where it's used: the AWS client alone costs a fifth of a second and 30 MB.
+  // Loaded only when used: the AWS client costs a fifth of a second and 30 MB.
   if (/^s3:/i.test(storageUrl)) return (await import('./bucket.ts')).openBucket(storageUrl)
   return (await import('./directory.ts')).openDirectory(storageUrl)
 }
