@@ -16,48 +16,48 @@ import type { Mailbox } from './text/mailbox.ts'
 export type Config = {
   port: number
   host: string
-  /** Prefix of every absolute link handed out, without a trailing slash. */
+  /** Prefix of every absolute link that the service issues, without a trailing slash. */
   publicUrl: string
   databaseUrl: string | undefined
   dataDir: string
   sandbox: boolean
   operatorToken: string | undefined
   secretKey: string | undefined
-  /** Requests a minute and key. */
+  /** Requests per minute and key. */
   rateLimit: { read: number; write: number }
   redisUrl: string | undefined
   webhookAllowPrivate: boolean
-  /** For one attempt at a delivery, all of it. */
+  /** Time limit of a whole delivery attempt. */
   webhookTimeoutMs: number
-  /** For how long what was delivered, or couldn't be, is remembered. */
+  /** Retention of deliveries and their attempts. */
   webhookRetentionDays: number
   smtpUrl: string | undefined
-  /** Who e-mail is from. */
+  /** Sender of e-mail. */
   mailFrom: Mailbox
-  /** Who sells platform labels. */
+  /** Seller of platform labels. */
   carrier: (typeof CARRIERS)[number] | undefined
-  /** There when that is Sendcloud. */
+  /** Set if the carrier is Sendcloud. */
   sendcloud: SendcloudSettings | undefined
   storageUrl: string
   /** Prefix of the public pages in `url` fields, without a trailing slash. */
   marketplaceUrl: string
-  /** What a month's merchandise has to come to for each tier from Bronze up, in whole cents. */
+  /** Minimum merchandise of a month for each tier from Bronze up, in whole cents. */
   tierThresholds: number[]
-  /** Addresses and CIDR ranges whose `X-Forwarded-*` headers count. */
+  /** Addresses and CIDR ranges whose `X-Forwarded-*` headers are trusted. */
   trustProxy: string[]
   logLevel: (typeof LOG_LEVELS)[number]
 }
 
 type Environment = Partial<Record<string, string>>
 
-/** Fewer characters than this can be guessed or searched. */
+/** Shorter secrets could be found by brute force. */
 const MIN_SECRET_LENGTH = 32
 
 /**
  * Reads the settings from the environment. An empty variable counts as absent.
  *
- * @param uses settings that the command uses: the others are treated as absent, and are never required
- * @throws StartError with one line for each setting that can't be used, without showing a secret's value
+ * @param uses settings that the command uses; all others count as absent and are never required
+ * @throws StartError with one line for each invalid setting; it never contains the value of a secret
  */
 export function readConfig(
   environment: Environment,
@@ -72,7 +72,7 @@ export function readConfig(
   }
 
   const databaseUrl = read('DATABASE_URL')
-  // Nothing is required because of a SANDBOX that can't be read.
+  // An invalid SANDBOX counts as true, so that it makes no other setting required.
   const sandbox = read('SANDBOX') ?? (problems.has('SANDBOX') || !isGiven('DATABASE_URL'))
   const port = read('PORT')
   const givenPublicUrl = read('PUBLIC_URL')
@@ -107,7 +107,7 @@ export function readConfig(
         `must have at least ${MIN_SECRET_LENGTH} characters outside the sandbox. "openssl rand -hex 32" makes one.`,
       )
     }
-    // It sells nothing that a parcel could be sent with.
+    // Its labels are not valid for real parcels.
     if (carrier === 'simulated') refuse('CARRIER', 'can be "simulated" in the sandbox only.')
   }
 
@@ -143,10 +143,10 @@ export function readConfig(
 }
 
 const PREFIX = 'CARDSTALL_'
-/** In short names more than one slip would be another word: HOME is not HOST. */
+/** In shorter names, two edits make another word: HOME is not HOST. */
 const LONG_NAME = 6
 
-/** One line for each variable that resembles a setting and isn't one: probably a misspelt setting, without effect. */
+/** Warnings about variables that look like misspelled settings, one line each. */
 export function unknownSettings(environment: Environment): string[] {
   return Object.keys(environment).flatMap((name) => {
     if (SETTING_NAMES.some((setting) => setting === name)) return []
@@ -165,29 +165,29 @@ export function unknownSettings(environment: Environment): string[] {
   })
 }
 
-/** The type of a setting's value: only one without a default can be absent. */
+/** The type of a setting's value. Only a setting without a default can be undefined. */
 type ValueOf<N extends SettingName> = (typeof SETTINGS)[N] extends { parse: Parser<infer T> }
   ? (typeof SETTINGS)[N] extends { default: string }
     ? T
     : T | undefined
   : never
 
-/** The value of a setting, or its default. A value that can't be used is noted in `problems` and counts as absent. */
+/** The value of a setting, or its default. An invalid value is added to `problems` and counts as absent. */
 function readSetting(
   name: SettingName,
   given: string | undefined,
   problems: Map<SettingName, string>,
 ): unknown {
   const setting = SETTINGS[name]
-  const otherwise = () => ('default' in setting ? setting.parse(setting.default) : undefined)
+  const fallback = () => ('default' in setting ? setting.parse(setting.default) : undefined)
   const text = given?.trim()
-  if (!text) return otherwise()
+  if (!text) return fallback()
   try {
     return setting.parse(text)
   } catch (error) {
     if (!(error instanceof InvalidValue)) throw error
     problems.set(name, error.message)
-    return otherwise()
+    return fallback()
   }
 }
 
@@ -211,7 +211,7 @@ function readSendcloud(
 const hostOf = (address: string) => new URL(address).hostname
 
 export type SendcloudSettings = {
-  /** Where its API is, without a trailing slash. */
+  /** URL of its API, without a trailing slash. */
   url: string
   publicKey: string
   secretKey: string

@@ -1,4 +1,4 @@
-/** The fixed value lists of §2.9, in the order in which they are published. */
+/** The enumerations of §2.9, in their published order. */
 
 export const LANGUAGES = ['EN', 'NL', 'DE', 'FR', 'JP', 'ES', 'IT', 'PT', 'CN', 'KR'] as const
 export type Language = (typeof LANGUAGES)[number]
@@ -6,7 +6,7 @@ export type Language = (typeof LANGUAGES)[number]
 export const CONDITIONS = ['M', 'NM', 'LP', 'MP', 'HP', 'DMG', 'G'] as const
 export type Condition = (typeof CONDITIONS)[number]
 
-/** The condition of a card that a grading company has judged. */
+/** The condition of a card that a grading company has graded. */
 export const GRADED: Condition = 'G'
 
 export const GRADING_COMPANIES = [
@@ -22,7 +22,7 @@ export const GRADING_COMPANIES = [
 ] as const
 export type GradingCompany = (typeof GRADING_COMPANIES)[number]
 
-/** Best first, always with one decimal. */
+/** From 10.0 down to 1.0 in steps of 0.5. */
 export const GRADES = Array.from({ length: 19 }, (_, i) => (10 - i / 2).toFixed(1))
 
 export const PRINTINGS = [
@@ -52,14 +52,14 @@ export const PRODUCT_CATEGORIES = [
   'other',
 ] as const
 
-/** `removed` exists beside these, inside alone: it's neither shown nor accepted. */
+/** The published statuses. The database also has `removed`, which is never shown or accepted. */
 export const LISTING_STATUSES = ['active', 'sold', 'hidden'] as const
 export type ListingStatus = (typeof LISTING_STATUSES)[number]
 
 export const ORDER_STATUSES = ['pending', 'shipped', 'received', 'cancelled', 'disputed'] as const
 export type OrderStatus = (typeof ORDER_STATUSES)[number]
 
-/** Who had an order row cancelled. */
+/** The party that caused a cancellation. */
 export const CANCELLERS = ['buyer', 'seller', 'admin', 'system'] as const
 export type Canceller = (typeof CANCELLERS)[number]
 
@@ -80,9 +80,9 @@ export type SellerTier = (typeof SELLER_TIERS)[number]
 export const FULFILMENTS = ['platform', 'self_ship'] as const
 export type Fulfilment = (typeof FULFILMENTS)[number]
 
-/** Whether an account may use the seller API at all (operator API). */
+/** An account's access to the seller API, set by the operator. */
 export const API_ACCESS = ['enabled', 'disabled', 'suspended'] as const
 export type ApiAccess = (typeof API_ACCESS)[number]
 
-/** Neither completed nor undone: its listing has to stay. */
+/** Statuses of orders that are neither completed nor cancelled: their listing cannot be deleted. */
 export const OPEN_STATUSES = ['pending', 'shipped', 'disputed'] as const

@@ -4,13 +4,13 @@ import type { Config } from './config.ts'
 
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'>
 
-/** One write per line would cost as much as the request: lines are written in batches of this size, or after this time. */
+/** Lines are written in batches of this size, or after this time: one write per line would cost as much as a request. */
 const BATCH_BYTES = 8 * 1024
 const FLUSH_INTERVAL_MS = 50
 
 /**
- * Opens the log: one JSON object per line on standard error, written in the background. Standard output is for
- * people. `flush` writes the rest at the end of the process.
+ * Opens the log, which writes one JSON object per line to standard error in the background. Standard output is for
+ * people. Call `flush` at the end of the process.
  */
 export function createLog(level: Config['logLevel']): { log: Log; flush: () => void } {
   const destination = pino.destination({
@@ -34,21 +34,21 @@ export function createLog(level: Config['logLevel']): { log: Log; flush: () => v
   }
 }
 
-/** SQLSTATE classes whose messages name objects and limits, never values: those of data (22) and of users (P0) do. */
+/** SQLSTATE classes whose messages never contain values; those of data exceptions (22) and of PL/pgSQL (P0) may. */
 const SAFE_CLASSES = /^(08|23|25|40|53|55|57|58|XX)/
 
-const DEPTH = 4
+const MAX_CAUSES = 4
 
 /**
- * An error as the log shows it: named fields alone. An error of the database carries the rejected row (`detail`,
- * `where`, `internal_query`) and the statement's values, one of a mail server its recipients; none of them belongs there.
+ * The fields of an error that may be logged. Database errors also contain the rejected row (`detail`, `where`,
+ * `internal_query`) and the statement's values, and errors of a mail server the recipients: these are never logged.
  */
-export function loggableError(error: unknown, depth = DEPTH): unknown {
+export function loggableError(error: unknown, depth = MAX_CAUSES): unknown {
   if (!(error instanceof Error)) return { type: typeof error }
   const fields = error as Error & Record<string, unknown>
   return defined({
     type: error.name,
-    message: isSafe(error) ? error.message : 'withheld: it can hold values',
+    message: isSafe(error) ? error.message : 'withheld: it may contain values',
     code: text(fields.code),
     schema: text(fields.schema_name),
     table: text(fields.table_name),
@@ -65,13 +65,13 @@ export function loggableError(error: unknown, depth = DEPTH): unknown {
   })
 }
 
-/** A mail server's answer names the recipient; its code is enough. */
+/** A mail server's response names the recipient, so only its code is logged. */
 function isSafe(error: Error): boolean {
   if (error instanceof postgres.PostgresError) return SAFE_CLASSES.test(error.code)
   return !('responseCode' in error)
 }
 
-/** Where it was thrown. The stack begins with the message, which may have to be withheld. */
+/** The stack without its message, which may contain values. */
 const framesOf = ({ stack }: Error) =>
   stack
     ?.split('\n')

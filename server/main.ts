@@ -12,7 +12,7 @@ export async function run(args: string[]): Promise<void> {
     process.stderr.write(`${text}\n`)
     process.exitCode = 1
   }
-  // Nothing may keep the process once its command is done; pending output is written first.
+  // Writes pending output, then exits even if something keeps the event loop alive.
   process.stdout.write('', () => process.exit())
 }
 
@@ -21,7 +21,9 @@ async function runCommand([name = 'serve', ...parameters]: string[]): Promise<nu
   if (isHelp(name) || name === 'help') return print(programHelp(COMMANDS))
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
   if (!command) {
-    throw new StartError(`There is no "${name}". Possible: ${Object.keys(COMMANDS).join(', ')}.`)
+    throw new StartError(
+      `Unknown command "${name}". The commands are ${Object.keys(COMMANDS).join(', ')}.`,
+    )
   }
   if (parameters.some(isHelp)) return print(commandHelp(name, command))
 
@@ -29,20 +31,20 @@ async function runCommand([name = 'serve', ...parameters]: string[]): Promise<nu
   const config = readConfig(process.env, command.settings)
   const warnings = unknownSettings(process.env)
   if (!command.logs) for (const line of warnings) process.stderr.write(`${line}\n`)
-  // npm runs its scripts in the project's folder; a path is relative to where the command was given.
+  // npm runs scripts in the project's folder; INIT_CWD is the directory in which the user ran npm.
   const callerDirectory = process.env.INIT_CWD ?? '.'
   return command.run(config, { parameters, callerDirectory, warnings })
 }
 
 const isHelp = (parameter: string) => parameter === '--help' || parameter === '-h'
 
-/** Settings in `.env` of the current directory count where the environment has none. */
+/** Reads `.env` of the current directory. Variables of the environment take precedence. */
 function readDotEnv(): void {
   try {
     process.loadEnvFile('.env')
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    if (code !== 'ENOENT') throw new StartError(`The file .env can't be read: ${message}`)
+    if (code !== 'ENOENT') throw new StartError(`Cannot read the file .env: ${message}`)
   }
 }
 

@@ -428,7 +428,7 @@ describe.concurrent('a start that cannot succeed says so in one line', () => {
   it('for a verb there is not', async () => {
     expectOneLine(
       await runToEnd(['nonsense'], {}),
-      /^There is no "nonsense"\. Possible: serve, migrate, catalog:import, .*, listen\.$/,
+      /^Unknown command "nonsense"\. The commands are serve, migrate, catalog:import, .*, listen\.$/,
     )
   })
 
@@ -437,7 +437,7 @@ describe.concurrent('a start that cannot succeed says so in one line', () => {
     const ended = await runToEnd(['serve'], {}, { node: oldNode! })
     expectOneLine(
       ended,
-      `Cardstall needs Node 26 or later and this is ${version}. Start it with "npm start": it brings its own Node.`,
+      `Cardstall needs Node 26 or later, but this is ${version}. Use "npm start", which runs the Node that npm installed.`,
     )
   })
 })

@@ -19,12 +19,12 @@ import { type Network, realNetwork } from './outbound/network.ts'
 import { type Clock, startClock } from './sandbox/clock.ts'
 import { realTime } from './time/real-time.ts'
 
-/** Transactions that run at a time in one process; the pool for single statements is beside them. */
+/** Concurrent transactions of one process, in addition to the pool for single statements. */
 const MAX_TRANSACTIONS = 10
 
-/** The whole service: a context, and what only some verbs and the HTTP layer need. */
+/** The whole service: the context, and members that only some verbs and the HTTP layer need. */
 export type Service = Context & {
-  /** Address of the database, for connections of one's own: locks and listening. */
+  /** URL of the database, for separate connections: locks and LISTEN. */
   databaseUrl: string
   signals: Signals
   clock: Clock
@@ -33,21 +33,21 @@ export type Service = Context & {
   limiter: RateLimiter
   /** Storage of photos and labels. */
   files: FileStore
-  /** Sells platform labels; undefined where none is connected. Must not be called inside a transaction. */
+  /** Sells platform labels; undefined if none is configured. Must not be called inside a transaction. */
   carrier: Carrier | undefined
   /** DNS and TCP for user-supplied URLs. */
   network: Network
   metrics: Metrics
-  /** Becomes ready once, when the first start's import is done and the catalog is in memory. */
+  /** Becomes ready once: after the first start's import, with the catalog in memory. */
   readiness: { ready: boolean }
 }
 
-/** Undone in the opposite order when the process ends. */
+/** Functions that close what was opened. They are called in reverse order when the process ends. */
 export type Closers = (() => unknown)[]
 
 /**
- * Brings the database up to date and puts together everything verbs work with. What has to be closed is noted
- * in `closers` as soon as it's open, so that a start that fails half-way leaves nothing behind.
+ * Migrates the database and opens the service. Adds to `closers` as soon as something is open, so that a start that
+ * fails can close it again.
  */
 export async function openService(
   config: Config,
@@ -121,7 +121,7 @@ function openCarrier(
   return opened
 }
 
-/** Loaded only where it's used: the client costs a tenth of a second and 30 MB. */
+/** Loaded only when used: the client costs a tenth of a second and 30 MB. */
 async function sharedCounters(url: string, log: Log, metrics: Metrics) {
   const { redisCounters } = await import('./limits/redis-counters.ts')
   return redisCounters(url, { log, changed: metrics.redisChanged })

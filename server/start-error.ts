@@ -1,6 +1,6 @@
 /**
- * Something the person who starts the service can mend: a bad setting, a port in use, a database out of
- * reach. `main.ts` prints its message as one line and exits with code 1; a stack trace would only hide it.
+ * A problem that the operator can fix: an invalid setting, a port in use, an unreachable database. `main.ts` prints the
+ * message without a stack trace and exits with code 1.
  */
 export class StartError extends Error {
   override name = 'StartError'

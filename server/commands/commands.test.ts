@@ -59,7 +59,7 @@ describe('the program', () => {
   it('says in one line that .env can’t be read', async () => {
     const { code, stderr } = await runToEnd(['migrate'], {}, { dotEnv: 'directory' })
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^The file \.env can't be read: .*\n$/)
+    expect(stderr).toMatch(/^Cannot read the file \.env: .*\n$/)
   })
 
   it('warns about a setting that is misspelt', async () => {

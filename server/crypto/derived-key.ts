@@ -2,9 +2,9 @@ import { createHmac } from 'node:crypto'
 import type { Config } from '../config.ts'
 
 /**
- * The key for one purpose, 32 bytes made of SECRET_KEY: what is known of one says nothing of the others.
+ * Derives the 32-byte key for one purpose from SECRET_KEY. A leaked key reveals nothing about the others.
  *
- * @throws Error without a secret key, which the settings don't allow outside of tests
+ * @throws Error without a secret key, which the settings only allow in tests
  */
 export function deriveKey(
   purpose: 'label links' | 'webhook secrets',
@@ -12,13 +12,13 @@ export function deriveKey(
 ): Buffer {
   if (secretKey === undefined) throw new Error('There is no secret key.')
   const name = `${purpose} ${secretKey}`
-  let key = made.get(name)
+  let key = cache.get(name)
   if (!key) {
     key = createHmac('sha256', secretKey).update(purpose).digest()
-    made.set(name, key)
+    cache.set(name, key)
   }
   return key
 }
 
-/** Every delivery needs one. */
-const made = new Map<string, Buffer>()
+/** Cached because every delivery needs a key. */
+const cache = new Map<string, Buffer>()

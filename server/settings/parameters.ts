@@ -1,14 +1,14 @@
 import { parseArgs } from 'node:util'
 import { StartError } from '../start-error.ts'
 
-/** Options by name. Without `value` an option is a switch. */
+/** Options by name. An option without `value` is a switch. */
 export type Options = Record<string, { value?: string; description: string }>
 
 /**
- * Reads a command's parameters.
+ * Parses a command's parameters.
  *
  * @param positionals names of the positional parameters, all of them required
- * @throws StartError that says which are possible
+ * @throws StartError that lists the possible parameters
  */
 export function parseParameters(
   args: string[],

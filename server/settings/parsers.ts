@@ -2,10 +2,10 @@ import { BlockList, isIP } from 'node:net'
 import { centsFromEuros } from '../money.ts'
 import { type Mailbox, mailbox } from '../text/mailbox.ts'
 
-/** Reads the text of one setting, which isn't empty. Throws InvalidValue when the text can't be used. */
+/** Parses the text of one setting, which is never empty. Throws InvalidValue. */
 export type Parser<T> = (text: string) => T
 
-/** Reason why a value can't be used. It follows the setting's name in a sentence, and never contains a secret. */
+/** The reason why a value is invalid. It follows the setting's name in a sentence, and never contains a secret. */
 export class InvalidValue extends Error {
   override name = 'InvalidValue'
 }
@@ -35,7 +35,7 @@ export const oneOf =
     throw new InvalidValue(`must be one of ${values.join(', ')}, not "${text}".`)
   }
 
-/** A URL with one of these protocols, as it was written. The value may hold a password: no message shows it. */
+/** A URL with one of these protocols, returned as given. No message contains it, because it may hold a password. */
 export const url =
   (...protocols: string[]): Parser<string> =>
   (text) => {
@@ -45,7 +45,7 @@ export const url =
     )
   }
 
-/** An http or https address without query, fragment and user; slashes at its end are removed. */
+/** An http or https URL without query, fragment and user; trailing slashes are removed. */
 export const webAddress: Parser<string> = (text) => {
   const { search, hash, username, password } = new URL(url('http:', 'https:')(text))
   if (search || hash || username || password) {
@@ -68,7 +68,7 @@ export const sender: Parser<Mailbox> = (text) => {
   const found = mailbox(text)
   if (found) return found
   throw new InvalidValue(
-    'must be an e-mail address, as shop@cards.example or Card Shop <shop@cards.example>.',
+    'must be an e-mail address, such as shop@cards.example or Card Shop <shop@cards.example>.',
   )
 }
 
@@ -78,13 +78,13 @@ export const shippingMethods: Parser<Map<string, number>> = (text) => {
     const [, code, id] = /^\s*(\S.*?)\s*=\s*(\d{1,15})\s*$/.exec(entry) ?? []
     if (code !== undefined) return [code, Number(id)]
     throw new InvalidValue(
-      'must name a shipping method for each shipping option, as parcel=8,letter=1046,*=8.',
+      'must name a shipping method for each shipping option, such as parcel=8,letter=1046,*=8.',
     )
   })
   return new Map(methods)
 }
 
-/** As many amounts in euros as the example has, rising from 0; in whole cents. */
+/** Amounts in euros that rise from 0, as many as in the example. The result is in whole cents. */
 export const risingEuros =
   (example: string): Parser<number[]> =>
   (text) => {
@@ -95,7 +95,7 @@ export const risingEuros =
     const rises = amounts.every((amount, i) => (i === 0 ? amount === 0 : amount > amounts[i - 1]!))
     if (amounts.length === count && rises) return amounts.map(centsFromEuros)
     throw new InvalidValue(
-      `must be ${count} amounts in euros that rise from 0, separated by commas, as "${example}".`,
+      `must be ${count} amounts in euros that rise from 0, separated by commas, such as "${example}".`,
     )
   }
 

@@ -15,13 +15,13 @@ import {
 } from './parsers.ts'
 
 /**
- * One setting: how its text is read, what counts without it, and its description in docs/configuration.md.
- * `default` is a text that the parser reads. Where the default follows from other settings, or there is none,
- * `otherwise` describes it and `config.ts` supplies it.
+ * One setting: its parser, its default, and its description in docs/configuration.md. The parser reads `default` like a
+ * given text. If the default depends on other settings, or there is none, `fallback` describes it and `config.ts`
+ * supplies it.
  */
 export type Setting<T = unknown> = { parse: Parser<T>; description: string } & (
   | { default: string }
-  | { otherwise: string }
+  | { fallback: string }
 )
 
 const MAX_RATE = 1_000_000_000
@@ -40,13 +40,13 @@ export const SETTINGS = {
   },
   PUBLIC_URL: {
     parse: webAddress,
-    otherwise: 'sandbox: `http://localhost:$PORT`; else required',
+    fallback: 'sandbox: `http://localhost:$PORT`; else required',
     description:
       'Prefix of every absolute link that the service issues: pagination, labels, photos, shop pages. The seller API’s base URL is `$PUBLIC_URL/v1`',
   },
   DATABASE_URL: {
     parse: url('postgres:', 'postgresql:'),
-    otherwise: 'none',
+    fallback: 'none',
     description:
       '`postgres://…`, PostgreSQL 15 or later. Without it an embedded PostgreSQL runs in `DATA_DIR`',
   },
@@ -57,19 +57,19 @@ export const SETTINGS = {
   },
   SANDBOX: {
     parse: flag,
-    otherwise: '`true` without `DATABASE_URL`, else `false`',
+    fallback: '`true` without `DATABASE_URL`, else `false`',
     description:
       'Test clock, simulated carrier, captured e-mail, demo seller, and generated secrets',
   },
   OPERATOR_TOKEN: {
     parse: secret,
-    otherwise: 'sandbox: generated once, kept in `DATA_DIR`, printed; else none',
+    fallback: 'sandbox: generated once, kept in `DATA_DIR`, printed; else none',
     description:
       'Bearer token of the operator API and of `/metrics`. Without one both respond with 404',
   },
   SECRET_KEY: {
     parse: secret,
-    otherwise: 'sandbox: generated once, kept in `DATA_DIR`; else required',
+    fallback: 'sandbox: generated once, kept in `DATA_DIR`; else required',
     description: 'Signs label links, encrypts webhook secrets at rest',
   },
   RATE_LIMIT_READ: {
@@ -84,7 +84,7 @@ export const SETTINGS = {
   },
   REDIS_URL: {
     parse: url('redis:', 'rediss:'),
-    otherwise: 'none',
+    fallback: 'none',
     description:
       '`redis://…` or `rediss://…` (Redis or Valkey): shares the rate-limit counters between processes. While it is unavailable each process counts for itself',
   },
@@ -107,35 +107,35 @@ export const SETTINGS = {
   },
   SMTP_URL: {
     parse: mailServer,
-    otherwise: 'none',
+    fallback: 'none',
     description:
       'Mail server: `smtp://user:password@host:587` or `smtps://…` ([below](#e-mail)). Without it e-mail is captured (sandbox) or logged',
   },
   MAIL_FROM: {
     parse: sender,
-    otherwise: '`Cardstall <cardstall@HOST>`, with the host of `PUBLIC_URL`',
+    fallback: '`Cardstall <cardstall@HOST>`, with the host of `PUBLIC_URL`',
     description:
       'Sender of e-mail: `shop@cards.example` or `Card Shop <shop@cards.example>`. Required with `SMTP_URL`',
   },
   CARRIER: {
     parse: oneOf(CARRIERS),
-    otherwise: '`simulated` in the sandbox, else none',
+    fallback: '`simulated` in the sandbox, else none',
     description:
       'Carrier that sells platform labels: `simulated` (sandbox only) or `sendcloud` ([below](#sendcloud)). Without one a label is 502',
   },
   SENDCLOUD_PUBLIC_KEY: {
     parse: secret,
-    otherwise: 'none',
+    fallback: 'none',
     description: 'Public key of the integration. Required with `CARRIER=sendcloud`',
   },
   SENDCLOUD_SECRET_KEY: {
     parse: secret,
-    otherwise: 'none',
+    fallback: 'none',
     description: 'Secret key of the integration. Required with `CARRIER=sendcloud`',
   },
   SENDCLOUD_METHODS: {
     parse: shippingMethods,
-    otherwise: 'none',
+    fallback: 'none',
     description:
       'Shipping methods by shipping option, as `parcel=8,big=117,*=8`. Required with `CARRIER=sendcloud`',
   },
@@ -146,13 +146,13 @@ export const SETTINGS = {
   },
   STORAGE_URL: {
     parse: url('file:', 's3:'),
-    otherwise: '`file:` under `DATA_DIR`',
+    fallback: '`file:` under `DATA_DIR`',
     description:
       'Storage of photos and label PDFs: `file:/…`, or `s3://…` for several machines ([below](#storage))',
   },
   MARKETPLACE_URL: {
     parse: webAddress,
-    otherwise: '`PUBLIC_URL`',
+    fallback: '`PUBLIC_URL`',
     description:
       'Prefix of the public pages in `url` fields: `/cards/{id}`, `/products/{slug}`, `/shops/{slug}`',
   },
@@ -164,7 +164,7 @@ export const SETTINGS = {
   },
   TRUST_PROXY: {
     parse: addressRanges,
-    otherwise: 'none',
+    fallback: 'none',
     description:
       'Addresses and CIDR ranges, separated by commas, whose `X-Forwarded-*` headers are trusted',
   },
@@ -183,7 +183,7 @@ export const SETTING_NAMES = Object.keys(SETTINGS) as SettingName[]
 export function settingsTable(): string {
   const rows = SETTING_NAMES.map((name) => {
     const setting: Setting = SETTINGS[name]
-    const fallback = 'default' in setting ? `\`${setting.default}\`` : setting.otherwise
+    const fallback = 'default' in setting ? `\`${setting.default}\`` : setting.fallback
     return `| \`${name}\` | ${fallback} | ${setting.description} |`
   })
   return ['| Variable | Default | Meaning |', '| --- | --- | --- |', ...rows].join('\n')

@@ -1,10 +1,10 @@
 /**
- * How many letters have to be changed, added, left out or swapped with their neighbour to make one
- * word of the other. Gives up beyond `limit` and then answers `limit + 1`.
+ * The number of edits between two words: a letter changed, added, omitted, or swapped with its neighbor (optimal string
+ * alignment). Returns `limit + 1` if it is greater than `limit`.
  *
- * Equal letters at the front are free, and at the first difference each kind of slip is tried with
- * one slip less to spend. With the limits that search has (1 or 2) that is a handful of paths, and
- * no table to fill.
+ * Skips the common prefix, and tries each kind of edit at the first difference. With the limits that search uses (1 or
+ * 2) this is a handful of paths and needs no table. Levenshtein packages such as fastest-levenshtein count a swap as two
+ * edits and have no limit.
  */
 export function editDistance(a: string, b: string, limit: number, i = 0, j = 0): number {
   while (i < a.length && a.charCodeAt(i) === b.charCodeAt(j)) {

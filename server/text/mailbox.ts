@@ -1,12 +1,12 @@
-/** An address, and what it's called. */
+/** An e-mail address with its display name, which may be empty. */
 export type Mailbox = { name: string; address: string }
 
-/** One address and nothing else: no second one, no name, no line break. What more makes an address the server knows. */
+/** Exactly one address, without a name or line break. The mail server decides everything else. */
 const ADDRESS = /^[^\s@<>,;\p{Cc}\p{Cs}]+@[^\s@<>,;\p{Cc}\p{Cs}]+$/u
 
 export const isAddress = (text: string) => ADDRESS.test(text)
 
-/** Reads `shop@cards.example` or `Card Shop <shop@cards.example>`; undefined when it's neither. */
+/** Parses `shop@cards.example` or `Card Shop <shop@cards.example>`; undefined for anything else. */
 export function mailbox(text: string): Mailbox | undefined {
   const [, name = '', address = text] = /^([^<>\p{Cc}]*)<([^<>]*)>$/u.exec(text) ?? []
   if (!isAddress(address)) return undefined

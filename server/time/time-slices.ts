@@ -1,23 +1,23 @@
 import { setImmediate } from 'node:timers/promises'
 
-/** Lets the event loop serve other work once a slice of work is over; returns nothing while it lasts. */
+/** Yields to the event loop at the end of a time slice; returns undefined before that. */
 export type YieldToEventLoop = () => Promise<void> | undefined
 
-/** A request that needs a few turns of the event loop must stay well below 50 ms next to long work. */
+/** Short enough for a request that needs a few turns of the event loop to stay well below 50 ms. */
 export const SLICE_MS = 5
 
 /**
- * Cuts long work into slices of `SLICE_MS` milliseconds of real time. The work calls the returned function after each
- * small step and awaits its result if there is one.
+ * Divides long work into slices of `SLICE_MS` milliseconds of real time. The work must call the returned function after
+ * each small step, and await its result if it returns a promise.
  *
- * @param now milliseconds that never run backwards; tests count steps with it
+ * @param now a monotonic clock in milliseconds; tests count steps with it
  */
 export function timeSlices(now: () => number = () => performance.now()): YieldToEventLoop {
-  let began = now()
+  let startedAt = now()
   return () => {
-    if (now() - began < SLICE_MS) return undefined
+    if (now() - startedAt < SLICE_MS) return undefined
     return setImmediate().then(() => {
-      began = now()
+      startedAt = now()
     })
   }
 }

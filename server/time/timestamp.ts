@@ -1,5 +1,5 @@
-/** A moment as answers show it: ISO 8601, UTC, whole seconds, `Z`. */
-export const timestamp = (moment: Date) => `${moment.toISOString().slice(0, 19)}Z`
+/** A date-time as in responses: ISO 8601, UTC, whole seconds, `Z`. */
+export const timestamp = (date: Date) => `${date.toISOString().slice(0, 19)}Z`
 
-/** The same, null staying null. */
-export const timestampOrNull = (moment: Date | null) => (moment ? timestamp(moment) : null)
+/** The same; null stays null. */
+export const timestampOrNull = (date: Date | null) => (date ? timestamp(date) : null)
