@@ -70,7 +70,7 @@ export const SETTINGS = {
   SECRET_KEY: {
     parse: secret,
     fallback: 'sandbox: generated once, kept in `DATA_DIR`; else required',
-    description: 'Signs label links, encrypts webhook secrets at rest',
+    description: 'Signs label links and encrypts webhook secrets at rest',
   },
   RATE_LIMIT_READ: {
     parse: integer(1, MAX_RATE),
@@ -121,7 +121,7 @@ export const SETTINGS = {
     parse: oneOf(CARRIERS),
     fallback: '`simulated` in the sandbox, else none',
     description:
-      'Carrier that sells platform labels: `simulated` (sandbox only) or `sendcloud` ([below](#sendcloud)). Without one a label is 502',
+      'Carrier that sells platform labels: `simulated` (sandbox only) or `sendcloud` ([below](#sendcloud)). Without one a label request is 502',
   },
   SENDCLOUD_PUBLIC_KEY: {
     parse: secret,
@@ -137,7 +137,7 @@ export const SETTINGS = {
     parse: shippingMethods,
     fallback: 'none',
     description:
-      'Shipping methods by shipping option, as `parcel=8,big=117,*=8`. Required with `CARRIER=sendcloud`',
+      'Shipping methods by shipping option: `parcel=8,big=117,*=8`. Required with `CARRIER=sendcloud`',
   },
   SENDCLOUD_URL: {
     parse: webAddress,
