@@ -7,12 +7,12 @@ import { newDataDir, type Service, type Settings, startService } from '../test/p
 import { until } from '../test/until.ts'
 import { sendMail } from './outbox.ts'
 
-// Whole processes, on a machine that may have other things to do.
+// Starts whole processes, possibly on a busy machine.
 vi.setConfig({ testTimeout: 120_000 })
 
 const PASSWORD = 'hush-hush'
 
-describe('a mail on its way', () => {
+describe('an e-mail being sent', () => {
   let db: Sql
   let settings: Settings
   let server: MailServer
@@ -43,8 +43,8 @@ describe('a mail on its way', () => {
       ({ status, attempts }) => `${status} ${attempts}`,
     )
 
-  /** A service whose mail the server has, and says nothing to. */
-  async function midSend(): Promise<Service> {
+  /** A service in the middle of an attempt: the mail server has the e-mail and doesn't reply. */
+  async function serviceMidSend(): Promise<Service> {
     isSilent = true
     const service = await (await startService(settings)).ready()
     const before = server.received.length
@@ -56,12 +56,12 @@ describe('a mail on its way', () => {
     return service
   }
 
-  it('survives kill -9: the next process sends it again when the lease has run out, as the same mail', async () => {
-    const killed = await midSend()
+  it('after kill -9 the next process sends the e-mail again once the lease has expired, with the same Message-ID', async () => {
+    const killed = await serviceMidSend()
     await killed.stop('SIGKILL')
     expect(await statuses()).toEqual(['waiting 1'])
     isSilent = false
-    // Rather than waiting two minutes.
+    // Instead of waiting two minutes for the lease to expire.
     await db`update mails set leased_until = clock_timestamp()`
     const service = await (await startService(settings)).ready()
     await until('it is sent', async () => (await statuses())[0] === 'sent 2')
@@ -70,8 +70,8 @@ describe('a mail on its way', () => {
     expect([second, others]).toEqual([first, []])
   })
 
-  it('is given back at a shutdown after 5 seconds, and the password is nowhere in what the service says', async () => {
-    const service = await midSend()
+  it('a shutdown releases an unsent e-mail after 5 seconds, and no output contains the password', async () => {
+    const service = await serviceMidSend()
     const { code, stderr, stdout } = await service.stop('SIGTERM')
     expect(code).toBe(0)
     expect((await statuses())[1]).toBe('waiting 0')

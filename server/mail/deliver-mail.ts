@@ -1,15 +1,13 @@
 import type { Context } from '../context.ts'
 import type { Metrics } from '../metrics.ts'
 import { isAddress } from '../text/mailbox.ts'
-import type { Delivered, Mailer } from './mail.ts'
-import { type ClaimedMail, MailError } from './mail.ts'
-import { finishMail, releaseMail, retryMail } from './outbox.ts'
+import { type ClaimedMail, type Delivered, MailError, type Mailer } from './mail.ts'
+import { recordFailure, recordSuccess, releaseMail } from './outbox.ts'
 
 /**
- * One try at a mail. Should the process die between the mail server's yes and our noting it, it's sent again, with the
- * same Message-ID: at least once is what can be promised.
+ * Makes one attempt at sending an e-mail, and records its outcome.
  *
- * @param stopping the process is about to end: what isn't sent by now is given back
+ * @param stopping aborted when the process is about to end: an unsent e-mail is released
  */
 export async function deliverMail(
   ctx: Context & { metrics: Metrics },
@@ -19,19 +17,21 @@ export async function deliverMail(
 ): Promise<void> {
   let outcome: Delivered
   try {
-    if (!isAddress(mail.to)) throw new MailError('This is no e-mail address.', { final: true })
+    if (!isAddress(mail.to)) {
+      throw new MailError('The recipient is not a valid e-mail address.', { isPermanent: true })
+    }
     outcome = await mailer.deliver(mail, stopping)
   } catch (error) {
     if (stopping.aborted) return releaseMail(ctx, mail)
     if (!(error instanceof MailError)) throw error
-    const { isFailed } = await retryMail(ctx, mail, error)
+    const { isFailed } = await recordFailure(ctx, mail, error)
     ctx.metrics.mailAttempted(isFailed ? 'given_up' : 'failed')
     ctx.log.warn(
       { mail: mail.id, attempts: mail.attempts, reason: error.summary },
-      isFailed ? 'a mail was given up' : 'a mail could not be sent yet',
+      isFailed ? 'an e-mail failed permanently' : 'cannot send an e-mail; retrying later',
     )
     return
   }
-  await finishMail(ctx, mail, outcome)
+  await recordSuccess(ctx, mail, outcome)
   ctx.metrics.mailAttempted(outcome)
 }

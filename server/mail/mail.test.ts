@@ -9,14 +9,14 @@ describe('a subject', () => {
     ['リザードン　ex', 'リザードン　ex'],
     ['Ä'.repeat(200), 'Ä'.repeat(200)],
     ['🂡'.repeat(201), `${'🂡'.repeat(199)}…`],
-  ])('is one line of at most 200 characters: %j', (text, line) => {
+  ])('a subject becomes one line of at most 200 characters: %j', (text, line) => {
     expect(oneLine(text)).toBe(line)
   })
 })
 
 describe('an address', () => {
   it.each(['a@b.example', 'jürgen+cards@müller.example', 'a@localhost'])(
-    'is one recipient: %s',
+    'an address is valid: %s',
     (text) => {
       expect(isAddress(text)).toBe(true)
     },
@@ -33,11 +33,11 @@ describe('an address', () => {
     'a@b.example\n',
     'A <a@b.example>',
     'a\u0001@b.example',
-  ])('is nothing more than that: %j is refused', (text) => {
+  ])('an address is refused unless it is exactly one recipient: %j', (text) => {
     expect(isAddress(text)).toBe(false)
   })
 
-  it('can have a name where it is the sender’s', () => {
+  it('the sender’s mailbox may have a display name', () => {
     expect(mailbox('shop@cards.example')).toEqual({ name: '', address: 'shop@cards.example' })
     for (const text of ['Card Shop <shop@cards.example>', '"Card Shop" <shop@cards.example>']) {
       expect(mailbox(text)).toEqual({ name: 'Card Shop', address: 'shop@cards.example' })
@@ -48,12 +48,12 @@ describe('an address', () => {
   })
 })
 
-it('a mail is tried five times: after a minute, ten, an hour and six', () => {
+it('an e-mail has five attempts, with delays of 1 minute, 10 minutes, 1 hour and 6 hours', () => {
   const minutes = [1, 2, 3, 4, 5].map((attempts) => (delayAfter(attempts) ?? Number.NaN) / 60_000)
   expect(minutes).toEqual([1, 10, 60, 360, Number.NaN])
 })
 
-it('a Message-ID is of the mail and of the sender’s domain, and a new database doesn’t use it again', () => {
+it('a Message-ID is made of the row’s id, its timestamp and the sender’s domain', () => {
   const from = { name: 'Card Shop', address: 'shop@cards.example' }
   const createdAt = new Date('2026-03-01T09:30:00.123Z')
   expect(messageId({ id: 7, createdAt }, from)).toBe('<7.1772357400123@cards.example>')

@@ -17,16 +17,16 @@ const MAIL = { to: 'kanto@shops.example', subject: 'Sold', text: 'Your Pikachu w
 
 type Done = (error?: Error | null) => void
 
-/** What the mail server does with what comes; each test sets it up anew. */
+/** How the mail server responds. Reset before each test. */
 const server = {
   login: (_done: Done) => {},
   sender: (_done: Done) => {},
   recipient: (_done: Done) => {},
   end: (_done: Done) => {},
 }
-const yes = (done: Done) => done()
-const no = (responseCode: number, words: string) => (done: Done) =>
-  done(Object.assign(new Error(words), { responseCode }))
+const accept = (done: Done) => done()
+const refuse = (responseCode: number, text: string) => (done: Done) =>
+  done(Object.assign(new Error(text), { responseCode }))
 
 let mailServer: MailServer
 let app: TestApp
@@ -47,7 +47,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  Object.assign(server, { login: yes, sender: yes, recipient: yes, end: yes })
+  Object.assign(server, { login: accept, sender: accept, recipient: accept, end: accept })
   mailServer.received.length = 0
   app.logged.length = 0
   await app.ctx.db`truncate mails`
@@ -62,10 +62,10 @@ const row = async (of = app) => {
   const [mail] = await of.ctx.db`select * from mails order by id desc limit 1`
   return mail
 }
-const nothingYet = new AbortController().signal
+const notStopping = new AbortController().signal
 
 describe('an e-mail', () => {
-  it('is sent by the worker, from MAIL_FROM and as plain text', async () => {
+  it('the worker sends an e-mail from MAIL_FROM, as plain text', async () => {
     await sendMail(app.ctx, MAIL)
     expect(mailServer.received).toEqual([])
     await app.runMail()
@@ -97,7 +97,7 @@ describe('an e-mail', () => {
     })
   })
 
-  it('is as if it had never been when its transaction is rolled back, and part of it otherwise', async () => {
+  it('an e-mail is sent if its transaction is committed, and does not exist if it is rolled back', async () => {
     const writing = inTransaction(app.ctx, async (tx) => {
       await sendMail(tx, MAIL)
       await app.runMail()
@@ -113,7 +113,7 @@ describe('an e-mail', () => {
     expect(mailServer.received).toHaveLength(1)
   })
 
-  it('arrives with umlauts, Japanese and long lines as they were', async () => {
+  it('umlauts, Japanese and long lines arrive unchanged', async () => {
     const subject = `Verkauft: Glurak & リザードンex – ${'Größe '.repeat(20)}🂡`
     const text = `Schöne Grüße\n\n.\n..\n From here\nリザードン ${'lang '.repeat(300)}!\n`
     await sendMail(app.ctx, { ...MAIL, subject, text })
@@ -122,7 +122,7 @@ describe('an e-mail', () => {
     expect(mailServer.received[0]!.text).toBe(text)
   })
 
-  it('gets no header and no recipient from line breaks in what others named', async () => {
+  it('line breaks in a subject cannot add a header or a recipient', async () => {
     await sendMail(app.ctx, { ...MAIL, subject: 'Sold\r\nBcc: all@shops.example\r\n\r\nBuy!' })
     await app.runMail()
     const [{ to, headers, text }] = mailServer.received as [MailServer['received'][0]]
@@ -132,7 +132,7 @@ describe('an e-mail', () => {
     expect(text).toBe(MAIL.text)
   })
 
-  it('goes to the very address it was given, and not to what could be read in it', async () => {
+  it('the address is used literally, not parsed as a group or list', async () => {
     await sendMail(app.ctx, { ...MAIL, to: 'all:kanto@shops.example' })
     await app.runMail()
     expect(mailServer.received).toMatchObject([{ to: ['"all:kanto"@shops.example'] }])
@@ -142,21 +142,21 @@ describe('an e-mail', () => {
     'kanto@shops.example\r\nBcc: all@shops.example',
     'kanto@shops.example, johto@shops.example',
     'nobody',
-  ])('to what is no single address is given up without a try: %j', async (to) => {
+  ])('an e-mail to an invalid address fails without contacting the mail server: %j', async (to) => {
     await sendMail(app.ctx, { ...MAIL, to })
     await app.runMail()
     expect(mailServer.received).toEqual([])
     expect(await row()).toMatchObject({
       status: 'failed',
       attempts: 1,
-      error: 'This is no e-mail address.',
+      error: 'The recipient is not a valid e-mail address.',
     })
   })
 
-  it('is tried again after a minute, ten, an hour and six, and then given up', async () => {
-    server.recipient = no(451, 'try later')
+  it('a failing e-mail is retried after 1 minute, 10 minutes, 1 hour and 6 hours, then fails permanently', async () => {
+    server.recipient = refuse(451, 'try later')
     await sendMail(app.ctx, MAIL)
-    const tries = []
+    const attemptsSeen = []
     for (const minutes of [1, 10, 60, 360]) {
       await app.runMail()
       const { status, attempts, error, next_attempt_at: next } = (await row())!
@@ -165,56 +165,62 @@ describe('an e-mail', () => {
         error: 'The mail server refused the recipient: 451 try later',
       })
       expect((next.getTime() - app.ctx.now().getTime()) / 60_000).toBeCloseTo(minutes, 0)
-      tries.push(attempts)
+      attemptsSeen.push(attempts)
       await advance(app.operator, minutes * 60 - 20)
       await app.runMail()
       expect(await row()).toMatchObject({ attempts })
       await advance(app.operator, 20)
     }
-    expect(tries).toEqual([1, 2, 3, 4])
+    expect(attemptsSeen).toEqual([1, 2, 3, 4])
     await app.runMail()
     expect(await row()).toMatchObject({ status: 'failed', attempts: 5, next_attempt_at: null })
-    expect(app.logged.at(-1)).toMatchObject({ level: 'warn', message: 'a mail was given up' })
+    expect(app.logged.at(-1)).toMatchObject({
+      level: 'warn',
+      message: 'an e-mail failed permanently',
+    })
   })
 
-  it('goes out at the next try when the mail server is back', async () => {
-    server.recipient = no(421, 'closing')
+  it('an e-mail is sent by the next attempt after the mail server has recovered', async () => {
+    server.recipient = refuse(421, 'closing')
     await sendMail(app.ctx, MAIL)
     await app.runMail()
     expect(await row()).toMatchObject({ status: 'waiting', attempts: 1 })
-    server.recipient = yes
+    server.recipient = accept
     await advance(app.operator, 60)
     await app.runMail()
     expect(await row()).toMatchObject({ status: 'sent', attempts: 2, error: null })
   })
 
   it.each([
-    ['its recipient', { recipient: no(550, 'no such user') }, '550 no such user'],
-    ['itself', { end: no(554, 'looks like spam') }, '554 looks like spam'],
-  ])('is given up at once when the server refuses %s for good', async (_, refusal, words) => {
-    Object.assign(server, refusal)
-    await sendMail(app.ctx, MAIL)
-    await app.runMail()
-    expect(await row()).toMatchObject({
-      status: 'failed',
-      attempts: 1,
-      error: expect.stringMatching(new RegExp(`^The mail server refused the .*: ${words}$`)),
-    })
-    // The server's own words can name the recipient: the log has its code alone.
-    const logged = app.logged.at(-1)!
-    expect(logged.reason).toMatch(/^The mail server refused the (recipient|mail) \(55\d\)\.$/)
-    expect(JSON.stringify(logged)).not.toContain(words)
-  })
+    ['the recipient', { recipient: refuse(550, 'no such user') }, '550 no such user'],
+    ['the e-mail', { end: refuse(554, 'looks like spam') }, '554 looks like spam'],
+  ])(
+    'an e-mail fails at once when the server permanently refuses %s',
+    async (_, refusal, reply) => {
+      Object.assign(server, refusal)
+      await sendMail(app.ctx, MAIL)
+      await app.runMail()
+      expect(await row()).toMatchObject({
+        status: 'failed',
+        attempts: 1,
+        error: expect.stringMatching(new RegExp(`^The mail server refused the .*: ${reply}$`)),
+      })
+      // The server's reply can name the recipient, so only its code is logged.
+      const logged = app.logged.at(-1)!
+      expect(logged.reason).toMatch(/^The mail server refused the (recipient|e-mail) \(55\d\)\.$/)
+      expect(JSON.stringify(logged)).not.toContain(reply)
+    },
+  )
 
-  it('waits when it is the sender or the login that is refused: settings can be mended', async () => {
-    server.sender = no(550, 'not you')
+  it('an e-mail is retried when the server refuses the sender or the login', async () => {
+    server.sender = refuse(550, 'not you')
     await sendMail(app.ctx, MAIL)
     await app.runMail()
     expect(await row()).toMatchObject({
       status: 'waiting',
       error: 'The mail server refused the sender: 550 not you',
     })
-    server.login = no(535, 'wrong')
+    server.login = refuse(535, 'wrong')
     await advance(app.operator, 60)
     await app.runMail()
     expect(await row()).toMatchObject({
@@ -224,8 +230,8 @@ describe('an e-mail', () => {
     })
   })
 
-  it('keeps only so much of what the server said', async () => {
-    server.recipient = no(550, 'no '.repeat(200))
+  it('a stored error quotes at most 200 characters of the server’s reply', async () => {
+    server.recipient = refuse(550, 'no '.repeat(200))
     await sendMail(app.ctx, MAIL)
     await app.runMail()
     expect((await row())!.error.length).toBeLessThan(250)
@@ -233,20 +239,20 @@ describe('an e-mail', () => {
 })
 
 describe('the password of the mail server', () => {
-  it('is in no log and no row, not even when the server repeats it', async () => {
+  it('the password of the mail server reaches no log and no row, even when the server repeats it', async () => {
     const wrong = await startTestApp({ settings: settingsFor(mailServer, 'hush/other') })
     await sendMail(wrong.ctx, MAIL)
     await wrong.runMail()
-    const told = JSON.stringify([wrong.logged, await row(wrong)], (_, value) =>
+    const output = JSON.stringify([wrong.logged, await row(wrong)], (_, value) =>
       value instanceof Error ? { ...value, message: value.message, stack: value.stack } : value,
     )
-    expect(told).toContain('refused the login')
-    expect(told).not.toMatch(/hush|other/)
+    expect(output).toContain('refused the login')
+    expect(output).not.toMatch(/hush|other/)
   })
 })
 
 describe('a mail server', () => {
-  it('that drops the connection, before or after it has the mail, is tried again later', async () => {
+  it('an e-mail is retried when the server drops the connection, before or after receiving it', async () => {
     const dropped = await startMailServer({
       onConnect: () => dropped.hangUp(),
       onData: () => dropped.hangUp(),
@@ -272,7 +278,7 @@ describe('a mail server', () => {
     })
   })
 
-  it('that nobody listens at is tried again later', async () => {
+  it('an e-mail is retried when the server refuses the connection', async () => {
     const closed = await startTestApp({ settings: settingsFor({ port: 1 }) })
     await sendMail(closed.ctx, MAIL)
     await closed.runMail()
@@ -284,8 +290,8 @@ describe('a mail server', () => {
 
   it.each([
     ['does not greet', 'onConnect'],
-    ['takes the mail and says nothing more', 'onData'],
-  ])('that %s is waited for only so long', async (_, silence) => {
+    ['receives the e-mail and does not reply', 'onData'],
+  ])('an attempt times out when the server %s', async (_, silence) => {
     const silent = await startMailServer({ [silence]: () => {} })
     const waiting = await startTestApp({
       settings: { ...settingsFor(silent), SMTP_URL: silent.url },
@@ -302,7 +308,7 @@ describe('a mail server', () => {
     silent.hangUp()
   })
 
-  it('that never comes to an end is waited for only so long, though it always says something', async () => {
+  it('an attempt times out when the server sends an endless reply', async () => {
     let timer: NodeJS.Timeout | undefined
     const endless = createServer((socket) => {
       socket.on('error', () => {})
@@ -325,7 +331,7 @@ describe('a mail server', () => {
     }
   })
 
-  it('that offers no encryption gets nothing where the address requires it', async () => {
+  it('nothing is sent to a server without encryption if SMTP_URL requires it', async () => {
     const open = await startMailServer()
     const SMTP_URL = `${open.url}?requireTLS=true`
     const careful = await startTestApp({ settings: { ...settingsFor(open), SMTP_URL } })
@@ -334,11 +340,11 @@ describe('a mail server', () => {
     expect(open.received).toEqual([])
     expect(await row(careful)).toMatchObject({
       status: 'waiting',
-      error: 'The mail server could not be reached encrypted.',
+      error: 'The encrypted connection to the mail server failed.',
     })
   })
 
-  it('needs no login where the address has none', async () => {
+  it('no login is sent if SMTP_URL has none', async () => {
     const open = await startMailServer()
     const plain = await startTestApp({ settings: { ...settingsFor(open), SMTP_URL: open.url } })
     await sendMail(plain.ctx, MAIL)
@@ -347,8 +353,8 @@ describe('a mail server', () => {
   })
 })
 
-describe('without a mail server', () => {
-  it('a mail is captured in the sandbox: not sent, not logged', async () => {
+describe('an e-mail without a mail server', () => {
+  it('without a mail server, the sandbox captures an e-mail and does not log it', async () => {
     const sandbox = await startTestApp()
     await sendMail(sandbox.ctx, MAIL)
     await sandbox.runMail()
@@ -356,7 +362,7 @@ describe('without a mail server', () => {
     expect(JSON.stringify(sandbox.logged)).not.toContain(MAIL.to)
   })
 
-  it('a mail is logged once elsewhere, without its text', async () => {
+  it('without a mail server and outside the sandbox, an e-mail is logged once, without its text', async () => {
     const real = await startTestApp({ settings: { SANDBOX: 'false' } })
     await sendMail(real.ctx, MAIL)
     await real.runMail()
@@ -368,8 +374,8 @@ describe('without a mail server', () => {
   })
 })
 
-describe('the work', () => {
-  it('is shared by processes on one database, and no mail is sent twice', async () => {
+describe('a claim of an e-mail', () => {
+  it('two processes share the e-mails, and none is sent twice', async () => {
     const other = await startTestApp({
       databaseUrl: app.databaseUrl,
       settings: settingsFor(mailServer),
@@ -381,28 +387,28 @@ describe('the work', () => {
     expect(arrived.toSorted()).toEqual(subjects.toSorted())
   })
 
-  it('is claimed once, however many look at the same moment', async () => {
+  it('concurrent claims never return the same e-mail', async () => {
     await Promise.all(Array.from({ length: 20 }, () => sendMail(app.ctx, MAIL)))
     const claims = await Promise.all(Array.from({ length: 30 }, () => claimMail(app.ctx)))
     const ids = claims.flatMap((mail) => mail?.id ?? [])
     expect([ids.length, new Set(ids).size]).toEqual([20, 20])
   })
 
-  it('of a process that died is done again when its lease has run out: the same mail, by its Message-ID', async () => {
+  it('when a process dies after sending, the e-mail is sent again with the same Message-ID once its lease has expired', async () => {
     await sendMail(app.ctx, MAIL)
     const claimed = await claimMail(app.ctx)
-    // It was sent, and nobody could note it.
+    // It is sent, and the outcome is not recorded.
     await sendOnly(claimed!)
     await app.runMail()
     expect(mailServer.received).toHaveLength(1)
-    await loseLease()
+    await expireLeases()
     await app.runMail()
     expect(await row()).toMatchObject({ status: 'sent', attempts: 2, error: null })
     const [first, second] = mailServer.received
     expect(second!.headers).toEqual(first!.headers)
   })
 
-  it('has a lease in real time: two minutes, wherever the clock is moved', async () => {
+  it('the lease of an e-mail is two minutes of real time, however the clock is moved', async () => {
     await sendMail(app.ctx, MAIL)
     await claimMail(app.ctx)
     await advance(app.operator, 3_600)
@@ -415,11 +421,11 @@ describe('the work', () => {
     expect(lease!.seconds).toBeLessThanOrEqual(120)
   })
 
-  it('that brings its process down five times is given up', async () => {
+  it('an e-mail that crashes its process five times fails permanently', async () => {
     await sendMail(app.ctx, MAIL)
     for (const attempts of [1, 2, 3, 4, 5]) {
       expect(await claimMail(app.ctx)).toMatchObject({ attempts })
-      await loseLease()
+      await expireLeases()
     }
     await app.runMail()
     expect(mailServer.received).toEqual([])
@@ -431,22 +437,22 @@ describe('the work', () => {
   })
 
   it.each([
-    ['has sent it', yes],
-    ['has failed', no(550, 'no such user')],
-  ])('of one who was taken for dead and is not changes nothing when it %s', async (_, end) => {
+    ['succeeds', accept],
+    ['fails', refuse(550, 'no such user')],
+  ])('a process whose lease has expired records nothing when its attempt %s', async (_, end) => {
     await sendMail(app.ctx, MAIL)
     const claimed = await claimMail(app.ctx)
-    await loseLease()
+    await expireLeases()
     expect(await claimMail(app.ctx)).toMatchObject({ attempts: 2 })
     const before = await row()
     server.recipient = end
     const mailer = openMailer(app.ctx)
-    await deliverMail(app.ctx, mailer, claimed!, nothingYet)
+    await deliverMail(app.ctx, mailer, claimed!, notStopping)
     await mailer.close()
     expect(await row()).toEqual(before)
   })
 
-  it('is forgotten after 30 days, unless it still waits', async () => {
+  it('an e-mail is deleted after 30 days, unless it is still waiting', async () => {
     await sendMail(app.ctx, MAIL)
     await app.runMail()
     await advance(app.operator, 30 * 86_400 - 60)
@@ -459,25 +465,25 @@ describe('the work', () => {
     `
     await advance(app.operator, 60)
     await pruneMails(app.ctx)
-    const left = await app.ctx.db`select id, status from mails`
-    expect(left).toMatchObject([{ status: 'waiting' }])
-    expect(left[0]!.id).not.toBe(id)
+    const remaining = await app.ctx.db`select id, status from mails`
+    expect(remaining).toMatchObject([{ status: 'waiting' }])
+    expect(remaining[0]!.id).not.toBe(id)
   })
 })
 
-describe('the worker', () => {
-  it('begins at once when it is woken, and when the clock moves', async () => {
+describe('the mail worker', () => {
+  it('the mail worker sends at once after a signal and after the clock has moved', async () => {
     const worker = startMailWorker(app.ctx, { pollIntervalMs: 1e9 })
     try {
       await sendMail(app.ctx, MAIL)
       await app.ctx.signal('mail')
       await until('it is sent', async () => (await row())!.status === 'sent')
 
-      server.recipient = no(451, 'later')
+      server.recipient = refuse(451, 'later')
       await sendMail(app.ctx, MAIL)
       await app.ctx.signal('mail')
       await until('it has failed once', async () => (await row())!.error !== null)
-      server.recipient = yes
+      server.recipient = accept
       await advance(app.operator, 60)
       await until('it is sent', async () => (await row())!.status === 'sent')
     } finally {
@@ -485,7 +491,7 @@ describe('the worker', () => {
     }
   })
 
-  it('finds by itself what nobody woke it for', async () => {
+  it('the mail worker finds an e-mail without a signal', async () => {
     const worker = startMailWorker(app.ctx)
     try {
       await sendMail(app.ctx, MAIL)
@@ -495,7 +501,7 @@ describe('the worker', () => {
     }
   })
 
-  it('lets a mail get through that is under way when it is stopped', async () => {
+  it('a stopped mail worker finishes the e-mail that is being sent', async () => {
     const slow = Promise.withResolvers<void>()
     server.end = (done) => slow.promise.then(() => done())
     await sendMail(app.ctx, MAIL)
@@ -513,7 +519,7 @@ describe('the worker', () => {
     ])
   })
 
-  it('gives back what does not get through by then, as if it had not been tried', async () => {
+  it('a stopped mail worker releases an unfinished e-mail, and the attempt does not count', async () => {
     server.recipient = () => {}
     let connected = 0
     server.sender = (done) => {
@@ -530,21 +536,21 @@ describe('the worker', () => {
       leased_until: null,
       error: null,
     })
-    server.recipient = yes
+    server.recipient = accept
     await app.runMail()
     expect(await row()).toMatchObject({ status: 'sent', attempts: 1 })
   })
 })
 
-/** Sends it and notes nothing: as if the process had died then. */
+/** Sends the e-mail without recording it, like a process that dies right after. */
 async function sendOnly(mail: ClaimedMail): Promise<void> {
   const mailer = openMailer(app.ctx)
-  await mailer.deliver(mail, nothingYet)
+  await mailer.deliver(mail, notStopping)
   await mailer.close()
 }
 
-/** As if the process that is at it were gone for two minutes. */
-const loseLease = () => app.ctx.db`
+/** Lets all leases expire. */
+const expireLeases = () => app.ctx.db`
   update mails
   set leased_until = clock_timestamp() - interval '1 second'
   where leased_until is not null

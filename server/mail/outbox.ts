@@ -2,9 +2,9 @@ import type { Context } from '../context.ts'
 import type { Page } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import { failInterrupted, INTERRUPTED } from '../queue/interrupted.ts'
-import type { Delivered } from './mail.ts'
 import {
   type ClaimedMail,
+  type Delivered,
   delayAfter,
   MAX_ATTEMPTS,
   type Mail,
@@ -12,13 +12,13 @@ import {
   oneLine,
 } from './mail.ts'
 
-/** How long a process that claimed a mail is believed to be alive: twice what a try can take (smtp.ts). */
+/** Twice the longest attempt (smtp.ts). */
 const LEASE_SECONDS = 120
-const KEPT_MS = 30 * 24 * 60 * 60 * 1000
+const RETENTION_MS = 30 * 24 * 60 * 60 * 1000
 
 /**
- * Writes an e-mail; inside a transaction it's a part of that one, and never without its cause. The mail worker sends
- * it: at least once, and twice if the service dies between the mail server's yes and our noting it.
+ * Writes an e-mail to the outbox, inside the transaction of its cause. The mail worker sends it at least once
+ * (queue/README.md).
  */
 export async function sendMail(
   { db, now, signal }: Pick<Context, 'db' | 'now' | 'signal'>,
@@ -32,7 +32,7 @@ export async function sendMail(
   await signal('mail')
 }
 
-/** One page of all e-mail that is remembered, newest first, and how much there is. */
+/** A page of the outbox, newest first. */
 export async function listMails(
   { db }: Context,
   page: Page,
@@ -49,10 +49,7 @@ export async function listMails(
   return { rows, total: counted?.total ?? 0 }
 }
 
-/**
- * Takes the mail that has waited longest, if one is due: it's to be sent now, by this process alone. A try that ended
- * with its process counts.
- */
+/** Claims the e-mail that has been due longest (queue/README.md). */
 export async function claimMail(ctx: Context): Promise<ClaimedMail | undefined> {
   await failInterrupted(ctx.db, 'mails', MAX_ATTEMPTS)
   const [mail] = await ctx.db<ClaimedMail[]>`
@@ -77,8 +74,8 @@ export async function claimMail(ctx: Context): Promise<ClaimedMail | undefined> 
   return mail
 }
 
-/** Notes what has become of a mail that is no longer waiting. */
-export async function finishMail(
+/** Records that a mailer has handled the e-mail. */
+export async function recordSuccess(
   { db, now }: Context,
   mail: ClaimedMail,
   outcome: Delivered,
@@ -95,13 +92,13 @@ export async function finishMail(
   `
 }
 
-/** Plans the next try, if there is one; gives it up otherwise, or when another would end the same. */
-export async function retryMail(
+/** Records a failed attempt, and schedules the next one unless this was the last or a permanent failure. */
+export async function recordFailure(
   { db, now }: Context,
   mail: ClaimedMail,
-  { message, final }: { message: string; final: boolean },
+  { message, isPermanent }: { message: string; isPermanent: boolean },
 ): Promise<{ isFailed: boolean }> {
-  const delay = final ? undefined : delayAfter(mail.attempts)
+  const delay = isPermanent ? undefined : delayAfter(mail.attempts)
   await db`
     update mails
     set
@@ -114,7 +111,7 @@ export async function retryMail(
   return { isFailed: delay === undefined }
 }
 
-/** Leaves it to the next who looks, as if it had never been tried: this process is about to end. */
+/** Gives the claim up at a shutdown. The attempt does not count. */
 export async function releaseMail({ db }: Context, mail: ClaimedMail): Promise<void> {
   await db`
     update mails set attempts = attempts - 1, leased_until = null where ${claimStillHeld(db, mail)}
@@ -125,14 +122,14 @@ const claimStillHeld = (db: Db, { id, attempts }: ClaimedMail) => db`
   id = ${id} and attempts = ${attempts} and status = 'waiting' and leased_until is not null
 `
 
-/** Forgets what was sent, or given up, a month ago. What somebody else is deleting is left to them. */
+/** Deletes e-mails of 30 days ago that are no longer waiting. Skips rows that another process is deleting. */
 export async function pruneMails({ db, now }: Context): Promise<void> {
   await db`
     delete from mails
     where id in (
       select id
       from mails
-      where status <> 'waiting' and created_at <= ${new Date(now().getTime() - KEPT_MS)}
+      where status <> 'waiting' and created_at <= ${new Date(now().getTime() - RETENTION_MS)}
       for update skip locked
     )
   `

@@ -3,14 +3,13 @@ import type { Mailbox } from '../text/mailbox.ts'
 import type { Mailer, MailerOptions } from './mail.ts'
 import { MailError, messageId } from './mail.ts'
 
-/** Connections to the mail server that one process keeps, at most. */
-const CONNECTIONS = 3
+const MAX_CONNECTIONS = 3
 const TIMEOUT_MS = 15_000
-/** How many times as long a try may take in all: a server can be slow with each line that it says. */
-const TIMEOUTS_IN_ALL = 4
-const LONGEST_REPLY = 200
+/** Bounds an attempt, in multiples of the timeout: a server can be slow with each line of its replies. */
+const ATTEMPT_TIMEOUTS = 4
+const MAX_REPLY_CHARACTERS = 200
 
-/** Sends through a mail server. Connections are kept for a while, since mails often come several at a time. */
+/** Sends through an SMTP server. Connections are pooled, because e-mails often come in bursts. */
 export function smtpMailer(
   url: string,
   from: Mailbox,
@@ -19,14 +18,14 @@ export function smtpMailer(
   const server = createTransport({
     url,
     pool: true,
-    maxConnections: CONNECTIONS,
-    // Once more at once where a kept connection turns out to be closed; for the rest there is the outbox.
+    maxConnections: MAX_CONNECTIONS,
+    // Retries at once if a pooled connection turns out to be closed. The outbox does all other retries.
     maxRequeues: 1,
-    // From the name's look-up to the greeting.
+    // From the DNS lookup to the greeting.
     connectionTimeout: timeoutMs,
     socketTimeout: timeoutMs,
   })
-  // Whatever it is, it's told to the mail that was on its way, too. Nobody listening would end the process.
+  // The e-mail being sent fails with the same error. An `error` event without a listener would end the process.
   server.on('error', () => {})
 
   return {
@@ -34,20 +33,20 @@ export function smtpMailer(
       try {
         await server.sendMail({
           from,
-          // Not as text, which would be read as a list of recipients.
+          // An object, because nodemailer parses a string as a list of recipients.
           to: { name: '', address: mail.to },
           subject: mail.subject,
           text: mail.text,
           date: mail.createdAt,
           messageId: messageId(mail, from),
-          // So that nobody's holiday notice answers.
+          // Suppresses out-of-office replies.
           headers: { 'Auto-Submitted': 'auto-generated' },
           xMailer: false,
-          signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUTS_IN_ALL * timeoutMs)]),
+          signal: AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_TIMEOUTS * timeoutMs)]),
         })
         return 'sent'
       } catch (error) {
-        throw asMailError(error as SmtpError)
+        throw mailErrorFrom(error as SmtpError)
       }
     },
     async close() {
@@ -56,64 +55,63 @@ export function smtpMailer(
   }
 }
 
-/** What nodemailer tells of a failure. */
+/** An error of nodemailer. */
 type SmtpError = Error & {
   code?: string
-  /** What the system said beneath `code`. */
+  /** The error code of the system. */
   originalCode?: string
-  /** What was being sent. */
+  /** The SMTP command that failed. */
   command?: string
-  /** The server's words, and the number they begin with. */
+  /** The server's reply, and its code. */
   response?: string
   responseCode?: number
-  /** Whether the same mail would be refused again. */
+  /** Whether the reply code is permanent (5xx). */
   permanent?: boolean
 }
 
-/** Nothing of the original is kept: what a server says about a login may repeat the password. */
-function asMailError(error: SmtpError): MailError {
+/** The original error is dropped, because a server's reply to a login can contain the password. */
+function mailErrorFrom(error: SmtpError): MailError {
   const { code, originalCode, command, responseCode, permanent } = error
-  const retried = (message: string) => new MailError(message, { final: false })
+  const temporary = (message: string) => new MailError(message, { isPermanent: false })
   switch (code) {
     case 'EENVELOPE':
     case 'EMESSAGE': {
-      // Without a number it's nodemailer that refused it, before anything was sent.
+      // Without a reply code, nodemailer refused the e-mail before sending anything.
       if (responseCode === undefined) {
-        return new MailError('The mail can’t be sent as it is.', { final: true })
+        return new MailError('The e-mail is malformed and cannot be sent.', { isPermanent: true })
       }
-      // A sender that's refused is a matter of settings, and can be mended before the next try.
-      const final = permanent === true && command !== 'MAIL FROM'
-      const refusal = `The mail server refused ${refused(command)}`
+      // A refused sender is a matter of the settings, which the operator can fix before the next attempt.
+      const isPermanent = permanent === true && command !== 'MAIL FROM'
+      const refusal = `The mail server refused ${refusedPart(command)}`
       return new MailError(`${refusal}: ${reply(error)}`, {
-        final,
-        summary: `${refusal}${number(responseCode)}.`,
+        isPermanent,
+        summary: `${refusal}${detail(responseCode)}.`,
       })
     }
     case 'EAUTH':
     case 'ENOAUTH':
-      return retried(`The mail server refused the login${number(responseCode)}.`)
+      return temporary(`The mail server refused the login${detail(responseCode)}.`)
     case 'ETIMEDOUT':
     case 'EABORT':
-      return retried('The mail server did not answer in time.')
+      return temporary('The mail server did not answer in time.')
     case 'EDNS':
-      return retried('The mail server’s name could not be looked up.')
+      return temporary('The DNS lookup of the mail server failed.')
     case 'ETLS':
-      return retried(`The mail server could not be reached encrypted${detail(originalCode)}.`)
+      return temporary(`The encrypted connection to the mail server failed${detail(originalCode)}.`)
     case 'ECONNECTION':
     case 'ESOCKET':
-      return retried(
-        `The connection to the mail server failed${number(responseCode) || detail(originalCode)}.`,
+      return temporary(
+        `The connection to the mail server failed${detail(responseCode ?? originalCode)}.`,
       )
     default:
-      return retried(`The mail could not be sent${detail(code)}.`)
+      return temporary(`The e-mail could not be sent${detail(code)}.`)
   }
 }
 
-const refused = (command = '') =>
-  ({ 'MAIL FROM': 'the sender', 'RCPT TO': 'the recipient' })[command] ?? 'the mail'
+const refusedPart = (command = '') =>
+  ({ 'MAIL FROM': 'the sender', 'RCPT TO': 'the recipient' })[command] ?? 'the e-mail'
 
 const reply = ({ response = '' }: SmtpError) =>
-  response.replace(/[\s\p{Cc}]+/gu, ' ').slice(0, LONGEST_REPLY)
+  response.replace(/[\s\p{Cc}]+/gu, ' ').slice(0, MAX_REPLY_CHARACTERS)
 
-const number = (code: number | undefined) => (code ? ` (${code})` : '')
-const detail = (code: string | undefined) => (code ? ` (${code})` : '')
+const detail = (code: string | number | undefined) => (code ? ` (${code})` : '')
