@@ -8,17 +8,17 @@ import { jpeg } from '../test/pictures.ts'
 import { newDataDir, type Service, type Settings, startService } from '../test/process.ts'
 import { until } from '../test/until.ts'
 
-// Whole processes, on a machine that may have other things to do.
+// Starts whole processes, possibly on a busy machine.
 vi.setConfig({ testTimeout: 120_000 })
 
 const TOKEN = 'operator-token-for-tests'
 
-describe('a photo on its way', () => {
+describe('a photo being fetched', () => {
   let db: Sql
   let settings: Settings
   let site: { port: number }
-  /** What the site does with the next request, and how many there were. */
-  let answer: RequestListener
+  /** The site's response to the next request. */
+  let respond: RequestListener
   let requests = 0
 
   beforeAll(async () => {
@@ -33,13 +33,13 @@ describe('a photo on its way', () => {
     }
     site = await startWebServer((req, res) => {
       requests++
-      answer(req, res)
+      respond(req, res)
     })
   })
 
-  /** A service that is in the middle of fetching a photo of this listing. */
-  async function midFetch(): Promise<{ service: Service; listingId: number }> {
-    answer = (_, res) => res.write('half of it')
+  /** A service in the middle of fetching the listing's photo. */
+  async function serviceMidFetch(): Promise<{ service: Service; listingId: number }> {
+    respond = (_, res) => res.write('half of it')
     const before = requests
     const service = await (await startService(settings)).ready()
     const accounts = await service.get('/operator/v1/accounts', TOKEN)
@@ -50,10 +50,10 @@ describe('a photo on its way', () => {
     return { service, listingId }
   }
 
-  /** Starts the service again, on a site that has recovered. */
+  /** Restarts the service after the site has recovered. */
   async function expectStored(listingId: number, attempts: number): Promise<void> {
     const picture = await jpeg()
-    answer = (_, res) => res.end(picture)
+    respond = (_, res) => res.end(picture)
     const service = await (await startService(settings)).ready()
     const photo = await until('it is stored', async () => {
       const { body } = await service.get(`/operator/v1/listings/${listingId}/photos`, TOKEN)
@@ -65,25 +65,25 @@ describe('a photo on its way', () => {
     await service.stop()
   }
 
-  it('survives kill -9: the next process takes it up when the lease has run out', async () => {
-    const { service, listingId } = await midFetch()
+  it('after kill -9 the next process fetches the photo once the lease has expired', async () => {
+    const { service, listingId } = await serviceMidFetch()
     await service.stop('SIGKILL')
-    const [left] = await db`
+    const [row] = await db`
       select attempts, leased_until > clock_timestamp() as leased from photos where listing_id = ${listingId}
     `
-    expect(left).toEqual({ attempts: 1, leased: true })
-    // Rather than waiting two minutes.
+    expect(row).toEqual({ attempts: 1, leased: true })
+    // Instead of waiting two minutes for the lease to expire.
     await db`update photos set leased_until = clock_timestamp() where listing_id = ${listingId}`
     await expectStored(listingId, 2)
   })
 
-  it('is given back at a shutdown: the next process goes on at once, and the try does not count', async () => {
-    const { service, listingId } = await midFetch()
+  it('a shutdown releases the photo: the next process fetches it at once, and the attempt does not count', async () => {
+    const { service, listingId } = await serviceMidFetch()
     expect(await service.stop('SIGTERM')).toMatchObject({ code: 0 })
-    const [left] = await db`
+    const [row] = await db`
       select status, attempts, leased_until from photos where listing_id = ${listingId}
     `
-    expect(left).toEqual({ status: 'waiting', attempts: 0, leased_until: null })
+    expect(row).toEqual({ status: 'waiting', attempts: 0, leased_until: null })
     await expectStored(listingId, 1)
   })
 })

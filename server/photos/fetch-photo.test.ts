@@ -21,14 +21,15 @@ const fetched = (url: string, more: { timeoutMs?: number; signal?: AbortSignal }
     ...more,
   })
 
-/** Why it failed, and whether that is final. */
-async function failureOf(fetching: Promise<unknown>): Promise<{ message: string; final: boolean }> {
+async function failureOf(
+  fetching: Promise<unknown>,
+): Promise<{ message: string; isPermanent: boolean }> {
   const error = await fetching.then(
     () => undefined,
     (error) => error,
   )
   expect(error).toBeInstanceOf(PhotoError)
-  return { message: error.message, final: error.final }
+  return { message: error.message, isPermanent: error.isPermanent }
 }
 
 const redirectTo =
@@ -36,8 +37,8 @@ const redirectTo =
   (_, res) =>
     res.writeHead(status, { location }).end()
 
-describe('a photo is fetched', () => {
-  it('with a name of ours, without credentials or cookies', async () => {
+describe('fetchPhoto', () => {
+  it('the request has our User-Agent, and no credentials or cookies', async () => {
     let seen: object = {}
     const site = await internet.site('photos.example', ({ method, url, headers }, res) => {
       seen = { method, url, ...headers }
@@ -56,41 +57,41 @@ describe('a photo is fetched', () => {
     })
   })
 
-  it.each([301, 302, 303, 307, 308])('over redirects, as one with %i', async (status) => {
+  it.each([301, 302, 303, 307, 308])('a redirect with %i is followed', async (status) => {
     await internet.site('cdn.example', ({ url, headers }, res) => res.end(`${headers.host}${url}`))
     await internet.site('photos.example', redirectTo('//cdn.example/there.jpg', status))
     expect(String(await fetched('http://photos.example/1.jpg'))).toBe('cdn.example/there.jpg')
   })
 
-  it('over at most three of them', async () => {
+  it('at most three redirects are followed', async () => {
     await internet.site('photos.example', ({ url }, res) => {
-      const left = Number(url!.slice(1))
-      if (left === 0) res.end('arrived')
-      else res.writeHead(302, { location: `/${left - 1}`, 'set-cookie': 'a=b' }).end()
+      const remaining = Number(url!.slice(1))
+      if (remaining === 0) res.end('arrived')
+      else res.writeHead(302, { location: `/${remaining - 1}`, 'set-cookie': 'a=b' }).end()
     })
     expect(String(await fetched('http://photos.example/3'))).toBe('arrived')
     expect(await failureOf(fetched('http://photos.example/4'))).toEqual({
-      message: 'It is redirected more than 3 times.',
-      final: true,
+      message: 'The server redirected more than 3 times.',
+      isPermanent: true,
     })
   })
 
-  it('with an end to redirects in a circle', async () => {
+  it('a redirect loop ends after four requests', async () => {
     let requests = 0
     await internet.site('photos.example', (_, res) => {
       requests++
       res.writeHead(302, { location: '/' }).end()
     })
-    expect(await failureOf(fetched('http://photos.example/'))).toMatchObject({ final: true })
+    expect(await failureOf(fetched('http://photos.example/'))).toMatchObject({ isPermanent: true })
     expect(requests).toBe(4)
   })
 
   it.each([
-    ['an address of this machine', 'http://127.0.0.1/secret'],
+    ['a loopback address', 'http://127.0.0.1/secret'],
     ['the metadata service of a cloud', 'http://169.254.169.254/latest/meta-data/'],
-    ['another spelling of it', 'http://0xa9fea9fe/'],
-    ['a name that points inside', 'http://inside.example/secret'],
-  ])('never from %s, where a public host redirects to', async (_, location) => {
+    ['a hexadecimal spelling of that address', 'http://0xa9fea9fe/'],
+    ['a name that resolves to a private address', 'http://inside.example/secret'],
+  ])('a redirect from a public host to %s is refused', async (_, location) => {
     let reached = false
     const inside = await startWebServer((_, res) => {
       reached = true
@@ -103,22 +104,22 @@ describe('a photo is fetched', () => {
     await internet.site('photos.example', redirectTo(location))
     expect(await failureOf(fetched('http://photos.example/1.jpg'))).toEqual({
       message: 'The host points to a private or reserved address.',
-      final: true,
+      isPermanent: true,
     })
     expect(reached).toBe(false)
   })
 
   it.each(['file:///etc/passwd', 'ftp://photos.example/', 'http://', 'data:image/png;base64,AA'])(
-    'never from what is not on the web: %s',
+    'a URL that is not http or https is refused: %s',
     async (location) => {
       await internet.site('photos.example', redirectTo(location))
-      const expected = { message: 'The address is not an http or https URL.', final: true }
+      const expected = { message: 'The address is not an http or https URL.', isPermanent: true }
       expect(await failureOf(fetched('http://photos.example/'))).toEqual(expected)
       expect(await failureOf(fetched(location))).toEqual(expected)
     },
   )
 
-  it('when it has 10 MB, and not when it has a byte more, whatever its Content-Length says', async () => {
+  it('a file of 10 MB is accepted, and one byte more is refused, whatever its Content-Length', async () => {
     await internet.site('photos.example', ({ url }, res) => {
       const [, length, declared] = url!.split('/')
       if (declared) res.setHeader('content-length', declared)
@@ -127,13 +128,13 @@ describe('a photo is fetched', () => {
     })
     expect((await fetched(`http://photos.example/${10 * MB}`)).length).toBe(10 * MB)
     expect((await fetched(`http://photos.example/${10 * MB}/${10 * MB}`)).length).toBe(10 * MB)
-    const tooLarge = { message: 'The file is larger than 10 MB.', final: true }
+    const tooLarge = { message: 'The file is larger than 10 MB.', isPermanent: true }
     for (const path of [`${10 * MB + 1}`, `${10 * MB + 1}/${10 * MB + 1}`]) {
       expect(await failureOf(fetched(`http://photos.example/${path}`))).toEqual(tooLarge)
     }
   })
 
-  it('no further than the limit: an endless answer is cut off, one that is said to be too large not begun', async () => {
+  it('an endless response is cut off at the limit, and one with a larger Content-Length is not read', async () => {
     let sent = 0
     await internet.site('photos.example', ({ url }, res) => {
       if (url === '/large') res.setHeader('content-length', 10_000 * MB)
@@ -144,21 +145,28 @@ describe('a photo is fetched', () => {
       }
       more()
     })
-    expect(await failureOf(fetched('http://photos.example/endless'))).toMatchObject({ final: true })
+    expect(await failureOf(fetched('http://photos.example/endless'))).toMatchObject({
+      isPermanent: true,
+    })
     expect(sent).toBeLessThan(30 * MB)
     sent = 0
-    expect(await failureOf(fetched('http://photos.example/large'))).toMatchObject({ final: true })
+    expect(await failureOf(fetched('http://photos.example/large'))).toMatchObject({
+      isPermanent: true,
+    })
     expect(sent).toBeLessThan(10 * MB)
   })
 
-  it('within a time, however it trickles in', async () => {
+  it('a fetch times out, however slowly the response or the DNS lookup proceeds', async () => {
     await internet.site('photos.example', ({ url }, res) => {
       if (url === '/silent') return
       res.write('a')
       const timer = setInterval(() => res.write('a'), 5)
       res.on('close', () => clearInterval(timer))
     })
-    const expected = { message: 'The picture did not arrive within 0.2 seconds.', final: false }
+    const expected = {
+      message: 'The picture did not arrive within 0.2 seconds.',
+      isPermanent: false,
+    }
     for (const url of ['http://photos.example/silent', 'http://photos.example/trickling']) {
       expect(await failureOf(fetched(url, { timeoutMs: 200 }))).toEqual(expected)
     }
@@ -168,7 +176,7 @@ describe('a photo is fetched', () => {
     )
   })
 
-  it('again later when the server fails, refuses, breaks off or has no name', async () => {
+  it('error statuses, refused or broken connections and unknown names are temporary failures', async () => {
     await internet.site('photos.example', ({ url, socket }, res) => {
       if (url === '/broken') {
         res.writeHead(200, { 'content-length': 100 }).write('half')
@@ -191,11 +199,11 @@ describe('a photo is fetched', () => {
       ['http://unknown.example/', 'The host name could not be resolved.'],
       ['http://no-dns.example/', 'The host name could not be resolved.'],
     ] as const) {
-      expect(await failureOf(fetched(url))).toEqual({ message, final: false })
+      expect(await failureOf(fetched(url))).toEqual({ message, isPermanent: false })
     }
   })
 
-  it('no longer when it is told to stop', async () => {
+  it('an aborted signal ends the fetch with its reason', async () => {
     const stopping = new AbortController()
     await internet.site('photos.example', () => stopping.abort(new Error('stopping')))
     await expect(fetched('http://photos.example/', { signal: stopping.signal })).rejects.toThrow(

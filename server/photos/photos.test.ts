@@ -18,13 +18,13 @@ import { takePhoto } from './take-photo.ts'
 let app: TestApp
 let internet: FakeNetwork
 let storage: string
-/** What the sites answer; each test sets it up anew. */
-let answer: RequestListener
+/** The response of photos.example. Reset before each test. */
+let respond: RequestListener
 
 beforeAll(async () => {
   storage = await mkdtemp(path.join(tmpdir(), 'cardstall-photos-'))
   internet = fakeNetwork()
-  await internet.site('photos.example', (req, res) => answer(req, res))
+  await internet.site('photos.example', (req, res) => respond(req, res))
   app = await startTestApp({
     network: internet,
     settings: { STORAGE_URL: pathToFileURL(storage).href },
@@ -36,7 +36,7 @@ afterAll(() => rm(storage, { recursive: true }))
 const PICTURE = await jpeg(600, 300)
 const sendPicture: RequestListener = (_, res) => res.end(PICTURE)
 beforeEach(async () => {
-  answer = sendPicture
+  respond = sendPicture
   await app.ctx.db`truncate photos`
 })
 
@@ -55,7 +55,7 @@ const advance = (advance_seconds: number) =>
 const storedFiles = () => readdir(path.join(storage, 'photos')).catch(() => [])
 
 describe('a photo', () => {
-  it('is fetched, stored and attached to its listing, which has changed thereby', async () => {
+  it('a photo is fetched, stored and attached to its listing, whose updated_at changes', async () => {
     const id = await insertListingWithPhotos(app, at('1'))
     const before = await listing(id)
     await advance(5)
@@ -81,10 +81,10 @@ describe('a photo', () => {
     expect(await sharp(rawPayload).metadata()).toMatchObject({ width: 400, height: 200 })
   })
 
-  it('keeps its place among the others, whichever comes first', async () => {
+  it('photos keep the order of photo_urls, whichever arrives first', async () => {
     const id = await insertListingWithPhotos(app, at('slow'), at('missing'), at('fast'))
     const arrived = Promise.withResolvers<void>()
-    answer = async (req, res) => {
+    respond = async (req, res) => {
       if (req.url === '/missing.jpg') return res.writeHead(404).end()
       if (req.url === '/slow.jpg') await arrived.promise
       res.end(PICTURE)
@@ -101,7 +101,7 @@ describe('a photo', () => {
       fast.url,
     ])
 
-    answer = sendPicture
+    respond = sendPicture
     await advance(60)
     await app.runPhotos()
     expect((await photosOf(id)).map(({ status }: { status: string }) => status)).toEqual(
@@ -112,26 +112,26 @@ describe('a photo', () => {
     expect((await listing(id)).photos[2]).toBe(photos[1])
   })
 
-  it('is tried at once, a minute later and ten minutes later, then given up', async () => {
+  it('a failing photo is attempted at once, after 1 minute and after 10 more, then fails permanently', async () => {
     const id = await insertListingWithPhotos(app, at('1'))
     let requests = 0
-    answer = (_, res) => {
+    respond = (_, res) => {
       requests++
       res.writeHead(500).end()
     }
     const error = 'The server answered with status 500.'
-    for (const [tries, wait] of [
+    for (const [attempts, wait] of [
       [1, 60],
       [2, 600],
     ] as const) {
       await app.runPhotos()
       const photo = await photoOf(id)
-      expect(photo).toMatchObject({ status: 'waiting', attempts: tries, error, url: null })
+      expect(photo).toMatchObject({ status: 'waiting', attempts, error, url: null })
       const inSeconds = (Date.parse(photo.next_attempt_at) - app.ctx.now().getTime()) / 1000
       expect(Math.abs(inSeconds - wait)).toBeLessThan(3)
       await advance(wait - 5)
       await app.runPhotos()
-      expect(requests).toBe(tries)
+      expect(requests).toBe(attempts)
       await advance(6)
     }
     await app.runPhotos()
@@ -148,26 +148,30 @@ describe('a photo', () => {
     expect((await listing(id)).photos).toEqual([])
   })
 
-  it('that is missing at first is stored by a later try', async () => {
+  it('a photo that is missing at first is stored by a later attempt', async () => {
     const id = await insertListingWithPhotos(app, at('1'))
-    answer = (_, res) => res.writeHead(404).end()
+    respond = (_, res) => res.writeHead(404).end()
     await app.runPhotos()
     expect(await photoOf(id)).toMatchObject({ error: 'The server answered with status 404.' })
-    answer = sendPicture
+    respond = sendPicture
     await advance(60)
     await app.runPhotos()
     expect(await photoOf(id)).toMatchObject({ status: 'stored', attempts: 2, error: null })
   })
 
   it.each([
-    ['is at a private address', 'http://10.0.0.1/1.jpg', /private or reserved address/],
-    ['is at a name that points to one', 'http://inside.example/1.jpg', /private or reserved/],
-    ['is a web page', 'http://photos.example/page', /^The file is /],
-    ['is redirected without end', 'http://photos.example/round', /redirected more than 3 times/],
-    ['is too large', 'http://photos.example/large', /larger than 10 MB/],
-  ])('that %s is given up at once', async (_, url, reason) => {
+    ['with a private address', 'http://10.0.0.1/1.jpg', /private or reserved address/],
+    [
+      'whose host name resolves to a private address',
+      'http://inside.example/1.jpg',
+      /private or reserved/,
+    ],
+    ['that is a web page', 'http://photos.example/page', /^The file is /],
+    ['with endless redirects', 'http://photos.example/round', /redirected more than 3 times/],
+    ['that is too large', 'http://photos.example/large', /larger than 10 MB/],
+  ])('a photo %s fails permanently at the first attempt', async (_, url, reason) => {
     internet.names.set('inside.example', ['192.168.1.1'])
-    answer = (req, res) => {
+    respond = (req, res) => {
       if (req.url === '/round') res.writeHead(302, { location: '/round' })
       if (req.url === '/large') res.setHeader('content-length', 1e9)
       res.end(req.url === '/1.jpg' ? PICTURE : '<html>')
@@ -188,7 +192,7 @@ describe('a photo', () => {
     expect((await listing(id)).photos).toHaveLength(1)
   })
 
-  it('is fetched from a private address where WEBHOOK_ALLOW_PRIVATE says so', async () => {
+  it('with WEBHOOK_ALLOW_PRIVATE a photo is fetched from a private address', async () => {
     const { port } = await startWebServer(sendPicture)
     const local = await startTestApp({ settings: { WEBHOOK_ALLOW_PRIVATE: 'true' } })
     const id = await insertListingWithPhotos(local, `http://127.0.0.1:${port}/1.jpg`)
@@ -197,20 +201,20 @@ describe('a photo', () => {
     expect(body.data).toMatchObject([{ status: 'stored' }])
   })
 
-  it('of a listing that was deleted before is not fetched at all', async () => {
+  it('a photo of a deleted listing is not fetched', async () => {
     const id = await insertListingWithPhotos(app, at('1'))
     let requests = 0
-    answer = () => requests++
+    respond = () => requests++
     await app.ctx.db`update listings set status = 'removed' where id = ${id}`
     await app.runPhotos()
     expect(requests).toBe(0)
     expect(await photoOf(id)).toMatchObject({ status: 'failed', error: 'The listing was deleted.' })
   })
 
-  it('of a listing that is deleted meanwhile is attached to nothing, and its files are gone', async () => {
+  it('a photo whose listing is deleted during the fetch is not attached, and its files are deleted', async () => {
     const id = await insertListingWithPhotos(app, at('1'))
     const filesBefore = await storedFiles()
-    answer = async (_, res) => {
+    respond = async (_, res) => {
       await app.ctx.db`update listings set status = 'removed' where id = ${id}`
       res.end(PICTURE)
     }
@@ -220,7 +224,7 @@ describe('a photo', () => {
     expect(await storedFiles()).toEqual(filesBefore)
   })
 
-  it('that can’t be stored is tried again, and nothing of why is shown but in the log', async () => {
+  it('a photo that cannot be stored is retried, and only the log has the cause', async () => {
     const id = await insertListingWithPhotos(app, at('1'))
     const { put } = app.ctx.files
     app.ctx.files.put = () => Promise.reject(new Error('the disk on 10.1.2.3 is full'))
@@ -239,8 +243,8 @@ describe('a photo', () => {
   })
 })
 
-describe('the work', () => {
-  it('is shared by processes on one database, and no photo is done twice', async () => {
+describe('a claim of a photo', () => {
+  it('two processes share the photos, and none is fetched twice', async () => {
     const other = await startTestApp({
       network: internet,
       databaseUrl: app.databaseUrl,
@@ -252,20 +256,20 @@ describe('the work', () => {
       insertListingWithPhotos(app, ...names.map((name) => at(`b${name}`))),
     ])
     const requested: string[] = []
-    let underWay = 0
-    let most = 0
-    answer = (req, res) => {
+    let running = 0
+    let maxRunning = 0
+    respond = (req, res) => {
       requested.push(req.url!)
-      most = Math.max(most, ++underWay)
+      maxRunning = Math.max(maxRunning, ++running)
       setImmediate(() => {
-        underWay--
+        running--
         res.end(PICTURE)
       })
     }
     await Promise.all([app.runPhotos(), other.runPhotos()])
     expect(requested).toHaveLength(20)
     expect(new Set(requested).size).toBe(20)
-    expect(most).toBeLessThanOrEqual(8)
+    expect(maxRunning).toBeLessThanOrEqual(8)
     for (const id of ids) {
       const photos = await photosOf(id)
       expect(photos.map(({ attempts }: { attempts: number }) => attempts)).toEqual(
@@ -275,7 +279,7 @@ describe('the work', () => {
     }
   })
 
-  it('is claimed once, however many look at the same moment', async () => {
+  it('concurrent claims never return the same photo', async () => {
     await insertListingWithPhotos(
       app,
       ...Array.from({ length: 30 }, (_, number) => at(`${number}`)),
@@ -285,17 +289,17 @@ describe('the work', () => {
     expect([claimed.length, new Set(claimed).size]).toEqual([30, 30])
   })
 
-  it('of a process that died is done by another when its lease has run out, and the try counts', async () => {
+  it('when a process dies, its photo is claimed again once the lease has expired, and the attempt counts', async () => {
     const id = await insertListingWithPhotos(app, at('1'))
     expect(await claimPhoto(app.ctx)).toMatchObject({ url: at('1'), attempts: 1 })
     await app.runPhotos()
     expect(await photoOf(id)).toMatchObject({ status: 'waiting', attempts: 1 })
-    await loseLease(id)
+    await expireLeases(id)
     await app.runPhotos()
     expect(await photoOf(id)).toMatchObject({ status: 'stored', attempts: 2, error: null })
   })
 
-  it('has a lease in real time: two minutes, wherever the clock is moved', async () => {
+  it('the lease of a photo is two minutes of real time, however the clock is moved', async () => {
     const id = await insertListingWithPhotos(app, at('1'))
     await claimPhoto(app.ctx)
     await advance(3600)
@@ -308,11 +312,11 @@ describe('the work', () => {
     expect(lease!.seconds).toBeLessThanOrEqual(120)
   })
 
-  it('that brings its process down three times is given up', async () => {
+  it('a photo that crashes its process three times fails permanently', async () => {
     const id = await insertListingWithPhotos(app, at('1'))
     for (const attempts of [1, 2, 3]) {
       expect(await claimPhoto(app.ctx)).toMatchObject({ attempts })
-      await loseLease(id)
+      await expireLeases(id)
     }
     await app.runPhotos()
     expect(await photoOf(id)).toMatchObject({
@@ -323,20 +327,20 @@ describe('the work', () => {
   })
 
   it.each([
-    ['while the next is at it', false],
-    ['when the next is done', true],
-  ])('of one who was taken for dead and is not changes nothing %s', async (_, isDone) => {
+    ['while the next claim is open', false],
+    ['after the next claim has stored the photo', true],
+  ])('a process whose lease has expired changes nothing %s', async (_, isDone) => {
     const id = await insertListingWithPhotos(app, at('1'))
     let requests = 0
     const slow = Promise.withResolvers<void>()
-    answer = async (_, res) => {
+    respond = async (_, res) => {
       if (++requests === 1) await slow.promise
       res.end(PICTURE)
     }
     const photo = await claimPhoto(app.ctx)
     const first = takePhoto(app.ctx, photo!, new AbortController().signal)
-    await until('the first is at it', () => requests === 1)
-    await loseLease(id)
+    await until('the first attempt has begun', () => requests === 1)
+    await expireLeases(id)
     if (isDone) await app.runPhotos()
     else expect(await claimPhoto(app.ctx)).toMatchObject({ attempts: 2 })
     const before = [await photoOf(id), await listing(id), await storedFiles()]
@@ -349,8 +353,8 @@ describe('the work', () => {
   })
 })
 
-describe('the worker', () => {
-  it('begins at once when it is woken, and when the clock moves', async () => {
+describe('the photo worker', () => {
+  it('the photo worker fetches at once after a signal and after the clock has moved', async () => {
     const worker = startPhotoWorker(app.ctx, { pollIntervalMs: 1e9 })
     try {
       const id = await insertListingWithPhotos(app)
@@ -358,11 +362,11 @@ describe('the worker', () => {
       await app.ctx.signal('photos')
       await until('it is stored', async () => (await photoOf(id)).status === 'stored')
 
-      answer = (_, res) => res.writeHead(500).end()
+      respond = (_, res) => res.writeHead(500).end()
       const later = await insertListingWithPhotos(app, at('2'))
       await app.ctx.signal('photos')
       await until('it has failed once', async () => (await photoOf(later)).error !== null)
-      answer = sendPicture
+      respond = sendPicture
       await advance(60)
       await until('it is stored', async () => (await photoOf(later)).status === 'stored')
     } finally {
@@ -370,7 +374,7 @@ describe('the worker', () => {
     }
   })
 
-  it('finds by itself what nobody woke it for', async () => {
+  it('the photo worker finds a photo without a signal', async () => {
     const worker = startPhotoWorker(app.ctx)
     try {
       const id = await insertListingWithPhotos(app, at('1'))
@@ -380,7 +384,7 @@ describe('the worker', () => {
     }
   })
 
-  it('takes six at a time, of one seller two: those that hang hold up nobody else', async () => {
+  it('the photo worker fetches six photos at a time, and two per seller, so that hanging ones delay no other seller', async () => {
     const hanging = [
       await insertListingWithPhotos(app, at('hang1'), at('hang2'), at('hang3')),
       await insertListingWithPhotos(app, at('hang4'), at('hang5')),
@@ -391,18 +395,18 @@ describe('the worker', () => {
     )
     const hung = new Set<string>()
     const waiting: (() => void)[] = []
-    let most = 0
-    answer = (req, res) => {
+    let maxRunning = 0
+    respond = (req, res) => {
       if (req.url!.startsWith('/hang')) hung.add(req.url!)
       else waiting.push(() => res.end(PICTURE))
-      most = Math.max(most, hung.size + waiting.length)
-      // Answered once everybody is there, so that they can be counted.
-      if (most === 6) for (const send of waiting.splice(0)) send()
+      maxRunning = Math.max(maxRunning, hung.size + waiting.length)
+      // Respond once all six requests have arrived, so that they can be counted.
+      if (maxRunning === 6) for (const send of waiting.splice(0)) send()
     }
     const worker = startPhotoWorker(app.ctx)
     try {
       await until('the others are stored', async () => (await listing(id)).photos.length === 6)
-      expect(most).toBe(6)
+      expect(maxRunning).toBe(6)
       expect(hung).toEqual(new Set(['/hang1.jpg', '/hang2.jpg', '/hang4.jpg', '/hang5.jpg']))
     } finally {
       await worker.stop()
@@ -411,22 +415,22 @@ describe('the worker', () => {
     for (const { status } of [...three, ...two]) expect(status).toBe('waiting')
   })
 
-  it('gives back what it is at when it is stopped, as if it had not been tried', async () => {
+  it('a stopped photo worker releases its photos, and the attempts do not count', async () => {
     const id = await insertListingWithPhotos(app, at('1'))
     let requests = 0
-    answer = () => requests++
+    respond = () => requests++
     const worker = startPhotoWorker(app.ctx)
     await until('the fetch is under way', () => requests === 1)
     await worker.stop()
     expect(await photoOf(id)).toMatchObject({ status: 'waiting', attempts: 0, error: null })
-    answer = sendPicture
+    respond = sendPicture
     await app.runPhotos()
     expect(await photoOf(id)).toMatchObject({ status: 'stored', attempts: 1 })
   })
 })
 
-/** As if the process that is at it were gone for two minutes. */
-const loseLease = (listingId: number) => app.ctx.db`
+/** Lets the leases of the listing's photos expire. */
+const expireLeases = (listingId: number) => app.ctx.db`
   update photos
   set leased_until = clock_timestamp() - interval '1 second'
   where listing_id = ${listingId} and leased_until is not null

@@ -6,10 +6,7 @@ import { notFound } from '../errors.ts'
 import { failInterrupted, INTERRUPTED } from '../queue/interrupted.ts'
 import { delayAfter, MAX_ATTEMPTS, type Photo } from './photo.ts'
 
-/**
- * A photo that this process is at. `attempts` tells whose it is: each claim has a number of its own, so that one who
- * was taken for dead can't write over the next.
- */
+/** A photo claimed by this process; `attempts` is the fencing token (queue/README.md). */
 export type ClaimedPhoto = {
   id: number
   listingId: number
@@ -19,20 +16,19 @@ export type ClaimedPhoto = {
   listingIsRemoved: boolean
 }
 
-/** How long a process that claimed a photo is believed to be alive; several times of what a try can take. */
+/** Several times the longest attempt. */
 const LEASE_SECONDS = 120
 
 const LISTING_DELETED = 'The listing was deleted.'
 
 /**
- * Takes the photo that has waited longest, if one is due: its address is to be tried now, by this process alone. A
- * try that ended with its process counts; a photo that this has happened to three times is given up.
+ * Claims the photo that has been due longest (queue/README.md).
  *
- * @param passOver accounts whose photos have to wait, though they may be due
+ * @param excludedAccounts accounts whose due photos have to wait
  */
 export async function claimPhoto(
   ctx: Context,
-  passOver: number[] = [],
+  excludedAccounts: number[] = [],
 ): Promise<ClaimedPhoto | undefined> {
   await failInterrupted(ctx.db, 'photos', MAX_ATTEMPTS)
   const [photo] = await ctx.db<ClaimedPhoto[]>`
@@ -46,12 +42,12 @@ export async function claimPhoto(
       photos.id = (
         select due.id
         from photos due
-        join listings of_whom on of_whom.id = due.listing_id
+        join listings listing on listing.id = due.listing_id
         where
           due.status = 'waiting'
           and due.next_attempt_at <= ${ctx.now()}
           and (due.leased_until is null or due.leased_until < clock_timestamp())
-          and of_whom.account_id <> all(${passOver}::bigint[])
+          and listing.account_id <> all(${excludedAccounts}::bigint[])
         order by due.next_attempt_at, due.id
         limit 1
         for update of due skip locked
@@ -68,14 +64,13 @@ export async function claimPhoto(
   return photo
 }
 
-/** A name for a photo's files: 22 characters that nobody can guess. */
+/** An unguessable base name for a photo's files. */
 export const newPhotoName = () => randomBytes(16).toString('base64url')
 
 /**
- * Attaches the stored photo to its listing, which counts as a change of it: who syncs sees it. Nothing is attached
- * to a listing that was deleted meanwhile.
+ * Attaches a stored photo to its listing and updates the listing's `updated_at`, so that syncing clients see it.
  *
- * @returns whether it was attached; when not, its files are of no use
+ * @returns false when the listing was deleted or the claim was lost: the photo's files are unused
  */
 export function attachPhoto(ctx: Context, photo: ClaimedPhoto, name: string): Promise<boolean> {
   return inTransaction(ctx, async (ctx) => {
@@ -108,7 +103,7 @@ export function attachPhoto(ctx: Context, photo: ClaimedPhoto, name: string): Pr
   })
 }
 
-/** Plans the next try, if there is one. */
+/** Schedules the next attempt; after the last one the photo has failed. */
 export async function retryPhoto(ctx: Context, photo: ClaimedPhoto, error: string): Promise<void> {
   const delay = delayAfter(photo.attempts)
   if (delay === undefined) return failPhoto(ctx, photo, error)
@@ -122,7 +117,7 @@ export async function retryPhoto(ctx: Context, photo: ClaimedPhoto, error: strin
   `
 }
 
-/** Gives it up: another try would end the same. */
+/** Records that the photo has failed permanently. */
 export async function failPhoto(
   { db }: Context,
   photo: ClaimedPhoto,
@@ -135,11 +130,10 @@ export async function failPhoto(
   `
 }
 
-/** Gives up a photo whose listing is gone. */
-export const failDeleted = (ctx: Context, photo: ClaimedPhoto) =>
+export const failForDeletedListing = (ctx: Context, photo: ClaimedPhoto) =>
   failPhoto(ctx, photo, LISTING_DELETED)
 
-/** Leaves it to the next who looks, as if it had never been tried: this process is about to end. */
+/** Gives the claim up at a shutdown. The attempt does not count. */
 export async function releasePhoto({ db }: Context, photo: ClaimedPhoto): Promise<void> {
   await db`
     update photos set attempts = attempts - 1, leased_until = null where ${claimStillHeld(db, photo)}
@@ -150,11 +144,7 @@ const claimStillHeld = (db: Db, { id, attempts }: ClaimedPhoto) => db`
   id = ${id} and attempts = ${attempts} and status = 'waiting' and leased_until is not null
 `
 
-/**
- * What has become of each of a listing's `photo_urls`, in their order. A deleted listing still tells.
- *
- * @throws not_found without such a listing
- */
+/** The photos of a listing, deleted or not, in the order of its `photo_urls`. @throws not_found */
 export async function listPhotos({ db }: Context, listingId: number): Promise<Photo[]> {
   const [listing] = await db`select 1 from listings where id = ${listingId}`
   if (!listing) throw notFound('There is no such listing.')

@@ -17,7 +17,7 @@ const sizesOf = async (bytes: Uint8Array) => {
   )
 }
 
-/** The colour at a place, rounded to steps of 32: JPEG is never exact. */
+/** The colour of a pixel in steps of 32, because JPEG is lossy. */
 async function colourAt(file: Buffer, left: number, top: number): Promise<number[]> {
   const { data } = await sharp(file)
     .extract({ left, top, width: 1, height: 1 })
@@ -28,7 +28,7 @@ async function colourAt(file: Buffer, left: number, top: number): Promise<number
 
 describe('a picture', () => {
   it.each(['jpeg', 'png', 'webp', 'gif', 'avif'] as const)(
-    'may be %s, and is kept as a JPEG with a thumbnail',
+    'a picture in %s becomes a JPEG with a thumbnail',
     async (format) => {
       const bytes = await plain(60, 40).toFormat(format).toBuffer()
       expect(await sizesOf(bytes)).toEqual(['jpeg 60x40', 'jpeg 60x40'])
@@ -39,13 +39,13 @@ describe('a picture', () => {
     },
   )
 
-  it('has at most 2000 pixels on its longer side, its thumbnail 400', async () => {
+  it('a picture is reduced to 2000 pixels on its longer side, its thumbnail to 400', async () => {
     expect(await sizesOf(await jpeg(3000, 1500))).toEqual(['jpeg 2000x1000', 'jpeg 400x200'])
     expect(await sizesOf(await jpeg(500, 2500))).toEqual(['jpeg 400x2000', 'jpeg 80x400'])
     expect(await sizesOf(await jpeg(600, 300))).toEqual(['jpeg 600x300', 'jpeg 400x200'])
   })
 
-  it('loses where it was taken, with what, its comments and profiles', async () => {
+  it('location, camera, comments and colour profiles are removed', async () => {
     const bytes = await plain()
       .withExif({
         IFD0: { Make: 'Camera of Alice', Artist: 'Alice' },
@@ -64,8 +64,8 @@ describe('a picture', () => {
     }
   })
 
-  it('stands upright as its camera was held', async () => {
-    // Its left half is red; the camera says that its left is what was above.
+  it('a picture is rotated by its orientation tag', async () => {
+    // The left half is red. Orientation 6 means that the left side is the top.
     const red = { r: 255, g: 0, b: 0 }
     const bytes = await plain(60, 40)
       .composite([
@@ -84,7 +84,7 @@ describe('a picture', () => {
     expect(await colourAt(photo, 20, 50)).toEqual([1, 1, 6])
   })
 
-  it('is put on white where it is transparent', async () => {
+  it('transparent pixels become white', async () => {
     const bytes = await sharp({
       create: { width: 20, height: 20, channels: 4, background: { ...BLUE, alpha: 0 } },
     })
@@ -94,7 +94,7 @@ describe('a picture', () => {
     expect(await colourAt(photo, 10, 10)).toEqual([8, 8, 8])
   })
 
-  it('is the first of an animation', async () => {
+  it('an animation becomes its first frame', async () => {
     const white = { r: 255, g: 255, b: 255 }
     const frames = await Promise.all(
       [
@@ -113,40 +113,40 @@ describe('a picture', () => {
   })
 })
 
-describe('what is no picture', () => {
+describe('a file that is not an accepted picture', () => {
   const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect/></svg>'
   it.each([
     ['a web page', '<!doctype html><title>Not found</title>'],
     ['an SVG drawing', svg],
     ['an SVG drawing with its declaration', `<?xml version="1.0"?>${svg}`],
     ['a PDF document', '%PDF-1.7\n1 0 obj<</Type/Catalog>>endobj'],
-    ['nothing', ''],
-  ])('is refused whatever it is called: %s', async (_, text) => {
+    ['an empty file', ''],
+  ])('a file that is no picture is refused: %s', async (_, text) => {
     await expect(pictureFrom(Buffer.from(text))).rejects.toThrow(
       expect.objectContaining({
         name: 'PhotoError',
-        final: true,
+        isPermanent: true,
         message: expect.stringMatching(/^The file is/),
       }),
     )
   })
 
-  it('is refused with a reason: other formats, of which a TIFF is one', async () => {
+  it('a TIFF is refused, with the accepted formats as the reason', async () => {
     const tiff = await plain().tiff().toBuffer()
     await expect(pictureFrom(tiff)).rejects.toThrow(NOT_A_PICTURE)
   })
 
   it.each(['jpeg', 'png', 'webp', 'avif'] as const)(
-    'is refused when it ends half-way: %s',
+    'a truncated picture is refused: %s',
     async (format) => {
       const bytes = await noise(200, 200).toFormat(format).toBuffer()
       const error = await pictureFrom(bytes.subarray(0, bytes.length / 2)).catch((error) => error)
       expect(error).toBeInstanceOf(PhotoError)
-      expect(error).toMatchObject({ message: DAMAGED, final: true })
+      expect(error).toMatchObject({ message: DAMAGED, isPermanent: true })
     },
   )
 
-  it('is refused when it has more than 50 million pixels, however few bytes', async () => {
+  it('a picture of more than 50 million pixels (AVIF: 16 million) is refused, however small the file', async () => {
     const bytes = await plain(10_000, 5_001).png().toBuffer()
     expect(bytes.length).toBeLessThan(1_000_000)
     await expect(pictureFrom(bytes)).rejects.toThrow(/more than 50 million pixels/)

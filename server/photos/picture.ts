@@ -1,19 +1,20 @@
 import sharp from 'sharp'
+import { limitConcurrency } from '../queue/limit-concurrency.ts'
 import { PhotoError } from './photo.ts'
 
-/** A seller's picture as it's kept: two JPEGs, upright, in sRGB, without anything that was in the file beside it. */
+/** A seller's picture as two JPEGs: upright, in sRGB, without metadata. */
 export type Picture = { photo: Buffer; thumbnail: Buffer }
 
 const PHOTO_PIXELS = 2000
 const THUMBNAIL_PIXELS = 400
 const MAX_PIXELS = 50_000_000
-/** Its decoder takes 19 bytes a pixel, several times what the others do: these are 300 MB. */
+/** The AVIF decoder needs 19 bytes per pixel, several times more than the others. This limit corresponds to 300 MB. */
 const MAX_AVIF_PIXELS = 16_000_000
 const PROCESSING_SECONDS = 20
 
 const ACCEPTED = 'a JPEG, PNG, WebP, GIF or AVIF picture'
 
-// A decoder is where a hostile file bites: those that no photo needs (SVG, PDF, TIFF, …) are out of its reach.
+// Decoders are the attack surface for hostile files, so the ones that photos don't need (SVG, PDF, TIFF, …) are blocked.
 sharp.block({ operation: ['VipsForeignLoad'] })
 sharp.unblock({
   operation: [
@@ -21,21 +22,21 @@ sharp.unblock({
     'VipsForeignLoadPngBuffer',
     'VipsForeignLoadWebpBuffer',
     'VipsForeignLoadNsgifBuffer',
-    'VipsForeignLoadHeifBuffer', // of which this build knows AVIF alone
+    'VipsForeignLoadHeifBuffer', // only AVIF in this build
   ],
 })
-// One thread a picture, and nothing remembered: no two are alike.
+// One thread per picture. Caching is useless, because every picture is different.
 sharp.concurrency(1)
 sharp.cache(false)
 
 /**
- * Makes the photo and its thumbnail, at most 2000 and 400 pixels on the longer side and never enlarged. What counts
- * is the content, whatever the file was called; of an animation its first frame.
+ * Encodes the photo and its thumbnail: at most 2000 and 400 pixels on the longer side, never enlarged. The format is
+ * detected from the content. An animation becomes its first frame.
  *
- * @throws PhotoError when it isn't an accepted picture, is damaged, or has more than 50 million pixels (AVIF: 16 million)
+ * @throws PhotoError
  */
 export function pictureFrom(bytes: Uint8Array): Promise<Picture> {
-  return inTurn(async () => {
+  return oneAtATime(async () => {
     try {
       const image = sharp(bytes, { failOn: 'error', limitInputPixels: MAX_PIXELS, pages: 1 })
       const { format, width, height } = await image.metadata()
@@ -53,29 +54,23 @@ export function pictureFrom(bytes: Uint8Array): Promise<Picture> {
         .toBuffer()
       return { photo, thumbnail }
     } catch (error) {
-      throw new PhotoError(reasonOf(error as Error), { final: true, cause: error })
+      throw new PhotoError(reasonFrom(error as Error), { isPermanent: true, cause: error })
     }
   })
 }
 
 const WITHIN = { fit: 'inside', withoutEnlargement: true } as const
 
-function reasonOf({ message }: Error): string {
+function reasonFrom({ message }: Error): string {
   if (message.includes('unsupported image format')) return `The file is not ${ACCEPTED}.`
   if (message === 'AVIF pixel limit') return 'An AVIF picture may have 16 million pixels at most.'
   if (message.includes('pixel limit')) return 'The picture has more than 50 million pixels.'
-  if (message.includes('timeout')) return 'The picture takes too long to read.'
+  if (message.includes('timeout')) return 'Decoding the picture takes too long.'
   return `The file is damaged, or not ${ACCEPTED}.`
 }
 
-let last: Promise<unknown> = Promise.resolve()
-
 /**
- * One picture at a time: a large one takes 300 MB for a moment, and one of the few threads that the whole process
- * reads files and looks names up with.
+ * A large picture needs 300 MB for a moment, and one of the few threads that the whole process uses for files and DNS,
+ * so only one is processed at a time.
  */
-function inTurn<T>(work: () => Promise<T>): Promise<T> {
-  const turn = last.then(work)
-  last = turn.catch(() => {})
-  return turn
-}
+const oneAtATime = limitConcurrency(1)

@@ -2,11 +2,11 @@ import type { Context } from '../context.ts'
 import type { FileStore } from '../files/file-store.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Network } from '../outbound/network.ts'
-import { PhotoError, photoFile, placeOf, thumbnailFile } from './photo.ts'
+import { PhotoError, photoFile, photoPath, thumbnailFile } from './photo.ts'
 import {
   attachPhoto,
   type ClaimedPhoto,
-  failDeleted,
+  failForDeletedListing,
   failPhoto,
   newPhotoName,
   releasePhoto,
@@ -17,17 +17,17 @@ import type { Picture } from './picture.ts'
 export type PhotoContext = Context & { files: FileStore; network: Network; metrics: Metrics }
 
 /**
- * One try at a photo (§4.9): fetch, make a clean picture of it, store that, attach it to the listing. Whatever fails
- * on the way is noted on the photo; the listing is as good without it.
+ * Makes one attempt at a photo (§4.9): fetch the file, re-encode the picture, store it, attach it to the listing. A
+ * failure is recorded on the photo and does not affect the listing.
  *
- * @param signal the process is about to end: what can't be finished at once is given back
+ * @param signal aborted when the process is about to end: an unfinished photo is released
  */
 export async function takePhoto(
   ctx: PhotoContext,
   photo: ClaimedPhoto,
   signal: AbortSignal,
 ): Promise<void> {
-  if (photo.listingIsRemoved) return failDeleted(ctx, photo)
+  if (photo.listingIsRemoved) return failForDeletedListing(ctx, photo)
   try {
     const picture = await fetchPicture(ctx, photo.url, signal)
     const name = await store(ctx, picture)
@@ -36,17 +36,17 @@ export async function takePhoto(
   } catch (error) {
     if (signal.aborted) return releasePhoto(ctx, photo)
     if (!(error instanceof PhotoError)) throw error
-    const { final, message, cause } = error
+    const { isPermanent, message, cause } = error
     ctx.log.warn(
       { photo: photo.id, listing: photo.listingId, reason: message, err: cause },
       'a photo failed',
     )
-    await (final ? failPhoto : retryPhoto)(ctx, photo, message)
+    await (isPermanent ? failPhoto : retryPhoto)(ctx, photo, message)
     ctx.metrics.photoAttempted('failed')
   }
 }
 
-/** Undici and sharp are loaded with the first photo: together they'd cost every start a quarter of a second. */
+/** Loads undici and sharp with the first photo: together they would add a quarter of a second to every start. */
 async function fetchPicture(ctx: PhotoContext, url: string, signal: AbortSignal): Promise<Picture> {
   const [{ fetchPhoto }, { pictureFrom }] = await Promise.all([
     import('./fetch-photo.ts'),
@@ -66,19 +66,19 @@ async function fetchPicture(ctx: PhotoContext, url: string, signal: AbortSignal)
 async function store({ files }: PhotoContext, { photo, thumbnail }: Picture): Promise<string> {
   const name = newPhotoName()
   try {
-    await files.put(placeOf(photoFile(name)), photo, 'image/jpeg')
-    await files.put(placeOf(thumbnailFile(name)), thumbnail, 'image/jpeg')
+    await files.put(photoPath(photoFile(name)), photo, 'image/jpeg')
+    await files.put(photoPath(thumbnailFile(name)), thumbnail, 'image/jpeg')
     return name
   } catch (error) {
-    throw new PhotoError('The picture could not be stored.', { final: false, cause: error })
+    throw new PhotoError('The picture could not be stored.', { isPermanent: false, cause: error })
   }
 }
 
-/** Best effort: a file that no listing names is seen by nobody. */
+/** Best effort: a file that no listing refers to is harmless. */
 async function discard({ files, log }: PhotoContext, name: string): Promise<void> {
   for (const file of [photoFile(name), thumbnailFile(name)]) {
-    await files.delete(placeOf(file)).catch((error) => {
-      log.warn({ err: error, file }, 'a file that is not needed could not be deleted')
+    await files.delete(photoPath(file)).catch((error) => {
+      log.warn({ err: error, file }, 'cannot delete an unused file')
     })
   }
 }

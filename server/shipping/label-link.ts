@@ -4,25 +4,24 @@ import { deriveKey } from '../crypto/derived-key.ts'
 import { authorizationError } from '../errors.ts'
 
 /**
- * Links to labels: whoever has one can fetch the PDF, until it expires. Path, expiry and a random number are signed
- * together, so that none of them can be exchanged, and no two links are the same.
+ * A link to a label gives access to the PDF without a key, until it expires. One signature covers the path, the expiry
+ * and a nonce, so that none of them can be replaced and every link is unique.
  */
 
-/** How long a link is good for (§4.13). */
+/** §4.13 */
 const VALID_MS = 5 * 24 * 60 * 60 * 1000
 
-/** What makes a link beside the label's name; together with the secret key it's the whole of it. */
+/** The stored part of a link. The label's name and the secret key give the rest. */
 export type Link = { nonce: string; expiresAt: Date }
 
 type Signing = Pick<Context, 'config'>
 
 export function newLink({ now }: Pick<Context, 'now'>): Link {
-  // Whole seconds, as the link says it and as answers show it.
+  // In whole seconds, because links and responses have no fractions.
   const seconds = Math.floor((now().getTime() + VALID_MS) / 1000)
   return { nonce: randomBytes(16).toString('base64url'), expiresAt: new Date(seconds * 1000) }
 }
 
-/** The address behind which a label can be had. */
 export function labelUrl(ctx: Signing, labelName: string, { nonce, expiresAt }: Link): string {
   const expires = String(expiresAt.getTime() / 1000)
   const signature = signatureOf(ctx, { path: pathOf(labelName), expires, nonce })
@@ -31,9 +30,9 @@ export function labelUrl(ctx: Signing, labelName: string, { nonce, expiresAt }: 
 }
 
 /**
- * Lets nobody through without a link of ours that is still good.
+ * Verifies a link's signature and expiry.
  *
- * @param query as it was sent: what was signed is compared, not what it may mean
+ * @param query as it was sent: the signature covers the text, not the parsed values
  * @throws authorization_error
  */
 export function requireLink(
@@ -41,12 +40,12 @@ export function requireLink(
   path: string,
   query: Record<string, unknown>,
 ): void {
-  const [expires, nonce, given] = [query.expires, query.nonce, query.signature].map((part) =>
-    typeof part === 'string' ? part : '',
+  const [expires, nonce, signature] = [query.expires, query.nonce, query.signature].map((value) =>
+    typeof value === 'string' ? value : '',
   ) as [string, string, string]
   const expected = signatureOf(ctx, { path, expires, nonce })
-  if (!isSame(given, expected)) throw authorizationError('This link to a label is not valid.')
-  // Only now: what isn't ours says nothing about its time.
+  if (!isEqual(signature, expected)) throw authorizationError('This link to a label is not valid.')
+  // After the signature: the expiry of a forged link means nothing.
   if (ctx.now().getTime() >= Number(expires) * 1000) {
     throw authorizationError('This link to a label has expired. Ask for the label again.')
   }
@@ -63,8 +62,8 @@ function signatureOf(
     .digest('base64url')
 }
 
-/** In the same time, wherever they differ. */
-function isSame(given: string, expected: string): boolean {
-  const [a, b] = [Buffer.from(given), Buffer.from(expected)]
+/** Compares in constant time. */
+function isEqual(signature: string, expected: string): boolean {
+  const [a, b] = [Buffer.from(signature), Buffer.from(expected)]
   return a.length === b.length && timingSafeEqual(a, b)
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { LabelStatus } from '../enums.ts'
 
-/** What a seller is told of a slice's label (§4.13). */
+/** A slice's label, as its seller sees it (§4.13). */
 export type Label = {
   status: LabelStatus
   labelUrl: string | null
@@ -12,15 +12,15 @@ export type Label = {
   trackingUrl: string | null
   /** The carrier platform. */
   provider: string | null
-  /** Rows that the shipment covered when it was bought. */
+  /** Number of rows that the shipment covered when it was bought. */
   shippedLines: number
 }
 
-/** A name for a label's file: 22 characters that nobody can guess. */
+/** An unguessable base name for a label's file. */
 export const newLabelName = () => randomBytes(16).toString('base64url')
 
-/** What is asked for at `/labels`; nothing else is ever looked for in the storage. */
+/** Matches the file names of labels. Requests for other names never reach the storage. */
 export const LABEL_FILE = /^[\w-]{22}\.pdf$/
 
-/** Where a label's file is in the storage, which other things live in, too. */
-export const placeOf = (file: string) => `labels/${file}`
+/** The file's path in the storage. */
+export const labelPath = (file: string) => `labels/${file}`

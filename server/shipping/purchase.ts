@@ -19,7 +19,7 @@ import type { FileStore } from '../files/file-store.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Address } from '../orders/address.ts'
 import { lockSlice } from '../orders/locks.ts'
-import { newLabelName, placeOf } from './label.ts'
+import { labelPath, newLabelName } from './label.ts'
 import { FIRST_POLL_MS } from './poll-schedule.ts'
 import { applyReading, readShipment, type Shipment } from './shipments.ts'
 
@@ -222,7 +222,7 @@ export async function storeLabel(
   if (reading.status !== 'ready') return reading
   try {
     const pdf = await carrier.label(reading.id)
-    await files.put(placeOf(`${labelName}.pdf`), pdf, 'application/pdf')
+    await files.put(labelPath(`${labelName}.pdf`), pdf, 'application/pdf')
     return reading
   } catch (error) {
     log.warn({ err: error, shipment: reading.id }, 'cannot store a label; retrying later')

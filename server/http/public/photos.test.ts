@@ -1,6 +1,6 @@
 import sharp from 'sharp'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { photoFile, placeOf, thumbnailFile } from '../../photos/photo.ts'
+import { photoFile, photoPath, thumbnailFile } from '../../photos/photo.ts'
 import { newPhotoName } from '../../photos/photos.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
 import { jpeg } from '../../test/pictures.ts'
@@ -13,7 +13,7 @@ beforeAll(async () => {
   name = newPhotoName()
   bytes = await jpeg()
   for (const file of [photoFile(name), thumbnailFile(name)]) {
-    await app.ctx.files.put(placeOf(file), bytes, 'image/jpeg')
+    await app.ctx.files.put(photoPath(file), bytes, 'image/jpeg')
   }
   await app.ctx.files.put('photos/secret.txt', bytes, 'text/plain')
 })

@@ -1,6 +1,6 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import { notFound } from '../../errors.ts'
-import { PHOTO_FILE, placeOf } from '../../photos/photo.ts'
+import { PHOTO_FILE, photoPath } from '../../photos/photo.ts'
 import type { Service } from '../../service.ts'
 
 /**
@@ -11,7 +11,7 @@ export const photoRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     app.get<{ Params: { file: string } }>('/photos/:file', async ({ params: { file } }, reply) => {
-      const found = PHOTO_FILE.test(file) ? await ctx.files.get(placeOf(file)) : undefined
+      const found = PHOTO_FILE.test(file) ? await ctx.files.get(photoPath(file)) : undefined
       if (!found) throw notFound('There is no such photo.')
       return reply
         .type('image/jpeg')
