@@ -6,10 +6,10 @@ import { insertSlice } from '../test/fixtures/orders.ts'
 import { newDataDir, type Settings, startService } from '../test/process.ts'
 import { until } from '../test/until.ts'
 
-// Whole processes, on a machine that may have other things to do.
+// Starts whole processes, possibly on a busy machine.
 vi.setConfig({ testTimeout: 120_000 })
 
-describe('a label that is being bought', () => {
+describe('a label being bought', () => {
   let db: Sql
   let begin: Begin
   let settings: Settings
@@ -21,52 +21,54 @@ describe('a label that is being bought', () => {
 
   const count = async (rows: Promise<readonly unknown[]>) => (await rows).length
 
-  /** Holds a lock in a transaction of its own, until it's let go. */
-  async function holding(statement: string) {
+  /** Takes a lock in a separate transaction. The returned function releases it. */
+  async function takeLock(statement: string) {
     const held = Promise.withResolvers<void>()
-    const letGo = Promise.withResolvers<void>()
+    const released = Promise.withResolvers<void>()
     const done = begin(async (tx) => {
       await tx.unsafe(statement)
       held.resolve()
-      await letGo.promise
+      await released.promise
     })
     await held.promise
     return async () => {
-      letGo.resolve()
+      released.resolve()
       await done
     }
   }
 
-  it('survives kill -9 between the carrier’s answer and our note of it: nothing is bought twice', async () => {
+  it('after kill -9 between the carrier’s response and our record of it, nothing is bought twice', async () => {
     const killed = await (await startService(settings)).ready()
     const { key } = killed.told()
     const [account] = await db<{ id: number }[]>`select id from accounts`
     const parcel = await insertSlice(db, account!.id)
     const address = `/v1/orders/${parcel.orderIds[0]}/label`
 
-    // The carrier has to wait for its books, we then for the slice.
-    const openBooks = await holding('lock table simulated_shipments in exclusive mode')
-    const answer = killed.call('POST', address, { token: key }).catch(() => undefined)
+    // First the carrier waits for its table, then the service waits for the slice.
+    const unlockCarrier = await takeLock('lock table simulated_shipments in exclusive mode')
+    const response = killed.call('POST', address, { token: key }).catch(() => undefined)
     await until('it is claimed', () => count(db`select 1 from shipments where state = 'buying'`))
-    const freeSlice = await holding(`select 1 from slices where id = ${parcel.sliceId} for update`)
-    await openBooks()
+    const unlockSlice = await takeLock(
+      `select 1 from slices where id = ${parcel.sliceId} for update`,
+    )
+    await unlockCarrier()
     await until('the carrier has sold it', () => count(db`select 1 from simulated_shipments`))
-    await until('we want to note it', () =>
+    await until('the service wants to record it', () =>
       count(db`
         select 1 from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock' and query like '%from slices%'
       `),
     )
     await killed.stop('SIGKILL')
-    await answer
-    await freeSlice()
-    const [left] = await db`
+    await response
+    await unlockSlice()
+    const [row] = await db`
       select state, in_doubt, leased_until > clock_timestamp() as leased from shipments
     `
-    expect(left).toEqual({ state: 'buying', in_doubt: true, leased: true })
+    expect(row).toEqual({ state: 'buying', in_doubt: true, leased: true })
     expect(await count(db`select 1 from events where event = 'order.label_ready'`)).toBe(0)
 
-    // Rather than waiting two minutes.
+    // Instead of waiting two minutes for the lease to expire.
     await db`update shipments set leased_until = clock_timestamp()`
     const service = await (await startService(settings)).ready()
     const { status, body } = await service.call('POST', address, { token: key })

@@ -8,7 +8,7 @@ import { startCarrierPoll } from './carrier-poll.ts'
 
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
-/** What the sandbox's carrier does when nobody interferes. */
+/** The sandbox's carrier, unchanged. */
 let simulated: Carrier
 beforeAll(async () => {
   app = await startTestApp({ settings: NO_LIMITS })
@@ -16,30 +16,30 @@ beforeAll(async () => {
   simulated = app.ctx.carrier!
 })
 
-/** What was asked of the carrier, in order. */
-let asked: string[]
+/** The calls of the carrier, in order. */
+let calls: string[]
 beforeEach(async () => {
-  asked = []
+  calls = []
   interfere({})
-  // What one test left to ask after is no business of the next.
+  // Polls of one test must not run in the next.
   await app.ctx.db`truncate shipments`
 })
 
-/** The simulated carrier, with some of its answers replaced. */
-function interfere(answers: Partial<Carrier>, of = app) {
-  const noted = (name: 'buy' | 'find' | 'read' | 'label') => {
-    const answer = (answers[name] ?? simulated[name]) as (input: never) => Promise<never>
+/** Replaces methods of the simulated carrier, and records all calls. */
+function interfere(methods: Partial<Carrier>, of = app) {
+  const recorded = (name: 'buy' | 'find' | 'read' | 'label') => {
+    const method = (methods[name] ?? simulated[name]) as (input: never) => Promise<never>
     return (input: never) => {
-      asked.push(name)
-      return answer(input)
+      calls.push(name)
+      return method(input)
     }
   }
   of.ctx.carrier = {
-    provider: answers.provider ?? 'simulated',
-    buy: noted('buy'),
-    find: noted('find'),
-    read: noted('read'),
-    label: noted('label'),
+    provider: methods.provider ?? 'simulated',
+    buy: recorded('buy'),
+    find: recorded('find'),
+    read: recorded('read'),
+    label: recorded('label'),
   }
 }
 
@@ -54,18 +54,18 @@ const bought = async () => {
   const [row] = await app.ctx.db`select count(*)::int as count from simulated_shipments`
   return row!.count as number
 }
-const toldOf = async ({ orderIds }: InsertedSlice) => {
+const eventsOf = async ({ orderIds }: InsertedSlice) => {
   const rows = await app.ctx.db<{ data: string }[]>`
     select data from events where event = 'order.label_ready' order by id
   `
   return rows.map(({ data }) => JSON.parse(data)).filter((data) => orderIds.includes(data.order_id))
 }
 const timeOut = (): never => {
-  throw new CarrierError('unknown', 'The carrier did not answer in time: raw words of theirs.')
+  throw new CarrierError('unknown', 'The carrier did not answer in time: raw words of the carrier.')
 }
 
-describe('a purchase whose answer never came', () => {
-  it('is found by the next call, which buys nothing', async () => {
+describe('a purchase whose response is lost', () => {
+  it('the next call finds a shipment whose response was lost, and buys nothing', async () => {
     const parcel = await order()
     const before = await bought()
     interfere({
@@ -77,17 +77,17 @@ describe('a purchase whose answer never came', () => {
     const { status, body, text } = await label(parcel)
     expect([status, body.error.type]).toEqual([502, 'provider_error'])
     expect(text).not.toContain('raw words')
-    expect(await toldOf(parcel)).toEqual([])
+    expect(await eventsOf(parcel)).toEqual([])
 
     interfere({})
-    asked = []
+    calls = []
     expect((await label(parcel)).body.data).toMatchObject({ status: 'ready', shipped_lines: 1 })
-    expect(asked).toEqual(['find', 'label'])
+    expect(calls).toEqual(['find', 'label'])
     expect(await bought()).toBe(before + 1)
-    expect(await toldOf(parcel)).toHaveLength(1)
+    expect(await eventsOf(parcel)).toHaveLength(1)
   })
 
-  it('covers the rows that it was bought for, whatever has become of them when it is found', async () => {
+  it('a shipment that is found later covers the rows of its purchase, although one was cancelled since', async () => {
     const [found, lost] = [await order({ rows: 3 }), await order({ rows: 3 })]
     interfere({
       async buy(parcel) {
@@ -106,7 +106,7 @@ describe('a purchase whose answer never came', () => {
     expect((await label(lost)).body.data.shipped_lines).toBe(2)
   })
 
-  it('is found by a poll if nobody calls, and told of as if the call had ended well', async () => {
+  it('without a further call, a poll finds the shipment and records its event once', async () => {
     const parcel = await order()
     interfere({
       async buy(parcel) {
@@ -117,17 +117,17 @@ describe('a purchase whose answer never came', () => {
     await label(parcel)
     interfere({})
     await app.runPolls()
-    expect(await toldOf(parcel)).toEqual([])
+    expect(await eventsOf(parcel)).toEqual([])
     await advance(app.operator, 60)
-    asked = []
+    calls = []
     await app.runPolls()
-    expect(asked).toEqual(['find', 'label'])
-    expect(await toldOf(parcel)).toEqual([expect.objectContaining({ has_label: true })])
+    expect(calls).toEqual(['find', 'label'])
+    expect(await eventsOf(parcel)).toEqual([expect.objectContaining({ has_label: true })])
     expect((await label(parcel)).body.data.status).toBe('ready')
-    expect(await toldOf(parcel)).toHaveLength(1)
+    expect(await eventsOf(parcel)).toHaveLength(1)
   })
 
-  it('that never arrived is bought by the next call, under the same reference; a poll buys nothing', async () => {
+  it('a purchase that never reached the carrier is repeated by the next call under the same reference, not by a poll', async () => {
     const parcel = await order()
     const references: string[] = []
     interfere({
@@ -140,7 +140,7 @@ describe('a purchase whose answer never came', () => {
     await advance(app.operator, 3_600)
     await app.runPolls()
     await label(parcel)
-    expect(asked).toEqual(['buy', 'find', 'find', 'buy'])
+    expect(calls).toEqual(['buy', 'find', 'find', 'buy'])
     interfere({
       async buy(parcel) {
         references.push(parcel.reference)
@@ -152,12 +152,12 @@ describe('a purchase whose answer never came', () => {
     expect(new Set(references).size).toBe(1)
   })
 
-  it('is not bought while nobody can say whether it was', async () => {
+  it('nothing is bought while the carrier cannot say whether a purchase in doubt exists', async () => {
     const parcel = await order()
     interfere({ buy: timeOut })
     await label(parcel)
     interfere({ find: timeOut })
-    asked = []
+    calls = []
     expect((await label(parcel)).status).toBe(502)
     interfere({
       find: async () => {
@@ -165,14 +165,14 @@ describe('a purchase whose answer never came', () => {
       },
     })
     expect((await label(parcel)).status).toBe(502)
-    expect(asked).toEqual(['find', 'find'])
+    expect(calls).toEqual(['find', 'find'])
     interfere({})
-    asked = []
+    calls = []
     await label(parcel)
-    expect(asked).toEqual(['find', 'buy', 'label'])
+    expect(calls).toEqual(['find', 'buy', 'label'])
   })
 
-  it('is looked up though no row is left to ship; what was not bought then stays unbought', async () => {
+  it('a purchase in doubt is looked up although no row is left to ship, and not repeated if it does not exist', async () => {
     const [arrived, lost] = [await order(), await order()]
     interfere({
       async buy(parcel) {
@@ -193,21 +193,21 @@ describe('a purchase whose answer never came', () => {
     expect(await bought()).toBe(before)
   })
 
-  it('is asked of the carrier that may have it alone', async () => {
+  it('a purchase in doubt is looked up only at its own carrier', async () => {
     const parcel = await order()
     interfere({ buy: timeOut })
     await label(parcel)
     interfere({ provider: 'another' })
-    asked = []
+    calls = []
     expect((await label(parcel)).status).toBe(502)
     await advance(app.operator, 3_600)
     await app.runPolls()
-    expect(asked).toEqual([])
+    expect(calls).toEqual([])
   })
 })
 
 describe('a purchase that the carrier refused', () => {
-  it('is not looked up: the next call buys', async () => {
+  it('after a refusal the next call buys without a look-up', async () => {
     const parcel = await order()
     interfere({
       buy: async () => {
@@ -219,10 +219,10 @@ describe('a purchase that the carrier refused', () => {
     await app.runPolls()
     interfere({})
     expect((await label(parcel)).status).toBe(200)
-    expect(asked).toEqual(['buy', 'buy', 'label'])
+    expect(calls).toEqual(['buy', 'buy', 'label'])
   })
 
-  it('and whose second try got no answer is looked up', async () => {
+  it('after a refusal and a lost response the purchase is looked up', async () => {
     const parcel = await order()
     interfere({
       buy: async () => {
@@ -234,10 +234,10 @@ describe('a purchase that the carrier refused', () => {
     await label(parcel)
     interfere({})
     await label(parcel)
-    expect(asked).toEqual(['buy', 'buy', 'find', 'buy', 'label'])
+    expect(calls).toEqual(['buy', 'buy', 'find', 'buy', 'label'])
   })
 
-  it('and whose second try died with its process is looked up', async () => {
+  it('after a refusal and an attempt that died the purchase is looked up', async () => {
     const parcel = await order()
     interfere({
       buy: async () => {
@@ -248,128 +248,128 @@ describe('a purchase that the carrier refused', () => {
     const { promise: never, resolve: end } = Promise.withResolvers<never>()
     onTestFinished(() => end(undefined as never))
     interfere({ buy: () => never })
-    asked = []
+    calls = []
     label(parcel).catch(() => {})
-    await until('it is being bought', () => asked.includes('buy'))
+    await until('it is being bought', () => calls.includes('buy'))
     await app.ctx.db`
       update shipments set leased_until = clock_timestamp() where slice_id = ${parcel.sliceId}
     `
     interfere({})
     await label(parcel)
-    expect(asked).toEqual(['buy', 'find', 'buy', 'label'])
+    expect(calls).toEqual(['buy', 'find', 'buy', 'label'])
   })
 
-  it('and then failed in another way is looked up', async () => {
+  it('after an unexpected error the purchase is looked up', async () => {
     const parcel = await order()
     interfere({
       buy: async () => {
-        throw new TypeError('a mistake of ours')
+        throw new TypeError('a bug')
       },
     })
     expect((await label(parcel)).status).toBe(500)
     interfere({})
     await label(parcel)
-    expect(asked).toEqual(['buy', 'find', 'buy', 'label'])
+    expect(calls).toEqual(['buy', 'find', 'buy', 'label'])
   })
 })
 
-describe('twenty calls at once', () => {
-  it('ask the carrier for one shipment', async () => {
+describe('concurrent calls', () => {
+  it('twenty concurrent calls buy one shipment', async () => {
     const parcel = await order({ rows: 2 })
-    const answers = await Promise.all(Array.from({ length: 20 }, () => label(parcel)))
-    expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200))
-    expect(asked).toEqual(['buy', 'label'])
+    const responses = await Promise.all(Array.from({ length: 20 }, () => label(parcel)))
+    expect(responses.map(({ status }) => status)).toEqual(Array(20).fill(200))
+    expect(calls).toEqual(['buy', 'label'])
   })
 })
 
-describe('a call while another is buying', () => {
-  /** A carrier that answers a purchase when it's let. */
+describe('a call during the purchase of another', () => {
+  /** A carrier that responds to purchases when the returned function is called. */
   function slowCarrier() {
-    const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
+    const { promise: released, resolve: respond } = Promise.withResolvers<void>()
     interfere({
       async buy(parcel) {
         const shipment = await simulated.buy(parcel)
-        await answered
+        await released
         return shipment
       },
     })
-    onTestFinished(() => answer())
-    return answer
+    onTestFinished(() => respond())
+    return respond
   }
 
-  it('gets its result', async () => {
-    const answer = slowCarrier()
+  it('a call waits for the purchase of another and returns its shipment', async () => {
+    const respond = slowCarrier()
     const parcel = await order({ rows: 2 })
     const [first, second] = [label(parcel), label(parcel)]
-    await until('it is being bought', () => asked.includes('buy'))
-    answer()
+    await until('it is being bought', () => calls.includes('buy'))
+    respond()
     const [a, b] = [(await first).body.data, (await second).body.data]
     expect(a.tracking_code).toBe(b.tracking_code)
     expect(a.label_url).not.toBe(b.label_url)
-    expect(asked).toEqual(['buy', 'label'])
-    expect(await toldOf(parcel)).toHaveLength(1)
+    expect(calls).toEqual(['buy', 'label'])
+    expect(await eventsOf(parcel)).toHaveLength(1)
   })
 
-  it('does not ask again for a label that is to come: the other has just been told', async () => {
+  it('a call that waited does not read a pending shipment again', async () => {
     await app.operator.put('/operator/v1/sandbox/carrier', { payload: { label: 'processing' } })
     onTestFinished(async () => {
       await app.operator.put('/operator/v1/sandbox/carrier', { payload: {} })
     })
-    const answer = slowCarrier()
+    const respond = slowCarrier()
     const parcel = await order()
     const { begin } = app.ctx
-    let looked = 0
+    let claimed = 0
     app.ctx.begin = async (...work) => {
       try {
         return await begin(...work)
       } finally {
-        looked++
+        claimed++
       }
     }
-    const calls = [label(parcel), label(parcel), label(parcel)]
-    await until('all have looked', () => looked === 3 && asked.includes('buy'))
+    const responses = [label(parcel), label(parcel), label(parcel)]
+    await until('all have tried to claim', () => claimed === 3 && calls.includes('buy'))
     app.ctx.begin = begin
-    answer()
-    for (const { body } of await Promise.all(calls)) expect(body.data.status).toBe('processing')
-    expect(asked).toEqual(['buy'])
+    respond()
+    for (const { body } of await Promise.all(responses)) expect(body.data.status).toBe('processing')
+    expect(calls).toEqual(['buy'])
   })
 
-  it('waits for ten seconds, then it is 409', async () => {
-    const answer = slowCarrier()
+  it('a call waits for ten seconds, then responds with 409', async () => {
+    const respond = slowCarrier()
     const parcel = await order()
     const first = label(parcel)
-    await until('it is being bought', () => asked.includes('buy'))
+    await until('it is being bought', () => calls.includes('buy'))
     const began = performance.now()
     const { status, body } = await label(parcel)
     expect([status, body.error.type]).toEqual([409, 'conflict'])
     expect(performance.now() - began).toBeGreaterThan(9_900)
-    answer()
+    respond()
     expect((await first).status).toBe(200)
     expect((await label(parcel)).status).toBe(200)
-    expect(asked).toEqual(['buy', 'label'])
+    expect(calls).toEqual(['buy', 'label'])
   })
 
-  it('goes on in its place when the other fails', async () => {
-    const { promise: answered, resolve: fail } = Promise.withResolvers<void>()
-    let calls = 0
+  it('a call buys the label when the purchase that it waited for fails', async () => {
+    const { promise: released, resolve: fail } = Promise.withResolvers<void>()
+    let purchases = 0
     interfere({
       async buy(parcel) {
-        if (++calls > 1) return simulated.buy(parcel)
-        await answered
+        if (++purchases > 1) return simulated.buy(parcel)
+        await released
         throw new CarrierError('refused', 'No.')
       },
     })
     const parcel = await order()
     const first = label(parcel)
-    await until('it is being bought', () => asked.includes('buy'))
+    await until('it is being bought', () => calls.includes('buy'))
     const second = label(parcel)
     fail()
     expect((await first).status).toBe(502)
     expect((await second).status).toBe(200)
   })
 
-  it('takes over from one that was taken for dead, whose answer then changes nothing', async () => {
-    const answer = slowCarrier()
+  it('a call takes over a purchase whose lease has expired, and the late response changes nothing', async () => {
+    const respond = slowCarrier()
     const parcel = await order()
     const before = await bought()
     const first = label(parcel)
@@ -378,19 +378,19 @@ describe('a call while another is buying', () => {
       update shipments set leased_until = clock_timestamp() where slice_id = ${parcel.sliceId}
     `
     const second = (await label(parcel)).body.data
-    expect(asked).toEqual(['buy', 'find', 'label'])
-    answer()
+    expect(calls).toEqual(['buy', 'find', 'label'])
+    respond()
     expect((await first).body.data).toMatchObject({
       status: 'ready',
       tracking_code: second.tracking_code,
     })
     expect(await bought()).toBe(before + 1)
-    expect(await toldOf(parcel)).toHaveLength(1)
+    expect(await eventsOf(parcel)).toHaveLength(1)
   })
 })
 
-describe('what the carrier says', () => {
-  const answering = (said: Partial<CarrierShipment>) => ({
+describe('a reading of the carrier', () => {
+  const reading = (fields: Partial<CarrierShipment>) => ({
     read: async (id: string): Promise<CarrierShipment> => ({
       id,
       status: 'ready',
@@ -398,61 +398,61 @@ describe('what the carrier says', () => {
       trackingCode: null,
       trackingUrl: null,
       trackingStatus: null,
-      ...said,
+      ...fields,
     }),
   })
 
-  it('never takes a code away', async () => {
+  it('a reading without a tracking code keeps the known code', async () => {
     const parcel = await order()
     interfere({
       buy: async (parcel) => ({ ...(await simulated.buy(parcel)), status: 'processing' as const }),
     })
     const { tracking_code, tracking_url } = (await label(parcel)).body.data
     expect(tracking_code).toMatch(/^SIM/)
-    interfere(answering({ status: 'processing' }))
+    interfere(reading({ status: 'processing' }))
     expect((await label(parcel)).body.data).toMatchObject({ tracking_code, tracking_url })
-    expect(await toldOf(parcel)).toHaveLength(1)
-    interfere(answering({ status: 'ready' }))
+    expect(await eventsOf(parcel)).toHaveLength(1)
+    interfere(reading({ status: 'ready' }))
     expect((await label(parcel)).body.data).toMatchObject({ tracking_code, tracking_url })
-    expect((await toldOf(parcel)).map((data) => data.tracking_code)).toEqual([
+    expect((await eventsOf(parcel)).map((data) => data.tracking_code)).toEqual([
       tracking_code,
       tracking_code,
     ])
   })
 
-  it('never takes a label away', async () => {
+  it('a reading without a label keeps the stored label', async () => {
     const parcel = await order()
     interfere({
       buy: async (parcel) => ({ ...(await simulated.buy(parcel)), trackingCode: null }),
     })
     expect((await label(parcel)).body.data.status).toBe('ready')
     for (const status of ['processing', 'action_required'] as const) {
-      interfere(answering({ status, message: 'Mend it.' }))
+      interfere(reading({ status, message: 'Fix it.' }))
       const { body } = await label(parcel)
       expect(body.data).toMatchObject({ status: 'ready', message: null })
       expect(body.data.label_url).toBeTruthy()
     }
-    expect(await toldOf(parcel)).toHaveLength(1)
+    expect(await eventsOf(parcel)).toHaveLength(1)
   })
 
-  it('moves a code of its own, and tells of it', async () => {
+  it('a reading with a new code replaces the carrier’s earlier code and emits an event', async () => {
     const parcel = await order()
     interfere({
       buy: async (parcel) => ({ ...(await simulated.buy(parcel)), status: 'processing' as const }),
     })
     await label(parcel)
-    interfere(answering({ status: 'processing', trackingCode: 'OTHER' }))
+    interfere(reading({ status: 'processing', trackingCode: 'OTHER' }))
     expect((await label(parcel)).body.data).toMatchObject({
       tracking_code: 'OTHER',
       tracking_url: null,
     })
-    expect((await toldOf(parcel)).map((data) => data.tracking_code)).toEqual([
+    expect((await eventsOf(parcel)).map((data) => data.tracking_code)).toEqual([
       expect.stringMatching(/^SIM/),
       'OTHER',
     ])
   })
 
-  it('of a label that can’t be fetched or stored yet is `processing`, until it can', async () => {
+  it('a shipment is `processing` until its label can be fetched and stored', async () => {
     const parcel = await order()
     interfere({ label: timeOut })
     expect((await label(parcel)).body.data).toMatchObject({ status: 'processing', label_url: null })
@@ -462,13 +462,13 @@ describe('what the carrier says', () => {
     expect((await label(parcel)).body.data.status).toBe('processing')
     app.ctx.files = files
     expect((await label(parcel)).body.data.status).toBe('ready')
-    expect((await toldOf(parcel)).map((data) => data.has_label)).toEqual([false, true])
+    expect((await eventsOf(parcel)).map((data) => data.has_label)).toEqual([false, true])
   })
 
-  it('is not asked inside a transaction', async () => {
+  it('the carrier is never called inside a transaction', async () => {
     const parcel = await order()
     const open: unknown[] = []
-    const look = async () => {
+    const recordOpenTransactions = async () => {
       open.push(
         ...(await app.ctx.db`
           select query
@@ -479,27 +479,27 @@ describe('what the carrier says', () => {
     }
     interfere({
       async buy(parcel) {
-        await look()
+        await recordOpenTransactions()
         return { ...(await simulated.buy(parcel)), status: 'processing' }
       },
       async read(id) {
-        await look()
+        await recordOpenTransactions()
         return simulated.read(id)
       },
       async label(id) {
-        await look()
+        await recordOpenTransactions()
         return simulated.label(id)
       },
     })
     await label(parcel)
     await label(parcel)
-    expect(asked).toEqual(['buy', 'read', 'label'])
+    expect(calls).toEqual(['buy', 'read', 'label'])
     expect(open).toEqual([])
   })
 })
 
-describe('the worker that asks after labels', () => {
-  it('does so by itself once the clock says so', async () => {
+describe('the carrier poll', () => {
+  it('a pending shipment is polled when the clock reaches its time', async () => {
     const parcel = await order()
     interfere({
       buy: async (parcel) => ({ ...(await simulated.buy(parcel)), status: 'processing' as const }),
@@ -509,16 +509,16 @@ describe('the worker that asks after labels', () => {
     const worker = startCarrierPoll(app.ctx, { pollIntervalMs: 3_600_000 })
     onTestFinished(() => worker.stop())
     await advance(app.operator, 60)
-    // The lease ends in a statement of its own, after the event.
+    // A separate statement releases the lease after the event.
     const shipment = await until('the poll has ended', async () => {
       const found = await shipmentOf(parcel)
       return found?.status === 'ready' && found.leased_until === null && found
     })
     expect(shipment.poll_at).toBeNull()
-    expect(await toldOf(parcel)).toHaveLength(2)
+    expect(await eventsOf(parcel)).toHaveLength(2)
   })
 
-  it('asks again later when the carrier fails, and goes on with the others', async () => {
+  it('a failed poll is repeated later and does not stop the other polls', async () => {
     const [failing, other] = [await order(), await order()]
     interfere({
       buy: async (parcel) => ({ ...(await simulated.buy(parcel)), status: 'processing' as const }),
@@ -526,7 +526,7 @@ describe('the worker that asks after labels', () => {
     await label(failing)
     await label(other)
     const { carrier_id: id } = (await shipmentOf(failing))!
-    interfere({ read: async (asked) => (asked === id ? timeOut() : simulated.read(asked)) })
+    interfere({ read: async (read) => (read === id ? timeOut() : simulated.read(read)) })
     await advance(app.operator, 60)
     await app.runPolls()
     expect(await shipmentOf(failing)).toMatchObject({ status: 'processing', leased_until: null })
@@ -537,7 +537,7 @@ describe('the worker that asks after labels', () => {
     expect((await shipmentOf(failing))!.status).toBe('ready')
   })
 
-  it('shares the work with those of other processes: each shipment is asked after once', async () => {
+  it('two processes share the polls, and each shipment is read once', async () => {
     const twin = await startTestApp({
       databaseUrl: app.databaseUrl,
       settings: { STORAGE_URL: app.ctx.config.storageUrl },
@@ -548,13 +548,13 @@ describe('the worker that asks after labels', () => {
     for (let i = 0; i < 6; i++) await label(await order())
     interfere({})
     interfere({}, twin)
-    asked = []
+    calls = []
     await advance(app.operator, 60)
     await until(
       'the other clock follows',
       () => Math.abs(twin.ctx.now().getTime() - app.ctx.now().getTime()) < 1_000,
     )
     await Promise.all([app.runPolls(), twin.runPolls()])
-    expect(asked.filter((name) => name === 'read')).toHaveLength(6)
+    expect(calls.filter((name) => name === 'read')).toHaveLength(6)
   })
 })
