@@ -13,31 +13,39 @@ const HOURS = 60 * MINUTES
 
 type ScheduleContext = Context & { metrics: Metrics }
 
-type Recurring = { name: string; everyMs: number; run: (ctx: ScheduleContext) => Promise<unknown> }
+type RecurringJob = {
+  name: string
+  everyMs: number
+  run: (ctx: ScheduleContext) => Promise<unknown>
+}
 
-/** What recurs, in plain words. Each may run in several processes at once and twice in a row without harm. */
-const RECURRING: Recurring[] = [
-  { name: 'forget answers kept for retries', everyMs: 1 * HOURS, run: pruneIdempotencyKeys },
-  { name: 'forget reservations that ran out', everyMs: 1 * HOURS, run: pruneReservations },
+/** Every recurring job. Each tolerates concurrent runs in several processes, and repeated ones. */
+const RECURRING_JOBS: RecurringJob[] = [
+  { name: 'delete expired idempotency keys', everyMs: 1 * HOURS, run: pruneIdempotencyKeys },
+  { name: 'delete expired reservations', everyMs: 1 * HOURS, run: pruneReservations },
   { name: 'close orders shipped 14 days ago', everyMs: 1 * MINUTES, run: receiveLongShipped },
-  { name: 'reckon tiers on the 1st at 00:05 UTC', everyMs: 1 * MINUTES, run: recalculateTiers },
-  { name: 'forget e-mail of a month ago', everyMs: 1 * HOURS, run: pruneMails },
-  { name: 'forget deliveries of a month ago', everyMs: 1 * HOURS, run: pruneDeliveries },
+  {
+    name: 'recalculate tiers on the 1st at 00:05 UTC',
+    everyMs: 1 * MINUTES,
+    run: recalculateTiers,
+  },
+  { name: 'delete e-mail after 30 days', everyMs: 1 * HOURS, run: pruneMails },
+  { name: 'delete old deliveries', everyMs: 1 * HOURS, run: pruneDeliveries },
 ]
 
 /**
- * Begins what recurs; the returned function ends it. Besides its own rhythm, which is of real time, everything runs at
- * the start and when the sandbox's clock has moved, because anything may have become due. A run that fails is logged
- * and tried again next time.
+ * Starts the recurring jobs; returns a function that stops them. A job runs at the start, at its interval in real time,
+ * and when the sandbox's clock has moved, because it may have become due. A failed run is logged; the next interval
+ * retries it.
  */
 export function startSchedule(ctx: ScheduleContext & { signals: Signals }): () => void {
-  const runs = RECURRING.map(({ name, run }) => async () => {
+  const runs = RECURRING_JOBS.map(({ name, run }) => async () => {
     await run(ctx).catch((error) => {
       ctx.log.error({ err: error, job: name }, 'a recurring job failed')
     })
   })
   for (const run of runs) void run()
-  const timers = runs.map((run, i) => setInterval(run, RECURRING[i]!.everyMs).unref())
+  const timers = runs.map((run, i) => setInterval(run, RECURRING_JOBS[i]!.everyMs).unref())
   const unsubscribe = ctx.signals.on('time', () => {
     for (const run of runs) void run()
   })
@@ -47,7 +55,7 @@ export function startSchedule(ctx: ScheduleContext & { signals: Signals }): () =
   }
 }
 
-/** Runs everything that recurs once, one after the other: for tests. */
+/** Runs every recurring job once, sequentially. For tests. */
 export async function runSchedule(ctx: ScheduleContext): Promise<void> {
-  for (const { run } of RECURRING) await run(ctx)
+  for (const { run } of RECURRING_JOBS) await run(ctx)
 }
