@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, startTestApp, type TestApp } from '../test/app.ts'
 
-const DAY = 24 * 60 * 60
+const DAY_SECONDS = 24 * 60 * 60
 
 let app: TestApp
 beforeAll(async () => {
@@ -14,14 +14,14 @@ const advance = (seconds: number) =>
 const keyPath = ({ accountId, keyId }: { accountId: number; keyId: number }) =>
   `/operator/v1/accounts/${accountId}/keys/${keyId}`
 
-/** Rotates the seller's key and gives a client for the new one. */
+/** Rotates the seller's key; returns a client with the new secret. */
 async function rotate(seller: { accountId: number; keyId: number }): Promise<Client> {
   const { body } = await app.operator.post(`${keyPath(seller)}/rotate`)
   return app.withKey(body.key)
 }
 
-describe('a key', () => {
-  it('opens the API in the Bearer scheme, whatever the casing of the word', async () => {
+describe('API keys', () => {
+  it('a key authenticates in the Bearer scheme, whatever its case', async () => {
     const { key } = await app.seller()
     for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
       const headers = { authorization: `${scheme} ${key}` }
@@ -29,11 +29,11 @@ describe('a key', () => {
     }
   })
 
-  it('is asked for with 401 and WWW-Authenticate when none is sent', async () => {
-    const answer = await app.anyone.get('/v1/me')
-    expect(answer.status).toBe(401)
-    expect(answer.headers['www-authenticate']).toBe('Bearer')
-    expect(answer.body).toEqual({
+  it('a request without a key gets a 401 with WWW-Authenticate', async () => {
+    const response = await app.anyone.get('/v1/me')
+    expect(response.status).toBe(401)
+    expect(response.headers['www-authenticate']).toBe('Bearer')
+    expect(response.body).toEqual({
       error: {
         type: 'authentication_error',
         message: 'No API key was sent. Send it as "Authorization: Bearer <key>".',
@@ -42,35 +42,35 @@ describe('a key', () => {
   })
 
   it.each([
-    ['of the right form that nobody has', `svc_live_${'x'.repeat(40)}`],
+    ['of the right format that does not exist', `svc_live_${'x'.repeat(40)}`],
     ['one character short', `svc_live_${'x'.repeat(39)}`],
-    ['of another form', 'letmein'],
-  ])('%s is unknown: 401', async (_, key) => {
-    const answer = await app.withKey(key).get('/v1/me')
-    expect(answer.status).toBe(401)
-    expect(answer.body.error).toEqual({
+    ['of another format', 'letmein'],
+  ])('a key %s gets a 401: it is unknown', async (_, key) => {
+    const response = await app.withKey(key).get('/v1/me')
+    expect(response.status).toBe(401)
+    expect(response.body.error).toEqual({
       type: 'authentication_error',
       message: 'The API key is unknown.',
     })
   })
 
-  it('counts only in the header: another scheme or a query parameter is no key', async () => {
+  it('a key in another scheme or in a query parameter does not count', async () => {
     const { key } = await app.seller()
     const basic = { authorization: `Basic ${Buffer.from(`${key}:`).toString('base64')}` }
     expect((await app.anyone.get('/v1/me', { headers: basic })).status).toBe(401)
     expect((await app.anyone.get(`/v1/me?api_key=${key}`)).status).toBe(401)
   })
 
-  it('stops working at once when it is revoked, and says so', async () => {
+  it('a revoked key stops working at once, and the 401 says why', async () => {
     const seller = await app.seller()
     expect((await seller.get('/v1/me')).status).toBe(200)
     expect((await app.operator.delete(keyPath(seller))).status).toBe(204)
-    const answer = await seller.get('/v1/me')
-    expect(answer.status).toBe(401)
-    expect(answer.body.error.message).toBe('The API key has been revoked.')
+    const response = await seller.get('/v1/me')
+    expect(response.status).toBe(401)
+    expect(response.body.error.message).toBe('The API key has been revoked.')
   })
 
-  it('is stored as a hash alone', async () => {
+  it('only the hash of a key is stored', async () => {
     const { key, keyId } = await app.seller()
     const rows = await app.ctx.db`select * from api_keys where id = ${keyId}`
     expect(JSON.stringify(rows)).not.toContain(key)
@@ -78,24 +78,24 @@ describe('a key', () => {
   })
 })
 
-describe('a rotated key', () => {
-  it('has a new secret, while the former one works 24 hours more and then has expired', async () => {
+describe('rotated keys', () => {
+  it('the former secret of a rotated key works for another 24 hours', async () => {
     const seller = await app.seller()
     const renewed = await rotate(seller)
     expect((await renewed.get('/v1/me')).status).toBe(200)
     expect((await seller.get('/v1/me')).status).toBe(200)
 
-    await advance(DAY - 60)
+    await advance(DAY_SECONDS - 60)
     expect((await seller.get('/v1/me')).status).toBe(200)
 
     await advance(60)
-    const answer = await seller.get('/v1/me')
-    expect(answer.status).toBe(401)
-    expect(answer.body.error.message).toContain('expired')
+    const response = await seller.get('/v1/me')
+    expect(response.status).toBe(401)
+    expect(response.body.error.message).toContain('expired')
     expect((await renewed.get('/v1/me')).status).toBe(200)
   })
 
-  it('gives up the grace of an earlier rotation', async () => {
+  it('a second rotation ends the grace period of the first', async () => {
     const seller = await app.seller()
     const second = await rotate(seller)
     const third = await rotate(seller)
@@ -104,7 +104,7 @@ describe('a rotated key', () => {
     expect((await third.get('/v1/me')).status).toBe(200)
   })
 
-  it('is revoked with both of its secrets', async () => {
+  it('revoking a rotated key revokes both secrets', async () => {
     const seller = await app.seller()
     const renewed = await rotate(seller)
     await app.operator.delete(keyPath(seller))
@@ -112,7 +112,7 @@ describe('a rotated key', () => {
     expect((await renewed.get('/v1/me')).status).toBe(401)
   })
 
-  it('shares its limits between both secrets', async () => {
+  it('both secrets of a rotated key share their rate limits', async () => {
     const seller = await app.seller()
     const renewed = await rotate(seller)
     const before = await seller.get('/v1/me')
@@ -122,7 +122,7 @@ describe('a rotated key', () => {
     )
   })
 
-  it('shows the prefix of the secret in use', async () => {
+  it('GET /v1/me shows the prefix of the secret in use', async () => {
     const seller = await app.seller()
     await rotate(seller)
     const { body } = await seller.get('/v1/me')
@@ -130,46 +130,49 @@ describe('a rotated key', () => {
   })
 })
 
-describe('an account', () => {
+describe('accounts', () => {
   it.each([
     ['disabled', 'API access is not enabled for this account.'],
     ['suspended', 'API access of this account is suspended.'],
-  ])('whose API access is %s gets 403 from the next request on', async (access, message) => {
-    const seller = await app.seller()
-    expect((await seller.get('/v1/me')).status).toBe(200)
-    const change = { payload: { api_access: access } }
-    await app.operator.patch(`/operator/v1/accounts/${seller.accountId}`, change)
-    const answer = await seller.get('/v1/me')
-    expect(answer.status).toBe(403)
-    expect(answer.body.error).toEqual({ type: 'authorization_error', message })
-  })
+  ])(
+    'an account whose API access is %s gets a 403 from the next request on',
+    async (access, message) => {
+      const seller = await app.seller()
+      expect((await seller.get('/v1/me')).status).toBe(200)
+      const change = { payload: { api_access: access } }
+      await app.operator.patch(`/operator/v1/accounts/${seller.accountId}`, change)
+      const response = await seller.get('/v1/me')
+      expect(response.status).toBe(403)
+      expect(response.body.error).toEqual({ type: 'authorization_error', message })
+    },
+  )
 })
 
-describe('a scope', () => {
-  it('that the key lacks is named in a 403', async () => {
+describe('scopes', () => {
+  it('a 403 names the scope that the key lacks', async () => {
     const seller = await app.seller({ scopes: ['orders:read'] })
-    const answer = await seller.get('/v1/series')
-    expect(answer.status).toBe(403)
-    expect(answer.body.error).toEqual({
+    const response = await seller.get('/v1/series')
+    expect(response.status).toBe(403)
+    expect(response.body.error).toEqual({
       type: 'authorization_error',
       message: 'The API key lacks the scope catalog:read.',
     })
   })
 
-  it('is asked for before anything is looked up', async () => {
+  it('the scope is checked before parameters and records', async () => {
     const seller = await app.seller({ scopes: ['orders:read'] })
     expect((await seller.get('/v1/cards/no-such-card')).status).toBe(403)
     expect((await seller.get('/v1/cards?page=0')).status).toBe(403)
   })
 
-  it('is not needed for /me', async () => {
+  it('GET /v1/me needs no scope', async () => {
     const seller = await app.seller({ scopes: ['webhooks:manage'] })
     expect((await seller.get('/v1/me')).status).toBe(200)
   })
 })
 
-describe('checks run in this order:', () => {
-  it('unknown path, then key, then account, then scope', async () => {
+describe('order of checks', () => {
+  it('a request is checked for its path, its key, its account and its scope, in this order', async () => {
     const seller = await app.seller({ scopes: ['orders:read'], account: { apiAccess: 'disabled' } })
     expect((await app.anyone.get('/v1/nothing')).status).toBe(404)
     expect((await app.anyone.put('/v1/cards')).status).toBe(405)
@@ -179,7 +182,7 @@ describe('checks run in this order:', () => {
 })
 
 describe('GET /v1/me', () => {
-  it('shows the account, the key and the limits', async () => {
+  it('GET /v1/me shows the account, the key and the limits', async () => {
     const seller = await app.seller({
       scopes: ['catalog:read', 'orders:read'],
       account: { shopName: 'Kanto Cards', sellerTier: 'Gold', business: true },
@@ -201,7 +204,7 @@ describe('GET /v1/me', () => {
     })
   })
 
-  it('shows when the key was used, from the first call on, and no finer than a minute', async () => {
+  it('last_used_at is set by the first request and updated at most once a minute', async () => {
     const seller = await app.seller()
     const { body: first } = await seller.get('/v1/me')
     const listed = async () => {
@@ -221,7 +224,7 @@ describe('GET /v1/me', () => {
 })
 
 describe('the operator API', () => {
-  it('opens with the operator token alone', async () => {
+  it('the operator API accepts the operator token only', async () => {
     expect((await app.operator.get('/operator/v1/accounts')).status).toBe(200)
     const without = await app.anyone.get('/operator/v1/accounts')
     expect(without.status).toBe(401)
@@ -232,7 +235,7 @@ describe('the operator API', () => {
     expect((await longer.get('/operator/v1/accounts')).status).toBe(401)
   })
 
-  it('is not there without a token: every path of it is 404', async () => {
+  it('the operator API returns 404 when no token is set', async () => {
     const closed = await startTestApp({
       settings: { SANDBOX: 'false', OPERATOR_TOKEN: '' },
     })

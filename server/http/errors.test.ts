@@ -13,118 +13,124 @@ const create = (payload: unknown, headers: Record<string, string> = {}) =>
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** Sends bytes as they are, which no HTTP client would; answers all that comes back. */
-async function raw(bytes: string): Promise<string> {
+/** Sends raw bytes, which an HTTP client would refuse to send; returns the whole response. */
+async function sendRaw(bytes: string): Promise<string> {
   const { port } = app.app.server.address() as { port: number }
   const socket = connect(port, '127.0.0.1')
   socket.end(bytes)
-  let answer = ''
-  for await (const chunk of socket) answer += chunk
-  return answer
+  let response = ''
+  for await (const chunk of socket) response += chunk
+  return response
 }
 
-describe('every answer', () => {
-  it('carries an X-Request-Id of its own that is in the log, too', async () => {
+describe('every response', () => {
+  it('every response has its own X-Request-Id, which is in the log', async () => {
     const [one, other] = [await app.anyone.get('/health/live'), await app.anyone.get('/nothing')]
     const ids = [one.headers['x-request-id'], other.headers['x-request-id']]
     expect(new Set(ids).size).toBe(2)
     for (const id of ids) expect(app.logged.some(({ reqId }) => reqId === id)).toBe(true)
   })
 
-  it('is logged without its query, which can hold a secret', async () => {
+  it('a request is logged without its query, which can contain a secret', async () => {
     await app.anyone.get('/nothing?signature=hush')
     expect(JSON.stringify(app.logged)).not.toContain('hush')
   })
 })
 
-describe('an address', () => {
-  it('that is unknown answers 404 in the envelope', async () => {
+describe('URLs', () => {
+  it('an unknown URL gets a 404 as a JSON error', async () => {
     for (const url of ['/v1', '/v1/nothing', '/operator/v1/nothing']) {
-      const answer = await app.anyone.get(url)
-      expect(answer.status).toBe(404)
-      expect(answer.body).toEqual({
+      const response = await app.anyone.get(url)
+      expect(response.status).toBe(404)
+      expect(response.body).toEqual({
         error: { type: 'not_found', message: 'There is nothing at this address.' },
       })
     }
   })
 
-  it('that is known answers another method with 405 and Allow', async () => {
-    const answer = await app.anyone.put('/v1/cards')
-    expect(answer.status).toBe(405)
-    expect(answer.headers.allow).toBe('GET, HEAD')
-    expect(answer.body.error.type).toBe('method_not_allowed')
+  it('another method on a known URL gets a 405 with Allow', async () => {
+    const response = await app.anyone.put('/v1/cards')
+    expect(response.status).toBe(405)
+    expect(response.headers.allow).toBe('GET, HEAD')
+    expect(response.body.error.type).toBe('method_not_allowed')
     expect((await app.anyone.delete('/operator/v1/accounts/1/')).headers.allow).toBe(
       'GET, HEAD, PATCH',
     )
     expect((await app.anyone.patch('/v1/sets/x?y=1')).status).toBe(405)
   })
 
-  it('answers an unusual method like any other wrong one', async () => {
-    const answer = await raw('PROPFIND /v1/cards HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
-    expect(answer).toMatch(/^HTTP\/1\.1 405 /)
+  it('an unusual method gets a 405 like any other', async () => {
+    const response = await sendRaw(
+      'PROPFIND /v1/cards HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n',
+    )
+    expect(response).toMatch(/^HTTP\/1\.1 405 /)
   })
 
-  it('with a part that is longer than any identifier answers 404 to every method', async () => {
+  it('a path segment longer than every identifier gets a 404 for every method', async () => {
     for (const url of [`/v1/cards/${'x'.repeat(5_000)}`, `/labels/${'x'.repeat(5_000)}`]) {
       for (const method of ['get', 'patch', 'delete'] as const) {
-        const answer = await app.anyone[method](url)
-        expect(answer.status).toBe(404)
-        expect(answer.body.error.type).toBe('not_found')
-        expect(answer.headers['x-request-id']).toBeTruthy()
+        const response = await app.anyone[method](url)
+        expect(response.status).toBe(404)
+        expect(response.body.error.type).toBe('not_found')
+        expect(response.headers['x-request-id']).toBeTruthy()
       }
     }
   })
 
-  it('answers a QUERY like any other wrong method, with or without a body', async () => {
+  it('a QUERY request gets a 405 like any other method, with or without a body', async () => {
     for (const rest of ['\r\n', 'content-length: 2\r\n\r\n{}', 'content-type: a/b\r\n\r\n']) {
-      const known = await raw(`QUERY /v1/cards HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${rest}`)
+      const known = await sendRaw(
+        `QUERY /v1/cards HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${rest}`,
+      )
       expect(known).toMatch(/^HTTP\/1\.1 405 /)
       expect(known).toContain('allow: GET, HEAD')
-      const unknown = await raw(
+      const unknown = await sendRaw(
         `QUERY /v1/nothing HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${rest}`,
       )
       expect(unknown).toMatch(/^HTTP\/1\.1 404 /)
     }
   })
 
-  it('that is unknown is answered before its body has arrived', async () => {
-    const answer = await raw('POST /v1/nothing HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n')
-    expect(answer).toMatch(/^HTTP\/1\.1 404 /)
+  it('an unknown URL gets its 404 before the body has arrived', async () => {
+    const response = await sendRaw(
+      'POST /v1/nothing HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n',
+    )
+    expect(response).toMatch(/^HTTP\/1\.1 404 /)
   })
 
-  it('with malformed percent-encoding answers 404 in the envelope', async () => {
+  it('malformed percent-encoding gets a 404 as a JSON error', async () => {
     for (const url of ['/v1/cards/%zz', '/v1/cards/%ff', '/v1/cards?q=%zz', '/%']) {
-      const answer = await app.anyone.get(url)
-      expect(answer.status).toBe(404)
-      expect(answer.body.error.type).toBe('not_found')
-      expect(answer.headers['x-request-id']).toBeTruthy()
+      const response = await app.anyone.get(url)
+      expect(response.status).toBe(404)
+      expect(response.body.error.type).toBe('not_found')
+      expect(response.headers['x-request-id']).toBeTruthy()
     }
   })
 })
 
-describe('a body', () => {
+describe('bodies', () => {
   it.each([
     ['malformed JSON', '{"shop_name":'],
     ['an array', '[]'],
     ['a number', '1'],
     ['null', 'null'],
-    ['bytes that are no UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])],
-  ])('that is %s answers 422 on `body`', async (_, payload) => {
-    const answer = await create(payload, JSON_TYPE)
-    expect(answer.status).toBe(422)
-    expect(answer.body.error.type).toBe('validation_error')
-    expect(Object.keys(answer.body.error.fields)).toEqual(['body'])
+    ['invalid UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])],
+  ])('a body that is %s gets a 422 on body', async (_, payload) => {
+    const response = await create(payload, JSON_TYPE)
+    expect(response.status).toBe(422)
+    expect(response.body.error.type).toBe('validation_error')
+    expect(Object.keys(response.body.error.fields)).toEqual(['body'])
   })
 
-  it('of another type than JSON answers 415', async () => {
+  it('a body of another type than JSON gets a 415', async () => {
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx']) {
-      const answer = await create('{}', { 'content-type': type })
-      expect(answer.status).toBe(415)
-      expect(answer.body.error.type).toBe('unsupported_media_type')
+      const response = await create('{}', { 'content-type': type })
+      expect(response.status).toBe(415)
+      expect(response.body.error.type).toBe('unsupported_media_type')
     }
   })
 
-  it('is read as JSON with any spelling of that type, and without one', async () => {
+  it('a body is read as JSON with every JSON content type, and without one', async () => {
     for (const headers of [
       { 'content-type': 'application/json; charset=utf-8' },
       { 'content-type': 'Application/JSON' },
@@ -133,16 +139,16 @@ describe('a body', () => {
       expect((await create('{}', headers)).body.error.fields).toHaveProperty('shop_name')
     }
     const authorization = 'authorization: Bearer operator-token-for-tests-and-more'
-    const untyped = await raw(
+    const untyped = await sendRaw(
       `POST /operator/v1/accounts HTTP/1.1\r\nhost: x\r\n${authorization}\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}`,
     )
     expect(untyped).toContain('The shop_name field is required.')
   })
 
-  it('over 256 KiB answers 413', async () => {
-    const answer = await create(JSON.stringify({ shop_name: 'x'.repeat(256 * 1024) }), JSON_TYPE)
-    expect(answer.status).toBe(413)
-    expect(answer.body.error).toEqual({
+  it('a body over 256 KiB gets a 413', async () => {
+    const response = await create(JSON.stringify({ shop_name: 'x'.repeat(256 * 1024) }), JSON_TYPE)
+    expect(response.status).toBe(413)
+    expect(response.body.error).toEqual({
       type: 'payload_too_large',
       message: 'The body is larger than 256 KiB.',
     })
@@ -150,82 +156,82 @@ describe('a body', () => {
 
   it.each([
     ['is nested 33 levels deep', `{"x":${'['.repeat(32)}${']'.repeat(32)}}`],
-    ['is nested without an end', `{"x":${'['.repeat(200_000)}`],
+    ['is nested 200,000 levels deep and never closed', `{"x":${'['.repeat(200_000)}`],
     ['has 20,001 values', `{"x":[${Array(20_000).fill(0)}]}`],
     ['has 20,001 fields', `{${Array.from({ length: 20_001 }, (_, i) => `"f${i}":0`)}}`],
-  ])('that %s answers 422 on `body`', async (_, payload) => {
+  ])('a body that %s gets a 422 on body', async (_, payload) => {
     const { status, body } = await create(payload, JSON_TYPE)
     expect([status, Object.keys(body.error.fields)]).toEqual([422, ['body']])
   })
 
   it.each([
-    ['brackets in texts and after escaped quotes', `{"x":"\\"${'[{,'.repeat(50_000)}\\\\"}`],
+    ['brackets inside strings, after escaped quotes', `{"x":"\\"${'[{,'.repeat(50_000)}\\\\"}`],
     ['20,000 values', `{"x":[${Array(19_999).fill(0)}]}`],
     ['32 levels', `{"x":${'['.repeat(31)}${']'.repeat(31)}}`],
-  ])('may have %s', async (_, payload) => {
+  ])('a body may have %s', async (_, payload) => {
     const { body } = await create(payload, JSON_TYPE)
     expect(body.error.fields).toHaveProperty('shop_name')
   })
 
-  it('that is empty counts as none, whatever its type says', async () => {
-    const answer = await create('', JSON_TYPE)
-    expect(answer.status).toBe(422)
-    expect(answer.body.error.fields).toHaveProperty('shop_name')
+  it('an empty body counts as no body, whatever its content type', async () => {
+    const response = await create('', JSON_TYPE)
+    expect(response.status).toBe(422)
+    expect(response.body.error.fields).toHaveProperty('shop_name')
   })
 
-  it('can’t reach prototypes through __proto__', async () => {
-    const answer = await create(
+  it('a body cannot pollute prototypes through __proto__', async () => {
+    const response = await create(
       '{"__proto__": {"shop_name": "x", "email": "x@y.example"}}',
       JSON_TYPE,
     )
-    expect(answer.status).toBe(422)
+    expect(response.status).toBe(422)
     expect(({} as Record<string, unknown>).shop_name).toBeUndefined()
   })
 })
 
-describe('an error nobody expected', () => {
-  it('answers 500 without detail, and the log has the whole of it under the request’s id', async () => {
+describe('unexpected errors', () => {
+  it('an unexpected error gives a 500 without details and is logged with the request id', async () => {
     const broken = await startTestApp()
     await broken.ctx.db`alter table accounts rename to hidden_accounts`
-    const answer = await broken.operator.get('/operator/v1/accounts')
-    expect(answer.status).toBe(500)
-    expect(answer.body).toEqual({
+    const response = await broken.operator.get('/operator/v1/accounts')
+    expect(response.status).toBe(500)
+    expect(response.body).toEqual({
       error: { type: 'server_error', message: 'Something went wrong on our side.' },
     })
     const logged = broken.logged.find(
-      ({ level, reqId }) => level === 'error' && reqId === answer.headers['x-request-id'],
+      ({ level, reqId }) => level === 'error' && reqId === response.headers['x-request-id'],
     )
     expect(String(logged?.err)).toContain('accounts')
   })
 })
 
-describe('what isn’t HTTP', () => {
-  it('answers 400 in the envelope, with a request id', async () => {
-    const answer = await raw('hello\r\n\r\n')
-    expect(answer).toMatch(/^HTTP\/1\.1 400 /)
-    expect(answer).toMatch(/x-request-id: req_/)
-    expect(answer).toContain('"type":"bad_request"')
+describe('invalid HTTP', () => {
+  it('bytes that are not HTTP get a 400 as a JSON error with a request id', async () => {
+    const response = await sendRaw('hello\r\n\r\n')
+    expect(response).toMatch(/^HTTP\/1\.1 400 /)
+    expect(response).toMatch(/x-request-id: req_/)
+    expect(response).toContain('"type":"bad_request"')
   })
 
-  it('answers headers that are too large with 431, and a HEAD request with headers alone', async () => {
+  it('headers that are too large get a 431; for HEAD without a body', async () => {
     const request = (method: string) =>
-      raw(`${method} /v1/cards?q=${'y'.repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`)
-    const answer = await request('GET')
-    expect(answer).toMatch(/^HTTP\/1\.1 431 /)
-    expect(answer).toMatch(/x-request-id: req_/)
-    expect(answer).toContain('"type":"headers_too_large"')
+      sendRaw(`${method} /v1/cards?q=${'y'.repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`)
+    const response = await request('GET')
+    expect(response).toMatch(/^HTTP\/1\.1 431 /)
+    expect(response).toMatch(/x-request-id: req_/)
+    expect(response).toContain('"type":"headers_too_large"')
     const head = await request('HEAD')
     expect(head).toMatch(/^HTTP\/1\.1 431 [\s\S]*\r\n\r\n$/)
     expect(head).toMatch(/x-request-id: req_/)
   })
 
-  it('or expects what no server here does answers 417 in the envelope, with a request id', async () => {
-    const answer = await raw(
+  it('an unknown Expect header gets a 417 as a JSON error with a request id', async () => {
+    const response = await sendRaw(
       'POST /operator/v1/accounts HTTP/1.1\r\nhost: x\r\nexpect: a-miracle\r\ncontent-length: 2\r\n\r\n',
     )
-    expect(answer).toMatch(/^HTTP\/1\.1 417 /)
-    expect(answer).toMatch(/x-request-id: req_/)
-    expect(answer).toMatch(/connection: close/)
-    expect(answer).toContain('"type":"expectation_failed"')
+    expect(response).toMatch(/^HTTP\/1\.1 417 /)
+    expect(response).toMatch(/x-request-id: req_/)
+    expect(response).toMatch(/connection: close/)
+    expect(response).toContain('"type":"expectation_failed"')
   })
 })

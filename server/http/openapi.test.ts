@@ -27,7 +27,7 @@ const operations = (document: Document): [name: string, operation: Document][] =
   )
 
 describe('the seller API’s description', () => {
-  it('has exactly the operations there are, in version 1.0.0 of OpenAPI 3.1', async () => {
+  it('the seller API’s description has exactly the API’s operations, as version 1.0.0 in OpenAPI 3.1', async () => {
     const { body } = await app.anyone.get('/openapi.json')
     expect(body.openapi).toMatch(/^3\.1\./)
     expect(body.info.version).toBe('1.0.0')
@@ -55,7 +55,7 @@ describe('the seller API’s description', () => {
     ])
   })
 
-  it('and the operator’s are valid for an independent linter', async () => {
+  it('both descriptions pass an independent linter', async () => {
     const config = await createConfig({ extends: ['recommended-strict'] })
     for (const name of ['seller', 'operator']) {
       const ref = new URL(`../../openapi/${name}.json`, import.meta.url).pathname
@@ -64,7 +64,7 @@ describe('the seller API’s description', () => {
     }
   })
 
-  it('names, explains and exemplifies every operation, and every error it can answer with', async () => {
+  it('every seller operation has an id, a summary, an example and its common errors', async () => {
     for (const [name, { operationId, summary, responses }] of operations(
       await committed('seller'),
     )) {
@@ -73,7 +73,7 @@ describe('the seller API’s description', () => {
       for (const status of ['401', '403', '429', '500']) {
         expect(Object.keys(responses), name).toContain(status)
       }
-      // Only what has been deleted is answered with nothing.
+      // Only DELETE has no response body.
       if (name.startsWith('DELETE')) expect(Object.keys(responses)).toContain('204')
       else
         expect(
@@ -83,7 +83,7 @@ describe('the seller API’s description', () => {
     }
   })
 
-  it('documents 404 for malformed URLs everywhere, and 413, 415 and 422 wherever a body can cause them', async () => {
+  it('every operation documents 404, and 413, 415 and 422 where a body can cause them', async () => {
     for (const api of ['seller', 'operator']) {
       for (const [name, { operationId, responses }] of operations(await committed(api))) {
         const statuses = Object.keys(responses)
@@ -97,12 +97,12 @@ describe('the seller API’s description', () => {
     }
   })
 
-  it('has only descriptions that say something', async () => {
+  it('no response has the placeholder description', async () => {
     expect(JSON.stringify(await committed('seller'))).not.toContain('Default Response')
     expect(JSON.stringify(await committed('operator'))).not.toContain('Default Response')
   })
 
-  it('names every schema once, and keeps the words of the house to the house', async () => {
+  it('the seller API’s description contains no internal keyword and no generated schema name', async () => {
     const text = JSON.stringify(await committed('seller'))
     expect(text).not.toMatch(
       /"storable"|"publicUrl"|"clamped"|"x-items"|"x-errors"|"x-example"|"def-\d/,
@@ -114,18 +114,18 @@ describe('the description of webhooks', () => {
   const EVENTS = ['order.created', 'order.cancelled', 'order.label_ready', 'listing.sold']
 
   let seller: Document
-  let misfit: ReturnType<typeof misfitsOf>
-  let webhooks: { event: string; operation: Document; place: string; example: Document }[]
+  let mismatch: ReturnType<typeof misfitsOf>
+  let webhooks: { event: string; operation: Document; schemaRef: string; example: Document }[]
   beforeAll(async () => {
     seller = (await app.anyone.get('/openapi.json')).body
-    misfit = misfitsOf(seller)
+    mismatch = misfitsOf(seller)
     webhooks = Object.entries(seller.webhooks as Document).map(([event, { post }]: Document) => {
       const { schema, example } = post.requestBody.content['application/json']
-      return { event, operation: post, place: schema.$ref, example }
+      return { event, operation: post, schemaRef: schema.$ref, example }
     })
   })
 
-  it('is of the four events, each one POST, and the seller’s alone', async () => {
+  it('the seller API’s description has one POST for each of the four webhook events; the operator’s has none', async () => {
     expect(operations({ paths: seller.webhooks }).map(([name]) => name)).toEqual(
       EVENTS.map((event) => `POST ${event}`),
     )
@@ -134,9 +134,9 @@ describe('the description of webhooks', () => {
     expect(body).not.toHaveProperty('webhooks')
   })
 
-  it('shows an example of each that fits its schema, with the envelope in its order', () => {
-    for (const { event, operation, place, example } of webhooks) {
-      expect(misfit(place, example), event).toBeNull()
+  it('each webhook has an example that matches its schema, with its keys in order', () => {
+    for (const { event, operation, schemaRef, example } of webhooks) {
+      expect(mismatch(schemaRef, example), event).toBeNull()
       expect(Object.keys(example)).toEqual(['event', 'delivery_id', 'created_at', 'data'])
       const headers = Object.fromEntries(
         operation.parameters.map((header: Document) => [header.name, header.example]),
@@ -148,21 +148,23 @@ describe('the description of webhooks', () => {
     }
   })
 
-  it('takes an example with a key more or less, or under another event’s name, for wrong', () => {
-    for (const { event, place, example } of webhooks) {
+  it('a webhook example with a missing key, an additional key or another event does not match', () => {
+    for (const { event, schemaRef, example } of webhooks) {
       for (const key of Object.keys(example.data)) {
         const { [key]: _, ...less } = example.data
-        expect(misfit(place, { ...example, data: less }), event).toContain(`'${key}'`)
+        expect(mismatch(schemaRef, { ...example, data: less }), event).toContain(`'${key}'`)
       }
       const more = { ...example.data, more: 1 }
-      expect(misfit(place, { ...example, data: more }), event).toContain('additional properties')
+      expect(mismatch(schemaRef, { ...example, data: more }), event).toContain(
+        'additional properties',
+      )
       for (const other of EVENTS.filter((other) => other !== event)) {
-        expect(misfit(place, { ...example, event: other }), event).toContain('/event')
+        expect(mismatch(schemaRef, { ...example, event: other }), event).toContain('/event')
       }
     }
   })
 
-  it('says which four headers come, that no key does, what counts as taken and when it comes again', () => {
+  it('each webhook documents its four headers, no security, the success status and the retries', () => {
     const tags = seller.tags.map(({ name }: Document) => name)
     for (const { event, operation } of webhooks) {
       expect(operation.parameters.map((header: Document) => [header.in, header.name])).toEqual([
@@ -184,8 +186,8 @@ describe('the description of webhooks', () => {
   })
 })
 
-describe('a seller route', () => {
-  it('that declares no scope can’t be registered: it would be open to every key', async () => {
+describe('scopes of seller routes', () => {
+  it('a seller route without a scope cannot be registered: every key could use it', async () => {
     const bare = Fastify()
     bare.addHook('onRoute', guardSellerRoutes(app.ctx))
     expect(() => bare.get('/open', () => '')).toThrow('GET /open declares no scope')
@@ -193,7 +195,7 @@ describe('a seller route', () => {
     bare.get('/cards', { config: { scope: 'catalog:read' } }, () => '')
   })
 
-  it('says in its description which scope it needs', async () => {
+  it('every seller operation’s description names its scope', async () => {
     for (const [name, { description }] of operations(await committed('seller'))) {
       expect(description, name).toMatch(/Scope: `[a-z]+:[a-z]+`\.|Needs no scope/)
     }
@@ -201,23 +203,23 @@ describe('a seller route', () => {
 })
 
 describe('the reference page', () => {
-  it('loads nothing from elsewhere, and allows neither inline scripts nor eval', async () => {
-    for (const address of ['/docs', '/docs/']) {
-      const { status, headers, text } = await app.anyone.get(address)
+  it('the reference page loads nothing from other origins and forbids inline scripts and eval', async () => {
+    for (const path of ['/docs', '/docs/']) {
+      const { status, headers, text } = await app.anyone.get(path)
       expect(status).toBe(200)
       expect(headers).toMatchObject(PAGE_HEADERS)
       expect(headers['content-security-policy']).toMatch(/^default-src 'none'; script-src 'self';/)
       expect(headers['content-security-policy']).toContain("frame-ancestors 'none'")
       expect(text).not.toMatch(/https?:\/\/|<script>|\son[a-z]+=/)
       const scripts = [...text.matchAll(/<script src="([^"]+)"/g)].map(
-        ([, script]) => new URL(script!, `https://cards.example${address}`).pathname,
+        ([, script]) => new URL(script!, `https://cards.example${path}`).pathname,
       )
       expect(scripts).toEqual(['/docs/scalar.js', '/docs/reference.js'])
     }
     expect((await app.anyone.get('/docs/scalar.js')).text).toContain('createApiReference')
   })
 
-  it('sends its trial requests to its own origin, whatever PUBLIC_URL says', async () => {
+  it('the reference page sends its trial requests to its own origin, whatever PUBLIC_URL', async () => {
     const { text } = await app.anyone.get('/docs/reference.js')
     for (const address of [
       'http://localhost:3000',
@@ -246,7 +248,7 @@ const PAGE_HEADERS = {
   'x-frame-options': 'DENY',
 }
 
-/** The APIs that the page's script gives to Scalar when it's loaded from this address. */
+/** The APIs that the page's script passes to Scalar when it is loaded from `src`. */
 function referenceSources(script: string, src: string): unknown[] {
   let sources: unknown[] = []
   runInNewContext(script, {

@@ -11,7 +11,7 @@ import {
 import { allRecords, pathOf, walk } from '../test/walk.ts'
 import { pageEnd, pageOf } from './paginate.ts'
 
-describe('the part of a list that a query asks for', () => {
+describe('pageOf', () => {
   it.each([
     [undefined, 30],
     ['', 30],
@@ -37,7 +37,7 @@ describe('the part of a list that a query asks for', () => {
     ['0.9', 1],
     ['10.7', 10],
     ['100.9', 100],
-  ])('holds for per_page %j this many: %i', (per_page, perPage) => {
+  ])('pageOf turns the per_page %j into %i', (per_page, perPage) => {
     expect(pageOf(per_page === undefined ? {} : { per_page }).perPage).toBe(perPage)
   })
 
@@ -57,12 +57,12 @@ describe('the part of a list that a query asks for', () => {
       { page: '1000000000', per_page: '100' },
       { page: 1_000_000_000, perPage: 100, offset: 99_999_999_900 },
     ],
-  ])('is for %j %j', (query: Record<string, string>, part) => {
-    expect(pageOf(query)).toEqual(part)
+  ])('pageOf turns %j into %j', (query: Record<string, string>, page) => {
+    expect(pageOf(query)).toEqual(page)
   })
 })
 
-describe('what follows the data of a list', () => {
+describe('pageEnd', () => {
   const address = 'https://cards.example/v1/things'
   const links = (page: number, of: { perPage: number; total: number }, query = {}) => {
     const offset = (page - 1) * of.perPage
@@ -104,7 +104,7 @@ describe('what follows the data of a list', () => {
     },
   )
 
-  it('carries every parameter that was sent, percent-encoded, and the page as the last', () => {
+  it('page links carry every sent parameter, percent-encoded, with page last', () => {
     const query = { page: '2', q: "Farfetch'd & ♀", 'x[]': '100%', per_page: '500', 'a=b': '?#+ /' }
     const { first } = links(2, { perPage: 100, total: 300 }, query).links
     expect(first).toBe(
@@ -113,7 +113,7 @@ describe('what follows the data of a list', () => {
     expect(Object.fromEntries(new URL(first).searchParams)).toEqual({ ...query, page: '1' })
   })
 
-  it('carries what is no text as a replacement character', () => {
+  it('page links carry a lone surrogate as a replacement character', () => {
     const { first } = links(1, { perPage: 1, total: 1 }, { odd: '\ud800' }).links
     expect(first).toBe(`${address}?odd=%EF%BF%BD&page=1`)
   })
@@ -131,8 +131,8 @@ beforeAll(async () => {
 const LISTS = ['/v1/sets', '/v1/cards', '/v1/products']
 const keyOf = (record: { id?: string; slug?: string }) => record.id ?? record.slug
 
-describe.each(LISTS)('a page of %s', (path) => {
-  it('has data, four links and seven figures, whatever is on it', async () => {
+describe.each(LISTS)('pages of %s', (path) => {
+  it('every page has data, links with four keys and meta with seven', async () => {
     for (const query of ['', '?page=2&per_page=3', '?page=99', '?q=zzzzzzzz']) {
       const { status, body } = await seller.get(path + query)
       expect(status).toBe(200)
@@ -144,14 +144,14 @@ describe.each(LISTS)('a page of %s', (path) => {
     }
   })
 
-  it('holds 30 unless told otherwise', async () => {
+  it('a page has 30 records by default', async () => {
     const { body } = await seller.get(path)
     expect(body.meta.per_page).toBe(30)
     expect(body.data.length).toBe(Math.min(30, body.meta.total))
   })
 
   it.each(['0', '-1', 'abc', '1.5', '1000000001', '99999999999999999999', '1e3', '0x1', '١', '+1'])(
-    'refuses page %s with 422 on it',
+    'page=%s gets a 422',
     async (page) => {
       const { status, body } = await seller.get(`${path}?page=${encodeURIComponent(page)}`)
       expect([status, body.error.type]).toEqual([422, 'validation_error'])
@@ -160,17 +160,20 @@ describe.each(LISTS)('a page of %s', (path) => {
     },
   )
 
-  it.each(['%ED%A0%80', '%00', '1%00'])('refuses page %s, which is no text, too', async (page) => {
-    const { status, body } = await seller.get(`${path}?page=${page}`)
-    expect([status, Object.keys(body.error.fields)]).toEqual([422, ['page']])
-  })
+  it.each(['%ED%A0%80', '%00', '1%00'])(
+    'page=%s, which is not valid text, gets a 422',
+    async (page) => {
+      const { status, body } = await seller.get(`${path}?page=${page}`)
+      expect([status, Object.keys(body.error.fields)]).toEqual([422, ['page']])
+    },
+  )
 
-  it('is the first when page is empty', async () => {
+  it('an empty page parameter means the first page', async () => {
     const { body } = await seller.get(`${path}?page=`)
     expect(body).toEqual((await seller.get(path)).body)
   })
 
-  it('may have the number 1000000000', async () => {
+  it('page=1000000000 is the largest valid page', async () => {
     const { status, body } = await seller.get(`${path}?page=1000000000`)
     expect([status, body.data, body.meta.current_page]).toEqual([200, [], 1_000_000_000])
     expect(body.links.prev).toBe(`${PUBLIC_URL}${path}?page=999999999`)
@@ -186,13 +189,13 @@ describe.each(LISTS)('a page of %s', (path) => {
     ['10.7', 10],
     ['%00', 30],
     ['%ED%A0%80', 30],
-  ])('clamps per_page %s to %i and never refuses it', async (asked, held) => {
-    const { status, body } = await seller.get(`${path}?per_page=${asked}`)
-    expect([status, body.meta.per_page]).toEqual([200, held])
-    expect(body.data.length).toBe(Math.min(held, body.meta.total))
+  ])('per_page=%s is clamped to %i and never refused', async (sent, used) => {
+    const { status, body } = await seller.get(`${path}?per_page=${sent}`)
+    expect([status, body.meta.per_page]).toEqual([200, used])
+    expect(body.data.length).toBe(Math.min(used, body.meta.total))
   })
 
-  it('past the end is empty, and the one before it is what prev leads to', async () => {
+  it('a page past the end is empty and links to the page before it as prev', async () => {
     const { status, body } = await seller.get(`${path}?per_page=5&page=50`)
     const last = Math.ceil(body.meta.total / 5)
     expect(status).toBe(200)
@@ -216,7 +219,7 @@ describe.each(LISTS)('a page of %s', (path) => {
     })
   })
 
-  it('without matches is the only one', async () => {
+  it('a list without matches is one empty page', async () => {
     const { status, body } = await seller.get(`${path}?q=zzzzzzzz`)
     expect(status).toBe(200)
     expect(body).toEqual({
@@ -239,18 +242,18 @@ describe.each(LISTS)('a page of %s', (path) => {
     })
   })
 
-  it('keeps its address free of a trailing slash and of the query', async () => {
+  it('path and links leave out a trailing slash; path leaves out the query', async () => {
     const { body } = await seller.get(`${path}/?page=1`)
     expect(body.meta.path).toBe(PUBLIC_URL + path)
     expect(body.links.first).toBe(`${PUBLIC_URL}${path}?page=1`)
   })
 
-  it('takes its address from PUBLIC_URL, whatever host was asked', async () => {
+  it('path and links start with PUBLIC_URL, whatever the Host header', async () => {
     const { body } = await seller.get(path, { headers: { host: 'evil.example' } })
     expect(body.meta.path).toBe(PUBLIC_URL + path)
   })
 
-  it.each([1, 3, 7, 30])('with %i a page shows each record once on a walk', async (perPage) => {
+  it.each([1, 3, 7, 30])('paging with per_page=%i shows each record once', async (perPage) => {
     const whole = (await seller.get(`${path}?per_page=100`)).body
     const pages = await walk(seller, `${path}?per_page=${perPage}`)
     expect(pages).toHaveLength(Math.ceil(whole.meta.total / perPage))
@@ -268,7 +271,7 @@ describe.each(LISTS)('a page of %s', (path) => {
     }
   })
 
-  it('leads back to the first by prev, and to the last by last', async () => {
+  it('prev leads back from the last page to the first through the same pages', async () => {
     const { body: first } = await seller.get(`${path}?per_page=4`)
     const back = await walk(seller, pathOf(first.links.last), 'prev')
     const forth = await walk(seller, `${path}?per_page=4`)
@@ -277,7 +280,7 @@ describe.each(LISTS)('a page of %s', (path) => {
     expect(forth.at(-1)!.body.links.next).toBeNull()
   })
 
-  it('shows each find of a search once on a walk', async () => {
+  it('paging through a search shows each match once', async () => {
     for (const q of ['e', 'p', 'pikachu', 'box', 'celebrations']) {
       const whole = (await seller.get(`${path}?per_page=100&q=${q}`)).body.data
       const walked = await allRecords(seller, `${path}?per_page=1&q=${q}`)
@@ -285,7 +288,7 @@ describe.each(LISTS)('a page of %s', (path) => {
     }
   })
 
-  it('carries all filters that were sent, also unknown ones, and per_page as it was sent', async () => {
+  it('page links carry all sent parameters, also unknown ones, and per_page as sent', async () => {
     const { body } = await seller.get(
       `${path}?page=1&utm=a+b&per_page=500&x[]=1&x[]=2&q=&__proto__=p&region=&z`,
     )
@@ -295,7 +298,7 @@ describe.each(LISTS)('a page of %s', (path) => {
     )
   })
 
-  it('carries a search whatever characters it has', async () => {
+  it('page links carry a search with any characters', async () => {
     const q = "Farfetch'd & ♀ é 漢 + % # ="
     const { body } = await seller.get(`${path}?q=${encodeURIComponent(q)}&page=3`)
     expect(new URL(body.links.first).searchParams.get('q')).toBe(q)
@@ -304,14 +307,14 @@ describe.each(LISTS)('a page of %s', (path) => {
   })
 })
 
-describe('a walk', () => {
-  it('over all sets, cards and products sees the whole cast', async () => {
+describe('paging through a list', () => {
+  it('paging through sets, cards and products shows the whole catalog', async () => {
     expect(idsOf(await allRecords(seller, '/v1/sets?per_page=4'))).toEqual(idsOf(SETS))
     expect(idsOf(await allRecords(seller, '/v1/cards?per_page=4'))).toEqual(idsOf(CARDS))
     expect(slugsOf(await allRecords(seller, '/v1/products?per_page=4'))).toEqual(slugsOf(PRODUCTS))
   })
 
-  it('keeps its filters on every page', async () => {
+  it('next links keep the filters on every page', async () => {
     const pages = await walk(seller, '/v1/cards?language=EN&rarity=Common&per_page=1')
     expect(pages.flatMap(({ body }) => idsOf(body.data))).toEqual(['sv3-1', 'swsh9-1'])
     expect(pages[0]!.body.links).toEqual({

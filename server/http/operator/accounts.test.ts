@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 
 let count = 0
-const newcomer = (more: object = {}) => {
+const newAccount = (more: object = {}) => {
   count++
   return { shop_name: `Shop ${count}`, email: `shop-${count}@mail.example`, ...more }
 }
@@ -17,7 +17,7 @@ const create = (payload: object, headers: Record<string, string> = {}) =>
   app.operator.post(ACCOUNTS, { payload, headers })
 
 describe('POST /operator/v1/accounts', () => {
-  it('opens an account with defaults for all that was left out', async () => {
+  it('POST /operator/v1/accounts opens an account with defaults for omitted fields', async () => {
     const { status, body } = await create({ shop_name: 'Pallet & Sons', email: 'ash@mail.example' })
     expect(status).toBe(201)
     expect(body).toEqual({
@@ -38,9 +38,9 @@ describe('POST /operator/v1/accounts', () => {
     })
   })
 
-  it('takes every field, and gives shipping options back in their order with exact prices', async () => {
+  it('POST /operator/v1/accounts accepts every field, shipping options in order and with exact prices', async () => {
     const option = { fulfilment: 'self_ship', tracked: false, enabled: true }
-    const wanted = newcomer({
+    const wanted = newAccount({
       slug: 'misty-s-water-cards',
       password: 'starmie-starmie',
       business: true,
@@ -66,9 +66,9 @@ describe('POST /operator/v1/accounts', () => {
     expect(row?.password_hash).toMatch(/^scrypt\$/)
   })
 
-  it('numbers a slug made from a name that others have, and gives a name without letters one', async () => {
+  it('a generated slug gets a number when it is taken, and is “shop” for a name without letters', async () => {
     const slugOf = async (shop_name: string) =>
-      (await create(newcomer({ shop_name }))).body.data.slug
+      (await create(newAccount({ shop_name }))).body.data.slug
     expect(await slugOf('Pokémon Corner')).toBe('pokemon-corner')
     expect(await slugOf('POKEMON  CORNER!')).toBe('pokemon-corner-2')
     expect(await slugOf('カード屋')).toBe('shop')
@@ -80,28 +80,28 @@ describe('POST /operator/v1/accounts', () => {
     ['a name that is a number', { shop_name: 5 }, 'shop_name'],
     ['a name with NUL in it', { shop_name: 'a\0b' }, 'shop_name'],
     ['a name with a lone surrogate', { shop_name: 'a\ud800' }, 'shop_name'],
-    ['no e-mail address', { email: 'nobody' }, 'email'],
+    ['an invalid e-mail address', { email: 'nobody' }, 'email'],
     ['a slug with capitals', { slug: 'Shop' }, 'slug'],
     ['an unknown tier', { seller_tier: 'Tin' }, 'seller_tier'],
-    ['a number sent as text', { reviews: '3' }, 'reviews'],
-    ['half a review', { reviews: 1.5 }, 'reviews'],
+    ['a number sent as a string', { reviews: '3' }, 'reviews'],
+    ['a fractional number of reviews', { reviews: 1.5 }, 'reviews'],
     ['a rating over 5', { rating: 5.1 }, 'rating'],
-    ['null where there is no null', { business: null }, 'business'],
+    ['null for a field that is not nullable', { business: null }, 'business'],
     ['an option without a price', { shipping_options: [{}] }, 'shipping_options.0.price'],
-  ])('refuses %s with 422 on the field', async (_, change, field) => {
-    const { status, body } = await create(newcomer(change))
+  ])('POST /operator/v1/accounts gets a 422 for %s', async (_, change, field) => {
+    const { status, body } = await create(newAccount(change))
     expect(status).toBe(422)
     expect(body.error.type).toBe('validation_error')
     expect(body.error.fields[field]).toEqual([expect.any(String)])
   })
 
-  it('takes an integer written 1.0', async () => {
-    const payload = JSON.stringify(newcomer()).replace('}', ',"reviews":1.0}')
+  it('POST /operator/v1/accounts accepts an integer written as 1.0', async () => {
+    const payload = JSON.stringify(newAccount()).replace('}', ',"reviews":1.0}')
     const headers = { 'content-type': 'application/json' }
     expect((await app.operator.post(ACCOUNTS, { payload, headers })).body.data.reviews).toBe(1)
   })
 
-  it('refuses two shipping options with one code', async () => {
+  it('an account cannot have two shipping options with one code', async () => {
     const option = {
       code: 'x',
       name: 'X',
@@ -110,25 +110,25 @@ describe('POST /operator/v1/accounts', () => {
       price: 1,
       enabled: true,
     }
-    const { status, body } = await create(newcomer({ shipping_options: [option, option] }))
+    const { status, body } = await create(newAccount({ shipping_options: [option, option] }))
     expect(status).toBe(422)
     expect(Object.keys(body.error.fields)).toEqual(['shipping_options.1.code'])
   })
 
-  it('refuses an e-mail address or slug that is taken, whatever the casing of the address', async () => {
-    const taken = newcomer({ slug: 'taken-slug' })
+  it('an e-mail address (in any case) or a slug that is taken gets a 422', async () => {
+    const taken = newAccount({ slug: 'taken-slug' })
     await create(taken)
-    const sameMail = await create(newcomer({ email: taken.email.toUpperCase() }))
+    const sameMail = await create(newAccount({ email: taken.email.toUpperCase() }))
     expect(sameMail.status).toBe(422)
     expect(sameMail.body.error.fields).toEqual({ email: ['The email has already been taken.'] })
-    const sameSlug = await create(newcomer({ slug: 'taken-slug' }))
+    const sameSlug = await create(newAccount({ slug: 'taken-slug' }))
     expect(sameSlug.body.error.fields).toEqual({ slug: ['The slug has already been taken.'] })
   })
 })
 
 describe('an Idempotency-Key on POST /operator/v1/accounts', () => {
-  it('gives the first answer again and opens no second account', async () => {
-    const wanted = newcomer()
+  it('a repeated Idempotency-Key returns the first account and opens no second one', async () => {
+    const wanted = newAccount()
     const headers = { 'idempotency-key': 'open-1' }
     const first = await create(wanted, headers)
     const second = await create(wanted, headers)
@@ -137,49 +137,49 @@ describe('an Idempotency-Key on POST /operator/v1/accounts', () => {
     expect(second.text).toBe(first.text)
   })
 
-  it('makes twins that arrive together one', async () => {
-    const wanted = newcomer()
+  it('concurrent requests with one Idempotency-Key open one account', async () => {
+    const wanted = newAccount()
     const headers = { 'idempotency-key': 'open-2' }
-    const answers = await Promise.all(Array.from({ length: 5 }, () => create(wanted, headers)))
-    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+    const responses = await Promise.all(Array.from({ length: 5 }, () => create(wanted, headers)))
+    expect(new Set(responses.map(({ text }) => text)).size).toBe(1)
     const rows = await app.ctx.db`select 1 from accounts where email = ${wanted.email}`
     expect(rows.length).toBe(1)
   })
 
-  it('with another body is refused with 422', async () => {
+  it('an account’s Idempotency-Key with another body gets a 422', async () => {
     const headers = { 'idempotency-key': 'open-3' }
-    await create(newcomer(), headers)
-    const { status, body } = await create(newcomer(), headers)
+    await create(newAccount(), headers)
+    const { status, body } = await create(newAccount(), headers)
     expect(status).toBe(422)
     expect(Object.keys(body.error.fields)).toEqual(['Idempotency-Key'])
   })
 
-  it('of a request that was refused can be used again', async () => {
-    const wanted = newcomer({ slug: 'free-soon' })
-    const holder = (await create(newcomer({ slug: 'free-soon' }))).body.data.id
+  it('the Idempotency-Key of a refused account can be used again', async () => {
+    const wanted = newAccount({ slug: 'free-soon' })
+    const holder = (await create(newAccount({ slug: 'free-soon' }))).body.data.id
     const headers = { 'idempotency-key': 'open-4' }
     expect((await create(wanted, headers)).status).toBe(422)
     await app.operator.patch(`${ACCOUNTS}/${holder}`, { payload: { slug: 'moved-away' } })
     expect((await create(wanted, headers)).status).toBe(201)
   })
 
-  it('is forgotten after 24 hours', async () => {
-    const wanted = newcomer()
+  it('an account’s Idempotency-Key expires after 24 hours', async () => {
+    const wanted = newAccount()
     const headers = { 'idempotency-key': 'open-5' }
     await create(wanted, headers)
     await app.operator.post('/operator/v1/sandbox/clock', { payload: { advance_seconds: 86_400 } })
     expect((await create(wanted, headers)).body.error.fields).toHaveProperty('email')
   })
 
-  it('must be 1 to 255 printable characters', async () => {
-    const { status } = await create(newcomer(), { 'idempotency-key': 'x'.repeat(256) })
+  it('an Idempotency-Key of 256 characters gets a 422', async () => {
+    const { status } = await create(newAccount(), { 'idempotency-key': 'x'.repeat(256) })
     expect(status).toBe(422)
   })
 })
 
 describe('GET /operator/v1/accounts', () => {
-  it('pages through all accounts, newest first', async () => {
-    for (let i = 0; i < 3; i++) await create(newcomer())
+  it('GET /operator/v1/accounts pages through all accounts, newest first', async () => {
+    for (let i = 0; i < 3; i++) await create(newAccount())
     const first = (await app.operator.get(`${ACCOUNTS}?per_page=2`)).body
     const second = (await app.operator.get(`${ACCOUNTS}?per_page=2&page=2`)).body
     const ids = [...first.data, ...second.data].map(({ id }) => id)
@@ -190,8 +190,8 @@ describe('GET /operator/v1/accounts', () => {
   })
 })
 
-describe('an account’s number in the path', () => {
-  it('that is no account’s answers 404, before the body is looked at', async () => {
+describe('the account id in the path', () => {
+  it('an unknown or malformed account id gets a 404 before the body is validated', async () => {
     for (const id of ['999999', '0', '-1', '1.5', 'x', '99999999999999999999']) {
       expect((await app.operator.get(`${ACCOUNTS}/${id}`)).status).toBe(404)
       const payload = { seller_tier: 'Tin' }
@@ -201,8 +201,8 @@ describe('an account’s number in the path', () => {
 })
 
 describe('PATCH /operator/v1/accounts/{id}', () => {
-  it('changes what was sent and leaves the rest', async () => {
-    const { body: created } = await create(newcomer({ rating: 4, reviews: 2 }))
+  it('PATCH /operator/v1/accounts/{id} changes only the sent fields', async () => {
+    const { body: created } = await create(newAccount({ rating: 4, reviews: 2 }))
     const { id } = created.data
     const payload = { seller_tier: 'Master', rating: null, unknown: 'ignored' }
     const { status, body } = await app.operator.patch(`${ACCOUNTS}/${id}`, { payload })
@@ -211,7 +211,7 @@ describe('PATCH /operator/v1/accounts/{id}', () => {
     expect((await app.operator.get(`${ACCOUNTS}/${id}`)).body).toEqual(body)
   })
 
-  it('replaces the shipping options as a whole', async () => {
+  it('PATCH /operator/v1/accounts/{id} replaces the shipping options as a whole', async () => {
     const option = {
       code: 'a',
       name: 'A',
@@ -220,15 +220,15 @@ describe('PATCH /operator/v1/accounts/{id}', () => {
       price: 1,
       enabled: true,
     }
-    const { body: created } = await create(newcomer({ shipping_options: [option] }))
+    const { body: created } = await create(newAccount({ shipping_options: [option] }))
     const payload = { shipping_options: [{ ...option, code: 'b', price: 4.5 }] }
     const { body } = await app.operator.patch(`${ACCOUNTS}/${created.data.id}`, { payload })
     expect(body.data.shipping_options).toEqual(payload.shipping_options)
     expect((await app.operator.get(`${ACCOUNTS}/${created.data.id}`)).body).toEqual(body)
   })
 
-  it('with nothing in it changes nothing', async () => {
-    const { body: created } = await create(newcomer())
+  it('PATCH /operator/v1/accounts/{id} with an empty body changes nothing', async () => {
+    const { body: created } = await create(newAccount())
     const url = `${ACCOUNTS}/${created.data.id}`
     expect((await app.operator.patch(url, { payload: {} })).body).toEqual(created)
   })

@@ -37,7 +37,7 @@ const stock = async (quantity: number) => (await list(seller, cardItem({ quantit
 
 const quantityOf = async (id: number): Promise<number> => (await listed(seller, id)).quantity
 
-/** How many units of the listing some work sells. */
+/** The number of units of a listing that `work` sells. */
 async function unitsSoldBy(work: () => Promise<unknown>, of = listing) {
   const before = await quantityOf(of)
   await work()
@@ -51,27 +51,31 @@ const choice = (more: object) => ({
   shipping: [{ account_id: 1, option: 'parcel', ...more }],
 })
 
-describe('a checkout that can’t be understood', () => {
+describe('invalid checkouts', () => {
   it.each<[string, object | (() => object), string]>([
     ['no buyer', { buyer: undefined }, 'buyer'],
     ['a buyer that is null', { buyer: null }, 'buyer'],
-    ['a buyer that is a name', { buyer: 'Misty' }, 'buyer'],
+    ['a buyer that is a string', { buyer: 'Misty' }, 'buyer'],
     ['a buyer without a name', buyer({ name: undefined }), 'buyer.name'],
     ['a buyer with an empty name', buyer({ name: '' }), 'buyer.name'],
     ['a buyer whose name is null', buyer({ name: null }), 'buyer.name'],
     ['a buyer whose name is a number', buyer({ name: 7 }), 'buyer.name'],
     ['a name of 201 characters', buyer({ name: '𠮷'.repeat(201) }), 'buyer.name'],
     ['a name with a NUL', buyer({ name: 'Mis\0ty' }), 'buyer.name'],
-    ['a name with half a character', buyer({ name: 'Misty \ud83d' }), 'buyer.name'],
+    ['a name with a lone surrogate', buyer({ name: 'Misty \ud83d' }), 'buyer.name'],
     ['no e-mail address', buyer({ email: undefined }), 'buyer.email'],
     ['an empty e-mail address', buyer({ email: '' }), 'buyer.email'],
     ['an e-mail address that is null', buyer({ email: null }), 'buyer.email'],
     ['an e-mail address without @', buyer({ email: 'misty.example' }), 'buyer.email'],
     ['an e-mail address with a space', buyer({ email: 'mi sty@x.example' }), 'buyer.email'],
     ['two e-mail addresses', buyer({ email: 'a@x.example,b@x.example' }), 'buyer.email'],
-    ['an e-mail address with a line', buyer({ email: 'a@x.example\nBcc: b' }), 'buyer.email'],
-    ['a long e-mail address', buyer({ email: `${'x'.repeat(253)}@x` }), 'buyer.email'],
-    ['an address that is text', { address: 'Cape Road 25' }, 'address'],
+    ['an e-mail address with a line break', buyer({ email: 'a@x.example\nBcc: b' }), 'buyer.email'],
+    [
+      'an e-mail address of 255 characters',
+      buyer({ email: `${'x'.repeat(253)}@x` }),
+      'buyer.email',
+    ],
+    ['an address that is a string', { address: 'Cape Road 25' }, 'address'],
     ['an address that is a list', { address: [] }, 'address'],
     ['an address that is false', { address: false }, 'address'],
     ['no full name', address({ full_name: undefined }), 'address.full_name'],
@@ -106,39 +110,51 @@ describe('a checkout that can’t be understood', () => {
     ['an empty list of lines', { lines: [] }, 'lines'],
     ['a line that is a number', () => ({ lines: [listing] }), 'lines.0'],
     ['a line that is null', { lines: [null] }, 'lines.0'],
-    ['a line of no listing', line({ listing_id: undefined }), 'lines.0.listing_id'],
-    ['a line of a listing sent as text', line({ listing_id: '1' }), 'lines.0.listing_id'],
+    ['a line without a listing', line({ listing_id: undefined }), 'lines.0.listing_id'],
+    ['a line with a listing id sent as a string', line({ listing_id: '1' }), 'lines.0.listing_id'],
     ['a line of listing 0', line({ listing_id: 0 }), 'lines.0.listing_id'],
     ['a line of listing −1', line({ listing_id: -1 }), 'lines.0.listing_id'],
-    ['a line of half a listing', line({ listing_id: 1.5 }), 'lines.0.listing_id'],
-    ['a line of a listing beyond numbers', line({ listing_id: 2 ** 53 }), 'lines.0.listing_id'],
-    ['a line of a listing beyond all', line({ listing_id: 1e300 }), 'lines.0.listing_id'],
+    ['a line with a fractional listing id', line({ listing_id: 1.5 }), 'lines.0.listing_id'],
+    [
+      'a line with a listing id beyond the safe integers',
+      line({ listing_id: 2 ** 53 }),
+      'lines.0.listing_id',
+    ],
+    ['a line with a listing id of 1e300', line({ listing_id: 1e300 }), 'lines.0.listing_id'],
     ['a line without a quantity', line({ quantity: undefined }), 'lines.0.quantity'],
     ['a quantity of 0', line({ quantity: 0 }), 'lines.0.quantity'],
     ['a quantity of −1', line({ quantity: -1 }), 'lines.0.quantity'],
     ['a quantity of 1.5', line({ quantity: 1.5 }), 'lines.0.quantity'],
-    ['a quantity sent as text', line({ quantity: '1' }), 'lines.0.quantity'],
+    ['a quantity sent as a string', line({ quantity: '1' }), 'lines.0.quantity'],
     ['a quantity that is true', line({ quantity: true }), 'lines.0.quantity'],
     ['a quantity that is null', line({ quantity: null }), 'lines.0.quantity'],
-    ['a quantity beyond integers', line({ quantity: 2 ** 31 }), 'lines.0.quantity'],
-    ['a quantity beyond all', line({ quantity: 1e300 }), 'lines.0.quantity'],
-    ['an empty cart', { cart_id: '' }, 'cart_id'],
-    ['a cart that is a number', { cart_id: 7 }, 'cart_id'],
-    ['a cart of 256 characters', { cart_id: 'x'.repeat(256) }, 'cart_id'],
-    ['a cart with a NUL', { cart_id: '\0' }, 'cart_id'],
-    ['choices that are an object', { shipping: {} }, 'shipping'],
-    ['choices that are null', { shipping: null }, 'shipping'],
-    ['a choice of no account', choice({ account_id: undefined }), 'shipping.0.account_id'],
-    ['a choice of an account as text', choice({ account_id: '1' }), 'shipping.0.account_id'],
-    ['a choice of no option', choice({ option: undefined }), 'shipping.0.option'],
-    ['a choice of an empty option', choice({ option: '' }), 'shipping.0.option'],
-    ['a choice that is null', choice({ option: null }), 'shipping.0.option'],
-  ])('%s is refused with 422, and nothing is sold', async (_, more, field) => {
+    ['a quantity beyond the database’s integers', line({ quantity: 2 ** 31 }), 'lines.0.quantity'],
+    ['a quantity of 1e300', line({ quantity: 1e300 }), 'lines.0.quantity'],
+    ['an empty cart id', { cart_id: '' }, 'cart_id'],
+    ['a cart id that is a number', { cart_id: 7 }, 'cart_id'],
+    ['a cart id of 256 characters', { cart_id: 'x'.repeat(256) }, 'cart_id'],
+    ['a cart id with a NUL', { cart_id: '\0' }, 'cart_id'],
+    ['shipping choices that are an object', { shipping: {} }, 'shipping'],
+    ['shipping choices that are null', { shipping: null }, 'shipping'],
+    [
+      'a shipping choice without an account',
+      choice({ account_id: undefined }),
+      'shipping.0.account_id',
+    ],
+    [
+      'a shipping choice of an account sent as a string',
+      choice({ account_id: '1' }),
+      'shipping.0.account_id',
+    ],
+    ['a shipping choice without an option', choice({ option: undefined }), 'shipping.0.option'],
+    ['a shipping choice of an empty option', choice({ option: '' }), 'shipping.0.option'],
+    ['a shipping choice of null', choice({ option: null }), 'shipping.0.option'],
+  ])('a checkout with %s gets a 422 and sells nothing', async (_, more, field) => {
     const sold = await unitsSoldBy(async () => {
       const body = typeof more === 'function' ? more() : more
-      const answer = await sendCart(app, [[listing, 1]], body)
-      expect(answer.status).toBe(422)
-      expect(answer.body.error).toEqual({
+      const response = await sendCart(app, [[listing, 1]], body)
+      expect(response.status).toBe(422)
+      expect(response.body.error).toEqual({
         type: 'validation_error',
         message: expect.any(String),
         fields: { [field]: expect.arrayContaining([expect.any(String)]) },
@@ -147,7 +163,7 @@ describe('a checkout that can’t be understood', () => {
     expect(sold).toBe(0)
   })
 
-  it('is refused for everything that is wrong with it at once', async () => {
+  it('a checkout reports all invalid fields at once', async () => {
     const { status, body } = await sendCart(app, [[listing, 0]], {
       ...buyer({ name: '' }),
       ...address({ zip: null, city: undefined }),
@@ -158,7 +174,7 @@ describe('a checkout that can’t be understood', () => {
     )
   })
 
-  it('is refused before anything is looked for', async () => {
+  it('a checkout is validated before its listings are looked up', async () => {
     const { body } = await sendCart(app, [
       [999_999, 1],
       [listing, 0],
@@ -167,10 +183,10 @@ describe('a checkout that can’t be understood', () => {
   })
 
   it.each([
-    ['no JSON', '{'],
-    ['no object', '[]'],
+    ['invalid JSON', '{'],
+    ['an array', '[]'],
     ['null', 'null'],
-  ])('because its body is %s is refused with 422 on body', async (_, payload) => {
+  ])('a checkout whose body is %s gets a 422 on body', async (_, payload) => {
     const { status, body } = await app.operator.post('/operator/v1/checkouts', {
       payload,
       headers: { 'content-type': 'application/json' },
@@ -179,19 +195,19 @@ describe('a checkout that can’t be understood', () => {
   })
 })
 
-describe('a checkout may say', () => {
+describe('valid checkouts', () => {
   it.each<[string, object]>([
     ['a name of 200 characters', buyer({ name: '𠮷'.repeat(200) })],
     ['the longest e-mail address', buyer({ email: `${'x'.repeat(252)}@x` })],
     ['a country in two letters', address({ country: 'be' })],
-    ['no cart', { cart_id: null }],
-    ['no choices', { shipping: [] }],
-    ['more than we know', { coupon: 'X', ...address({ floor: 3 }) }],
-  ])('%s', async (_, more) => {
+    ['null as the cart id', { cart_id: null }],
+    ['no shipping choices', { shipping: [] }],
+    ['unknown fields', { coupon: 'X', ...address({ floor: 3 }) }],
+  ])('a checkout may have %s', async (_, more) => {
     expect((await sendCart(app, [[listing, 1]], more)).status).toBe(201)
   })
 
-  it('whole numbers with a decimal point', async () => {
+  it('a checkout may write integers with a decimal point', async () => {
     const body = { buyer: BUYER, lines: [{ listing_id: listing, quantity: 2 }] }
     const payload = JSON.stringify(body).replace(/(\d)([,}\]])/g, '$1.0$2')
     expect(payload).toContain(`{"listing_id":${listing}.0,"quantity":2.0}`)
@@ -210,7 +226,7 @@ describe('a checkout may say', () => {
     return buyer.address
   }
 
-  it('where it goes, of which every field is kept as it came', async () => {
+  it('a checkout stores every field of the address unchanged', async () => {
     expect(await shownAddress({})).toEqual(ADDRESS)
   })
 
@@ -218,22 +234,25 @@ describe('a checkout may say', () => {
     ['null', { house_number_suffix: null, phone: null }],
     ['empty', { house_number_suffix: '', phone: '' }],
     ['absent', { house_number_suffix: undefined, phone: undefined }],
-  ])('neither suffix nor phone: %s, shown as null', async (_, more) => {
-    expect(await shownAddress(address(more))).toEqual({
-      ...ADDRESS,
-      house_number_suffix: null,
-      phone: null,
-    })
-  })
+  ])(
+    'house_number_suffix and phone of an address may be %s and are shown as null',
+    async (_, more) => {
+      expect(await shownAddress(address(more))).toEqual({
+        ...ADDRESS,
+        house_number_suffix: null,
+        phone: null,
+      })
+    },
+  )
 
-  it('fields of an address that nobody knows, which are not kept', async () => {
+  it('unknown fields of an address are not stored', async () => {
     expect(await shownAddress(address({ floor: 3, id: 7 }))).toEqual(ADDRESS)
   })
 
   it.each([
     ['null', null],
-    ['nothing', undefined],
-  ])('%s for the address: none is kept', async (_, none) => {
+    ['absent', undefined],
+  ])('the address of a checkout may be %s', async (_, none) => {
     expect(await shownAddress({ address: none })).toBeNull()
   })
 })
@@ -244,7 +263,7 @@ describe('an Idempotency-Key on POST /operator/v1/checkouts', () => {
   const sell = (headers: Record<string, string>, quantity = 1, of = listing) =>
     sendCart(app, [[of, quantity]], {}, headers)
 
-  it('gives the first answer again byte for byte, sells nothing more and tells nobody twice', async () => {
+  it('a repeated Idempotency-Key returns the first checkout byte for byte, without another sale or event', async () => {
     const shop = await app.seller({ account: shipsBy(PARCEL) })
     const [own] = await list(shop, cardItem())
     const headers = newKey()
@@ -260,7 +279,7 @@ describe('an Idempotency-Key on POST /operator/v1/checkouts', () => {
     expect(await eventsOf(app, shop.accountId)).toHaveLength(2)
   })
 
-  it('gives it when everything has changed since: sold out, cancelled, deleted, no way to ship', async () => {
+  it('a repeated Idempotency-Key returns the first checkout although shop, order and listing have changed', async () => {
     const shop = await app.seller({ account: shipsBy(PARCEL) })
     const [own] = await list(shop, cardItem({ quantity: 1 }))
     const headers = newKey()
@@ -275,7 +294,7 @@ describe('an Idempotency-Key on POST /operator/v1/checkouts', () => {
     expect((await sell(headers, 1, own)).text).toBe(first.text)
   })
 
-  it('with another body is refused with 422 and sells nothing', async () => {
+  it('a checkout’s Idempotency-Key with another body gets a 422 and sells nothing', async () => {
     const headers = newKey()
     await sell(headers)
     const sold = await unitsSoldBy(async () => {
@@ -296,7 +315,7 @@ describe('an Idempotency-Key on POST /operator/v1/checkouts', () => {
     expect(sold).toBe(0)
   })
 
-  it('of a checkout that was refused with 409 can be used again', async () => {
+  it('the Idempotency-Key of a checkout refused with 409 can be used again', async () => {
     const own = await stock(1)
     const headers = newKey()
     expect((await sell(headers, 2, own)).status).toBe(409)
@@ -306,7 +325,7 @@ describe('an Idempotency-Key on POST /operator/v1/checkouts', () => {
     expect((await sell(headers, 1, own)).status).toBe(422)
   })
 
-  it('of a checkout that was refused with 422 can be used again', async () => {
+  it('the Idempotency-Key of a checkout refused with 422 can be used again', async () => {
     const headers = newKey()
     expect((await sell(headers, 0)).status).toBe(422)
     const choice = { shipping: [{ account_id: seller.accountId, option: 'pigeon' }] }
@@ -314,37 +333,37 @@ describe('an Idempotency-Key on POST /operator/v1/checkouts', () => {
     expect((await sell(headers)).status).toBe(201)
   })
 
-  it('makes twins that arrive together one sale with one answer', async () => {
+  it('concurrent checkouts with one Idempotency-Key make one sale and get one response', async () => {
     const own = await stock(100)
     const headers = newKey()
-    const answers = await Promise.all(Array.from({ length: 20 }, () => sell(headers, 1, own)))
-    expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(201))
-    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+    const responses = await Promise.all(Array.from({ length: 20 }, () => sell(headers, 1, own)))
+    expect(responses.map(({ status }) => status)).toEqual(Array(20).fill(201))
+    expect(new Set(responses.map(({ text }) => text)).size).toBe(1)
     expect(await quantityOf(own)).toBe(99)
   })
 
-  it('makes twins one also when they reach different processes', async () => {
+  it('concurrent checkouts with one Idempotency-Key in two processes make one sale', async () => {
     const second = await startTestApp({ databaseUrl: app.databaseUrl, settings: NO_LIMITS })
     const own = await stock(100)
     const headers = newKey()
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 10 }, (_, i) => sendCart(i % 2 ? app : second, [[own, 1]], {}, headers)),
     )
-    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+    expect(new Set(responses.map(({ text }) => text)).size).toBe(1)
     expect(await quantityOf(own)).toBe(99)
   })
 
-  it('of a twin that fails leaves the other free to sell', async () => {
+  it('concurrent checkouts with one Idempotency-Key: a failed one does not block a valid one', async () => {
     const own = await stock(1)
     const headers = newKey()
-    const answers = await Promise.all([1, 2, 2, 1].map((wanted) => sell(headers, wanted, own)))
-    const sold = answers.filter(({ status }) => status === 201)
+    const responses = await Promise.all([1, 2, 2, 1].map((wanted) => sell(headers, wanted, own)))
+    const sold = responses.filter(({ status }) => status === 201)
     expect(new Set(sold.map(({ text }) => text)).size).toBe(1)
-    for (const { status } of answers) expect(status).toBeOneOf([201, 409, 422])
+    for (const { status } of responses) expect(status).toBeOneOf([201, 409, 422])
     expect(await quantityOf(own)).toBe(0)
   })
 
-  it('is kept for 24 hours, and then is a new one', async () => {
+  it('a checkout’s Idempotency-Key expires after 24 hours', async () => {
     const headers = newKey()
     const first = await sell(headers)
     await advance(app.operator, DAY - 60)
@@ -355,14 +374,14 @@ describe('an Idempotency-Key on POST /operator/v1/checkouts', () => {
     expect(second.body.data.id).not.toBe(first.body.data.id)
   })
 
-  it('makes one of two checkouts only when it is there', async () => {
+  it('checkouts without an Idempotency-Key, or with different ones, all sell', async () => {
     expect(await unitsSoldBy(() => Promise.all([sell({}), sell({}), sell(newKey())]))).toBe(3)
   })
 
   it.each([
     ['empty', ''],
     ['longer than 255 characters', 'x'.repeat(256)],
-  ])('that is %s is refused with 422', async (_, key) => {
+  ])('a checkout’s Idempotency-Key that is %s gets a 422', async (_, key) => {
     const sold = await unitsSoldBy(async () => {
       const { status, body } = await sell({ 'idempotency-key': key })
       expect([status, Object.keys(body.error.fields)]).toEqual([422, ['Idempotency-Key']])

@@ -28,16 +28,16 @@ beforeAll(async () => {
   seller = await app.seller({ account: shipsBy(PARCEL) })
 })
 
-/** The order row of one unit of this, sold now. */
-async function insertSlice(item: object) {
+/** Sells one unit of an item; returns the order row. */
+async function sell(item: object) {
   const [listing] = await list(seller, item)
   const { orderIds } = await buy(app, [[listing!, 1]])
   return rowOf(seller, orderIds[0]!)
 }
 
-describe('what was sold', () => {
-  it('is a card with its set and number, ids, picture, condition and language', async () => {
-    expect((await insertSlice(cardItem({ condition: 'LP', language: 'NL' }))).item).toEqual({
+describe('sold items', () => {
+  it('a sold card shows name, set and number, ids, image, condition and language', async () => {
+    expect((await sell(cardItem({ condition: 'LP', language: 'NL' }))).item).toEqual({
       name: 'Charizard ex',
       subtitle: 'Obsidian Flames 125',
       image: 'https://images.example/sv3/125.png',
@@ -49,12 +49,12 @@ describe('what was sold', () => {
     })
   })
 
-  it('is a graded card in condition G', async () => {
-    expect((await insertSlice(gradedItem())).item).toMatchObject({ id: 'sv3-125', condition: 'G' })
+  it('a sold graded card has the condition G', async () => {
+    expect((await sell(gradedItem())).item).toMatchObject({ id: 'sv3-125', condition: 'G' })
   })
 
-  it('is a card whose id doesn’t end in its number, and whose picture nobody has', async () => {
-    expect((await insertSlice(cardItem({ card: 'cel25c-2_A' }))).item).toMatchObject({
+  it('a sold card shows its printed number, not the end of its id, and null without an image', async () => {
+    expect((await sell(cardItem({ card: 'cel25c-2_A' }))).item).toMatchObject({
       name: 'Blastoise',
       subtitle: 'Celebrations: Classic Collection 2',
       image: null,
@@ -63,8 +63,8 @@ describe('what was sold', () => {
     })
   })
 
-  it('is a card without a friendly id when its set has no shortcut', async () => {
-    expect((await insertSlice(cardItem({ card: 'ru1-1' }))).item).toMatchObject({
+  it('a sold card whose set has no shortcut has no friendly id', async () => {
+    expect((await sell(cardItem({ card: 'ru1-1' }))).item).toMatchObject({
       name: 'Venusaur',
       subtitle: 'Pokémon Rumble 1',
       type: 'card',
@@ -73,8 +73,8 @@ describe('what was sold', () => {
     })
   })
 
-  it('is a sealed product by its slug, with neither condition nor friendly id', async () => {
-    expect((await insertSlice(productItem({ language: 'JP' }))).item).toEqual({
+  it('a sold sealed product shows its slug, without condition and friendly id', async () => {
+    expect((await sell(productItem({ language: 'JP' }))).item).toEqual({
       name: 'Obsidian Flames Booster Box',
       subtitle: 'Obsidian Flames',
       image: 'https://images.example/obsidian-flames-booster-box.png',
@@ -86,8 +86,8 @@ describe('what was sold', () => {
     })
   })
 
-  it('is a sealed product of no set without a subtitle', async () => {
-    expect((await insertSlice(productItem({ product: 'poke-ball-tin' }))).item).toMatchObject({
+  it('a sold sealed product without a set has no subtitle', async () => {
+    expect((await sell(productItem({ product: 'poke-ball-tin' }))).item).toMatchObject({
       name: 'Poké Ball Tin',
       subtitle: null,
       image: null,
@@ -96,9 +96,9 @@ describe('what was sold', () => {
     })
   })
 
-  it('has an id that finds it in the catalog', async () => {
-    const card = await insertSlice(cardItem({ card: 'csv9.5c-cn-10b' }))
-    const product = await insertSlice(productItem({ product: 'kokuen-no-shihaisha-pack' }))
+  it('the id of a sold item finds it in the catalog', async () => {
+    const card = await sell(cardItem({ card: 'csv9.5c-cn-10b' }))
+    const product = await sell(productItem({ product: 'kokuen-no-shihaisha-pack' }))
     const found = await seller.get(`/v1/cards/${card.item.id}`)
     expect(found.body.data.friendly_id).toBe(card.item.friendly_id)
     const slug = encodeURIComponent(product.item.id)
@@ -106,9 +106,9 @@ describe('what was sold', () => {
   })
 })
 
-describe('a sale stays as it was', () => {
-  /** The slice of a sale, before and after something has changed. */
-  async function aroundSale(work: (listing: number, accountId: number) => Promise<unknown>) {
+describe('later changes', () => {
+  /** The slice of a sale before and after `change`. */
+  async function aroundSale(change: (listing: number, accountId: number) => Promise<unknown>) {
     const shop = await app.seller({ account: { ...shipsBy(PARCEL), sellerTier: 'Silver' } })
     const [listing] = await list(shop, cardItem({ price: 9.99, quantity: 9 }))
     const { orderIds } = await buy(app, [[listing!, 3]])
@@ -118,31 +118,34 @@ describe('a sale stays as it was', () => {
       shipping: { method: 'Tracked parcel', price: 6.95, seller_share: 6.95 },
       orders: [{ price: 9.99, financial: { commission: 1.35, seller_fee: 1.35 } }],
     })
-    await work(listing!, shop.accountId)
+    await change(listing!, shop.accountId)
     return { was, is: await sliceOf(shop, orderIds[0]!), shop, listing: listing! }
   }
 
   it.each<[string, object]>([
-    ['another tier', { seller_tier: 'Master' }],
+    ['its tier', { seller_tier: 'Master' }],
     [
-      'other prices of its ways to ship',
+      'the prices of its shipping options',
       { shipping_options: [{ ...operatorOption(PARCEL), price: 99, name: 'Drone' }] },
     ],
-    ['other ways to ship', { shipping_options: [operatorOption(LABEL), operatorOption(LETTER)] }],
     [
-      'its way to ship disabled',
+      'all of its shipping options',
+      { shipping_options: [operatorOption(LABEL), operatorOption(LETTER)] },
+    ],
+    [
+      'a shipping option to disabled',
       { shipping_options: [{ ...operatorOption(PARCEL), enabled: false }] },
     ],
-    ['another name', { shop_name: 'Renamed', slug: `renamed-${process.pid}` }],
-    ['no verified payout', { payout_verified: false }],
-  ])('when the shop has got %s', async (_, changes) => {
+    ['its name', { shop_name: 'Renamed', slug: `renamed-${process.pid}` }],
+    ['its payout to unverified', { payout_verified: false }],
+  ])('an order does not change when its shop changes %s', async (_, changes) => {
     const { was, is } = await aroundSale(async (_, accountId) => {
       expect((await changeAccount(app, accountId, changes)).status).toBe(200)
     })
     expect(is).toEqual(was)
   })
 
-  it('but for what is sold after the tier changed: that has the new rate', async () => {
+  it('a sale after a change of tier has the new commission rate', async () => {
     const { shop, listing } = await aroundSale((_, accountId) =>
       changeAccount(app, accountId, { seller_tier: 'Master' }),
     )
@@ -150,7 +153,7 @@ describe('a sale stays as it was', () => {
     expect((await rowOf(shop, orderIds[0]!)).financial.commission).toBe(0.9)
   })
 
-  it('when the listing has another price, description or stock', async () => {
+  it('an order does not change when the price, description or stock of its listing changes', async () => {
     const { was, is } = await aroundSale(
       (listing) =>
         app.ctx.db`
@@ -162,7 +165,7 @@ describe('a sale stays as it was', () => {
     expect(is).toEqual(was)
   })
 
-  it('when the catalog has another name, number and picture for the card and its set', async () => {
+  it('an order does not change when the catalog changes the name, number or image of its card', async () => {
     const { was, is } = await aroundSale(async () => {
       const [set] = SETS.filter(({ id }) => id === 'sv3')
       await importRecords(app.operator, [

@@ -31,10 +31,10 @@ const stock = async (quantity: number, more: object = {}) =>
 const patch = (listing: number, payload: object) =>
   seller.patch(`/v1/listings/${listing}`, { payload })
 
-const shown = (listing: number) => listed(seller, listing)
+const listingOf = (listing: number) => listed(seller, listing)
 
-/** Everything that a sale of anybody's writes or takes. */
-async function everything() {
+/** Every row that a sale changes, and the number of rows that it inserts. */
+async function saleState() {
   const { db } = app.ctx
   return {
     listings: [...(await db`select id, status, quantity, updated_at from listings order by id`)],
@@ -51,27 +51,27 @@ function expectConflict({ status, body }: Answer, message: string) {
   expect(body.error).toEqual({ type: 'conflict', message })
 }
 
-describe('a checkout takes the stock', () => {
-  it('that was bought, which shows at once, and as a change', async () => {
+describe('stock', () => {
+  it('a checkout lowers the listing’s quantity at once and updates updated_at', async () => {
     const id = await stock(5)
-    const was = await shown(id)
+    const was = await listingOf(id)
     await advance(app.operator, 60)
     await buy(app, [[id, 2]])
-    const is = await shown(id)
+    const is = await listingOf(id)
     expect(is).toMatchObject({ quantity: 3, quantity_available: 3, status: 'active' })
     expect(Date.parse(is.updated_at)).toBeGreaterThan(Date.parse(was.updated_at))
     expect(is).toEqual({ ...was, quantity: 3, quantity_available: 3, updated_at: is.updated_at })
   })
 
-  it('down to the last unit: then the listing is sold, has changed, and is off everybody’s lists', async () => {
+  it('a listing whose last unit is bought is sold and no longer offered', async () => {
     const offers = async () =>
       (await seller.get('/v1/cards/swsh9-10?include=listings')).body.data.listings
     const id = await stock(2, { card: 'swsh9-10' })
-    const was = await shown(id)
+    const was = await listingOf(id)
     expect(await offers()).toMatchObject([{ id }])
     await advance(app.operator, 60)
     await buy(app, [[id, 2]])
-    const is = await shown(id)
+    const is = await listingOf(id)
     expect(is).toMatchObject({ quantity: 0, quantity_available: 0, status: 'sold' })
     expect(Date.parse(is.updated_at)).toBeGreaterThan(Date.parse(was.updated_at))
     expect(await offers()).toEqual([])
@@ -80,23 +80,23 @@ describe('a checkout takes the stock', () => {
     expect(body.data).toMatchObject([{ id }])
   })
 
-  it('of what was sold out and restocked by its seller', async () => {
+  it('a sold-out listing can be bought again after its seller restocks it', async () => {
     const id = await stock(1)
     await buy(app, [[id, 1]])
     expectConflict(await sendCart(app, [[id, 1]]), `Listing ${id} is not on sale.`)
     await patch(id, { quantity: 2 })
     expect((await sendCart(app, [[id, 2]])).status).toBe(201)
-    expect(await shown(id)).toMatchObject({ status: 'sold', quantity: 0 })
+    expect(await listingOf(id)).toMatchObject({ status: 'sold', quantity: 0 })
   })
 
-  it('for no photo or description: all else about the listing stays', async () => {
+  it('a checkout changes no other field of the listing', async () => {
     const id = await stock(3, { description: 'Mine', printing: 'holo' })
     await buy(app, [[id, 1]])
-    expect(await shown(id)).toMatchObject({ description: 'Mine', printing: 'holo', price: 4.5 })
+    expect(await listingOf(id)).toMatchObject({ description: 'Mine', printing: 'holo', price: 4.5 })
   })
 })
 
-describe('a checkout is all or nothing', () => {
+describe('atomicity', () => {
   it.each<[string, (listing: number) => Promise<unknown>, (listing: number) => string]>([
     [
       'has too little stock',
@@ -116,7 +116,7 @@ describe('a checkout is all or nothing', () => {
       (id) => `Only 2 of the 3 wanted are left of listing ${id}.`,
     ],
     [
-      'is all in other carts but for what this one holds',
+      'is reserved by other carts but for one unit of this cart',
       (id) => hold(app.operator, id, 9, { cart_id: 'another' }),
       (id) => `Only 1 of the 3 wanted are left of listing ${id}.`,
     ],
@@ -128,51 +128,54 @@ describe('a checkout is all or nothing', () => {
       },
       (id) => `Only 0 of the 3 wanted are left of listing ${id}.`,
     ],
-  ])('409 when one of its listings %s, and nothing has happened', async (_, change, message) => {
-    const other = await app.seller({ account: shipsBy(PARCEL) })
-    const [theirs] = await list(other, productItem())
-    const [first, bad, last] = [await stock(3), await stock(10), await stock(3)]
-    for (const id of [first, bad, last]) await hold(app.operator, id, 1, { cart_id: 'mine' })
-    await change(bad)
-    const before = await everything()
-    const lines: Line[] = [
-      [first, 1],
-      [bad, 3],
-      [theirs!, 1],
-      [last, 1],
-    ]
-    for (const sent of [lines, lines.toReversed()]) {
-      expectConflict(await sendCart(app, sent, { cart_id: 'mine' }), message(bad))
-    }
-    expect(await everything()).toEqual(before)
-    expect(await eventsOf(app, other.accountId)).toEqual([])
-  })
+  ])(
+    'a checkout with a listing that %s gets a 409 and changes nothing',
+    async (_, change, message) => {
+      const other = await app.seller({ account: shipsBy(PARCEL) })
+      const [theirs] = await list(other, productItem())
+      const [first, bad, last] = [await stock(3), await stock(10), await stock(3)]
+      for (const id of [first, bad, last]) await hold(app.operator, id, 1, { cart_id: 'mine' })
+      await change(bad)
+      const before = await saleState()
+      const lines: Line[] = [
+        [first, 1],
+        [bad, 3],
+        [theirs!, 1],
+        [last, 1],
+      ]
+      for (const sent of [lines, lines.toReversed()]) {
+        expectConflict(await sendCart(app, sent, { cart_id: 'mine' }), message(bad))
+      }
+      expect(await saleState()).toEqual(before)
+      expect(await eventsOf(app, other.accountId)).toEqual([])
+    },
+  )
 
   it.each([999_999, Number.MAX_SAFE_INTEGER])(
-    '409 for listing %i, which there never was',
+    'a checkout with the unknown listing %i gets a 409 and changes nothing',
     async (unknown) => {
       const id = await stock(3)
-      const before = await everything()
+      const before = await saleState()
       const lines: Line[] = [
         [id, 1],
         [unknown, 1],
       ]
       expectConflict(await sendCart(app, lines), `Listing ${unknown} is not on sale.`)
-      expect(await everything()).toEqual(before)
+      expect(await saleState()).toEqual(before)
     },
   )
 
-  it('409 when lines of one listing together want more than there is', async () => {
+  it('a checkout whose lines of one listing exceed its stock together gets a 409', async () => {
     const id = await stock(3)
     const lines: Line[] = [
       [id, 2],
       [id, 2],
     ]
     expectConflict(await sendCart(app, lines), `Only 3 of the 4 wanted are left of listing ${id}.`)
-    expect(await shown(id)).toMatchObject({ quantity: 3 })
+    expect(await listingOf(id)).toMatchObject({ quantity: 3 })
   })
 
-  it('also for as many units as numbers reach', async () => {
+  it('a checkout of a billion units gets a 409', async () => {
     const id = await stock(3)
     const many = Array.from({ length: 1000 }, (): Line => [id, 1_000_000])
     expectConflict(
@@ -182,64 +185,68 @@ describe('a checkout is all or nothing', () => {
   })
 })
 
-describe('a cart at checkout', () => {
-  const available = async (id: number) => (await shown(id)).quantity_available
+describe('reservations', () => {
+  const available = async (id: number) => (await listingOf(id)).quantity_available
 
-  it('has what it holds, and nobody else’s', async () => {
+  it('a checkout can use the reservations of its own cart only', async () => {
     const id = await stock(5)
     await hold(app.operator, id, 3, { cart_id: 'mine' })
     expect((await sendCart(app, [[id, 3]], { cart_id: 'another' })).status).toBe(409)
     expect((await sendCart(app, [[id, 3]])).status).toBe(409)
     expect((await sendCart(app, [[id, 3]], { cart_id: null })).status).toBe(409)
     expect((await sendCart(app, [[id, 5]], { cart_id: 'mine' })).status).toBe(201)
-    expect(await shown(id)).toMatchObject({ status: 'sold' })
+    expect(await listingOf(id)).toMatchObject({ status: 'sold' })
   })
 
-  it('takes what no cart holds, up to the last of it', async () => {
+  it('a checkout can buy every unreserved unit', async () => {
     const id = await stock(5)
     await hold(app.operator, id, 3, { cart_id: 'another' })
     expect((await sendCart(app, [[id, 2]])).status).toBe(201)
-    expect(await shown(id)).toMatchObject({ quantity: 3, quantity_available: 0, status: 'active' })
+    expect(await listingOf(id)).toMatchObject({
+      quantity: 3,
+      quantity_available: 0,
+      status: 'active',
+    })
   })
 
-  it('consumes what it held of the listings that are bought, all of its holds on them', async () => {
+  it('a checkout consumes all reservations of its cart on the bought listings', async () => {
     const id = await stock(10)
     await hold(app.operator, id, 1, { cart_id: 'twice' })
     await hold(app.operator, id, 2, { cart_id: 'twice' })
     await buy(app, [[id, 3]], { cart_id: 'twice' })
-    expect(await shown(id)).toMatchObject({ quantity: 7, quantity_available: 7 })
+    expect(await listingOf(id)).toMatchObject({ quantity: 7, quantity_available: 7 })
   })
 
-  it('frees what it held beyond what is bought', async () => {
+  it('a checkout releases reserved units of a bought listing that it does not buy', async () => {
     const id = await stock(10)
     await hold(app.operator, id, 6, { cart_id: 'mind changed' })
     await buy(app, [[id, 1]], { cart_id: 'mind changed' })
-    expect(await shown(id)).toMatchObject({ quantity: 9, quantity_available: 9 })
+    expect(await listingOf(id)).toMatchObject({ quantity: 9, quantity_available: 9 })
   })
 
-  it('keeps what it holds of other listings', async () => {
+  it('a checkout keeps its cart’s reservations of other listings', async () => {
     const [id, other] = [await stock(5), await stock(5)]
-    for (const one of [id, other]) await hold(app.operator, one, 2, { cart_id: 'two' })
+    for (const listing of [id, other]) await hold(app.operator, listing, 2, { cart_id: 'two' })
     await buy(app, [[id, 2]], { cart_id: 'two' })
     expect([await available(id), await available(other)]).toEqual([3, 3])
   })
 
-  it('leaves what other carts hold of the same listing', async () => {
+  it('a checkout keeps other carts’ reservations of the same listing', async () => {
     const id = await stock(10)
     await hold(app.operator, id, 4, { cart_id: 'theirs' })
     await hold(app.operator, id, 2, { cart_id: 'ours' })
     await buy(app, [[id, 2]], { cart_id: 'ours' })
-    expect(await shown(id)).toMatchObject({ quantity: 8, quantity_available: 4 })
+    expect(await listingOf(id)).toMatchObject({ quantity: 8, quantity_available: 4 })
   })
 
-  it('that is not named consumes no reservation', async () => {
+  it('a checkout without a cart id consumes no reservation', async () => {
     const id = await stock(10)
     await hold(app.operator, id, 4, { cart_id: 'cart' })
     await buy(app, [[id, 2]])
-    expect(await shown(id)).toMatchObject({ quantity: 8, quantity_available: 4 })
+    expect(await listingOf(id)).toMatchObject({ quantity: 8, quantity_available: 4 })
   })
 
-  it('is not blocked by what has run out, to the second', async () => {
+  it('an expired reservation does not block a checkout, to the second', async () => {
     const id = await stock(3)
     await hold(app.operator, id, 3, { cart_id: 'slow', ttl_seconds: 600 })
     await advance(app.operator, 590)
@@ -248,51 +255,51 @@ describe('a cart at checkout', () => {
     expect((await sendCart(app, [[id, 3]])).status).toBe(201)
   })
 
-  it('whose own hold has run out takes what is still there', async () => {
+  it('a cart whose reservation expired can buy what is still available', async () => {
     const id = await stock(3)
     await hold(app.operator, id, 3, { cart_id: 'late', ttl_seconds: 60 })
     await advance(app.operator, 60)
     await hold(app.operator, id, 2, { cart_id: 'quick' })
     expect((await sendCart(app, [[id, 2]], { cart_id: 'late' })).status).toBe(409)
     expect((await sendCart(app, [[id, 1]], { cart_id: 'late' })).status).toBe(201)
-    expect(await shown(id)).toMatchObject({ quantity: 2, quantity_available: 0 })
+    expect(await listingOf(id)).toMatchObject({ quantity: 2, quantity_available: 0 })
   })
 
-  it('sees what another cart has got before it, though that commits while it waits', async () => {
+  it('a checkout that waits for a reservation counts its units', async () => {
     const id = await stock(2)
     const waiting = await inTransaction(app.ctx, async (tx) => {
       await reserve(tx, { listingId: id, cartId: 'first', quantity: 2, ttlSeconds: 60 })
-      const answer = sendCart(app, [[id, 1]])
-      await lockIsWaitedFor()
-      return { answer }
+      const response = sendCart(app, [[id, 1]])
+      await lockWaiters()
+      return { response }
     })
-    expectConflict(await waiting.answer, `Only 0 of the 1 wanted are left of listing ${id}.`)
+    expectConflict(await waiting.response, `Only 0 of the 1 wanted are left of listing ${id}.`)
   })
 
-  it('that waited for a change of a listing sells it as it is then', async () => {
+  it('a checkout that waits for a change of a listing sells the changed listing', async () => {
     const [gone, dearer] = [await stock(5), await stock(5)]
     const waiting = await inTransaction(app.ctx, async (tx) => {
       await tx.db`update listings set status = 'removed' where id = ${gone}`
       await tx.db`update listings set price_cents = 999, quantity = 2 where id = ${dearer}`
-      const answers = [sendCart(app, [[gone, 1]]), sendCart(app, [[dearer, 2]])]
-      await lockIsWaitedFor(2)
-      return { answers }
+      const responses = [sendCart(app, [[gone, 1]]), sendCart(app, [[dearer, 2]])]
+      await lockWaiters(2)
+      return { responses }
     })
-    const [refused, sold] = await Promise.all(waiting.answers)
+    const [refused, sold] = await Promise.all(waiting.responses)
     expectConflict(refused!, `Listing ${gone} is not on sale.`)
     const [order] = sold!.body.data.slices[0].order_ids
     const { body } = await seller.get(`/v1/orders/${order}`)
     expect(body.data.orders[0]).toMatchObject({ price: 9.99, quantity: 2 })
-    expect(await shown(dearer)).toMatchObject({ status: 'sold' })
+    expect(await listingOf(dearer)).toMatchObject({ status: 'sold' })
   })
 })
 
-/** Waits until so many statements are held up by another's lock. */
-const lockIsWaitedFor = (most = 1) =>
-  until('they wait for the lock', async () => {
+/** Waits until exactly `count` statements wait for a lock. */
+const lockWaiters = (count = 1) =>
+  until(`${count} statements wait for a lock`, async () => {
     const waiting = await app.ctx.db`
       select from pg_stat_activity
       where datname = current_database() and wait_event_type = 'Lock'
     `
-    return waiting.length === most
+    return waiting.length === count
   })

@@ -43,16 +43,16 @@ const listing = async (seller: Seller, more: object = {}) =>
   (await list(seller, cardItem(more)))[0]!
 
 describe('POST /operator/v1/checkouts', () => {
-  it('answers 201 with the checkout: a slice for each seller, and a row for each listing', async () => {
+  it('POST /operator/v1/checkouts creates a slice for each seller and an order row for each listing', async () => {
     const [card, box] = await list(one, cardItem(), productItem())
     const theirs = await listing(two)
-    const answer = await sendCart(app, [
+    const response = await sendCart(app, [
       [theirs, 1],
       [box!, 1],
       [card!, 2],
     ])
-    expect(answer.status).toBe(201)
-    expect(answer.body).toEqual({
+    expect(response.status).toBe(201)
+    expect(response.body).toEqual({
       data: {
         id: expect.any(Number),
         slices: [
@@ -71,10 +71,10 @@ describe('POST /operator/v1/checkouts', () => {
         ],
       },
     })
-    const [ours, other] = answer.body.data.slices
+    const [ours, other] = response.body.data.slices
     const slice = await sliceOf(one, ours.order_ids[0])
     expect(slice.slice_key).toBe(ours.slice_key)
-    const { id: checkout_id } = answer.body.data
+    const { id: checkout_id } = response.body.data
     expect(slice.orders).toMatchObject([
       { id: ours.order_ids[0], listing_id: card, quantity: 2, status: 'pending', checkout_id },
       { id: ours.order_ids[1], listing_id: box, quantity: 1, status: 'pending', checkout_id },
@@ -84,7 +84,7 @@ describe('POST /operator/v1/checkouts', () => {
     expect(theirSlice.orders).toMatchObject([{ listing_id: theirs, quantity: 1 }])
   })
 
-  it('gives every slice a key of its own that nobody can guess', async () => {
+  it('every slice gets its own key with 128 random bits', async () => {
     const [ours, theirs] = [await listing(one, { quantity: 20 }), await listing(two)]
     const keys = new Set<string>()
     for (let i = 0; i < 20; i++) {
@@ -93,11 +93,11 @@ describe('POST /operator/v1/checkouts', () => {
       for (const { slice_key } of slices) keys.add(slice_key)
     }
     expect(keys.size).toBe(21)
-    // 128 bits of chance, as base64url.
+    // 128 bits as base64url.
     for (const key of keys) expect(key).toMatch(/^slc_[A-Za-z0-9_-]{22}$/)
   })
 
-  it('merges lines of one listing into one row', async () => {
+  it('a checkout merges the lines of one listing into one order row', async () => {
     const id = await listing(one, { quantity: 5 })
     const other = await listing(one)
     const { orderIds } = await buy(app, [
@@ -114,7 +114,7 @@ describe('POST /operator/v1/checkouts', () => {
     expect(refused.status).toBe(409)
   })
 
-  it('makes rows of listings of one card rows of their own', async () => {
+  it('a checkout does not merge different listings of one card', async () => {
     const ids = await list(one, cardItem(), cardItem(), cardItem({ condition: 'LP' }))
     const { orderIds } = await buy(
       app,
@@ -124,7 +124,7 @@ describe('POST /operator/v1/checkouts', () => {
     expect(orders.map(({ listing_id }: { listing_id: number }) => listing_id)).toEqual(ids)
   })
 
-  it('makes rows in the state pending, with no time but that of the sale by the service’s clock', async () => {
+  it('a new order row is pending and has only its time of sale, by the service’s clock', async () => {
     const before = Math.floor(app.ctx.now().getTime() / 1000) * 1000
     const { orderIds } = await buy(app, [[await listing(one), 1]])
     const row = await rowOf(one, orderIds[0]!)
@@ -141,14 +141,14 @@ describe('POST /operator/v1/checkouts', () => {
     expect(Date.parse(row.created_at)).toBeLessThanOrEqual(app.ctx.now().getTime())
   })
 
-  it('sells what a shop without verified payout or API access has on sale, too', async () => {
+  it('a checkout sells the listings of a shop without verified payout or API access', async () => {
     const shop = await app.seller({ account: shipsBy(LETTER) })
     const id = await listing(shop)
     await changeAccount(app, shop.accountId, { payout_verified: false, api_access: 'disabled' })
     expect((await sendCart(app, [[id, 1]])).status).toBe(201)
   })
 
-  it('sells a thousand lines, and refuses one more', async () => {
+  it('a checkout may have a thousand lines, not 1001', async () => {
     const id = await listing(one, { quantity: 999 })
     const lines = Array.from({ length: 999 }, (): Line => [id, 1])
     const other = await listing(one)
@@ -158,20 +158,20 @@ describe('POST /operator/v1/checkouts', () => {
     expect([status, Object.keys(body.error.fields)]).toEqual([422, ['lines']])
   })
 
-  it('answers other methods with 405 and those that it has', async () => {
+  it('/operator/v1/checkouts refuses other methods with 405 and an Allow header', async () => {
     const { status, headers } = await app.operator.delete(CHECKOUTS)
     expect([status, headers.allow]).toEqual([405, 'POST'])
   })
 })
 
-describe('the way in which a slice ships', () => {
-  // Neither by price nor by name.
-  const dear = { ...PARCEL, code: 'courier', name: 'Courier', priceCents: 2_000 }
-  const options = [{ ...PARCEL, enabled: false }, LABEL, LETTER, dear]
+describe('shipping options of a slice', () => {
+  // Sorted neither by price nor by name.
+  const expensive = { ...PARCEL, code: 'courier', name: 'Courier', priceCents: 2_000 }
+  const options = [{ ...PARCEL, enabled: false }, LABEL, LETTER, expensive]
 
   const shop = () => app.seller({ account: shipsBy(...options) })
 
-  it('is the seller’s first enabled option when the buyer chose none', async () => {
+  it('a slice ships by the seller’s first enabled option by default', async () => {
     const seller = await shop()
     const { slices, orderIds } = await buy(app, [[await listing(seller), 1]])
     expect(slices).toMatchObject([{ shipping_price: 4.95 }])
@@ -180,7 +180,7 @@ describe('the way in which a slice ships', () => {
     expect(slice.orders[0].tracking.fulfilment).toBe('platform')
   })
 
-  it('is the option that the buyer chose, for each seller their own', async () => {
+  it('a buyer can choose a shipping option for each seller', async () => {
     const [first, second] = [await shop(), await shop()]
     const { slices } = await buy(
       app,
@@ -203,10 +203,10 @@ describe('the way in which a slice ships', () => {
   })
 
   it.each([
-    ['is not among theirs', 'pigeon'],
+    ['does not exist', 'pigeon'],
     ['is disabled', 'parcel'],
-    ['is written with other letters', 'Letter'],
-  ])('is refused with 422 when it %s, and nothing is sold', async (_, option) => {
+    ['is spelled in another case', 'Letter'],
+  ])('a chosen shipping option that %s gets a 422, and nothing is sold', async (_, option) => {
     const seller = await shop()
     const id = await listing(seller)
     const { status, body } = await sendCart(app, [[id, 1]], {
@@ -221,7 +221,7 @@ describe('the way in which a slice ships', () => {
     expect(await eventsOf(app, seller.accountId)).toEqual([])
   })
 
-  it('may be chosen for sellers who have nothing in the cart, and for nobody’s account', async () => {
+  it('a shipping choice for an account that sells nothing in the checkout is ignored', async () => {
     const seller = await shop()
     const { slices } = await buy(app, [[await listing(seller), 1]], {
       shipping: [
@@ -233,12 +233,12 @@ describe('the way in which a slice ships', () => {
   })
 
   it.each([
-    ['has none', []],
-    ['has disabled all', [{ ...PARCEL, enabled: false }]],
-  ])('is missing when the seller %s: 409, and nothing is sold of others either', async (_, had) => {
-    const seller = await app.seller({ account: shipsBy(...had) })
+    ['has no shipping option', []],
+    ['has disabled every shipping option', [{ ...PARCEL, enabled: false }]],
+  ])('a seller who %s gets the whole checkout a 409', async (_, options) => {
+    const seller = await app.seller({ account: shipsBy(...options) })
     const [mine, theirs] = [await listing(one), await listing(seller)]
-    const toldBefore = await eventsOf(app, one.accountId)
+    const eventsBefore = await eventsOf(app, one.accountId)
     const { status, body } = await sendCart(
       app,
       [
@@ -250,18 +250,18 @@ describe('the way in which a slice ships', () => {
     expect([status, body.error.type]).toEqual([409, 'conflict'])
     expect(body.error.message).toContain(`Seller ${seller.accountId}`)
     expect((await seller.get('/v1/orders')).body.meta.total).toBe(0)
-    expect(await eventsOf(app, one.accountId)).toEqual(toldBefore)
+    expect(await eventsOf(app, one.accountId)).toEqual(eventsBefore)
   })
 
-  it('may cost nothing', async () => {
+  it('a shipping option may cost nothing', async () => {
     const seller = await app.seller({ account: shipsBy({ ...LETTER, priceCents: 0 }) })
     const { slices } = await buy(app, [[await listing(seller), 1]])
     expect(slices).toMatchObject([{ shipping_price: 0 }])
   })
 })
 
-describe('what sellers are told of a sale', () => {
-  it('is order.created and listing.sold for each row, with exactly the keys of the specification', async () => {
+describe('events of a sale', () => {
+  it('a sale records order.created and listing.sold for each row, with the specified keys', async () => {
     const [seller, other] = [
       await app.seller({ account: shipsBy(PARCEL) }),
       await app.seller({ account: shipsBy(LABEL) }),
@@ -279,8 +279,8 @@ describe('what sellers are told of a sale', () => {
       buyer_name: BUYER.name,
       delivery_address: ADDRESS,
     }
-    const told = await eventsOf(app, seller.accountId)
-    expect(told).toEqual([
+    const events = await eventsOf(app, seller.accountId)
+    expect(events).toEqual([
       {
         event: 'order.created',
         data: {
@@ -328,12 +328,12 @@ describe('what sellers are told of a sale', () => {
       { event: 'order.created', data: { order_id: others!.order_ids[0], price: 0.07 } },
       { event: 'listing.sold', data: { quantity_sold: 2, remaining_quantity: 0 } },
     ])
-    expect(Object.keys(told[0]!.data)).toEqual([
+    expect(Object.keys(events[0]!.data)).toEqual([
       ...['order_id', 'slice_key', 'listing_id', 'quantity', 'price', 'currency'],
       ...['item_name', 'buyer_name', 'delivery_address'],
     ])
-    expect(Object.keys(told[0]!.data.delivery_address as object)).toEqual(Object.keys(ADDRESS))
-    expect(Object.keys(told[1]!.data)).toEqual([
+    expect(Object.keys(events[0]!.data.delivery_address as object)).toEqual(Object.keys(ADDRESS))
+    expect(Object.keys(events[1]!.data)).toEqual([
       ...['listing_id', 'order_id', 'quantity_sold', 'remaining_quantity'],
     ])
   })
@@ -341,14 +341,14 @@ describe('what sellers are told of a sale', () => {
   it.each([
     ['null', { address: null }],
     ['left out', { address: undefined }],
-  ])('has no delivery_address when the address is %s', async (_, more) => {
+  ])('order.created has the delivery_address null when the address is %s', async (_, more) => {
     const seller = await app.seller({ account: shipsBy(PARCEL) })
     await buy(app, [[await listing(seller), 1]], more)
     const [created] = await eventsOf(app, seller.accountId)
     expect(created!.data).toMatchObject({ delivery_address: null })
   })
 
-  it('is what remains of the raw stock: what other carts hold is not sold', async () => {
+  it('remaining_quantity in listing.sold includes reserved units', async () => {
     const seller = await app.seller({ account: shipsBy(PARCEL) })
     const id = await listing(seller, { quantity: 5 })
     await app.operator.post('/operator/v1/reservations', {
@@ -359,7 +359,7 @@ describe('what sellers are told of a sale', () => {
     expect(sold!.data).toMatchObject({ remaining_quantity: 3 })
   })
 
-  it('is written in the transaction of the sale, with or without an Idempotency-Key', async () => {
+  it('the events of a sale are written in its transaction, with or without an Idempotency-Key', async () => {
     const seller = await app.seller({ account: shipsBy(PARCEL) })
     for (const headers of [undefined, { 'idempotency-key': 'whole' }]) {
       const id = await listing(seller)
@@ -375,7 +375,7 @@ describe('what sellers are told of a sale', () => {
     }
   })
 
-  it('is dated as the sale', async () => {
+  it('the events of a sale have its time', async () => {
     const seller = await app.seller({ account: shipsBy(PARCEL) })
     const { orderIds } = await buy(app, [[await listing(seller), 1]])
     const { created_at } = await rowOf(seller, orderIds[0]!)
@@ -388,8 +388,8 @@ describe('what sellers are told of a sale', () => {
   })
 })
 
-describe('a sale', () => {
-  it('has one moment, however long it takes: checkout, slice, row and events', async () => {
+describe('the time of a sale', () => {
+  it('checkout, slice, order row and events have the same time, however long the sale takes', async () => {
     const seller = await app.seller({ account: SHIPS })
     const listingId = await listing(seller)
     let ms = app.ctx.now().getTime()
@@ -422,7 +422,7 @@ describe('a sale', () => {
 })
 
 describe('GET /operator/v1/checkouts/{id}', () => {
-  it('gives the same answer again, byte for byte', async () => {
+  it('GET /operator/v1/checkouts/{id} returns the response of the POST, byte for byte', async () => {
     const made = await sendCart(app, [
       [await listing(two), 1],
       [await listing(one), 2],
@@ -433,7 +433,7 @@ describe('GET /operator/v1/checkouts/{id}', () => {
     expect(read.text).toBe(made.text)
   })
 
-  it('also when the shops, their prices and their listings have changed since', async () => {
+  it('GET /operator/v1/checkouts/{id} is unaffected by later changes to shops, prices and listings', async () => {
     const seller = await app.seller({ account: shipsBy(PARCEL) })
     const id = await listing(seller)
     const made = await sendCart(app, [[id, 1]])
@@ -446,14 +446,14 @@ describe('GET /operator/v1/checkouts/{id}', () => {
   })
 
   it.each(['999999', '9007199254740991', '9007199254740992', '0', '-1', '1.5', 'x'])(
-    'answers %s, which is no checkout’s number, with 404',
+    'GET /operator/v1/checkouts/%s, which is not an id, returns 404',
     async (id) => {
       const { status, body } = await app.operator.get(`${CHECKOUTS}/${id}`)
       expect([status, body.error.type]).toEqual([404, 'not_found'])
     },
   )
 
-  it('is for the operator alone: a seller’s key is no token', async () => {
+  it('only the operator can create and read checkouts', async () => {
     const { id } = await buy(app, [[await listing(one), 1]])
     expect((await one.get(`${CHECKOUTS}/${id}`)).status).toBe(401)
     expect((await one.post(CHECKOUTS, { payload: {} })).status).toBe(401)

@@ -20,26 +20,25 @@ beforeEach(async () => {
   id = (await subscribe(seller, hook.url)).id
 })
 
-/** Numbers that are nobody's, nor any record's. */
-const NOWHERE = ['999999', '0', '-1', '1.5', 'x', '9007199254740992', '99999999999999999999']
+/** Path segments that are no account's and no endpoint's id. */
+const INVALID_IDS = ['999999', '0', '-1', '1.5', 'x', '9007199254740992', '99999999999999999999']
 
-const addressOf = (endpoint: number | string = id, account: number | string = seller.accountId) =>
+const pathOf = (endpoint: number | string = id, account: number | string = seller.accountId) =>
   `/operator/v1/accounts/${account}/webhooks/${endpoint}`
-const enable = (...of: Parameters<typeof addressOf>) =>
-  app.operator.post(`${addressOf(...of)}/enable`)
-const resend = (payload: object, ...of: Parameters<typeof addressOf>) =>
-  app.operator.post(`${addressOf(...of)}/resend`, { payload })
-const BACKWARDS = 'The to field must not be before the from field.'
-const garbage = (field: string) =>
+const enable = (...of: Parameters<typeof pathOf>) => app.operator.post(`${pathOf(...of)}/enable`)
+const resend = (payload: object, ...of: Parameters<typeof pathOf>) =>
+  app.operator.post(`${pathOf(...of)}/resend`, { payload })
+const TO_BEFORE_FROM = 'The to field must not be before the from field.'
+const invalidDate = (field: string) =>
   `The ${field} field must be an ISO 8601 date or date-time, as 2026-03-01T09:30:00Z.`
-const EVER = { from: '2000-01-01', to: '2999-01-01' }
+const ALL_TIME = { from: '2000-01-01', to: '2999-01-01' }
 
-const logOf = (endpoint = id) => deliveriesIn(app, `endpoint_id=${endpoint}`)
+const deliveriesOf = (endpoint = id) => deliveriesIn(app, `endpoint_id=${endpoint}`)
 const sampleMany = async (count: number) => {
   for (let i = 0; i < count; i++) await sendSampleEvent(app, seller.accountId)
 }
-/** Makes so many deliveries fail, each with its first attempt. */
-const fail = async (count: number) => {
+/** Makes `count` deliveries fail at their first attempt. */
+const makeFail = async (count: number) => {
   hook.hide()
   await sampleMany(count)
   await app.runDeliveries()
@@ -50,7 +49,7 @@ describe('GET /operator/v1/accounts/{id}/webhooks', () => {
   const list = (account: number | string = seller.accountId) =>
     app.operator.get(`/operator/v1/accounts/${account}/webhooks`)
 
-  it('shows an account’s endpoints as the seller sees them', async () => {
+  it('GET /operator/v1/accounts/{id}/webhooks shows an account’s endpoints as the seller sees them', async () => {
     await subscribe(seller, `${hook.url}/2`)
     const { status, body } = await list()
     expect(status).toBe(200)
@@ -58,32 +57,35 @@ describe('GET /operator/v1/accounts/{id}/webhooks', () => {
     expect(body.data).toHaveLength(2)
   })
 
-  it('shows disabled ones, and none that was deleted', async () => {
+  it('GET /operator/v1/accounts/{id}/webhooks shows disabled endpoints, but no deleted ones', async () => {
     const gone = await subscribe(seller, `${hook.url}/2`)
     await seller.delete(`/v1/webhooks/${gone.id}`)
-    await fail(10)
+    await makeFail(10)
     expect((await list()).body.data).toMatchObject([{ id, active: false }])
     expect((await list((await app.seller()).accountId)).body).toEqual({ data: [] })
   })
 
-  it.each(NOWHERE)('answers 404 for the account %s, which there is not', async (account) => {
-    const { status, body } = await list(account)
-    expect([status, body.error.type]).toEqual([404, 'not_found'])
-  })
+  it.each(INVALID_IDS)(
+    'GET /operator/v1/accounts/%s/webhooks returns 404 for an unknown account',
+    async (account) => {
+      const { status, body } = await list(account)
+      expect([status, body.error.type]).toEqual([404, 'not_found'])
+    },
+  )
 
-  it('is nobody’s but the operator’s', async () => {
+  it('only the operator can list, enable and resend to endpoints', async () => {
     expect((await seller.get(`/operator/v1/accounts/${seller.accountId}/webhooks`)).status).toBe(
       401,
     )
     for (const action of ['enable', 'resend']) {
-      expect((await seller.post(`${addressOf()}/${action}`)).status).toBe(401)
+      expect((await seller.post(`${pathOf()}/${action}`)).status).toBe(401)
     }
   })
 })
 
 describe('POST /operator/v1/accounts/{id}/webhooks/{endpoint}/enable', () => {
-  it('makes a disabled endpoint active, with no failures counted', async () => {
-    await fail(10)
+  it('enabling a disabled endpoint makes it active and resets its failure count', async () => {
+    await makeFail(10)
     expect(await endpointOf(seller, id)).toMatchObject({ active: false, consecutive_failures: 10 })
     const { status, body } = await enable()
     expect(status).toBe(200)
@@ -96,46 +98,46 @@ describe('POST /operator/v1/accounts/{id}/webhooks/{endpoint}/enable', () => {
     expect(await endpointOf(seller, id)).toEqual(body.data)
   })
 
-  it('lets events through again, and leaves what was skipped as it is', async () => {
-    await fail(10)
+  it('an enabled endpoint receives new events; skipped deliveries stay skipped', async () => {
+    await makeFail(10)
     await sampleMany(2)
     await enable()
     await sampleMany(1)
     await app.runDeliveries()
     expect(hook.arrived).toHaveLength(1)
-    const [sent, ...skipped] = (await logOf()).slice(0, 3)
+    const [sent, ...skipped] = (await deliveriesOf()).slice(0, 3)
     expect(sent.status).toBe('delivered')
     expect(skipped).toMatchObject([{ status: 'skipped' }, { status: 'skipped' }])
   })
 
-  it('takes ten more failures to disable it again', async () => {
-    await fail(10)
+  it('an enabled endpoint is disabled again after ten more failures', async () => {
+    await makeFail(10)
     await enable()
-    await fail(9)
+    await makeFail(9)
     expect(await endpointOf(seller, id)).toMatchObject({ active: true, consecutive_failures: 9 })
-    await fail(1)
+    await makeFail(1)
     expect(await endpointOf(seller, id)).toMatchObject({ active: false, consecutive_failures: 10 })
   })
 
-  it('can be asked for again, and has one that is active count anew', async () => {
+  it('enabling an active endpoint resets its failure count', async () => {
     const { body } = await enable()
     expect(body.data).toMatchObject({ active: true, consecutive_failures: 0 })
-    await fail(3)
+    await makeFail(3)
     expect((await endpointOf(seller, id)).consecutive_failures).toBe(3)
     const again = await enable()
     expect([again.status, again.body]).toEqual([200, body])
     expect((await enable()).body).toEqual(body)
   })
 
-  it('leaves others alone', async () => {
+  it('enabling an endpoint does not affect other endpoints', async () => {
     const other = (await subscribe(seller, hook.url)).id
-    await fail(10)
+    await makeFail(10)
     await enable()
     expect(await endpointOf(seller, other)).toMatchObject({ active: false })
   })
 
-  it('answers 404 for another account’s endpoint, and one that was deleted', async () => {
-    await fail(10)
+  it('enabling another account’s or a deleted endpoint returns 404', async () => {
+    await makeFail(10)
     const stranger = await app.seller()
     const foreign = await enable(id, stranger.accountId)
     expect([foreign.status, foreign.body.error.type]).toEqual([404, 'not_found'])
@@ -144,17 +146,20 @@ describe('POST /operator/v1/accounts/{id}/webhooks/{endpoint}/enable', () => {
     expect((await enable()).status).toBe(404)
   })
 
-  it.each(NOWHERE)('answers 404 for %s, which is no number of one', async (nowhere) => {
-    expect((await enable(nowhere)).status).toBe(404)
-    expect((await enable(id, nowhere)).status).toBe(404)
-  })
+  it.each(INVALID_IDS)(
+    'enabling an endpoint with the endpoint or account id %s returns 404',
+    async (invalid) => {
+      expect((await enable(invalid)).status).toBe(404)
+      expect((await enable(id, invalid)).status).toBe(404)
+    },
+  )
 })
 
 describe('POST /operator/v1/accounts/{id}/webhooks/{endpoint}/resend', () => {
-  it('sends everything that was skipped or has failed once more, and says how much that is', async () => {
+  it('a bulk resend sends every skipped or failed delivery again and returns their number', async () => {
     await sampleMany(2)
     await app.runDeliveries()
-    await fail(10)
+    await makeFail(10)
     await sampleMany(3)
     await enable()
     hook.respondWith(500)
@@ -162,32 +167,32 @@ describe('POST /operator/v1/accounts/{id}/webhooks/{endpoint}/resend', () => {
     await app.runDeliveries()
     hook.respondWith(204)
     hook.arrived.length = 0
-    const wanted = (await logOf()).filter(({ status }: { status: string }) =>
+    const wanted = (await deliveriesOf()).filter(({ status }: { status: string }) =>
       ['failed', 'skipped'].includes(status),
     )
-    const { status, body } = await resend(EVER)
+    const { status, body } = await resend(ALL_TIME)
     expect([status, body]).toEqual([202, { data: { deliveries: 13 } }])
     await app.runDeliveries()
     const sent = hook.arrived.map(({ json }) => json.delivery_id).toSorted((a, b) => b - a)
     expect(sent).toEqual(wanted.map((delivery: { id: number }) => delivery.id))
-    const after = await logOf()
+    const after = await deliveriesOf()
     expect(after.filter(({ status }: { status: string }) => status === 'delivered')).toHaveLength(
       15,
     )
     expect(after[0]).toMatchObject({ status: 'pending', attempts: { length: 1 } })
-    expect((await resend(EVER)).body.data.deliveries).toBe(0)
+    expect((await resend(ALL_TIME)).body.data.deliveries).toBe(0)
   })
 
-  it('leaves what fails as it was, and counts nothing', async () => {
-    await fail(10)
+  it('a failed bulk resend changes no status and no failure count', async () => {
+    await makeFail(10)
     await sampleMany(2)
     await enable()
-    const before = await logOf()
+    const before = await deliveriesOf()
     hook.respondWith(500)
-    expect((await resend(EVER)).body.data.deliveries).toBe(12)
+    expect((await resend(ALL_TIME)).body.data.deliveries).toBe(12)
     await app.runDeliveries()
     expect(hook.arrived).toHaveLength(12)
-    expect(await logOf()).toEqual(
+    expect(await deliveriesOf()).toEqual(
       before.map((delivery: { attempts: object[] }) => ({
         ...delivery,
         attempts: [...delivery.attempts, expect.objectContaining({ status_code: 500 })],
@@ -196,46 +201,46 @@ describe('POST /operator/v1/accounts/{id}/webhooks/{endpoint}/resend', () => {
     expect(await endpointOf(seller, id)).toMatchObject({ active: true, consecutive_failures: 0 })
   })
 
-  it('makes one attempt of each, however often it is asked for before', async () => {
-    await fail(3)
-    const answers = await Promise.all([resend(EVER), resend(EVER), resend(EVER)])
-    const counts = answers.map(({ body }) => body.data.deliveries)
+  it('repeated bulk resends make one attempt per delivery', async () => {
+    await makeFail(3)
+    const responses = await Promise.all([resend(ALL_TIME), resend(ALL_TIME), resend(ALL_TIME)])
+    const counts = responses.map(({ body }) => body.data.deliveries)
     expect(Math.max(...counts)).toBe(3)
     await Promise.all([app.runDeliveries(), app.runDeliveries()])
     expect(hook.arrived).toHaveLength(3)
   })
 
-  it('is for that endpoint alone', async () => {
+  it('a bulk resend affects its endpoint only', async () => {
     const other = (await subscribe(seller, hook.url)).id
     const stranger = await app.seller()
     const theirs = (await subscribe(stranger, hook.url)).id
-    await fail(2)
+    await makeFail(2)
     hook.hide()
     await sendSampleEvent(app, stranger.accountId)
     await app.runDeliveries()
     hook.show()
-    expect((await resend(EVER)).body.data.deliveries).toBe(2)
+    expect((await resend(ALL_TIME)).body.data.deliveries).toBe(2)
     await app.runDeliveries()
     expect(hook.arrived).toHaveLength(2)
-    expect((await logOf()).map(({ status }: { status: string }) => status)).toEqual([
+    expect((await deliveriesOf()).map(({ status }: { status: string }) => status)).toEqual([
       'delivered',
       'delivered',
     ])
     for (const untouched of [other, theirs]) {
-      for (const one of await logOf(untouched)) {
-        expect(one).toMatchObject({ status: 'failed', attempts: { length: 1 } })
+      for (const delivery of await deliveriesOf(untouched)) {
+        expect(delivery).toMatchObject({ status: 'failed', attempts: { length: 1 } })
       }
     }
   })
 
-  describe('takes the events of a time', () => {
-    /** Three failed deliveries, a minute apart; when their events happened, oldest first. */
+  describe('the time range of a bulk resend', () => {
+    /** Makes three deliveries fail, a minute apart; returns the times of their events, oldest first. */
     const threeMoments = async () => {
       for (let i = 0; i < 3; i++) {
-        await fail(1)
+        await makeFail(1)
         await advance(app.operator, 60)
       }
-      return (await logOf())
+      return (await deliveriesOf())
         .map(({ created_at }: { created_at: string }) => created_at)
         .toReversed() as [string, string, string]
     }
@@ -244,7 +249,7 @@ describe('POST /operator/v1/accounts/{id}/webhooks/{endpoint}/resend', () => {
     const count = async (from: string, to: string) =>
       (await resend({ from, to })).body.data?.deliveries
 
-    it('in which both ends count, to the second', async () => {
+    it('the range of a bulk resend includes both ends, to the second', async () => {
       const [first, middle, last] = await threeMoments()
       expect(await count(first, last)).toBe(3)
       expect(await count(middle, middle)).toBe(1)
@@ -256,7 +261,7 @@ describe('POST /operator/v1/accounts/{id}/webhooks/{endpoint}/resend', () => {
       expect(hook.arrived).toHaveLength(3)
     })
 
-    it('given with offsets, or none, which is UTC', async () => {
+    it('the range of a bulk resend accepts UTC offsets; a time without one is UTC', async () => {
       const [, middle] = await threeMoments()
       const local = (hours: number, offset: string) =>
         second(middle, hours * 3_600).replace('Z', offset)
@@ -271,14 +276,14 @@ describe('POST /operator/v1/accounts/{id}/webhooks/{endpoint}/resend', () => {
       }
     })
 
-    it('given as dates, each of which is its first second', async () => {
+    it('a date in the range of a bulk resend means its first second', async () => {
       const toMidnight = 86_400 - (Math.floor(app.ctx.now().getTime() / 1000) % 86_400)
       await advance(app.operator, toMidnight + 3_600)
       const today = app.ctx.now().toISOString().slice(0, 10)
-      await fail(1)
+      await makeFail(1)
       await advance(app.operator, 86_400)
       const tomorrow = app.ctx.now().toISOString().slice(0, 10)
-      await fail(1)
+      await makeFail(1)
       await advance(app.operator, 86_400)
       const after = app.ctx.now().toISOString().slice(0, 10)
       expect(await count(today, today)).toBe(0)
@@ -296,22 +301,22 @@ describe('POST /operator/v1/accounts/{id}/webhooks/{endpoint}/resend', () => {
       { from: null, to: 5 },
       { from: ['The from field must be a string.'], to: ['The to field must be a string.'] },
     ],
-    [{ from: '', to: '2026-03-01' }, { from: [garbage('from')] }],
-    [{ from: '2026-02-30', to: '2026-03-01' }, { from: [garbage('from')] }],
-    [{ from: '2026-03-01', to: 'tomorrow' }, { to: [garbage('to')] }],
+    [{ from: '', to: '2026-03-01' }, { from: [invalidDate('from')] }],
+    [{ from: '2026-02-30', to: '2026-03-01' }, { from: [invalidDate('from')] }],
+    [{ from: '2026-03-01', to: 'tomorrow' }, { to: [invalidDate('to')] }],
     [
       { from: 'x', to: '2026-03-01T25:00:00Z' },
-      { from: [garbage('from')], to: [garbage('to')] },
+      { from: [invalidDate('from')], to: [invalidDate('to')] },
     ],
     [
       { from: '2026-03-01', to: '2026-03-01\0' },
       { to: ['The to field contains characters that cannot be stored.'] },
     ],
-    [{ from: '2026-03-02', to: '2026-03-01' }, { to: [BACKWARDS] }],
-    [{ from: '2026-03-01T00:00:01Z', to: '2026-03-01' }, { to: [BACKWARDS] }],
-    [{ from: '2026-03-01T12:00:00Z', to: '2026-03-01T12:00:00+01:00' }, { to: [BACKWARDS] }],
-  ])('refuses %j with 422 on what is wrong with it', async (payload, fields) => {
-    await fail(1)
+    [{ from: '2026-03-02', to: '2026-03-01' }, { to: [TO_BEFORE_FROM] }],
+    [{ from: '2026-03-01T00:00:01Z', to: '2026-03-01' }, { to: [TO_BEFORE_FROM] }],
+    [{ from: '2026-03-01T12:00:00Z', to: '2026-03-01T12:00:00+01:00' }, { to: [TO_BEFORE_FROM] }],
+  ])('a bulk resend with the range %j gets a 422 on its fields', async (payload, fields) => {
+    await makeFail(1)
     const { status, body } = await resend(payload)
     expect([status, body.error.type]).toEqual([422, 'validation_error'])
     expect(body.error.fields).toEqual(fields)
@@ -319,24 +324,24 @@ describe('POST /operator/v1/accounts/{id}/webhooks/{endpoint}/resend', () => {
     expect(hook.arrived).toEqual([])
   })
 
-  it('answers 409 while the endpoint is disabled, and sends nothing then or later', async () => {
-    await fail(10)
-    const { status, body } = await resend(EVER)
+  it('a bulk resend to a disabled endpoint gets a 409 and sends nothing, even later', async () => {
+    await makeFail(10)
+    const { status, body } = await resend(ALL_TIME)
     expect([status, body.error.type]).toEqual([409, 'conflict'])
     await enable()
     await app.runDeliveries()
     expect(hook.arrived).toEqual([])
-    expect((await resend(EVER)).body.data.deliveries).toBe(10)
+    expect((await resend(ALL_TIME)).body.data.deliveries).toBe(10)
   })
 
-  it('comes to nothing for what is left when the endpoint is disabled or deleted', async () => {
-    await fail(3)
-    await resend(EVER)
+  it('deleting an endpoint drops the rest of its bulk resend', async () => {
+    await makeFail(3)
+    await resend(ALL_TIME)
     await seller.delete(`/v1/webhooks/${id}`)
     await app.runDeliveries()
     expect(hook.arrived).toEqual([])
-    for (const one of await logOf()) {
-      expect(one).toMatchObject({
+    for (const delivery of await deliveriesOf()) {
+      expect(delivery).toMatchObject({
         status: 'failed',
         attempts: { length: 1 },
         next_attempt_at: null,
@@ -344,30 +349,33 @@ describe('POST /operator/v1/accounts/{id}/webhooks/{endpoint}/resend', () => {
     }
   })
 
-  it('answers 404 for another account’s endpoint and one that was deleted, before it looks at the body', async () => {
-    await fail(1)
+  it('a bulk resend to another account’s or a deleted endpoint returns 404 before the body is validated', async () => {
+    await makeFail(1)
     const stranger = await app.seller()
-    for (const payload of [EVER, {}, { from: 'x' }]) {
+    for (const payload of [ALL_TIME, {}, { from: 'x' }]) {
       const { status, body } = await resend(payload, id, stranger.accountId)
       expect([status, body.error.type]).toEqual([404, 'not_found'])
     }
     await seller.delete(`/v1/webhooks/${id}`)
-    expect((await resend(EVER)).status).toBe(404)
+    expect((await resend(ALL_TIME)).status).toBe(404)
     expect((await resend({})).status).toBe(404)
   })
 
-  it.each(NOWHERE)('answers 404 for %s, which is no number of one', async (nowhere) => {
-    expect((await resend({}, nowhere)).status).toBe(404)
-    expect((await resend({}, id, nowhere)).status).toBe(404)
-  })
+  it.each(INVALID_IDS)(
+    'a bulk resend with the endpoint or account id %s returns 404',
+    async (invalid) => {
+      expect((await resend({}, invalid)).status).toBe(404)
+      expect((await resend({}, id, invalid)).status).toBe(404)
+    },
+  )
 
-  it('looks at the order in which things are wrong: broken body, validity, then state', async () => {
-    await fail(10)
+  it('a bulk resend checks the JSON, then the range, then the endpoint’s state', async () => {
+    await makeFail(10)
     const headers = { 'content-type': 'application/json' }
-    const broken = await app.operator.post(`${addressOf('x')}/resend`, { payload: '{', headers })
+    const broken = await app.operator.post(`${pathOf('x')}/resend`, { payload: '{', headers })
     expect([broken.status, Object.keys(broken.body.error.fields)]).toEqual([422, ['body']])
     expect((await resend({ from: 'x', to: 'y' })).status).toBe(422)
     expect((await resend({ from: '2026-03-02', to: '2026-03-01' })).status).toBe(422)
-    expect((await resend(EVER)).status).toBe(409)
+    expect((await resend(ALL_TIME)).status).toBe(409)
   })
 })

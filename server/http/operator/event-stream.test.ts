@@ -13,7 +13,7 @@ type Running = TestApp & { origin: string; listeners(): number }
 let app: Running
 let accountId: number
 
-/** With a port, because a stream has no end that one could wait for without. */
+/** Listens on a port, because app.inject() would wait for the end of the stream. */
 async function startListening(): Promise<Running> {
   const app = await startTestApp({ settings: NO_LIMITS })
   let listeners = 0
@@ -40,7 +40,7 @@ beforeEach(async () => {
 
 const pathOf = (id: number | string) => `/operator/v1/accounts/${id}/events/stream`
 
-/** Opens the stream and takes in what comes. */
+/** Opens the stream and collects its messages. */
 async function follow({ after = '', query = '', on = app, of = accountId } = {}) {
   const leaving = new AbortController()
   const response = await fetch(`${on.origin}${pathOf(of)}${query}`, {
@@ -61,12 +61,13 @@ async function follow({ after = '', query = '', on = app, of = accountId } = {})
     for await (const chunk of response.body!) parser.feed(decoder.decode(chunk, { stream: true }))
   })()
   ended.catch(() => {})
-  await until('it says where it begins', () => ids.length > 0)
+  await until('the stream has sent its position', () => ids.length > 0)
   return {
     headers: response.headers,
     ids,
     messages,
-    heard: (count: number) => until(`${count} came`, () => messages.length >= count),
+    received: (count: number) =>
+      until(`${count} messages have arrived`, () => messages.length >= count),
     ended,
     async leave() {
       leaving.abort()
@@ -76,11 +77,11 @@ async function follow({ after = '', query = '', on = app, of = accountId } = {})
 }
 
 describe('the event stream', () => {
-  it('brings each event as a message with its position, its name and the envelope in one line', async () => {
+  it('the event stream sends each event with its position, its name and its payload in one line', async () => {
     const stream = await follow()
     expect(stream.headers.get('content-type')).toMatch(/^text\/event-stream/)
     await sendSampleEvent(app, accountId, 'order.cancelled')
-    await stream.heard(1)
+    await stream.received(1)
     const [event] = await app.ctx.db<{ id: number; data: string }[]>`
       select id, data from events where account_id = ${accountId}
     `
@@ -94,52 +95,52 @@ describe('the event stream', () => {
     await stream.leave()
   })
 
-  it('goes on after the message that was last heard, in the header or in the query', async () => {
+  it('the event stream resumes after the position in Last-Event-ID or ?after=', async () => {
     const stream = await follow()
     for (let n = 0; n < 3; n++) await sendSampleEvent(app, accountId)
-    await stream.heard(3)
+    await stream.received(3)
     await stream.leave()
     const [first, second, third] = stream.ids.slice(1)
     const inHeader = await follow({ after: first!, query: `?after=${third}` })
-    await inHeader.heard(2)
+    await inHeader.received(2)
     expect(inHeader.ids).toEqual([first, second, third])
     await inHeader.leave()
     const inQuery = await follow({ query: `?after=${second}` })
-    await inQuery.heard(1)
+    await inQuery.received(1)
     expect(inQuery.ids).toEqual([second, third])
     await inQuery.leave()
   })
 
-  it('begins now, and says where that is, for a listener that is cut off before the first message', async () => {
+  it('the event stream starts with its position, so that a client cut off before any event can resume', async () => {
     const earlier = await follow()
     await sendSampleEvent(app, accountId)
-    await earlier.heard(1)
+    await earlier.received(1)
     await earlier.leave()
     const cutOff = await follow()
     await cutOff.leave()
     await sendSampleEvent(app, accountId, 'listing.sold')
     const stream = await follow({ after: cutOff.ids[0]! })
-    await stream.heard(1)
+    await stream.received(1)
     expect(stream.messages.map(({ event }) => event)).toEqual(['listing.sold'])
     await stream.leave()
   })
 
-  it('brings what is sent again with the same delivery_id', async () => {
+  it('the event stream sends a resent delivery again with the same delivery_id', async () => {
     const seller = await app.seller()
     await subscribe(seller, 'https://93.184.215.14/hook')
     const stream = await follow({ of: seller.accountId })
     await sendSampleEvent(app, seller.accountId)
-    await stream.heard(1)
+    await stream.received(1)
     const [{ id }] = await deliveriesIn(app, `account_id=${seller.accountId}`)
     await app.operator.post(`/operator/v1/deliveries/${id}/resend`)
-    await stream.heard(2)
+    await stream.received(2)
     const [first, again] = stream.messages
     expect(again).toEqual({ ...first, id: again!.id })
     expect(again!.id).not.toBe(first!.id)
     await stream.leave()
   })
 
-  it('is the operator’s, of accounts there are, and goes on after positions there were', async () => {
+  it('the event stream requires the operator token, an existing account and a valid position', async () => {
     const path = pathOf(accountId)
     expect((await app.anyone.get(path)).status).toBe(401)
     for (const id of [999_999, 0, 'x'])
@@ -160,16 +161,16 @@ describe('the event stream', () => {
   })
 })
 
-describe('a listener', () => {
-  it('that leaves leaves nothing behind', async () => {
+describe('clients of the event stream', () => {
+  it('a client that disconnects from the event stream is unsubscribed', async () => {
     const before = app.listeners()
     const streams = await Promise.all([follow(), follow(), follow()])
-    await until('they are heard', () => app.listeners() === before + 3)
+    await until('three clients are subscribed', () => app.listeners() === before + 3)
     await Promise.all(streams.map((stream) => stream.leave()))
-    await until('nobody is', () => app.listeners() === before)
+    await until('the clients are unsubscribed', () => app.listeners() === before)
   })
 
-  it('that is slow gets all of it, and no more is read than it takes', async () => {
+  it('a slow client gets every event, and the service buffers only a few for it', async () => {
     const EVENTS = 2_000
     const connections: Socket[] = []
     app.app.server.on('connection', (socket) => connections.push(socket))
@@ -179,32 +180,32 @@ describe('a listener', () => {
       `GET ${pathOf(accountId)} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${OPERATOR_TOKEN}\r\n\r\n`,
     )
     await once(slow, 'readable')
-    const quick = await follow()
+    const fast = await follow()
     await app.ctx.db`
       insert into events (account_id, event, data, created_at)
       select ${accountId}, 'order.created', to_json(repeat('x', 10_000) || n)::text, ${app.ctx.now()}
       from generate_series(1, ${EVENTS}::int) as n
     `
     await app.ctx.signal('deliveries')
-    const [ours] = connections
-    // Another one has taken it all in: as long as that takes, the slow one wasn't sent much.
-    await quick.heard(EVENTS)
-    expect(ours!.bytesWritten).toBeLessThan((EVENTS * 10_000) / 2)
-    expect(ours!.writableLength).toBeLessThan(4_000_000)
-    await quick.leave()
+    const [slowConnection] = connections
+    // By the time a fast client has everything, the slow one has been sent little.
+    await fast.received(EVENTS)
+    expect(slowConnection!.bytesWritten).toBeLessThan((EVENTS * 10_000) / 2)
+    expect(slowConnection!.writableLength).toBeLessThan(4_000_000)
+    await fast.leave()
 
     let text = ''
     slow.setEncoding('utf8').on('data', (chunk) => {
       text += chunk
     })
-    await until('all of it came', () => text.includes(`x${EVENTS}"`))
+    await until('every event has arrived', () => text.includes(`x${EVENTS}"`))
     expect(text.match(/^data: /gm)).toHaveLength(EVENTS)
     slow.destroy()
   })
 })
 
-describe('the end of the service', () => {
-  it('is the end of its streams, and waits for none', async () => {
+describe('shutdown', () => {
+  it('shutdown ends every event stream without waiting for its client', async () => {
     const other = await startListening()
     const { accountId } = await other.seller()
     const stream = await follow({ on: other, of: accountId })

@@ -22,7 +22,7 @@ const advance = (seconds: unknown) =>
   app.operator.post(CLOCK, { payload: { advance_seconds: seconds } })
 
 describe('the sandbox’s clock', () => {
-  it('is the real one until somebody moves it, and then goes on from there', async () => {
+  it('the sandbox clock is the real one until it is advanced, and continues from there', async () => {
     expect(Math.abs((await now()) - Date.now())).toBeLessThan(5_000)
     const before = await now()
     const { status, body } = await advance(3_600)
@@ -31,7 +31,7 @@ describe('the sandbox’s clock', () => {
     expect((await now()) - before).toBeLessThan(3_605_000)
   })
 
-  it('moves the time of every fact', async () => {
+  it('the sandbox clock sets created_at of new records', async () => {
     const { body } = await advance(86_400)
     const made = await app.operator.post('/operator/v1/accounts', {
       payload: { shop_name: 'Later', email: 'later@mail.example' },
@@ -41,14 +41,17 @@ describe('the sandbox’s clock', () => {
     expect(apart).toBeLessThan(5_000)
   })
 
-  it('moves in every process, and is still moved after a restart', async () => {
+  it('the sandbox clock advances in every process and survives a restart', async () => {
     const other = await startTestApp({ databaseUrl: app.databaseUrl })
     expect(Math.abs((await now(other)) - (await now()))).toBeLessThanOrEqual(1_000)
     await advance(7_200)
-    await until('the other clock follows', async () => (await now()) - (await now(other)) <= 1_000)
+    await until(
+      'the other process follows',
+      async () => (await now()) - (await now(other)) <= 1_000,
+    )
   })
 
-  it('never goes back', async () => {
+  it('the sandbox clock cannot go back', async () => {
     for (const seconds of [-1, 1.5, '60', null]) {
       expect((await advance(seconds)).status).toBe(422)
     }
@@ -62,33 +65,33 @@ describe('the sandbox’s clock', () => {
   })
 })
 
-describe('the sandbox’s mail', () => {
-  const sold = (number: number) => ({
+describe('sandbox e-mail', () => {
+  const saleMail = (number: number) => ({
     to: `kanto-${number}@shops.example`,
     subject: `Sold ${number}`,
     text: 'Your Pikachu was bought.\n',
   })
 
-  it('is listed as it was written, as soon as its cause has committed, and stays when it is captured', async () => {
+  it('sandbox e-mail is listed from the commit of its cause on, even after it is captured', async () => {
     const sandbox = await startTestApp()
     const list = async () => (await sandbox.operator.get(MAIL)).body.data
     const before = Math.floor(sandbox.ctx.now().getTime() / 1000) * 1000
     await inTransaction(sandbox.ctx, async (tx) => {
-      await sendMail(tx, sold(1))
+      await sendMail(tx, saleMail(1))
       expect(await list()).toEqual([])
     })
     const listed = await list()
     expect(listed).toEqual([
-      { ...sold(1), created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}Z$/) },
+      { ...saleMail(1), created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}Z$/) },
     ])
     expect(Date.parse(listed[0].created_at)).toBeGreaterThanOrEqual(before)
     await sandbox.runMail()
     expect(await list()).toEqual(listed)
   })
 
-  it('comes newest first and in pages', async () => {
+  it('sandbox e-mail is listed newest first, in pages', async () => {
     const sandbox = await startTestApp()
-    for (const number of [1, 2, 3, 4, 5]) await sendMail(sandbox.ctx, sold(number))
+    for (const number of [1, 2, 3, 4, 5]) await sendMail(sandbox.ctx, saleMail(number))
     const pages = await walk(sandbox.operator, `${MAIL}?per_page=2`)
     const subjects = pages.map(({ body }) =>
       body.data.map((mail: { subject: string }) => mail.subject),
@@ -98,15 +101,15 @@ describe('the sandbox’s mail', () => {
     expect((await sandbox.operator.get(`${MAIL}?page=0`)).status).toBe(422)
   })
 
-  it('is listed where there is a mail server, too', async () => {
+  it('sandbox e-mail is listed even if a mail server is configured', async () => {
     const server = await startMailServer()
     const sandbox = await startTestApp({
       settings: { SMTP_URL: server.url, MAIL_FROM: 'shop@cards.example' },
     })
-    await sendMail(sandbox.ctx, sold(1))
+    await sendMail(sandbox.ctx, saleMail(1))
     await sandbox.runMail()
     expect(server.received).toHaveLength(1)
-    expect((await sandbox.operator.get(MAIL)).body.data).toMatchObject([sold(1)])
+    expect((await sandbox.operator.get(MAIL)).body.data).toMatchObject([saleMail(1)])
   })
 
   it('is nobody’s but the operator’s', async () => {
@@ -120,52 +123,55 @@ describe('the sandbox’s mail', () => {
   })
 })
 
-describe('the sandbox’s events', () => {
+describe('sandbox events', () => {
   const EVENTS = '/operator/v1/sandbox/events'
   let seller: Awaited<ReturnType<TestApp['seller']>>
   beforeEach(async () => {
     seller = await app.seller()
   })
   const send = (payload: object) => app.operator.post(EVENTS, { payload })
-  const logOf = (id: number) => deliveriesIn(app, `endpoint_id=${id}`)
+  const deliveriesOf = (id: number) => deliveriesIn(app, `endpoint_id=${id}`)
 
   it.each(WEBHOOK_EVENTS)(
-    'send a sample of %s to the endpoints that are subscribed to it',
+    'a sandbox event %s is delivered to the endpoints subscribed to it',
     async (event) => {
       const hook = 'https://shop.example/hooks'
-      const [one, two] = [await subscribe(seller, hook), await subscribe(seller, hook, [event])]
+      const [first, second] = [
+        await subscribe(seller, hook),
+        await subscribe(seller, hook, [event]),
+      ]
       const others = WEBHOOK_EVENTS.filter((other) => other !== event)
-      const not = await subscribe(seller, hook, others)
+      const unsubscribed = await subscribe(seller, hook, others)
       const stranger = await subscribe(await app.seller(), hook)
       const { status, body } = await send({ account_id: seller.accountId, event })
       expect([status, body]).toEqual([202, { data: { event, deliveries: 2 } }])
-      for (const { id } of [one, two]) {
-        const [delivery, ...more] = await logOf(id)
+      for (const { id } of [first, second]) {
+        const [delivery, ...more] = await deliveriesOf(id)
         expect(more).toEqual([])
         expect(delivery).toMatchObject({ event, status: 'pending', payload: { event } })
         expect(Object.keys(delivery.payload.data)).toEqual(KEYS[event])
       }
-      for (const { id } of [not, stranger]) expect(await logOf(id)).toEqual([])
+      for (const { id } of [unsubscribed, stranger]) expect(await deliveriesOf(id)).toEqual([])
     },
   )
 
-  it('are as old as their request', async () => {
+  it('a sandbox event has the time of its request', async () => {
     const { id } = await subscribe(seller, 'https://shop.example/hooks')
     await advance(3_600)
     const before = await now()
     await send({ account_id: seller.accountId, event: 'listing.sold' })
-    const [{ created_at, payload }] = await logOf(id)
+    const [{ created_at, payload }] = await deliveriesOf(id)
     expect(Date.parse(created_at)).toBeGreaterThanOrEqual(before)
     expect(payload.created_at).toBe(created_at)
   })
 
-  it('come to nothing where nobody is subscribed', async () => {
+  it('a sandbox event without subscribed endpoints creates no delivery', async () => {
     await subscribe(seller, 'https://shop.example/hooks', ['listing.sold'])
     const { status, body } = await send({ account_id: seller.accountId, event: 'order.created' })
     expect([status, body]).toEqual([202, { data: { event: 'order.created', deliveries: 0 } }])
   })
 
-  it('are skipped for a disabled endpoint, and it is not counted', async () => {
+  it('a sandbox event is skipped for a disabled endpoint, which is not counted', async () => {
     const internet = fakeNetwork()
     internet.names.set('dead.example', ['10.0.0.1'])
     const sandbox = await startTestApp({ network: internet })
@@ -185,7 +191,7 @@ describe('the sandbox’s events', () => {
   })
 
   it.each([1_000_000, Number.MAX_SAFE_INTEGER])(
-    'answer 404 for the account %s, which there is not',
+    'a sandbox event for the unknown account %s gets a 404',
     async (account_id) => {
       const { status, body } = await send({ account_id, event: 'order.created' })
       expect([status, body.error.type]).toEqual([404, 'not_found'])
@@ -203,7 +209,7 @@ describe('the sandbox’s events', () => {
     [{ account_id: 2 ** 53 }, 'account_id'],
     [{ account_id: null }, 'account_id'],
     [{ account_id: undefined }, 'account_id'],
-  ])('refuse %j with 422 on it', async (wrong, field) => {
+  ])('a sandbox event with %j gets a 422', async (wrong, field) => {
     const { status, body } = await send({
       account_id: seller.accountId,
       event: 'order.created',
@@ -212,20 +218,20 @@ describe('the sandbox’s events', () => {
     expect([status, Object.keys(body.error.fields)]).toEqual([422, [field]])
   })
 
-  it('are nobody’s but the operator’s', async () => {
+  it('only the operator can send sandbox events', async () => {
     const payload = { account_id: seller.accountId, event: 'order.created' }
     expect((await app.anyone.post(EVENTS, { payload })).status).toBe(401)
     expect((await seller.post(EVENTS, { payload })).status).toBe(401)
   })
 
-  it('are not there outside the sandbox', async () => {
+  it('sandbox events get a 404 outside the sandbox', async () => {
     const real = await startTestApp({ settings: { SANDBOX: 'false' } })
     const payload = { account_id: (await real.seller()).accountId, event: 'order.created' }
     expect((await real.operator.post(EVENTS, { payload })).status).toBe(404)
   })
 })
 
-/** The payload's keys by §6.3, in its order. */
+/** The payload's keys by §6.3, in order. */
 const KEYS: Record<WebhookEvent, string[]> = {
   'order.created': [
     ...['order_id', 'slice_key', 'listing_id', 'quantity', 'price', 'currency', 'item_name'],

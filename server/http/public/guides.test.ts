@@ -39,7 +39,7 @@ const linksIn = (html: string) =>
     .filter((link) => !link.startsWith('data:'))
 
 describe('the guides', () => {
-  it('and the landing page have only links that lead somewhere, and reach every guide', async () => {
+  it('the landing page and the guides have only valid links, and every guide is linked', async () => {
     const visited = new Map<string, string>()
     const pending = ['/', '/docs/', '/docs/guides']
     for (const address of pending) {
@@ -63,7 +63,7 @@ describe('the guides', () => {
     expect([...visited.keys()]).toEqual(expect.arrayContaining(guides))
   })
 
-  it('are linked from both API descriptions', async () => {
+  it('both API descriptions link to the guides with valid links', async () => {
     for (const description of ['/openapi.json', '/operator/openapi.json']) {
       const { body } = await app.anyone.get(description)
       const described = [...body.info.description.matchAll(/\]\(([^)]+)\)/g)].map(([, url]) => url)
@@ -76,7 +76,7 @@ describe('the guides', () => {
     }
   })
 
-  it('link only to files of the repository that exist', async () => {
+  it('the guides link only to files that exist in the repository', async () => {
     for (const { file, isPage } of (await findGuides()).values()) {
       if (!isPage) continue
       const source = readFileSync(path.join(REPOSITORY, file), 'utf8')
@@ -89,7 +89,7 @@ describe('the guides', () => {
     }
   })
 
-  it('come as pages with a title, our own style sheet and the security headers', async () => {
+  it('a guide is served as a page with a title, our style sheet and the security headers', async () => {
     const { headers, text } = await app.anyone.get('/docs/guides/orders')
     expect(text).toContain('<title>Orders – Cardstall</title>')
     expect(text).toContain('<link rel="stylesheet" href="../../docs/pages.css">')
@@ -104,7 +104,7 @@ describe('the guides', () => {
     })
   })
 
-  it('send examples as text, which no browser runs', async () => {
+  it('an example file is served as plain text, which no browser runs', async () => {
     const { headers, text } = await app.anyone.get('/docs/guides/examples/verify-webhook.ts')
     expect(headers).toMatchObject({
       'content-type': 'text/plain; charset=utf-8',
@@ -115,8 +115,8 @@ describe('the guides', () => {
     )
   })
 
-  it('are the only files that can be read there', async () => {
-    // Over a socket: anything that knows URLs would resolve the dots before it sends them.
+  it('no other file than the guides and examples can be read under /docs/guides/', async () => {
+    // Over a socket: URL parsers resolve dot segments before they send a path.
     await app.app.listen({ host: '127.0.0.1', port: 0 })
     for (const name of [
       'README',
@@ -143,7 +143,7 @@ describe('the guides', () => {
     }
   })
 
-  it('are in the image', async () => {
+  it('the guides are in the container image', async () => {
     const read = (file: string) => readFileSync(path.join(REPOSITORY, file), 'utf8')
     const copied = [...read('Dockerfile').matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(
       ([, sources]) => sources!.split(' '),
@@ -160,7 +160,7 @@ describe('the guides', () => {
 describe('Markdown', () => {
   const html = (text: string) => renderMarkdown(text, (href) => href).html
 
-  it('is rendered with raw HTML as text, and without comments', () => {
+  it('Markdown shows raw HTML as text and drops comments', () => {
     expect(html('<script>alert(1)</script>')).toContain('&lt;script&gt;')
     expect(html('a <img src=x onerror=alert(1)> b')).not.toContain('<img')
     expect(html('<!-- a note -->\n\ntext')).toBe('<p>text</p>\n')
@@ -168,7 +168,7 @@ describe('Markdown', () => {
     expect(html('[a](<x" onclick="y>)')).toContain('href="x&quot; onclick=&quot;y"')
   })
 
-  it('has the anchors that GitHub gives to headings', () => {
+  it('Markdown headings get the anchors that GitHub gives them', () => {
     const page = html('# E-mail\n## What `it` does\n## Once each\n## Once each\n## A & B')
     expect([...page.matchAll(/ id="([^"]*)"/g)].map(([, id]) => id)).toEqual([
       'e-mail',
@@ -179,7 +179,7 @@ describe('Markdown', () => {
     ])
   })
 
-  it('shows a state diagram as a table of its transitions', () => {
+  it('a Mermaid state diagram is shown as a table of its transitions', () => {
     const diagram = '```mermaid\nstateDiagram-v2\n  [*] --> a: go\n  a --> [*]\n```'
     expect(html(diagram)).toContain(
       '<tr><td>(start)</td><td>a</td><td>go</td></tr><tr><td>a</td><td>(end)</td><td></td></tr>',

@@ -20,23 +20,23 @@ beforeAll(async () => {
   seller = await app.seller()
 })
 
-const addressOf = (id: number | string) => `/v1/listings/${id}`
+const pathOf = (id: number | string) => `/v1/listings/${id}`
 
-const change = (id: number | string, payload: object) => seller.patch(addressOf(id), { payload })
+const change = (id: number | string, payload: object) => seller.patch(pathOf(id), { payload })
 
-/** A change whose body is written just so. */
+/** A change with this JSON text as its body. */
 const send = (id: number | string, payload: string) =>
-  seller.patch(addressOf(id), { payload, headers: { 'content-type': 'application/json' } })
+  seller.patch(pathOf(id), { payload, headers: { 'content-type': 'application/json' } })
 
 /** A new listing of the seller, as the list shows it. */
-const fresh = async (item: object = cardItem({ description: 'Sleeved' })) => {
+const newListing = async (item: object = cardItem({ description: 'Sleeved' })) => {
   const [id] = await list(seller, item)
   return await listed(seller, id!)
 }
 
-/** A new listing that was brought into a status. */
-const inStatus = async (status: string) => {
-  const listing = await fresh()
+/** The id of a new listing with this status. */
+const listingWithStatus = async (status: string) => {
+  const listing = await newListing()
   if (status === 'sold') await change(listing.id, { quantity: 0 })
   if (status === 'hidden') await change(listing.id, { status })
   return listing.id
@@ -48,45 +48,48 @@ describe('PATCH /v1/listings/{listing}', () => {
     ['quantity', { quantity: 9 }, { quantity: 9, quantity_available: 9 }],
     ['status', { status: 'hidden' }, { status: 'hidden' }],
     ['description', { description: 'Unsleeved' }, { description: 'Unsleeved' }],
-  ])('changes the %s alone and leaves what was not sent', async (_, payload, changes) => {
-    for (const item of [cardItem({ description: 'Sleeved' }), gradedItem(), productItem()]) {
-      const listing = await fresh(item)
-      const { status, body } = await change(listing.id, payload)
-      expect(status).toBe(200)
-      expect(Object.keys(body)).toEqual(['data'])
-      const wanted = { ...listing, ...changes, updated_at: expect.any(String) }
-      expect(body.data).toEqual(wanted)
-      expect(Object.keys(body.data)).toEqual(Object.keys(listing))
-      expect(await listed(seller, listing.id)).toEqual(body.data)
-    }
-  })
+  ])(
+    'PATCH /v1/listings/{listing} changes only the %s when only that is sent',
+    async (_, payload, changes) => {
+      for (const item of [cardItem({ description: 'Sleeved' }), gradedItem(), productItem()]) {
+        const listing = await newListing(item)
+        const { status, body } = await change(listing.id, payload)
+        expect(status).toBe(200)
+        expect(Object.keys(body)).toEqual(['data'])
+        const wanted = { ...listing, ...changes, updated_at: expect.any(String) }
+        expect(body.data).toEqual(wanted)
+        expect(Object.keys(body.data)).toEqual(Object.keys(listing))
+        expect(await listed(seller, listing.id)).toEqual(body.data)
+      }
+    },
+  )
 
-  it('changes all of them at once', async () => {
-    const listing = await fresh()
+  it('PATCH /v1/listings/{listing} changes several fields at once', async () => {
+    const listing = await newListing()
     const payload = { price: 1, quantity: 2, status: 'hidden', description: 'All new' }
     expect((await change(listing.id, payload)).body.data).toMatchObject(payload)
     expect(await listed(seller, listing.id)).toMatchObject(payload)
   })
 
-  it('changes no listing but the one', async () => {
-    const [one, other] = [await fresh(), await fresh()]
+  it('PATCH /v1/listings/{listing} changes no other listing', async () => {
+    const [one, other] = [await newListing(), await newListing()]
     await change(one.id, { price: 7, quantity: 0, description: 'x' })
     expect(await listed(seller, other.id)).toEqual(other)
   })
 
-  it('with nothing in it answers with the listing as it is', async () => {
-    const listing = await fresh()
-    const nothing = await seller.patch(addressOf(listing.id))
+  it('PATCH /v1/listings/{listing} with an empty body returns the unchanged listing', async () => {
+    const listing = await newListing()
+    const nothing = await seller.patch(pathOf(listing.id))
     expect([nothing.status, nothing.body]).toEqual([200, { data: listing }])
     const headers = { 'content-type': 'application/json' }
-    const empty = await seller.patch(addressOf(listing.id), { headers })
+    const empty = await seller.patch(pathOf(listing.id), { headers })
     expect([empty.status, empty.body]).toEqual([200, { data: listing }])
     const braces = await change(listing.id, {})
     expect([braces.status, braces.body]).toEqual([200, { data: listing }])
   })
 
-  it('takes no notice of what can not be changed, nor of what nobody knows', async () => {
-    const listing = await fresh()
+  it('PATCH /v1/listings/{listing} ignores immutable and unknown fields', async () => {
+    const listing = await newListing()
     const { status, body } = await change(listing.id, {
       condition: 'DMG',
       language: 5,
@@ -105,8 +108,8 @@ describe('PATCH /v1/listings/{listing}', () => {
     expect([status, body]).toEqual([200, { data: listing }])
   })
 
-  it('shows what carts hold as not available, and is not hindered by it', async () => {
-    const listing = await fresh(cardItem({ quantity: 5 }))
+  it('a reserved listing can be changed, and shows its reserved units as unavailable', async () => {
+    const listing = await newListing(cardItem({ quantity: 5 }))
     await hold(app.operator, listing.id, 4)
     const { body } = await change(listing.id, { price: 2 })
     expect(body.data).toMatchObject({ quantity: 5, quantity_available: 1, status: 'active' })
@@ -118,23 +121,23 @@ describe('PATCH /v1/listings/{listing}', () => {
     expect(await listed(seller, listing.id)).toMatchObject({ quantity_available: 3 })
   })
 
-  it('can be asked with a trailing slash', async () => {
-    const { id } = await fresh()
-    const { status } = await seller.patch(`${addressOf(id)}/`, { payload: { price: 3 } })
+  it('PATCH /v1/listings/{listing}/ works with a trailing slash', async () => {
+    const { id } = await newListing()
+    const { status } = await seller.patch(`${pathOf(id)}/`, { payload: { price: 3 } })
     expect(status).toBe(200)
   })
 })
 
 describe('updated_at', () => {
   it.each([
-    ['the price', { price: 4.51 }],
-    ['the quantity', { quantity: 4 }],
-    ['the status', { status: 'hidden' }],
-    ['the description', { description: 'Other' }],
-    ['the description, by clearing it', { description: null }],
-    ['the status, by way of the quantity', { quantity: 0 }],
-  ])('moves when a change changes %s', async (_, payload) => {
-    const listing = await fresh()
+    ['the price changes', { price: 4.51 }],
+    ['the quantity changes', { quantity: 4 }],
+    ['the status changes', { status: 'hidden' }],
+    ['the description changes', { description: 'Other' }],
+    ['the description is cleared', { description: null }],
+    ['the status follows from the quantity', { quantity: 0 }],
+  ])('updated_at advances when %s', async (_, payload) => {
+    const listing = await newListing()
     await advance(app.operator, 90)
     const { body } = await change(listing.id, payload)
     const moved = Date.parse(body.data.updated_at) - Date.parse(listing.updated_at)
@@ -151,32 +154,32 @@ describe('updated_at', () => {
       { price: 4.5, quantity: 3, status: 'active', description: 'Sleeved' },
     ],
     ['the price is the same when rounded', { price: 4.499 }],
-    ['the status is statusFor straight back', { status: 'sold' }],
+    ['the status sold is sent for a listing in stock', { status: 'sold' }],
     ['the field is unknown', { condition: 'M' }],
-  ])('stays when %s', async (_, payload) => {
-    const listing = await fresh()
+  ])('updated_at stays when %s', async (_, payload) => {
+    const listing = await newListing()
     await advance(app.operator, 90)
     expect((await change(listing.id, payload)).body.data).toEqual(listing)
     expect(await listed(seller, listing.id)).toEqual(listing)
   })
 
-  it('stays when a change is refused, and when a cart holds units', async () => {
-    const listing = await fresh()
+  it('updated_at stays when a change is refused or a cart reserves units', async () => {
+    const listing = await newListing()
     await advance(app.operator, 90)
     expect((await change(listing.id, { price: 9, quantity: -1 })).status).toBe(422)
     await hold(app.operator, listing.id, 1)
     expect(await listed(seller, listing.id)).toEqual({ ...listing, quantity_available: 2 })
   })
 
-  it('stays when what is cleared was clear', async () => {
-    const listing = await fresh(cardItem())
+  it('updated_at stays when an empty description is cleared', async () => {
+    const listing = await newListing(cardItem())
     await advance(app.operator, 90)
     expect((await change(listing.id, { description: '' })).body.data).toEqual(listing)
   })
 })
 
 describe('status and stock', () => {
-  // The whole table is held by server/listings/listing.test.ts.
+  // server/listings/listing.test.ts tests every combination.
   it.each([
     ['active', { quantity: 0 }, { status: 'sold', quantity: 0 }],
     ['active', { quantity: 0, status: 'active' }, { status: 'sold', quantity: 0 }],
@@ -194,15 +197,15 @@ describe('status and stock', () => {
     ['hidden', { status: 'active', quantity: 0 }, { status: 'sold', quantity: 0 }],
     ['hidden', { status: 'sold' }, { status: 'hidden', quantity: 3 }],
     ['hidden', { status: 'sold', quantity: 0 }, { status: 'hidden', quantity: 0 }],
-  ])('of a listing that is %s, changed by %j, are %j', async (before, payload, after) => {
-    const id = await inStatus(before)
+  ])('a listing that is %s and changed by %j becomes %j', async (before, payload, after) => {
+    const id = await listingWithStatus(before)
     const { status, body } = await change(id, payload)
     expect([status, body.data]).toEqual([200, expect.objectContaining(after)])
     expect(await listed(seller, id)).toMatchObject(after)
   })
 
-  it('decide whether buyers see it', async () => {
-    const { id } = await fresh(cardItem({ card: 'gym1-1' }))
+  it('buyers see a listing only while it is active', async () => {
+    const { id } = await newListing(cardItem({ card: 'gym1-1' }))
     const isOffered = async () =>
       (await seller.get('/v1/cards/gym1-1?include=listings')).body.data.listings.length > 0
     expect(await isOffered()).toBe(true)
@@ -219,7 +222,7 @@ describe('status and stock', () => {
   })
 })
 
-describe('a change', () => {
+describe('changed values', () => {
   it.each([
     ['price', '0.01', 0.01],
     ['price', '1.005', 1.01],
@@ -231,8 +234,8 @@ describe('a change', () => {
     ['description', JSON.stringify('𠮷'.repeat(1000)), '𠮷'.repeat(1000)],
     ['description', 'null', null],
     ['description', '""', null],
-  ])('of %s to %s is taken', async (field, written, value) => {
-    const { id } = await fresh()
+  ])('a change of %s to %s is accepted', async (field, written, value) => {
+    const { id } = await newListing()
     const { status, body } = await send(id, `{"${field}":${written}}`)
     expect([status, body.data?.[field]]).toEqual([200, value])
     expect((await listed(seller, id))[field]).toBe(value)
@@ -256,8 +259,8 @@ describe('a change', () => {
     ['description', '"a\\ud800"'],
     ['description', '5'],
     ['description', '["x"]'],
-  ])('of %s to %s is refused with 422 and changes nothing', async (field, written) => {
-    const listing = await fresh()
+  ])('a change of %s to %s gets a 422 and changes nothing', async (field, written) => {
+    const listing = await newListing()
     const other = field === 'description' ? '"price":9' : '"description":"x"'
     const { status, body } = await send(listing.id, `{${other},"${field}":${written}}`)
     expect([status, body.error.type]).toEqual([422, 'validation_error'])
@@ -266,8 +269,8 @@ describe('a change', () => {
     expect(await listed(seller, listing.id)).toEqual(listing)
   })
 
-  it('is told everything that is wrong with it', async () => {
-    const { id } = await fresh()
+  it('a change reports all invalid fields at once', async () => {
+    const { id } = await newListing()
     const { body } = await change(id, { price: 0, quantity: 'x', status: 'x', description: 5 })
     expect(Object.keys(body.error.fields).sort()).toEqual([
       'description',
@@ -278,14 +281,14 @@ describe('a change', () => {
   })
 
   it.each([
-    ['what is no JSON', '{"price":'],
-    ['a list', '[]'],
+    ['invalid JSON', '{"price":'],
+    ['an array', '[]'],
     ['null', 'null'],
-    ['text', '"x"'],
+    ['a string', '"x"'],
   ])(
-    'that is %s is refused with 422 on the body, before the id is looked at',
+    'a change whose body is %s gets a 422 on the body, before the id is checked',
     async (_, written) => {
-      const { id } = await fresh()
+      const { id } = await newListing()
       for (const path of [id, 999_999, 'x']) {
         const { status, body } = await send(path, written)
         expect([status, Object.keys(body.error.fields)]).toEqual([422, ['body']])
@@ -294,13 +297,13 @@ describe('a change', () => {
   )
 })
 
-describe("a listing's number in the path", () => {
+describe('the listing id in the path', () => {
   const bodies = [{ price: 5 }, {}, { price: -1 }, { price: null, status: 'removed' }]
 
   it.each([
     ...['999999', '9007199254740991', '9007199254740992', '99999999999999999999'],
     ...['0', '-1', '1.5', '1e3', 'x', '%20', '1%00', '0x1', 'null'],
-  ])('that is no listing’s (%s) answers 404, whatever was sent', async (id) => {
+  ])('PATCH /v1/listings/%s, which is not an id, returns 404 whatever the body', async (id) => {
     for (const payload of bodies) {
       const { status, body } = await change(id, payload)
       expect([status, body.error.type]).toEqual([404, 'not_found'])
@@ -308,70 +311,70 @@ describe("a listing's number in the path", () => {
     }
   })
 
-  it("that is another seller's answers 404, the same as one that does not exist", async () => {
-    const { id } = await fresh()
+  it('changing another seller’s listing is the same 404 as for an unknown listing', async () => {
+    const { id } = await newListing()
     const stranger = await app.seller()
     for (const payload of bodies) {
-      const theirs = await stranger.patch(addressOf(id), { payload })
-      const nobodys = await stranger.patch(addressOf(999_999), { payload })
+      const theirs = await stranger.patch(pathOf(id), { payload })
+      const nobodys = await stranger.patch(pathOf(999_999), { payload })
       expect(theirs.status).toBe(404)
       expect(theirs.text).toBe(nobodys.text)
     }
     expect(await listed(seller, id)).toMatchObject({ price: 4.5 })
   })
 
-  it('that was deleted answers 404', async () => {
-    const { id } = await fresh()
-    await seller.delete(addressOf(id))
+  it('changing a deleted listing returns 404 whatever the body', async () => {
+    const { id } = await newListing()
+    await seller.delete(pathOf(id))
     for (const payload of bodies) expect((await change(id, payload)).status).toBe(404)
   })
 
-  it('is not looked at without the scope listings:write: 403', async () => {
-    const { id } = await fresh()
+  it('PATCH /v1/listings/{listing} without the scope listings:write returns 403 before the id is checked', async () => {
+    const { id } = await newListing()
     const reader = await app.seller({ scopes: ['listings:read'] })
     for (const path of [id, 999_999, 'x']) {
       for (const payload of bodies) {
-        const { status, body } = await reader.patch(addressOf(path), { payload })
+        const { status, body } = await reader.patch(pathOf(path), { payload })
         expect([status, body.error.type]).toEqual([403, 'authorization_error'])
         expect(body.error.message).toContain('listings:write')
       }
     }
   })
 
-  it('answers other methods with 405 and those that it has', async () => {
-    const { id } = await fresh()
+  it('/v1/listings/{listing} refuses other methods with 405 and an Allow header', async () => {
+    const { id } = await newListing()
     for (const method of ['get', 'post', 'put'] as const) {
-      const { status, body, headers } = await seller[method](addressOf(id))
+      const { status, body, headers } = await seller[method](pathOf(id))
       expect([status, body.error.type]).toEqual([405, 'method_not_allowed'])
       expect(headers.allow).toBe('DELETE, PATCH')
     }
   })
 })
 
-describe('changes that arrive together', () => {
-  it('lose none of each other when they are of different fields', async () => {
+describe('concurrent changes', () => {
+  it('concurrent changes of different fields are all kept, in two processes', async () => {
     const second = await startTestApp({ databaseUrl: app.databaseUrl, settings: NO_LIMITS })
-    const doors = [seller, second.withKey(seller.key)]
+    const clients = [seller, second.withKey(seller.key)]
     for (let round = 1; round <= 5; round++) {
-      const { id } = await fresh()
+      const { id } = await newListing()
       const payloads = [{ price: round }, { quantity: 10 + round }, { description: `${round}` }]
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 20 }, (_, i) =>
-          doors[i % 2]!.patch(addressOf(id), { payload: payloads[i % 3]! }),
+          clients[i % 2]!.patch(pathOf(id), { payload: payloads[i % 3]! }),
         ),
       )
-      expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200))
+      expect(responses.map(({ status }) => status)).toEqual(Array(20).fill(200))
       expect(await listed(seller, id)).toMatchObject(Object.assign({}, ...payloads))
     }
   })
 
-  it('leave status and stock as one of the orders would', async () => {
+  it('concurrent changes of the quantity leave a status that fits it', async () => {
     for (let round = 0; round < 5; round++) {
-      const { id } = await fresh()
-      const answers = await Promise.all(
+      const { id } = await newListing()
+      const responses = await Promise.all(
         Array.from({ length: 20 }, (_, i) => change(id, { quantity: i % 4 })),
       )
-      for (const { status, body } of answers) {
+      for (const { status, body } of responses) {
         expect(status).toBe(200)
         expect(body.data.status).toBe(body.data.quantity > 0 ? 'active' : 'sold')
       }

@@ -20,7 +20,7 @@ beforeAll(async () => {
   seller = await app.seller()
 })
 
-const DAY = 24 * 60 * 60
+const DAY_SECONDS = 24 * 60 * 60
 
 let keys = 0
 const newKey = () => ({ 'idempotency-key': `bulk-${++keys}` })
@@ -28,7 +28,7 @@ const newKey = () => ({ 'idempotency-key': `bulk-${++keys}` })
 const totalOf = async (client: Client): Promise<number> =>
   (await client.get('/v1/listings?per_page=1')).body.meta.total
 
-/** How many listings come of some work. */
+/** The number of listings that `work` creates. */
 const createdBy = async (client: Client, work: () => Promise<unknown>) => {
   const before = await totalOf(client)
   await work()
@@ -36,7 +36,7 @@ const createdBy = async (client: Client, work: () => Promise<unknown>) => {
 }
 
 describe('an Idempotency-Key on POST /v1/listings', () => {
-  it('gives the first answer again byte for byte and lists nothing', async () => {
+  it('a repeated Idempotency-Key returns the first bulk create byte for byte and lists nothing', async () => {
     const headers = newKey()
     const wanted = [cardItem(), null, cardItem({ card: 'brs_1' }), ...items(3)]
     const first = await createListings(seller, wanted, headers)
@@ -52,7 +52,7 @@ describe('an Idempotency-Key on POST /v1/listings', () => {
     expect(created).toBe(0)
   })
 
-  it('gives the first answer also when the account and the listings have changed since', async () => {
+  it('a repeated Idempotency-Key returns the first bulk create although account and listings changed', async () => {
     const headers = newKey()
     const first = await createListings(seller, [cardItem()], headers)
     expect(first.body).toHaveProperty('warnings')
@@ -64,7 +64,7 @@ describe('an Idempotency-Key on POST /v1/listings', () => {
     expect((await createListings(seller, [cardItem()], headers)).text).toBe(first.text)
   })
 
-  it('with another body is refused with 422 and lists nothing', async () => {
+  it('a bulk create’s Idempotency-Key with another body gets a 422 and lists nothing', async () => {
     const headers = newKey()
     await createListings(seller, [cardItem()], headers)
     const created = await createdBy(seller, async () => {
@@ -77,7 +77,7 @@ describe('an Idempotency-Key on POST /v1/listings', () => {
     expect(created).toBe(0)
   })
 
-  it('belongs to the bytes of the body: other spaces make another request', async () => {
+  it('an Idempotency-Key belongs to the bytes of the body: other whitespace is another request', async () => {
     const headers = { ...newKey(), 'content-type': 'application/json' }
     const body = { items: [cardItem()] }
     const sent = (payload: string) => seller.post('/v1/listings', { payload, headers })
@@ -87,7 +87,7 @@ describe('an Idempotency-Key on POST /v1/listings', () => {
     expect([status, Object.keys(refusal.error.fields)]).toEqual([422, ['Idempotency-Key']])
   })
 
-  it('makes one of two requests only when it is there: without, each lists', async () => {
+  it('bulk creates without an Idempotency-Key, or with different ones, all list', async () => {
     const created = await createdBy(seller, async () => {
       await list(seller, cardItem())
       await list(seller, cardItem())
@@ -97,13 +97,13 @@ describe('an Idempotency-Key on POST /v1/listings', () => {
     expect(created).toBe(4)
   })
 
-  it('of a request that was refused with 422 can be used again', async () => {
+  it('the Idempotency-Key of a bulk create refused with 422 can be used again', async () => {
     const headers = newKey()
     expect((await createListings(seller, [], headers)).status).toBe(422)
     expect((await createListings(seller, [cardItem()], headers)).body.created).toBe(1)
   })
 
-  it('of a request that was refused with 403 can be used again', async () => {
+  it('the Idempotency-Key of a bulk create refused with 403 can be used again', async () => {
     const newcomer = await app.seller({ account: { payoutVerified: false } })
     const headers = newKey()
     expect((await createListings(newcomer, [cardItem()], headers)).status).toBe(403)
@@ -111,7 +111,7 @@ describe('an Idempotency-Key on POST /v1/listings', () => {
     expect((await createListings(newcomer, [cardItem()], headers)).body.created).toBe(1)
   })
 
-  it('keeps the answer of a request all of whose items failed', async () => {
+  it('a bulk create whose items all failed is repeated by its Idempotency-Key', async () => {
     const headers = newKey()
     const wanted = [cardItem({ card: 'new-1' })]
     const first = await createListings(seller, wanted, headers)
@@ -119,7 +119,7 @@ describe('an Idempotency-Key on POST /v1/listings', () => {
     expect((await createListings(seller, wanted, headers)).text).toBe(first.text)
   })
 
-  it("is one account's own: two sellers may use the same", async () => {
+  it('two sellers may use the same Idempotency-Key', async () => {
     const other = await app.seller()
     const headers = newKey()
     const first = await createListings(seller, [cardItem()], headers)
@@ -130,7 +130,7 @@ describe('an Idempotency-Key on POST /v1/listings', () => {
     expect((await createListings(other, items(2), headers)).status).toBe(422)
   })
 
-  it('is the same for all API keys of an account', async () => {
+  it('all API keys of an account share their Idempotency-Keys', async () => {
     const headers = newKey()
     const first = await createListings(seller, [cardItem()], headers)
     const { body } = await app.operator.post(`/operator/v1/accounts/${seller.accountId}/keys`, {
@@ -140,11 +140,11 @@ describe('an Idempotency-Key on POST /v1/listings', () => {
     expect(again.text).toBe(first.text)
   })
 
-  it('is kept for 24 hours, and then is a new one, for any body', async () => {
+  it('a bulk create’s Idempotency-Key expires after 24 hours and then accepts any body', async () => {
     const headers = newKey()
     const first = await createListings(seller, [cardItem()], headers)
-    // A request takes a moment: a minute less than a day is surely within it.
-    await advance(app.operator, DAY - 60)
+    // One minute less than a day leaves time for the requests.
+    await advance(app.operator, DAY_SECONDS - 60)
     expect((await createListings(seller, [cardItem()], headers)).text).toBe(first.text)
     await advance(app.operator, 60)
     const second = await createListings(seller, [cardItem({ quantity: 8 })], headers)
@@ -160,7 +160,7 @@ describe('an Idempotency-Key on POST /v1/listings', () => {
     ['longer than 255 characters', 'x'.repeat(256)],
     ['a tab', 'a\tb'],
     ['not ASCII', 'clé'],
-  ])('that is %s is refused with 422', async (_, key) => {
+  ])('a bulk create’s Idempotency-Key that is %s gets a 422', async (_, key) => {
     const created = await createdBy(seller, async () => {
       const { status, body } = await createListings(seller, [cardItem()], {
         'idempotency-key': key,
@@ -174,60 +174,60 @@ describe('an Idempotency-Key on POST /v1/listings', () => {
   it.each([
     ['one character', '~'],
     ['255 characters', ' !"#$%'.padEnd(255, 'x')],
-  ])('may be %s', async (_, key) => {
+  ])('an Idempotency-Key may be %s', async (_, key) => {
     const headers = { 'idempotency-key': key }
     const first = await createListings(seller, [cardItem()], headers)
     expect(first.body.created).toBe(1)
     expect((await createListings(seller, [cardItem()], headers)).text).toBe(first.text)
   })
 
-  it('that is invalid comes before the missing payout', async () => {
+  it('an invalid Idempotency-Key is refused before the payout check', async () => {
     const newcomer = await app.seller({ account: { payoutVerified: false } })
     const headers = { 'idempotency-key': 'x'.repeat(256) }
     expect((await createListings(newcomer, [cardItem()], headers)).status).toBe(422)
   })
 })
 
-describe('twins that arrive together', () => {
-  it('create once, and get one and the same answer', async () => {
+describe('concurrent requests with one key', () => {
+  it('concurrent bulk creates with one Idempotency-Key create once and get one response', async () => {
     const headers = newKey()
     const wanted = items(20)
     let texts = new Set<string>()
     const created = await createdBy(seller, async () => {
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 10 }, () => createListings(seller, wanted, headers)),
       )
-      expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200))
-      texts = new Set(answers.map(({ text }) => text))
+      expect(responses.map(({ status }) => status)).toEqual(Array(10).fill(200))
+      texts = new Set(responses.map(({ text }) => text))
     })
     expect([created, texts.size]).toEqual([20, 1])
   })
 
-  it('create once also when they reach different processes', async () => {
+  it('concurrent bulk creates with one Idempotency-Key in two processes create once', async () => {
     const second = await startTestApp({ databaseUrl: app.databaseUrl, settings: NO_LIMITS })
     const shop = await app.seller()
-    const doors = [shop, second.withKey(shop.key)]
+    const clients = [shop, second.withKey(shop.key)]
     const headers = newKey()
     const wanted = items(20)
-    const answers = await Promise.all(
-      Array.from({ length: 10 }, (_, i) => createListings(doors[i % 2]!, wanted, headers)),
+    const responses = await Promise.all(
+      Array.from({ length: 10 }, (_, i) => createListings(clients[i % 2]!, wanted, headers)),
     )
-    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
-    expect(answers[0]!.body.created).toBe(20)
+    expect(new Set(responses.map(({ text }) => text)).size).toBe(1)
+    expect(responses[0]!.body.created).toBe(20)
     expect(await totalOf(shop)).toBe(20)
   })
 
-  it('with different bodies: one lists, the others are refused', async () => {
+  it('concurrent bulk creates with one Idempotency-Key and different bodies: one lists, the others get a 422', async () => {
     const headers = newKey()
-    let answers: { status: number }[] = []
+    let responses: { status: number }[] = []
     const created = await createdBy(seller, async () => {
-      answers = await Promise.all(
+      responses = await Promise.all(
         Array.from({ length: 6 }, (_, i) =>
           createListings(seller, [cardItem({ quantity: i + 1 })], headers),
         ),
       )
     })
     expect(created).toBe(1)
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 422, 422, 422, 422, 422])
+    expect(responses.map(({ status }) => status).sort()).toEqual([200, 422, 422, 422, 422, 422])
   })
 })

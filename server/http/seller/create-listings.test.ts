@@ -34,34 +34,37 @@ const descriptionsOf = async (seller: Client): Promise<(string | null)[]> => {
   return listings.map(({ description }) => description).toReversed()
 }
 
-/** Bodies whose list itself is wrong. */
-const NO_LIST: [string, string | object | undefined, string][] = [
+/** Bodies without a valid list of items. */
+const INVALID_BODIES: [string, string | object | undefined, string][] = [
   ['no body', undefined, 'items'],
   ['no items', {}, 'items'],
   ['items that are null', { items: null }, 'items'],
-  ['one item that is no list', { items: cardItem() }, 'items'],
-  ['items that are text', { items: '[]' }, 'items'],
+  ['an item instead of a list', { items: cardItem() }, 'items'],
+  ['items that are a string', { items: '[]' }, 'items'],
   ['an empty list', { items: [] }, 'items'],
   ['101 items', { items: items(101) }, 'items'],
-  ['101 items, none of them in order', { items: Array(101).fill(null) }, 'items'],
-  ['a list at the root', [cardItem()], 'body'],
-  ['text at the root', '"items"', 'body'],
+  ['101 items that are null', { items: Array(101).fill(null) }, 'items'],
+  ['an array at the root', [cardItem()], 'body'],
+  ['a string at the root', '"items"', 'body'],
   ['null at the root', 'null', 'body'],
-  ['what is no JSON', '{"items": [}', 'body'],
+  ['invalid JSON', '{"items": [}', 'body'],
 ]
 
 describe('POST /v1/listings', () => {
-  it.each(NO_LIST)('refuses %s with 422 and creates nothing', async (_, payload, field) => {
-    const seller = await app.seller()
-    const { status, body } = await send(seller, payload)
-    expect([status, body.error.type]).toEqual([422, 'validation_error'])
-    expect(Object.keys(body.error.fields)).toEqual([field])
-    expect(body.error.fields[field]).toEqual([expect.any(String)])
-    expect((await seller.get('/v1/listings')).body.meta.total).toBe(0)
-  })
+  it.each(INVALID_BODIES)(
+    'POST /v1/listings gets a 422 for %s and creates nothing',
+    async (_, payload, field) => {
+      const seller = await app.seller()
+      const { status, body } = await send(seller, payload)
+      expect([status, body.error.type]).toEqual([422, 'validation_error'])
+      expect(Object.keys(body.error.fields)).toEqual([field])
+      expect(body.error.fields[field]).toEqual([expect.any(String)])
+      expect((await seller.get('/v1/listings')).body.meta.total).toBe(0)
+    },
+  )
 
-  it.each(NO_LIST)(
-    'refuses %s with 422 before it asks for a verified payout',
+  it.each(INVALID_BODIES)(
+    'POST /v1/listings gets a 422 for %s before the payout check',
     async (_, payload, field) => {
       const seller = await app.seller({ account: { payoutVerified: false } })
       const { status, body } = await send(seller, payload)
@@ -70,18 +73,21 @@ describe('POST /v1/listings', () => {
   )
 
   it.each([
-    ['in order', [cardItem()]],
-    ['all of them wrong', [null, {}]],
-  ])('needs a verified payout for items that are %s: 403', async (_, wanted) => {
-    const seller = await app.seller({ account: { payoutVerified: false } })
-    const { status, body } = await createListings(seller, wanted)
-    expect([status, body.error.type]).toEqual([403, 'authorization_error'])
-    expect(body.error.message).toMatch(/payout/)
-    expect(Object.keys(body.error)).toEqual(['type', 'message'])
-    expect((await seller.get('/v1/listings')).body.meta.total).toBe(0)
-  })
+    ['valid', [cardItem()]],
+    ['all invalid', [null, {}]],
+  ])(
+    'POST /v1/listings without a verified payout returns 403, with items that are %s',
+    async (_, wanted) => {
+      const seller = await app.seller({ account: { payoutVerified: false } })
+      const { status, body } = await createListings(seller, wanted)
+      expect([status, body.error.type]).toEqual([403, 'authorization_error'])
+      expect(body.error.message).toMatch(/payout/)
+      expect(Object.keys(body.error)).toEqual(['type', 'message'])
+      expect((await seller.get('/v1/listings')).body.meta.total).toBe(0)
+    },
+  )
 
-  it('lists as soon as the operator has verified the payout', async () => {
+  it('a seller can list as soon as the operator verifies the payout', async () => {
     const seller = await app.seller({ account: { payoutVerified: false } })
     expect((await createListings(seller, [cardItem()])).status).toBe(403)
     await changeAccount(app, seller.accountId, { payout_verified: true })
@@ -90,7 +96,7 @@ describe('POST /v1/listings', () => {
     expect((await createListings(seller, [cardItem()])).status).toBe(403)
   })
 
-  it('needs the scope listings:write, and looks at nothing without it', async () => {
+  it('POST /v1/listings without the scope listings:write returns 403 before the body is checked', async () => {
     const seller = await app.seller({ scopes: ['listings:read', 'catalog:read', 'orders:write'] })
     for (const payload of [{ items: [cardItem()] }, {}, '{']) {
       const { status, body } = await send(seller, payload)
@@ -101,7 +107,7 @@ describe('POST /v1/listings', () => {
     expect((await createListings(writer, [cardItem()])).status).toBe(200)
   })
 
-  it('takes JSON only', async () => {
+  it('POST /v1/listings accepts JSON only', async () => {
     const seller = await app.seller()
     const headers = { 'content-type': 'text/plain' }
     const payload = JSON.stringify({ items: [cardItem()] })
@@ -109,12 +115,12 @@ describe('POST /v1/listings', () => {
     expect([status, body.error.type]).toEqual([415, 'unsupported_media_type'])
   })
 
-  it('can be asked with a trailing slash', async () => {
+  it('POST /v1/listings/ works with a trailing slash', async () => {
     const payload = { items: [cardItem()] }
     expect((await (await app.seller()).post('/v1/listings/', { payload })).body.created).toBe(1)
   })
 
-  it('counts as one write, however many items there are', async () => {
+  it('POST /v1/listings counts as one write, however many items it has', async () => {
     const limited = await startTestApp({ settings: { RATE_LIMIT_WRITE: '2' } })
     await importCatalogFixture(limited.operator)
     const seller = await limited.seller()
@@ -123,8 +129,8 @@ describe('POST /v1/listings', () => {
   })
 })
 
-describe('what becomes of the items', () => {
-  it('is told for each, in their order, good ones and bad ones mixed', async () => {
+describe('results of a bulk create', () => {
+  it('a bulk create reports every item in order, valid and invalid ones mixed', async () => {
     const seller = await shippingSeller()
     const { status, body } = await createListings(seller, [
       cardItem({ price: 0 }),
@@ -195,7 +201,7 @@ describe('what becomes of the items', () => {
     }
   })
 
-  it('is 200 also when every one of them failed', async () => {
+  it('a bulk create returns 200 even when every item fails', async () => {
     const seller = await shippingSeller()
     const { status, body } = await createListings(seller, [{}, null, cardItem({ quantity: 0 })])
     expect(status).toBe(200)
@@ -203,7 +209,7 @@ describe('what becomes of the items', () => {
     expect((await seller.get('/v1/listings')).body.meta.total).toBe(0)
   })
 
-  it('is there afterwards as it was sent, active and with all of its stock', async () => {
+  it('a created listing has the values of its item, is active and has all of its stock', async () => {
     const seller = await shippingSeller()
     const [card, graded, product] = await list(
       seller,
@@ -251,7 +257,7 @@ describe('what becomes of the items', () => {
     })
   })
 
-  it('keeps the order of a hundred, and of their ids', async () => {
+  it('a bulk create of a hundred items keeps their order in results and ids', async () => {
     const seller = await shippingSeller()
     const wanted = items(100)
     const ids = await list(seller, ...wanted)
@@ -259,13 +265,13 @@ describe('what becomes of the items', () => {
     expect(await descriptionsOf(seller)).toEqual(wanted.map(({ description }) => description))
   })
 
-  it('makes two listings of two equal items', async () => {
+  it('two equal items become two listings', async () => {
     const seller = await shippingSeller()
     const ids = await list(seller, cardItem(), cardItem())
     expect(new Set(ids).size).toBe(2)
   })
 
-  it('keeps where the photos are, in their order, to fetch them later', async () => {
+  it('photo_urls are stored in order, to be fetched later', async () => {
     const seller = await shippingSeller()
     const urls = ['b', 'a', 'b', 'c'].map((name) => `https://images.example/${name}.jpg`)
     const [, id] = await list(
@@ -282,7 +288,7 @@ describe('what becomes of the items', () => {
 })
 
 describe('warnings', () => {
-  it('are there without an enabled shipping option, and the listings are created all the same', async () => {
+  it('a bulk create without an enabled shipping option succeeds with a warning', async () => {
     const option = { ...operatorOption(LETTER), enabled: false }
     const seller = await app.seller()
     for (const shipping_options of [[], [option]]) {
@@ -294,7 +300,7 @@ describe('warnings', () => {
     }
   })
 
-  it('are left out as soon as the operator has enabled one', async () => {
+  it('a bulk create with an enabled shipping option has no warnings', async () => {
     const seller = await app.seller()
     expect((await createListings(seller, [cardItem()])).body).toHaveProperty('warnings')
     const shipping_options = [
@@ -314,7 +320,7 @@ describe('a large request', () => {
       photo_urls: Array.from({ length: 10 }, (_, i) => `https://i.example/${i}`.padEnd(2048, 'x')),
     })
 
-  it('of a hundred items, each as full as can be, is taken', async () => {
+  it('a hundred items of maximum size are accepted', async () => {
     const seller = await shippingSeller()
     const { body } = await createListings(seller, Array.from({ length: 100 }, full))
     expect(body.created).toBe(100)
@@ -325,24 +331,24 @@ describe('a large request', () => {
     expect(photos!.count).toBe(1000)
   })
 
-  it('is taken up to 4 MiB, and refused with 413 beyond', async () => {
+  it('a bulk create may have 4 MiB; a larger body gets a 413', async () => {
     const seller = await shippingSeller()
     const start = JSON.stringify({ items: [cardItem()] }).slice(0, -1)
-    const most = 4 * 1024 * 1024
+    const max = 4 * 1024 * 1024
     const ofLength = (length: number) =>
       `${start},"more":"${'x'.repeat(length - start.length - 10 - 1)}"}`.padEnd(length, ' ')
-    const fits = await send(seller, ofLength(most))
+    const fits = await send(seller, ofLength(max))
     expect([fits.status, fits.body.created]).toEqual([200, 1])
-    const { status, body } = await send(seller, ofLength(most + 1))
+    const { status, body } = await send(seller, ofLength(max + 1))
     expect([status, body.error.type]).toEqual([413, 'payload_too_large'])
     expect((await seller.get('/v1/listings')).body.meta.total).toBe(1)
   })
 
-  it('may be nested 32 levels deep, in unknown fields as well', async () => {
+  it('a request body may be nested 32 levels deep, in unknown fields as well', async () => {
     const seller = await shippingSeller()
     const item = JSON.stringify(cardItem()).slice(0, -1)
     const nested = (levels: number) => {
-      // The body, its list and the item are the first three.
+      // Body, list and item are the first three levels.
       const inner = '['.repeat(levels - 3) + ']'.repeat(levels - 3)
       return seller.post('/v1/listings', {
         payload: `{"items":[${item},"x":${inner}}]}`,
@@ -361,7 +367,7 @@ describe('a large request', () => {
   })
 })
 
-describe('an item that the database refuses all the same', () => {
+describe('items that violate a database constraint', () => {
   let strict: TestApp
   beforeAll(async () => {
     strict = await startTestApp({ settings: NO_LIMITS })
@@ -374,7 +380,7 @@ describe('an item that the database refuses all the same', () => {
   it.each([
     ['without an Idempotency-Key', {}],
     ['with one', { 'idempotency-key': 'some are refused' }],
-  ])('fails alone, %s', async (_, headers) => {
+  ])('an item that violates a database constraint fails alone, %s', async (_, headers) => {
     const seller = await strict.seller({ account: SHIPS })
     const urls = { photo_urls: ['https://images.example/1.jpg'] }
     const wanted = [
@@ -417,14 +423,14 @@ describe('an item that the database refuses all the same', () => {
     `
     expect(photos.map(({ description }) => description)).toEqual(['one', 'two'])
 
-    // With a key the answer is given again, without one it all happens again.
+    // With the key the response is repeated; without it the items are listed again.
     const again = await createListings(seller, wanted, headers)
-    const isKept = 'idempotency-key' in headers
+    const isRepeated = 'idempotency-key' in headers
     expect(again.body.created).toBe(3)
-    expect((await seller.get('/v1/listings')).body.meta.total).toBe(isKept ? 3 : 6)
+    expect((await seller.get('/v1/listings')).body.meta.total).toBe(isRepeated ? 3 : 6)
   })
 
-  it('is noted in the log, and so says nothing of the database to the seller', async () => {
+  it('a constraint violation is logged, and its message is hidden from the seller', async () => {
     const seller = await strict.seller()
     const before = strict.logged.length
     const { text } = await createListings(seller, [cardItem({ description: 'refused' })])
@@ -434,7 +440,7 @@ describe('an item that the database refuses all the same', () => {
     )
   })
 
-  it('may be every one of them', async () => {
+  it('a bulk create returns 200 even when every item violates a constraint', async () => {
     const seller = await strict.seller()
     const wanted = Array.from({ length: 3 }, () => cardItem({ description: 'refused' }))
     const { status, body } = await createListings(seller, wanted)

@@ -18,30 +18,30 @@ beforeAll(async () => {
   seller = await app.seller()
 })
 
-const addressOf = (id: number | string) => `/v1/listings/${id}`
+const pathOf = (id: number | string) => `/v1/listings/${id}`
 
-const fresh = async (item: object = cardItem()) => (await list(seller, item))[0]!
+const newListing = async (item: object = cardItem()) => (await list(seller, item))[0]!
 
 describe('DELETE /v1/listings/{listing}', () => {
-  it('answers 204 without a body', async () => {
-    const { status, text, headers } = await seller.delete(addressOf(await fresh()))
+  it('DELETE /v1/listings/{listing} returns 204 without a body', async () => {
+    const { status, text, headers } = await seller.delete(pathOf(await newListing()))
     expect([status, text]).toEqual([204, ''])
     expect(headers).not.toHaveProperty('content-type')
   })
 
-  it.each(['active', 'sold', 'hidden'])('deletes a listing that is %s', async (status) => {
-    const id = await fresh()
-    if (status === 'sold') await seller.patch(addressOf(id), { payload: { quantity: 0 } })
-    if (status === 'hidden') await seller.patch(addressOf(id), { payload: { status } })
+  it.each(['active', 'sold', 'hidden'])('a listing that is %s can be deleted', async (status) => {
+    const id = await newListing()
+    if (status === 'sold') await seller.patch(pathOf(id), { payload: { quantity: 0 } })
+    if (status === 'hidden') await seller.patch(pathOf(id), { payload: { status } })
     expect((await listed(seller, id)).status).toBe(status)
-    expect((await seller.delete(addressOf(id))).status).toBe(204)
+    expect((await seller.delete(pathOf(id))).status).toBe(204)
     expect(await listed(seller, id)).toBeUndefined()
   })
 
-  it('takes it out of every list, and every total', async () => {
+  it('a deleted listing is in no list and no total', async () => {
     const shop = await app.seller()
     const [keep, gone] = await list(shop, cardItem(), cardItem())
-    await shop.delete(addressOf(gone!))
+    await shop.delete(pathOf(gone!))
     for (const query of ['', 'status=active', 'card=sv3-125', 'updated_since=2000-01-01']) {
       const { body } = await shop.get(`/v1/listings?${query}`)
       expect(body.data.map(({ id }: { id: number }) => id)).toEqual([keep])
@@ -52,7 +52,7 @@ describe('DELETE /v1/listings/{listing}', () => {
     }
   })
 
-  it('takes it off sale: cards and products no longer show it', async () => {
+  it('a deleted listing is no longer offered on its card or product', async () => {
     const shop = await app.seller()
     const [card, product] = await list(
       shop,
@@ -66,30 +66,30 @@ describe('DELETE /v1/listings/{listing}', () => {
       const offers = async () =>
         (await seller.get(`/v1/${path}?include=listings`)).body.data.listings
       expect(await offers()).toMatchObject([{ id }])
-      await shop.delete(addressOf(id!))
+      await shop.delete(pathOf(id!))
       expect(await offers()).toEqual([])
     }
   })
 
-  it('can not be done twice: 404', async () => {
-    const id = await fresh()
-    await seller.delete(addressOf(id))
-    const { status, body } = await seller.delete(addressOf(id))
+  it('deleting a deleted listing returns 404', async () => {
+    const id = await newListing()
+    await seller.delete(pathOf(id))
+    const { status, body } = await seller.delete(pathOf(id))
     expect([status, body.error.type]).toEqual([404, 'not_found'])
   })
 
-  it('deletes once when many ask for it together', async () => {
-    const id = await fresh()
-    const answers = await Promise.all(Array.from({ length: 8 }, () => seller.delete(addressOf(id))))
-    expect(answers.map(({ status }) => status).sort()).toEqual([204, ...Array(7).fill(404)])
+  it('concurrent deletions of one listing give one 204 and otherwise 404', async () => {
+    const id = await newListing()
+    const responses = await Promise.all(Array.from({ length: 8 }, () => seller.delete(pathOf(id))))
+    expect(responses.map(({ status }) => status).sort()).toEqual([204, ...Array(7).fill(404)])
   })
 
-  it('is final: a change that arrives together with it brings nothing back', async () => {
+  it('a change that races with a deletion does not restore the listing', async () => {
     for (let round = 0; round < 5; round++) {
-      const id = await fresh()
-      const change = (quantity: number) => seller.patch(addressOf(id), { payload: { quantity } })
+      const id = await newListing()
+      const change = (quantity: number) => seller.patch(pathOf(id), { payload: { quantity } })
       const early = [change(0), change(7)]
-      const deleted = seller.delete(addressOf(id))
+      const deleted = seller.delete(pathOf(id))
       const late = [change(0), change(8)]
       expect((await deleted).status).toBe(204)
       for (const { status } of await Promise.all([...early, ...late])) {
@@ -100,66 +100,66 @@ describe('DELETE /v1/listings/{listing}', () => {
     }
   })
 
-  it("leaves another seller's listing alone: 404, the same as for one that does not exist", async () => {
-    const id = await fresh()
+  it('deleting another seller’s listing is the same 404 as for an unknown listing', async () => {
+    const id = await newListing()
     const stranger = await app.seller()
-    const theirs = await stranger.delete(addressOf(id))
+    const theirs = await stranger.delete(pathOf(id))
     expect(theirs.status).toBe(404)
-    expect(theirs.text).toBe((await stranger.delete(addressOf(999_999))).text)
+    expect(theirs.text).toBe((await stranger.delete(pathOf(999_999))).text)
     expect(await listed(seller, id)).toMatchObject({ status: 'active' })
   })
 
   it.each(['999999', '0', '-1', '1.5', 'x', '9007199254740992', '99999999999999999999'])(
-    'answers %s, which is no listing’s number, with 404',
+    'DELETE /v1/listings/%s, which is not an id, returns 404',
     async (id) => {
-      expect((await seller.delete(addressOf(id))).status).toBe(404)
+      expect((await seller.delete(pathOf(id))).status).toBe(404)
     },
   )
 
-  it('needs the scope listings:write, and looks at no id without it', async () => {
-    const id = await fresh()
+  it('DELETE /v1/listings/{listing} without the scope listings:write returns 403 before the id is checked', async () => {
+    const id = await newListing()
     const reader = await app.seller({ scopes: ['listings:read'] })
     for (const path of [id, 999_999, 'x']) {
-      const { status, body } = await reader.delete(addressOf(path))
+      const { status, body } = await reader.delete(pathOf(path))
       expect([status, body.error.type]).toEqual([403, 'authorization_error'])
     }
   })
 
-  it('keeps it inside as removed, for the orders that came of it', async () => {
-    const id = await fresh(cardItem({ description: 'Once mine' }))
-    await seller.delete(addressOf(id))
+  it('a deleted listing stays in the database as removed, for its orders', async () => {
+    const id = await newListing(cardItem({ description: 'Once mine' }))
+    await seller.delete(pathOf(id))
     const [row] = await app.ctx.db`
       select status, quantity, description from listings where id = ${id}
     `
     expect(row).toEqual({ status: 'removed', quantity: 3, description: 'Once mine' })
   })
 
-  it('frees what carts hold of it, and of nothing else', async () => {
-    const [gone, kept] = [await fresh(), await fresh()]
+  it('deleting a listing releases its reservations and no others', async () => {
+    const [gone, kept] = [await newListing(), await newListing()]
     await hold(app.operator, gone, 1)
     await hold(app.operator, gone, 2)
     const held = await hold(app.operator, kept, 1)
-    expect((await seller.delete(addressOf(gone))).status).toBe(204)
+    expect((await seller.delete(pathOf(gone))).status).toBe(204)
     const rows = await app.ctx.db`
       select id from reservations where listing_id in (${gone}, ${kept})
     `
     expect([...rows]).toEqual([{ id: held }])
   })
 
-  it('lets no cart hold it any more: 404', async () => {
-    const id = await fresh()
-    await seller.delete(addressOf(id))
+  it('reserving a deleted listing returns 404', async () => {
+    const id = await newListing()
+    await seller.delete(pathOf(id))
     const payload = { listing_id: id, quantity: 1, cart_id: 'late' }
     expect((await app.operator.post('/operator/v1/reservations', { payload })).status).toBe(404)
   })
 
-  it('leaves no hold on it behind, whichever of both came first', async () => {
+  it('a reservation that races with a deletion does not survive it', async () => {
     for (let round = 0; round < 5; round++) {
-      const id = await fresh(cardItem({ quantity: 20 }))
+      const id = await newListing(cardItem({ quantity: 20 }))
       const payload = { listing_id: id, quantity: 1, cart_id: 'racing' }
       const reserve = () => app.operator.post('/operator/v1/reservations', { payload })
       const early = Array.from({ length: 4 }, reserve)
-      const deleted = seller.delete(addressOf(id))
+      const deleted = seller.delete(pathOf(id))
       const late = Array.from({ length: 4 }, reserve)
       expect((await deleted).status).toBe(204)
       for (const { status } of await Promise.all([...early, ...late])) {
@@ -171,25 +171,25 @@ describe('DELETE /v1/listings/{listing}', () => {
   })
 
   it.each([
-    ['a body that says anything', { payload: { reason: 'sold elsewhere', id: 'x' } }],
+    ['any JSON body', { payload: { reason: 'sold elsewhere', id: 'x' } }],
     ['a JSON content type and no body', { headers: { 'content-type': 'application/json' } }],
     [
       'a JSON content type and an empty body',
       { payload: '', headers: { 'content-type': 'application/json' } },
     ],
-  ])('is content with %s', async (_, options) => {
-    const id = await fresh()
-    expect((await seller.delete(addressOf(id), options)).status).toBe(204)
+  ])('DELETE /v1/listings/{listing} accepts %s', async (_, options) => {
+    const id = await newListing()
+    expect((await seller.delete(pathOf(id), options)).status).toBe(204)
     expect(await listed(seller, id)).toBeUndefined()
   })
 
-  it('can be asked with a trailing slash', async () => {
-    expect((await seller.delete(`${addressOf(await fresh())}/`)).status).toBe(204)
+  it('DELETE /v1/listings/{listing}/ works with a trailing slash', async () => {
+    expect((await seller.delete(`${pathOf(await newListing())}/`)).status).toBe(204)
   })
 
-  it('counts as a write', async () => {
+  it('DELETE /v1/listings/{listing} counts as a write', async () => {
     const limited = await startTestApp({ settings: { RATE_LIMIT_WRITE: '2' } })
-    const { headers } = await (await limited.seller()).delete(addressOf(1))
+    const { headers } = await (await limited.seller()).delete(pathOf(1))
     expect(headers).toMatchObject({ 'x-ratelimit-limit': '2', 'x-ratelimit-remaining': '1' })
   })
 })

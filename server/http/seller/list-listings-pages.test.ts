@@ -5,12 +5,12 @@ import { advance, cardItem, items, list, NO_LIMITS } from '../../test/fixtures/l
 import { allRecords, pathOf, walk } from '../../test/walk.ts'
 
 const LISTINGS = '/v1/listings'
-const ADDRESS = `${PUBLIC_URL}${LISTINGS}`
+const LISTINGS_URL = `${PUBLIC_URL}${LISTINGS}`
 
 const idsIn = (data: { id: number }[]) => data.map(({ id }) => id)
 
 let app: TestApp
-/** One with a long list: 137 listings, after others were deleted; every fifth is hidden. */
+/** Has 137 listings after three were deleted; every fifth is hidden. */
 let seller: Client
 let newestFirst: number[]
 let hidden: number[]
@@ -22,7 +22,7 @@ beforeAll(async () => {
   const made = await list(seller, ...items(140))
   for (const at of [0, 70, 139]) await seller.delete(`${LISTINGS}/${made[at]}`)
   const kept = made.filter((_, at) => ![0, 70, 139].includes(at))
-  // Those that are hidden are changed in a mixed order, some at the same moment.
+  // Hide listings in another order than their ids, some at the same time.
   await advance(app.operator, 60)
   hidden = kept.filter((_, at) => at % 5 === 2).toReversed()
   for (const id of hidden)
@@ -36,77 +36,85 @@ beforeAll(async () => {
     select id from listings where id = any(${kept}::bigint[]) order by updated_at, id
   `
   byChange = idsIn([...rows])
-  // Somebody else has many, too, in between.
+  // Another seller's listings, in between.
   await list(await app.seller(), ...items(20))
 })
 
 describe('a page of listings', () => {
-  it('holds 30, and says where it stands in the whole list', async () => {
+  it('a page of listings has 30 records, with links and meta for the whole list', async () => {
     const { body } = await seller.get(LISTINGS)
     expect(Object.keys(body)).toEqual(['data', 'links', 'meta'])
     expect(idsIn(body.data)).toEqual(newestFirst.slice(0, 30))
     expect(body.links).toEqual({
-      first: `${ADDRESS}?page=1`,
-      last: `${ADDRESS}?page=5`,
+      first: `${LISTINGS_URL}?page=1`,
+      last: `${LISTINGS_URL}?page=5`,
       prev: null,
-      next: `${ADDRESS}?page=2`,
+      next: `${LISTINGS_URL}?page=2`,
     })
     expect(body.meta).toEqual({
       current_page: 1,
       from: 1,
       last_page: 5,
-      path: ADDRESS,
+      path: LISTINGS_URL,
       per_page: 30,
       to: 30,
       total: 137,
     })
   })
 
-  it('carries all filters that were sent into its links', async () => {
+  it('the page links of GET /v1/listings carry all sent parameters', async () => {
     const query =
       'status=hidden&updated_since=2000-01-01T02:00:00%2B02:00&card=obf_125&utm=x&per_page=5'
     const { body } = await seller.get(`${LISTINGS}?page=2&${query}`)
     const carried = query.replace('02:00:00%2B02:00', '02%3A00%3A00%2B02%3A00')
     expect(body.links).toEqual({
-      first: `${ADDRESS}?${carried}&page=1`,
-      last: `${ADDRESS}?${carried}&page=6`,
-      prev: `${ADDRESS}?${carried}&page=1`,
-      next: `${ADDRESS}?${carried}&page=3`,
+      first: `${LISTINGS_URL}?${carried}&page=1`,
+      last: `${LISTINGS_URL}?${carried}&page=6`,
+      prev: `${LISTINGS_URL}?${carried}&page=1`,
+      next: `${LISTINGS_URL}?${carried}&page=3`,
     })
     const next = await seller.get(pathOf(body.links.next))
     expect(next.body.meta).toMatchObject({ current_page: 3, per_page: 5, total: hidden.length })
   })
 
-  it('holds no more than 100, whatever is asked for', async () => {
+  it('a page of listings has at most 100 records', async () => {
     const { body } = await seller.get(`${LISTINGS}?per_page=500`)
     expect(idsIn(body.data)).toEqual(newestFirst.slice(0, 100))
     expect(body.meta).toMatchObject({ per_page: 100, last_page: 2 })
   })
 
-  it.each([6, 7, 50, 1_000_000_000])('past the end, as %i, is empty', async (page) => {
-    const { status, body } = await seller.get(`${LISTINGS}?page=${page}`)
-    expect(status).toBe(200)
-    expect(body.data).toEqual([])
-    expect(body.links).toEqual({
-      first: `${ADDRESS}?page=1`,
-      last: `${ADDRESS}?page=5`,
-      prev: `${ADDRESS}?page=${page - 1}`,
-      next: null,
-    })
-    expect(body.meta).toMatchObject({ current_page: page, from: null, to: null, total: 137 })
-  })
+  it.each([6, 7, 50, 1_000_000_000])(
+    'page %i of 137 listings is past the end and empty',
+    async (page) => {
+      const { status, body } = await seller.get(`${LISTINGS}?page=${page}`)
+      expect(status).toBe(200)
+      expect(body.data).toEqual([])
+      expect(body.links).toEqual({
+        first: `${LISTINGS_URL}?page=1`,
+        last: `${LISTINGS_URL}?page=5`,
+        prev: `${LISTINGS_URL}?page=${page - 1}`,
+        next: null,
+      })
+      expect(body.meta).toMatchObject({ current_page: page, from: null, to: null, total: 137 })
+    },
+  )
 
-  it('of a seller who has none is the only one', async () => {
+  it('the listings of a seller without listings are one empty page', async () => {
     const { status, body } = await (await app.seller()).get(LISTINGS)
     expect(status).toBe(200)
     expect(body).toEqual({
       data: [],
-      links: { first: `${ADDRESS}?page=1`, last: `${ADDRESS}?page=1`, prev: null, next: null },
+      links: {
+        first: `${LISTINGS_URL}?page=1`,
+        last: `${LISTINGS_URL}?page=1`,
+        prev: null,
+        next: null,
+      },
       meta: {
         current_page: 1,
         from: null,
         last_page: 1,
-        path: ADDRESS,
+        path: LISTINGS_URL,
         per_page: 30,
         to: null,
         total: 0,
@@ -114,7 +122,7 @@ describe('a page of listings', () => {
     })
   })
 
-  it('counts what is there, and no longer what was deleted', async () => {
+  it('deleted listings are not counted in total and last_page', async () => {
     const shop = await app.seller()
     const made = await list(shop, cardItem(), cardItem(), cardItem())
     const totals = async () => {
@@ -130,13 +138,13 @@ describe('a page of listings', () => {
 
 describe('a walk over listings', () => {
   const lists = [
-    ['all of them', '', () => newestFirst],
-    ['the hidden ones', '&status=hidden', () => hidden],
-    ['those that changed', '&updated_since=2000-01-01', () => byChange],
+    ['all', '', () => newestFirst],
+    ['hidden ones', '&status=hidden', () => hidden],
+    ['changed ones', '&updated_since=2000-01-01', () => byChange],
   ] as const
 
   it.each(lists)(
-    'over %s sees each once and in order, whatever a page holds',
+    'paging through listings shows each once and in order, with every page size: %s',
     async (_, query, all) => {
       for (const perPage of [2, 7, 30, 99, 100]) {
         const pages = await walk(seller, `${LISTINGS}?per_page=${perPage}${query}`)
@@ -154,35 +162,32 @@ describe('a walk over listings', () => {
     },
   )
 
-  it.each(lists)(
-    'over %s from the last page to the first sees the same pages',
-    async (_, query) => {
-      for (const perPage of [3, 30]) {
-        const start = `${LISTINGS}?per_page=${perPage}${query}`
-        const forth = await walk(seller, start)
-        const back = await walk(seller, pathOf(forth[0]!.body.links.last), 'prev')
-        expect(back.toReversed().map(({ body }) => body)).toEqual(forth.map(({ body }) => body))
-        expect(forth.at(-1)!.body.links.next).toBeNull()
-      }
-    },
-  )
+  it.each(lists)('paging through listings backwards shows the same pages: %s', async (_, query) => {
+    for (const perPage of [3, 30]) {
+      const start = `${LISTINGS}?per_page=${perPage}${query}`
+      const forth = await walk(seller, start)
+      const back = await walk(seller, pathOf(forth[0]!.body.links.last), 'prev')
+      expect(back.toReversed().map(({ body }) => body)).toEqual(forth.map(({ body }) => body))
+      expect(forth.at(-1)!.body.links.next).toBeNull()
+    }
+  })
 })
 
 describe('a page of the second half, which is read from the end', () => {
-  it('holds what stands at its place, also while listings are added at the end', async () => {
+  it('a page in the second half stays the same while listings are added at the end', async () => {
     const shop = await app.seller()
     const made = await list(shop, ...items(12))
     const page = `${LISTINGS}?updated_since=2000-01-01&per_page=10&page=2`
     for (let round = 0; round < 25; round++) {
-      const [, ...answers] = await Promise.all([
+      const [, ...responses] = await Promise.all([
         list(shop, cardItem()),
         ...Array.from({ length: 4 }, () => shop.get(page)),
       ])
-      for (const { body } of answers) {
+      for (const { body } of responses) {
         expect(body.data.slice(0, 2).map(({ id }: { id: number }) => id)).toEqual(made.slice(10))
       }
       if (round % 6 === 5) {
-        // So that the page stays in the second half.
+        // Keep the page in the second half.
         const { data } = (await shop.get(page)).body
         for (const { id } of data.slice(2)) await shop.delete(`${LISTINGS}/${id}`)
       }

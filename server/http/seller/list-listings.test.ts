@@ -12,7 +12,7 @@ import {
   productItem,
 } from '../../test/fixtures/listings.ts'
 
-/** The fields of a listing (§2.6) as its owner sees it, all of them on every listing. */
+/** The fields of every listing (§2.6) as its owner sees it. */
 const LISTING_KEYS = [
   ...['id', 'price', 'currency', 'condition', 'language', 'printing', 'graded'],
   ...['quantity_available', 'description', 'photos', 'seller'],
@@ -38,7 +38,7 @@ const found = async (seller: Client, query: string): Promise<number[]> => {
 }
 
 describe('GET /v1/listings', () => {
-  it("shows the caller's own listings only, newest first", async () => {
+  it('GET /v1/listings lists only the caller’s listings, newest first', async () => {
     const [one, other, none] = [await app.seller(), await app.seller(), await app.seller()]
     const ours = await list(one, cardItem(), productItem())
     const theirs = await list(other, cardItem())
@@ -48,7 +48,7 @@ describe('GET /v1/listings', () => {
     expect(await found(none, '')).toEqual([])
   })
 
-  it('shows listings whatever their status, also without a verified payout', async () => {
+  it('GET /v1/listings lists every status, even without a verified payout', async () => {
     const seller = await app.seller()
     const ids = await list(seller, cardItem(), cardItem(), cardItem())
     await seller.patch(`/v1/listings/${ids[0]}`, { payload: { status: 'hidden' } })
@@ -62,7 +62,7 @@ describe('GET /v1/listings', () => {
     ])
   })
 
-  it('needs the scope listings:read', async () => {
+  it('GET /v1/listings without the scope listings:read returns 403', async () => {
     const writer = await app.seller({ scopes: ['listings:write', 'catalog:read'] })
     const { status, body } = await writer.get('/v1/listings?status=removed')
     expect([status, body.error.type]).toEqual([403, 'authorization_error'])
@@ -71,7 +71,7 @@ describe('GET /v1/listings', () => {
     expect((await reader.get('/v1/listings')).status).toBe(200)
   })
 
-  it('can be asked with a trailing slash, or for the headers alone, which counts as a read', async () => {
+  it('GET /v1/listings works with a trailing slash and as HEAD, each of which counts as a read', async () => {
     const seller = await app.seller()
     await list(seller, cardItem())
     const { text, headers } = await seller.get('/v1/listings')
@@ -85,7 +85,7 @@ describe('GET /v1/listings', () => {
     )
   })
 
-  it('answers other methods with 405 and those that it has', async () => {
+  it('/v1/listings refuses other methods with 405 and an Allow header', async () => {
     const seller = await app.seller()
     for (const method of ['put', 'patch', 'delete'] as const) {
       const { status, body, headers } = await seller[method]('/v1/listings')
@@ -95,8 +95,8 @@ describe('GET /v1/listings', () => {
   })
 })
 
-describe('a listing', () => {
-  it('of a card has exactly the fields of the specification', async () => {
+describe('listing fields', () => {
+  it('a card listing has exactly the specified fields', async () => {
     const seller = await app.seller({ account: { shopName: 'Pallet & Sons' } })
     const [id] = await list(
       seller,
@@ -141,7 +141,7 @@ describe('a listing', () => {
     expect(Object.keys(body.data[0])).toEqual(LISTING_KEYS)
   })
 
-  it('of a graded card says by whom, how, and both in one', async () => {
+  it('the listing of a graded card shows company, grade and a label of both', async () => {
     const seller = await app.seller()
     await list(seller, gradedItem({ grading_company: 'OVERIG', grading_grade: '10.0' }))
     const [listing] = (await seller.get('/v1/listings')).body.data
@@ -150,7 +150,7 @@ describe('a listing', () => {
     expect(listing.graded).toEqual({ company: 'OVERIG', grade: '10.0', label: 'OVERIG 10.0' })
   })
 
-  it('of a sealed product has no condition and nothing that only cards have', async () => {
+  it('the listing of a sealed product has no condition and no card fields', async () => {
     const seller = await app.seller()
     await list(seller, productItem({ language: 'JP' }))
     const [listing] = (await seller.get('/v1/listings')).body.data
@@ -169,7 +169,7 @@ describe('a listing', () => {
     })
   })
 
-  it('of a card whose set has no shortcut has null for it and for the friendly id', async () => {
+  it('the listing of a card whose set has no shortcut has null for it and for the friendly id', async () => {
     const seller = await app.seller()
     await list(seller, cardItem({ card: 'ru1-1' }))
     const [listing] = (await seller.get('/v1/listings')).body.data
@@ -183,7 +183,7 @@ describe('a listing', () => {
     })
   })
 
-  it('is dated by the service’s clock', async () => {
+  it('a listing’s times come from the service’s clock', async () => {
     const seller = await app.seller()
     await advance(app.operator, 3_600)
     const before = Math.floor(app.ctx.now().getTime() / 1000) * 1000
@@ -195,7 +195,7 @@ describe('a listing', () => {
     expect(Date.parse(created_at)).toBeLessThanOrEqual(after)
   })
 
-  it('follows at once what the operator changes about its seller', async () => {
+  it('a listing shows the operator’s changes to its seller at once', async () => {
     const seller = await app.seller()
     await list(seller, cardItem())
     const shown = async () => (await seller.get('/v1/listings')).body.data[0].seller
@@ -216,7 +216,7 @@ describe('a listing', () => {
     })
   })
 
-  it('has no rating of its seller as long as nobody has reviewed it', async () => {
+  it('a listing shows no rating of a seller without reviews', async () => {
     const seller = await app.seller({ account: { rating: 4.5, reviews: 0 } })
     await list(seller, cardItem({ card: 'g1-1' }))
     const [listing] = (await seller.get('/v1/listings')).body.data
@@ -229,7 +229,7 @@ describe('a listing', () => {
   })
 })
 
-describe('the filters', () => {
+describe('filters of GET /v1/listings', () => {
   let seller: Client
   let ids: Record<'active' | 'hidden' | 'sold' | 'box' | 'hiddenBox' | 'odd', number>
   beforeAll(async () => {
@@ -273,10 +273,10 @@ describe('the filters', () => {
     ['status[]=sold&seller=5', ['odd', 'hiddenBox', 'box', 'sold', 'hidden', 'active']],
     ['card=sv3-125&language=DE&region=jp', ['sold', 'hidden', 'active']],
     ['updated_since=9999-01-01', []],
-    // By change, oldest first: the last three were changed after all had been listed.
+    // By last change, oldest first: three listings were changed after all had been listed.
     ['updated_since=2000-01-01&card=sv3-125', ['active', 'hidden', 'sold']],
     ['updated_since=2000-01-01&status=hidden', ['hidden', 'hiddenBox']],
-  ])('%s', async (query, names) => {
+  ])('GET /v1/listings?%s lists exactly the matching listings', async (query, names) => {
     expect(await found(seller, query)).toEqual(names.map((name) => ids[name]))
   })
 
@@ -296,7 +296,7 @@ describe('the filters', () => {
     ['page=x', 'page'],
     ['card=nowhere-1&status=removed', 'status'],
     ['card=nowhere-1&updated_since=x', 'updated_since'],
-  ])('%s is refused with 422', async (query, field) => {
+  ])('GET /v1/listings?%s returns 422', async (query, field) => {
     const { status, body } = await seller.get(`/v1/listings?${query}`)
     expect([status, body.error.type]).toEqual([422, 'validation_error'])
     expect(Object.keys(body.error.fields)).toEqual([field])
@@ -317,13 +317,13 @@ describe('the filters', () => {
     'card=nowhere-1&product=poke-ball-tin',
     'card=nowhere-1&status=sold',
     'card=%zz',
-  ])('%s answers 404', async (query) => {
+  ])('GET /v1/listings?%s returns 404', async (query) => {
     const { status, body } = await seller.get(`/v1/listings?${query}`)
     expect([status, body.error.type]).toEqual([404, 'not_found'])
     expect(Object.keys(body.error)).toEqual(['type', 'message'])
   })
 
-  it('answer a friendly id that several cards share with 409 and these as candidates', async () => {
+  it('GET /v1/listings?card= gets a 409 with the candidates for an ambiguous friendly id', async () => {
     const { status, body } = await seller.get('/v1/listings?card=brs_1')
     expect([status, body.error.type]).toEqual([409, 'ambiguous_identifier'])
     expect(Object.keys(body.error.fields)).toEqual(['candidates'])
@@ -333,7 +333,7 @@ describe('the filters', () => {
     expect(idsOf(body.error.fields.candidates)).toEqual(['swsh9-1', 'swsh9-de-1'])
     const { body: card } = await seller.get('/v1/cards/brs_1')
     expect(body.error).toEqual(card.error)
-    // There are no such parameters here.
+    // This endpoint has no parameters language and region.
     expect(body.error.message).toMatch(/language or region where these are offered/)
   })
 })
@@ -370,20 +370,20 @@ describe('updated_since', () => {
     ['2030-03-01T11:30:00%2B0200', [1, 2]],
     ['2030-03-01T04:30:00-05:00', [1, 2]],
     ['2030-03-01T04:30:01-05:00', [2]],
-  ])('=%s is that moment, inclusive', async (since, places) => {
-    expect(await found(seller, `updated_since=${since}`)).toEqual(places.map((at) => ids[at]))
+  ])('updated_since=%s includes changes at exactly that time', async (since, indexes) => {
+    expect(await found(seller, `updated_since=${since}`)).toEqual(indexes.map((at) => ids[at]))
   })
 
   it.each([
     ...['yesterday', '2030', '2030-3-1', '2030-02-30', '2030-13-01', '2030-03-01T25:00:00Z'],
     ...['1900000000', '2030-03-01%00', '%ff', '2030-03-01Z', 'x'.repeat(3_000)],
-  ])('=%s is refused with 422', async (since) => {
+  ])('updated_since=%s returns 422', async (since) => {
     const { status, body } = await seller.get(`/v1/listings?updated_since=${since}`)
     expect([status, body.error.type]).toEqual([422, 'validation_error'])
     expect(Object.keys(body.error.fields)).toEqual(['updated_since'])
   })
 
-  it('finds a listing again by the updated_at that it shows', async () => {
+  it('updated_since accepts the updated_at of a listing and includes that listing', async () => {
     const shop = await app.seller()
     const [id] = await list(shop, cardItem())
     const [{ updated_at }] = (await shop.get('/v1/listings')).body.data
@@ -394,7 +394,7 @@ describe('updated_since', () => {
     expect(await found(shop, `updated_since=${changed.updated_at}`)).toEqual([id])
   })
 
-  it('puts them in the order of their changes, oldest first, and then by id', async () => {
+  it('updated_since sorts by last change, oldest first, then by id', async () => {
     const shop = await app.seller()
     const made = await list(shop, cardItem(), cardItem(), cardItem(), cardItem())
     expect(await found(shop, 'updated_since=2000-01-01')).toEqual(made)

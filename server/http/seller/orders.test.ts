@@ -56,7 +56,7 @@ const found = async (seller: Seller, query: string): Promise<number[]> => {
 }
 
 describe('GET /v1/orders', () => {
-  it("shows the caller's own rows only, newest first", async () => {
+  it('GET /v1/orders lists only the caller’s order rows, newest first', async () => {
     const [one, other, none] = [await shop(), await shop(), await shop()]
     const [mine, theirs] = [await list(one, cardItem()), await list(other, cardItem())]
     const { slices } = await buy(app, [
@@ -70,7 +70,7 @@ describe('GET /v1/orders', () => {
     expect(await found(none, '')).toEqual([])
   })
 
-  it('shows a row with exactly the fields of the specification, and no address', async () => {
+  it('GET /v1/orders gives a row exactly the specified fields, without the buyer’s address', async () => {
     const seller = await shop()
     const [listing] = await list(seller, cardItem({ price: 3.35, quantity: 3 }))
     const { id, orderIds, sliceKey } = await buy(app, [[listing!, 3]])
@@ -122,7 +122,7 @@ describe('GET /v1/orders', () => {
     expect(text).not.toContain(BUYER.email)
   })
 
-  it('shows every field on every row, whatever was sold and happened', async () => {
+  it('every order row has every field, whatever was sold and happened', async () => {
     const seller = await shop(LABEL)
     const ids = await sell(seller, gradedItem(), productItem(), cardItem({ card: 'ru1-1' }))
     await cancel(app, ids[0]!)
@@ -141,7 +141,7 @@ describe('GET /v1/orders', () => {
     }
   })
 
-  it('needs the scope orders:read', async () => {
+  it('GET /v1/orders without the scope orders:read returns 403', async () => {
     const writer = await app.seller({ scopes: ['orders:write', 'listings:read'] })
     const { status, body } = await writer.get(`${ORDERS}?status=removed`)
     expect([status, body.error.type]).toEqual([403, 'authorization_error'])
@@ -150,7 +150,7 @@ describe('GET /v1/orders', () => {
     expect((await reader.get(ORDERS)).status).toBe(200)
   })
 
-  it('can be asked with a trailing slash, or for the headers alone, which counts as a read', async () => {
+  it('GET /v1/orders works with a trailing slash and as HEAD, each of which counts as a read', async () => {
     const seller = await shop()
     await sell(seller, cardItem())
     const { text, headers } = await seller.get(ORDERS)
@@ -163,7 +163,7 @@ describe('GET /v1/orders', () => {
     )
   })
 
-  it('answers other methods with 405 and those that it has', async () => {
+  it('/v1/orders refuses other methods with 405 and an Allow header', async () => {
     const seller = await shop()
     const { status, headers } = await seller.post(ORDERS)
     expect([status, headers.allow]).toEqual([405, 'GET, HEAD'])
@@ -171,7 +171,7 @@ describe('GET /v1/orders', () => {
 })
 
 describe('filters of orders', () => {
-  it('status: those in that state now, each of them', async () => {
+  it('GET /v1/orders?status= lists the rows with that current status', async () => {
     const seller = await shop()
     const byStatus: Record<string, number[]> = {}
     for (const status of ['pending', 'shipped', 'received', 'cancelled', 'disputed']) {
@@ -190,7 +190,7 @@ describe('filters of orders', () => {
     expect(await found(seller, 'status[]=shipped&buyer=x')).toHaveLength(5)
   })
 
-  it('since: those created at that second or later, in every way to write it', async () => {
+  it('GET /v1/orders?since= lists rows created at or after that second, in every ISO 8601 spelling', async () => {
     const seller = await shop()
     const made: number[] = []
     for (const moment of ['2026-02-28T23:59:59', '2026-03-01T00:00:00', '2026-03-01T12:00:00']) {
@@ -221,14 +221,14 @@ describe('filters of orders', () => {
     }
   })
 
-  it('since: takes the created_at of a row as it was shown, and finds that row again', async () => {
+  it('GET /v1/orders?since= accepts the created_at of a row and includes that row', async () => {
     const seller = await shop()
     const [id] = await sell(seller, cardItem())
     const { created_at } = (await seller.get(ORDERS)).body.data[0]
     expect(await found(seller, `since=${created_at}`)).toEqual([id])
   })
 
-  it('both apply together', async () => {
+  it('GET /v1/orders combines status and since', async () => {
     const seller = await shop()
     const [old] = await sell(seller, cardItem())
     const [newer] = await sell(seller, cardItem())
@@ -256,7 +256,7 @@ describe('filters of orders', () => {
     ['page', 'abc'],
     ['page', '1.5'],
     ['page', '1000000001'],
-  ])('%s=%s is refused with 422', async (field, value) => {
+  ])('GET /v1/orders?%s=%s returns 422', async (field, value) => {
     const seller = await shop()
     const { status, body } = await seller.get(`${ORDERS}?${field}=${value}`)
     expect([status, body.error.type]).toEqual([422, 'validation_error'])
@@ -266,7 +266,7 @@ describe('filters of orders', () => {
 
 describe('pages of orders', () => {
   let seller: Seller
-  /** 45 rows: of fifteen checkouts, two of which were at the same moment. */
+  /** 45 rows of fifteen checkouts, most of which share their time with another one. */
   let newestFirst: number[]
   let shipped: number[]
   beforeAll(async () => {
@@ -287,7 +287,7 @@ describe('pages of orders', () => {
       )
     }
     for (const [id] of [sales[3]!, sales[9]!]) await ship(seller, id!, { tracking_code: 'X' })
-    // The moments say how they follow, not the numbers; where they're the same, the numbers do.
+    // Times in another order than ids, with ties, which the ids decide.
     for (const [i, ids] of sales.entries()) {
       const moment = new Date(Date.UTC(2026, 0, 1, Math.floor(((i * 7) % 15) / 2)))
       await app.ctx.db`
@@ -305,7 +305,7 @@ describe('pages of orders', () => {
     await sell(await shop(), cardItem(), cardItem(), cardItem())
   })
 
-  it('hold 30, and say where they stand in the whole list', async () => {
+  it('a page of orders has 30 rows, with links and meta for the whole list', async () => {
     const { body } = await seller.get(ORDERS)
     expect(Object.keys(body)).toEqual(['data', 'links', 'meta'])
     expect(idsOf(body.data)).toEqual(newestFirst.slice(0, 30))
@@ -326,7 +326,7 @@ describe('pages of orders', () => {
     })
   })
 
-  it('carry all filters that were sent into their links', async () => {
+  it('the page links of GET /v1/orders carry all parameters that were sent', async () => {
     const { body } = await seller.get(
       `${ORDERS}?page=2&status=shipped&since=2025-01-01T02:00:00%2B02:00&utm=x&per_page=2`,
     )
@@ -347,20 +347,23 @@ describe('pages of orders', () => {
     ['abc', 30],
     ['10.7', 10],
     ['', 30],
-  ])('with per_page=%s hold %i', async (perPage, holds) => {
+  ])('GET /v1/orders?per_page=%s returns %i rows', async (perPage, count) => {
     const { body } = await seller.get(`${ORDERS}?per_page=${perPage}`)
-    expect(body.meta.per_page).toBe(holds)
-    expect(idsOf(body.data)).toEqual(newestFirst.slice(0, holds))
+    expect(body.meta.per_page).toBe(count)
+    expect(idsOf(body.data)).toEqual(newestFirst.slice(0, count))
   })
 
-  it.each([3, 50, 1_000_000_000])('past the end, as %i, are empty', async (page) => {
-    const { status, body } = await seller.get(`${ORDERS}?page=${page}`)
-    expect([status, body.data]).toEqual([200, []])
-    expect(body.links).toMatchObject({ prev: `${LIST}?page=${page - 1}`, next: null })
-    expect(body.meta).toMatchObject({ current_page: page, from: null, to: null, total: 45 })
-  })
+  it.each([3, 50, 1_000_000_000])(
+    'page %i of 45 orders is past the end and empty',
+    async (page) => {
+      const { status, body } = await seller.get(`${ORDERS}?page=${page}`)
+      expect([status, body.data]).toEqual([200, []])
+      expect(body.links).toMatchObject({ prev: `${LIST}?page=${page - 1}`, next: null })
+      expect(body.meta).toMatchObject({ current_page: page, from: null, to: null, total: 45 })
+    },
+  )
 
-  it('of a seller without orders are one', async () => {
+  it('the orders of a seller without orders are one empty page', async () => {
     const { body } = await (await shop()).get(ORDERS)
     expect(body.links).toEqual({
       first: `${LIST}?page=1`,
@@ -372,16 +375,19 @@ describe('pages of orders', () => {
   })
 
   it.each([
-    ['all of them', '', () => newestFirst],
-    ['those that shipped', '&status=shipped', () => shipped],
-    ['those since a moment before all', '&since=2000-01-01', () => newestFirst],
-  ])('walked over %s show each row once and in order, from both ends', async (_, query, all) => {
-    for (const perPage of [1, 2, 7, 30, 44, 45, 100]) {
-      const address = `${ORDERS}?per_page=${perPage}${query}`
-      expect(idsOf(await allRecords(seller, address))).toEqual(all())
-      const last = Math.ceil(all().length / perPage)
-      const back = await walk(seller, `${address}&page=${last}`, 'prev')
-      expect(back.toReversed().flatMap(({ body }) => idsOf(body.data))).toEqual(all())
-    }
-  })
+    ['all', '', () => newestFirst],
+    ['shipped ones', '&status=shipped', () => shipped],
+    ['all since 2000', '&since=2000-01-01', () => newestFirst],
+  ])(
+    'paging through orders shows each row once and in order, both ways: %s',
+    async (_, query, all) => {
+      for (const perPage of [1, 2, 7, 30, 44, 45, 100]) {
+        const path = `${ORDERS}?per_page=${perPage}${query}`
+        expect(idsOf(await allRecords(seller, path))).toEqual(all())
+        const last = Math.ceil(all().length / perPage)
+        const back = await walk(seller, `${path}&page=${last}`, 'prev')
+        expect(back.toReversed().flatMap(({ body }) => idsOf(body.data))).toEqual(all())
+      }
+    },
+  )
 })

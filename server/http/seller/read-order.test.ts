@@ -20,8 +20,8 @@ import {
 } from '../../test/fixtures/orders.ts'
 
 const ORDERS = '/v1/orders'
-/** Numbers that are no order's. */
-const NOWHERE = ['999999', '9007199254740991', '9007199254740992', '0', '-1', '1.5', 'x', '%00']
+/** Path segments that are no order's id. */
+const INVALID_IDS = ['999999', '9007199254740991', '9007199254740992', '0', '-1', '1.5', 'x', '%00']
 
 const SHIPPING_KEYS = [
   ...['method', 'price', 'paid_to', 'seller_share', 'provider', 'has_label'],
@@ -40,7 +40,7 @@ const shop = (...options: ShippingOption[]) => openShop(app, ...options)
 const sell = (seller: Seller, ...items: object[]) => sellEach(app, seller, ...items)
 
 describe('GET /v1/orders/{order}', () => {
-  it('shows the whole slice with exactly the fields of the specification, in their order', async () => {
+  it('GET /v1/orders/{order} shows the whole slice with exactly the specified fields, in order', async () => {
     const seller = await shop(LABEL, PARCEL)
     const [card, box] = await list(seller, cardItem({ price: 4.35 }), productItem())
     const other = await shop()
@@ -86,7 +86,7 @@ describe('GET /v1/orders/{order}', () => {
     }
   })
 
-  it('shows the fields of the address in their order, too', async () => {
+  it('GET /v1/orders/{order} shows the fields of the address in order', async () => {
     const seller = await shop()
     const [id] = await sell(seller, cardItem())
     const { buyer } = await sliceOf(seller, id!)
@@ -94,7 +94,7 @@ describe('GET /v1/orders/{order}', () => {
     expect(Object.keys(buyer.address)).toEqual(Object.keys(ADDRESS))
   })
 
-  it('pays the shipping of a platform label to the platform', async () => {
+  it('the shipping price of a platform label is paid to the platform', async () => {
     const seller = await shop(LABEL)
     const [id] = await sell(seller, cardItem({ price: 4.5 }))
     const slice = await sliceOf(seller, id!)
@@ -107,7 +107,7 @@ describe('GET /v1/orders/{order}', () => {
     })
   })
 
-  it('is the same, byte for byte, whichever row of the slice is asked for', async () => {
+  it('GET /v1/orders/{order} returns the same bytes for every row of a slice', async () => {
     const seller = await shop(LETTER)
     const ids = await sell(seller, cardItem(), productItem(), cardItem(), gradedItem())
     await cancel(app, ids[1]!)
@@ -119,7 +119,7 @@ describe('GET /v1/orders/{order}', () => {
     expect(new Set(texts).size).toBe(1)
   })
 
-  it('is of one moment: what is said of the slice and of its rows goes together', async () => {
+  it('GET /v1/orders/{order} reads slice and rows from one snapshot', async () => {
     const seller = await shop()
     for (let round = 0; round < 20; round++) {
       const [id] = await sell(seller, cardItem(), cardItem())
@@ -134,14 +134,14 @@ describe('GET /v1/orders/{order}', () => {
     }
   })
 
-  it('has no address when the marketplace keeps none', async () => {
+  it('GET /v1/orders/{order} shows the address null when none is stored', async () => {
     const seller = await shop()
     const [listing] = await list(seller, cardItem())
     const { orderIds } = await buy(app, [[listing!, 1]], { address: null })
     expect((await sliceOf(seller, orderIds[0]!)).buyer).toEqual({ name: BUYER.name, address: null })
   })
 
-  it('answers another seller, and the buyer, with 404 as for an order that does not exist', async () => {
+  it('another seller’s order, even one’s own purchase, is the same 404 as an unknown order', async () => {
     const seller = await shop()
     const buyer = await app.seller({
       account: { shopName: BUYER.name, email: BUYER.email, ...shipsBy(PARCEL) },
@@ -159,12 +159,12 @@ describe('GET /v1/orders/{order}', () => {
     }
   })
 
-  it.each(NOWHERE)('answers %s, which is no order’s number, with 404', async (id) => {
+  it.each(INVALID_IDS)('GET /v1/orders/%s, which is not an id, returns 404', async (id) => {
     const { status, body } = await (await shop()).get(`${ORDERS}/${id}`)
     expect([status, body.error.type]).toEqual([404, 'not_found'])
   })
 
-  it('needs the scope orders:read, and looks at no number without it', async () => {
+  it('GET /v1/orders/{order} without the scope orders:read returns 403 before the id is checked', async () => {
     const writer = await app.seller({ scopes: ['orders:write'] })
     for (const id of ['1', '999999', 'x']) {
       const { status, body } = await writer.get(`${ORDERS}/${id}`)
@@ -172,7 +172,7 @@ describe('GET /v1/orders/{order}', () => {
     }
   })
 
-  it('counts as a read', async () => {
+  it('GET /v1/orders/{order} counts as a read', async () => {
     const limited = await startTestApp({ settings: { RATE_LIMIT_READ: '2' } })
     const { headers } = await (await limited.seller()).get(`${ORDERS}/1`)
     expect(headers).toMatchObject({ 'x-ratelimit-limit': '2', 'x-ratelimit-remaining': '1' })

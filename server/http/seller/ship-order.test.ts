@@ -19,12 +19,12 @@ import {
 } from '../../test/fixtures/orders.ts'
 import { until } from '../../test/until.ts'
 
-const NOWHERE = ['999999', '9007199254740991', '9007199254740992', '0', '-1', '1.5', 'x']
+const INVALID_IDS = ['999999', '9007199254740991', '9007199254740992', '0', '-1', '1.5', 'x']
 
 type Seller = Awaited<ReturnType<TestApp['seller']>>
 
 let app: TestApp
-/** Whose buyers choose among all three ways. */
+/** Offers all three shipping options. */
 let seller: Seller
 beforeAll(async () => {
   app = await startTestApp({ settings: NO_LIMITS })
@@ -32,7 +32,7 @@ beforeAll(async () => {
   seller = await app.seller({ account: shipsBy(PARCEL, LETTER, LABEL) })
 })
 
-/** A slice of so many rows. */
+/** Sells a slice of `rows` order rows; returns their ids. */
 async function ordered(
   rows: number,
   { by = PARCEL, of = seller }: { by?: ShippingOption; of?: Seller } = {},
@@ -50,7 +50,7 @@ const statuses = async (order: number): Promise<string[]> =>
   (await sliceOf(seller, order)).orders.map(({ status }: { status: string }) => status)
 
 describe('POST /v1/orders/{order}/ship', () => {
-  it('ships every pending row of the slice, whichever is addressed, and answers with the slice', async () => {
+  it('POST /v1/orders/{order}/ship ships every pending row of the slice and returns the slice', async () => {
     const ids = await ordered(3)
     const before = await sliceOf(seller, ids[0]!)
     await advance(app.operator, 60)
@@ -82,7 +82,7 @@ describe('POST /v1/orders/{order}/ship', () => {
     })
   })
 
-  it('ships what is still pending: what was cancelled before stays as it was, without a code', async () => {
+  it('shipping skips cancelled rows, which stay as they were', async () => {
     const ids = await ordered(3)
     await cancel(app, ids[0]!)
     const before = await sliceOf(seller, ids[0]!)
@@ -94,7 +94,7 @@ describe('POST /v1/orders/{order}/ship', () => {
     expect(await sliceOf(seller, ids[1]!)).toEqual(slice)
   })
 
-  it('ships that slice alone: others of the checkout, and of the seller, stay', async () => {
+  it('shipping a slice does not ship other slices of its checkout or seller', async () => {
     const other = await app.seller({ account: shipsBy(LETTER) })
     const [ours, theirs] = [await list(seller, cardItem()), await list(other, cardItem())]
     const { slices } = await buy(app, [
@@ -114,7 +114,7 @@ describe('POST /v1/orders/{order}/ship', () => {
     ['cancelled', 'cancel'],
     ['received', 'receive'],
     ['disputed', 'dispute'],
-  ])('is refused with 409 when all is %s, and changes nothing', async (_, step) => {
+  ])('shipping a slice whose rows are all %s gets a 409 and changes nothing', async (_, step) => {
     const ids = await ordered(2)
     if (step === 'cancel') for (const id of ids) await cancel(app, id)
     else await ship(seller, ids[0]!, { tracking_code: 'FIRST' })
@@ -131,7 +131,7 @@ describe('POST /v1/orders/{order}/ship', () => {
     expect(await sliceOf(seller, ids[0]!)).toEqual(before)
   })
 
-  it('is refused with 409 until the payout setup is verified, and says so', async () => {
+  it('shipping without a verified payout setup gets a 409 that says so', async () => {
     const newcomer = await app.seller({ account: shipsBy(LETTER) })
     const [id] = await ordered(1, { by: LETTER, of: newcomer })
     await changeAccount(app, newcomer.accountId, { payout_verified: false })
@@ -143,14 +143,14 @@ describe('POST /v1/orders/{order}/ship', () => {
     expect((await ship(newcomer, id!)).status).toBe(200)
   })
 
-  it('tells the seller of nothing', async () => {
+  it('shipping records no event', async () => {
     const [id] = await ordered(1)
-    const told = await eventsOf(app, seller.accountId)
+    const events = await eventsOf(app, seller.accountId)
     await ship(seller, id!, { tracking_code: 'X' })
-    expect(await eventsOf(app, seller.accountId)).toEqual(told)
+    expect(await eventsOf(app, seller.accountId)).toEqual(events)
   })
 
-  it('needs the scope orders:write, and looks at no number without it', async () => {
+  it('shipping without the scope orders:write returns 403 before the id is checked', async () => {
     const reader = await app.seller({ scopes: ['orders:read'] })
     for (const id of [1, 999_999, 'x' as never]) {
       const { status, body } = await ship(reader, id, { tracking_code: 7 })
@@ -159,61 +159,70 @@ describe('POST /v1/orders/{order}/ship', () => {
     }
   })
 
-  it('counts as a write', async () => {
+  it('POST /v1/orders/{order}/ship counts as a write', async () => {
     const limited = await startTestApp({ settings: { RATE_LIMIT_WRITE: '2' } })
     const { headers } = await ship(await limited.seller(), 1)
     expect(headers).toMatchObject({ 'x-ratelimit-limit': '2', 'x-ratelimit-remaining': '1' })
   })
 
-  it('answers other methods with 405 and those that it has', async () => {
+  it('/v1/orders/{order}/ship refuses other methods with 405 and an Allow header', async () => {
     const { status, headers } = await seller.get('/v1/orders/1/ship')
     expect([status, headers.allow]).toEqual([405, 'POST'])
   })
 })
 
-describe('the tracking code', () => {
-  const none: [string, object | undefined][] = [
+describe('tracking codes', () => {
+  const withoutCode: [string, object | undefined][] = [
     ['no body', undefined],
     ['an empty body', {}],
     ['null', { tracking_code: null }],
-    ['an empty text', { tracking_code: '' }],
-    ['spaces alone', { tracking_code: '  ' }],
+    ['an empty string', { tracking_code: '' }],
+    ['only spaces', { tracking_code: '  ' }],
   ]
   const refused = (fields: object) => ({
     status: 422,
     body: { error: { type: 'validation_error', message: expect.any(String), fields } },
   })
-  const onTheCode = refused({ tracking_code: [expect.any(String)] })
+  const refusedOnCode = refused({ tracking_code: [expect.any(String)] })
 
-  it.each(none)('is required by an own option that is tracked: 422 for %s', async (_, payload) => {
-    const ids = await ordered(2)
-    expect(await ship(seller, ids[0]!, payload)).toMatchObject(onTheCode)
-    expect(await statuses(ids[0]!)).toEqual(['pending', 'pending'])
-  })
+  it.each(withoutCode)(
+    'a tracked shipping option of the seller requires a tracking code: 422 for %s',
+    async (_, payload) => {
+      const ids = await ordered(2)
+      expect(await ship(seller, ids[0]!, payload)).toMatchObject(refusedOnCode)
+      expect(await statuses(ids[0]!)).toEqual(['pending', 'pending'])
+    },
+  )
 
-  it.each(none)('is not needed for an own letter: 200 for %s', async (_, payload) => {
-    const [id] = await ordered(1, { by: LETTER })
-    const { status, body } = await ship(seller, id!, payload)
-    expect([status, body.data.shipped_lines]).toEqual([200, 1])
-    expect(body.data.orders[0].tracking).toMatchObject({ code: null, updated_at: null })
-    expect(body.data.shipping.tracking_code).toBeNull()
-  })
+  it.each(withoutCode)(
+    'an untracked shipping option of the seller needs no tracking code: 200 for %s',
+    async (_, payload) => {
+      const [id] = await ordered(1, { by: LETTER })
+      const { status, body } = await ship(seller, id!, payload)
+      expect([status, body.data.shipped_lines]).toEqual([200, 1])
+      expect(body.data.orders[0].tracking).toMatchObject({ code: null, updated_at: null })
+      expect(body.data.shipping.tracking_code).toBeNull()
+    },
+  )
 
-  it.each(none)('is not needed with a platform label: 200 for %s', async (_, payload) => {
-    const [id] = await ordered(1, { by: LABEL })
-    const { status, body } = await ship(seller, id!, payload)
-    expect([status, body.data.shipped_lines]).toEqual([200, 1])
-    expect(body.data.orders[0]).toMatchObject({ status: 'shipped', tracking: { code: null } })
-  })
+  it.each(withoutCode)(
+    'a platform label needs no tracking code: 200 for %s',
+    async (_, payload) => {
+      const [id] = await ordered(1, { by: LABEL })
+      const { status, body } = await ship(seller, id!, payload)
+      expect([status, body.data.shipped_lines]).toEqual([200, 1])
+      expect(body.data.orders[0]).toMatchObject({ status: 'shipped', tracking: { code: null } })
+    },
+  )
 
   it.each([
-    ['an own letter', LETTER],
+    ['an untracked option of the seller', LETTER],
     ['a platform label', LABEL],
-    ['a platform label that is not tracked', { ...LABEL, tracked: false }],
-  ])('is refused for %s with 422, and nothing ships', async (_, option) => {
+    ['an untracked platform label', { ...LABEL, tracked: false }],
+  ])('a tracking code for %s gets a 422, and nothing ships', async (_, option) => {
     const shop = await app.seller({ account: shipsBy(option) })
     const [id] = await ordered(1, { by: option, of: shop })
-    expect(await ship(shop, id!, { tracking_code: 'X' })).toMatchObject(onTheCode)
+    expect(await ship(shop, id!, { tracking_code: 'X' })).toMatchObject(refusedOnCode)
     expect((await sliceOf(shop, id!)).orders[0]).toMatchObject({
       status: 'pending',
       shipped_at: null,
@@ -221,7 +230,7 @@ describe('the tracking code', () => {
     expect((await ship(shop, id!)).status).toBe(200)
   })
 
-  it('goes by the option as it was when the buyer chose it', async () => {
+  it('a tracking code is required by the shipping option as it was at the sale', async () => {
     const shop = await app.seller({ account: shipsBy(PARCEL) })
     const [id] = await ordered(1, { of: shop })
     const changed = { code: 'parcel', name: 'x', fulfilment: 'self_ship', tracked: false }
@@ -234,9 +243,9 @@ describe('the tracking code', () => {
 
   it.each([
     ['100 characters', 'x'.repeat(100)],
-    ['100 characters of four bytes', '𠮷'.repeat(100)],
-    ['what looks like markup', '<b>"&'],
-  ])('may be %s', async (_, code) => {
+    ['100 characters of four bytes each', '𠮷'.repeat(100)],
+    ['markup', '<b>"&'],
+  ])('a tracking code may be %s', async (_, code) => {
     const [id] = await ordered(1)
     const { status, body } = await ship(seller, id!, { tracking_code: code })
     expect(status).toBe(200)
@@ -246,42 +255,42 @@ describe('the tracking code', () => {
 
   it.each([
     ['101 characters', 'x'.repeat(101)],
-    ['101 characters of four bytes', '𠮷'.repeat(101)],
+    ['101 characters of four bytes each', '𠮷'.repeat(101)],
     ['a NUL', 'a\0b'],
-    ['half a character', '\ud83d'],
+    ['a lone surrogate', '\ud83d'],
     ['a number', 7],
     ['true', true],
     ['a list', ['X']],
     ['an object', { code: 'X' }],
-  ])('may not be %s: 422', async (_, tracking_code) => {
+  ])('a tracking code may not be %s: 422', async (_, tracking_code) => {
     for (const by of [PARCEL, LETTER, LABEL]) {
       const [id] = await ordered(1, { by })
-      expect(await ship(seller, id!, { tracking_code })).toMatchObject(onTheCode)
+      expect(await ship(seller, id!, { tracking_code })).toMatchObject(refusedOnCode)
       expect(await statuses(id!)).toEqual(['pending'])
     }
   })
 
   it.each([
-    ['no JSON', '{'],
+    ['invalid JSON', '{'],
     ['a list', '[]'],
     ['null', 'null'],
-    ['text', '"X"'],
-  ])('comes in an object: a body that is %s is 422 on body', async (_, payload) => {
+    ['a string', '"X"'],
+  ])('shipping with a body that is %s gets a 422 on body', async (_, payload) => {
     const [id] = await ordered(1)
-    const answer = await seller.post(`/v1/orders/${id}/ship`, {
+    const response = await seller.post(`/v1/orders/${id}/ship`, {
       payload,
       headers: { 'content-type': 'application/json' },
     })
-    expect(answer).toMatchObject(refused({ body: [expect.any(String)] }))
+    expect(response).toMatchObject(refused({ body: [expect.any(String)] }))
   })
 
-  it('comes with whatever else is in the body', async () => {
+  it('shipping ignores unknown fields', async () => {
     const [id] = await ordered(1)
     const { status } = await ship(seller, id!, { tracking_code: 'X', carrier: 'PostNL' })
     expect(status).toBe(200)
   })
 
-  it('may be left out with a JSON content type and no body', async () => {
+  it('shipping without a tracking code accepts an empty JSON body', async () => {
     const [id] = await ordered(1, { by: LETTER })
     const { status } = await seller.post(`/v1/orders/${id}/ship`, {
       payload: '',
@@ -291,20 +300,23 @@ describe('the tracking code', () => {
   })
 })
 
-describe('what is checked first', () => {
+describe('order of checks', () => {
   const wrongCode = { tracking_code: 7 }
 
-  it.each(NOWHERE)('is the order: %s is 404 whatever was sent', async (id) => {
-    const newcomer = await app.seller({ account: { payoutVerified: false } })
-    for (const payload of [undefined, wrongCode, { tracking_code: 'X' }]) {
-      for (const shop of [seller, newcomer]) {
-        const { status, body } = await ship(shop, id as never, payload)
-        expect([status, body.error.type]).toEqual([404, 'not_found'])
+  it.each(INVALID_IDS)(
+    'shipping the order %s, which does not exist, returns 404 whatever the body',
+    async (id) => {
+      const newcomer = await app.seller({ account: { payoutVerified: false } })
+      for (const payload of [undefined, wrongCode, { tracking_code: 'X' }]) {
+        for (const shop of [seller, newcomer]) {
+          const { status, body } = await ship(shop, id as never, payload)
+          expect([status, body.error.type]).toEqual([404, 'not_found'])
+        }
       }
-    }
-  })
+    },
+  )
 
-  it('is the order: another seller’s is 404 as one that does not exist, and does not ship', async () => {
+  it('shipping another seller’s order is the same 404 as for an unknown order', async () => {
     const stranger = await app.seller()
     const [id] = await ordered(1)
     for (const payload of [undefined, wrongCode, { tracking_code: 'X' }]) {
@@ -315,12 +327,12 @@ describe('what is checked first', () => {
     expect(await statuses(id!)).toEqual(['pending'])
   })
 
-  it('is the body’s syntax before the order', async () => {
+  it('the syntax of the body is checked before the order', async () => {
     const { status } = await seller.post('/v1/orders/999999/ship', { payload: '{' })
     expect(status).toBe(422)
   })
 
-  it('then the body, then the payout setup, then whether anything is pending, then the code’s rule', async () => {
+  it('shipping checks the body, the payout setup, pending rows and the need for a code, in this order', async () => {
     const shop = await app.seller({ account: shipsBy(PARCEL) })
     const [id] = await ordered(1, { of: shop })
     await ship(shop, id!, { tracking_code: 'X' })
@@ -345,16 +357,16 @@ describe('what is checked first', () => {
   })
 })
 
-describe('two that ship at once', () => {
-  it('by two rows of a slice: one ships all, the other is refused', async () => {
+describe('concurrent requests', () => {
+  it('concurrent shipping requests for one slice: one ships all rows, the others get a 409', async () => {
     for (let round = 0; round < 8; round++) {
       const ids = await ordered(3)
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         ids.map((id, i) => ship(seller, id, { tracking_code: `CODE-${i}` })),
       )
-      expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409])
-      const first = answers.findIndex(({ status }) => status === 200)
-      const { shipped_lines, ...shipped } = answers[first]!.body.data
+      expect(responses.map(({ status }) => status).sort()).toEqual([200, 409, 409])
+      const first = responses.findIndex(({ status }) => status === 200)
+      const { shipped_lines, ...shipped } = responses[first]!.body.data
       expect(shipped_lines).toBe(3)
       const slice = await sliceOf(seller, ids[0]!)
       expect(slice).toEqual(shipped)
@@ -364,7 +376,7 @@ describe('two that ship at once', () => {
     }
   })
 
-  it('with a row that is cancelled meanwhile: it ships or it does not, and the count is right', async () => {
+  it('a row cancelled during shipping ends cancelled, and shipped_lines counts what shipped', async () => {
     for (let round = 0; round < 8; round++) {
       const ids = await ordered(3)
       const [shipped, cancelled] = await Promise.all([
@@ -379,7 +391,7 @@ describe('two that ship at once', () => {
     }
   })
 
-  it('waits for a cancellation that came first, and then ships what is left', async () => {
+  it('shipping waits for a concurrent cancellation and ships the other rows', async () => {
     const ids = await ordered(2)
     const waiting = await inTransaction(app.ctx, async (tx) => {
       await tx.db`
@@ -387,17 +399,17 @@ describe('two that ship at once', () => {
         set status = 'cancelled', cancelled_at = ${tx.now()}, cancelled_by = 'buyer'
         where id = ${ids[0]!}
       `
-      const answer = ship(seller, ids[0]!, { tracking_code: 'X' })
-      await until('it waits for the row', async () => {
+      const response = ship(seller, ids[0]!, { tracking_code: 'X' })
+      await until('the request waits for the row', async () => {
         const rows = await app.ctx.db`
           select from pg_stat_activity
           where datname = current_database() and wait_event_type = 'Lock'
         `
         return rows.length === 1
       })
-      return { answer }
+      return { response }
     })
-    const { status, body } = await waiting.answer
+    const { status, body } = await waiting.response
     expect([status, body.data.shipped_lines]).toEqual([200, 1])
     expect(await statuses(ids[0]!)).toEqual(['cancelled', 'shipped'])
   })

@@ -5,10 +5,7 @@ import { importCatalogFixture } from '../../test/catalog-fixture.ts'
 import { freePort } from '../../test/free-port.ts'
 import { until } from '../../test/until.ts'
 
-/**
- * What docs/sync.md promises to tools that keep a copy, with the example that it shows: over a socket, by the links
- * of the answers, as anybody would use it.
- */
+/** Tests docs/sync.md with its example: over a socket, following the links of the responses like any client. */
 
 const HOUR_MS = 60 * 60 * 1000
 const PER_PAGE = 100
@@ -34,20 +31,20 @@ beforeAll(async () => {
 })
 
 describe('a copy kept with docs/examples/sync-listings.ts', () => {
-  it('has everything after the first call, and gets only what changed with the next ones', async () => {
+  it('a first sync copies every listing; later ones fetch only changes and the overlap', async () => {
     const shop = await app.seller()
-    const ids = await stocked(shop, 250)
+    const ids = await insertListings(shop, 250)
     const copy: Copy = new Map()
     const first = await sync(shop, '1970-01-01', copy)
     expect(first.seen.toSorted((a, b) => a - b)).toEqual(ids)
     expect([...copy.values()].toSorted(byId)).toEqual(await fullList(shop))
 
-    // Nothing new: what the overlap covers comes again, the newest one here.
+    // No changes: the overlap returns the newest listing again.
     const second = await sync(shop, first.since, copy)
     expect(second).toEqual({ since: first.since, seen: [ids.at(-1)] })
 
     await patch(shop, ids[3]!, { price: 77 })
-    const added = await listed(shop)
+    const added = await listOne(shop)
     const third = await sync(shop, second.since, copy)
     expect(third.seen).toEqual([ids.at(-1), ids[3], added])
     expect([...copy.values()].toSorted(byId)).toEqual(await fullList(shop))
@@ -59,16 +56,16 @@ describe('a copy kept with docs/examples/sync-listings.ts', () => {
     expect((await sync(shop, fourth.since, copy)).seen).toEqual([ids[4]])
   })
 
-  it('begins where it began when there is nothing, and has nothing of other sellers', async () => {
-    await stocked(await app.seller(), 3)
+  it('a sync without changes keeps its start and returns no listings of other sellers', async () => {
+    await insertListings(await app.seller(), 3)
     const copy: Copy = new Map()
     const nothing = await sync(await app.seller(), '2026-01-01', copy)
     expect(nothing).toEqual({ since: '2026-01-01', seen: [] })
   })
 
-  it('begins the next time 30 seconds before the newest change it has read', async () => {
+  it('the next sync starts 30 seconds before the newest change', async () => {
     const shop = await app.seller()
-    await stocked(shop, 120)
+    await insertListings(shop, 120)
     const { since } = await sync(shop, '1970-01-01', new Map())
     const newest = (await fullList(shop))
       .map(({ updated_at }) => updated_at)
@@ -77,9 +74,9 @@ describe('a copy kept with docs/examples/sync-listings.ts', () => {
     expect(Date.parse(newest) - Date.parse(since)).toBe(30_000)
   })
 
-  it('finds all listings that changed at one and the same moment, though they fill several pages', async () => {
+  it('a sync finds all listings that changed at the same moment, on several pages', async () => {
     const shop = await app.seller()
-    const ids = await stocked(shop, 350, 0)
+    const ids = await insertListings(shop, 350, 0)
     const copy: Copy = new Map()
     const { since } = await sync(shop, '1970-01-01', copy)
     expect([...copy.keys()].toSorted((a, b) => a - b)).toEqual(ids)
@@ -88,18 +85,18 @@ describe('a copy kept with docs/examples/sync-listings.ts', () => {
     expect(copy.size).toBe(350)
   })
 
-  it('asks again when it has asked too often, and then goes on', async () => {
+  it('a sync waits and retries after a 429', async () => {
     let began = 0
     const slow = await startTestApp({
       settings: { PUBLIC_URL: 'http://127.0.0.1', RATE_LIMIT_READ: '1' },
       databaseUrl: app.databaseUrl,
-      // The next window, and with it the next request, is two seconds away.
+      // The next rate-limit window starts in two seconds.
       rateLimitTime: () => 58_000 + performance.now() - began,
     })
     await slow.app.listen({ port: 0, host: '127.0.0.1' })
     const { port } = slow.app.server.address() as { port: number }
     const shop = await app.seller()
-    const ids = await stocked(shop, 3)
+    const ids = await insertListings(shop, 3)
     const url = `http://127.0.0.1:${port}/v1`
     const seen: number[] = []
     began = performance.now()
@@ -109,17 +106,17 @@ describe('a copy kept with docs/examples/sync-listings.ts', () => {
   })
 })
 
-describe('a listing that changes between two pages', () => {
-  it('hides another one from whoever reads forwards, and that one stays missing', async () => {
+describe('listings that change between two pages', () => {
+  it('reading forwards loses a listing when another one changes between two pages', async () => {
     const shop = await app.seller()
-    const ids = await stocked(shop, 250)
+    const ids = await insertListings(shop, 250)
     const copy: Copy = new Map()
     let pages = 0
     const { newest } = await readForwards(shop, '1970-01-01', async (page) => {
       for (const listing of page) copy.set(listing.id, listing)
       if (++pages === 1) await patch(shop, ids[5]!, { price: 77 })
     })
-    // The first of the second page has moved to the end of the first.
+    // The first listing of the second page has moved to the end of the first page.
     const missing = ids[PER_PAGE]!
     expect(ids.filter((id) => !copy.has(id))).toEqual([missing])
     const since = new Date(Date.parse(newest) - 30_000).toISOString()
@@ -129,12 +126,12 @@ describe('a listing that changes between two pages', () => {
     expect(copy.has(missing)).toBe(false)
   })
 
-  it('hides none from whoever reads backwards', async () => {
+  it('reading backwards loses no listing when another one changes between two pages', async () => {
     const shop = await app.seller()
-    const ids = await stocked(shop, 250)
+    const ids = await insertListings(shop, 250)
     const copy: Copy = new Map()
     const changes = new Map([
-      // While the last page is read, one of the first; while the second is read, one of those seen already.
+      // While the last page is read, change a listing of the first; while the second is read, one seen already.
       [ids[249]!, ids[5]!],
       [ids[150]!, ids[240]!],
     ])
@@ -143,21 +140,21 @@ describe('a listing that changes between two pages', () => {
       changes.delete(id)
       if (changing) await patch(shop, changing, { price: 77 })
     })
-    // One that changed before its page was read has gone to where we have been: it comes with the next call.
+    // A listing that changed before its page was read moved to a page already read: the next sync returns it.
     expect(ids.filter((id) => !copy.has(id))).toEqual([ids[5]])
     await sync(shop, since, copy)
     expect([...copy.values()].toSorted(byId)).toEqual(await fullList(shop))
   })
 
-  it('hides none from whoever reads backwards when others are added and deleted, too', async () => {
+  it('reading backwards loses no listing when others are created and deleted', async () => {
     const shop = await app.seller()
-    const ids = await stocked(shop, 450)
+    const ids = await insertListings(shop, 450)
     const copy: Copy = new Map()
     let seen = 0
     const { since } = await sync(shop, '1970-01-01', copy, async () => {
       seen++
       if (seen === 20) await shop.delete(`/v1/listings/${ids[10]}`)
-      if (seen === 30) for (let i = 0; i < 3; i++) await listed(shop)
+      if (seen === 30) for (let i = 0; i < 3; i++) await listOne(shop)
       if (seen === 150) await shop.delete(`/v1/listings/${ids[449]}`)
     })
     expect(ids.filter((id) => !copy.has(id))).toEqual([ids[10]])
@@ -166,35 +163,35 @@ describe('a listing that changes between two pages', () => {
     expect([...copy.values()].toSorted(byId)).toEqual(await fullList(shop))
   })
 
-  it('moves no other out of a page that is being read at that moment', async () => {
+  it('a concurrent new listing does not shift the page that is being read', async () => {
     const shop = await app.seller()
-    const ids = await stocked(shop, 250)
+    const ids = await insertListings(shop, 250)
     const page = '/v1/listings?updated_since=1970-01-01&per_page=100&page=2'
-    // A page is found by counting first. Held up between the count and the rows, it sees a listing more.
+    // A page counts first. Held up between the count and the rows, it would see one more listing.
     const held = await app.ctx.begin(async (db) => {
       await db`lock table reservations in access exclusive mode`
-      const answer = shop.get(page)
-      await until('it waits for the lock', async () => {
+      const response = shop.get(page)
+      await until('the request waits for the lock', async () => {
         const waiting = await db`select from pg_locks where not granted`
         return waiting.length > 0
       })
-      await listed(shop)
-      return { answer }
+      await listOne(shop)
+      return { response }
     })
-    const { body } = await held.answer
+    const { body } = await held.response
     expect(body.data.map(({ id }: Listing) => id)).toEqual(ids.slice(100, 200))
   })
 })
 
-describe('a change that takes its time', () => {
-  it('is found by the call after it, though it was made before what the last one saw', async () => {
+describe('changes that commit late', () => {
+  it('the next sync finds a change that committed after a newer one was read', async () => {
     const shop = await app.seller()
-    const ids = await stocked(shop, 250)
+    const ids = await insertListings(shop, 250)
     const copy: Copy = new Map()
     let since = ''
     await app.ctx.begin(async (db) => {
       await db`
-        update listings set price_cents = 7700, updated_at = ${ago(9)} where id = ${ids[7]!}
+        update listings set price_cents = 7700, updated_at = ${secondsAgo(9)} where id = ${ids[7]!}
       `
       await patch(shop, ids[8]!, { price: 78 })
       ;({ since } = await sync(shop, '1970-01-01', copy))
@@ -206,15 +203,15 @@ describe('a change that takes its time', () => {
     expect([...copy.values()].toSorted(byId)).toEqual(await fullList(shop))
   })
 
-  it('hides no other although it comes in the middle of what is being read', async () => {
+  it('a change that commits late during a sync is found by the next one and hides no other', async () => {
     const shop = await app.seller()
-    // All of the last seconds: a late one finds its place among them.
-    const ids = await stocked(shop, 250, 4000)
+    // All within the last seconds, so that the late change sorts among them.
+    const ids = await insertListings(shop, 250, 4000)
     const copy: Copy = new Map()
     const late = Promise.withResolvers<void>()
     const begun = Promise.withResolvers<void>()
     const writing = app.ctx.begin(async (db) => {
-      await db`update listings set price_cents = 7700, updated_at = ${ago(3.5)} where id = ${ids[249]!}`
+      await db`update listings set price_cents = 7700, updated_at = ${secondsAgo(3.5)} where id = ${ids[249]!}`
       begun.resolve()
       await late.promise
     })
@@ -225,7 +222,7 @@ describe('a change that takes its time', () => {
       late.resolve()
       await writing
     })
-    // All after it have moved up by one, one of them to a page that was read before.
+    // Every later listing moved by one place, one of them to a page already read.
     expect(ids.filter((id) => !copy.has(id))).toHaveLength(1)
     await sync(shop, since, copy)
     expect([...copy.values()].toSorted(byId)).toEqual(await fullList(shop))
@@ -234,10 +231,10 @@ describe('a change that takes its time', () => {
   it.each([
     ['PATCH', (shop: Shop, id: number) => patch(shop, id, { price: 77 })],
     ['DELETE', (shop: Shop, id: number) => shop.delete(`/v1/listings/${id}`)],
-  ])('never sets updated_at back: %s keeps one that is ahead of its own clock', async (_, act) => {
+  ])('%s never moves updated_at backwards, even if it is ahead of the clock', async (_, act) => {
     const shop = await app.seller()
-    const id = await listed(shop)
-    // As a process leaves it whose clock is ahead.
+    const id = await listOne(shop)
+    // Written by a process whose clock is ahead.
     const ahead = new Date(app.ctx.now().getTime() + 5000)
     await app.ctx.db`update listings set updated_at = ${ahead} where id = ${id}`
     expect((await act(shop, id)).status).toBeLessThan(300)
@@ -246,10 +243,10 @@ describe('a change that takes its time', () => {
   })
 })
 
-describe('a copy that is kept while others write', () => {
-  it('equals the list once they have stopped and it was called once more', async () => {
+describe('a copy kept during writes', () => {
+  it('a copy equals the list after the writers stop and one more sync', async () => {
     const shop = await app.seller()
-    const ids = await stocked(shop, 1000)
+    const ids = await insertListings(shop, 1000)
     const copy: Copy = new Map()
     const deleted = new Set<number>()
     const errors: unknown[] = []
@@ -257,8 +254,8 @@ describe('a copy that is kept while others write', () => {
     let writing = 0
     let since = '1970-01-01'
 
-    const random = dice(20_260_301)
-    const oneOf = () => ids[Math.floor(random() * ids.length)]!
+    const random = seededRandom(20_260_301)
+    const randomId = () => ids[Math.floor(random() * ids.length)]!
     const expectDone = ({ status }: { status: number }) => {
       // Another writer may have deleted it.
       if (status !== 200 && status !== 204 && status !== 404) errors.push(status)
@@ -267,27 +264,27 @@ describe('a copy that is kept while others write', () => {
       for (let i = 0; i < 120; i++) {
         const kind = random()
         if (kind < 0.6)
-          expectDone(await patch(shop, oneOf(), { price: 1 + Math.floor(random() * 900) }))
-        else if (kind < 0.8) ids.push(await listed(shop))
+          expectDone(await patch(shop, randomId(), { price: 1 + Math.floor(random() * 900) }))
+        else if (kind < 0.8) ids.push(await listOne(shop))
         else {
-          const id = oneOf()
+          const id = randomId()
           expectDone(await shop.delete(`/v1/listings/${id}`))
           deleted.add(id)
         }
       }
     }
-    // Changes that got their time long before they can be seen: they wait for two calls to pass their place.
+    // Changes that commit long after their timestamp: they wait until two syncs have passed it.
     const lateWriter = async () => {
       for (let i = 0; i < 3; i++) {
         await app.ctx.begin(async (db) => {
-          const id = oneOf()
+          const id = randomId()
           await db`
             update listings
-            set price_cents = 99900 + ${i}::int, updated_at = greatest(updated_at, ${ago(8)})
+            set price_cents = 99900 + ${i}::int, updated_at = greatest(updated_at, ${secondsAgo(8)})
             where id = ${id} and status <> 'removed'
           `
           const before = calls
-          await until('a call has passed it', () => calls > before + 1, 9000)
+          await until('two syncs have passed the change', () => calls > before + 1, 9000)
         })
       }
     }
@@ -313,7 +310,7 @@ describe('a copy that is kept while others write', () => {
   }, 60_000)
 })
 
-/** A call of the example, and which listings it brought, in the order of their ids. */
+/** Runs the example once; returns the next start and the ids that it received, in order. */
 async function sync(
   shop: Shop,
   since: string,
@@ -329,7 +326,7 @@ async function sync(
   return { since: next, seen: [...seen] }
 }
 
-/** What anybody would write first: from the first page on. */
+/** The obvious but wrong algorithm: from the first page on. */
 async function readForwards(
   shop: Shop,
   since: string,
@@ -346,7 +343,7 @@ async function readForwards(
   }
 }
 
-/** The whole list, without the filter that is put to the test. */
+/** The whole list, without the filter under test. */
 async function fullList(shop: Shop): Promise<Listing[]> {
   const found: Listing[] = []
   for (let page = 1; ; page++) {
@@ -358,8 +355,12 @@ async function fullList(shop: Shop): Promise<Listing[]> {
 
 const byId = (a: Listing, b: Listing) => a.id - b.id
 
-/** Listings whose last changes are spread evenly over the time up to now, in the order of their ids. */
-async function stocked(shop: Shop, count: number, spreadMs = 5 * HOUR_MS): Promise<number[]> {
+/** Inserts listings whose last changes are spread evenly over the time until now; returns their ids in order. */
+async function insertListings(
+  shop: Shop,
+  count: number,
+  spreadMs = 5 * HOUR_MS,
+): Promise<number[]> {
   const now = app.ctx.now().getTime()
   const rows = await app.ctx.db<{ id: number }[]>`
     insert into listings (
@@ -379,14 +380,14 @@ async function stocked(shop: Shop, count: number, spreadMs = 5 * HOUR_MS): Promi
   return rows.map(({ id }) => id)
 }
 
-async function listed(shop: Shop): Promise<number> {
+async function listOne(shop: Shop): Promise<number> {
   const item = { card: 'swsh9-1', condition: 'NM', language: 'EN', price: 4.5, quantity: 3 }
   const { body } = await shop.post('/v1/listings', { payload: { items: [item] } })
   return body.results[0].listing.id
 }
 
-/** As a transaction has it that takes so long. */
-const ago = (seconds: number) => new Date(app.ctx.now().getTime() - seconds * 1000)
+/** The timestamp of a transaction that started so many seconds ago. */
+const secondsAgo = (seconds: number) => new Date(app.ctx.now().getTime() - seconds * 1000)
 
 const advance = async (seconds: number) => {
   const payload = { advance_seconds: seconds > 0 ? seconds : seconds + 60 }
@@ -396,8 +397,8 @@ const advance = async (seconds: number) => {
 const patch = (shop: Shop, id: number, payload: object) =>
   shop.patch(`/v1/listings/${id}`, { payload })
 
-/** Numbers from 0 to 1 that come the same every time. */
-function dice(seed: number): () => number {
+/** A reproducible generator of numbers from 0 to 1. */
+function seededRandom(seed: number): () => number {
   let state = seed
   return () => {
     state = (state * 1_103_515_245 + 12_345) % 2 ** 31

@@ -4,7 +4,7 @@ import { type Client, startTestApp, type TestApp } from '../../../test/app.ts'
 import { importCatalogFixture, LONGEST_SLUG } from '../../../test/catalog-fixture.ts'
 import { pathOf } from '../../../test/walk.ts'
 
-// What all operations of the catalog have in common.
+// The rules that all catalog endpoints share.
 
 let market: TestApp
 let seller: Client
@@ -16,34 +16,34 @@ beforeAll(async () => {
 
 const LISTS = ['/v1/sets', '/v1/cards', '/v1/products']
 const RECORDS = ['/v1/sets/swsh9', '/v1/cards/swsh9-1', '/v1/products/poke-ball-tin']
-const OPERATIONS = ['/v1/series', ...LISTS, ...RECORDS]
+const ENDPOINTS = ['/v1/series', ...LISTS, ...RECORDS]
 
-describe.each(OPERATIONS)('GET %s', (path) => {
-  it('asks for a key', async () => {
+describe.each(ENDPOINTS)('GET %s', (path) => {
+  it('a catalog endpoint requires a key', async () => {
     const { status, body, headers } = await market.anyone.get(path)
     expect([status, body.error.type]).toEqual([401, 'authentication_error'])
     expect(headers['www-authenticate']).toBe('Bearer')
   })
 
-  it('asks for the scope catalog:read and names it', async () => {
+  it('a catalog endpoint requires the scope catalog:read and names it in the 403', async () => {
     const scopes = SCOPES.filter((scope) => scope !== 'catalog:read')
     const { status, body } = await (await market.seller({ scopes })).get(path)
     expect([status, body.error.type]).toEqual([403, 'authorization_error'])
     expect(body.error.message).toContain('catalog:read')
   })
 
-  it('is content with the scope catalog:read', async () => {
+  it('a catalog endpoint accepts a key with only the scope catalog:read', async () => {
     const reader = await market.seller({ scopes: ['catalog:read'] })
     expect((await reader.get(path)).status).toBe(200)
   })
 
-  it('answers in JSON, with the id of the request', async () => {
+  it('a catalog response is JSON and has a request id', async () => {
     const { headers } = await seller.get(path)
     expect(headers['content-type']).toBe('application/json; charset=utf-8')
     expect(headers['x-request-id']).toMatch(/^req_/)
   })
 
-  it('answers HEAD with the same headers and no body, and counts it as a read', async () => {
+  it('HEAD on a catalog endpoint returns the headers of GET without a body and counts as a read', async () => {
     const caller = await market.seller()
     const got = await caller.get(path)
     const head = await caller.head(path)
@@ -53,14 +53,14 @@ describe.each(OPERATIONS)('GET %s', (path) => {
       expect([name, head.headers[name]]).toEqual([name, got.headers[name]])
     }
     expect(Number(got.headers['content-length'])).toBe(Buffer.byteLength(got.text))
-    // Within one window, that is; the next minute may have begun.
+    // Compare only within one rate-limit window: the next minute may have begun.
     if (head.headers['x-ratelimit-reset'] === got.headers['x-ratelimit-reset']) {
       const left = [got, head].map(({ headers }) => Number(headers['x-ratelimit-remaining']))
       expect(left).toEqual([9_999, 9_998])
     }
   })
 
-  it('answers HEAD for what is wrong with the same status as GET', async () => {
+  it('an invalid HEAD request to a catalog endpoint gets the status of GET', async () => {
     expect((await market.anyone.head(path)).status).toBe(401)
     const query = path === '/v1/series' ? '?%zz' : LISTS.includes(path) ? '?page=0' : '?include=%00'
     const [head, got] = [await seller.head(path + query), await seller.get(path + query)]
@@ -68,14 +68,14 @@ describe.each(OPERATIONS)('GET %s', (path) => {
     expect(head.headers['content-length']).toBe(got.headers['content-length'])
   })
 
-  it('is the same with a trailing slash, without a redirect', async () => {
+  it('a trailing slash on a catalog endpoint changes nothing and redirects nowhere', async () => {
     const plain = await seller.get(`${path}?per_page=2&include=cards,listings`)
     const slashed = await seller.get(`${path}/?per_page=2&include=cards,listings`)
     expect([slashed.status, slashed.body]).toEqual([200, plain.body])
   })
 
   it.each(['post', 'put', 'patch', 'delete'] as const)(
-    'answers %s with 405 and what is possible',
+    'a catalog endpoint refuses %s with 405 and an Allow header',
     async (method) => {
       const { status, body, headers } = await seller[method](path)
       expect([status, body.error.type]).toEqual([405, 'method_not_allowed'])
@@ -83,15 +83,15 @@ describe.each(OPERATIONS)('GET %s', (path) => {
     },
   )
 
-  it('ignores parameters it does not know', async () => {
+  it('a catalog endpoint ignores unknown parameters', async () => {
     const { body } = await seller.get(path)
-    const answer = await seller.get(`${path}?utm_source=mail&fields[]=name&__proto__=1&x=%00`)
-    expect(answer.status).toBe(200)
-    expect(answer.body.data).toEqual(body.data)
+    const response = await seller.get(`${path}?utm_source=mail&fields[]=name&__proto__=1&x=%00`)
+    expect(response.status).toBe(200)
+    expect(response.body.data).toEqual(body.data)
   })
 
   it.each(['?q=%', '?x=%zz', '?%2=1', '?per_page=%u0041'])(
-    'answers malformed percent-encoding with 404: %s',
+    'malformed percent-encoding in the query of a catalog endpoint gets a 404: %s',
     async (query) => {
       const { status, body } = await seller.get(path + query)
       expect([status, body.error.type]).toEqual([404, 'not_found'])
@@ -105,40 +105,40 @@ describe.each(['/v1/sets', '/v1/cards', '/v1/products'])('GET %s/{identifier}', 
     ['malformed percent-encoding', '%zz'],
     ['half of a percent-encoding', 'swsh9%2'],
     ['a lone surrogate', '%ED%A0%80'],
-    ['bytes that are no UTF-8', '%FF%FE'],
+    ['invalid UTF-8', '%FF%FE'],
     ['the NUL character', 'swsh9%00'],
     ['the NUL character alone', '%00'],
-  ])('answers %s with 404', async (_, identifier) => {
+  ])('a catalog identifier with %s gets a 404', async (_, identifier) => {
     const { status, body } = await seller.get(`${path}/${identifier}`)
     expect([status, body.error.type]).toEqual([404, 'not_found'])
     expect(Object.keys(body.error)).toEqual(['type', 'message'])
   })
 
-  it('looks nothing up for a key that lacks the scope', async () => {
+  it('a key without the scope gets a 403 before the identifier is looked up', async () => {
     const stranger = await market.seller({ scopes: ['orders:read'] })
     expect((await stranger.get(`${path}/nowhere`)).status).toBe(403)
     expect((await stranger.get(`${path}/nowhere?include=%00`)).status).toBe(403)
   })
 
-  it('answers with links and meta neither for one record nor for none', async () => {
+  it('a missing catalog record gets an error without links and meta', async () => {
     const { body } = await seller.get(`${path}/nowhere?page=2&per_page=7`)
     expect(Object.keys(body)).toEqual(['error'])
   })
 
-  it('does not paginate: page and per_page are parameters like any unknown one', async () => {
+  it('a single catalog record ignores page and per_page', async () => {
     const record = RECORDS.find((each) => each.startsWith(path))!
     const { status, body } = await seller.get(`${record}?page=0&per_page=x`)
     expect(status).toBe(200)
     expect(Object.keys(body)).toEqual(['data'])
   })
 
-  it('says of anything longer than every identifier that it is not there', async () => {
+  it('an identifier longer than every catalog identifier gets a 404', async () => {
     const { status } = await seller.get(`${path}/${encodeURIComponent(`${LONGEST_SLUG}𠮷`)}`)
     expect(status).toBe(404)
   })
 })
 
-/** The text parameters and how long they may be (§8). */
+/** The text parameters and their maximum lengths (§8). */
 const FILTERS: [path: string, name: string, limit: number][] = [
   ['/v1/sets', 'q', 100],
   ['/v1/sets', 'language', 5],
@@ -168,17 +168,17 @@ const expectRefused = async (url: string, ...fields: string[]) => {
   }
 }
 
-describe.each(FILTERS)('the filter of %s called %s', (path, name, limit) => {
-  it('may have as many characters as the specification says, counted as code points', async () => {
+describe.each(FILTERS)('%s?%s=', (path, name, limit) => {
+  it('a text parameter may have its maximum length, counted in code points', async () => {
     for (const character of ['x', '𠮷']) {
       const value = encodeURIComponent(character.repeat(limit))
       const { status } = await seller.get(`${path}?${name}=${value}`)
-      // No set is called so.
+      // There is no such set.
       expect(status).toBe(name === 'set' ? 404 : 200)
     }
   })
 
-  it('answers one character more with 422 on it', async () => {
+  it('a text parameter that is one character too long gets a 422', async () => {
     for (const character of ['x', '𠮷']) {
       await expectRefused(
         `${path}?${name}=${encodeURIComponent(character.repeat(limit + 1))}`,
@@ -188,13 +188,13 @@ describe.each(FILTERS)('the filter of %s called %s', (path, name, limit) => {
   })
 
   it.each(['%00', 'a%00b', '%ED%A0%80', '%FF', 'EN%C3'])(
-    'answers what is no text with 422 on it: %s',
+    'a text parameter that is not valid text gets a 422: %s',
     async (value) => {
       await expectRefused(`${path}?${name}=${value}`, name)
     },
   )
 
-  it('is absent when it is empty', async () => {
+  it('an empty text parameter counts as absent', async () => {
     const { body } = await seller.get(path)
     for (const query of [`${name}=`, name, `${name}=nowhere&${name}=`]) {
       const empty = await seller.get(`${path}?${query}`)
@@ -209,7 +209,7 @@ describe.each(FILTERS)('the filter of %s called %s', (path, name, limit) => {
     expect((await seller.get(`${path}?${tooLongFirst}`)).status).not.toBe(422)
   })
 
-  it('is another parameter with brackets behind it', async () => {
+  it('a text parameter with brackets is another, unknown parameter', async () => {
     const { body } = await seller.get(path)
     const { status, body: same } = await seller.get(`${path}?${name}[]=nowhere&${name}[a]=nowhere`)
     expect(status).toBe(200)
@@ -218,9 +218,12 @@ describe.each(FILTERS)('the filter of %s called %s', (path, name, limit) => {
 })
 
 describe.each(RECORDS)('include on %s', (path) => {
-  it.each(['%00', 'cards,%ED%A0%80'])('answers what is no text with 422: %s', async (value) => {
-    await expectRefused(`${path}?include=${value}`, 'include')
-  })
+  it.each(['%00', 'cards,%ED%A0%80'])(
+    'include= with invalid text gets a 422: %s',
+    async (value) => {
+      await expectRefused(`${path}?include=${value}`, 'include')
+    },
+  )
 
   it('counts by its last value', async () => {
     const last = await seller.get(`${path}?include=listings,cards&include=nothing`)
@@ -228,19 +231,19 @@ describe.each(RECORDS)('include on %s', (path) => {
   })
 })
 
-describe.each(LISTS)('several faults in a query of %s', (path) => {
-  it('are all named at once', async () => {
+describe.each(LISTS)('several invalid parameters of %s', (path) => {
+  it('all invalid parameters are reported at once', async () => {
     await expectRefused(`${path}?page=abc&q=${'x'.repeat(101)}`, 'page', 'q')
     await expectRefused(`${path}?q=%00&page=0&per_page=-1`, 'page', 'q')
   })
 
-  it('are found before a set that does not exist', async () => {
+  it('parameters are validated before an unknown set gets a 404', async () => {
     if (path !== '/v1/sets') await expectRefused(`${path}?set=nowhere&page=0`, 'page')
   })
 })
 
 describe('the last of a repeated parameter', () => {
-  it('is the one that filters and the one that links carry', async () => {
+  it('the last of a repeated parameter filters, and page links carry it', async () => {
     const { body } = await seller.get('/v1/cards?language=DE&language=FR&language=JP&per_page=1')
     expect(body.meta.total).toBe(2)
     expect(body.data[0].set.language).toBe('JP')
@@ -249,7 +252,7 @@ describe('the last of a repeated parameter', () => {
 })
 
 describe.each(['/v1/sets/nowhere', '/v1/cards/nowhere', '/v1/products/nowhere'])('%s', (path) => {
-  it('is not found, whatever else is wrong with the request', async () => {
+  it('an unknown catalog record gets a 404, whatever else is wrong', async () => {
     const { status, body } = await seller.get(`${path}?language=TOOLONG&region=%00&include=%00`)
     expect(status).toBe(404)
     expect(body.error.type).toBe('not_found')

@@ -8,7 +8,7 @@ import { startTestApp, type TestApp } from '../../../test/app.ts'
 import { importCatalogFixture } from '../../../test/catalog-fixture.ts'
 import { until } from '../../../test/until.ts'
 
-/** The public shape of a listing (§2.6): no field of its owner's, above all no `quantity`. */
+/** The public fields of a listing (§2.6): none of the owner's, above all not `quantity`. */
 const PUBLIC_KEYS = [
   ...['id', 'price', 'currency', 'condition', 'language', 'printing', 'graded'],
   ...['quantity_available', 'description', 'photos', 'seller'],
@@ -27,34 +27,34 @@ beforeAll(async () => {
   reader = await app.seller()
 })
 
-const CARD = { address: '/v1/cards/swsh9-1', item: { card: 'swsh9-1', condition: 'NM' } }
+const CARD = { path: '/v1/cards/swsh9-1', item: { card: 'swsh9-1', condition: 'NM' } }
 const PRODUCT = {
-  address: '/v1/products/poke-ball-tin',
+  path: '/v1/products/poke-ball-tin',
   item: { product: 'poke-ball-tin' },
 }
 
 describe.each([
   ['a card', CARD, 'id'],
   ['a sealed product', PRODUCT, 'slug'],
-])('include=listings on %s', (_, { address, item }, idField) => {
-  afterEach(clearShelves)
+])('include=listings on %s', (_, { path, item }, idField) => {
+  afterEach(deleteListings)
 
-  it('adds everything on offer behind its other fields, and is the only way to see it', async () => {
+  it('include=listings adds all offers after the other fields, and a response without it has none', async () => {
     const shop = await app.seller()
-    const offered = await listed(shop, item)
-    const plain = (await reader.get(address)).body.data
+    const offered = await listWith(shop, item)
+    const plain = (await reader.get(path)).body.data
     expect(plain).not.toHaveProperty('listings')
-    const { status, body } = await reader.get(`${address}?include=listings`)
+    const { status, body } = await reader.get(`${path}?include=listings`)
     expect(status).toBe(200)
     expect(Object.keys(body)).toEqual(['data'])
     const { listings, ...rest } = body.data
     expect(rest).toEqual(plain)
     expect(Object.keys(body.data)).toEqual([...Object.keys(plain), 'listings'])
-    expect(rest[idField]).toBe(address.split('/').at(-1))
+    expect(rest[idField]).toBe(path.split('/').at(-1))
     expect(listings.map(({ id }: Offer) => id)).toEqual([offered])
   })
 
-  it('shows the public fields alone, with the values that the owner sees', async () => {
+  it('an offer has the public fields only, with the values that its seller sees', async () => {
     const shop = await app.seller({
       account: {
         shopName: 'Ash',
@@ -64,15 +64,15 @@ describe.each([
         reviews: 12,
       },
     })
-    const id = await listed(shop, { ...item, description: 'Sleeved', quantity: 5, price: 1.005 })
+    const id = await listWith(shop, { ...item, description: 'Sleeved', quantity: 5, price: 1.005 })
     await hold(id, 2)
-    const [offer] = await offersAt(address)
+    const [offer] = await offersAt(path)
     expect(Object.keys(offer!)).toEqual(PUBLIC_KEYS)
-    const { status, quantity, listable, created_at, updated_at, ...open } = (
+    const { status, quantity, listable, created_at, updated_at, ...publicFields } = (
       await shop.get('/v1/listings')
     ).body.data[0]
     expect([status, quantity]).toEqual(['active', 5])
-    expect(offer).toEqual(open)
+    expect(offer).toEqual(publicFields)
     expect(offer).toMatchObject({
       id,
       price: 1.01,
@@ -94,15 +94,15 @@ describe.each([
     })
   })
 
-  it('has nobody’s rating as null, and is an empty list where nothing is on offer', async () => {
-    expect(await offersAt(address)).toEqual([])
+  it('a seller without reviews has the rating null; a record without offers has an empty list', async () => {
+    expect(await offersAt(path)).toEqual([])
     const shop = await app.seller()
-    await listed(shop, item)
-    const [offer] = await offersAt(address)
+    await listWith(shop, item)
+    const [offer] = await offersAt(path)
     expect(offer!.seller).toMatchObject({ rating: null, reviews: 0, tier: 'Bronze' })
   })
 
-  it('sorts by price, then by id, over all sellers and with several of one', async () => {
+  it('offers are sorted by price, then by id, across sellers', async () => {
     const [one, other] = [await app.seller(), await app.seller()]
     const wanted = [
       [one, 5],
@@ -113,85 +113,85 @@ describe.each([
       [other, 100],
     ] as const
     const ids: number[] = []
-    for (const [shop, price] of wanted) ids.push(await listed(shop, { ...item, price }))
-    const offers = await offersAt(address)
+    for (const [shop, price] of wanted) ids.push(await listWith(shop, { ...item, price }))
+    const offers = await offersAt(path)
     const order = [1, 0, 3, 4, 2, 5]
     expect(offers.map(({ id }) => id)).toEqual(order.map((at) => ids[at]))
     expect(offers.map(({ price }) => price)).toEqual([0.5, 5, 5, 5, 20, 100])
     expect(new Set(offers.map(({ seller }) => seller.slug)).size).toBe(2)
   })
 
-  it('leaves out what is sold, hidden or deleted, and nothing that carts hold', async () => {
+  it('offers leave out sold, hidden and deleted listings, but not fully reserved ones', async () => {
     const shop = await app.seller()
     const [sold, hidden, deleted, held] = [
-      await listed(shop, item),
-      await listed(shop, item),
-      await listed(shop, item),
-      await listed(shop, { ...item, quantity: 2 }),
+      await listWith(shop, item),
+      await listWith(shop, item),
+      await listWith(shop, item),
+      await listWith(shop, { ...item, quantity: 2 }),
     ]
     await shop.patch(`/v1/listings/${sold}`, { payload: { quantity: 0 } })
     await shop.patch(`/v1/listings/${hidden}`, { payload: { status: 'hidden' } })
     await shop.delete(`/v1/listings/${deleted}`)
     await hold(held!, 2)
-    const offers = await offersAt(address)
+    const offers = await offersAt(path)
     expect(offers).toMatchObject([{ id: held, quantity_available: 0 }])
   })
 
-  it('keeps sellers who lost API access or payout, and leaves out suspended ones until they are back', async () => {
+  it('offers leave out suspended sellers, not those without API access or verified payout', async () => {
     const [disabled, unpaid, suspended] = [
       await app.seller(),
       await app.seller(),
       await app.seller(),
     ]
     const ids: number[] = []
-    for (const shop of [disabled, unpaid, suspended]) ids.push(await listed(shop, item))
-    const shown = async () => (await offersAt(address)).map(({ id }) => id)
-    await change(disabled, { api_access: 'disabled' })
-    await change(unpaid, { payout_verified: false })
+    for (const shop of [disabled, unpaid, suspended]) ids.push(await listWith(shop, item))
+    const shown = async () => (await offersAt(path)).map(({ id }) => id)
+    await changeAccount(disabled, { api_access: 'disabled' })
+    await changeAccount(unpaid, { payout_verified: false })
     expect(await shown()).toEqual(ids)
-    await change(suspended, { api_access: 'suspended' })
+    await changeAccount(suspended, { api_access: 'suspended' })
     expect(await shown()).toEqual(ids.slice(0, 2))
-    await change(suspended, { api_access: 'disabled' })
+    await changeAccount(suspended, { api_access: 'disabled' })
     expect(await shown()).toEqual(ids)
-    await change(suspended, { api_access: 'enabled' })
-    await change(disabled, { api_access: 'enabled' })
+    await changeAccount(suspended, { api_access: 'enabled' })
+    await changeAccount(disabled, { api_access: 'enabled' })
   })
 
-  it('is never an answer that was kept: each shows what is so now, beside a plain one that stays', async () => {
+  it('include=listings is never served from the cache; the response without it is', async () => {
     const shop = await app.seller()
-    const id = await listed(shop, { ...item, price: 10 })
-    const embedded = `${address}?include=listings`
-    const [plainBefore, before] = [await reader.get(address), await reader.get(embedded)]
+    const id = await listWith(shop, { ...item, price: 10 })
+    const embedded = `${path}?include=listings`
+    const [plainBefore, before] = [await reader.get(path), await reader.get(embedded)]
     await shop.patch(`/v1/listings/${id}`, { payload: { price: 11 } })
-    const [plainAfter, after] = [await reader.get(address), await reader.get(embedded)]
+    const [plainAfter, after] = [await reader.get(path), await reader.get(embedded)]
     expect(before.body.data.listings).toMatchObject([{ id, price: 10 }])
     expect(after.body.data.listings).toMatchObject([{ id, price: 11 }])
     expect(plainAfter.text).toBe(plainBefore.text)
     await hold(id, 1)
-    expect(await offersAt(address)).toMatchObject([{ quantity_available: 2 }])
-    await change(shop, { shop_name: 'Renamed' })
-    expect(await offersAt(address)).toMatchObject([{ seller: { name: 'Renamed' } }])
+    expect(await offersAt(path)).toMatchObject([{ quantity_available: 2 }])
+    await changeAccount(shop, { shop_name: 'Renamed' })
+    expect(await offersAt(path)).toMatchObject([{ seller: { name: 'Renamed' } }])
     await shop.delete(`/v1/listings/${id}`)
-    expect(await offersAt(address)).toEqual([])
+    expect(await offersAt(path)).toEqual([])
   })
 
-  it('is not paginated, whatever page is asked for', async () => {
+  it('include=listings returns all 250 offers, whatever the page parameters', async () => {
     const shop = await app.seller()
-    await manyListed(shop.accountId, item, 250)
-    expect(await offersAt(address)).toHaveLength(250)
-    const { body } = await reader.get(`${address}?include=listings&page=2&per_page=10`)
+    await insertListings(shop.accountId, item, 250)
+    expect(await offersAt(path)).toHaveLength(250)
+    const { body } = await reader.get(`${path}?include=listings&page=2&per_page=10`)
     expect(Object.keys(body)).toEqual(['data'])
     expect(body.data.listings).toHaveLength(250)
   })
 
-  it('is understood among other values, as one name of a list', async () => {
+  it('include= takes "listings" from a comma-separated list, exactly spelled; the last include= counts', async () => {
     const has = async (query: string) => {
-      const { status, body } = await reader.get(`${address}?${query}`)
+      const { status, body } = await reader.get(`${path}?${query}`)
       expect(status).toBe(200)
       return 'listings' in body.data
     }
-    const asked = ['listings', 'listings,listings', 'prices,listings', 'listings,', ',listings']
-    for (const include of asked)
+    const included = ['listings', 'listings,listings', 'prices,listings', 'listings,', ',listings']
+    for (const include of included)
       expect([include, await has(`include=${include}`)]).toEqual([include, true])
     const other = ['', 'prices', 'Listings', 'listings%20', 'listings;prices', 'cards']
     for (const include of other)
@@ -200,10 +200,10 @@ describe.each([
     expect(await has('include=prices&include=listings')).toBe(true)
   })
 
-  it('answers HEAD as GET, without the body', async () => {
+  it('HEAD with include=listings returns the headers of GET without a body', async () => {
     const shop = await app.seller()
-    await listed(shop, item)
-    const embedded = `${address}?include=listings`
+    await listWith(shop, item)
+    const embedded = `${path}?include=listings`
     const [get, head] = [await reader.get(embedded), await reader.head(embedded)]
     expect([head.status, head.text]).toEqual([200, ''])
     for (const name of ['content-type', 'content-length']) {
@@ -211,29 +211,29 @@ describe.each([
     }
   })
 
-  it('is 404 for what the catalog does not have', async () => {
-    const nothing = address.replace(/[^/]+$/, 'nothing')
+  it('include=listings on an unknown record returns 404', async () => {
+    const nothing = path.replace(/[^/]+$/, 'nothing')
     expect((await reader.get(`${nothing}?include=listings`)).status).toBe(404)
   })
 })
 
 describe('include=listings on a card', () => {
-  afterEach(clearShelves)
+  afterEach(deleteListings)
 
-  it('works by a friendly id, narrowed where it has to be', async () => {
+  it('GET /v1/cards/{identifier}?include=listings accepts a friendly id, narrowed by language', async () => {
     const shop = await app.seller()
-    const id = await listed(shop, { card: 'swsh9-de-1', condition: 'LP' })
+    const id = await listWith(shop, { card: 'swsh9-de-1', condition: 'LP' })
     const { body } = await reader.get('/v1/cards/brs_1?language=DE&include=listings')
     expect(body.data).toMatchObject({ id: 'swsh9-de-1', listings: [{ id, condition: 'LP' }] })
     expect((await reader.get('/v1/cards/brs_1?include=listings')).status).toBe(409)
     expect((await offersAt('/v1/cards/obf_125')).length).toBe(0)
   })
 
-  it('shows the grading of a graded card with its label, and the printing', async () => {
+  it('an offer of a graded card shows its grading and printing', async () => {
     const shop = await app.seller()
     const grading = { condition: 'G', grading_company: 'PSA', grading_grade: '9.5' }
-    await listed(shop, { ...CARD.item, ...grading, printing: 'reverse_holo', language: 'DE' })
-    expect(await offersAt(CARD.address)).toMatchObject([
+    await listWith(shop, { ...CARD.item, ...grading, printing: 'reverse_holo', language: 'DE' })
+    expect(await offersAt(CARD.path)).toMatchObject([
       {
         condition: 'G',
         printing: 'reverse_holo',
@@ -243,18 +243,18 @@ describe('include=listings on a card', () => {
     ])
   })
 
-  it('has nothing of its set’s other cards, nor of products', async () => {
+  it('the offers of a card are not those of other cards or products', async () => {
     const shop = await app.seller()
-    await listed(shop, { card: 'swsh9-2', condition: 'NM' })
-    await listed(shop, PRODUCT.item)
-    expect(await offersAt(CARD.address)).toEqual([])
+    await listWith(shop, { card: 'swsh9-2', condition: 'NM' })
+    await listWith(shop, PRODUCT.item)
+    expect(await offersAt(CARD.path)).toEqual([])
   })
 
-  it('needs the scope of the catalog alone', async () => {
+  it('include=listings requires only the scope catalog:read', async () => {
     const catalogOnly = await app.seller({ scopes: ['catalog:read'] })
-    expect((await catalogOnly.get(`${CARD.address}?include=listings`)).status).toBe(200)
+    expect((await catalogOnly.get(`${CARD.path}?include=listings`)).status).toBe(200)
     const noCatalog = await app.seller({ scopes: ['listings:read'] })
-    expect((await noCatalog.get(`${CARD.address}?include=listings`)).status).toBe(403)
+    expect((await noCatalog.get(`${CARD.path}?include=listings`)).status).toBe(403)
   })
 })
 
@@ -271,7 +271,7 @@ describe('a card with 21,000 offers', () => {
     port = (app.app.server.address() as AddressInfo).port
     const shops = await Promise.all(Array.from({ length: SHOPS }, () => app.seller()))
     for (const { accountId } of shops) {
-      await manyListed(accountId, { card: 'sv3-125', condition: 'NM' }, OFFERS_PER_SHOP)
+      await insertListings(accountId, { card: 'sv3-125', condition: 'NM' }, OFFERS_PER_SHOP)
     }
     await app.ctx.db`analyze listings`
   })
@@ -280,7 +280,7 @@ describe('a card with 21,000 offers', () => {
     for (const socket of sockets) socket.destroy()
   })
 
-  it('is answered whole and in order', async () => {
+  it('a card with 21,000 offers returns all of them in order', async () => {
     const { status, headers, body } = await get(EMBEDDED)
     expect([status, Number(headers['content-length'])]).toEqual([200, body.length])
     const { listings } = JSON.parse(body.toString()).data as { listings: Offer[] }
@@ -295,7 +295,7 @@ describe('a card with 21,000 offers', () => {
     }
   })
 
-  it('lets others be answered in between while it is asked for many times at once', async () => {
+  it('other requests are answered while 21,000 offers are serialized for eight clients', async () => {
     let done = 0
     const large = Array.from({ length: 8 }, async () => {
       const { status } = await get(EMBEDDED)
@@ -311,18 +311,18 @@ describe('a card with 21,000 offers', () => {
     expect(meanwhile).toBeGreaterThan(2 * large.length)
   })
 
-  it('is made in many small turns', async () => {
-    // By the work of this thread, not by the clock: the machine may be busy. Now and then a turn has the garbage
-    // of others to collect, so the best of several tries counts. Made in one go, the largest is a fifth and more.
+  it('serializing 21,000 offers blocks the event loop for small fractions of its CPU time', async () => {
+    // CPU time of this thread, not wall-clock time: the machine may be busy. Garbage collection occasionally makes
+    // a block longer, so the best of several attempts counts. In one piece, the largest block is at least a fifth.
     let share = 1
     for (let attempt = 0; attempt < 30 && share > 1 / 8; attempt++) {
-      share = Math.min(share, await largestTurnShare(get(EMBEDDED)))
+      share = Math.min(share, await largestBlockShare(get(EMBEDDED)))
     }
     expect(share).toBeLessThan(1 / 8)
   })
 
-  it('waits for nobody who has stopped reading', async () => {
-    await Promise.all(Array.from({ length: 8 }, openAndStopReading))
+  it('clients that stop reading a large response do not delay other requests', async () => {
+    await Promise.all(Array.from({ length: 8 }, openStalledRequest))
     expect((await get('/v1/me')).status).toBe(200)
     const { status, body } = await get(EMBEDDED)
     expect([status, JSON.parse(body.toString()).data.listings.length]).toEqual([
@@ -331,16 +331,16 @@ describe('a card with 21,000 offers', () => {
     ])
   })
 
-  it('is still answered after many who asked have left while it was read for them', async () => {
-    // Few offers with much text, so that the answers are large.
+  it('clients that disconnect while their offers are read do not use up the database connections', async () => {
+    // Few offers with long descriptions, to make the responses large.
     const { accountId } = await app.seller()
-    await manyListed(accountId, { card: 'sv3-1', condition: 'NM' }, 4000)
+    await insertListings(accountId, { card: 'sv3-1', condition: 'NM' }, 4000)
     await app.ctx.db`
       update listings set description = repeat('€', 1000) where account_id = ${accountId}
     `
     const heavy = '/v1/cards/sv3-1?include=listings'
     for (let round = 0; round < 7; round++) {
-      await until('nothing is read for those before', async () => {
+      await until('the queries of the last round have ended', async () => {
         const [reading] = await app.ctx.db`
           select from pg_stat_activity
           where datname = current_database() and state = 'active' and pid <> pg_backend_pid()
@@ -350,13 +350,16 @@ describe('a card with 21,000 offers', () => {
       await app.ctx.begin(async (db) => {
         await db`lock table listings in access exclusive mode`
         const before = await openConnections()
-        const leaving = await Promise.all(Array.from({ length: 4 }, () => ask(heavy)))
-        await until('they wait for the lock', async () => {
+        const leaving = await Promise.all(Array.from({ length: 4 }, () => sendRequest(heavy)))
+        await until('the requests wait for the lock', async () => {
           const waiting = await db`select from pg_locks where not granted`
           return waiting.length >= leaving.length
         })
         for (const socket of leaving) socket.destroy()
-        await until('they are gone', async () => (await openConnections()) <= before)
+        await until(
+          'the clients have disconnected',
+          async () => (await openConnections()) <= before,
+        )
       })
     }
     const { status } = await get(heavy)
@@ -364,9 +367,9 @@ describe('a card with 21,000 offers', () => {
   })
 
   async function get(path: string) {
-    const asked = request({ port, path, agent, headers: authorization() })
-    asked.end()
-    const [response] = (await once(asked, 'response')) as [IncomingMessage]
+    const clientRequest = request({ port, path, agent, headers: authorization() })
+    clientRequest.end()
+    const [response] = (await once(clientRequest, 'response')) as [IncomingMessage]
     const chunks: Buffer[] = []
     for await (const chunk of response) chunks.push(chunk)
     return { status: response.statusCode, headers: response.headers, body: Buffer.concat(chunks) }
@@ -376,7 +379,7 @@ describe('a card with 21,000 offers', () => {
 
   const openConnections = () => promisify(app.app.server.getConnections.bind(app.app.server))()
 
-  const ask = async (path: string) => {
+  const sendRequest = async (path: string) => {
     const socket = connect(port, '127.0.0.1')
     sockets.push(socket)
     await once(socket, 'connect')
@@ -384,35 +387,35 @@ describe('a card with 21,000 offers', () => {
     return socket
   }
 
-  /** Asks, and takes in nothing but the beginning of the answer. */
-  async function openAndStopReading() {
-    const socket = await ask(EMBEDDED)
+  /** Sends a request and reads only the first byte of the response. */
+  async function openStalledRequest() {
+    const socket = await sendRequest(EMBEDDED)
     await once(socket, 'readable')
     socket.read(1)
     return socket
   }
 })
 
-/** The largest part of the work until `answer` is there that was done without letting others have their turn. */
-async function largestTurnShare(answer: Promise<unknown>): Promise<number> {
+/** The share of the CPU time until `response` that the longest block of the event loop took. */
+async function largestBlockShare(response: Promise<unknown>): Promise<number> {
   let done = false
-  void answer.then(() => {
+  void response.then(() => {
     done = true
   })
-  const start = workDone()
+  const start = cpuTime()
   let before = start
   let largest = 0
   while (!done) {
     await setImmediate()
-    const now = workDone()
+    const now = cpuTime()
     largest = Math.max(largest, now - before)
     before = now
   }
   return largest / (before - start)
 }
 
-/** Microseconds for which this thread was at work; not those for which the machine had other things to do. */
-function workDone(): number {
+/** CPU time of this thread in microseconds. */
+function cpuTime(): number {
   const { user, system } = process.threadCpuUsage()
   return user + system
 }
@@ -424,21 +427,21 @@ type Offer = {
   seller: { slug: string; name: string; rating: number | null }
 }
 
-async function offersAt(address: string): Promise<Offer[]> {
-  const { status, text, body } = await reader.get(`${address}?include=listings`)
+async function offersAt(path: string): Promise<Offer[]> {
+  const { status, text, body } = await reader.get(`${path}?include=listings`)
   expect(status, text).toBe(200)
   return body.data.listings
 }
 
-async function listed(shop: Shop, item: object): Promise<number> {
+async function listWith(shop: Shop, item: object): Promise<number> {
   const { body } = await shop.post('/v1/listings', {
     payload: { items: [{ language: 'EN', price: 4.5, quantity: 3, ...item }] },
   })
   return body.results[0].listing.id
 }
 
-/** More than one would list through the door, at prices that come again and again. */
-const manyListed = (
+/** Inserts listings directly, because the API would take too long. Their prices repeat. */
+const insertListings = (
   accountId: number,
   { card, product }: { card?: string; product?: string; condition?: string },
   count: number,
@@ -454,7 +457,7 @@ const manyListed = (
   from generate_series(1, ${count}) n
 `
 
-async function clearShelves() {
+async function deleteListings() {
   await app.ctx.db`delete from reservations`
   await app.ctx.db`delete from listings`
 }
@@ -464,5 +467,5 @@ const hold = (listing_id: number, quantity: number) =>
     payload: { listing_id, quantity, cart_id: 'cart' },
   })
 
-const change = (shop: Shop, payload: object) =>
+const changeAccount = (shop: Shop, payload: object) =>
   app.operator.patch(`/operator/v1/accounts/${shop.accountId}`, { payload })

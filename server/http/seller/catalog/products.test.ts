@@ -9,7 +9,7 @@ import {
   slugsOf,
 } from '../../../test/catalog-fixture.ts'
 
-/** The fields of a Sealed product (§2.5 and the decisions), all of them on every product. */
+/** The fields of every sealed product (§2.5). */
 const PRODUCT_KEYS = ['slug', 'name', 'category', 'set', 'image_url', 'release_date', 'url']
 const MARKETPLACE_URL = 'https://market.example'
 
@@ -27,11 +27,11 @@ const found = async (query: string): Promise<string[]> => {
 }
 
 describe('GET /v1/products', () => {
-  it("sorts by the set's release date, newest first and unknown or no set last, then name, then slug", async () => {
+  it('GET /v1/products sorts by the set’s release date, newest first and unknown or no set last, then name, then slug', async () => {
     expect(await found('')).toEqual(slugsOf(PRODUCTS))
   })
 
-  it('gives a product exactly its fields, null where there is nothing', async () => {
+  it('GET /v1/products gives a product exactly its fields, null where unknown', async () => {
     const { body } = await seller.get('/v1/products?per_page=100')
     for (const product of body.data) expect(Object.keys(product)).toEqual(PRODUCT_KEYS)
     expect(body.data[0]).toEqual({
@@ -54,7 +54,7 @@ describe('GET /v1/products', () => {
     })
   })
 
-  it('gives every product the whole set it belongs to', async () => {
+  it('GET /v1/products gives every product its whole set', async () => {
     const { body } = await seller.get('/v1/products?per_page=100')
     for (const product of body.data) {
       const { set_id } = PRODUCTS.find(({ slug }) => slug === product.slug)!
@@ -63,7 +63,7 @@ describe('GET /v1/products', () => {
     }
   })
 
-  it('shows the release date of the product, not that of its set', async () => {
+  it('a product shows its own release date, not its set’s', async () => {
     const { body } = await seller.get('/v1/products/brilliant-stars-booster-box')
     expect([body.data.release_date, body.data.set.release_date]).toEqual([
       '2026-01-30',
@@ -71,12 +71,12 @@ describe('GET /v1/products', () => {
     ])
   })
 
-  it('knows no listings, not even when asked to include them', async () => {
+  it('GET /v1/products never includes listings, even with include=listings', async () => {
     const { body } = await seller.get('/v1/products?include=listings')
     for (const product of body.data) expect(Object.keys(product)).toEqual(PRODUCT_KEYS)
   })
 
-  it('filters by category, exactly', async () => {
+  it('GET /v1/products filters by category, exactly', async () => {
     expect(await found('category=mini_tin')).toEqual([
       'celebrations-mini-tin-1',
       'celebrations-mini-tin-2',
@@ -90,7 +90,7 @@ describe('GET /v1/products', () => {
   })
 
   it.each(['TIN', 'booster-box', 'Booster Box', 'plush', 'cases', 'x', '漢'])(
-    'answers the category %s, which no product has, with an empty page',
+    'GET /v1/products?category=%s returns an empty page, because no product has it',
     async (category) => {
       const { status, body } = await seller.get(
         `/v1/products?category=${encodeURIComponent(category)}`,
@@ -99,23 +99,23 @@ describe('GET /v1/products', () => {
     },
   )
 
-  it('has no language, region or rarity to filter by', async () => {
+  it('GET /v1/products ignores language, region and rarity', async () => {
     expect(await found('language=XX&region=nowhere&rarity=none')).toEqual(slugsOf(PRODUCTS))
   })
 })
 
 describe('GET /v1/products?set=', () => {
-  it('finds the products of a set by its canonical id or its shortcut', async () => {
+  it('GET /v1/products?set= takes a canonical id or a shortcut', async () => {
     expect(await found('set=cel25')).toEqual(['celebrations-mini-tin-1', 'celebrations-mini-tin-2'])
     expect(await found('set=obf')).toEqual(['obsidian-flames-booster-box', 'obsidian-flames-etb'])
     expect(await found('set=np')).toEqual(['nintendo-promo-pack'])
   })
 
-  it('prefers a canonical id to the shortcut of another set', async () => {
+  it('GET /v1/products?set= prefers a canonical id to the shortcut of another set', async () => {
     expect(await found('set=sv3')).toEqual(['obsidian-flames-booster-box', 'obsidian-flames-etb'])
   })
 
-  it('answers an ambiguous shortcut with 409, and only the canonical id resolves it', async () => {
+  it('GET /v1/products?set= gets a 409 for an ambiguous shortcut, which only a canonical id resolves', async () => {
     for (const query of ['set=brs', 'set=brs&language=DE', 'set=brs&region=int&category=tin']) {
       const { status, body } = await seller.get(`/v1/products?${query}`)
       expect([query, status, body.error.type]).toEqual([query, 409, 'ambiguous_identifier'])
@@ -130,18 +130,18 @@ describe('GET /v1/products?set=', () => {
     ])
   })
 
-  it('answers 404 when it matches no set', async () => {
+  it('GET /v1/products?set= gets a 404 for an unknown set', async () => {
     for (const query of ['nowhere', 'OBF', 'SWSH9', 'null', 'nowhere&category=tin']) {
       const { status, body } = await seller.get(`/v1/products?set=${query}`)
       expect([query, status, body.error.type]).toEqual([query, 404, 'not_found'])
     }
   })
 
-  it('gives an empty page for a set without products', async () => {
+  it('GET /v1/products?set= returns an empty page for a set without products', async () => {
     expect(await found('set=swsh9tg')).toEqual([])
   })
 
-  it('works together with the other filters', async () => {
+  it('GET /v1/products?set= combines with the other filters', async () => {
     expect(await found('set=sv3&category=elite_trainer_box')).toEqual(['obsidian-flames-etb'])
     expect(await found('set=sv3&q=celebrations')).toEqual([])
     expect(await found('q=box&set=swsh9&category=build_battle_box')).toEqual([
@@ -157,18 +157,18 @@ describe('GET /v1/products?q=', () => {
     ['with & for "and"', 'build and battle', ['brilliant-stars-build-and-battle-box']],
     ['in Japanese', '拡張パック', ['kokuen-no-shihaisha-pack']],
     ['with a slip', 'nintedno', ['another-promo-pack', 'nintendo-promo-pack']],
-  ])('finds a product %s', async (_, q, slugs) => {
+  ])('GET /v1/products?q= finds a product %s', async (_, q, slugs) => {
     expect(await found(`q=${encodeURIComponent(q)}`)).toEqual(slugs)
   })
 
-  it('shows products of one name by slug', async () => {
+  it('GET /v1/products?q= sorts products of the same name by slug', async () => {
     expect(await found('q=celebrations+mini+tin')).toEqual([
       'celebrations-mini-tin-1',
       'celebrations-mini-tin-2',
     ])
   })
 
-  it('puts the best match first', async () => {
+  it('GET /v1/products?q= ranks the best match first', async () => {
     expect((await found('q=brilliant+stars+booster+box'))[0]).toBe('brilliant-stars-booster-box')
     expect((await found('q=obsidian')).toSorted()).toEqual([
       'obsidian-flames-booster-box',
@@ -177,13 +177,13 @@ describe('GET /v1/products?q=', () => {
     expect((await found('q=grand'))[0]).toBe(LONGEST_SLUG)
   })
 
-  it('answers what nothing is called with an empty page', async () => {
+  it('GET /v1/products?q= returns an empty page without matches', async () => {
     expect(await found('q=zzzzzzzz')).toEqual([])
   })
 })
 
 describe('GET /v1/products/{slug}', () => {
-  it('reads a product by its slug, just as the list shows it', async () => {
+  it('GET /v1/products/{slug} returns the product as the list shows it', async () => {
     const { body } = await seller.get('/v1/products?per_page=100')
     for (const product of body.data) {
       const one = await seller.get(`/v1/products/${encodeURIComponent(product.slug)}`)
@@ -193,7 +193,7 @@ describe('GET /v1/products/{slug}', () => {
     }
   })
 
-  it('takes a slug of 150 characters', async () => {
+  it('GET /v1/products/{slug} accepts a slug of 150 characters', async () => {
     expect(LONGEST_SLUG).toHaveLength(150)
     const { status, body } = await seller.get(`/v1/products/${LONGEST_SLUG}?include=listings`)
     expect([status, body.data.slug]).toEqual([200, LONGEST_SLUG])
@@ -205,21 +205,21 @@ describe('GET /v1/products/{slug}', () => {
     ['the name of a product', encodeURIComponent('Grand Box')],
     ["a set's id", 'sv3'],
     ['the beginning of a slug', 'poke-ball'],
-    ['the name of something every object has', 'toString'],
-    ['a slug longer than any', 'x'.repeat(3_000)],
-  ])('answers %s with 404', async (_, slug) => {
+    ['a property name of Object.prototype', 'toString'],
+    ['a slug of 3,000 characters', 'x'.repeat(3_000)],
+  ])('GET /v1/products/{slug} gets a 404 for %s', async (_, slug) => {
     const { status, body } = await seller.get(`/v1/products/${slug}`)
     expect([status, body.error.type]).toEqual([404, 'not_found'])
     expect(Object.keys(body.error)).toEqual(['type', 'message'])
   })
 
-  it('has no language or region to narrow by', async () => {
+  it('GET /v1/products/{slug} ignores language and region', async () => {
     const { status } = await seller.get('/v1/products/poke-ball-tin?language=TOOLONG&region=xx')
     expect(status).toBe(200)
   })
 
   it.each(['listings', 'listings,listings', 'cards,listings,x'])(
-    'adds the listings for include=%s, after all else',
+    'GET /v1/products/{slug}?include=%s appends the listings',
     async (include) => {
       const plain = await seller.get('/v1/products/poke-ball-tin')
       const { body } = await seller.get(`/v1/products/poke-ball-tin?include=${include}`)
@@ -229,7 +229,7 @@ describe('GET /v1/products/{slug}', () => {
   )
 
   it.each(['', 'cards', 'set', 'Listings', '%20listings', 'listings%20,+listings'])(
-    'ignores include=%s',
+    'GET /v1/products/{slug} ignores include=%s',
     async (include) => {
       const { status, body } = await seller.get(`/v1/products/poke-ball-tin?include=${include}`)
       expect(status).toBe(200)
@@ -237,7 +237,7 @@ describe('GET /v1/products/{slug}', () => {
     },
   )
 
-  it('begins its url with the public address when the marketplace has no other', async () => {
+  it('a product’s url begins with PUBLIC_URL when MARKETPLACE_URL is not set', async () => {
     const app = await startTestApp()
     await importRecords(app.operator, [
       { type: 'product', slug: 'ein-buechslein', name: 'Büchslein', category: 'tin' },

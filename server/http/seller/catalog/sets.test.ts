@@ -9,7 +9,7 @@ import {
   slugsOf,
 } from '../../../test/catalog-fixture.ts'
 
-/** The fields of a Set (§2.3), all of them on every set. */
+/** The fields of every Set (§2.3). */
 const SET_KEYS = [
   ...['id', 'shortcut', 'name', 'series', 'language', 'region', 'release_date'],
   ...['total_cards', 'printed_total', 'logo_url', 'symbol_url', 'cards_count', 'products_count'],
@@ -30,11 +30,11 @@ const found = async (query: string): Promise<string[]> => {
 }
 
 describe('GET /v1/sets', () => {
-  it('shows the newest release first and unknown dates last, then by name, then by id', async () => {
+  it('GET /v1/sets sorts by release date, newest first and unknown last, then name, then id', async () => {
     expect(await found('')).toEqual(idsOf(SETS))
   })
 
-  it('gives a set exactly the fields of the specification, null where there is nothing', async () => {
+  it('GET /v1/sets gives a set exactly the specified fields, null where unknown', async () => {
     const { body } = await seller.get('/v1/sets?per_page=100')
     for (const set of body.data) expect(Object.keys(set)).toEqual(SET_KEYS)
     expect(body.data.find(({ id }: { id: string }) => id === 'swsh9')).toEqual({
@@ -69,14 +69,14 @@ describe('GET /v1/sets', () => {
     })
   })
 
-  it('filters by language and by region, and by both', async () => {
+  it('GET /v1/sets filters by language, by region and by both', async () => {
     expect(await found('language=CN')).toEqual(['csv9.5c-tw', 'csv9.5c-cn'])
     expect(await found('region=tw')).toEqual(['csv9.5c-tw'])
     expect(await found('language=CN&region=cn')).toEqual(['csv9.5c-cn'])
     expect(await found('region=int&language=FR')).toEqual(['np-fr'])
   })
 
-  it('compares language and region exactly', async () => {
+  it('GET /v1/sets compares language and region exactly', async () => {
     expect(await found('language=cn')).toEqual([])
     expect(await found('language=C')).toEqual([])
     expect(await found('region=TW')).toEqual([])
@@ -84,11 +84,11 @@ describe('GET /v1/sets', () => {
   })
 
   it.each([
-    ['a language nobody knows', 'language=XX'],
-    ['a language that no set has', 'language=NL'],
-    ['a region nobody knows', 'region=mars'],
-    ['filters that no set passes together', 'language=JP&region=int'],
-  ])('answers %s with an empty page', async (_, query) => {
+    ['an unknown language', 'language=XX'],
+    ['a language without sets', 'language=NL'],
+    ['an unknown region', 'region=mars'],
+    ['filters that match no set together', 'language=JP&region=int'],
+  ])('GET /v1/sets returns an empty page for %s', async (_, query) => {
     const { status, body } = await seller.get(`/v1/sets?${query}`)
     expect(status).toBe(200)
     expect(body.data).toEqual([])
@@ -100,7 +100,7 @@ describe('GET /v1/sets', () => {
     ['its shortcut in another casing', 'Sv'],
     ['its name', 'Scarlet & Violet'],
     ['its name in another casing', 'sCARLET & vIOLET'],
-  ])('finds the sets of a series by %s', async (_, series) => {
+  ])('GET /v1/sets?series= finds a series by %s', async (_, series) => {
     expect(await found(`series=${encodeURIComponent(series)}`)).toEqual([
       'csv9.5c-tw',
       'csv9.5c-cn',
@@ -109,25 +109,25 @@ describe('GET /v1/sets', () => {
     ])
   })
 
-  it('finds the sets of a series without a shortcut by its name', async () => {
+  it('GET /v1/sets?series= finds a series without a shortcut by its name', async () => {
     expect(await found('series=OTHER')).toEqual(['ru1', 'oddities'])
   })
 
-  it('takes an unknown series as the name of one that has no sets', async () => {
+  it('GET /v1/sets?series= returns an empty page for an unknown series or one without sets', async () => {
     expect(await found('series=scarlet')).toEqual([])
     expect(await found('series=sv3')).toEqual([])
     expect(await found('series=sw')).toEqual([])
     expect(await found('series=wc')).toEqual([])
   })
 
-  it('applies all filters together', async () => {
+  it('GET /v1/sets combines all filters', async () => {
     expect(await found('series=swsh&language=EN&region=int&q=celebrations')).toEqual([
       'cel25',
       'cel25c',
     ])
   })
 
-  it('ignores filters of other lists', async () => {
+  it('GET /v1/sets ignores the filters of other lists', async () => {
     expect(await found('set=nowhere&rarity=Common&category=tin')).toEqual(idsOf(SETS))
   })
 })
@@ -141,23 +141,23 @@ describe('GET /v1/sets?q=', () => {
     ['in Japanese', '黒炎', ['sv3-jp']],
     ['in Korean', '트리거', ['s12-kr']],
     ['with & for "and"', 'odds and ends', ['oddities']],
-  ])('finds a set by its name %s', async (_, q, ids) => {
+  ])('GET /v1/sets?q= finds a set by its name %s', async (_, q, ids) => {
     expect(await found(`q=${encodeURIComponent(q)}`)).toEqual(ids)
   })
 
   it.each(["'", '♀', '?', '%', '"', '\\', '((', '.*', "'; drop table sets; --"])(
-    'takes %s for what it is',
+    'GET /v1/sets?q= treats %s as plain text',
     async (q) => {
       expect(await found(`q=${encodeURIComponent(q)}`)).toEqual([])
     },
   )
 
-  it('finds nothing by a shortcut or an id: it searches names', async () => {
+  it('GET /v1/sets?q= searches names, not shortcuts or ids', async () => {
     expect(await found('q=obf')).toEqual([])
     expect(await found('q=ex10')).toEqual([])
   })
 
-  it('filters what it finds', async () => {
+  it('GET /v1/sets?q= combines with the filters', async () => {
     expect(await found('q=nintendo&language=FR')).toEqual(['np-fr'])
     expect(await found('q=nintendo&language=DE')).toEqual([])
     expect(await found('q=celebrations&series=xy')).toEqual([])
@@ -183,12 +183,12 @@ describe('GET /v1/sets?q= by relevance', () => {
     client = await app.seller()
   })
 
-  it('puts the exact name first, then beginnings, words and slips, whatever the release dates', async () => {
+  it('GET /v1/sets?q= ranks exact names, prefixes, words and typos in this order, whatever the dates', async () => {
     const { body } = await client.get('/v1/sets?q=mirage')
     expect(idsOf(body.data)).toEqual(['exact', 'prefix', 'in-a-word', 'typo'])
   })
 
-  it('shows sets of one name newest first', async () => {
+  it('GET /v1/sets?q= sorts sets of the same name newest first', async () => {
     const { body } = await client.get('/v1/sets?q=twin+peaks')
     expect(idsOf(body.data)).toEqual(['new', 'old', 'undated'])
   })
@@ -202,7 +202,7 @@ describe('GET /v1/sets/{identifier}', () => {
     return body.data.id
   }
 
-  it('reads a set by its canonical id, with exactly the fields of the specification', async () => {
+  it('GET /v1/sets/{identifier} returns the set of a canonical id with exactly the specified fields', async () => {
     const { body } = await seller.get('/v1/sets/swsh9')
     expect(Object.keys(body)).toEqual(['data'])
     expect(Object.keys(body.data)).toEqual(SET_KEYS)
@@ -214,24 +214,24 @@ describe('GET /v1/sets/{identifier}', () => {
     ['obf', 'sv3'],
     ['pr-sw', 'swshp'],
     ['cel25c-2', 'oddities'],
-  ])('reads a set by its shortcut %s', async (shortcut, id) => {
+  ])('GET /v1/sets/%s resolves the shortcut to %s', async (shortcut, id) => {
     expect(await resolved(shortcut)).toBe(id)
   })
 
-  it('reads a set without a shortcut by its canonical id', async () => {
+  it('GET /v1/sets/{identifier} finds a set without a shortcut by its canonical id', async () => {
     expect(await resolved('ru1')).toBe('ru1')
     expect(await resolved('np-fr')).toBe('np-fr')
     const { status } = await seller.get('/v1/sets/null')
     expect(status).toBe(404)
   })
 
-  it('prefers a canonical id to the shortcut of another set', async () => {
+  it('GET /v1/sets/{identifier} prefers a canonical id to the shortcut of another set', async () => {
     expect(await resolved('g1')).toBe('g1')
     expect(await resolved('sv3')).toBe('sv3')
   })
 
   it.each(['language=JP', 'region=jp', 'language=JP&region=jp'])(
-    'prefers the shortcut when %s rules the canonical id out and fits the shortcut',
+    'GET /v1/sets/sv3?%s prefers the shortcut, because the canonical id does not match',
     async (query) => expect(await resolved(`sv3?${query}`)).toBe('sv3-jp'),
   )
 
@@ -241,22 +241,25 @@ describe('GET /v1/sets/{identifier}', () => {
     ['sv3?language=EN', 'sv3'],
     ['sv3?language=JP&region=int', 'sv3'],
     ['swsh9-de?language=EN', 'swsh9-de'],
-  ])('otherwise resolves a canonical id whatever language and region are: %s', async (path, id) => {
-    expect(await resolved(path)).toBe(id)
-  })
+  ])(
+    'GET /v1/sets/%s resolves to the canonical id although language or region differ',
+    async (path, id) => {
+      expect(await resolved(path)).toBe(id)
+    },
+  )
 
   it.each(['obf?language=DE', 'obf?region=jp', 'obf?language=en'])(
-    'ignores language and region for a shortcut of one set: %s',
+    'GET /v1/sets/%s ignores language and region for an unambiguous shortcut',
     async (path) => expect(await resolved(path)).toBe('sv3'),
   )
 
-  it('narrows a shared shortcut by language, region or both', async () => {
+  it('language, region or both narrow an ambiguous shortcut', async () => {
     expect(await resolved('brs?language=DE')).toBe('swsh9-de')
     expect(await resolved('csv9.5c?region=tw')).toBe('csv9.5c-tw')
     expect(await resolved('csv9.5c?language=CN&region=cn')).toBe('csv9.5c-cn')
   })
 
-  it('answers an ambiguous shortcut with 409 and the candidates', async () => {
+  it('GET /v1/sets/{identifier} gets a 409 with the candidates for an ambiguous shortcut', async () => {
     const { status, body } = await seller.get('/v1/sets/brs')
     expect(status).toBe(409)
     expect(Object.keys(body.error)).toEqual(['type', 'message', 'fields'])
@@ -296,7 +299,7 @@ describe('GET /v1/sets/{identifier}', () => {
     ['brs?region=int', ['swsh9', 'swsh9tg', 'swsh9-de']],
     ['cel?language=EN&region=int', ['cel25', 'cel25c']],
     ['csv9.5c?language=CN', ['csv9.5c-tw', 'csv9.5c-cn']],
-  ])('answers 409 with the narrowed candidates when %s leaves several', async (path, ids) => {
+  ])('GET /v1/sets/%s leaves several sets: 409 with the narrowed candidates', async (path, ids) => {
     const { status, body } = await seller.get(`/v1/sets/${path}`)
     expect(status).toBe(409)
     expect(idsOf(body.error.fields.candidates)).toEqual(ids)
@@ -306,16 +309,13 @@ describe('GET /v1/sets/{identifier}', () => {
     ['brs?language=FR', 'the language "FR"'],
     ['brs?region=jp', 'the region "jp"'],
     ['brs?language=de&region=int', 'the language "de" and the region "int"'],
-  ])(
-    'answers 404 that says what was requested when narrowing leaves none: %s',
-    async (path, requested) => {
-      const { status, body } = await seller.get(`/v1/sets/${path}`)
-      expect([status, body.error]).toEqual([
-        404,
-        { type: 'not_found', message: `None of the sets that "brs" means has ${requested}.` },
-      ])
-    },
-  )
+  ])('GET /v1/sets/%s leaves no set: the 404 names %s', async (path, requested) => {
+    const { status, body } = await seller.get(`/v1/sets/${path}`)
+    expect([status, body.error]).toEqual([
+      404,
+      { type: 'not_found', message: `None of the sets that "brs" means has ${requested}.` },
+    ])
+  })
 
   it.each([
     ['an unknown identifier', 'nowhere'],
@@ -323,15 +323,15 @@ describe('GET /v1/sets/{identifier}', () => {
     ['a shortcut in another casing', 'OBF'],
     ["a card's id", 'swsh9-1'],
     ['a name', 'Generations'],
-    ['the name of something every object has', 'constructor'],
+    ['a property name of Object.prototype', 'constructor'],
     ['a space around an id', '%20swsh9'],
-    ['an identifier longer than any', 'x'.repeat(3_000)],
-  ])('answers %s with 404', async (_, identifier) => {
+    ['an identifier of 3,000 characters', 'x'.repeat(3_000)],
+  ])('GET /v1/sets/{identifier} returns 404 for %s', async (_, identifier) => {
     const { status, body } = await seller.get(`/v1/sets/${identifier}`)
     expect([status, body.error.type]).toEqual([404, 'not_found'])
   })
 
-  it('finds an id however it is percent-encoded', async () => {
+  it('GET /v1/sets/{identifier} decodes percent-encoded characters', async () => {
     expect(await resolved('%73wsh%39')).toBe('swsh9')
     expect(await resolved('csv9%2E5c?region=tw')).toBe('csv9.5c-tw')
   })
@@ -344,7 +344,7 @@ describe('GET /v1/sets/{identifier}?include=', () => {
     return body.data
   }
 
-  it('adds the cards by natural number, each with its own set and no listings', async () => {
+  it('include=cards adds the cards by natural number, each with its set and without listings', async () => {
     const set = await read('swsh9?include=cards')
     expect(Object.keys(set)).toEqual([...SET_KEYS, 'cards'])
     expect(idsOf(set.cards)).toEqual(['swsh9-1', 'swsh9-2', 'swsh9-10'])
@@ -356,7 +356,7 @@ describe('GET /v1/sets/{identifier}?include=', () => {
     }
   })
 
-  it('adds the products by name, then slug, each with its own set and no listings', async () => {
+  it('include=products adds the products by name, then slug, each with its set and without listings', async () => {
     const set = await read('cel25?include=products')
     expect(Object.keys(set)).toEqual([...SET_KEYS, 'products'])
     expect(slugsOf(set.products)).toEqual(['celebrations-mini-tin-1', 'celebrations-mini-tin-2'])
@@ -369,7 +369,7 @@ describe('GET /v1/sets/{identifier}?include=', () => {
   })
 
   it.each(['cards,products', 'products,cards', 'cards,products,cards,cards'])(
-    'adds both for %s, each once',
+    'GET /v1/sets/{identifier}?include=%s adds cards and products once each',
     async (include) => {
       const set = await read(`swsh9?include=${include}`)
       expect(Object.keys(set)).toEqual([...SET_KEYS, 'cards', 'products'])
@@ -377,39 +377,39 @@ describe('GET /v1/sets/{identifier}?include=', () => {
     },
   )
 
-  it('adds empty lists to a set that has neither', async () => {
+  it('include=cards,products adds empty lists to a set without cards or products', async () => {
     const set = await read('s12-kr?include=cards,products')
     expect([set.cards, set.products]).toEqual([[], []])
   })
 
-  it('includes by shortcut and narrowed shortcut just so', async () => {
+  it('GET /v1/sets/{identifier}?include= also works with a narrowed shortcut', async () => {
     const set = await read('brs?language=DE&include=cards')
     expect(idsOf(set.cards)).toEqual(['swsh9-de-1', 'swsh9-de-9'])
   })
 
   it.each([
     ['an unknown value', 'nothing'],
-    ['a value of another operation', 'listings'],
+    ['a value of another endpoint', 'listings'],
     ['another casing', 'Cards,PRODUCTS'],
     ['a value with a space', '%20cards,products+'],
     ['empty values', ',,'],
     ['nothing', ''],
     ['another separator', 'cards;products'],
-  ])('ignores %s', async (_, include) => {
+  ])('GET /v1/sets/{identifier}?include= ignores %s', async (_, include) => {
     expect(Object.keys(await read(`swsh9?include=${include}`))).toEqual(SET_KEYS)
   })
 
-  it('takes the known values from among unknown ones', async () => {
+  it('GET /v1/sets/{identifier}?include= takes the known values from among unknown ones', async () => {
     const set = await read('swsh9?include=listings,%20products,cards,x')
     expect(Object.keys(set)).toEqual([...SET_KEYS, 'cards'])
   })
 
-  it('is nothing to the list', async () => {
+  it('GET /v1/sets ignores include=', async () => {
     const { body } = await seller.get('/v1/sets?include=cards,products')
     expect(Object.keys(body.data[0])).toEqual(SET_KEYS)
   })
 
-  it('counts what it includes', async () => {
+  it('cards_count and products_count equal the number of included cards and products', async () => {
     for (const { id } of SETS) {
       const set = await read(`${id}?include=cards,products`)
       expect([set.cards_count, set.products_count]).toEqual([set.cards.length, set.products.length])
