@@ -10,7 +10,7 @@ const REAL = {
   SECRET_KEY: 'x'.repeat(32),
 }
 
-/** The problems with these settings, one line each. */
+/** The lines of the error for these settings; none if they are valid. */
 function linesOf(settings: Partial<Record<string, string>>): string[] {
   try {
     readConfig(settings)
@@ -21,8 +21,8 @@ function linesOf(settings: Partial<Record<string, string>>): string[] {
   }
 }
 
-describe('the settings', () => {
-  it('have the documented defaults', () => {
+describe('readConfig', () => {
+  it('settings have the documented defaults', () => {
     expect(readConfig({})).toMatchObject({
       port: 3000,
       host: '127.0.0.1',
@@ -44,18 +44,18 @@ describe('the settings', () => {
     expect(readConfig({ DATA_DIR: '/srv/cards' }).storageUrl).toBe('file:///srv/cards/files')
   })
 
-  it('follow one another: links the port, public pages the links', () => {
+  it('PUBLIC_URL defaults to the port, MARKETPLACE_URL to PUBLIC_URL', () => {
     expect(readConfig({ PORT: '8080' }).publicUrl).toBe('http://localhost:8080')
     const { publicUrl, marketplaceUrl } = readConfig({ PUBLIC_URL: 'https://cards.example/shop/' })
     expect([publicUrl, marketplaceUrl]).toEqual(Array(2).fill('https://cards.example/shop'))
   })
 
-  it('leave the sandbox with a database of one’s own, unless it is asked for', () => {
+  it('setting DATABASE_URL turns the sandbox off, unless SANDBOX is set', () => {
     expect(readConfig(REAL)).toMatchObject({ sandbox: false, carrier: undefined })
     expect(readConfig({ ...REAL, SANDBOX: 'true' }).sandbox).toBe(true)
   })
 
-  it('count as absent when empty', () => {
+  it('empty settings count as absent', () => {
     expect(readConfig({ PORT: '', SANDBOX: ' ', OPERATOR_TOKEN: '' })).toEqual(readConfig({}))
   })
 
@@ -84,7 +84,7 @@ describe('the settings', () => {
     ['TRUST_PROXY', '10.0.0.0/33'],
     ['TRUST_PROXY', 'loadbalancer'],
     ['LOG_LEVEL', 'chatty'],
-  ])('stop the start when they can’t be used: %s=%s is named', (name, value) => {
+  ])('the invalid setting %s=%s stops the start and is named', (name, value) => {
     expect(() => readConfig({ [name]: value })).toThrow(StartError)
     const [line, ...more] = linesOf({ SANDBOX: 'true', [name]: value })
     expect(line).toMatch(new RegExp(`^${name} .*\\.$`))
@@ -97,18 +97,18 @@ describe('the settings', () => {
     ['SECRET_KEY', 'x'.repeat(31), 'must have at least 32 characters outside the sandbox'],
     ['OPERATOR_TOKEN', 'x'.repeat(31), 'must have at least 32 characters outside the sandbox'],
     ['CARRIER', 'simulated', 'can be "simulated" in the sandbox only'],
-  ])('outside the sandbox %s=%s is refused, and inside it is not', (name, value, reason) => {
+  ])('%s=%s is refused outside the sandbox only', (name, value, reason) => {
     const settings = { ...REAL, [name]: value }
     expect(linesOf(settings)).toEqual([expect.stringContaining(`${name} ${reason}`)])
     expect(linesOf({ ...settings, SANDBOX: 'true' })).toEqual([])
   })
 
-  it('accept 32 characters as a secret, and no operator token at all', () => {
+  it('a secret may have 32 characters, and OPERATOR_TOKEN may be absent', () => {
     expect(linesOf(REAL)).toEqual([])
     expect(linesOf({ ...REAL, OPERATOR_TOKEN: 'y'.repeat(32) })).toEqual([])
   })
 
-  it('report every problem at once, one line for each setting', () => {
+  it('every invalid setting is reported at once, in one line each', () => {
     const lines = linesOf({
       DATABASE_URL: 'mysql://me:hush@db/cards',
       PORT: 'http',
@@ -133,11 +133,11 @@ describe('the settings', () => {
     expect(lines.join()).not.toContain('hush')
   })
 
-  it('require nothing because of a SANDBOX that can’t be read', () => {
+  it('an invalid SANDBOX does not make other settings required', () => {
     expect(linesOf({ DATABASE_URL: REAL.DATABASE_URL, SANDBOX: 'maybe' })).toHaveLength(1)
   })
 
-  it('that a command doesn’t use can’t stop it, and none of them is required', () => {
+  it('settings that a command does not use are neither validated nor required', () => {
     const given = { DATABASE_URL: REAL.DATABASE_URL, PORT: '-1', SMTP_URL: 'x', LOG_LEVEL: 'loud' }
     const uses = ['DATABASE_URL', 'DATA_DIR'] as const
     expect(readConfig(given, uses)).toMatchObject({
@@ -156,13 +156,13 @@ describe('the settings', () => {
     ['CARDSTALL_PORT', 'PORT'],
     ['CARDSTALL_SECRETKEY', 'SECRET_KEY'],
     ['CARDSTALL_COLOUR', undefined],
-  ])('warn about %s, which has no effect, and suggest the nearest: %s', (name, setting) => {
+  ])('the unknown setting %s causes a warning that suggests %s', (name, setting) => {
     const [line, ...more] = unknownSettings({ [name]: '1' })
     expect(more).toEqual([])
     expect(line).toBe(`${name} is not a setting.${setting ? ` Did you mean ${setting}?` : ''}`)
   })
 
-  it('warn about nothing that merely is in an environment, nor beside the right name', () => {
+  it('unrelated environment variables, and typos next to the right name, cause no warning', () => {
     const usual = ['HOME', 'PATH', 'HOSTNAME', 'USER', 'TERM', 'IS_SANDBOX', 'npm_config_cache']
     const others = ['POSTGRES_PASSWORD', 'AWS_REGION', 'DATABASE_HOST', 'NODE_ENV', 'PWD']
     expect(unknownSettings(Object.fromEntries([...usual, ...others].map((n) => [n, '1'])))).toEqual(
@@ -178,7 +178,7 @@ describe('the settings', () => {
     SENDCLOUD_METHODS: 'parcel=8, big parcel = 117,*=9',
   }
 
-  it('of Sendcloud count where it sells the labels', () => {
+  it('the Sendcloud settings apply when CARRIER is sendcloud', () => {
     expect(readConfig({ ...REAL, ...SENDCLOUD })).toMatchObject({
       carrier: 'sendcloud',
       sendcloud: {
@@ -205,12 +205,12 @@ describe('the settings', () => {
     ['SENDCLOUD_METHODS', 'parcel=8,=9'],
     ['SENDCLOUD_METHODS', 'parcel=letter'],
     ['SENDCLOUD_URL', 'panel.sendcloud.sc'],
-  ])('of Sendcloud stop the start when they can’t be used: %s=%s is named', (name, value) => {
+  ])('the invalid Sendcloud setting %s=%s stops the start and is named', (name, value) => {
     const reading = () => readConfig({ ...SENDCLOUD, [name]: value })
     expect(reading).toThrow(new RegExp(`^${name} (?!.*hush).*\\.$`))
   })
 
-  it('ask who e-mail is from where it is sent', () => {
+  it('MAIL_FROM is required with SMTP_URL and otherwise has a default', () => {
     const SMTP_URL = 'smtps://shop:hush@mail.example'
     expect(() => readConfig({ SMTP_URL })).toThrow(/^MAIL_FROM is required/)
     expect(readConfig({ SMTP_URL, MAIL_FROM: 'Card Shop <shop@cards.example>' })).toMatchObject({
@@ -222,13 +222,13 @@ describe('the settings', () => {
     )
   })
 
-  it('don’t show secrets in what they complain about', () => {
+  it('errors about settings do not show secrets', () => {
     for (const name of ['DATABASE_URL', 'REDIS_URL', 'SMTP_URL', 'OPERATOR_TOKEN', 'SECRET_KEY']) {
       expect(() => readConfig({ [name]: 'x://user:hush hush@host' })).toThrow(/^(?!.*hush)/)
     }
   })
 
-  it('are documented in docs/configuration.md by a table that is up to date', async () => {
+  it('docs/configuration.md lists every setting', async () => {
     const text = await readFile(new URL('../docs/configuration.md', import.meta.url), 'utf8')
     expect(text).toContain(`\n${settingsTable()}\n`)
     const documented = [...text.matchAll(/^\| `([A-Z_]+)` *\|/gm)].map(([, name]) => name)

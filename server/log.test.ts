@@ -13,7 +13,7 @@ beforeAll(async () => {
 const logged = async (work: Promise<unknown>) =>
   loggableError(await work.catch((error) => error)) as Record<string, unknown>
 
-it('an error of a constraint is logged with code, table and constraint, and without the row', async () => {
+it('a constraint violation is logged with code, table and constraint, but without the row', async () => {
   for (const [work, code] of [
     [db`insert into buyers values ('Misty Waterflower', '1990-01-01', 1)`, '23505'],
     [db`insert into buyers values ('Misty Waterfall', null, 1)`, '23502'],
@@ -26,7 +26,7 @@ it('an error of a constraint is logged with code, table and constraint, and with
   }
 })
 
-it('a message that quotes a value is withheld, and so is what a function raises', async () => {
+it('database messages that quote a value or come from a function are not logged', async () => {
   const values = [
     db.unsafe(`select 'Misty'::text::integer`),
     db.unsafe(`do $$ begin raise exception 'Misty'; end $$`),
@@ -34,7 +34,7 @@ it('a message that quotes a value is withheld, and so is what a function raises'
   for (const work of values) expect(JSON.stringify(await logged(work))).not.toContain('Misty')
 })
 
-it('neither statement nor values of a failed statement are logged, in causes either', async () => {
+it('statement and values of a failed statement are not logged, not even in causes', async () => {
   const cause = await db`insert into buyers values (${'Misty Waterflower'}, now(), 1)`.catch(
     (error) => error,
   )
@@ -43,7 +43,7 @@ it('neither statement nor values of a failed statement are logged, in causes eit
   expect(JSON.stringify(error)).not.toMatch(/Misty|insert/)
 })
 
-it('an error of a mail server is logged by its code, without the recipient it names', () => {
+it('a mail server’s error is logged by its code, without the recipient in it', () => {
   const refused = Object.assign(new Error('550 <misty@mail.example> is unknown'), {
     code: 'EENVELOPE',
     responseCode: 550,
@@ -55,7 +55,7 @@ it('an error of a mail server is logged by its code, without the recipient it na
   expect(JSON.stringify(error)).not.toContain('misty')
 })
 
-it('an error that causes itself, and a thrown value that is none, are logged, too', () => {
+it('a circular cause and a thrown value that is not an error can be logged', () => {
   const error = new Error('round')
   error.cause = error
   expect(loggableError(error)).toMatchObject({ message: 'round', cause: { message: 'round' } })

@@ -15,26 +15,26 @@ beforeAll(async () => {
 
 const page = async () => (await app.operator.get('/metrics')).text
 
-/** How much a sample grows by something that is done. */
+/** The increase of a sample during `work`. */
 async function growth(sample: string, work: () => Promise<unknown>): Promise<number> {
   const before = sampleValue(await page(), sample)!
   await work()
   return sampleValue(await page(), sample)! - before
 }
 
-/** The page with figures that are read from the database for it alone. */
+/** The metrics page with figures newly read from the database. */
 const freshPage = (source: Pick<TestApp['ctx'], 'db' | 'now'> = app.ctx) => {
   const metrics = createMetrics({ dataDir: '/', maxAgeMs: 0 })
   return metrics.text(source).finally(() => metrics.close())
 }
 
 describe('GET /metrics', () => {
-  it('needs the operator token', async () => {
+  it('GET /metrics requires the operator token', async () => {
     expect((await app.anyone.get('/metrics')).status).toBe(401)
     expect((await app.withKey(OPERATOR_TOKEN).get('/metrics')).status).toBe(200)
   })
 
-  it('has a row in docs/operating.md for each metric of ours, with its labels, and no other', async () => {
+  it('docs/operating.md has a row for each cardstall_ metric, with its labels, and no other', async () => {
     await app.anyone.get('/v1/me')
     const text = await page()
     const operating = await readFile(new URL('../docs/operating.md', import.meta.url), 'utf8')
@@ -53,7 +53,7 @@ describe('GET /metrics', () => {
     }
   })
 
-  it('begins every counter of known labels at 0, so that its first increase is seen', async () => {
+  it('counters with known labels start at 0, so that their first increase is visible', async () => {
     const other = await startTestApp()
     const { text } = await other.operator.get('/metrics')
     for (const name of ['mail_attempts', 'photo_attempts', 'label_purchases', 'order_rows']) {
@@ -66,8 +66,8 @@ describe('GET /metrics', () => {
 
 type Labels = Record<string, string>
 
-describe('what happens to orders', () => {
-  it('is counted by rows, once each', async () => {
+describe('order metrics', () => {
+  it('changes of orders are counted once per order row', async () => {
     await importCatalogFixture(app.operator)
     const seller = await app.seller({ account: shipsBy(LABEL) })
     const listings = await list(seller, ...Array.from({ length: 4 }, () => cardItem()))
@@ -92,8 +92,8 @@ describe('what happens to orders', () => {
   })
 })
 
-describe('the queues', () => {
-  it('have their depth, and the age of what has been due longest', async () => {
+describe('queue metrics', () => {
+  it('a queue reports its length and the age of its oldest due item', async () => {
     await app.runMail()
     for (const seconds of [-90, 3600]) {
       const due = new Date(app.ctx.now().getTime() + seconds * 1000)
@@ -119,19 +119,19 @@ describe('the queues', () => {
   })
 })
 
-describe('figures of the database', () => {
-  /** A database that counts what it is asked, and answers when it's told to. */
+describe('database metrics', () => {
+  /** A fake database that counts queries; they settle when the test settles `result`. */
   const slowDatabase = () => {
     const answer = Promise.withResolvers<never>()
-    const asked: number[] = []
+    const queries: number[] = []
     const db = (() => {
-      asked.push(1)
+      queries.push(1)
       return answer.promise
     }) as never
-    return { source: { db, now: () => new Date(0) }, asked, answer }
+    return { source: { db, now: () => new Date(0) }, queries, answer }
   }
 
-  it('are absent while it is away, and the page is there', async () => {
+  it('while the database is down, /metrics works without database figures', async () => {
     const { source, answer } = slowDatabase()
     answer.reject(new Error('away'))
     const text = await freshPage(source)
@@ -140,27 +140,27 @@ describe('figures of the database', () => {
     expect(text).toContain('process_cpu_seconds_total')
   })
 
-  it('are absent while it does not answer, and the page is there', async () => {
+  it('while the database hangs, /metrics works without database figures', async () => {
     const { source } = slowDatabase()
     const text = await freshPage(source)
     expect(sampleValue(text, 'cardstall_database_up')).toBe(0)
   })
 
-  it('are read once for all who ask at a time, and not again for those who ask soon after', async () => {
-    const { source, asked, answer } = slowDatabase()
+  it('database figures are read once for concurrent requests and reused for a while', async () => {
+    const { source, queries, answer } = slowDatabase()
     const metrics = createMetrics({ dataDir: '/', maxAgeMs: 3_600_000 })
     const pages = Array.from({ length: 10 }, () => metrics.text(source))
     answer.reject(new Error('away'))
     await Promise.all(pages)
     await metrics.text(source)
-    // The connections, and the queues.
-    expect(asked).toHaveLength(2)
+    // One query for the connections, one for the queues.
+    expect(queries).toHaveLength(2)
     metrics.close()
   })
 })
 
 describe('Redis', () => {
-  it('is down with a lost connection when it is not there', async () => {
+  it('cardstall_redis_up is 0 and a lost connection is counted while Redis is unreachable', async () => {
     const settings = { REDIS_URL: 'redis://127.0.0.1:1' }
     const { operator } = await startTestApp({ settings })
     const text = await until('the connection was refused', async () => {
@@ -170,13 +170,13 @@ describe('Redis', () => {
     expect(sampleValue(text, 'cardstall_redis_up')).toBe(0)
   })
 
-  it('has no sample without REDIS_URL', async () => {
+  it('cardstall_redis_up has no sample without REDIS_URL', async () => {
     expect(sampleValue(await page(), 'cardstall_redis_up')).toBeUndefined()
   })
 })
 
-describe('an import', () => {
-  it('is counted with its records', async () => {
+describe('import metrics', () => {
+  it('a catalog import is counted with its records', async () => {
     const record = (result: string) => `cardstall_catalog_import_records_total{result="${result}"}`
     const send = () =>
       app.operator.post('/operator/v1/catalog/import', {

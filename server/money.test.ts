@@ -19,11 +19,11 @@ describe('decimal euros', () => {
     [99999.995, 100_000_00],
     [1e5, 100_000_00],
     [1.5e21, 1.5e23],
-  ])('%d are %d cents: half a cent goes up, by the digits as written', (euros, cents) => {
+  ])('€%d is %d cents: half cents in the decimal digits round up', (euros, cents) => {
     expect(centsFromEuros(euros)).toBe(cents)
   })
 
-  it('with two decimals come back unchanged', () => {
+  it('euros with two decimals survive conversion to cents and back', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 10_000_000_000 }), (cents) => {
         const written = `${Math.trunc(cents / 100)}.${String(cents % 100).padStart(2, '0')}`
@@ -34,7 +34,7 @@ describe('decimal euros', () => {
     )
   })
 
-  it('with three decimals round half up, for every amount', () => {
+  it('euros with three decimals round half up to cents', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 100_000_000 }), (mills) => {
         const written = `${Math.trunc(mills / 1000)}.${String(mills % 1000).padStart(3, '0')}`

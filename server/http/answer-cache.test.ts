@@ -20,8 +20,8 @@ const importLines = async (records: object[]) => {
 
 const CARD = '/v1/cards/base1-4'
 
-describe('an answer that was given before', () => {
-  it('is the same again, with its headers', async () => {
+describe('cached responses', () => {
+  it('a cached catalog response equals the first, with its own request id and rate-limit headers', async () => {
     const seller = await app.seller()
     const [first, second] = [await seller.get(CARD), await seller.get(CARD)]
     expect(second.text).toBe(first.text)
@@ -30,7 +30,7 @@ describe('an answer that was given before', () => {
     expect(second.headers['x-ratelimit-remaining']).toBe('598')
   })
 
-  it('is for those alone who may have it', async () => {
+  it('a cached catalog response still requires a valid key, access and the scope', async () => {
     const seller = await app.seller()
     const narrow = await app.seller({ scopes: ['orders:read'] })
     const disabled = await app.seller({ account: { apiAccess: 'disabled' } })
@@ -40,7 +40,7 @@ describe('an answer that was given before', () => {
     expect((await disabled.get(CARD)).status).toBe(403)
   })
 
-  it('has no body for HEAD', async () => {
+  it('a cached catalog response has no body for HEAD', async () => {
     const seller = await app.seller()
     const { text, headers } = await seller.get(CARD)
     const head = await seller.head(CARD)
@@ -49,7 +49,7 @@ describe('an answer that was given before', () => {
     expect(headers['content-length']).toBe(head.headers['content-length'])
   })
 
-  it('is forgotten with the catalog it came from', async () => {
+  it('an import invalidates cached catalog responses', async () => {
     const seller = await app.seller()
     expect((await seller.get(CARD)).body.data.name).toBe('Charizard')
     await importLines([
@@ -58,24 +58,24 @@ describe('an answer that was given before', () => {
     expect((await seller.get(CARD)).body.data.name).toBe('Charizard δ')
   })
 
-  it('makes room for others: the oldest go first, and what is kept stays bounded', () => {
+  it('the cache is bounded and evicts the oldest responses first', () => {
     const catalog = {} as never
     const answers = answerCache({ catalog: { current: catalog } as never })
     const route = {} as { onRequest: ((...of: unknown[]) => void)[] }
     answers.sendKeptFirst(route as never)
     const reply = { header: () => reply, getHeader() {}, send: () => reply } as never
-    const isKept = (url: string) => {
-      let asked = false
+    const isCached = (url: string) => {
+      let isMiss = false
       route.onRequest[0]!({ url, headers: {} }, reply, () => {
-        asked = true
+        isMiss = true
       })
-      return !asked
+      return !isMiss
     }
     const megabyte = Buffer.alloc(1024 * 1024)
     for (let i = 0; i < 40; i++)
       answers.send({ url: `/${i}`, headers: {} } as never, reply, catalog, megabyte)
-    expect([isKept('/0'), isKept('/39')]).toEqual([false, true])
-    const kept = Array.from({ length: 40 }, (_, i) => isKept(`/${i}`)).filter(Boolean).length
-    expect(kept).toBe(31)
+    expect([isCached('/0'), isCached('/39')]).toEqual([false, true])
+    const cached = Array.from({ length: 40 }, (_, i) => isCached(`/${i}`)).filter(Boolean).length
+    expect(cached).toBe(31)
   })
 })

@@ -6,7 +6,7 @@ import Fastify from 'fastify'
 import { describe, expect, it } from 'vitest'
 import { closeServer, createHttpServer } from './connections.ts'
 
-/** A server whose one route notes each request that it carries out, and answers it a little later with its number. */
+/** A server whose only route records each request and responds with its number after up to 3 ms. */
 async function countingServer() {
   const executed: string[] = []
   const app = Fastify({
@@ -22,12 +22,12 @@ async function countingServer() {
   return { app, executed, port: (app.server.address() as AddressInfo).port }
 }
 
-const requestOf = (number: number) =>
+const requestText = (number: number) =>
   `POST /${number} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}`
 
 type Client = { socket: Socket; received: string; errors: unknown[]; closed: Promise<unknown> }
 
-async function clientOf(port: number): Promise<Client> {
+async function connectClient(port: number): Promise<Client> {
   const socket = connect(port, '127.0.0.1')
   const closed = new Promise((resolve) => socket.once('close', resolve))
   const client: Client = { socket, received: '', errors: [], closed }
@@ -39,20 +39,20 @@ async function clientOf(port: number): Promise<Client> {
   return client
 }
 
-async function receives(client: Client, text: string): Promise<void> {
+async function waitForText(client: Client, text: string): Promise<void> {
   while (!client.received.includes(text)) await once(client.socket, 'data')
 }
 
-const answersIn = ({ received }: Client) => [...received.matchAll(/<(\w+)>/g)].map(([, n]) => n!)
+const responsesIn = ({ received }: Client) => [...received.matchAll(/<(\w+)>/g)].map(([, n]) => n!)
 
-describe('a shutdown', () => {
-  it('answers every request that it carries out, in order, and resets no connection', async () => {
+describe('shutdown', () => {
+  it('shutdown responds to every request that was executed, in order, and resets no connection', async () => {
     let requests = 0
     await fc.assert(
       fc.asyncProperty(
-        // Per connection: how many requests go out together, and how many bytes of them come in a second packet.
+        // Per connection: the number of pipelined requests, and how many of their bytes go into a second packet.
         fc.array(
-          fc.array(fc.record({ together: fc.integer({ min: 1, max: 4 }), late: fc.nat(150) }), {
+          fc.array(fc.record({ pipelined: fc.integer({ min: 1, max: 4 }), late: fc.nat(150) }), {
             minLength: 1,
             maxLength: 8,
           }),
@@ -62,34 +62,34 @@ describe('a shutdown', () => {
         async (connections, executedBefore) => {
           const { app, executed, port } = await countingServer()
           const sent = new Set<string>()
-          const clients = await Promise.all(connections.map(() => clientOf(port)))
+          const clients = await Promise.all(connections.map(() => connectClient(port)))
           const sending = clients.map(async (client, index) => {
-            for (const { together, late } of connections[index]!) {
-              const numbers = Array.from({ length: together }, () => ++requests)
+            for (const { pipelined, late } of connections[index]!) {
+              const numbers = Array.from({ length: pipelined }, () => ++requests)
               for (const number of numbers) sent.add(String(number))
-              const text = numbers.map((number) => requestOf(number)).join('')
+              const text = numbers.map((number) => requestText(number)).join('')
               if (client.socket.destroyed) return
               client.socket.write(text.slice(0, text.length - late))
               await sleep(0)
               client.socket.write(text.slice(text.length - late))
-              await Promise.race([receives(client, `<${numbers.at(-1)}>`), client.closed])
+              await Promise.race([waitForText(client, `<${numbers.at(-1)}>`), client.closed])
             }
           })
-          let isSent = false
+          let allSent = false
           void Promise.all(sending).then(() => {
-            isSent = true
+            allSent = true
           })
-          while (executed.length < executedBefore && !isSent) await setImmediate()
+          while (executed.length < executedBefore && !allSent) await setImmediate()
           await closeServer(app)
           await Promise.all([...sending, ...clients.map(({ closed }) => closed)])
 
-          const answered = clients.flatMap(answersIn)
+          const answered = clients.flatMap(responsesIn)
           expect(answered.toSorted()).toEqual(executed.toSorted())
           for (const client of clients) {
-            const answers = answersIn(client)
-            expect(answers).toEqual(answers.toSorted((a, b) => Number(a) - Number(b)))
-            const [, ...behindClose] = client.received.split(/^connection: close\r$/im)
-            expect(behindClose.join('').match(/HTTP\/1\.1/g)).toBeNull()
+            const responses = responsesIn(client)
+            expect(responses).toEqual(responses.toSorted((a, b) => Number(a) - Number(b)))
+            const [, ...afterClose] = client.received.split(/^connection: close\r$/im)
+            expect(afterClose.join('').match(/HTTP\/1\.1/g)).toBeNull()
             expect(client.errors).toEqual([])
           }
         },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { parseDateTime } from './date-time.ts'
 
-describe('a moment in a request', () => {
+describe('parseDateTime', () => {
   it.each([
     ['2026-03-01', '2026-03-01T00:00:00.000Z'],
     ['2026-03-01T09:30:00Z', '2026-03-01T09:30:00.000Z'],
@@ -13,15 +13,15 @@ describe('a moment in a request', () => {
     ['2026-03-01T09:30:00+02:00', '2026-03-01T07:30:00.000Z'],
     ['2026-03-01T09:30:00-0330', '2026-03-01T13:00:00.000Z'],
     ['2026-03-01T09:30:00+02', '2026-03-01T07:30:00.000Z'],
-    // What a query string makes of a plus sign.
+    // A plus sign in a query string is decoded as a space.
     ['2026-03-01T09:30:00 02:00', '2026-03-01T07:30:00.000Z'],
     ['2026-03-01T09:30:00.000 00:00', '2026-03-01T09:30:00.000Z'],
     ['2026-03-01 09:30:00 0200', '2026-03-01T07:30:00.000Z'],
     ['2024-02-29', '2024-02-29T00:00:00.000Z'],
     ['0050-01-01', '0050-01-01T00:00:00.000Z'],
     ['9999-12-31T23:59:59Z', '9999-12-31T23:59:59.000Z'],
-  ])('%s is %s', (text, moment) => {
-    expect(parseDateTime('since', text).toISOString()).toBe(moment)
+  ])('the date-time %s means %s', (text, iso) => {
+    expect(parseDateTime('since', text).toISOString()).toBe(iso)
   })
 
   it.each([
@@ -47,7 +47,7 @@ describe('a moment in a request', () => {
     '9999-12-31T23:59:59-01:00',
     ' 2026-03-01',
     '2026-03-01T09:30:00Z; drop table listings',
-  ])('%s is refused on its field', (text) => {
+  ])('the date-time %s is refused with a 422 on its field', (text) => {
     expect(() => parseDateTime('since', text)).toThrow(
       expect.objectContaining({ status: 422, fields: { since: [expect.any(String)] } }),
     )

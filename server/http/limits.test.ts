@@ -11,8 +11,8 @@ beforeAll(async () => {
   app = await startTestApp({ settings: SETTINGS, rateLimitTime: () => time })
 })
 
-describe('the read limit', () => {
-  it('tells on every answer how many requests are left, and until when', async () => {
+describe('rate limits', () => {
+  it('every response states the remaining requests and the time of the reset', async () => {
     const seller = await app.seller()
     const { headers } = await seller.get('/v1/me')
     expect(headers).toMatchObject({ 'x-ratelimit-limit': '3', 'x-ratelimit-remaining': '2' })
@@ -21,20 +21,20 @@ describe('the read limit', () => {
     expect((await seller.get('/v1/cards?page=0')).headers['x-ratelimit-remaining']).toBe('0')
   })
 
-  it('answers the request after the last one with 429, Retry-After and the reset', async () => {
+  it('the request over the limit gets a 429 with Retry-After and the reset', async () => {
     const seller = await app.seller()
     for (let i = 0; i < 3; i++) expect((await seller.get('/v1/me')).status).toBe(200)
-    const answer = await seller.get('/v1/me')
-    expect(answer.status).toBe(429)
-    expect(answer.body.error.type).toBe('rate_limited')
-    expect(answer.headers).toMatchObject({
+    const response = await seller.get('/v1/me')
+    expect(response.status).toBe(429)
+    expect(response.body.error.type).toBe('rate_limited')
+    expect(response.headers).toMatchObject({
       'retry-after': '42',
       'x-ratelimit-reset': String(NOON / 1000 + 60),
       'x-ratelimit-remaining': '0',
     })
   })
 
-  it('starts again after Retry-After seconds, and not before', async () => {
+  it('requests are accepted again after exactly Retry-After seconds', async () => {
     const seller = await app.seller()
     for (let i = 0; i < 4; i++) await seller.get('/v1/me')
     const { headers } = await seller.get('/v1/me')
@@ -46,39 +46,39 @@ describe('the read limit', () => {
     time = before
   })
 
-  it('counts HEAD as reading, and each key apart', async () => {
-    const [one, other] = [await app.seller(), await app.seller()]
-    await one.head('/v1/me')
-    expect((await one.get('/v1/me')).headers['x-ratelimit-remaining']).toBe('1')
+  it('HEAD counts as a read, and each key has its own limit', async () => {
+    const [first, other] = [await app.seller(), await app.seller()]
+    await first.head('/v1/me')
+    expect((await first.get('/v1/me')).headers['x-ratelimit-remaining']).toBe('1')
     expect((await other.get('/v1/me')).headers['x-ratelimit-remaining']).toBe('2')
   })
 
-  it('stands behind the account’s access and before the scope', async () => {
+  it('the rate limit is checked after the account’s access and before the scope', async () => {
     const narrow = await app.seller({ scopes: ['orders:read'] })
     for (let i = 0; i < 3; i++) expect((await narrow.get('/v1/series')).status).toBe(403)
     expect((await narrow.get('/v1/series')).status).toBe(429)
 
     const disabled = await app.seller({ account: { apiAccess: 'disabled' } })
     for (let i = 0; i < 5; i++) {
-      const answer = await disabled.get('/v1/me')
-      expect(answer.status).toBe(403)
-      expect(answer.headers['x-ratelimit-limit']).toBe('3')
+      const response = await disabled.get('/v1/me')
+      expect(response.status).toBe(403)
+      expect(response.headers['x-ratelimit-limit']).toBe('3')
     }
   })
 
-  it('is what /me reports', async () => {
+  it('GET /v1/me reports the rate limits', async () => {
     const seller = await app.seller()
     expect((await seller.get('/v1/me')).body.data.rate_limit).toEqual({ read: 3, write: 2 })
   })
 })
 
 describe('wrong credentials', () => {
-  it('are refused with 429 after 600 in a minute from one address, which leaves valid keys alone', async () => {
+  it('an IP address gets a 429 after 600 wrong credentials in a minute; valid keys still work there', async () => {
     const seller = await app.seller()
     const remoteAddress = '203.0.113.7'
     for (let i = 0; i < 600; i++) {
-      const answer = await app.anyone.get('/v1/me', { remoteAddress })
-      if (answer.status !== 401) throw new Error(`attempt ${i + 1} answered ${answer.status}`)
+      const response = await app.anyone.get('/v1/me', { remoteAddress })
+      if (response.status !== 401) throw new Error(`attempt ${i + 1} answered ${response.status}`)
     }
     const refused = await app.anyone.get('/v1/me', { remoteAddress })
     expect(refused.status).toBe(429)
@@ -88,15 +88,15 @@ describe('wrong credentials', () => {
   })
 })
 
-describe('the sandbox’s clock', () => {
+describe('the sandbox clock', () => {
   const DAY = 24 * 60 * 60
 
-  it('moves neither the windows nor X-RateLimit-Reset: they are of real time', async () => {
+  it('the sandbox clock does not affect rate-limit windows and X-RateLimit-Reset', async () => {
     const real = await startTestApp({ settings: SETTINGS })
     const remoteAddress = '203.0.113.9'
     const fail = () => real.anyone.get('/v1/me', { remoteAddress })
-    // Tried again in the next minute if this one ends in the middle.
-    await until('all of it was seen within one real minute', async () => {
+    // Retry in the next minute if this one ends during the check.
+    await until('the check ran within one real minute', async () => {
       const seller = await real.seller()
       const minute = Math.floor(Date.now() / 60_000)
       for (let i = 0; i < 3; i++) await seller.get('/v1/me')

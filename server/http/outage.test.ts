@@ -15,10 +15,10 @@ beforeAll(async () => {
   expect((await seller.get('/v1/me')).status).toBe(200)
 })
 
-const expectUnavailable = (answer: Answer) => {
-  expect(answer.status).toBe(503)
-  expect(answer.body.error.type).toBe('service_unavailable')
-  expect(Number(answer.headers['retry-after'])).toBeGreaterThanOrEqual(1)
+const expectUnavailable = (response: Answer) => {
+  expect(response.status).toBe(503)
+  expect(response.body.error.type).toBe('service_unavailable')
+  expect(Number(response.headers['retry-after'])).toBeGreaterThanOrEqual(1)
 }
 
 const create = () =>
@@ -28,14 +28,14 @@ const create = () =>
     },
   })
 
-describe('while the database refuses connections', () => {
+describe('database outage', () => {
   beforeAll(async () => {
     await proxy.refuse()
-    await until('notices are lost', () => !app.ctx.signals.connected)
+    await until('the signal connection is lost', () => !app.ctx.signals.connected)
     return () => proxy.restore()
   })
 
-  it('reads and writes that need it answer 503 with Retry-After', async () => {
+  it('requests that need the database return 503 with Retry-After during an outage', async () => {
     expectUnavailable(await seller.get('/v1/listings'))
     expectUnavailable(await create())
     expectUnavailable(await app.operator.get('/operator/v1/accounts'))
@@ -43,12 +43,12 @@ describe('while the database refuses connections', () => {
     expectUnavailable(await app.anyone.get('/health/ready'))
   })
 
-  it('catalog reads with a key that is known go on', async () => {
+  it('catalog requests with a known key succeed during a database outage', async () => {
     expect((await seller.get('/v1/products/tin')).status).toBe(200)
     expect((await seller.get('/v1/products?q=tin')).status).toBe(200)
   })
 
-  it('the log tells of it once in a while, not once a request', async () => {
+  it('a database outage is logged occasionally, not once per request', async () => {
     for (let i = 0; i < 20; i++) await seller.get('/v1/listings')
     const warnings = app.logged.filter(({ message }) => message === 'the database is unavailable')
     expect(warnings.length).toBeLessThan(5)
@@ -56,7 +56,7 @@ describe('while the database refuses connections', () => {
   })
 })
 
-it('an outage leaves nothing behind: everything works within a second of its end', async () => {
+it('after a database outage everything works within a second', async () => {
   await proxy.refuse()
   for (let i = 0; i < 50; i++) await seller.get('/v1/listings')
   await proxy.restore()
@@ -66,23 +66,23 @@ it('an outage leaves nothing behind: everything works within a second of its end
   await until('notices are back', () => app.ctx.signals.connected)
 })
 
-it('a database connection that is reset is never blamed on the client', async () => {
-  const answers: Answer[] = []
+it('a reset of a database connection causes a 503, never a 4xx', async () => {
+  const responses: Answer[] = []
   const requests = Array.from({ length: 40 }, async (_, i) => {
-    answers.push(await (i % 2 ? create() : seller.get('/v1/listings')))
+    responses.push(await (i % 2 ? create() : seller.get('/v1/listings')))
   })
   const isDone = Promise.all(requests).then(() => true)
   while (!(await Promise.race([isDone, new Promise((resolve) => setImmediate(resolve))]))) {
     proxy.reset()
   }
-  for (const answer of answers) if (answer.status !== 200) expectUnavailable(answer)
-  expect(answers.some(({ status }) => status === 503)).toBe(true)
+  for (const response of responses) if (response.status !== 200) expectUnavailable(response)
+  expect(responses.some(({ status }) => status === 503)).toBe(true)
   await until('reads work', async () => (await seller.get('/v1/listings')).status === 200)
 })
 
-it('while the database is frozen readiness says so within 2 s, and catalog reads go on', async () => {
+it('while the database hangs, readiness fails within 2 s and catalog requests succeed', async () => {
   await until('notices are back', () => app.ctx.signals.connected)
-  // Since the notices were lost nothing is remembered.
+  // The key cache was emptied when the signal connection was lost.
   expect((await seller.get('/v1/me')).status).toBe(200)
   proxy.freeze()
   try {

@@ -25,33 +25,39 @@ describe('a query string', () => {
     ['a= ', { a: ' ' }],
     ['a=+', { a: ' ' }],
     ['a=%00', { a: '\0' }],
-  ])('%j reads as %j', (text, query) => {
+  ])('parseQuery parses %j as %j', (text, query) => {
     expect({ ...parseQuery(text) }).toEqual(query)
     expect(isMalformed(parseQuery(text))).toBe(false)
   })
 
-  it.each(['a=', 'a', 'a=1&a=', 'a=1&a', 'a&a='])('%j holds nothing: empty is absent', (text) => {
-    expect(Object.keys(parseQuery(text))).toEqual([])
-  })
+  it.each(['a=', 'a', 'a=1&a=', 'a=1&a', 'a&a='])(
+    'parseQuery treats the empty parameter of %j as absent',
+    (text) => {
+      expect(Object.keys(parseQuery(text))).toEqual([])
+    },
+  )
 
-  it('lets a value come back after an empty one', () => {
+  it('a value after an empty one counts', () => {
     expect({ ...parseQuery('a=1&a=&a=2') }).toEqual({ a: '2' })
   })
 
-  it.each(['__proto__', 'constructor', 'toString'])('may have a parameter called %s', (name) => {
-    expect(parseQuery(`${name}=1`)[name]).toBe('1')
-    expect(parseQuery('')[name]).toBeUndefined()
-  })
+  it.each(['__proto__', 'constructor', 'toString'])(
+    'a query can have a parameter called %s',
+    (name) => {
+      expect(parseQuery(`${name}=1`)[name]).toBe('1')
+      expect(parseQuery('')[name]).toBeUndefined()
+    },
+  )
 
   it.each(['a=%', 'a=%z', 'a=%1', 'a=%1g', '%=1', 'a=1&b=%e', 'a=%%20', 'a=%u0041', 'a=%C3%'])(
-    '%j is malformed',
+    'the percent-encoding of %j is malformed',
     (text) => {
       expect(isMalformed(parseQuery(text))).toBe(true)
     },
   )
 
   it.each(['a=%FF', 'a=%C3', 'a=%ED%A0%80', 'a=%C0%80', 'a=%F4%90%80%80'])(
-    '%j is well formed, but no text',
+    'the percent-encoding of %j is well formed, but not valid UTF-8',
     (text) => {
       const query = parseQuery(text)
       expect(isMalformed(query)).toBe(false)
@@ -60,7 +66,7 @@ describe('a query string', () => {
   )
 })
 
-describe('a query through the door', () => {
+describe('queries of GET /v1/sets', () => {
   let market: TestApp
   let seller: Client
   beforeAll(async () => {
@@ -74,30 +80,30 @@ describe('a query through the door', () => {
     return idsOf(body.data)
   }
 
-  it('counts the last of a repeated parameter', async () => {
+  it('the last of a repeated parameter counts', async () => {
     expect(await found('language=DE&language=JP')).toEqual(['sv3-jp'])
     expect(await found('language=JP&language=XX')).toEqual([])
   })
 
-  it('takes an empty parameter for an absent one, also after a full one', async () => {
+  it('an empty parameter counts as absent, also after another value', async () => {
     expect(await found('q=&language=JP&region=')).toEqual(['sv3-jp'])
     expect(await found('language=JP&q=nothing&q=')).toEqual(['sv3-jp'])
   })
 
-  it('takes brackets for a part of the name', async () => {
+  it('brackets are part of a parameter’s name', async () => {
     expect(await found('language=JP&language[]=DE&language[0]=DE&region[]=tw')).toEqual(['sv3-jp'])
   })
 
-  it('reads + and %20 as a space', async () => {
+  it('+ and %20 mean a space', async () => {
     expect(await found('q=obsidian+flames')).toEqual(['sv3'])
     expect(await found('q=obsidian%20flames')).toEqual(['sv3'])
   })
 
-  it('compares the names of parameters exactly', async () => {
+  it('parameter names are compared exactly', async () => {
     expect(await found('language=JP&LANGUAGE=DE&Region=tw')).toEqual(['sv3-jp'])
   })
 
-  it('answers malformed percent-encoding with 404, even in a parameter nobody knows, before it asks for a key', async () => {
+  it('malformed percent-encoding in any parameter gets a 404 before the key is checked', async () => {
     for (const client of [seller, market.anyone]) {
       const { status, body, headers } = await client.get('/v1/sets?unknown=%zz')
       expect([status, body.error.type]).toEqual([404, 'not_found'])
@@ -106,7 +112,7 @@ describe('a query through the door', () => {
   })
 
   it.each(['%ED%A0%80', '%FF', '%00'])(
-    'answers %s with 422 in a filter, and lets it be in a parameter nobody knows',
+    '%s gets a 422 in a filter and is ignored in an unknown parameter',
     async (value) => {
       const { status, body } = await seller.get(`/v1/sets?series=${value}`)
       expect([status, Object.keys(body.error.fields)]).toEqual([422, ['series']])

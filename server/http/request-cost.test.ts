@@ -16,14 +16,14 @@ beforeAll(async () => {
 
 type BodySchema = { properties?: Record<string, object> }
 
-/** Each operation with a body, and its schema as it stands on the route. */
+/** Each operation with a body, and the schema on its route. */
 async function bodySchemas(): Promise<[name: string, schema: BodySchema][]> {
   const found: [string, BodySchema][] = []
   const collecting = Fastify()
   collecting.setValidatorCompiler(validatorCompiler)
   collecting.addHook('onRoute', ({ method, url, schema }: RouteOptions) => {
     const body = schema?.body as BodySchema | undefined
-    // An import has a stream of lines instead.
+    // A catalog import is a stream of lines without properties.
     if (body?.properties) found.push([`${method} ${url}`, body])
   })
   routes(collecting as never, app.ctx)
@@ -32,19 +32,19 @@ async function bodySchemas(): Promise<[name: string, schema: BodySchema][]> {
   return found
 }
 
-/** More than any list may have, as many as the whole body may have. */
+/** More than any array may have, and the maximum of the whole body. */
 const MANY = 20_000
 
-/** Counts how often a value's parts are looked at, however deep. */
-function counted<T extends object>(value: T, visits: { count: number }): T {
+/** A proxy that counts how often properties of a value are read, at any depth. */
+function countReads<T extends object>(value: T, reads: { count: number }): T {
   return new Proxy(value, {
     get(target, key, receiver) {
-      if (typeof key === 'string') visits.count++
+      if (typeof key === 'string') reads.count++
       const inner = Reflect.get(target, key, receiver)
-      return typeof inner === 'object' && inner !== null ? counted(inner, visits) : inner
+      return typeof inner === 'object' && inner !== null ? countReads(inner, reads) : inner
     },
     getOwnPropertyDescriptor(target, key) {
-      visits.count++
+      reads.count++
       return Reflect.getOwnPropertyDescriptor(target, key)
     },
   })
@@ -52,14 +52,14 @@ function counted<T extends object>(value: T, visits: { count: number }): T {
 
 const unknownFields = Object.fromEntries(Array.from({ length: MANY / 10 }, (_, i) => [`f${i}`, i]))
 
-/** A body with a list of this many entries in each of its fields, and many unknown fields. */
+/** A body with MANY entries in each of its fields, and many unknown fields. */
 const oversized = ({ properties = {} }: BodySchema, entry: unknown) => ({
   ...Object.fromEntries(Object.keys(properties).map((name) => [name, Array(MANY).fill(entry)])),
   ...unknownFields,
 })
 
-describe('a body', () => {
-  it('is looked at as far as its schema reaches, however many entries and fields it has', async () => {
+describe('the cost of bodies', () => {
+  it('validation reads a bounded part of a body, however many entries and fields it has', async () => {
     const schemas = await bodySchemas()
     expect(schemas.length).toBeGreaterThan(15)
     for (const [name, schema] of schemas) {
@@ -67,10 +67,10 @@ describe('a body', () => {
         body: unknown,
       ) => { error?: { fields: Record<string, string[]> } }
       for (const entry of [0, { a: 1 }]) {
-        const visits = { count: 0 }
+        const reads = { count: 0 }
         const ignored = new IgnoredFields()
-        const body = knownFields(schema)(counted(oversized(schema, entry), visits), ignored)
-        expect(visits.count, name).toBeLessThan(MANY)
+        const body = knownFields(schema)(countReads(oversized(schema, entry), reads), ignored)
+        expect(reads.count, name).toBeLessThan(MANY)
         expect(ignored.header?.length, name).toBeLessThan(2_000)
         const { fields = {} } = validate(body).error ?? {}
         expect(Object.values(fields).flat().length, name).toBeLessThanOrEqual(MAX_MESSAGES)
@@ -78,7 +78,7 @@ describe('a body', () => {
     }
   })
 
-  it('can have no list without a limit: the service does not start', () => {
+  it('a body schema with an unbounded array stops the start of the service', () => {
     const tags = { type: 'array', items: { type: 'string' } }
     const schema = { properties: { more: { properties: { tags } } } }
     expect(() => knownFields(schema)).toThrow('maxItems')
@@ -86,8 +86,8 @@ describe('a body', () => {
   })
 })
 
-describe('the most expensive request of every kind', () => {
-  it('is answered, with an error of 64 KiB and 100 messages at most', async () => {
+describe('hostile requests', () => {
+  it('the most expensive request of every kind gets an error of at most 64 KiB and 100 messages', async () => {
     const seller = await app.seller({ account: shipsBy(PARCEL) })
     const clientFor = (path: string) => (path.startsWith('/operator') ? app.operator : seller)
     const records = await hostileRecords(

@@ -6,7 +6,7 @@ import { demoKey } from '../sandbox/demo-seller.ts'
 import { type Client, OPERATOR_TOKEN, startTestApp } from '../test/app.ts'
 import { misfitsOf } from '../test/described-answers.ts'
 
-// The published examples of requests, sent to a new sandbox as a reader of the reference page would send them.
+// Sends the published request examples to a new sandbox, as a reader of the reference page would.
 
 // biome-ignore lint/suspicious/noExplicitAny: a whole OpenAPI document, walked freely
 type Document = any
@@ -15,8 +15,8 @@ type Operation = {
   document: Document
   method: 'post' | 'put' | 'patch'
   url: string
-  /** Where the schema of its body is, by media type. */
-  at: string
+  /** JSON pointer to the schema of its body. */
+  schemaRef: string
   type: string | undefined
   examples: unknown[]
   isRequired: boolean
@@ -30,8 +30,8 @@ beforeAll(async () => {
   const app = await startTestApp({ template: 'catalog', settings: { DATA_DIR: dataDir } })
   operator = app.withKey(OPERATOR_TOKEN)
   const seller = app.withKey(await demoKey(app.ctx))
-  const collect = async (address: string, client: Client, prefix: string) => {
-    const document: Document = (await app.anyone.get(address)).body
+  const collect = async (descriptionPath: string, client: Client, prefix: string) => {
+    const document: Document = (await app.anyone.get(descriptionPath)).body
     for (const [url, item] of Object.entries<Document>(document.paths)) {
       for (const method of ['post', 'put', 'patch'] as const) {
         if (!item[method]) continue
@@ -44,7 +44,7 @@ beforeAll(async () => {
           document,
           method,
           url: prefix + url,
-          at: `${pointer}${type?.replace('/', '~1')}/schema`,
+          schemaRef: `${pointer}${type?.replace('/', '~1')}/schema`,
           type,
           examples: 'example' in (media ?? {}) ? [media.example] : named.map(({ value }) => value),
           isRequired: requestBody?.required ?? false,
@@ -57,24 +57,24 @@ beforeAll(async () => {
 })
 afterAll(() => rm(dataDir, { recursive: true, force: true }))
 
-it('every POST, PUT and PATCH has an example that succeeds on a new sandbox when it is sent as it is', async () => {
+it('every POST, PUT and PATCH has an example that succeeds unchanged on a new sandbox', async () => {
   const sent = new Set<string>()
-  /** Sends an operation's example; every id in a path is 1 unless the test says otherwise. */
+  /** Sends an operation's example; ids in the path default to 1. */
   const send = async (id: string, { example = 0, ids = {} as Record<string, unknown> } = {}) => {
     const { client, method, url, type, examples, isRequired } = operations.get(id)!
-    const address = url.replaceAll(/\{(\w+)\}/g, (_, name) => String(ids[name] ?? 1))
-    if (isRequired) expect((await client[method](address)).status, `${id}, no body`).toBe(422)
+    const path = url.replaceAll(/\{(\w+)\}/g, (_, name) => String(ids[name] ?? 1))
+    if (isRequired) expect((await client[method](path)).status, `${id}, no body`).toBe(422)
     if (type) expect(examples[example], id).toBeDefined()
-    const answer = await client[method](
-      address,
+    const response = await client[method](
+      path,
       type ? { payload: examples[example] as object, headers: { 'content-type': type } } : {},
     )
-    expect(answer.status, `${id}: ${answer.text}`).toBeOneOf([200, 201, 202])
+    expect(response.status, `${id}: ${response.text}`).toBeOneOf([200, 201, 202])
     if (!isRequired && type) {
-      expect((await client[method](address)).status, `${id}, no body`).toBeOneOf([200, 409])
+      expect((await client[method](path)).status, `${id}, no body`).toBeOneOf([200, 409])
     }
     sent.add(id)
-    return answer.body
+    return response.body
   }
 
   expect(await send('createListings')).toMatchObject({ created: 3, failed: 0 })
@@ -119,41 +119,41 @@ it('every POST, PUT and PATCH has an example that succeeds on a new sandbox when
   expect([...operations.keys()].filter((id) => !sent.has(id))).toEqual([])
 })
 
-it('every example fits the published schema of its body', () => {
-  for (const [id, { document, at, type, examples }] of operations) {
-    const misfit = misfitsOf(document)
-    for (const example of type ? examples : []) expect(misfit(at, example), id).toBeNull()
+it('every request example matches the published schema of its body', () => {
+  for (const [id, { document, schemaRef, type, examples }] of operations) {
+    const mismatch = misfitsOf(document)
+    for (const example of type ? examples : []) expect(mismatch(schemaRef, example), id).toBeNull()
   }
 })
 
-it('a published item of a bulk create is for a card or for a product, not for both or neither', () => {
+it('the published schema of a bulk-create item requires either a card or a product', () => {
   const { document } = operations.get('createListings')!
-  const misfit = misfitsOf(document)
+  const mismatch = misfitsOf(document)
   const item = { language: 'EN', price: 4.5, quantity: 1 }
   const card = { card: 'swsh9-18', condition: 'NM' }
   const product = { product: 'brilliant-stars-booster-box' }
-  const fits = (more: object) =>
-    misfit('#/components/schemas/ListingItem', { ...item, ...more }) === null
-  expect(fits(card)).toBe(true)
-  expect(fits(product)).toBe(true)
-  expect(fits({ ...card, product: null })).toBe(true)
-  expect(fits({})).toBe(false)
-  expect(fits({ ...card, ...product })).toBe(false)
-  expect(fits({ card: 'swsh9-18' })).toBe(false)
+  const isValid = (more: object) =>
+    mismatch('#/components/schemas/ListingItem', { ...item, ...more }) === null
+  expect(isValid(card)).toBe(true)
+  expect(isValid(product)).toBe(true)
+  expect(isValid({ ...card, product: null })).toBe(true)
+  expect(isValid({})).toBe(false)
+  expect(isValid({ ...card, ...product })).toBe(false)
+  expect(isValid({ card: 'swsh9-18' })).toBe(false)
 })
 
-it('a published result of a bulk create is either created with its listing or failed with its errors', () => {
+it('the published schema of a bulk-create result requires a listing if created, errors if failed', () => {
   const { document } = operations.get('createListings')!
-  const misfit = misfitsOf(document)
+  const mismatch = misfitsOf(document)
   const listing = { id: 1, price: 4.5, currency: 'EUR', quantity: 3, status: 'active' }
-  const fits = (result: object) =>
-    misfit('#/components/schemas/BulkCreateResult', {
+  const isValid = (result: object) =>
+    mismatch('#/components/schemas/BulkCreateResult', {
       results: [{ index: 0, ...result }],
       created: 1,
       failed: 0,
     }) === null
-  expect(fits({ status: 'created', listing })).toBe(true)
-  expect(fits({ status: 'failed', errors: { price: ['Too low.'] } })).toBe(true)
-  expect(fits({ status: 'created', errors: {} })).toBe(false)
-  expect(fits({ status: 'failed', listing })).toBe(false)
+  expect(isValid({ status: 'created', listing })).toBe(true)
+  expect(isValid({ status: 'failed', errors: { price: ['Too low.'] } })).toBe(true)
+  expect(isValid({ status: 'created', errors: {} })).toBe(false)
+  expect(isValid({ status: 'failed', listing })).toBe(false)
 })

@@ -23,8 +23,8 @@ const CATALOG = [
 const CACHEABLE = { 'cache-control': 'private, max-age=0', 'x-content-type-options': 'nosniff' }
 const PRIVATE = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
 
-describe('a response', () => {
-  it('of every operation of both APIs is not to be kept, nor taken for another type', async () => {
+describe('response headers', () => {
+  it('the 401 of every operation has no-store and nosniff', async () => {
     for (const [document, prefix] of [
       ['/openapi.json', '/v1'],
       ['/operator/openapi.json', '/operator/v1'],
@@ -40,7 +40,7 @@ describe('a response', () => {
     }
   })
 
-  it('to a valid key is not to be kept, unless it is catalog data', async () => {
+  it('authenticated responses have no-store, except catalog data', async () => {
     for (const path of ['/v1/me', '/v1/listings', '/v1/orders', '/v1/webhooks']) {
       expect(await seller.get(path), path).toMatchObject({ status: 200, headers: PRIVATE })
     }
@@ -52,7 +52,7 @@ describe('a response', () => {
     }
   })
 
-  it('at any other address is not to be taken for another type either', async () => {
+  it('responses outside the APIs have nosniff', async () => {
     for (const url of [
       '/',
       '/nothing',
@@ -67,27 +67,30 @@ describe('a response', () => {
   })
 })
 
-describe('catalog data', () => {
-  it.each(CATALOG)('has an ETag that If-None-Match gets a 304 for: %s', async (path) => {
-    const first = await seller.get(path)
-    expect(first).toMatchObject({ status: 200, headers: CACHEABLE })
-    const { etag } = first.headers as { etag: string }
-    expect(etag).toMatch(/^"[\w-]{22}"$/)
-    for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
-      const { status, text, headers } = await seller.get(path, {
-        headers: { 'if-none-match': known },
-      })
-      expect([status, text, headers.etag], known).toEqual([304, '', etag])
-      expect(headers).toMatchObject(CACHEABLE)
-      expect(headers).not.toHaveProperty('content-type')
-    }
-    for (const known of ['"other"', etag.slice(1, -1), `${etag}x`]) {
-      const again = await seller.get(path, { headers: { 'if-none-match': known } })
-      expect([again.status, again.text, again.headers.etag]).toEqual([200, first.text, etag])
-    }
-  })
+describe('caching of catalog data', () => {
+  it.each(CATALOG)(
+    'catalog data has an ETag for which If-None-Match gets a 304: %s',
+    async (path) => {
+      const first = await seller.get(path)
+      expect(first).toMatchObject({ status: 200, headers: CACHEABLE })
+      const { etag } = first.headers as { etag: string }
+      expect(etag).toMatch(/^"[\w-]{22}"$/)
+      for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+        const { status, text, headers } = await seller.get(path, {
+          headers: { 'if-none-match': known },
+        })
+        expect([status, text, headers.etag], known).toEqual([304, '', etag])
+        expect(headers).toMatchObject(CACHEABLE)
+        expect(headers).not.toHaveProperty('content-type')
+      }
+      for (const known of ['"other"', etag.slice(1, -1), `${etag}x`]) {
+        const again = await seller.get(path, { headers: { 'if-none-match': known } })
+        expect([again.status, again.text, again.headers.etag]).toEqual([200, first.text, etag])
+      }
+    },
+  )
 
-  it('has the same headers for HEAD', async () => {
+  it('HEAD returns the ETag of catalog data and supports If-None-Match', async () => {
     const { headers: shown, text } = await seller.get(CARD)
     const { etag } = shown as { etag: string }
     expect(await seller.head(CARD)).toMatchObject({ status: 200, headers: { ...CACHEABLE, etag } })
@@ -98,10 +101,10 @@ describe('catalog data', () => {
     expect((await seller.get(CARD, { headers })).headers).not.toHaveProperty('content-length')
   })
 
-  it('that is unchanged counts as a read, and still needs the key', async () => {
+  it('a 304 counts as a read and still requires the key and the scope', async () => {
     const headers = { 'if-none-match': '*' }
-    const by = await app.seller()
-    const left = async () => (await by.get(CARD, { headers })).headers['x-ratelimit-remaining']
+    const reader = await app.seller()
+    const left = async () => (await reader.get(CARD, { headers })).headers['x-ratelimit-remaining']
     const before = Number(await left())
     expect(Number(await left())).toBe(before - 1)
     expect((await app.anyone.get(CARD, { headers })).status).toBe(401)
@@ -109,7 +112,7 @@ describe('catalog data', () => {
     expect((await narrow.get(CARD, { headers })).status).toBe(403)
   })
 
-  it('has another ETag for each body, and the same in every process', async () => {
+  it('catalog responses have one ETag per body, the same in every process', async () => {
     const paths = [
       ...CATALOG,
       '/v1/cards?q=char&page=2',
@@ -126,7 +129,7 @@ describe('catalog data', () => {
     expect(tags.size).toBe(new Set(tags.values()).size)
   })
 
-  it('with listings has another ETag as soon as one changes', async () => {
+  it('the ETag of a card with listings changes with its listings', async () => {
     const path = `${CARD}?include=listings`
     const tagNow = async () => (await seller.get(path)).headers.etag
     const without = await tagNow()
@@ -146,7 +149,7 @@ describe('catalog data', () => {
     expect((await seller.get(path, { headers })).headers.etag).toBe(without)
   })
 
-  it('has another ETag after an import that changed it', async () => {
+  it('the ETag of catalog data changes after an import that changes it', async () => {
     const before = (await seller.get(CARD)).headers.etag
     const payload = JSON.stringify({ ...CARDS[0], type: 'card', name: 'Renamed' })
     await app.operator.post('/operator/v1/catalog/import', {

@@ -10,13 +10,13 @@ import { MAX_UNFINISHED_BYTES } from './gather-body.ts'
 const TIMEOUT_MS = 1_000
 
 let app: TestApp
-let hurried: Awaited<ReturnType<typeof buildApp>>
+let impatient: Awaited<ReturnType<typeof buildApp>>
 beforeAll(async () => {
   app = await startTestApp()
-  hurried = await buildApp(app.ctx, { requestTimeoutMs: TIMEOUT_MS })
-  await hurried.listen({ port: 0, host: '127.0.0.1' })
+  impatient = await buildApp(app.ctx, { requestTimeoutMs: TIMEOUT_MS })
+  await impatient.listen({ port: 0, host: '127.0.0.1' })
 })
-afterAll(() => hurried.close())
+afterAll(() => impatient.close())
 
 const accounts = 'POST /operator/v1/accounts HTTP/1.1'
 const imports = 'POST /operator/v1/catalog/import HTTP/1.1'
@@ -24,9 +24,9 @@ const imports = 'POST /operator/v1/catalog/import HTTP/1.1'
 const headersOf = (line: string, length: number, type = 'application/json') =>
   `${line}\r\nhost: x\r\nauthorization: Bearer ${OPERATOR_TOKEN}\r\ncontent-type: ${type}\r\ncontent-length: ${length}\r\n\r\n`
 
-/** Sends these parts with pauses between them, until the server closes the connection; gives what came back. */
+/** Sends the parts with pauses until the server closes the connection; returns the response. */
 async function send(parts: string[], pauseMs = 0): Promise<string> {
-  const socket = connect((hurried.server.address() as AddressInfo).port, '127.0.0.1')
+  const socket = connect((impatient.server.address() as AddressInfo).port, '127.0.0.1')
   let received = ''
   socket
     .on('error', () => {})
@@ -43,41 +43,41 @@ async function send(parts: string[], pauseMs = 0): Promise<string> {
   return received
 }
 
-describe.concurrent('a client that does not send a complete request in time', () => {
+describe.concurrent('incomplete requests', () => {
   it.each([
-    ['but its headers in part', ['GET /v1/me HTTP/1.1\r\nhost:']],
-    ['but its body in part', [headersOf(accounts, 100), '{']],
-    ['but its body byte by byte', [headersOf(accounts, 100), ...'{"shop_name": "Kanto Cards"']],
-    ['but nothing', []],
-  ])('%s gets 408 in the envelope, with a request id', async (_, parts) => {
-    const answer = await send(parts, TIMEOUT_MS / 8)
-    expect(answer).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n/)
-    expect(answer).toMatch(/\r\nx-request-id: req_/)
-    expect(answer).toMatch(/\r\nconnection: close\r\n/)
-    const body = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))
+    ['part of its headers', ['GET /v1/me HTTP/1.1\r\nhost:']],
+    ['part of its body', [headersOf(accounts, 100), '{']],
+    ['its body byte by byte', [headersOf(accounts, 100), ...'{"shop_name": "Kanto Cards"']],
+    ['nothing', []],
+  ])('a client that sends %s gets a 408 as a JSON error with a request id', async (_, parts) => {
+    const response = await send(parts, TIMEOUT_MS / 8)
+    expect(response).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n/)
+    expect(response).toMatch(/\r\nx-request-id: req_/)
+    expect(response).toMatch(/\r\nconnection: close\r\n/)
+    const body = JSON.parse(response.slice(response.indexOf('\r\n\r\n')))
     expect(body.error).toEqual({
       type: 'request_timeout',
       message: 'The request took too long to arrive.',
     })
   })
 
-  it('gets the answers to its complete requests before that, and nothing is carried out', async () => {
+  it('an incomplete request gets a 408 after the responses to complete ones and is not executed', async () => {
     const shop = JSON.stringify({ shop_name: 'Late Cards', email: 'late@shops.example' })
     const whole = `${headersOf(accounts, 2)}{}`
-    const answer = await send([whole + headersOf(accounts, shop.length), ...shop], TIMEOUT_MS / 8)
-    expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 422', 'HTTP/1.1 408'])
+    const response = await send([whole + headersOf(accounts, shop.length), ...shop], TIMEOUT_MS / 8)
+    expect(response.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 422', 'HTTP/1.1 408'])
     const { body } = await app.operator.get('/operator/v1/accounts')
     expect(body.data).toEqual([])
   })
 })
 
-describe.concurrent('a catalog import', () => {
+describe.concurrent('slow catalog imports', () => {
   const line = `${JSON.stringify({ type: 'product', slug: 'tin', name: 'Tin', category: 'tin' })}\n`
 
-  it('may take longer than any other request, as long as bytes keep coming', async () => {
+  it('a catalog import may take longer than the request timeout while bytes keep arriving', async () => {
     const pieces = line.match(/.{1,8}/gs)!
     const began = performance.now()
-    const answer = await send(
+    const response = await send(
       [
         headersOf(imports, line.length, 'application/x-ndjson').replace(
           '\r\n\r\n',
@@ -88,23 +88,23 @@ describe.concurrent('a catalog import', () => {
       TIMEOUT_MS / 4,
     )
     expect(performance.now() - began).toBeGreaterThan(TIMEOUT_MS * 1.5)
-    expect(answer).toMatch(/^HTTP\/1\.1 200 /)
-    expect(answer).toContain('"created":1')
+    expect(response).toMatch(/^HTTP\/1\.1 200 /)
+    expect(response).toContain('"created":1')
   })
 
-  it('without a byte for that time gets 408, and keeps what came before', async () => {
-    const answer = await send([
+  it('a catalog import without a byte for the timeout gets a 408 and keeps its imported lines', async () => {
+    const response = await send([
       headersOf(imports, 1_000, 'application/x-ndjson'),
       line.replace('"slug":"tin"', '"slug":"crate"'),
     ])
-    expect(answer).toMatch(/^HTTP\/1\.1 408 /)
-    expect(answer).toContain('"type":"request_timeout"')
+    expect(response).toMatch(/^HTTP\/1\.1 408 /)
+    expect(response).toContain('"type":"request_timeout"')
     expect(await app.ctx.db`select from products where slug = 'crate'`).toHaveLength(1)
   })
 })
 
-describe('bodies that do not end', () => {
-  it('hold no more than 32 MiB together: the oldest get 408, and a new one is taken', async () => {
+describe('unfinished bodies', () => {
+  it('unfinished bodies use at most 32 MiB together: the oldest get a 408, new ones are accepted', async () => {
     const seller = await app.seller()
     await app.app.listen({ port: 0, host: '127.0.0.1' })
     const { port } = app.app.server.address() as AddressInfo
@@ -121,19 +121,21 @@ describe('bodies that do not end', () => {
       client.socket.write(request)
       await new Promise((sent) => client.socket.write(body, sent))
     }
-    const most = Math.floor(MAX_UNFINISHED_BYTES / length)
+    const max = Math.floor(MAX_UNFINISHED_BYTES / length)
     await until(
-      'the oldest are refused',
-      () => clients.filter(({ received }) => received).length >= count - most,
+      'the oldest requests are refused',
+      () => clients.filter(({ received }) => received).length >= count - max,
     )
     const isRefused = clients.map(({ received }) => received.startsWith('HTTP/1.1 408 '))
     expect(isRefused.lastIndexOf(true)).toBe(isRefused.filter(Boolean).length - 1)
     expect(isRefused.at(-1)).toBe(false)
 
-    const answer = await seller.post('/v1/listings', { payload: { items: [{}] } })
-    expect(answer.status).toBe(200)
+    const response = await seller.post('/v1/listings', { payload: { items: [{}] } })
+    expect(response.status).toBe(200)
     clients.at(-1)!.socket.write('{')
-    await until('it is answered', () => clients.at(-1)!.received.includes('HTTP/1.1 422 '))
+    await until('the newest request gets its response', () =>
+      clients.at(-1)!.received.includes('HTTP/1.1 422 '),
+    )
     for (const { socket } of clients) socket.destroy()
   })
 })

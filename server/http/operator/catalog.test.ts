@@ -25,7 +25,7 @@ const set = (id: string) => ({
 const card = (id: string, set_id: string) => ({ type: 'card', id, set_id, name: id, number: '1' })
 
 describe('POST /operator/v1/catalog/import', () => {
-  it('takes the good lines, reports the bad ones, and serves the new data when it answers', async () => {
+  it('a catalog import imports valid lines, reports invalid ones and serves the new data at once', async () => {
     const payload = `${lines(set('base1'), card('base1-1', 'base1'))}\nnonsense\n\n${lines(card('x-1', 'nowhere'))}\n`
     const { status, body } = await importLines(payload)
     expect(status).toBe(200)
@@ -46,20 +46,20 @@ describe('POST /operator/v1/catalog/import', () => {
     expect((await seller.get('/v1/cards/base1-1')).status).toBe(200)
   })
 
-  it('changes nothing the second time, and says so', async () => {
+  it('a repeated catalog import changes nothing and reports that', async () => {
     const payload = lines(set('base2'), card('base2-1', 'base2'))
     await importLines(payload)
     const { body } = await importLines(payload)
     expect(body.data).toMatchObject({ created: 0, updated: 0, unchanged: 2, rejected: 0 })
   })
 
-  it('reads gzip', async () => {
+  it('a catalog import can be gzip', async () => {
     const headers = { ...NDJSON, 'content-encoding': 'gzip' }
     const { body } = await importLines(gzipSync(lines(set('base3'))), headers)
     expect(body.data.created).toBe(1)
   })
 
-  it('reports the imported lines before the damage of gzip data, and serves them', async () => {
+  it('a damaged gzip import reports and serves the lines before the damage', async () => {
     const payload = gzipSync(lines(set('base4'), card('base4-1', 'base4'), set('base5')))
     const headers = { ...NDJSON, 'content-encoding': 'gzip' }
     const { status, body } = await importLines(payload.subarray(0, -4), headers)
@@ -82,7 +82,7 @@ describe('POST /operator/v1/catalog/import', () => {
     expect((await seller.get('/v1/cards/base4-1')).status).toBe(200)
   })
 
-  it('reports repeated keys under warnings with both lines', async () => {
+  it('a catalog import warns about repeated keys with both lines', async () => {
     const payload = lines(set('base6'), { ...set('base6'), name: 'Last' })
     const warning = {
       line: 1,
@@ -104,11 +104,11 @@ describe('POST /operator/v1/catalog/import', () => {
     expect((await seller.get('/v1/sets/base6')).body.data.name).toBe('Last')
   })
 
-  it('takes an import without lines for what it is', async () => {
+  it('a catalog import without lines succeeds', async () => {
     expect((await importLines('')).body.data).toMatchObject({ created: 0, rejected: 0 })
   })
 
-  it('answers another type or compression with 415, and no body with 422', async () => {
+  it('a catalog import of another type or compression gets a 415, without a body a 422', async () => {
     const typed = await importLines('{}', { 'content-type': 'application/json' })
     expect(typed.status).toBe(415)
     expect(typed.body.error.message).toBe('The body must be application/x-ndjson.')
@@ -116,11 +116,11 @@ describe('POST /operator/v1/catalog/import', () => {
     expect((await app.operator.post('/operator/v1/catalog/import')).status).toBe(422)
   })
 
-  it('receives the whole of a large damaged body before it responds, and keeps the connection', async () => {
-    const address = await app.app.listen({ port: 0, host: '127.0.0.1' })
+  it('a large damaged import is received completely before the response, so that the connection survives', async () => {
+    const origin = await app.app.listen({ port: 0, host: '127.0.0.1' })
     const agent = new Agent({ connections: 1 })
     const send = (body: Buffer) =>
-      request(`${address}/operator/v1/catalog/import`, {
+      request(`${origin}/operator/v1/catalog/import`, {
         method: 'POST',
         headers: {
           ...NDJSON,
@@ -131,7 +131,7 @@ describe('POST /operator/v1/catalog/import', () => {
         dispatcher: agent,
       })
     try {
-      // More than the pieces in which gzip data is decompressed: the piece with the damage is lost.
+      // Larger than the chunks of decompression: the chunk with the damage is lost.
       const sets = Array.from({ length: 50 }, () => set(randomBytes(20).toString('hex')))
       const damaged = Buffer.concat([gzipSync(lines(...sets)), randomBytes(8_000_000)])
       const refused = await send(damaged)

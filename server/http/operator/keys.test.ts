@@ -12,7 +12,7 @@ beforeAll(async () => {
 const create = (payload: object) => app.operator.post(keys, { payload })
 
 describe('POST /operator/v1/accounts/{id}/keys', () => {
-  it('makes a key of the documented form and shows it this once', async () => {
+  it('POST /operator/v1/accounts/{id}/keys creates a key of the documented format and shows it once', async () => {
     const { status, body } = await create({ scopes: ['catalog:read'], name: 'Till' })
     expect(status).toBe(201)
     expect(body).toEqual({
@@ -30,7 +30,7 @@ describe('POST /operator/v1/accounts/{id}/keys', () => {
     expect((await app.operator.get(keys)).text).not.toContain(body.key)
   })
 
-  it('counts a repeated scope once, and needs no name', async () => {
+  it('POST /operator/v1/accounts/{id}/keys drops repeated scopes and needs no name', async () => {
     const { body } = await create({ scopes: ['orders:read', 'orders:read'] })
     expect(body.data).toMatchObject({ scopes: ['orders:read'], name: null })
   })
@@ -39,21 +39,21 @@ describe('POST /operator/v1/accounts/{id}/keys', () => {
     ['no scopes', {}, 'scopes'],
     ['an empty list of scopes', { scopes: [] }, 'scopes'],
     ['an unknown scope', { scopes: ['catalog:read', 'everything'] }, 'scopes.1'],
-  ])('refuses %s with 422', async (_, payload, field) => {
+  ])('POST /operator/v1/accounts/{id}/keys gets a 422 for %s', async (_, payload, field) => {
     const { status, body } = await create(payload)
     expect(status).toBe(422)
     expect(Object.keys(body.error.fields)).toEqual([field])
   })
 
-  it('answers 404 for an account that is not there', async () => {
+  it('POST /operator/v1/accounts/{id}/keys returns 404 for an unknown account', async () => {
     const payload = { scopes: ['catalog:read'] }
-    const answer = await app.operator.post('/operator/v1/accounts/999999/keys', { payload })
-    expect(answer.status).toBe(404)
+    const { status } = await app.operator.post('/operator/v1/accounts/999999/keys', { payload })
+    expect(status).toBe(404)
   })
 })
 
 describe('GET /operator/v1/accounts/{id}/keys', () => {
-  it('lists all keys, oldest first, revoked ones among them, without pages', async () => {
+  it('GET /operator/v1/accounts/{id}/keys lists all keys, oldest first, including revoked ones', async () => {
     const { body } = await create({ scopes: ['catalog:read'] })
     await app.operator.delete(`${keys}/${body.data.id}`)
     const listed = (await app.operator.get(keys)).body
@@ -68,7 +68,7 @@ describe('GET /operator/v1/accounts/{id}/keys', () => {
 })
 
 describe('rotating and revoking', () => {
-  it('keeps the key’s number, name and scopes, and changes prefix and secret', async () => {
+  it('rotating a key keeps its id, name and scopes and changes prefix and secret', async () => {
     const { body: made } = await create({ scopes: ['orders:read'], name: 'Desk' })
     const { status, body } = await app.operator.post(`${keys}/${made.data.id}/rotate`)
     expect(status).toBe(200)
@@ -77,7 +77,7 @@ describe('rotating and revoking', () => {
     expect(body.data.prefix).toBe(body.key.slice(0, 13))
   })
 
-  it('refuses to rotate a revoked key with 409; revoking it again changes nothing', async () => {
+  it('rotating a revoked key gets a 409; revoking it again changes nothing', async () => {
     const { body } = await create({ scopes: ['orders:read'] })
     const key = `${keys}/${body.data.id}`
     expect((await app.operator.delete(key)).status).toBe(204)
@@ -93,7 +93,7 @@ describe('rotating and revoking', () => {
     expect(await revokedAt()).toEqual(first)
   })
 
-  it('answers 404 for another account’s key', async () => {
+  it('rotating or revoking another account’s key returns 404', async () => {
     const { keyId } = await app.seller()
     expect((await app.operator.post(`${keys}/${keyId}/rotate`)).status).toBe(404)
     expect((await app.operator.delete(`${keys}/${keyId}`)).status).toBe(404)

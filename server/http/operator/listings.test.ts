@@ -10,7 +10,7 @@ beforeAll(async () => {
 const photosOf = (id: number | string) => app.operator.get(`/operator/v1/listings/${id}/photos`)
 
 describe('GET /operator/v1/listings/{id}/photos', () => {
-  it('shows each of the photo_urls in their order', async () => {
+  it('GET /operator/v1/listings/{id}/photos lists every photo_url in order', async () => {
     const id = await insertListingWithPhotos(
       app,
       'http://a.example/2.jpg',
@@ -34,17 +34,17 @@ describe('GET /operator/v1/listings/{id}/photos', () => {
     })
   })
 
-  it('is empty for a listing without any', async () => {
+  it('GET /operator/v1/listings/{id}/photos is empty for a listing without photos', async () => {
     expect((await photosOf(await insertListingWithPhotos(app))).body).toEqual({ data: [] })
   })
 
-  it('still tells of a listing that was deleted', async () => {
+  it('GET /operator/v1/listings/{id}/photos still shows the photos of a deleted listing', async () => {
     const id = await insertListingWithPhotos(app, 'http://a.example/1.jpg')
     await app.ctx.db`update listings set status = 'removed' where id = ${id}`
     expect((await photosOf(id)).body.data).toHaveLength(1)
   })
 
-  it('answers 404 for a listing that never was, and 401 without the token', async () => {
+  it('GET /operator/v1/listings/{id}/photos returns 404 for an unknown listing and 401 without the token', async () => {
     for (const id of [987654, 0, 'x']) {
       expect((await photosOf(id)).body.error.type).toBe('not_found')
     }

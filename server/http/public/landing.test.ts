@@ -22,7 +22,7 @@ describe('GET /', () => {
     [';;,/,', 'application/json'],
     ['text/html', 'text/html'],
     [BROWSER, 'text/html'],
-  ])('answers Accept: %s with %s', async (accept, type) => {
+  ])('GET / with Accept: %s responds with %s', async (accept, type) => {
     const { status, headers } = await sandbox.anyone.get('/', {
       headers: accept === undefined ? {} : { accept },
     })
@@ -30,7 +30,7 @@ describe('GET /', () => {
     expect(headers).toMatchObject({ 'content-type': `${type}; charset=utf-8`, vary: 'accept' })
   })
 
-  it('tells programs the name, the version and where everything is', async () => {
+  it('GET / as JSON has the name, the version and links to everything', async () => {
     const { body } = await sandbox.anyone.get('/')
     expect(body).toEqual({
       name: 'Cardstall',
@@ -49,14 +49,14 @@ describe('GET /', () => {
     })
   })
 
-  it('says in the sandbox that it is one, and shows no secret', async () => {
+  it('the landing page says that it is a sandbox and shows no secret', async () => {
     const html = await page(sandbox)
     expect(html).toContain('This is a sandbox')
     expect(html).not.toContain(OPERATOR_TOKEN)
     expect(html).not.toMatch(/svc_live_\w/)
   })
 
-  it('mentions no operator API where there is none, and no sandbox outside of it', async () => {
+  it('the landing page mentions the operator API and the sandbox only where they exist', async () => {
     const html = await page(production)
     expect(html).not.toMatch(/operator|sandbox/i)
     const { body } = await production.anyone.get('/')
@@ -70,9 +70,9 @@ describe('GET /', () => {
     ])
   })
 
-  it('is in no API description', async () => {
-    for (const address of ['/openapi.json', '/operator/openapi.json']) {
-      expect(Object.keys((await sandbox.anyone.get(address)).body.paths)).not.toContain('/')
+  it('GET / is in no API description', async () => {
+    for (const description of ['/openapi.json', '/operator/openapi.json']) {
+      expect(Object.keys((await sandbox.anyone.get(description)).body.paths)).not.toContain('/')
     }
   })
 })

@@ -25,23 +25,23 @@ const HEADERS = {
 }
 
 describe('GET /photos/{file}', () => {
-  it('serves photos and thumbnails to everybody, to be kept for ever', async () => {
+  it('GET /photos/{file} serves photos and thumbnails to anyone, cacheable forever', async () => {
     for (const file of [`${name}.jpg`, `${name}-thumb.jpg`]) {
-      const answer = await app.app.inject(`/photos/${file}`)
-      expect(answer.statusCode).toBe(200)
-      expect(answer.rawPayload).toEqual(bytes)
-      expect(answer.headers).toMatchObject({ ...HEADERS, 'content-length': String(bytes.length) })
-      expect((await sharp(answer.rawPayload).metadata()).format).toBe('jpeg')
+      const response = await app.app.inject(`/photos/${file}`)
+      expect(response.statusCode).toBe(200)
+      expect(response.rawPayload).toEqual(bytes)
+      expect(response.headers).toMatchObject({ ...HEADERS, 'content-length': String(bytes.length) })
+      expect((await sharp(response.rawPayload).metadata()).format).toBe('jpeg')
     }
   })
 
-  it('tells the same to HEAD, without the picture', async () => {
-    const answer = await app.anyone.head(`/photos/${name}.jpg`)
-    expect(answer).toMatchObject({ status: 200, text: '', headers: HEADERS })
-    expect(Number(answer.headers['content-length'])).toBe(bytes.length)
+  it('HEAD /photos/{file} returns the headers of GET without the image', async () => {
+    const response = await app.anyone.head(`/photos/${name}.jpg`)
+    expect(response).toMatchObject({ status: 200, text: '', headers: HEADERS })
+    expect(Number(response.headers['content-length'])).toBe(bytes.length)
   })
 
-  it('knows nothing else', async () => {
+  it('GET /photos/{file} returns 404 for every other name, also for stored files', async () => {
     for (const file of [
       `${newPhotoName()}.jpg`,
       `${name}.png`,

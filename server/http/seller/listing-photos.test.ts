@@ -27,7 +27,7 @@ beforeAll(async () => {
 const at = (name: string) => `http://shop.example/${name}.jpg`
 
 describe('the photos of a listing', () => {
-  it('come after the answer, in the order in which they were sent, for owner and buyers alike', async () => {
+  it('photos appear after the bulk create, in the order of photo_urls, for seller and buyers', async () => {
     const [id, other] = await list(
       seller,
       cardItem({ photo_urls: [at('front'), at('missing'), at('back')] }),
@@ -53,11 +53,11 @@ describe('the photos of a listing', () => {
     expect((await listed(seller, other!)).photos).toHaveLength(1)
   })
 
-  it('are fetched at once: whoever lists wakes the worker', async () => {
-    // It would look by itself only in an hour.
+  it('creating a listing wakes the photo worker', async () => {
+    // Without the wake-up, the next poll would be in an hour.
     const worker = startPhotoWorker(market.ctx, { pollIntervalMs: 3_600_000 })
     try {
-      await until('it has looked', () => market.ctx.db`select 1`)
+      await until('the worker has polled', () => market.ctx.db`select 1`)
       const [id] = await list(seller, cardItem({ photo_urls: [at('front')] }))
       await until('the photo is there', async () => (await listed(seller, id!)).photos.length > 0)
     } finally {
@@ -65,14 +65,14 @@ describe('the photos of a listing', () => {
     }
   })
 
-  it('of one seller don’t wait for those of another whose addresses never answer', async () => {
-    const hog = await market.seller()
+  it('one seller’s photos do not wait for another seller’s unresponsive URLs', async () => {
+    const slowSeller = await market.seller()
     const other = await market.seller()
     const worker = startPhotoWorker(market.ctx)
     try {
       const hanging = Array.from({ length: 10 }, () => at('hangs'))
-      const [stuck] = await list(hog, cardItem({ photo_urls: hanging }))
-      await until('both of the hands it can have are at it', async () => {
+      const [stuck] = await list(slowSeller, cardItem({ photo_urls: hanging }))
+      await until('both downloads that one seller may run at once have started', async () => {
         const { body } = await market.operator.get(`/operator/v1/listings/${stuck}/photos`)
         return body.data.filter((photo: { attempts: number }) => photo.attempts > 0).length === 2
       })
@@ -86,7 +86,7 @@ describe('the photos of a listing', () => {
     }
   })
 
-  it('show in a sync: a photo that arrives is a change', async () => {
+  it('a listing’s updated_at advances when its photo arrives, so that a sync finds it', async () => {
     const [id] = await list(seller, cardItem({ photo_urls: [at('front')] }))
     await market.operator.post('/operator/v1/sandbox/clock', { payload: { advance_seconds: 60 } })
     const since = market.ctx.now().toISOString()

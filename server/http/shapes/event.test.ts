@@ -16,7 +16,7 @@ import {
   shipsBy,
 } from '../../test/fixtures/orders.ts'
 
-/** As §6.3 has them. */
+/** The keys of each event's data by §6.3, in order. */
 const KEYS: Record<WebhookEvent, string[]> = {
   'order.created': [
     'order_id',
@@ -48,16 +48,16 @@ let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
 // biome-ignore lint/suspicious/noExplicitAny: the published description
 let document: any
-/** What of a told event isn't as published; null when everything is. */
-let misfit: (told: RecordedEvent) => string | null
+/** Describes how an event differs from its published schema; null if it matches. */
+let mismatch: (event: RecordedEvent) => string | null
 beforeAll(async () => {
   app = await startTestApp({ settings: NO_LIMITS })
   await importCatalogFixture(app.operator)
   seller = await app.seller({ account: shipsBy(LABEL) })
   document = (await app.anyone.get('/openapi.json')).body
-  const misfits = misfitsOf(document)
-  misfit = ({ event, data }) =>
-    misfits(schemaOf(event as WebhookEvent).$ref, {
+  const mismatchOf = misfitsOf(document)
+  mismatch = ({ event, data }) =>
+    mismatchOf(schemaOf(event as WebhookEvent).$ref, {
       event,
       delivery_id: 1,
       created_at: '2026-03-01T09:30:00Z',
@@ -71,24 +71,24 @@ const schemaOf = (event: WebhookEvent): { $ref: string } =>
 const named = ({ $ref }: { $ref: string }) =>
   document.components.schemas[$ref.replace('#/components/schemas/', '')]
 
-/** Holds what was told against §6.3 and against what is published. */
-function expectAsPublished(told: RecordedEvent): void {
-  expect(misfit(told), JSON.stringify(told)).toBeNull()
-  expect(Object.keys(told.data)).toEqual(KEYS[told.event as WebhookEvent])
-  const address = told.data.delivery_address
+/** Compares an event with §6.3 and with its published schema. */
+function expectAsPublished(recorded: RecordedEvent): void {
+  expect(mismatch(recorded), JSON.stringify(recorded)).toBeNull()
+  expect(Object.keys(recorded.data)).toEqual(KEYS[recorded.event as WebhookEvent])
+  const address = recorded.data.delivery_address
   if (address) expect(Object.keys(address)).toEqual(ADDRESS_KEYS)
 }
 
-/** What the seller is told while this happens, oldest first. */
-async function toldWhile(happening: () => Promise<unknown>): Promise<RecordedEvent[]> {
+/** The seller's events recorded during `work`, oldest first. */
+async function eventsDuring(work: () => Promise<unknown>): Promise<RecordedEvent[]> {
   const before = await eventsOf(app, seller.accountId)
-  await happening()
+  await work()
   return (await eventsOf(app, seller.accountId)).slice(before.length)
 }
 
 describe('the published data of events', () => {
   it.each(WEBHOOK_EVENTS)(
-    'has the keys of the contract in their order, all of them always: %s',
+    'the published data of %s requires exactly the specified keys, in order',
     (event) => {
       const { data } = named(schemaOf(event)).properties
       expect(Object.keys(named(data).properties)).toEqual(KEYS[event])
@@ -96,67 +96,71 @@ describe('the published data of events', () => {
     },
   )
 
-  it('has the address that orders have', () => {
+  it('order.created and orders share the published address', () => {
     const { delivery_address } = document.components.schemas.OrderCreatedData.properties
     const { address } = document.components.schemas.OrderSlice.properties.buyer.properties
     expect(delivery_address.anyOf).toEqual(address.anyOf)
     expect(Object.keys(document.components.schemas.Address.properties)).toEqual(ADDRESS_KEYS)
   })
 
-  it.each(WEBHOOK_EVENTS)('is what a sample shows: %s', (event) => {
+  it.each(WEBHOOK_EVENTS)('the sample of %s matches its published schema', (event) => {
     expectAsPublished({ event, data: sampleData(event) as RecordedEvent['data'] })
   })
 })
 
-describe('what a seller is told is as published', () => {
-  it('of a sale, with an address and without, of cards and sealed products', async () => {
+describe('recorded events', () => {
+  it('the events of a sale match their schemas: with and without an address, cards and products', async () => {
     const [card, box] = await list(seller, cardItem({ quantity: 3 }), productItem({ quantity: 1 }))
-    const told = await toldWhile(async () => {
+    const events = await eventsDuring(async () => {
       await buy(app, [
         [card!, 2],
         [box!, 1],
       ])
       await buy(app, [[card!, 1]], { address: null })
     })
-    expect(told.map(({ event }) => event)).toEqual(
+    expect(events.map(({ event }) => event)).toEqual(
       Array(3).fill(['order.created', 'listing.sold']).flat(),
     )
-    for (const event of told) expectAsPublished(event)
-    expect(told.map(({ data }) => data.delivery_address === null)).toContain(true)
-    expect(told.map(({ data }) => data.remaining_quantity)).toContain(0)
+    for (const event of events) expectAsPublished(event)
+    expect(events.map(({ data }) => data.delivery_address === null)).toContain(true)
+    expect(events.map(({ data }) => data.remaining_quantity)).toContain(0)
   })
 
-  it.each(CANCELLERS)('of an order that was cancelled by %s', async (cancelled_by) => {
-    const [listing] = await list(seller, cardItem())
-    const { orderIds } = await buy(app, [[listing!, 1]])
-    const told = await toldWhile(() => cancel(app, orderIds[0]!, { cancelled_by }))
-    expect(told).toMatchObject([{ event: 'order.cancelled', data: { cancelled_by } }])
-    for (const event of told) expectAsPublished(event)
-  })
+  it.each(CANCELLERS)(
+    'order.cancelled matches its schema when the order is cancelled by %s',
+    async (cancelled_by) => {
+      const [listing] = await list(seller, cardItem())
+      const { orderIds } = await buy(app, [[listing!, 1]])
+      const events = await eventsDuring(() => cancel(app, orderIds[0]!, { cancelled_by }))
+      expect(events).toMatchObject([{ event: 'order.cancelled', data: { cancelled_by } }])
+      for (const event of events) expectAsPublished(event)
+    },
+  )
 
-  it('of a dispute that was resolved for the buyer', async () => {
+  it('order.cancelled matches its schema when a dispute is resolved for the buyer', async () => {
     const [listing] = await list(seller, cardItem())
     const [order] = (await buy(app, [[listing!, 1]])).orderIds
     await ship(seller, order!)
     await act(app, order!, 'dispute')
-    const told = await toldWhile(() => act(app, order!, 'resolve', { in_favour_of: 'buyer' }))
-    expect(told).toMatchObject([{ event: 'order.cancelled' }])
-    for (const event of told) expectAsPublished(event)
+    const events = await eventsDuring(() => act(app, order!, 'resolve', { in_favour_of: 'buyer' }))
+    expect(events).toMatchObject([{ event: 'order.cancelled' }])
+    for (const event of events) expectAsPublished(event)
   })
 
-  it('of a label, from its purchase to its PDF and its code', async () => {
-    const mood = (payload: object) => app.operator.put('/operator/v1/sandbox/carrier', { payload })
+  it('order.label_ready matches its schema at the purchase, with the PDF and with the tracking code', async () => {
+    const setCarrier = (payload: object) =>
+      app.operator.put('/operator/v1/sandbox/carrier', { payload })
     const [listing] = await list(seller, cardItem())
     const [order] = (await buy(app, [[listing!, 1]])).orderIds
     const label = () => seller.post(`/v1/orders/${order}/label`)
-    const told = await toldWhile(async () => {
-      await mood({ label: 'processing', tracking: 'late' })
+    const events = await eventsDuring(async () => {
+      await setCarrier({ label: 'processing', tracking: 'late' })
       await label()
-      await mood({ label: 'ready', tracking: 'late' })
+      await setCarrier({ label: 'ready', tracking: 'late' })
       await label()
-      await mood({ label: 'ready', tracking: 'immediate' })
+      await setCarrier({ label: 'ready', tracking: 'immediate' })
       await label()
-      // Nothing is new now, so nothing is told.
+      // Nothing has changed, so no event is recorded.
       await label()
     })
     const link = expect.stringMatching(/^https:/)
@@ -165,7 +169,7 @@ describe('what a seller is told is as published', () => {
       event: 'order.label_ready',
       data: { order_id: order, has_label, label_url, tracking_code },
     })
-    expect(told).toEqual([as(false, null, null), as(true, link, null), as(true, link, code)])
-    for (const event of told) expectAsPublished(event)
+    expect(events).toEqual([as(false, null, null), as(true, link, null), as(true, link, code)])
+    for (const event of events) expectAsPublished(event)
   })
 })

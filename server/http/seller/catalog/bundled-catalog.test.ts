@@ -3,7 +3,7 @@ import { type Client, startTestApp } from '../../../test/app.ts'
 import { idsOf, slugsOf } from '../../../test/catalog-fixture.ts'
 import { allRecords, walk } from '../../../test/walk.ts'
 
-// The real thing: the catalog that every installation begins with.
+// The catalog that every new installation imports.
 
 let client: Client
 beforeAll(async () => {
@@ -12,13 +12,13 @@ beforeAll(async () => {
 })
 
 describe('the bundled catalog', () => {
-  it('has 172 sets, 20,106 cards and 390 sealed products', async () => {
+  it('the bundled catalog has 172 sets, 20,106 cards and 390 sealed products', async () => {
     expect((await client.get('/v1/sets')).body.meta.total).toBe(172)
     expect((await client.get('/v1/cards')).body.meta.total).toBe(20_106)
     expect((await client.get('/v1/products')).body.meta.total).toBe(390)
   })
 
-  it('has the published shortcuts of the series that English sets belong to, and series without one', async () => {
+  it('the bundled catalog has the published series shortcuts, and series without one', async () => {
     const series: ListedSeries[] = (await client.get('/v1/series')).body.data
     const shortcuts = series.map(({ shortcut }) => shortcut)
     expect(shortcuts.filter((shortcut) => shortcut !== null).sort()).toEqual(
@@ -30,7 +30,7 @@ describe('the bundled catalog', () => {
     expect(counts.reduce((sum, count) => sum + count)).toBe(172)
   })
 
-  it('shows each set exactly once on a walk, newest first, then by name and id', async () => {
+  it('paging shows each set once, newest first, then by name and id', async () => {
     const sets: ListedSet[] = await allRecords(client, '/v1/sets?per_page=9')
     expect(new Set(idsOf(sets)).size).toBe(172)
     expectSorted(sets, (a, b) => {
@@ -38,7 +38,7 @@ describe('the bundled catalog', () => {
     })
   })
 
-  it('shows each card exactly once on a walk, newest set first, then by natural number and id', async () => {
+  it('paging shows each card once, newest set first, then by natural number and id', async () => {
     const cards: ListedCard[] = await allRecords(client, '/v1/cards?per_page=100')
     expect(cards).toHaveLength(20_106)
     expect(new Set(idsOf(cards)).size).toBe(20_106)
@@ -47,7 +47,7 @@ describe('the bundled catalog', () => {
     })
   })
 
-  it('shows each product exactly once on a walk, newest set first, then by name and slug', async () => {
+  it('paging shows each product once, newest set first, then by name and slug', async () => {
     const products: ListedProduct[] = await allRecords(client, '/v1/products?per_page=7')
     expect(new Set(slugsOf(products)).size).toBe(390)
     expectSorted(products, (a, b) => {
@@ -55,14 +55,14 @@ describe('the bundled catalog', () => {
     })
   })
 
-  it('shows each find exactly once on a walk through a search', async () => {
+  it('paging through a search shows each match once', async () => {
     const pages = await walk(client, '/v1/cards?q=charizard&per_page=7')
     const ids = pages.flatMap(({ body }) => idsOf(body.data))
     expect(ids.length).toBe(pages[0]!.body.meta.total)
     expect(new Set(ids).size).toBe(ids.length)
   })
 
-  it('narrows a friendly id only as far as it can be narrowed', async () => {
+  it('language and region narrow a friendly id: one of two examples stays ambiguous', async () => {
     const unique = await client.get('/v1/cards/brs_TG12?language=EN')
     expect(unique.body.data.id).toBe('swsh9tg-TG12')
     const shared = await client.get('/v1/cards/cel_15?language=EN&region=int')
@@ -71,20 +71,20 @@ describe('the bundled catalog', () => {
   })
 })
 
-describe('a search in the bundled catalog', () => {
+describe('search in the bundled catalog', () => {
   const names = async (q: string): Promise<string[]> => {
     const { body } = await client.get(`/v1/cards?per_page=100&q=${encodeURIComponent(q)}`)
     return body.data.map((card: ListedCard) => card.name)
   }
 
-  it('finds Charizard by "charzard", before all that merely have it in their name', async () => {
+  it('a search for the typo “charzard” ranks Charizard above names that contain it', async () => {
     const all = await names('charzard')
     const called = all.lastIndexOf('Charizard') + 1
     expect(called).toBeGreaterThan(5)
     expect(all.slice(0, called)).toEqual(Array(called).fill('Charizard'))
   })
 
-  it('finds Pokémon by "poke"', async () => {
+  it('a search for “poke” finds Pokémon', async () => {
     const all: ListedCard[] = await allRecords(client, '/v1/cards?per_page=100&q=poke')
     expect(all.some(({ name }) => name.startsWith('Pokémon '))).toBe(true)
     expect(all[0]!.name).toMatch(/^Poké/)
@@ -99,14 +99,14 @@ describe('a search in the bundled catalog', () => {
     ['professor oak', 'Professor Oak'],
     ['flabebe', 'Flabébé'],
     ['ho oh', 'Ho-Oh'],
-  ])('puts the cards that "%s" means, those called %s, first', async (q, name) => {
+  ])('a search for "%s" ranks the cards called %s first', async (q, name) => {
     const all = await names(q)
     const called = all.filter((each) => each === name).length
     expect(called).toBeGreaterThan(0)
     expect(all.slice(0, called)).toEqual(Array(called).fill(name))
   })
 
-  it('finds sets and sealed products, too', async () => {
+  it('search also finds sets and sealed products', async () => {
     const sets = await client.get('/v1/sets?q=brilliant+stars')
     expect(sets.body.data[0].id).toBe('swsh9')
     const products = await client.get('/v1/products?q=brilliant+stars+booster+box')
@@ -119,7 +119,7 @@ type ListedSet = { id: string; name: string; release_date: string | null }
 type ListedCard = { id: string; name: string; number: string; set: ListedSet }
 type ListedProduct = { slug: string; name: string; set: ListedSet | null }
 
-// The documented orders, told a second time in other words.
+// An independent implementation of the documented sort orders.
 
 function expectSorted<T>(records: T[], order: (a: T, b: T) => number): void {
   const outOfOrder = records.filter((record, i) => i > 0 && order(records[i - 1]!, record) >= 0)

@@ -5,7 +5,7 @@ import { importRecords } from '../../../test/catalog-fixture.ts'
 import { NO_LIMITS } from '../../../test/fixtures/listings.ts'
 import { allRecords } from '../../../test/walk.ts'
 
-// Every catalog that the repository contains. In it, shortcuts of some sets equal canonical ids of others.
+// All bundled catalogs together. Some of their sets have a shortcut that is the canonical id of another set.
 
 type ListedSet = { id: string; shortcut: string | null; language: string; region: string }
 
@@ -31,29 +31,29 @@ const setOf = async (identifier: string, narrowing: object = {}): Promise<string
   return status === 200 ? body.data.id : body.error.type
 }
 
-/** The sets that the `set` filter shows cards of. */
+/** The sets of the cards on the first page of this `set` filter. */
 const filteredSetsOf = async (identifier: string, narrowing: object): Promise<string[]> => {
   const query = new URLSearchParams({ set: identifier, ...narrowing })
   const { body } = await client.get(`/v1/cards?${query}`)
   return [...new Set<string>(body.data.map((card: { set: ListedSet }) => card.set.id))]
 }
 
-describe('a set whose shortcut is the canonical id of another set', () => {
+describe('sets whose shortcut is another set’s canonical id', () => {
   const byId = (id: string) => sets.find((set) => set.id === id)
   const shadowed = () =>
     sets.filter(({ id, shortcut }) => shortcut !== null && shortcut !== id && byId(shortcut))
-  /** Neither language nor region tells it from the set with the canonical id. */
+  /** True if the set with the canonical id has the same language and region. */
   const isTwin = ({ shortcut, language, region }: ListedSet) => {
     const canonical = byId(shortcut!)!
     return canonical.language === language && canonical.region === region
   }
 
-  it('exists 39 times, of which all but Gym Heroes differ in language or region', () => {
+  it('39 sets have a shortcut that is a canonical id; all but Gym Heroes differ in language or region', () => {
     expect(shadowed()).toHaveLength(39)
     expect(shadowed().filter(isTwin)).toMatchObject([{ id: 'gym1', shortcut: 'g1' }])
   })
 
-  it('is reached by shortcut, language and region, and so are its cards', async () => {
+  it('a set whose shortcut is a canonical id is found by shortcut, language and region, with its cards', async () => {
     for (const { id, shortcut, language, region } of shadowed()) {
       const isReachable = !isTwin(byId(id)!)
       const expected = isReachable ? id : shortcut!
@@ -64,7 +64,7 @@ describe('a set whose shortcut is the canonical id of another set', () => {
     }
   })
 
-  it('is reached by shortcut and language alone where it is the only one in that language', async () => {
+  it('a set whose shortcut is a canonical id is found by shortcut and language if it is the only one', async () => {
     for (const { id, shortcut, language } of shadowed()) {
       const sharing = sets.filter((set) => set.shortcut === shortcut && set.language === language)
       const isOnly = sharing.length === 1 && byId(shortcut!)!.language !== language
@@ -72,7 +72,7 @@ describe('a set whose shortcut is the canonical id of another set', () => {
     }
   })
 
-  it('leaves the canonical id to the other set when nothing rules that out', async () => {
+  it('a canonical id wins over an equal shortcut when language and region do not rule it out', async () => {
     for (const { shortcut } of shadowed()) {
       const { language, region } = byId(shortcut!)!
       for (const narrowing of [{}, { language }, { region }, { language, region }]) {
@@ -83,11 +83,11 @@ describe('a set whose shortcut is the canonical id of another set', () => {
   })
 })
 
-it('resolves every set by its canonical id', async () => {
+it('every set is found by its canonical id', async () => {
   for (const { id } of sets) expect(await setOf(id)).toBe(id)
 })
 
-describe('a card whose friendly id is the canonical id of another card', () => {
+describe('cards whose friendly id is another card’s canonical id', () => {
   const resolved = async (query: string): Promise<string> =>
     (await client.get(`/v1/cards/shadow_1${query}`)).body.data.id
 
@@ -121,11 +121,11 @@ describe('a card whose friendly id is the canonical id of another card', () => {
     ['?language=DE&region=jp', 'shadow_1'],
     ['?language=FR', 'shadow_1'],
     ['?language=JP', 'shadow_1'],
-  ])('resolves with the query "%s" to %s', async (query, id) => {
+  ])('GET /v1/cards/shadow_1%s resolves to %s', async (query, id) => {
     expect(await resolved(query)).toBe(id)
   })
 
-  it('is listed with its language as language_hint', async () => {
+  it('a card whose friendly id is another canonical id is listed by language_hint', async () => {
     expect(await listed()).toBe('shadow_1')
     expect(await listed('DE')).toBe('first-1')
     expect(await listed('FR')).toBe('shadow_1')

@@ -3,15 +3,15 @@ import { type Client, startTestApp, type TestApp } from '../../../test/app.ts'
 import { importCatalogFixture, importRecords } from '../../../test/catalog-fixture.ts'
 
 describe('GET /v1/series', () => {
-  let cards: TestApp
+  let app: TestApp
   let seller: Client
   beforeAll(async () => {
-    cards = await startTestApp()
-    await importCatalogFixture(cards.operator)
-    seller = await cards.seller()
+    app = await startTestApp()
+    await importCatalogFixture(app.operator)
+    seller = await app.seller()
   })
 
-  it('counts the sets of each series over all languages and shows the largest first, then by name', async () => {
+  it('GET /v1/series counts the sets of each series in all languages, largest first, then by name', async () => {
     const { status, body } = await seller.get('/v1/series')
     expect(status).toBe(200)
     expect(body).toEqual({
@@ -28,14 +28,14 @@ describe('GET /v1/series', () => {
     })
   })
 
-  it('gives a series its name, shortcut and count, and nothing else', async () => {
+  it('GET /v1/series gives a series its name, shortcut and count only', async () => {
     const { body } = await seller.get('/v1/series')
     for (const series of body.data) {
       expect(Object.keys(series)).toEqual(['name', 'shortcut', 'sets_count'])
     }
   })
 
-  it('is not paginated, whatever page is asked for', async () => {
+  it('GET /v1/series returns all series, whatever the page parameters', async () => {
     const whole = await seller.get('/v1/series')
     for (const query of ['?page=2', '?page=0', '?per_page=1', '?language=JP&q=sword']) {
       const { status, body } = await seller.get(`/v1/series${query}`)
@@ -43,13 +43,13 @@ describe('GET /v1/series', () => {
     }
   })
 
-  it('is empty while the catalog is', async () => {
+  it('GET /v1/series is empty while the catalog is empty', async () => {
     const empty = await startTestApp()
     const { status, body } = await (await empty.seller()).get('/v1/series')
     expect([status, body]).toEqual([200, { data: [] }])
   })
 
-  it('follows what is imported', async () => {
+  it('GET /v1/series follows catalog imports', async () => {
     const { operator, ...app } = await startTestApp()
     const client = await app.seller()
     const seriesNow = async () => (await client.get('/v1/series')).body.data
