@@ -45,7 +45,7 @@ describe('API keys', () => {
     ['of the right format that does not exist', `svc_live_${'x'.repeat(40)}`],
     ['one character short', `svc_live_${'x'.repeat(39)}`],
     ['of another format', 'letmein'],
-  ])('a key %s gets a 401: it is unknown', async (_, key) => {
+  ])('a key %s gets a 401', async (_, key) => {
     const response = await app.withKey(key).get('/v1/me')
     expect(response.status).toBe(401)
     expect(response.body.error).toEqual({

@@ -86,7 +86,7 @@ describe('pageEnd', () => {
     [2, 30, 0, null, null, 1, 1, null],
     [3, 1, 3, 3, 3, 3, 2, null],
   ])(
-    'is on page %i with %i a page of %i right',
+    'links and meta of page %i are right with per_page=%i and %i records',
     (page, perPage, total, from, to, last, prev, next) => {
       const end = links(page, { perPage, total })
       expect(end.meta).toEqual({

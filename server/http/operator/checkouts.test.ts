@@ -235,23 +235,26 @@ describe('shipping options of a slice', () => {
   it.each([
     ['has no shipping option', []],
     ['has disabled every shipping option', [{ ...PARCEL, enabled: false }]],
-  ])('a seller who %s gets the whole checkout a 409', async (_, options) => {
-    const seller = await app.seller({ account: shipsBy(...options) })
-    const [mine, theirs] = [await listing(one), await listing(seller)]
-    const eventsBefore = await eventsOf(app, one.accountId)
-    const { status, body } = await sendCart(
-      app,
-      [
-        [mine, 1],
-        [theirs, 1],
-      ],
-      { shipping: [{ account_id: seller.accountId, option: 'parcel' }] },
-    )
-    expect([status, body.error.type]).toEqual([409, 'conflict'])
-    expect(body.error.message).toContain(`Seller ${seller.accountId}`)
-    expect((await seller.get('/v1/orders')).body.meta.total).toBe(0)
-    expect(await eventsOf(app, one.accountId)).toEqual(eventsBefore)
-  })
+  ])(
+    'a checkout that includes a seller who %s gets a 409 and sells nothing',
+    async (_, options) => {
+      const seller = await app.seller({ account: shipsBy(...options) })
+      const [mine, theirs] = [await listing(one), await listing(seller)]
+      const eventsBefore = await eventsOf(app, one.accountId)
+      const { status, body } = await sendCart(
+        app,
+        [
+          [mine, 1],
+          [theirs, 1],
+        ],
+        { shipping: [{ account_id: seller.accountId, option: 'parcel' }] },
+      )
+      expect([status, body.error.type]).toEqual([409, 'conflict'])
+      expect(body.error.message).toContain(`Seller ${seller.accountId}`)
+      expect((await seller.get('/v1/orders')).body.meta.total).toBe(0)
+      expect(await eventsOf(app, one.accountId)).toEqual(eventsBefore)
+    },
+  )
 
   it('a shipping option may cost nothing', async () => {
     const seller = await app.seller({ account: shipsBy({ ...LETTER, priceCents: 0 }) })
@@ -446,7 +449,7 @@ describe('GET /operator/v1/checkouts/{id}', () => {
   })
 
   it.each(['999999', '9007199254740991', '9007199254740992', '0', '-1', '1.5', 'x'])(
-    'GET /operator/v1/checkouts/%s, which is not an id, returns 404',
+    'GET /operator/v1/checkouts/%s returns 404',
     async (id) => {
       const { status, body } = await app.operator.get(`${CHECKOUTS}/${id}`)
       expect([status, body.error.type]).toEqual([404, 'not_found'])

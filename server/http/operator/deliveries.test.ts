@@ -390,7 +390,7 @@ describe('POST /operator/v1/deliveries/{id}/resend', () => {
     expect(isSignedWith(endpoint.secret, again!)).toBe(true)
   })
 
-  it('a resend of a pending delivery leaves its retry schedule as it was: five own attempts', async () => {
+  it('a resend leaves a pending delivery’s schedule of five attempts as it was', async () => {
     const id = await deliveryThatIs.pending()
     const firstAt = Date.parse((await deliveryOf(id)).attempts[0].at)
     await resend(id)
@@ -451,7 +451,7 @@ describe('POST /operator/v1/deliveries/{id}/resend', () => {
   })
 
   it.each(['999999', '0', '-1', 'x', '1.5', '9007199254740992'])(
-    'resending the delivery %s, which is not an id, gets a 404',
+    'POST /operator/v1/deliveries/%s/resend returns 404',
     async (id) => {
       const { status, body } = await resend(id)
       expect([status, body.error.type]).toEqual([404, 'not_found'])

@@ -58,7 +58,7 @@ describe('the sandbox’s clock', () => {
     expect((await advance(0)).status).toBe(200)
   })
 
-  it('is not there outside the sandbox', async () => {
+  it('/operator/v1/sandbox/clock returns 404 outside the sandbox', async () => {
     const real = await startTestApp({ settings: { SANDBOX: 'false' } })
     expect((await real.operator.get(CLOCK)).status).toBe(404)
     expect((await real.operator.post(CLOCK, { payload: { advance_seconds: 1 } })).status).toBe(404)
@@ -112,12 +112,12 @@ describe('sandbox e-mail', () => {
     expect((await sandbox.operator.get(MAIL)).body.data).toMatchObject([saleMail(1)])
   })
 
-  it('is nobody’s but the operator’s', async () => {
+  it('only the operator can read sandbox e-mail', async () => {
     expect((await app.anyone.get(MAIL)).status).toBe(401)
     expect((await (await app.seller()).get(MAIL)).status).toBe(401)
   })
 
-  it('is not there outside the sandbox', async () => {
+  it('/operator/v1/sandbox/mail returns 404 outside the sandbox', async () => {
     const real = await startTestApp({ settings: { SANDBOX: 'false' } })
     expect((await real.operator.get(MAIL)).status).toBe(404)
   })

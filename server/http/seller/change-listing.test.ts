@@ -303,7 +303,7 @@ describe('the listing id in the path', () => {
   it.each([
     ...['999999', '9007199254740991', '9007199254740992', '99999999999999999999'],
     ...['0', '-1', '1.5', '1e3', 'x', '%20', '1%00', '0x1', 'null'],
-  ])('PATCH /v1/listings/%s, which is not an id, returns 404 whatever the body', async (id) => {
+  ])('PATCH /v1/listings/%s returns 404 whatever the body', async (id) => {
     for (const payload of bodies) {
       const { status, body } = await change(id, payload)
       expect([status, body.error.type]).toEqual([404, 'not_found'])
@@ -311,7 +311,7 @@ describe('the listing id in the path', () => {
     }
   })
 
-  it('changing another seller’s listing is the same 404 as for an unknown listing', async () => {
+  it('changing another seller’s listing gets the same 404 as an unknown listing', async () => {
     const { id } = await newListing()
     const stranger = await app.seller()
     for (const payload of bodies) {

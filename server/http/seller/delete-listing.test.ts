@@ -100,7 +100,7 @@ describe('DELETE /v1/listings/{listing}', () => {
     }
   })
 
-  it('deleting another seller’s listing is the same 404 as for an unknown listing', async () => {
+  it('deleting another seller’s listing gets the same 404 as an unknown listing', async () => {
     const id = await newListing()
     const stranger = await app.seller()
     const theirs = await stranger.delete(pathOf(id))
@@ -110,7 +110,7 @@ describe('DELETE /v1/listings/{listing}', () => {
   })
 
   it.each(['999999', '0', '-1', '1.5', 'x', '9007199254740992', '99999999999999999999'])(
-    'DELETE /v1/listings/%s, which is not an id, returns 404',
+    'DELETE /v1/listings/%s returns 404',
     async (id) => {
       expect((await seller.delete(pathOf(id))).status).toBe(404)
     },

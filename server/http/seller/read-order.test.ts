@@ -141,7 +141,7 @@ describe('GET /v1/orders/{order}', () => {
     expect((await sliceOf(seller, orderIds[0]!)).buyer).toEqual({ name: BUYER.name, address: null })
   })
 
-  it('another seller’s order, even one’s own purchase, is the same 404 as an unknown order', async () => {
+  it('reading another seller’s order, even as its buyer, gets the same 404 as an unknown order', async () => {
     const seller = await shop()
     const buyer = await app.seller({
       account: { shopName: BUYER.name, email: BUYER.email, ...shipsBy(PARCEL) },
@@ -159,7 +159,7 @@ describe('GET /v1/orders/{order}', () => {
     }
   })
 
-  it.each(INVALID_IDS)('GET /v1/orders/%s, which is not an id, returns 404', async (id) => {
+  it.each(INVALID_IDS)('GET /v1/orders/%s returns 404', async (id) => {
     const { status, body } = await (await shop()).get(`${ORDERS}/${id}`)
     expect([status, body.error.type]).toEqual([404, 'not_found'])
   })

@@ -303,20 +303,17 @@ describe('tracking codes', () => {
 describe('order of checks', () => {
   const wrongCode = { tracking_code: 7 }
 
-  it.each(INVALID_IDS)(
-    'shipping the order %s, which does not exist, returns 404 whatever the body',
-    async (id) => {
-      const newcomer = await app.seller({ account: { payoutVerified: false } })
-      for (const payload of [undefined, wrongCode, { tracking_code: 'X' }]) {
-        for (const shop of [seller, newcomer]) {
-          const { status, body } = await ship(shop, id as never, payload)
-          expect([status, body.error.type]).toEqual([404, 'not_found'])
-        }
+  it.each(INVALID_IDS)('POST /v1/orders/%s/ship returns 404 whatever the body', async (id) => {
+    const newcomer = await app.seller({ account: { payoutVerified: false } })
+    for (const payload of [undefined, wrongCode, { tracking_code: 'X' }]) {
+      for (const shop of [seller, newcomer]) {
+        const { status, body } = await ship(shop, id as never, payload)
+        expect([status, body.error.type]).toEqual([404, 'not_found'])
       }
-    },
-  )
+    }
+  })
 
-  it('shipping another seller’s order is the same 404 as for an unknown order', async () => {
+  it('shipping another seller’s order gets the same 404 as an unknown order', async () => {
     const stranger = await app.seller()
     const [id] = await ordered(1)
     for (const payload of [undefined, wrongCode, { tracking_code: 'X' }]) {

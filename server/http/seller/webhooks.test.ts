@@ -452,7 +452,7 @@ describe('DELETE /v1/webhooks/{webhookEndpoint}', () => {
     expect(responses.map(({ status }) => status).sort()).toEqual([204, ...Array(7).fill(404)])
   })
 
-  it('deleting another seller’s webhook endpoint is the same 404 as for an unknown one', async () => {
+  it('deleting another seller’s webhook endpoint gets the same 404 as an unknown one', async () => {
     const [id] = await fill(1)
     const stranger = await app.seller()
     const theirs = await stranger.delete(`${WEBHOOKS}/${id}`)
@@ -462,7 +462,7 @@ describe('DELETE /v1/webhooks/{webhookEndpoint}', () => {
   })
 
   it.each(['999999', '0', '-1', '1.5', '1e3', 'x', '9007199254740992', '99999999999999999999'])(
-    'deleting the webhook endpoint %s, which is not an id, is a 404',
+    'DELETE /v1/webhooks/%s returns 404',
     async (id) => {
       const { status, body } = await seller.delete(`${WEBHOOKS}/${id}`)
       expect([status, body.error.type]).toEqual([404, 'not_found'])

@@ -126,7 +126,7 @@ describe('GET /v1/cards?set=', () => {
     expect(await found('set=np')).toEqual(cardsOf('np'))
   })
 
-  it('prefers a canonical id to the shortcut of another set', async () => {
+  it('GET /v1/cards?set= prefers a canonical id to the shortcut of another set', async () => {
     expect(await found('set=g1')).toEqual(cardsOf('g1'))
     expect(await found('set=sv3')).toEqual(cardsOf('sv3'))
   })

@@ -203,7 +203,7 @@ describe.each(FILTERS)('%s?%s=', (path, name, limit) => {
     }
   })
 
-  it('counts by its last value', async () => {
+  it('the last value of a repeated text parameter counts', async () => {
     await expectRefused(`${path}?${name}=&${name}=a&${name}=%00`, name)
     const tooLongFirst = `${name}=${'x'.repeat(limit + 1)}&${name}=EN`
     expect((await seller.get(`${path}?${tooLongFirst}`)).status).not.toBe(422)
@@ -225,7 +225,7 @@ describe.each(RECORDS)('include on %s', (path) => {
     },
   )
 
-  it('counts by its last value', async () => {
+  it('the last value of a repeated include= counts', async () => {
     const last = await seller.get(`${path}?include=listings,cards&include=nothing`)
     expect(last.body).toEqual((await seller.get(path)).body)
   })
