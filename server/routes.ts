@@ -1,5 +1,4 @@
-import type { FastifyInstance } from 'fastify'
-import { answerCache } from './http/answer-cache.ts'
+import type { FastifyInstance, FastifyPluginCallback } from 'fastify'
 import { authenticateOperator, guardSellerRoutes } from './http/authenticate.ts'
 import { readKnownFields } from './http/known-fields.ts'
 import { describeRoutes } from './http/openapi.ts'
@@ -23,7 +22,8 @@ import { labelFileRoutes } from './http/public/labels.ts'
 import { landingRoutes } from './http/public/landing.ts'
 import { metricsRoutes } from './http/public/metrics.ts'
 import { photoRoutes } from './http/public/photos.ts'
-import { keepNothing } from './http/response-headers.ts'
+import { responseCache } from './http/response-cache.ts'
+import { forbidCaching } from './http/response-headers.ts'
 import { cardRoutes } from './http/seller/catalog/cards.ts'
 import { productRoutes } from './http/seller/catalog/products.ts'
 import { seriesRoutes } from './http/seller/catalog/series.ts'
@@ -36,68 +36,93 @@ import { orderRoutes } from './http/seller/orders.ts'
 import { webhookRoutes } from './http/seller/webhooks.ts'
 import type { Service } from './service.ts'
 
-/** The table of contents: both doors and every resource behind them. */
+/**
+ * The table of contents: every path with its routes. A route outside of its path fails the start, so that the table
+ * can't be wrong.
+ */
 export function routes(app: FastifyInstance, ctx: Service): void {
   const { publicUrl, operatorToken, sandbox } = ctx.config
 
-  app.register(healthRoutes(ctx)) //                 /health/live, /health/ready
-  app.register(landingRoutes(ctx)) //                /
-  app.register(docsRoutes(ctx)) //                   /docs
-  app.register(guideRoutes) //                       /docs/guides
-  app.register(photoRoutes(ctx)) //                  /photos
-  app.register(labelFileRoutes(ctx)) //              /labels
+  serve(app, {
+    '/': landingRoutes(ctx),
+    '/health': healthRoutes(ctx),
+    '/docs': docsRoutes(ctx),
+    '/docs/guides': guideRoutes,
+    '/photos': photoRoutes(ctx),
+    '/labels': labelFileRoutes(ctx),
+  })
 
   app.register(async (api) => {
     await describeRoutes(api, sellerApi(publicUrl))
     api.get('/openapi.json', { schema: { hide: true } }, () => api.describe())
     api.register(
       async (seller) => {
-        seller.addHook('onRequest', keepNothing)
+        seller.addHook('onRequest', forbidCaching)
         seller.addHook('onRoute', guardSellerRoutes(ctx))
         seller.addHook('onRoute', readKnownFields)
         seller.register(async (catalog) => {
-          const answers = answerCache(ctx)
-          catalog.addHook('onRoute', answers.sendKeptFirst)
-          catalog.register(seriesRoutes(ctx, answers)) //   /v1/series
-          catalog.register(setRoutes(ctx, answers)) //      /v1/sets
-          catalog.register(cardRoutes(ctx, answers)) //     /v1/cards
-          catalog.register(productRoutes(ctx, answers)) //  /v1/products
+          const cache = responseCache(ctx)
+          catalog.addHook('onRoute', cache.sendCachedFirst)
+          serve(catalog, {
+            '/series': seriesRoutes(ctx, cache),
+            '/sets': setRoutes(ctx, cache),
+            '/cards': cardRoutes(ctx, cache),
+            '/products': productRoutes(ctx, cache),
+          })
         })
-        seller.register(listingRoutes(ctx)) //       /v1/listings
-        seller.register(orderRoutes(ctx)) //         /v1/orders
-        seller.register(labelRoutes(ctx)) //         /v1/orders/:order/label
-        seller.register(webhookRoutes(ctx)) //       /v1/webhooks
-        seller.register(meRoutes(ctx)) //            /v1/me
+        serve(seller, {
+          '/listings': listingRoutes(ctx),
+          '/orders': orderRoutes(ctx),
+          '/orders/:order/label': labelRoutes(ctx),
+          '/webhooks': webhookRoutes(ctx),
+          '/me': meRoutes(ctx),
+        })
       },
       { prefix: sellerApi.prefix },
     )
   })
 
-  // Without a token there is no operator API: its paths are as unknown as any other.
+  // Without a token there is no operator API: its paths are 404 like any other unknown path.
   if (operatorToken === undefined) return
-  app.register(metricsRoutes(ctx)) //                /metrics
+  serve(app, { '/metrics': metricsRoutes(ctx) })
   app.register(async (api) => {
     await describeRoutes(api, operatorApi(publicUrl))
     api.get('/operator/openapi.json', { schema: { hide: true } }, () => api.describe())
     api.register(
       async (operator) => {
-        operator.addHook('onRequest', keepNothing)
+        operator.addHook('onRequest', forbidCaching)
         operator.addHook('onRequest', authenticateOperator(ctx))
         operator.addHook('onRoute', readKnownFields)
-        operator.register(accountRoutes(ctx)) //     /operator/v1/accounts
-        operator.register(keyRoutes(ctx)) //         /operator/v1/accounts/:id/keys
-        operator.register(catalogRoutes(ctx)) //     /operator/v1/catalog/import
-        operator.register(checkoutRoutes(ctx)) //    /operator/v1/checkouts
-        operator.register(orderTransitionRoutes(ctx)) // /operator/v1/orders/:id/…
-        operator.register(trackingRoutes(ctx)) //    /operator/v1/slices/:slice_key/tracking
-        operator.register(reservationRoutes(ctx)) // /operator/v1/reservations
-        operator.register(listingPhotoRoutes(ctx)) //     /operator/v1/listings/:id/photos
-        operator.register(endpointRoutes(ctx)) //    /operator/v1/accounts/:id/webhooks
-        operator.register(deliveryRoutes(ctx)) //    /operator/v1/deliveries
-        operator.register(eventStreamRoutes(ctx)) // /operator/v1/accounts/:id/events/stream
-        if (sandbox) operator.register(sandboxRoutes(ctx)) // /operator/v1/sandbox/…
+        serve(operator, {
+          '/accounts': accountRoutes(ctx),
+          '/accounts/:id/keys': keyRoutes(ctx),
+          '/catalog/import': catalogRoutes(ctx),
+          '/checkouts': checkoutRoutes(ctx),
+          '/orders/:id': orderTransitionRoutes(ctx),
+          '/slices/:slice_key/tracking': trackingRoutes(ctx),
+          '/reservations': reservationRoutes(ctx),
+          '/listings/:id/photos': listingPhotoRoutes(ctx),
+          '/accounts/:id/webhooks': endpointRoutes(ctx),
+          '/deliveries': deliveryRoutes(ctx),
+          '/accounts/:id/events/stream': eventStreamRoutes(ctx),
+        })
+        if (sandbox) serve(operator, { '/sandbox': sandboxRoutes(ctx) })
       },
       { prefix: operatorApi.prefix },
     )
   })
+}
+
+/** Registers routes by the path that they are at or below. */
+function serve(scope: FastifyInstance, routesByPath: Record<string, FastifyPluginCallback>): void {
+  for (const [path, plugin] of Object.entries(routesByPath)) {
+    scope.register(async (inner) => {
+      const expected = inner.prefix + path
+      inner.addHook('onRoute', ({ url }) => {
+        if (url === expected || url.startsWith(`${expected}/`)) return
+        throw new Error(`The route ${url} is registered as ${expected}.`)
+      })
+      inner.register(plugin)
+    })
+  }
 }

@@ -1,3 +1,4 @@
+import { type CardBytes, cardText, productJson, setJson } from './json.ts'
 import type { CardRecord, ProductRecord, SetRecord } from './record.ts'
 
 /**
@@ -19,13 +20,12 @@ export type SetEntry = {
   cards: CardEntry[]
   /** By name, then slug. */
   products: ProductEntry[]
-  /** The Set object (§2.3). */
+  /** The Set object and the cards' bytes: see json.ts. */
   json: Buffer
-  /** The set's Card objects (§2.4) one after the other, each up to and including its `"set":`. */
   cardBytes: Buffer
 }
 
-export type CardEntry = {
+export type CardEntry = CardBytes & {
   id: string
   friendlyId: string | null
   name: string
@@ -34,9 +34,6 @@ export type CardEntry = {
   set: SetEntry
   /** Sorts numbers as people do: 2 before 10, TG2 before TG10. */
   naturalNumber: string
-  /** Where the card's bytes lie in its set's `cardBytes`. */
-  start: number
-  end: number
 }
 
 export type ProductEntry = {
@@ -61,23 +58,6 @@ export function setEntry(
   marketplaceUrl: string,
 ): SetEntry {
   const { id, shortcut, name, series, language, region, release_date: releaseDate } = row
-  const json = Buffer.from(
-    JSON.stringify({
-      id,
-      shortcut,
-      name,
-      series,
-      language,
-      region,
-      release_date: releaseDate,
-      total_cards: row.total_cards,
-      printed_total: row.printed_total,
-      logo_url: row.logo_url,
-      symbol_url: row.symbol_url,
-      cards_count: cards.length,
-      products_count: products.length,
-    }),
-  )
   const set: SetEntry = {
     id,
     shortcut,
@@ -88,7 +68,7 @@ export function setEntry(
     releaseDate,
     cards: [],
     products: [],
-    json,
+    json: setJson(row, { cards: cards.length, products: products.length }),
     cardBytes: Buffer.alloc(0),
   }
   addCards(set, cards, marketplaceUrl)
@@ -103,20 +83,7 @@ function addCards(set: SetEntry, rows: CardRow[], marketplaceUrl: string): void 
   let start = 0
   for (const row of rows) {
     const friendlyId = set.shortcut === null ? null : `${set.shortcut}_${row.number}`
-    const object = JSON.stringify({
-      id: row.id,
-      friendly_id: friendlyId,
-      name: row.name,
-      number: row.number,
-      rarity: row.rarity,
-      supertype: row.supertype,
-      hp: row.hp,
-      types: row.types,
-      image_small: row.image_small,
-      image_large: row.image_large,
-      url: `${marketplaceUrl}/cards/${encodeURIComponent(row.id)}`,
-    })
-    const text = `${object.slice(0, -1)},"set":`
+    const text = cardText(row, friendlyId, marketplaceUrl)
     const end = start + Buffer.byteLength(text)
     texts.push(text)
     set.cards.push({
@@ -143,14 +110,7 @@ export function productEntry(
   marketplaceUrl: string,
 ): ProductEntry {
   const { slug, name, category } = row
-  const before = JSON.stringify({ slug, name, category }).slice(0, -1)
-  const after = JSON.stringify({
-    image_url: row.image_url,
-    release_date: row.release_date,
-    url: `${marketplaceUrl}/products/${encodeURIComponent(slug)}`,
-  }).slice(1)
-  const json = Buffer.from(`${before},"set":${set ? set.json.toString() : 'null'},${after}`)
-  return { slug, name, category, set, json }
+  return { slug, name, category, set, json: productJson(row, set, marketplaceUrl) }
 }
 
 /** Collector numbers in a form that sorts naturally as plain text: each run of digits led by its length. */

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { validationError } from '../errors.ts'
+import type { Repeatable } from './idempotency.ts'
 
 const LONGEST_KEY = 255
 const PRINTABLE = /^[\x20-\x7e]+$/
@@ -15,11 +16,17 @@ export const idempotencyKeyHeader = Type.Object({
 })
 
 /**
- * The Idempotency-Key that came with a request, if any.
+ * Identifies a request for `once`.
  *
- * @throws validation_error when it's no text of 1 to 255 printable ASCII characters
+ * @throws validation_error for an Idempotency-Key that is not 1 to 255 printable ASCII characters
  */
-export function idempotencyKeyOf(request: FastifyRequest): string | undefined {
+export const repeatable = (
+  request: FastifyRequest,
+  caller: string,
+  operation: string,
+): Repeatable => ({ caller, operation, key: keyOf(request), bodyHash: request.bodyHash })
+
+function keyOf(request: FastifyRequest): string | undefined {
   const header = request.headers['idempotency-key']
   if (header === undefined) return undefined
   const key = String(header)

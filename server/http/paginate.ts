@@ -13,7 +13,7 @@ export const pageParameters = {
       minimum: 1,
       maximum: LAST_PAGE,
       default: 1,
-      description: 'Which page, counted from 1. A page past the end is empty.',
+      description: 'Page number, from 1. A page after the last one is empty.',
     }),
   ),
   per_page: Type.Optional(
@@ -23,19 +23,19 @@ export const pageParameters = {
       default: DEFAULT_PER_PAGE,
       clamped: true,
       description:
-        'How many records a page holds. Never refused: below 1 counts as 1, above 100 as 100, what is no number as 30.',
+        'Number of records per page. Invalid values are adjusted: below 1 to 1, above 100 to 100, text that is not a number to 30.',
     }),
   ),
 }
 
-/** The part of a list that a validated query asks for. */
+/** The page that a validated query requests. */
 export function pageOf(query: Query): Page {
   const page = Number(query.page ?? 1)
   const perPage = perPageOf(query.per_page)
   return { page, perPage, offset: (page - 1) * perPage }
 }
 
-/** `Number` alone would also take 0x10 for a number. */
+/** `Number` alone would also accept 0x10. */
 const DECIMAL = /^[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|Infinity)$/i
 
 function perPageOf(text = ''): number {
@@ -58,10 +58,10 @@ export type PageEnd = {
 }
 
 /**
- * What follows the data of a list (§8): links that carry every parameter that was sent, `page` last, and figures.
+ * The `links` and `meta` of a list (§8). Links repeat all parameters of the request, with `page` last.
  *
- * @param address the list's absolute address without query
- * @param count how many records this page holds
+ * @param address the list's absolute URL without query
+ * @param count number of records on this page
  */
 export function pageEnd(
   address: string,
@@ -95,11 +95,27 @@ export function pageEnd(
   }
 }
 
-/** A list that consists of these records, as an example for the published description. */
+/**
+ * Reads one page of a list, and adds `links` and `meta`.
+ *
+ * @param address the list's absolute URL without query
+ */
+export async function paginated<Row, Json>(
+  address: string,
+  query: Query,
+  read: (page: Page) => Promise<{ rows: Row[]; total: number }>,
+  toJson: (row: Row) => Json,
+): Promise<{ data: Json[] } & PageEnd> {
+  const page = pageOf(query)
+  const { rows, total } = await read(page)
+  return { data: rows.map(toJson), ...pageEnd(address, query, page, rows.length, total) }
+}
+
+/** An example response for the published description: a list of just these records. */
 export const pageExample = (path: string, data: object[]) => ({
   data,
   ...pageEnd(`https://cards.example${path}`, {}, pageOf({}), data.length, data.length),
 })
 
-/** As encodeURIComponent, but never throwing: an unknown parameter may hold a lone surrogate. */
+/** `encodeURIComponent` that never throws: an unknown parameter can contain a lone surrogate. */
 const encode = (text: string) => encodeURIComponent(text.toWellFormed())

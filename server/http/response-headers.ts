@@ -4,7 +4,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 export const ALWAYS = { 'x-content-type-options': 'nosniff' }
 
 /** Lets nobody keep the responses of an API: they depend on the key. Catalog responses say otherwise. */
-export function keepNothing(_request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+export function forbidCaching(
+  _request: FastifyRequest,
+  reply: FastifyReply,
+  done: () => void,
+): void {
   reply.header('cache-control', 'no-store')
   done()
 }

@@ -4,9 +4,9 @@ import { changeAccount, createAccount, getAccount, listAccounts } from '../../ac
 import { validationError } from '../../errors.ts'
 import type { Service } from '../../service.ts'
 import { once } from '../idempotency.ts'
-import { idempotencyKeyHeader, idempotencyKeyOf } from '../idempotency-key.ts'
+import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
-import { pageEnd, pageOf, pageParameters } from '../paginate.ts'
+import { pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { Data, Paginated, PathId } from '../schema.ts'
 import {
@@ -44,12 +44,7 @@ export const accountRoutes =
         const { shop_name: shopName, email } = request.body
         const answer = await once(
           ctx,
-          {
-            caller: 'operator',
-            operation: 'createAccount',
-            key: idempotencyKeyOf(request),
-            bodyHash: request.bodyHash,
-          },
+          repeatable(request, 'operator', 'createAccount'),
           async (ctx) => {
             const account = await createAccount(ctx, { ...changes, shopName, email })
             return { status: 201, body: { data: accountJson(account) } }
@@ -72,16 +67,13 @@ export const accountRoutes =
           'x-errors': ['validation_error'],
         },
       },
-      async (request) => {
-        const query = request.query as Query
-        const wanted = pageOf(query)
-        const { rows, total } = await listAccounts(ctx, wanted)
-        const address = `${ctx.config.publicUrl}/operator/v1/accounts`
-        return {
-          data: rows.map(accountJson),
-          ...pageEnd(address, query, wanted, rows.length, total),
-        }
-      },
+      ({ query }) =>
+        paginated(
+          `${ctx.config.publicUrl}/operator/v1/accounts`,
+          query as Query,
+          (page) => listAccounts(ctx, page),
+          accountJson,
+        ),
     )
 
     app.get(

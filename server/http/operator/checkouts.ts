@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { checkOut, getCheckout } from '../../orders/checkout.ts'
 import type { Service } from '../../service.ts'
 import { once } from '../idempotency.ts'
-import { idempotencyKeyHeader, idempotencyKeyOf } from '../idempotency-key.ts'
+import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
 import { Data, PathId } from '../schema.ts'
 import {
@@ -38,12 +38,7 @@ export const checkoutRoutes =
         let rows = 0
         const answer = await once(
           ctx,
-          {
-            caller: 'operator',
-            operation: 'createCheckout',
-            key: idempotencyKeyOf(request),
-            bodyHash: request.bodyHash,
-          },
+          repeatable(request, 'operator', 'createCheckout'),
           async (ctx) => {
             const checkout = await checkOut(ctx, newCheckout(body))
             rows = checkout.slices.flatMap(({ orderIds }) => orderIds).length

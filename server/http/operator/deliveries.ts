@@ -3,7 +3,7 @@ import Type from 'typebox'
 import type { Service } from '../../service.ts'
 import { listDeliveries, resendDelivery } from '../../webhooks/deliveries.ts'
 import { DELIVERY_STATUSES } from '../../webhooks/delivery.ts'
-import { pageEnd, pageExample, pageOf, pageParameters } from '../paginate.ts'
+import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { Data, Id, OneOf, Paginated, PathId } from '../schema.ts'
 import { DeliverySchema, deliveryJson, exampleDelivery } from '../shapes/delivery.ts'
@@ -11,8 +11,6 @@ import { DeliverySchema, deliveryJson, exampleDelivery } from '../shapes/deliver
 export const deliveryRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
-    const address = `${ctx.config.publicUrl}/operator/v1/deliveries`
-
     app.get(
       '/deliveries',
       {
@@ -35,18 +33,17 @@ export const deliveryRoutes =
       },
       async (request) => {
         const query = request.query as Query
-        const { status } = request.query
-        const wanted = pageOf(query)
         const filters = {
-          accountId: numberIn(query.account_id),
-          endpointId: numberIn(query.endpoint_id),
-          status,
+          accountId: integerIn(query.account_id),
+          endpointId: integerIn(query.endpoint_id),
+          status: request.query.status,
         }
-        const { rows, total } = await listDeliveries(ctx, filters, wanted)
-        return {
-          data: rows.map(deliveryJson),
-          ...pageEnd(address, query, wanted, rows.length, total),
-        }
+        return paginated(
+          `${ctx.config.publicUrl}/operator/v1/deliveries`,
+          query,
+          (page) => listDeliveries(ctx, filters, page),
+          deliveryJson,
+        )
       },
     )
 
@@ -71,5 +68,5 @@ export const deliveryRoutes =
     done()
   }
 
-/** A query's integer, which was checked and is text all the same. */
-const numberIn = (text: string | undefined) => (text === undefined ? undefined : Number(text))
+/** An integer of a validated query, whose values are all text. */
+const integerIn = (text: string | undefined) => (text === undefined ? undefined : Number(text))

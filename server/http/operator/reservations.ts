@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { free, reserve } from '../../listings/reservations.ts'
 import type { Service } from '../../service.ts'
 import { once } from '../idempotency.ts'
-import { idempotencyKeyHeader, idempotencyKeyOf } from '../idempotency-key.ts'
+import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
 import { Data, PathId } from '../schema.ts'
 import {
@@ -39,12 +39,7 @@ export const reservationRoutes =
         const ttlSeconds = body.ttl_seconds ?? DEFAULT_TTL_SECONDS
         const answer = await once(
           ctx,
-          {
-            caller: 'operator',
-            operation: 'createReservation',
-            key: idempotencyKeyOf(request),
-            bodyHash: request.bodyHash,
-          },
+          repeatable(request, 'operator', 'createReservation'),
           async (ctx) => {
             const reservation = await reserve(ctx, { listingId, cartId, quantity, ttlSeconds })
             return { status: 201, body: { data: reservationJson(reservation) } }

@@ -15,7 +15,7 @@ import { MAX_ADVANCED_SECONDS } from '../../sandbox/clock.ts'
 import { sampleData } from '../../sandbox/sample-events.ts'
 import type { Service } from '../../service.ts'
 import { timestamp } from '../../time/timestamp.ts'
-import { pageEnd, pageExample, pageOf, pageParameters } from '../paginate.ts'
+import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { Data, Id, OneOf, Paginated, Timestamp } from '../schema.ts'
 import { exampleMail, MailSchema, mailJson } from '../shapes/mail.ts'
@@ -111,14 +111,15 @@ export const sandboxRoutes =
           'x-example': pageExample('/operator/v1/sandbox/mail', [exampleMail]),
         },
       },
-      async (request) => {
-        const query = request.query as Query
-        const wanted = pageOf(query)
-        const { rows, total } = await listMails(ctx, wanted)
-        const address = `${ctx.config.publicUrl}/operator/v1/sandbox/mail`
-        return { data: rows.map(mailJson), ...pageEnd(address, query, wanted, rows.length, total) }
-      },
+      ({ query }) =>
+        paginated(
+          `${ctx.config.publicUrl}/operator/v1/sandbox/mail`,
+          query as Query,
+          (page) => listMails(ctx, page),
+          mailJson,
+        ),
     )
+
     app.post(
       '/sandbox/events',
       {

@@ -14,9 +14,9 @@ import { centsFromEuros } from '../../money.ts'
 import type { Service } from '../../service.ts'
 import { parseDateTime } from '../date-time.ts'
 import { once } from '../idempotency.ts'
-import { idempotencyKeyHeader, idempotencyKeyOf } from '../idempotency-key.ts'
+import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
-import { pageEnd, pageExample, pageOf, pageParameters } from '../paginate.ts'
+import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
 import { Data, OneOf, Paginated, PathId, Text } from '../schema.ts'
@@ -30,7 +30,7 @@ import {
 import { exampleListing, ListingPatch, ListingSchema, listingJson } from '../shapes/listing.ts'
 import { readItem } from './read-item.ts'
 
-/** A hundred full items are about 2.4 MiB. */
+/** A hundred items of maximum size take about 2.4 MiB. */
 const BULK_LIMIT_BYTES = 4 * 1024 * 1024
 
 const params = Type.Object({ listing: PathId('The listing’s id') })
@@ -38,8 +38,6 @@ const params = Type.Object({ listing: PathId('The listing’s id') })
 export const listingRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
-    const address = `${ctx.config.publicUrl}/v1/listings`
-
     app.get(
       '/listings',
       {
@@ -48,14 +46,14 @@ export const listingRoutes =
           operationId: 'listListings',
           summary: 'List your listings',
           description:
-            'Your own listings, newest first. With `updated_since` in the order in which they changed, for tools that keep a copy: read such a list from its last page to its first, and ask the next time from 30 seconds before the newest `updated_at` of the page you read first. Then nothing is missed, whatever changes meanwhile (see docs/sync.md). Deleted listings are in no list.',
+            'Returns your own listings, newest first. With `updated_since`, listings come in the order of their last change, for tools that keep a copy. Read the pages from the last to the first, and start the next synchronisation 30 seconds before the newest `updated_at` on the first page that you read. This way you miss no change that happens meanwhile (see docs/sync.md). Deleted listings are not included.',
           tags: ['Listings'],
           querystring: Type.Object({
             status: Type.Optional(OneOf(LISTING_STATUSES)),
             updated_since: Type.Optional(
               Text({
                 description:
-                  'ISO 8601 date or date-time, inclusive; a date is its first second, UTC where no offset is given',
+                  'Only listings changed at or after this ISO 8601 date or date-time. A date means its first second; without an offset the time is UTC',
                 examples: ['2026-03-01T09:30:00Z'],
               }),
             ),
@@ -72,26 +70,22 @@ export const listingRoutes =
           'x-example': pageExample('/v1/listings', [exampleListing]),
         },
       },
-      async ({ caller: { account }, query: filters }) => {
+      async ({ caller: { account }, query }) => {
         const catalog = ctx.catalog.current
-        const { status, updated_since, card, product } = filters
-        const updatedSince = updated_since && parseDateTime('updated_since', updated_since)
-        const wanted = pageOf(filters as Query)
-        const { rows, total } = await listListings(
-          ctx,
-          account.id,
-          {
-            status,
-            updatedSince: updatedSince || undefined,
-            cardId: card && findCard(catalog, card, {}).id,
-            productSlug: product && findProduct(catalog, product).slug,
-          },
-          wanted,
-        )
-        return {
-          data: rows.map((listing) => listingJson(listing, account, catalog, ctx.config)),
-          ...pageEnd(address, filters as Query, wanted, rows.length, total),
+        const { status, updated_since, card, product } = query
+        const filters = {
+          status,
+          updatedSince:
+            updated_since === undefined ? undefined : parseDateTime('updated_since', updated_since),
+          cardId: card && findCard(catalog, card, {}).id,
+          productSlug: product && findProduct(catalog, product).slug,
         }
+        return paginated(
+          `${ctx.config.publicUrl}/v1/listings`,
+          query as Query,
+          (page) => listListings(ctx, account.id, filters, page),
+          (listing) => listingJson(listing, account, catalog, ctx.config),
+        )
       },
     )
 
@@ -104,7 +98,7 @@ export const listingRoutes =
           operationId: 'createListings',
           summary: 'List stock in bulk',
           description:
-            'Each item is checked and saved on its own; the answer is 200 as long as `items` itself is in order, so look at the `status` of each result. Needs a verified payout setup. The body may be 4 MiB long. With an `Idempotency-Key` the request can be repeated safely for 24 hours: the same key and body, byte for byte, give the first answer again and list nothing, the same key with another body is refused.',
+            'Validates and saves each item separately. The response is 200 if `items` itself is valid, so check the `status` of each result. The account needs a verified payout setup. The body can have up to 4 MiB. With an `Idempotency-Key` you can safely repeat the request for 24 hours: the same key with the same bytes returns the first response and lists nothing; the same key with another body is refused.',
           tags: ['Listings'],
           headers: idempotencyKeyHeader,
           body: BulkCreate,
@@ -115,24 +109,15 @@ export const listingRoutes =
       },
       async (request, reply) => {
         const { account } = request.caller
-        const key = idempotencyKeyOf(request)
+        const identity = repeatable(request, `account ${account.id}`, 'createListings')
         if (!account.payoutVerified) throw payoutMissing()
-        const answer = await once(
-          ctx,
-          {
-            caller: `account ${account.id}`,
-            operation: 'createListings',
-            key,
-            bodyHash: request.bodyHash,
-          },
-          async (ctx) => {
-            const read = request.body.items.map((item) => readItem(ctx.catalog.current, item))
-            const wanted = read.filter(isAccepted)
-            const ids = await createListings(ctx, account.id, wanted)
-            return { status: 200, body: bulkResultJson(read, ids, account.ships) }
-          },
-        )
-        return sendJson(reply, answer.body)
+        const items = request.body.items.map((item) => readItem(ctx.catalog.current, item))
+        const accepted = items.filter(isAccepted)
+        const response = await once(ctx, identity, async (tx) => {
+          const ids = await createListings(tx, account.id, accepted)
+          return { status: 200, body: bulkResultJson(items, ids, account.ships) }
+        })
+        return sendJson(reply, response.body)
       },
     )
 
@@ -140,17 +125,17 @@ export const listingRoutes =
       '/listings/:listing',
       {
         config: { scope: 'listings:write' },
-        // A listing that isn't there is 404 whatever was sent.
+        // An unknown listing is 404 even if the body is invalid: see refuseInvalid.
         attachValidation: true,
         schema: {
           operationId: 'changeListing',
           summary: 'Change a listing',
           description:
-            'Send only what changes. The status follows from what is asked for and the stock: an active or sold listing is active with stock and sold without, a hidden one stays hidden until `active` is sent, even when `sold` is. A change that changes nothing leaves `updated_at` alone. What the listing is for, its condition, language, printing and photos stay as they are.',
+            'Send only the fields that change. The new status depends on the requested status and the stock: an active or sold listing is active with stock and sold without stock; a hidden listing stays hidden until you send `active`, even if you send `sold`. A request that changes nothing keeps `updated_at`. The card or product, condition, language, printing and photos of a listing cannot be changed.',
           tags: ['Listings'],
           params,
           body: ListingPatch,
-          response: { 200: Data(ListingSchema, 'The listing as it is now') },
+          response: { 200: Data(ListingSchema, 'The listing after the change') },
           'x-errors': ['validation_error'],
           'x-example': { data: exampleListing },
         },
@@ -178,7 +163,7 @@ export const listingRoutes =
           operationId: 'deleteListing',
           summary: 'Delete a listing',
           description:
-            'For good; buyers’ carts lose their hold on it. A listing with an open order can’t be deleted until the order completes.',
+            'Deletes the listing permanently, with the reservations of buyers’ carts. A listing with an open order cannot be deleted until the order is completed.',
           tags: ['Listings'],
           params,
           response: { 204: Type.Null({ description: 'Deleted' }) },

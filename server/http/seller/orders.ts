@@ -6,7 +6,7 @@ import { shipOrder } from '../../orders/ship-order.ts'
 import type { Service } from '../../service.ts'
 import { getLabeledSlice, withLabel } from '../../shipping/labeled-slice.ts'
 import { parseDateTime } from '../date-time.ts'
-import { pageEnd, pageExample, pageOf, pageParameters } from '../paginate.ts'
+import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
 import { Data, Nullable, OneOf, Paginated, PathId, Text } from '../schema.ts'
@@ -18,8 +18,6 @@ const params = Type.Object({ order: PathId('Any row of the slice') })
 export const orderRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
-    const address = `${ctx.config.publicUrl}/v1/orders`
-
     app.get(
       '/orders',
       {
@@ -28,14 +26,14 @@ export const orderRoutes =
           operationId: 'listOrders',
           summary: 'List your orders',
           description:
-            'A row for each listing that was sold, newest first. Rows with the same `slice_key` go to one buyer and ship together; the address is in `GET /orders/{order}`.',
+            'Returns one row for each listing sold, newest first. Rows with the same `slice_key` ship together to one buyer. The address is in `GET /orders/{order}`.',
           tags: ['Orders'],
           querystring: Type.Object({
             status: Type.Optional(OneOf(ORDER_STATUSES)),
             since: Type.Optional(
               Text({
                 description:
-                  'Created at or after this ISO 8601 date or date-time; a date is its first second, UTC where no offset is given',
+                  'Only orders created at or after this ISO 8601 date or date-time. A date means its first second; without an offset the time is UTC',
                 examples: ['2026-03-01'],
               }),
             ),
@@ -46,15 +44,18 @@ export const orderRoutes =
           'x-example': pageExample('/v1/orders', [exampleOrder]),
         },
       },
-      async ({ caller: { account }, query }) => {
-        const { status } = query
-        const since = query.since === undefined ? undefined : parseDateTime('since', query.since)
-        const wanted = pageOf(query as Query)
-        const { rows, total } = await listOrders(ctx, account.id, { status, since }, wanted)
-        return {
-          data: rows.map(orderJson),
-          ...pageEnd(address, query as Query, wanted, rows.length, total),
+      async ({ caller, query }) => {
+        const { status, since } = query
+        const filters = {
+          status,
+          since: since === undefined ? undefined : parseDateTime('since', since),
         }
+        return paginated(
+          `${ctx.config.publicUrl}/v1/orders`,
+          query as Query,
+          (page) => listOrders(ctx, caller.account.id, filters, page),
+          orderJson,
+        )
       },
     )
 
@@ -66,7 +67,7 @@ export const orderRoutes =
           operationId: 'getOrder',
           summary: 'Read an order',
           description:
-            'The whole slice that the row belongs to, with the buyer’s address; the same whichever of its rows is asked for.',
+            'Returns the whole slice with the buyer’s address. Every row of the slice gives the same response.',
           tags: ['Orders'],
           params,
           response: { 200: Data(SliceSchema, 'The slice') },
@@ -82,13 +83,13 @@ export const orderRoutes =
       '/orders/:order/ship',
       {
         config: { scope: 'orders:write' },
-        // An order that isn't there is 404 whatever was sent.
+        // An unknown order is 404 even if the body is invalid: see refuseInvalid.
         attachValidation: true,
         schema: {
           operationId: 'shipOrder',
           summary: 'Mark an order as shipped',
           description:
-            'Every row of the slice that is still pending, whichever one is addressed; the buyer gets an e-mail for each. `data.shipped_lines` is the number of rows that this call shipped. `tracking_code` is required for your own tracked options, and refused for your own letters and for platform labels, whose tracking comes from the label. 409 when nothing is pending, or while the payout setup is not verified.',
+            'Ships all pending rows of the slice, whichever row you name. The buyer gets an e-mail for each row. `data.shipped_lines` is the number of rows that this request shipped. `tracking_code` is required for your own tracked options. It is refused for your own untracked options and for platform labels, whose tracking code comes from the label. Responds with 409 if no row is pending or if the payout setup is not verified.',
           tags: ['Orders'],
           params,
           body: Type.Optional(
@@ -96,25 +97,25 @@ export const orderRoutes =
               {
                 tracking_code: Type.Optional(
                   Nullable(Text({ maxLength: 100 }), {
-                    description: 'null or an empty text for none',
+                    description: 'null or an empty text means no tracking code',
                   }),
                 ),
               },
               {
                 'x-examples': {
                   untracked: {
-                    summary: 'A letter of your own, or a platform label',
+                    summary: 'Your own untracked option, or a platform label',
                     value: {},
                   },
                   tracked: {
-                    summary: 'A tracked option of your own',
+                    summary: 'Your own tracked option',
                     value: { tracking_code: '3SABCD1234567' },
                   },
                 },
               },
             ),
           ),
-          response: { 200: Data(ShippedSliceSchema, 'The slice as it is now') },
+          response: { 200: Data(ShippedSliceSchema, 'The slice after shipping') },
           'x-errors': ['conflict', 'validation_error'],
           'x-example': { data: { ...exampleSlice, shipped_lines: 1 } },
         },

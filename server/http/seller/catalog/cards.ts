@@ -2,14 +2,14 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import Type from 'typebox'
 import { browseCards } from '../../../catalog/browse.ts'
 import { findCard, requireCard } from '../../../catalog/identifiers.ts'
+import { cardPage, cardResponse } from '../../../catalog/json.ts'
 import type { Service } from '../../../service.ts'
-import type { AnswerCache } from '../../answer-cache.ts'
-import { cardAnswer, cardPage } from '../../catalog-json.ts'
 import { included } from '../../json.ts'
-import { pageEnd, pageExample, pageOf, pageParameters } from '../../paginate.ts'
-import type { Query } from '../../query.ts'
+import { pageExample, pageParameters } from '../../paginate.ts'
+import type { ResponseCache } from '../../response-cache.ts'
 import { Data, NotModified, Paginated, Text } from '../../schema.ts'
 import { CardSchema, exampleCard } from '../../shapes/card.ts'
+import { catalogPage } from './catalog-page.ts'
 import { offersSender } from './offers.ts'
 import {
   includeParameter,
@@ -19,9 +19,8 @@ import {
 } from './parameters.ts'
 
 export const cardRoutes =
-  (ctx: Service, answers: AnswerCache): FastifyPluginCallbackTypebox =>
+  (ctx: Service, cache: ResponseCache): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
-    const address = `${ctx.config.publicUrl}/v1/cards`
     const sendWithOffers = offersSender(ctx)
 
     app.get(
@@ -32,7 +31,7 @@ export const cardRoutes =
           operationId: 'listCards',
           summary: 'List or search cards',
           description:
-            'Cards of the newest set first, within a set by number (2 before 10); with `q`, the best match first. `set` answers 404 when it matches no set at all and 409 when it matches several, also after `language` and `region` have narrowed it; an empty page when these leave none. Unknown values of the other filters give an empty page.',
+            'Returns the cards of the newest set first, within a set by number (2 before 10). With `q`, the best match comes first. Responds with 404 if `set` matches no set, and with 409 if it matches several sets even after `language` and `region` have narrowed it. If these rule out all matching sets, the page is empty. Unknown values of the other filters also give an empty page.',
           tags: ['Catalog'],
           querystring: Type.Object({
             q: searchParameter('card name'),
@@ -40,7 +39,7 @@ export const cardRoutes =
               Text({
                 maxLength: 100,
                 description:
-                  'Canonical id or shortcut of a set, chosen as in `GET /sets/{identifier}`; `language` and `region` also filter the result',
+                  'Canonical id or shortcut of a set, resolved as in `GET /sets/{identifier}`. `language` and `region` also filter the result',
                 examples: ['swsh9'],
               }),
             ),
@@ -56,26 +55,14 @@ export const cardRoutes =
           'x-example': pageExample('/v1/cards', [exampleCard]),
         },
       },
-      (request, reply) => {
-        const catalog = ctx.catalog.current
-        const query = request.query as Query
-        const wanted = pageOf(query)
-        const found = browseCards(catalog, query)
-        const shown = found.slice(wanted.offset, wanted.offset + wanted.perPage)
-        return answers.send(
-          request,
-          reply,
-          catalog,
-          cardPage(shown, pageEnd(address, query, wanted, shown.length, found.length)),
-        )
-      },
+      catalogPage(ctx, cache, { path: '/v1/cards', browse: browseCards, toJson: cardPage }),
     )
 
     app.get(
       '/cards/:identifier',
       {
         config: { scope: 'catalog:read' },
-        // An unknown identifier is 404 before anything else is looked at.
+        // An unknown identifier is 404 even if the query is invalid.
         preValidation: (request, _reply, done) => {
           requireCard(ctx.catalog.current, request.params.identifier)
           done()
@@ -84,7 +71,7 @@ export const cardRoutes =
           operationId: 'getCard',
           summary: 'Read a card',
           description:
-            'By canonical id or friendly id `{shortcut}_{number}`. `language` and `region` narrow a friendly id that several cards share: 404 when none of them fits, 409 with the remaining candidates when several do. A friendly id that one card has ignores them. The whole text is tried as a canonical id first; that card wins over an equal friendly id of another one, unless `language` or `region` rules it out and exactly one card with that friendly id fits. An id may hold characters that need percent-encoding (`ex10-?` is `ex10-%3F`).',
+            'Finds a card by its canonical id or by its friendly id `{shortcut}_{number}`. `language` and `region` narrow a friendly id that several cards share: the response is 404 if no card is left, and 409 with the remaining candidates if several are left. They are ignored if only one card has the friendly id. A canonical id takes precedence over an equal friendly id of another card, unless `language` or `region` rules its card out and exactly one card with the friendly id is left. Percent-encode special characters in an id: `ex10-?` is `ex10-%3F`.',
           tags: ['Catalog'],
           params: Type.Object({
             identifier: Type.String({
@@ -107,9 +94,9 @@ export const cardRoutes =
         const card = findCard(catalog, request.params.identifier, narrowing)
         if (included(include).has('listings')) {
           const of = { cardId: card.id, productSlug: null }
-          return sendWithOffers(request, reply, of, (listings) => cardAnswer(card, listings))
+          return sendWithOffers(request, reply, of, (listings) => cardResponse(card, listings))
         }
-        return answers.send(request, reply, catalog, cardAnswer(card))
+        return cache.send(request, reply, catalog, cardResponse(card))
       },
     )
     done()

@@ -9,22 +9,22 @@ import { quoted, sendRevalidated } from '../../entity-tag.ts'
 import { sendJson } from '../../json.ts'
 import { offerJson, sellerJson } from '../../shapes/public-listing.ts'
 
-/** A popular card takes a connection for a while. */
-const MAX_READ_AT_ONCE = 4
-const MAX_BYTES_UNSENT = 256 * 1024 * 1024
-/** Who takes in nothing for so long is gone. */
-const STALLED_MS = 60_000
+/** Maximum number of reads at the same time: reading a popular card's offers occupies a database connection. */
+const MAX_CONCURRENT_READS = 4
+/** Above this total, further requests get 503. */
+const MAX_UNSENT_BYTES = 256 * 1024 * 1024
+/** Real time after which a connection whose client reads nothing is closed. */
+const STALL_TIMEOUT_MS = 60_000
 const NOTHING = { body: Buffer.alloc(0), tag: '' }
 
 /**
- * Sends a card or product with everything that is on offer of it. There may be tens of thousands of offers (§4.5
- * sets no limit), so they are read and made into bytes in batches between which other requests are served, a few
- * such answers at a time. Only then is the answer sent: a slow receiver holds no connection, and what waits for
- * slow receivers is bounded. Its `ETag` follows from the bytes, as that of any catalog answer: it changes with stock,
- * prices, photos and sellers.
+ * Sends a card or product with all of its offers. There can be tens of thousands (§4.5 sets no limit), so they are read
+ * and serialised in batches, and other requests run between two batches. The response is sent after the last batch, so
+ * that a slow client occupies no database connection; the bytes that wait for slow clients are bounded. The `ETag` is a
+ * hash of the bytes: it changes with stock, prices, photos and sellers.
  */
 export function offersSender(ctx: Service) {
-  const inTurn = limitConcurrency(MAX_READ_AT_ONCE)
+  const limited = limitConcurrency(MAX_CONCURRENT_READS)
   let unsent = 0
 
   return async (
@@ -33,19 +33,19 @@ export function offersSender(ctx: Service) {
     of: Listable,
     answer: (listings: Buffer[]) => Buffer,
   ): Promise<never> => {
-    const { body, tag } = await inTurn(async () => {
-      // Whoever has left while waiting for their turn needs nothing any more.
+    const { body, tag } = await limited(async () => {
+      // The client disconnected while the request was queued.
       if (reply.raw.destroyed) return NOTHING
-      if (unsent > MAX_BYTES_UNSENT)
-        throw serviceUnavailable('Too many large answers are on their way.')
+      if (unsent > MAX_UNSENT_BYTES)
+        throw serviceUnavailable('Too many large responses are being sent.')
       const hash = createHash('sha256').update(answer([]))
       const parts = await bytesOf(await offersOf(ctx, of), ctx.config, hash)
       return { body: answer(parts), tag: quoted(hash.digest('base64url')) }
     })
-    // Whoever has left meanwhile doesn't leave again.
+    // The client disconnected meanwhile: 'close' has fired and would never reduce `unsent`.
     if (reply.raw.destroyed) return sendJson(reply, NOTHING.body)
     unsent += body.length
-    reply.raw.setTimeout(STALLED_MS, () => reply.raw.destroy())
+    reply.raw.setTimeout(STALL_TIMEOUT_MS, () => reply.raw.destroy())
     reply.raw.once('close', () => {
       unsent -= body.length
     })
@@ -53,13 +53,13 @@ export function offersSender(ctx: Service) {
   }
 }
 
-/** The JSON of an array of public listings (§2.6), in parts; each is added to the hash in its own slice of time. */
+/** Serialises public listings (§2.6) as a JSON array in parts, and adds each part to the hash. */
 async function bytesOf(
   { sellers, batches }: Offers,
   addresses: Service['config'],
   hash: Hash,
 ): Promise<Buffer[]> {
-  // One shop can have many of the offers: it's written once.
+  // One shop can have many offers, so each shop is serialised once.
   const sellerTexts = new Map(
     [...sellers].map(([id, seller]) => [id, JSON.stringify(sellerJson(seller, addresses))]),
   )

@@ -6,7 +6,7 @@ import { Text } from '../../schema.ts'
 export const languageParameter = Type.Optional(
   Text({
     maxLength: 5,
-    description: `Language code of the set, exact: ${LANGUAGES.join(', ')}`,
+    description: `Exact language code of the set: ${LANGUAGES.join(', ')}`,
     examples: ['EN'],
   }),
 )
@@ -14,7 +14,7 @@ export const languageParameter = Type.Optional(
 export const regionParameter = Type.Optional(
   Text({
     maxLength: 5,
-    description: 'Region code of the set, exact, in lower case',
+    description: 'Exact region code of the set, in lower case',
     examples: ['int'],
   }),
 )
@@ -23,11 +23,11 @@ export const searchParameter = (what: string) =>
   Type.Optional(
     Text({
       maxLength: 100,
-      description: `Search by ${what}: exact name first, then beginnings, words, parts and near spellings. Case, accents and apostrophes make no difference.`,
+      description: `Search by ${what}. Exact names come first, then prefixes, words, other parts and similar spellings. Case, accents and apostrophes are ignored.`,
     }),
   )
 
 export const includeParameter = (values: string) =>
   Type.Optional(
-    Text({ description: `Comma-separated, no spaces: ${values}. Other values are ignored.` }),
+    Text({ description: `Comma-separated list without spaces: ${values}. Other values are ignored.` }),
   )

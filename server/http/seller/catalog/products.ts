@@ -2,22 +2,21 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import Type from 'typebox'
 import { browseProducts } from '../../../catalog/browse.ts'
 import { findProduct } from '../../../catalog/identifiers.ts'
+import { entryPage, productResponse } from '../../../catalog/json.ts'
 import { PRODUCT_CATEGORIES } from '../../../enums.ts'
 import type { Service } from '../../../service.ts'
-import type { AnswerCache } from '../../answer-cache.ts'
-import { page, productAnswer } from '../../catalog-json.ts'
 import { included } from '../../json.ts'
-import { pageEnd, pageExample, pageOf, pageParameters } from '../../paginate.ts'
-import type { Query } from '../../query.ts'
+import { pageExample, pageParameters } from '../../paginate.ts'
+import type { ResponseCache } from '../../response-cache.ts'
 import { Data, NotModified, Paginated, Text } from '../../schema.ts'
 import { exampleProduct, ProductSchema } from '../../shapes/product.ts'
+import { catalogPage } from './catalog-page.ts'
 import { offersSender } from './offers.ts'
 import { includeParameter, searchParameter } from './parameters.ts'
 
 export const productRoutes =
-  (ctx: Service, answers: AnswerCache): FastifyPluginCallbackTypebox =>
+  (ctx: Service, cache: ResponseCache): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
-    const address = `${ctx.config.publicUrl}/v1/products`
     const sendWithOffers = offersSender(ctx)
 
     app.get(
@@ -28,7 +27,7 @@ export const productRoutes =
           operationId: 'listProducts',
           summary: 'List or search sealed products',
           description:
-            'Products of the newest set first, then by name; with `q`, the best match first. There is no language parameter here, so a shortcut that several sets share answers 409 and only the canonical id of the set resolves it.',
+            'Returns the products of the newest set first, then by name. With `q`, the best match comes first. There is no language parameter: a shortcut that several sets share is answered with 409; use the canonical id of the set instead.',
           tags: ['Catalog'],
           querystring: Type.Object({
             q: searchParameter('product name'),
@@ -55,26 +54,14 @@ export const productRoutes =
           'x-example': pageExample('/v1/products', [exampleProduct]),
         },
       },
-      (request, reply) => {
-        const catalog = ctx.catalog.current
-        const query = request.query as Query
-        const wanted = pageOf(query)
-        const found = browseProducts(catalog, query)
-        const shown = found.slice(wanted.offset, wanted.offset + wanted.perPage)
-        return answers.send(
-          request,
-          reply,
-          catalog,
-          page(shown, pageEnd(address, query, wanted, shown.length, found.length)),
-        )
-      },
+      catalogPage(ctx, cache, { path: '/v1/products', browse: browseProducts, toJson: entryPage }),
     )
 
     app.get(
       '/products/:slug',
       {
         config: { scope: 'catalog:read' },
-        // An unknown identifier is 404 before anything else is looked at.
+        // An unknown slug is 404 even if the query is invalid.
         preValidation: (request, _reply, done) => {
           findProduct(ctx.catalog.current, request.params.slug)
           done()
@@ -83,7 +70,7 @@ export const productRoutes =
           operationId: 'getProduct',
           summary: 'Read a sealed product',
           tags: ['Catalog'],
-          params: Type.Object({ slug: Type.String({ description: 'The product’s slug' }) }),
+          params: Type.Object({ slug: Type.String({ description: 'Slug of the product' }) }),
           querystring: Type.Object({ include: includeParameter('`listings`') }),
           response: { 200: Data(ProductSchema, 'The sealed product'), 304: NotModified },
           'x-errors': ['validation_error'],
@@ -95,9 +82,11 @@ export const productRoutes =
         const product = findProduct(catalog, request.params.slug)
         if (included(request.query.include).has('listings')) {
           const of = { cardId: null, productSlug: product.slug }
-          return sendWithOffers(request, reply, of, (listings) => productAnswer(product, listings))
+          return sendWithOffers(request, reply, of, (listings) =>
+            productResponse(product, listings),
+          )
         }
-        return answers.send(request, reply, catalog, productAnswer(product))
+        return cache.send(request, reply, catalog, productResponse(product))
       },
     )
     done()

@@ -1,12 +1,12 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import type { Service } from '../../../service.ts'
-import type { AnswerCache } from '../../answer-cache.ts'
+import type { ResponseCache } from '../../response-cache.ts'
 import { Data, NotModified } from '../../schema.ts'
 import { exampleSeries, SeriesSchema, seriesJson } from '../../shapes/series.ts'
 
 export const seriesRoutes =
-  (ctx: Service, answers: AnswerCache): FastifyPluginCallbackTypebox =>
+  (ctx: Service, cache: ResponseCache): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     app.get(
       '/series',
@@ -14,9 +14,9 @@ export const seriesRoutes =
         config: { scope: 'catalog:read' },
         schema: {
           operationId: 'listSeries',
-          summary: 'List the series',
+          summary: 'List all series',
           description:
-            'All series, those with most sets first. Not paginated. Series without a shortcut are among them.',
+            'Returns all series, including those without a shortcut. The series with the most sets comes first. Not paginated.',
           tags: ['Catalog'],
           response: { 200: Data(Type.Array(SeriesSchema), 'All series'), 304: NotModified },
           'x-example': {
@@ -27,7 +27,7 @@ export const seriesRoutes =
       (request, reply) => {
         const catalog = ctx.catalog.current
         const data = catalog.series.map(seriesJson)
-        return answers.send(request, reply, catalog, Buffer.from(JSON.stringify({ data })))
+        return cache.send(request, reply, catalog, Buffer.from(JSON.stringify({ data })))
       },
     )
     done()

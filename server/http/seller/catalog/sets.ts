@@ -2,15 +2,15 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import Type from 'typebox'
 import { browseSets } from '../../../catalog/browse.ts'
 import { findSet, requireSet } from '../../../catalog/identifiers.ts'
+import { entryPage, setResponse } from '../../../catalog/json.ts'
 import type { Service } from '../../../service.ts'
-import type { AnswerCache } from '../../answer-cache.ts'
-import { page, setAnswer } from '../../catalog-json.ts'
 import { included } from '../../json.ts'
-import { pageEnd, pageExample, pageOf, pageParameters } from '../../paginate.ts'
-import type { Query } from '../../query.ts'
+import { pageExample, pageParameters } from '../../paginate.ts'
+import type { ResponseCache } from '../../response-cache.ts'
 import { Data, NotModified, Paginated, Text } from '../../schema.ts'
 import { exampleSet, SetSchema } from '../../shapes/set.ts'
 import { SetDetailSchema } from '../../shapes/set-detail.ts'
+import { catalogPage } from './catalog-page.ts'
 import {
   includeParameter,
   languageParameter,
@@ -19,10 +19,8 @@ import {
 } from './parameters.ts'
 
 export const setRoutes =
-  (ctx: Service, answers: AnswerCache): FastifyPluginCallbackTypebox =>
+  (ctx: Service, cache: ResponseCache): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
-    const address = `${ctx.config.publicUrl}/v1/sets`
-
     app.get(
       '/sets',
       {
@@ -40,7 +38,7 @@ export const setRoutes =
             series: Type.Optional(
               Text({
                 maxLength: 100,
-                description: 'Shortcut or name of a series, in any casing',
+                description: 'Shortcut or name of a series, ignoring case',
                 examples: ['swsh'],
               }),
             ),
@@ -51,26 +49,14 @@ export const setRoutes =
           'x-example': pageExample('/v1/sets', [exampleSet]),
         },
       },
-      (request, reply) => {
-        const catalog = ctx.catalog.current
-        const query = request.query as Query
-        const wanted = pageOf(query)
-        const found = browseSets(catalog, query)
-        const shown = found.slice(wanted.offset, wanted.offset + wanted.perPage)
-        return answers.send(
-          request,
-          reply,
-          catalog,
-          page(shown, pageEnd(address, query, wanted, shown.length, found.length)),
-        )
-      },
+      catalogPage(ctx, cache, { path: '/v1/sets', browse: browseSets, toJson: entryPage }),
     )
 
     app.get(
       '/sets/:identifier',
       {
         config: { scope: 'catalog:read' },
-        // An unknown identifier is 404 before anything else is looked at.
+        // An unknown identifier is 404 even if the query is invalid.
         preValidation: (request, _reply, done) => {
           requireSet(ctx.catalog.current, request.params.identifier)
           done()
@@ -79,7 +65,7 @@ export const setRoutes =
           operationId: 'getSet',
           summary: 'Read a set',
           description:
-            'By canonical id or shortcut. `language` and `region` narrow a shortcut that several sets share: 404 when none of them fits, 409 with the remaining candidates when several do. A shortcut that one set has ignores them. A canonical id wins over an equal shortcut of another set, unless `language` or `region` rules it out and exactly one set with that shortcut fits (`sv3` is Obsidian Flames, `sv3?language=JP` the Japanese set with the shortcut `sv3`).',
+            'Finds a set by its canonical id or by its shortcut. `language` and `region` narrow a shortcut that several sets share: the response is 404 if no set is left, and 409 with the remaining candidates if several are left. They are ignored if only one set has the shortcut. A canonical id takes precedence over an equal shortcut of another set, unless `language` or `region` rules its set out and exactly one set with the shortcut is left: `sv3` is Obsidian Flames, `sv3?language=JP` is the Japanese set with the shortcut `sv3`.',
           tags: ['Catalog'],
           params: Type.Object({
             identifier: Type.String({ description: 'Canonical id (`swsh9`) or shortcut (`svi`)' }),
@@ -98,7 +84,7 @@ export const setRoutes =
         const catalog = ctx.catalog.current
         const { include, ...narrowing } = request.query
         const set = findSet(catalog, request.params.identifier, narrowing)
-        return answers.send(request, reply, catalog, setAnswer(set, included(include)))
+        return cache.send(request, reply, catalog, setResponse(set, included(include)))
       },
     )
     done()

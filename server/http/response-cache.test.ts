@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { answerCache } from './answer-cache.ts'
+import { responseCache } from './response-cache.ts'
 
 let app: TestApp
 beforeAll(async () => {
@@ -60,9 +60,9 @@ describe('cached responses', () => {
 
   it('the cache is bounded and evicts the oldest responses first', () => {
     const catalog = {} as never
-    const answers = answerCache({ catalog: { current: catalog } as never })
+    const answers = responseCache({ catalog: { current: catalog } as never })
     const route = {} as { onRequest: ((...of: unknown[]) => void)[] }
-    answers.sendKeptFirst(route as never)
+    answers.sendCachedFirst(route as never)
     const reply = { header: () => reply, getHeader() {}, send: () => reply } as never
     const isCached = (url: string) => {
       let isMiss = false

@@ -13,9 +13,9 @@ const OVERHEAD_BYTES = 200
  * pages, the newest set) is then sent as it lies, once the key, limit and scope have been checked. A new state of
  * the catalog forgets all of it.
  */
-export type AnswerCache = {
+export type ResponseCache = {
   /** Has each route that is registered after this hook send its answer when it's kept, behind the route's guard. */
-  sendKeptFirst: (route: RouteOptions) => void
+  sendCachedFirst: (route: RouteOptions) => void
   /** Keeps the answer to this request, which came from `catalog`, and sends it. */
   send: (request: FastifyRequest, reply: FastifyReply, catalog: Catalog, body: Buffer) => never
 }
@@ -23,7 +23,7 @@ export type AnswerCache = {
 /** A response as it was sent: everything about it that follows from its address. */
 type Kept = { body: Buffer; tag: string; ignoredFields: string | undefined }
 
-export function answerCache(ctx: Pick<Service, 'catalog'>): AnswerCache {
+export function responseCache(ctx: Pick<Service, 'catalog'>): ResponseCache {
   const kept = new Map<string, Kept>()
   let keptFrom: Catalog | undefined
   let bytes = 0
@@ -38,7 +38,7 @@ export function answerCache(ctx: Pick<Service, 'catalog'>): AnswerCache {
   }
 
   return {
-    sendKeptFirst(route) {
+    sendCachedFirst(route) {
       route.onRequest = [route.onRequest ?? [], sendKept].flat()
     },
 

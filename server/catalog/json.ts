@@ -1,0 +1,171 @@
+import type { CardRecord, ProductRecord, SetRecord } from './record.ts'
+
+/**
+ * The JSON of sets, cards and sealed products (§2.3 to §2.5): serialised once when the catalog is loaded, and copied
+ * into responses. No request parses or serialises it again.
+ *
+ * A set or a product is one buffer. A card leaves out its set, which would be repeated in each: the cards of a set share
+ * the buffer `cardBytes`, each up to and including `"set":`, and the set's JSON and a brace complete the card.
+ */
+
+/** One card within its set's `cardBytes`. */
+export type CardBytes = { start: number; end: number; set: { json: Buffer; cardBytes: Buffer } }
+
+/** Serialises a Set object. */
+export const setJson = (
+  row: Omit<SetRecord, 'type'>,
+  counts: { cards: number; products: number },
+): Buffer =>
+  Buffer.from(
+    JSON.stringify({
+      id: row.id,
+      shortcut: row.shortcut,
+      name: row.name,
+      series: row.series,
+      language: row.language,
+      region: row.region,
+      release_date: row.release_date,
+      total_cards: row.total_cards,
+      printed_total: row.printed_total,
+      logo_url: row.logo_url,
+      symbol_url: row.symbol_url,
+      cards_count: counts.cards,
+      products_count: counts.products,
+    }),
+  )
+
+/** Serialises a Card object up to and including `"set":`. */
+export function cardText(
+  row: Omit<CardRecord, 'type'>,
+  friendlyId: string | null,
+  marketplaceUrl: string,
+): string {
+  const object = JSON.stringify({
+    id: row.id,
+    friendly_id: friendlyId,
+    name: row.name,
+    number: row.number,
+    rarity: row.rarity,
+    supertype: row.supertype,
+    hp: row.hp,
+    types: row.types,
+    image_small: row.image_small,
+    image_large: row.image_large,
+    url: `${marketplaceUrl}/cards/${encodeURIComponent(row.id)}`,
+  })
+  return `${object.slice(0, -1)},"set":`
+}
+
+/** Serialises a Sealed product object. */
+export function productJson(
+  { slug, name, category, image_url, release_date }: Omit<ProductRecord, 'type'>,
+  set: { json: Buffer } | null,
+  marketplaceUrl: string,
+): Buffer {
+  const before = JSON.stringify({ slug, name, category }).slice(0, -1)
+  const after = JSON.stringify({
+    image_url,
+    release_date,
+    url: `${marketplaceUrl}/products/${encodeURIComponent(slug)}`,
+  }).slice(1)
+  return Buffer.from(`${before},"set":${set ? set.json.toString() : 'null'},${after}`)
+}
+
+/** The end of a paginated response. */
+type PageEnd = { links: object; meta: object }
+
+/** A range of bytes to copy. A response is a list of these until `joined` copies all of them at once. */
+type Piece = { bytes: Buffer; start: number; end: number }
+
+const COMMA = Buffer.from(',')
+const BRACE = Buffer.from('}')
+const TWO_BRACES = Buffer.from('}}')
+const BRACKET = Buffer.from(']')
+
+/** `{"data": Card}`. `listings` is the JSON of an array in parts; without it the card has no such field. */
+export function cardResponse(card: CardBytes, listings?: Buffer[]): Buffer {
+  const pieces = [text('{"data":')]
+  addCard(pieces, card)
+  if (listings) addListings(pieces, listings)
+  return joined(pieces, BRACE)
+}
+
+/** `{"data": Set}`, with its cards and products as `include` says. */
+export function setResponse(
+  set: { json: Buffer; cards: CardBytes[]; products: { json: Buffer }[] },
+  include: Set<string>,
+): Buffer {
+  const pieces = [text('{"data":'), { bytes: set.json, start: 0, end: set.json.length - 1 }]
+  if (include.has('cards')) {
+    pieces.push(text(',"cards":['))
+    addCards(pieces, set.cards)
+    pieces.push(whole(BRACKET))
+  }
+  if (include.has('products')) {
+    pieces.push(text(',"products":['))
+    addWhole(pieces, set.products)
+    pieces.push(whole(BRACKET))
+  }
+  return joined(pieces, TWO_BRACES)
+}
+
+/** `{"data": Sealed product}`. `listings` is the JSON of an array in parts; without it there is no such field. */
+export function productResponse({ json }: { json: Buffer }, listings?: Buffer[]): Buffer {
+  const pieces = [text('{"data":'), whole(json)]
+  if (listings) addListings(pieces, listings)
+  return joined(pieces, BRACE)
+}
+
+/** A page of cards. */
+export function cardPage(cards: CardBytes[], end: PageEnd): Buffer {
+  const pieces = [text('{"data":[')]
+  addCards(pieces, cards)
+  return joined(pieces, pageTail(end))
+}
+
+/** A page of sets or sealed products. */
+export function entryPage(entries: { json: Buffer }[], end: PageEnd): Buffer {
+  const pieces = [text('{"data":[')]
+  addWhole(pieces, entries)
+  return joined(pieces, pageTail(end))
+}
+
+const whole = (bytes: Buffer): Piece => ({ bytes, start: 0, end: bytes.length })
+const text = (json: string): Piece => whole(Buffer.from(json))
+
+const pageTail = (end: PageEnd) =>
+  Buffer.from(`],"links":${JSON.stringify(end.links)},"meta":${JSON.stringify(end.meta)}}`)
+
+function addWhole(pieces: Piece[], entries: { json: Buffer }[]): void {
+  for (let i = 0; i < entries.length; i++) {
+    if (i > 0) pieces.push(whole(COMMA))
+    pieces.push(whole(entries[i]!.json))
+  }
+}
+
+function addCards(pieces: Piece[], cards: CardBytes[]): void {
+  for (let i = 0; i < cards.length; i++) {
+    if (i > 0) pieces.push(whole(COMMA))
+    addCard(pieces, cards[i]!)
+  }
+}
+
+function addCard(pieces: Piece[], { start, end, set }: CardBytes): void {
+  pieces.push({ bytes: set.cardBytes, start, end }, whole(set.json), whole(BRACE))
+}
+
+/** Adds the field to the last object: drops its closing brace and closes it again. */
+function addListings(pieces: Piece[], listings: Buffer[]): void {
+  pieces.at(-1)!.end -= BRACE.length
+  pieces.push(text(',"listings":'), ...listings.map(whole), whole(BRACE))
+}
+
+function joined(pieces: Piece[], ending: Buffer): Buffer {
+  let length = ending.length
+  for (const { start, end } of pieces) length += end - start
+  const target = Buffer.allocUnsafeSlow(length)
+  let at = 0
+  for (const { bytes, start, end } of pieces) at += bytes.copy(target, at, start, end)
+  ending.copy(target, at)
+  return target
+}
