@@ -12,7 +12,7 @@ import { type ApiError, expectationFailed, methodNotAllowed, notFound } from './
 import { BODY_LIMIT_BYTES, readJsonBodies } from './http/body.ts'
 import { connectionOf, createHttpServer } from './http/connections.ts'
 import { limitDatabaseTime } from './http/database-time.ts'
-import { clientError, malformedUrl, problemHandler, rawAnswer } from './http/error-handler.ts'
+import { clientError, errorHandler, malformedUrl, rawResponse } from './http/error-handler.ts'
 import { gatherBodies } from './http/gather-body.ts'
 import { isMalformed, parseQuery } from './http/query.ts'
 import { requestIds } from './http/request-id.ts'
@@ -21,14 +21,14 @@ import { validatorCompiler } from './http/validate.ts'
 import { routes } from './routes.ts'
 import type { Service } from './service.ts'
 
-/** Identifiers go to 150 code points, each of which can take twelve characters percent-encoded. */
-const LONGEST_PATH_PART = 4_096
+/** Fits an identifier of 150 code points, each of which takes up to twelve characters percent-encoded. */
+const MAX_PARAM_LENGTH = 4_096
 
 /** Time for a client to send a complete request. */
 const REQUEST_TIMEOUT_MS = 60_000
 
 /**
- * Builds the whole HTTP service on a context. It doesn't listen yet.
+ * Builds the HTTP service. It does not listen yet.
  *
  * @param options.requestTimeoutMs for tests
  */
@@ -40,23 +40,23 @@ export async function buildApp(
   const nextRequestId = requestIds()
   const app = Fastify({
     loggerInstance: log as FastifyBaseLogger,
-    // One line of our own per answer (below) instead of Fastify's two, and no child logger per request.
+    // Our own log line per response (below) instead of Fastify's two, and no child logger per request.
     logController: new LogController({ disableRequestLogging: true }),
     childLoggerFactory: (logger) => logger,
     genReqId: nextRequestId,
     trustProxy: config.trustProxy.length > 0 ? config.trustProxy : false,
     bodyLimit: BODY_LIMIT_BYTES,
-    // Requests that come while closing are answered; their connections close after them.
+    // Requests that arrive during a shutdown get their response; then their connections close.
     return503OnClosing: false,
     routerOptions: {
       ignoreTrailingSlash: true,
-      maxParamLength: LONGEST_PATH_PART,
+      maxParamLength: MAX_PARAM_LENGTH,
       querystringParser: parseQuery,
     },
     serverFactory: (handler) => createHttpServer(handler, requestTimeoutMs),
     frameworkErrors: (error, request, reply) => {
       reply.header('x-request-id', request.id).headers(ALWAYS)
-      problemHandler(log)(error, request, reply)
+      errorHandler(log)(error, request, reply)
     },
     clientErrorHandler: (error, socket) => {
       const connection = connectionOf(socket)
@@ -65,36 +65,36 @@ export async function buildApp(
       const refused = clientError(error)
       const reqId = nextRequestId()
       log.info({ reqId, status: refused.status }, refused.message)
-      connection.conclude(rawAnswer(refused, reqId, { isHead: isHead(error.rawPacket) }))
+      connection.conclude(rawResponse(refused, reqId, { isHead: isHead(error.rawPacket) }))
     },
   }).withTypeProvider<TypeBoxTypeProvider>()
 
   app.decorateRequest('caller')
   app.setValidatorCompiler(validatorCompiler)
-  // Answers are what the handlers return, all of it; the tests hold them against the schemas.
+  // Responses are exactly what the handlers return; the tests check them against the schemas.
   app.setSerializerCompiler(() => JSON.stringify)
-  app.setErrorHandler(problemHandler(log))
+  app.setErrorHandler(errorHandler(log))
   readJsonBodies(app as unknown as FastifyInstance)
   limitDatabaseTime(app as unknown as FastifyInstance)
 
   const allowed = allowedMethods(app as unknown as FastifyInstance)
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).headers(ALWAYS)
-    // Before anything is read of a body.
-    done(request.is404 ? unknownAddress(request, allowed) : refusal(request))
+    // Before any byte of the body is read.
+    done(request.is404 ? unknownUrl(request, allowed) : refusal(request))
   })
-  noteAnswers(app as unknown as FastifyInstance, ctx)
+  logResponses(app as unknown as FastifyInstance, ctx)
   app.addHook('onRoute', gatherBodies())
   routes(app as unknown as FastifyInstance, ctx)
   await app.ready()
   return app as unknown as FastifyInstance
 }
 
-/** Whether the bytes that could not be parsed begin a HEAD request, as far as they can tell. */
+/** Whether bytes that Node could not parse look like a HEAD request. */
 const isHead = (bytes: unknown) =>
   Buffer.isBuffer(bytes) && bytes.subarray(0, 5).toString('latin1') === 'HEAD '
 
-function unknownAddress(
+function unknownUrl(
   { url, method }: FastifyRequest,
   allowed: ReturnType<typeof allowedMethods>,
 ): ApiError {
@@ -109,17 +109,17 @@ function refusal({ query, headers: { expect } }: FastifyRequest): ApiError | und
 }
 
 /**
- * Counts each answer and writes a line about it. The pattern of the address is known when the route is registered;
- * asking the request for it builds an object each time.
+ * Counts and logs each response. Takes the URL pattern when the route is registered, because reading it from the request
+ * creates an object each time.
  */
-function noteAnswers(app: FastifyInstance, { metrics, log }: Service): void {
-  const noting =
+function logResponses(app: FastifyInstance, { metrics, log }: Service): void {
+  const logged =
     (route: string) => (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
       const { method, id: reqId } = request
       const status = reply.statusCode
       const ms = reply.elapsedTime
       metrics.answered(method, route, status, ms / 1000)
-      // The path alone: a query can hold a signed link's secret.
+      // Without the query, which can contain the secret of a signed link.
       const path = request.url.split('?', 1)[0]
       log.info(
         { reqId, method, path, status, ms: Math.round(ms * 1000) / 1000 },
@@ -128,19 +128,19 @@ function noteAnswers(app: FastifyInstance, { metrics, log }: Service): void {
       done()
     }
   app.addHook('onRoute', (route) => {
-    route.onResponse = [route.onResponse ?? [], noting(route.url)].flat()
+    route.onResponse = [route.onResponse ?? [], logged(route.url)].flat()
   })
-  const noteUnknown = noting('unknown')
+  const logUnknown = logged('unknown')
   app.addHook('onResponse', (request, reply, done) => {
-    if (request.is404) noteUnknown(request, reply, done)
+    if (request.is404) logUnknown(request, reply, done)
     else done()
   })
 }
 
-/** Remembers which methods each path has, to tell a wrong method (405) from an unknown path (404). */
+/** Collects the methods of each path, to distinguish a wrong method (405) from an unknown path (404). */
 function allowedMethods(app: FastifyInstance): (url: string) => string[] | undefined {
   const methods = new Map<string, Set<string>>()
-  const paths = findMyWay({ ignoreTrailingSlash: true, maxParamLength: LONGEST_PATH_PART })
+  const paths = findMyWay({ ignoreTrailingSlash: true, maxParamLength: MAX_PARAM_LENGTH })
   app.addHook('onRoute', ({ url, method }) => {
     let known = methods.get(url)
     if (!known) {

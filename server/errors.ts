@@ -1,7 +1,6 @@
 /**
- * The catalogue of errors (§7): every `error.type` that an answer can carry, its HTTP status, and one
- * constructor each. Verbs throw these; `http/error-handler.ts` turns them into the envelope. docs/errors.md is
- * tested against `ERROR_TYPES`.
+ * The catalogue of errors (§7): every `error.type` with its HTTP status and a constructor. Verbs throw these errors, and
+ * `http/error-handler.ts` turns them into responses. A test compares docs/errors.md with `ERROR_TYPES`.
  */
 export const ERROR_TYPES = {
   bad_request: 400,
@@ -25,10 +24,10 @@ export const ERROR_TYPES = {
 
 export type ErrorType = keyof typeof ERROR_TYPES
 
-/** Field name to messages, the shape of `error.fields` on a `validation_error`. */
+/** Messages by field name: `error.fields` of a `validation_error`. */
 export type FieldMessages = Record<string, string[]>
 
-/** What a caller is told. Its message is public; an internal reason belongs in `cause`. */
+/** An error that the caller sees. The message is public; put an internal reason into `cause`. */
 export class ApiError extends Error {
   override name = 'ApiError'
   readonly type: ErrorType
@@ -53,20 +52,20 @@ export class ApiError extends Error {
   }
 }
 
-/** 400: not HTTP as we understand it; there was no request to answer. */
+/** 400: the bytes are not a valid HTTP request. */
 export const badRequest = (message: string) => new ApiError('bad_request', message)
 
-/** 401: no key, or one that's unknown, revoked or expired (§5.5). */
+/** 401: the key is missing, unknown, revoked or expired (§5.5). */
 export const authenticationError = (message: string) =>
   new ApiError('authentication_error', message, { headers: { 'www-authenticate': 'Bearer' } })
 
-/** 403: the caller is known and may not do this (§5.4, §5.6, §5.7). */
+/** 403: the caller is known but not allowed to do this (§5.4, §5.6, §5.7). */
 export const authorizationError = (message: string) => new ApiError('authorization_error', message)
 
-/** 404: no such record, or none that the caller can access. */
+/** 404: the record does not exist, or the caller has no access to it. */
 export const notFound = (message: string) => new ApiError('not_found', message)
 
-/** 405: the path exists with other methods, named in `Allow`. */
+/** 405: the path has only other methods, named in `Allow`. */
 export const methodNotAllowed = (method: string, allow: string[]) =>
   new ApiError(
     'method_not_allowed',
@@ -82,61 +81,61 @@ export const requestTimeout = () =>
     headers: { connection: 'close' },
   })
 
-/** 409: the state of the record forbids it now. */
+/** 409: the current state of the record forbids the operation. */
 export const conflict = (message: string) => new ApiError('conflict', message)
 
-/** 409: a friendly identifier that means several records; the candidates say which (§2.1, §7). */
+/** 409: several records, the candidates, share a friendly identifier (§2.1, §7). */
 export const ambiguousIdentifier = (message: string, candidates: object[]) =>
   new ApiError('ambiguous_identifier', message, {
     fields: { candidates: candidates.slice(0, MAX_CANDIDATES) },
   })
 
-/** So that an error stays below 64 KiB. The bundled catalogs have at most ten that share an identifier. */
+/** Keeps an error below 64 KiB. In the bundled catalogs at most ten records share an identifier. */
 const MAX_CANDIDATES = 25
 
-/** 413: the body is larger than this operation takes. */
+/** 413: the body is larger than this operation allows. */
 export const payloadTooLarge = (limitBytes: number) =>
   new ApiError('payload_too_large', `The body is larger than ${Math.floor(limitBytes / 1024)} KiB.`)
 
-/** 415: a body that isn't what this operation reads. */
+/** 415: this operation does not accept the media type of the body. */
 export const unsupportedMediaType = (message: string) =>
   new ApiError('unsupported_media_type', message)
 
-/** 417: the client expects something that the service can't promise (RFC 9110 §10.1.1). */
+/** 417: the service does not support the `Expect` header of the request (RFC 9110 §10.1.1). */
 export const expectationFailed = () =>
   new ApiError('expectation_failed', 'Only "Expect: 100-continue" is supported.', {
-    // The client may hold back its body now, so that nothing tells where its next request begins.
+    // The client may omit its body now, so the start of its next request would be unknown.
     headers: { connection: 'close' },
   })
 
-/** 422: field by field, why the request can't be taken. The message is the first field's first one. */
+/** 422: the request is not valid. The error's message is the first message of the first field. */
 export function validationError(fields: FieldMessages): ApiError {
   const first = Object.values(fields)[0]?.[0] ?? 'The request is not valid.'
   return new ApiError('validation_error', first, { fields })
 }
 
-/** 429: too many requests in this window. `resetAt` is the window's end in Unix seconds (§7). */
+/** 429: too many requests in this window. `retryAfter` is in seconds, `resetAt` the end of the window in Unix seconds (§7). */
 export const rateLimited = (message: string, retryAfter: number, resetAt: number) =>
   new ApiError('rate_limited', message, {
     headers: { 'retry-after': String(retryAfter), 'x-ratelimit-reset': String(resetAt) },
   })
 
-/** 431: request line and headers are larger than Node takes, 16 KiB. */
+/** 431: request line and headers are larger than Node's limit of 16 KiB. */
 export const headersTooLarge = () =>
   new ApiError('headers_too_large', 'The address and headers are larger than 16 KiB.')
 
-/** 500: a fault of the service. The cause goes to the log, never to the client. */
+/** 500: the service failed. The cause goes to the log, never to the client. */
 export const serverError = (cause: unknown) =>
   new ApiError('server_error', 'Something went wrong on our side.', { cause })
 
-/** 502: the carrier failed during a request that was in order (§7). The message is ours, what it said is the cause. */
+/** 502: the carrier failed during a valid request (§7). The message is ours; the carrier's own belongs in `cause`. */
 export const providerError = (message: string, cause?: unknown) =>
   new ApiError('provider_error', message, { cause })
 
-/** The shortest time after which a request that met an unavailable service may succeed. */
+/** Minimum time before a request to an unavailable service is worth repeating. */
 const RETRY_AFTER_S = 2
 
-/** 503: not ready yet, overloaded, or without its database. A write that met it may have happened. */
+/** 503: the service is starting, overloaded or without its database. A write may have taken effect. */
 export const serviceUnavailable = (message: string, cause?: unknown) =>
   new ApiError('service_unavailable', message, {
     headers: { 'retry-after': String(RETRY_AFTER_S) },

@@ -7,7 +7,7 @@ import { openDatabase } from './database/open.ts'
 import { serverError } from './errors.ts'
 import { useDataDir } from './files/data-dir.ts'
 import { closeServer, currentConnection } from './http/connections.ts'
-import { rawAnswer } from './http/error-handler.ts'
+import { rawResponse } from './http/error-handler.ts'
 import { requestIds } from './http/request-id.ts'
 import type { Log } from './log.ts'
 import { createLog } from './log.ts'
@@ -83,7 +83,7 @@ function endOfService(log: Log): Promise<number> {
         }
         const reqId = nextRequestId()
         log.error({ err: error, reqId }, `${kind} in a request`)
-        connection.fail(rawAnswer(serverError(error), reqId))
+        connection.fail(rawResponse(serverError(error), reqId))
       })
     }
   })

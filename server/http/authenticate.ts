@@ -10,23 +10,23 @@ import type { Service } from '../service.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who calls the seller API; there on every route behind `authenticateSeller`. */
+    /** The seller's key and account. Set on every route of the seller API. */
     caller: Caller
   }
   interface FastifyContextConfig {
-    /** The scope a seller's key must carry; null where any active key will do. Every seller route declares it. */
+    /** Scope that the key needs; null if any active key may call the route. Every seller route declares it. */
     scope?: Scope | null
   }
 }
 
 type Done = (error?: Error) => void
 
-/** Wrong keys from one address, in a minute. A valid key from the same address is never affected. */
-const FAILURES_PER_MINUTE = 600
+/** Maximum number of failed authentications per client address. Never affects a valid key from the same address. */
+const MAX_FAILURES_PER_MINUTE = 600
 
 /**
- * Puts the guard before each seller route that is registered after this hook. A route that doesn't say which scope
- * it needs is refused: it would be open to every key.
+ * An onRoute hook that puts the guard before each seller route. A route that declares no scope fails the start,
+ * because it would be open to every key.
  */
 export function guardSellerRoutes(ctx: Service) {
   return (route: RouteOptions): void => {
@@ -37,8 +37,8 @@ export function guardSellerRoutes(ctx: Service) {
 }
 
 /**
- * Lets a seller's request in: key (401), account (403), limit (429), scope (403), in this order. Everything
- * is in memory for a key that was seen lately, so there is no promise on that way.
+ * Checks a seller's request: key (401), account (403), rate limit (429), scope (403), in this order. For a recently
+ * used key everything is in memory, so this path creates no promise.
  */
 function authenticateSeller(ctx: Service, scope: Scope | null) {
   return (request: FastifyRequest, reply: FastifyReply, done: Done): void => {
@@ -47,12 +47,12 @@ function authenticateSeller(ctx: Service, scope: Scope | null) {
       refuse(ctx, request, reply, done, key === undefined ? NO_KEY : UNKNOWN_KEY)
       return
     }
-    settle(
+    withValue(
       ctx.keys.find(key, () => addressSubject(request.ip)),
       done,
       (caller) => {
         const now = ctx.now()
-        const problem = caller ? outOfDate(caller, now) : UNKNOWN_KEY
+        const problem = caller ? keyProblem(caller, now) : UNKNOWN_KEY
         if (!caller || problem) refuse(ctx, request, reply, done, problem ?? UNKNOWN_KEY)
         else admit(ctx, caller, scope, now, request, reply, done)
       },
@@ -60,7 +60,7 @@ function authenticateSeller(ctx: Service, scope: Scope | null) {
   }
 }
 
-/** Lets the operator in, by the one token of the configuration. */
+/** Checks the operator token. Compares hashes, so that the comparison takes the same time for any token. */
 export function authenticateOperator(ctx: Service) {
   const expected = hash('sha256', ctx.config.operatorToken ?? '', 'buffer')
   return (request: FastifyRequest, reply: FastifyReply, done: Done): void => {
@@ -78,14 +78,14 @@ const EXPIRED_KEY = 'The API key has expired: it was rotated more than 24 hours 
 const NO_TOKEN = 'No operator token was sent. Send it as "Authorization: Bearer <token>".'
 const WRONG_TOKEN = 'The operator token is wrong.'
 
-/** The credentials of the Authorization header, whose scheme may be in any casing. */
+/** The credentials of the Authorization header, ignoring the case of its scheme. */
 function bearerOf(request: FastifyRequest): string | undefined {
   const header = request.headers.authorization
   if (header === undefined) return undefined
   return /^bearer +(\S+) *$/i.exec(header)?.[1]
 }
 
-function outOfDate(caller: Caller, now: Date): string | undefined {
+function keyProblem(caller: Caller, now: Date): string | undefined {
   if (caller.revokedAt) return REVOKED_KEY
   if (caller.expiresAt && now >= caller.expiresAt) return EXPIRED_KEY
   return undefined
@@ -102,7 +102,7 @@ function admit(
 ): void {
   const kind = request.method === 'GET' || request.method === 'HEAD' ? 'read' : 'write'
   const counted = ctx.limiter.count(`${kind}:${caller.keyId}`, ctx.config.rateLimit[kind])
-  settle(counted, done, (limit) => {
+  withValue(counted, done, (limit) => {
     showLimit(reply, limit)
     const problem =
       accessProblem(caller) ??
@@ -111,9 +111,9 @@ function admit(
     request.caller = caller
     const touched = problem?.type === 'rate_limited' ? undefined : ctx.keys.touch(caller, now)
     if (!touched) return done(problem)
-    // Best effort: that a key was used is worth noting, but not worth failing the request for.
+    // Best effort: a failure to record the use of a key does not fail the request.
     touched
-      .catch((error) => ctx.log.warn({ err: error }, 'last_used_at could not be written'))
+      .catch((error) => ctx.log.warn({ err: error }, 'cannot write last_used_at'))
       .then(() => done(problem))
       .catch(done)
   })
@@ -148,7 +148,7 @@ function showLimit(reply: FastifyReply, limit: RateLimit): void {
   reply.header('x-ratelimit-reset', limit.resetAt)
 }
 
-/** Answers 401, or 429 once an address has sent too many wrong credentials this minute. */
+/** Responds with 401, or with 429 if the client address has failed too often in this minute. */
 function refuse(
   ctx: Service,
   request: FastifyRequest,
@@ -156,8 +156,8 @@ function refuse(
   done: Done,
   message: string,
 ): void {
-  settle(
-    ctx.limiter.count(`failed:${addressSubject(request.ip)}`, FAILURES_PER_MINUTE),
+  withValue(
+    ctx.limiter.count(`failed:${addressSubject(request.ip)}`, MAX_FAILURES_PER_MINUTE),
     done,
     (limit) => {
       if (!limit.exceeded) return done(authenticationError(message))
@@ -175,10 +175,10 @@ function refuse(
 }
 
 /**
- * Continues with a value, at once or when it arrives. An exception of `next` answers the request: as a rejected
- * promise it would have no handler.
+ * Calls `next` with a value, at once or when the promise resolves. A rejection, or an exception that `next` throws after
+ * a promise, goes to `done`: otherwise it would be unhandled.
  */
-function settle<T>(value: T | Promise<T>, done: Done, next: (value: T) => void): void {
+function withValue<T>(value: T | Promise<T>, done: Done, next: (value: T) => void): void {
   if (value instanceof Promise) value.then(next).catch(done)
   else next(value)
 }

@@ -2,26 +2,26 @@ import { hash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { unsupportedMediaType, validationError } from '../errors.ts'
 
-/** Bodies are small but for the routes that say otherwise. */
+/** Default limit of a body; a route can set its own. */
 export const BODY_LIMIT_BYTES = 256 * 1024
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** SHA-256 of the body's bytes, in hex, where an Idempotency-Key came with them. */
+    /** SHA-256 of the body's bytes in hex. Set only if the request has an Idempotency-Key. */
     bodyHash: string | undefined
   }
 }
 
-/** How deep a body may be nested; the deepest schema has three levels. */
+/** Maximum nesting of a body. The deepest schema has three levels. */
 export const MAX_DEPTH = 32
-/** Values in a body, fields and entries at every level. The largest useful one (a checkout) has some 6,000. */
+/** Maximum number of values in a body, at all levels. The largest valid body (a checkout) has about 6,000. */
 export const MAX_VALUES = 20_000
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i
 
 /**
- * Reads request bodies as JSON objects: declared as JSON, or not declared at all. An empty one is no body. A type
- * that isn't JSON is refused once the body has arrived, so that the connection stays usable.
+ * Parses request bodies as JSON objects if their type is JSON or missing. An empty body counts as absent. Another type
+ * is refused after the body has arrived, so that the connection stays usable.
  */
 export function readJsonBodies(app: FastifyInstance): void {
   app.decorateRequest('bodyHash', undefined)
@@ -36,10 +36,10 @@ export function readJsonBodies(app: FastifyInstance): void {
     }
     const encoding = request.headers['content-encoding']
     if (encoding && encoding !== 'identity') {
-      return done(unsupportedMediaType('A compressed body is not understood here.'))
+      return done(unsupportedMediaType('A compressed body is not supported here.'))
     }
-    const excess = excessOf(bytes)
-    if (excess) return done(validationError({ body: [excess] }))
+    const problem = limitProblem(bytes)
+    if (problem) return done(validationError({ body: [problem] }))
     let parsed: unknown
     try {
       parsed = JSON.parse(utf8.decode(bytes))
@@ -64,10 +64,10 @@ const OPEN_BRACKET = code('[')
 const CLOSE_BRACKET = code(']')
 
 /**
- * Tells whether JSON has more levels or values than a body may have. One pass over the bytes, before they're parsed:
- * a parsed value costs fifty times as much as its bytes. An empty list or object counts as one value more.
+ * Checks the limits of nesting and values in one pass over the bytes, before they are parsed: a parsed value costs fifty
+ * times as much as its bytes. An empty list or object counts as one additional value.
  */
-function excessOf(json: Buffer): string | undefined {
+function limitProblem(json: Buffer): string | undefined {
   let depth = 0
   let values = 0
   let inText = false

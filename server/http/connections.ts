@@ -14,71 +14,71 @@ const KEEP_ALIVE_TIMEOUT_MS = 72_000
 /** Time for a client to close its side after the server has closed its own. */
 const LINGER_MS = 1_000
 
-/** Connections that Node lets the system accept ahead. */
-const MAX_BACKLOG = 511
+/** Node's default backlog: the connections that the operating system accepts in advance. */
+const BACKLOG = 511
 
-/** One client's connection: the requests on it that are not answered yet, and whether more may be read. */
+/** A client's connection, with its unanswered requests. */
 export type Connection = {
   /**
-   * Reads no further, answers the request that is arriving with these bytes, once all complete requests before it are
-   * answered, and closes.
+   * Stops reading. Sends these bytes as the response to the incomplete request, after the responses to all complete
+   * requests before it, and closes.
    */
-  conclude(answer: string): void
-  /** Answers a request that failed where nobody catches it, or closes the connection where that's not possible. */
-  fail(answer: string): void
-  /** Lets the current request take longer than the request timeout: its route has a timeout of its own. */
+  conclude(response: string): void
+  /** Responds to a request that failed with an uncaught error, or closes the connection if that is not possible. */
+  fail(response: string): void
+  /** Exempts the current request from the request timeout, because its route has its own. */
   allowSlowRequest(): void
-  /** True for a request that `allowSlowRequest` was called for. */
+  /** Whether the current request is exempt from the request timeout. */
   readonly isSlowAllowed: boolean
 }
 
-type Answer = ServerResponse<IncomingMessage>
+type Response = ServerResponse<IncomingMessage>
 
-const connections = new WeakMap<Socket, FollowedConnection>()
+const connections = new WeakMap<Socket, TrackedConnection>()
 const windDowns = new WeakMap<Server, () => Promise<void>>()
 
-/** The connection that the current code works for: a request's hooks, promises, timers and event listeners. */
-const current = new AsyncLocalStorage<FollowedConnection>()
+/** The connection whose request the running code serves, in hooks, promises, timers and event listeners. */
+const current = new AsyncLocalStorage<TrackedConnection>()
 
-/** The connection of a request; undefined in a test that injects it without one. */
+/** The connection of a request; undefined for an injected request in a test. */
 export const connectionOf = (socket: Socket): Connection | undefined => connections.get(socket)
 
-/** The connection whose request the running code belongs to, if any. For errors that nothing has caught. */
+/** The connection whose request the running code serves, if any. For uncaught errors. */
 export const currentConnection = (): Connection | undefined => current.getStore()
 
 /**
- * Creates the HTTP server. Every request that reaches `listener` gets its answer before the connection is closed, unless
- * the client goes away: see `FollowedConnection`.
+ * Creates the HTTP server. Every request that reaches `listener` gets its response before the connection closes, unless
+ * the client disconnects: see `TrackedConnection`.
  *
  * @param requestTimeoutMs real time for a client to send a complete request, from its first byte or from the connection;
- *   what takes longer is a `clientError`
+ *   a slower request causes a `clientError`
  */
 export function createHttpServer(listener: RequestListener, requestTimeoutMs: number): Server {
-  const open = new Set<FollowedConnection>()
+  const open = new Set<TrackedConnection>()
   let ending = false
   let accepted = 0
 
   const server = createServer(
     {
-      ServerResponse: FollowedAnswer,
+      ServerResponse: TrackedResponse,
       requireHostHeader: false,
       requestTimeout: requestTimeoutMs,
       headersTimeout: requestTimeoutMs,
       connectionsCheckingInterval: Math.ceil(requestTimeoutMs / 60),
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     },
-    (request, answer) => {
-      if (connections.get(request.socket)?.take(answer) !== false) listener(request, answer)
+    (request, response) => {
+      if (connections.get(request.socket)?.take(response) !== false) listener(request, response)
     },
   )
-  // An expectation that the server doesn't know is answered like any other mistake of a request.
-  server.on('checkExpectation', (request, answer) => server.emit('request', request, answer))
+  // The application refuses an unknown expectation like any other invalid request.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response))
 
-  // Node's own listener reads from the connection: all that happens because of it belongs to the connection.
+  // Node's own listener reads from the connection, so everything that it causes runs in the connection's context.
   const [accept] = server.listeners('connection') as ((socket: Socket) => void)[]
   server.removeAllListeners('connection')
   server.on('connection', (socket) => {
-    const connection = new FollowedConnection(socket)
+    const connection = new TrackedConnection(socket)
     connections.set(socket, connection)
     open.add(connection)
     accepted++
@@ -87,15 +87,14 @@ export function createHttpServer(listener: RequestListener, requestTimeoutMs: nu
     if (ending) connection.windDown()
   })
 
-  // Called when the server closes. A connection without a request in it may still have bytes of an answer to send.
+  // Node calls it when the server closes. An idle connection may still have bytes of a response to send.
   server.closeIdleConnections = () => {}
   windDowns.set(server, async () => {
     ending = true
     for (const connection of open) connection.windDown()
-    // Clients whose connections the system has accepted for us would get them reset: they are taken over first. One
-    // comes with each turn of the event loop.
+    // Connections in the backlog would be reset, so they are accepted first. Each turn of the event loop accepts one.
     await setImmediate()
-    for (let turn = 0, before = -1; before !== accepted && turn < MAX_BACKLOG; turn++) {
+    for (let turn = 0, before = -1; before !== accepted && turn < BACKLOG; turn++) {
       before = accepted
       await setImmediate()
     }
@@ -104,8 +103,8 @@ export function createHttpServer(listener: RequestListener, requestTimeoutMs: nu
 }
 
 /**
- * Closes the service without losing a request: from now on no further request is read, each one that was read is
- * answered (the last one of a connection with `Connection: close`), then its connection is closed. Resolves when all are.
+ * Closes the server gracefully: it reads no further requests, responds to those that it has read (with `Connection: close`
+ * on the last response of a connection), and closes the connections. Resolves when all connections are closed.
  */
 export async function closeServer(app: {
   server: Server
@@ -118,21 +117,21 @@ export async function closeServer(app: {
 }
 
 /**
- * Follows the requests and answers of one connection, to keep two promises:
+ * Tracks the requests and responses of one connection, to guarantee two things:
  *
- * - A request that was handed on is answered, in order, before the connection closes. Node closes after any answer that
- *   says `Connection: close`, and drops the answers to requests that the client has sent behind it. Here only the last
- *   answer says so, and what is read behind it is not handed on.
- * - The connection closes with FIN. Closing a socket with unread bytes in it sends RST, which can take the answer
- *   from the client that is about to read it. So the rest is read and discarded until the client closes its side.
+ * - Every request that reached the application gets its response, in order, before the connection closes. Node closes
+ *   after any response with `Connection: close` and drops the responses to pipelined requests behind it. Here only the
+ *   last response has this header, and requests behind it do not reach the application.
+ * - The connection closes with FIN. Closing a socket that has unread bytes sends RST, which can destroy a response before
+ *   the client reads it. So the rest is read and discarded until the client closes its side.
  */
-class FollowedConnection implements Connection {
+class TrackedConnection implements Connection {
   readonly #socket: Socket
-  /** Answers that are not out of our hands yet, in the order of their requests. */
-  readonly #pending: Answer[] = []
+  /** Responses that are not sent yet, in the order of their requests. */
+  readonly #pending: Response[] = []
   #lastRequest: IncomingMessage | undefined
   isSlowAllowed = false
-  /** No further request is handed on. */
+  /** No further request reaches the application. */
   #isLastTaken = false
   #isReading = true
   #isEnding = false
@@ -141,37 +140,37 @@ class FollowedConnection implements Connection {
 
   constructor(socket: Socket) {
     this.#socket = socket
-    // Node remembers the address from now on, so that a client that has gone still counts for it.
+    // Makes Node cache the address, so that the rate limit can count a client that has disconnected.
     void socket.remoteAddress
-    // Node calls it after the last answer.
+    // Node calls it after the last response.
     socket.destroySoon = () => this.#close()
   }
 
-  /** Takes on a request; false when it stands behind the last one that is answered. */
-  take(answer: Answer): boolean {
+  /** Registers a request; false if it comes after the last request that gets a response. */
+  take(response: Response): boolean {
     if (this.#isLastTaken) return false
     this.isSlowAllowed = false
-    this.#lastRequest = answer.req
-    this.#pending.push(answer)
-    answer.once('close', () => {
-      this.#pending.splice(this.#pending.indexOf(answer), 1)
-      this.#goOn()
+    this.#lastRequest = response.req
+    this.#pending.push(response)
+    response.once('close', () => {
+      this.#pending.splice(this.#pending.indexOf(response), 1)
+      this.#closeWhenDone()
     })
     return true
   }
 
-  /** Decides about `Connection: close` as the answer's headers are written. */
-  beforeHeaders(answer: Answer, headers: Record<string, unknown> | undefined): void {
+  /** Adds or removes `Connection: close` before the headers are written. */
+  beforeHeaders(response: Response, headers: Record<string, unknown> | undefined): void {
     const wantsToClose =
       this.#isEnding ||
-      String(headers?.connection ?? answer.getHeader('connection')).toLowerCase() === 'close'
+      String(headers?.connection ?? response.getHeader('connection')).toLowerCase() === 'close'
     if (!wantsToClose) return
     if (headers) delete headers.connection
-    if (this.#pending.at(-1) === answer && this.#conclusion === undefined) {
-      answer.setHeader('connection', 'close')
+    if (this.#pending.at(-1) === response && this.#conclusion === undefined) {
+      response.setHeader('connection', 'close')
       this.#stopReading()
     } else {
-      answer.removeHeader('connection')
+      response.removeHeader('connection')
     }
   }
 
@@ -179,14 +178,14 @@ class FollowedConnection implements Connection {
     this.isSlowAllowed = true
   }
 
-  conclude(answer: string): void {
+  conclude(response: string): void {
     if (this.#isClosing || this.#conclusion !== undefined) return
-    this.#conclusion = answer
+    this.#conclusion = response
     this.#stopReading()
-    this.#goOn()
+    this.#closeWhenDone()
   }
 
-  fail(answer: string): void {
+  fail(response: string): void {
     const [failed, ...others] = this.#pending
     if (!failed) return
     if (others.length > 0 || failed.headersSent || !this.#socket.writable) {
@@ -194,33 +193,33 @@ class FollowedConnection implements Connection {
       return
     }
     this.#stopReading()
-    this.#socket.write(answer)
+    this.#socket.write(response)
     this.#close()
   }
 
   windDown(): void {
     this.#isEnding = true
     const last = this.#pending.at(-1)
-    // A request that is still arriving is read to its end.
+    // An incomplete request is read to its end.
     if (!last || last.req.complete) this.#stopReading()
-    this.#goOn()
+    this.#closeWhenDone()
   }
 
-  /** Closes once everything is answered. */
-  #goOn(): void {
+  /** Closes the connection if all responses are sent. */
+  #closeWhenDone(): void {
     if (this.#conclusion === undefined) {
       if (this.#isEnding && this.#pending.length === 0) this.#close()
       return
     }
     const [next] = this.#pending
     if (next?.req.complete) return
-    // The request that is arriving may be answered already, or its answer has begun.
+    // The incomplete request may have its response already, or a part of it.
     const isAnswered = next ? next.headersSent : this.#lastRequest?.complete === false
     if (!isAnswered && this.#socket.writable) this.#socket.write(this.#conclusion)
     this.#close()
   }
 
-  /** From now on the parser gets nothing, and what arrives is discarded. */
+  /** Disconnects the parser and discards further bytes. */
   #stopReading(): void {
     this.#isLastTaken = true
     if (!this.#isReading) return
@@ -245,7 +244,7 @@ class FollowedConnection implements Connection {
   }
 }
 
-class FollowedAnswer extends ServerResponse {
+class TrackedResponse extends ServerResponse {
   override writeHead(...parameters: unknown[]): this {
     const headers = parameters.at(-1)
     connections

@@ -7,12 +7,12 @@ declare module 'fastify' {
     databaseTime: Budget
   }
   interface FastifyContextConfig {
-    /** The request goes on for long, as a stream does: each statement has a limit, all of them together have none. */
+    /** A long request, such as a stream: its statements have a time limit each, but no common one. */
     isLong?: boolean
   }
 }
 
-/** Gives each request 10 s of waiting for the database in total; after that it's answered with 503. */
+/** Limits the time that a request waits for the database to 10 s in total, then responds with 503. */
 export function limitDatabaseTime(app: FastifyInstance): void {
   app.decorateRequest('databaseTime')
   app.addHook('onRequest', (request, reply, done) => {
@@ -24,6 +24,6 @@ export function limitDatabaseTime(app: FastifyInstance): void {
     })
     withBudget(budget, done)
   })
-  // Reading a body loses the asynchronous context: what follows is called by the socket.
+  // Reading a body loses the asynchronous context, because the socket calls the code that follows.
   app.addHook('preValidation', (request, _reply, done) => withBudget(request.databaseTime, done))
 }

@@ -4,20 +4,22 @@ const ISO_8601 =
   /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:([Zz])|([+-])(\d\d)(?::?(\d\d))?)?)?$/
 
 /**
- * The moment that an ISO 8601 date or date-time means. A date is its first second; without an offset it's UTC. A
- * `+` that the query string turned into a space is a `+` again.
+ * Parses an ISO 8601 date or date-time. A date means its first second; without an offset the time is UTC. A `+` that the
+ * query string turned into a space is read as a `+`.
  *
  * @throws validation_error on the field
  */
 export const parseDateTime = (field: string, text: string): Date =>
-  momentsOf({ [field]: text })[field]!
+  parseDateTimes({ [field]: text })[field]!
 
 /**
- * The same for several fields.
+ * Parses several fields.
  *
- * @throws validation_error on each of them that isn't one
+ * @throws validation_error on all invalid fields
  */
-export function momentsOf<Field extends string>(texts: Record<Field, string>): Record<Field, Date> {
+export function parseDateTimes<Field extends string>(
+  texts: Record<Field, string>,
+): Record<Field, Date> {
   const moments: Partial<Record<string, Date>> = {}
   const problems: FieldMessages = {}
   for (const [field, text] of Object.entries<string>(texts)) {
@@ -48,14 +50,14 @@ function dateOf(parts: RegExpExecArray): Date | undefined {
   if (hour! > 23 || minute! > 59 || second! > 59 || offsetHours > 23 || offsetMinutes > 59) {
     return undefined
   }
-  // Not Date.UTC: it takes the years 0 to 99 for those of the last century.
+  // Not Date.UTC, which maps the years 0 to 99 to 1900 to 1999.
   const moment = new Date(0)
   moment.setUTCFullYear(year!, month! - 1, day)
-  // The 30th of February comes out as another day.
+  // February 30 would become a day in March.
   if (moment.getUTCMonth() !== month! - 1 || moment.getUTCDate() !== day) return undefined
   moment.setUTCHours(hour!, minute, second, milliseconds)
   const offset = (offsetHours * 60 + offsetMinutes) * (parts[9] === '-' ? -1 : 1)
   const utc = new Date(moment.getTime() - offset * 60_000)
-  // Beyond these years the database wants another spelling.
+  // PostgreSQL needs another notation for other years.
   return utc.getUTCFullYear() >= 1 && utc.getUTCFullYear() <= 9999 ? utc : undefined
 }

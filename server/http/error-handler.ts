@@ -17,7 +17,7 @@ import {
 import type { Log } from '../log.ts'
 import { ALWAYS } from './response-headers.ts'
 
-/** The body of every answer that isn't a success (§7). */
+/** The body of every error response (§7). */
 export type ErrorEnvelope = {
   error: { type: ErrorType; message: string; fields?: Record<string, unknown> }
 }
@@ -30,17 +30,17 @@ export const envelope = (error: ApiError): ErrorEnvelope => ({
   },
 })
 
-/** During an outage every request fails for the same reason: one line in this time says it. */
-const WARN_EVERY_MS = 5_000
+/** Minimum time between two warnings: in an outage every request fails for the same reason. */
+const WARN_INTERVAL_MS = 5_000
 
 /**
- * Answers with what was thrown. An unavailable database is 503 and a warning now and then. Anything else that isn't in
- * the catalogue is our fault: 500 without detail, and the whole story in the log under the request's id.
+ * Turns a thrown error into a response. An unavailable database is 503, with a throttled warning in the log. An error
+ * outside of the catalogue is 500 without details; the log has them under the request id.
  */
-export function problemHandler(log: Log) {
+export function errorHandler(log: Log) {
   let warned = Number.NEGATIVE_INFINITY
   const warn = (error: ApiError, reqId: string) => {
-    if (performance.now() - warned < WARN_EVERY_MS) return
+    if (performance.now() - warned < WARN_INTERVAL_MS) return
     warned = performance.now()
     log.warn({ err: error.cause, reqId }, 'the database is unavailable')
   }
@@ -71,7 +71,7 @@ function catalogued(thrown: FastifyError | ApiError, request: FastifyRequest): A
       if (isUnavailable(thrown)) {
         return serviceUnavailable('The database is unavailable. Try again shortly.', thrown)
       }
-      // Only what ended the request's own stream is the client's: others' connections are reset, too.
+      // A reset of the request's own connection is the client's fault; other connections can be reset as well.
       if (thrown === request.raw.errored) return incompleteBody()
       return serverError(thrown)
   }
@@ -82,7 +82,7 @@ const incompleteBody = () =>
 
 export const malformedUrl = () => notFound("The address's percent-encoding is malformed.")
 
-/** The error, if Node itself refused what arrived before it was a request: no HTTP, headers too large, too slow. */
+/** The error for bytes that Node refused before they were a request: invalid HTTP, large headers, or a timeout. */
 export function clientError({ code }: { code?: string }): ApiError {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
@@ -95,11 +95,11 @@ export function clientError({ code }: { code?: string }): ApiError {
 }
 
 /**
- * An answer as bytes, for a connection on which there is no reply object: it's the last one there.
+ * Serialises the last response of a connection, for a request that has no reply object.
  *
- * @param options.isHead for an answer to HEAD, which has no body
+ * @param options.isHead omits the body, for a HEAD request
  */
-export function rawAnswer(
+export function rawResponse(
   error: ApiError,
   requestId: string,
   { isHead = false }: { isHead?: boolean } = {},

@@ -9,19 +9,19 @@ declare module 'fastify' {
   }
 }
 
-/** Memory that unfinished bodies may hold together in one process. */
+/** Maximum memory of all incomplete bodies in one process. */
 export const MAX_UNFINISHED_BYTES = 32 * 1024 * 1024
 const FIRST_CAPACITY_BYTES = 4 * 1024
 
 type Done = (error: Error | null, payload?: RequestPayload) => void
 
-/** A body that is still arriving. */
+/** An incomplete body. */
 type Unfinished = { capacity: number; giveUp(): void }
 
 /**
- * Has each route that is registered after it gather its body in one piece of memory: kept chunk by chunk, a body that
- * comes byte by byte would take hundreds of times its length. Together the unfinished ones are bounded: beyond
- * that the oldest are refused with 408, because a client that is still sending has sent for a short time only.
+ * An onRoute hook: collects each body in one buffer. Stored as chunks, a body that arrives byte by byte would take
+ * hundreds of times its length. The memory of all incomplete bodies is bounded: beyond the limit, the oldest requests get
+ * 408, because an honest client needs little time to send its body.
  */
 export function gatherBodies(): (route: RouteOptions) => void {
   /** Oldest first. */
@@ -45,12 +45,12 @@ export function gatherBodies(): (route: RouteOptions) => void {
   ): void => {
     const { 'content-length': declared, 'transfer-encoding': encoding } = request.headers
     const limit = request.routeOptions.bodyLimit ?? 0
-    // Fastify refuses what says that it's too long.
+    // Fastify refuses a body whose declared length is above the limit.
     if ((declared === undefined && encoding === undefined) || Number(declared) > limit) {
       done(null)
       return
     }
-    const most = Number(declared) || limit
+    const maxCapacity = Number(declared) || limit
     let bytes = Buffer.alloc(0)
     let length = 0
 
@@ -71,9 +71,9 @@ export function gatherBodies(): (route: RouteOptions) => void {
       }
       if (needed > bytes.length) {
         const wanted = Math.max(2 * bytes.length, FIRST_CAPACITY_BYTES)
-        const capacity = Math.max(needed, Math.min(wanted, most))
+        const capacity = Math.max(needed, Math.min(wanted, maxCapacity))
         grow(body, capacity)
-        // It may have been given up itself.
+        // `grow` may have given up this body.
         if (body.capacity === 0) return
         const larger = Buffer.allocUnsafe(capacity)
         bytes.copy(larger, 0, 0, length)

@@ -6,11 +6,11 @@ import type { Repeatable } from './idempotency.ts'
 const LONGEST_KEY = 255
 const PRINTABLE = /^[\x20-\x7e]+$/
 
-/** The header as operations that take it publish it. */
+/** The schema of the header, for operations that support it. */
 export const idempotencyKeyHeader = Type.Object({
   'idempotency-key': Type.Optional(
     Type.String({
-      description: 'Makes repeating this request safe: 1 to 255 printable ASCII characters',
+      description: 'Makes it safe to repeat this request. 1 to 255 printable ASCII characters',
     }),
   ),
 })

@@ -4,7 +4,7 @@ import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import { validationError } from '../errors.ts'
 
-/** A request that its sender may repeat: who sent it, what for, and the key that makes it one and the same. */
+/** The identity of a request. Two requests with the same caller, operation and key are one. */
 export type Repeatable = {
   caller: string
   operation: string
@@ -13,40 +13,39 @@ export type Repeatable = {
   bodyHash: string | undefined
 }
 
-/** An answer as it was given the first time, body included. */
-export type StoredAnswer = { status: number; body: string; repeated: boolean }
+/** The first response to a request. */
+export type StoredResponse = { status: number; body: string; repeated: boolean }
 
-/** For how long the first answer is given again. */
-const KEPT_MS = 24 * 60 * 60 * 1000
+/** Lifetime of a stored response. */
+const TTL_MS = 24 * 60 * 60 * 1000
 
 /**
- * Does the work once per Idempotency-Key. Its effect and its answer are written in one transaction, so either
- * both are there or neither: a request that failed can be sent again with the same key. A twin that arrives
- * meanwhile waits for the first one's commit (the primary key holds it) and gets the same answer. Without a key
- * the work is simply done.
+ * Does the work at most once per Idempotency-Key. One transaction writes its effect and its response, so a failed request
+ * can be repeated with the same key. A concurrent duplicate waits for the first commit (the primary key blocks it) and
+ * gets the same response. Without a key, the work is done each time.
  *
- * @throws validation_error when the key was used for another body
+ * @throws validation_error if the key was used with another body
  */
 export async function once<C extends Context>(
   ctx: C,
   request: Repeatable,
   work: (ctx: C) => Promise<{ status: number; body: unknown }>,
-): Promise<StoredAnswer> {
+): Promise<StoredResponse> {
   const { key } = request
-  if (key === undefined) return firstAnswer(await work(ctx))
+  if (key === undefined) return firstResponse(await work(ctx))
   const keyed = { ...request, key }
   const requestHash = request.bodyHash ?? NO_BODY
   return inTransaction(ctx, async (tx) => {
-    if (!(await claim(tx, keyed, requestHash))) return storedAnswer(tx.db, keyed, requestHash)
-    const answer = firstAnswer(await work(tx))
-    await keep(tx.db, keyed, answer)
-    return answer
+    if (!(await claim(tx, keyed, requestHash))) return storedResponse(tx.db, keyed, requestHash)
+    const response = firstResponse(await work(tx))
+    await store(tx.db, keyed, response)
+    return response
   })
 }
 
 const NO_BODY = hash('sha256', '')
 
-const firstAnswer = ({ status, body }: { status: number; body: unknown }): StoredAnswer => ({
+const firstResponse = ({ status, body }: { status: number; body: unknown }): StoredResponse => ({
   status,
   body: JSON.stringify(body),
   repeated: false,
@@ -54,7 +53,7 @@ const firstAnswer = ({ status, body }: { status: number; body: unknown }): Store
 
 type Keyed = Repeatable & { key: string }
 
-/** Takes the key, or finds it taken. One that is a day old is free again. */
+/** Claims the key; false if it is in use. An expired key can be claimed again. */
 async function claim(ctx: Context, request: Keyed, requestHash: string): Promise<boolean> {
   const now = ctx.now()
   const [claimed] = await ctx.db`
@@ -64,21 +63,25 @@ async function claim(ctx: Context, request: Keyed, requestHash: string): Promise
     )
     on conflict (caller, operation, key) do update
     set request_hash = excluded.request_hash, status = null, answer = null, created_at = excluded.created_at
-    where idempotency_keys.created_at <= ${new Date(now.getTime() - KEPT_MS)}
+    where idempotency_keys.created_at <= ${new Date(now.getTime() - TTL_MS)}
     returning 1
   `
   return claimed !== undefined
 }
 
-async function keep(db: Db, request: Keyed, answer: StoredAnswer): Promise<void> {
+async function store(db: Db, request: Keyed, response: StoredResponse): Promise<void> {
   await db`
     update idempotency_keys
-    set status = ${answer.status}, answer = ${answer.body}
+    set status = ${response.status}, answer = ${response.body}
     where caller = ${request.caller} and operation = ${request.operation} and key = ${request.key}
   `
 }
 
-async function storedAnswer(db: Db, request: Keyed, requestHash: string): Promise<StoredAnswer> {
+async function storedResponse(
+  db: Db,
+  request: Keyed,
+  requestHash: string,
+): Promise<StoredResponse> {
   const [stored] = await db<{ status: number; answer: string; same: boolean }[]>`
     select status, answer, request_hash = decode(${requestHash}, 'hex') as same
     from idempotency_keys
@@ -92,9 +95,9 @@ async function storedAnswer(db: Db, request: Keyed, requestHash: string): Promis
   return { status: stored.status, body: stored.answer, repeated: true }
 }
 
-/** Forgets the answers that are no longer given. */
+/** Deletes expired responses. */
 export async function pruneIdempotencyKeys(ctx: Context): Promise<void> {
   await ctx.db`
-    delete from idempotency_keys where created_at <= ${new Date(ctx.now().getTime() - KEPT_MS)}
+    delete from idempotency_keys where created_at <= ${new Date(ctx.now().getTime() - TTL_MS)}
   `
 }

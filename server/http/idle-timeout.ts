@@ -1,10 +1,10 @@
 import { requestTimeout } from '../errors.ts'
 
 /**
- * The chunks of a request's body, while its client keeps sending. The time that it takes to handle a chunk doesn't count.
+ * Yields the chunks of a body as long as its client keeps sending. The time to process a chunk does not count.
  *
- * @param idleMs real time without a byte after which the body is given up
- * @throws request_timeout then
+ * @param idleMs maximum real time without a byte
+ * @throws request_timeout
  */
 export async function* withIdleTimeout<T>(
   body: AsyncIterable<T>,
@@ -23,7 +23,7 @@ export async function* withIdleTimeout<T>(
       yield next.value
     }
   } finally {
-    // Not awaited: while a chunk is awaited this settles only when the connection closes.
+    // Not awaited: it settles only when the connection closes if a read is pending.
     chunks.return?.().catch(() => {})
   }
 }

@@ -1,8 +1,8 @@
 type Reply = { header(name: string, value: string): { send(body: unknown): unknown } }
 
-/** Sends bytes that are JSON already. The type checker can't see into them; the tests hold them against the schema. */
+/** Sends serialised JSON. The compiler can't check it against the schema; the tests do. */
 export const sendJson = (reply: Reply, body: Buffer | string) =>
   reply.header('content-type', 'application/json; charset=utf-8').send(body) as never
 
-/** The values of an `include` parameter; those the operation doesn't know are ignored. */
+/** The values of an `include` parameter. */
 export const included = (include: string | undefined) => new Set(include?.split(','))

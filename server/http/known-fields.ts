@@ -3,8 +3,8 @@ import type { TSchema } from 'typebox'
 import { components } from './schema.ts'
 
 /**
- * Makes each route that is registered after this hook read the fields and parameters of its schema alone, before they
- * are validated, and name the others in `X-Ignored-Fields`.
+ * An onRoute hook: removes unknown body fields before validation, and names unknown fields and parameters in
+ * `X-Ignored-Fields`.
  */
 export function readKnownFields(route: RouteOptions): void {
   const { body = NO_FIELDS, querystring = NO_FIELDS } = route.schema ?? {}
@@ -13,7 +13,7 @@ export function readKnownFields(route: RouteOptions): void {
   const read = (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
     const ignored = new IgnoredFields()
     if (isJsonObject(request.body)) request.body = readBody(request.body, ignored)
-    ignored.note(request.query as object, parameters)
+    ignored.add(request.query as object, parameters)
     const { header } = ignored
     if (header !== undefined) reply.header('x-ignored-fields', header)
     done()
@@ -23,11 +23,11 @@ export function readKnownFields(route: RouteOptions): void {
 
 const NO_FIELDS = { properties: {} }
 
-/** A catalog import has a stream instead. */
+/** The body of a catalog import is a stream instead. */
 const isJsonObject = (body: unknown) =>
   typeof body === 'object' && body !== null && Object.getPrototypeOf(body) === Object.prototype
 
-/** Reads a part of a body: its known fields, with the names of the others added to `ignored`. */
+/** Copies the known fields of a value at `path` in the body, and adds the names of the others to `ignored`. */
 type Reader = (value: unknown, path: string, ignored: IgnoredFields) => unknown
 
 type Schema = {
@@ -41,10 +41,10 @@ type Schema = {
 }
 
 /**
- * Copies from a body what its schema knows: the listed properties of objects, and of an array one entry more than it
- * may have, which is enough for validation to refuse it. The work is bounded by the schema, not by the body.
+ * Copies the parts of a body that its schema knows: the declared properties of objects, and at most `maxItems` + 1 entries
+ * of an array, so that validation still refuses a longer one. The schema bounds the work, not the body.
  *
- * @throws when a schema has an array without `maxItems`
+ * @throws if a schema has an array without `maxItems`
  */
 export function knownFields(schema: object): (body: unknown, ignored: IgnoredFields) => unknown {
   const read = readerOf(schema)
@@ -70,7 +70,7 @@ function objectReader(properties: Record<string, Schema>): Reader {
     for (const [name, read] of readers) {
       if (Object.hasOwn(given, name)) known[name] = read(given[name], `${path}${name}.`, ignored)
     }
-    ignored.note(given, readers, path)
+    ignored.add(given, readers, path)
     return known
   }
 }
@@ -90,7 +90,7 @@ function resolved(schema: Schema): Schema {
     return resolved((components.get(schema.$ref.slice(0, -1)) ?? {}) as TSchema & Schema)
   }
   if (!schema.oneOf) return schema
-  const alternatives = schema.oneOf.map((one) => resolved(one).properties)
+  const alternatives = schema.oneOf.map((alternative) => resolved(alternative).properties)
   return { properties: Object.assign({}, ...alternatives) }
 }
 
@@ -100,14 +100,14 @@ const MAX_NAME_LENGTH = 64
 const MORE = '...'
 
 /**
- * Names of fields and parameters that a request brought and nobody reads, for the header `X-Ignored-Fields`. They can
- * hold any character, a header can't: names are percent-encoded, a dot within a name as well, and long ones are cut.
+ * Names of unknown fields and parameters, for the header `X-Ignored-Fields`. A name can contain characters that a header
+ * can't, so names are percent-encoded, including dots within a name. Long names are cut.
  */
 export class IgnoredFields {
   readonly #names: string[] = []
 
-  /** Adds the names of an object that aren't known. Stops at the first one that the header has no room for. */
-  note(given: object, known: { has(name: string): boolean }, path = ''): void {
+  /** Adds the unknown names of an object, up to one more than the header shows. */
+  add(given: object, known: { has(name: string): boolean }, path = ''): void {
     if (this.#isFull) return
     for (const name in given) {
       if (known.has(name)) continue
@@ -116,7 +116,7 @@ export class IgnoredFields {
     }
   }
 
-  /** The header's value, or undefined when everything was read. */
+  /** The header's value, or undefined if all fields are known. */
   get header(): string | undefined {
     if (this.#names.length === 0) return undefined
     return (this.#isFull ? [...this.#names.slice(0, MAX_NAMES), MORE] : this.#names).join(', ')

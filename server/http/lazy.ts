@@ -1,4 +1,4 @@
-/** Makes a value at its first use and keeps it. A failure isn't kept: the next use tries again. */
+/** Creates a value at its first use and caches it. A failure is not cached: the next use tries again. */
 export function lazy<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined
   return () => {

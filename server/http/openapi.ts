@@ -7,13 +7,13 @@ import { components } from './schema.ts'
 
 declare module 'fastify' {
   interface FastifySchema {
-    /** The errors this operation can answer with, beyond those that every one can. */
+    /** Errors of this operation, in addition to those of every operation. */
     'x-errors'?: ErrorType[]
-    /** The errors that a body alone can cause, where the operation doesn't read JSON. */
+    /** Errors that a body can cause, for an operation that does not read JSON. */
     'x-body-errors'?: ErrorType[]
-    /** The scope the operation needs; taken from the route's config. */
+    /** The scope that the operation needs; taken from the route's config. */
     'x-scope'?: Scope | null
-    /** A real answer, shown as the example of the success. */
+    /** Example of the success response. */
     'x-example'?: unknown
   }
   interface FastifyInstance {
@@ -21,24 +21,24 @@ declare module 'fastify' {
   }
 }
 
-/** What one of the two published descriptions says of itself. */
+/** The general part of a published description. */
 export type ApiDescription = {
   title: string
   description: string
-  /** What all paths begin with; it's part of the server's address, so that paths read as in the documentation. */
+  /** Prefix of all paths. It is published as part of the server's URL, so that paths read as in the documentation. */
   prefix: string
   publicUrl: string
   tags: { name: string; description: string }[]
   security: { name: string; description: string }
-  /** Errors that every operation of this api can answer with. */
+  /** Errors of every operation of this API. */
   errors: ErrorType[]
-  /** Whether every answer says how much of the caller's limit is left. */
+  /** Whether every response has the rate limit headers. */
   showsLimits: boolean
-  /** What the service itself sends, by its event. */
+  /** Requests that the service sends, by event. */
   webhooks?: Record<string, OpenAPIV3_1.OperationObject>
 }
 
-/** Collects the routes registered after it in this scope; `describe()` then gives their OpenAPI 3.1 description. */
+/** Collects the routes that are registered later in this scope. `describe()` returns their OpenAPI 3.1 description. */
 export async function describeRoutes(scope: FastifyInstance, api: ApiDescription): Promise<void> {
   await scope.register(swagger, {
     stripBasePath: false,
@@ -67,7 +67,7 @@ export async function describeRoutes(scope: FastifyInstance, api: ApiDescription
     refResolver: {
       buildLocalReference: (json, _base, _fragment, i) => String(json.$id ?? `schema-${i}`),
     },
-    // The scope is data on the route, for the check and for the reader alike.
+    // The same data on the route enforces and documents the scope.
     transform: ({ schema, url, route }) => ({
       url,
       schema: { ...schema, 'x-scope': route.config?.scope } as FastifySchema,
@@ -83,7 +83,7 @@ export async function describeRoutes(scope: FastifyInstance, api: ApiDescription
   })
 }
 
-/** The errors of an operation that reads a JSON body, expected or not. */
+/** Errors of every operation that is not a GET: it parses a JSON body, even an unexpected one. */
 const BODY_ERRORS: ErrorType[] = ['payload_too_large', 'unsupported_media_type', 'validation_error']
 
 type Operation = OpenAPIV3_1.OperationObject & {
@@ -93,7 +93,7 @@ type Operation = OpenAPIV3_1.OperationObject & {
   'x-example'?: unknown
 }
 
-/** Adds what is the same for all operations, and takes out the keywords that are ours alone. */
+/** Adds the parts that all operations share, and removes our own keywords. */
 function finish(generated: OpenAPIV3_1.Document, api: ApiDescription): OpenAPIV3_1.Document {
   const document = withoutOurKeywords(structuredClone(generated)) as OpenAPIV3_1.Document
   const used = new Set<ErrorType>()
@@ -153,7 +153,7 @@ function addErrors(operation: Operation, errors: ErrorType[]): void {
   delete operation['x-body-errors']
   const byStatus = Map.groupBy(errors, (type) => ERROR_TYPES[type])
   for (const [status, types] of [...byStatus].sort(([a], [b]) => a - b)) {
-    // A route describes an error itself if its body holds more than the envelope.
+    // A route describes an error itself if the response has more than the `error` field.
     if (operation.responses[status]) continue
     const [only, ...others] = types
     operation.responses[status] =
@@ -161,7 +161,7 @@ function addErrors(operation: Operation, errors: ErrorType[]): void {
   }
 }
 
-/** A body may be left out where none of its fields is required. */
+/** A body without required fields is optional. */
 function requireBody({ requestBody }: Operation): void {
   if (!requestBody || '$ref' in requestBody) return
   const [media] = Object.values(requestBody.content)
@@ -196,25 +196,25 @@ function addHeaders(operation: Operation, { showsLimits }: ApiDescription): void
 
 const HEADERS = {
   'X-Request-Id': {
-    description: 'Names this request, in the answer and in the service’s log.',
+    description: 'Id of this request, also in the service’s log.',
     schema: { type: 'string' },
   },
   'X-Ignored-Fields': {
     description:
-      'Body fields and query parameters that were sent and that this operation does not know, as `prize, items.3.sku`: at most 20 names, then `...`. Percent-encoded, also a dot within a name; a name over 64 characters is cut and ends in `...`. Absent when everything was read.',
+      'Body fields and query parameters that this operation does not know, such as `prize, items.3.sku`: at most 20 names, then `...`. Names are percent-encoded, including dots within a name; a name over 64 characters is cut and ends in `...`. Absent if all fields are known.',
     schema: { type: 'string' },
   },
   ETag: {
     description:
-      'Changes with every byte of the body. Send it back in `If-None-Match` to get 304 while nothing has changed.',
+      'Hash of the body. Send it in `If-None-Match` to get 304 while the data has not changed.',
     schema: { type: 'string' },
   },
   'X-RateLimit-Limit': {
-    description: 'Requests a minute that this key has, of this kind (read or write).',
+    description: 'Requests of this kind (read or write) that the key may send per minute.',
     schema: { type: 'integer' },
   },
   'X-RateLimit-Remaining': {
-    description: 'How many are left in this window.',
+    description: 'Number of requests left in this window.',
     schema: { type: 'integer' },
   },
   'X-RateLimit-Reset': {
@@ -240,24 +240,24 @@ const LIMIT_HEADERS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimi
 const headerRefs = (names: HeaderName[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 
-/** What each error means and what it looks like. */
+/** Description and example of each error. */
 const ERRORS: Record<ErrorType, { description: string; message: string; fields?: object }> = {
   bad_request: {
     description: 'The request is not valid HTTP.',
     message: 'This is not a valid HTTP request.',
   },
   authentication_error: {
-    description: 'No credentials, or credentials that are unknown, revoked or expired.',
+    description: 'The credentials are missing, unknown, revoked or expired.',
     message: 'The API key is unknown.',
   },
   authorization_error: {
     description:
-      'The key lacks the scope this operation needs, or the account’s API access is not enabled or is suspended; where stock is listed also: the account’s payout setup is not verified.',
+      'The key lacks the scope that this operation needs, or the account’s API access is not enabled or is suspended. For listing stock also: the account’s payout setup is not verified.',
     message: 'The API key lacks the scope catalog:read.',
   },
   not_found: {
     description:
-      'The identifier means no record that the caller can access, or the URL’s percent-encoding is malformed.',
+      'No record that the caller can access has this identifier, or the percent-encoding of the URL is malformed.',
     message: 'There is no such record.',
   },
   method_not_allowed: {
@@ -265,16 +265,16 @@ const ERRORS: Record<ErrorType, { description: string; message: string; fields?:
     message: 'PUT is not possible here. Possible: GET, HEAD.',
   },
   request_timeout: {
-    description: 'The request was not complete within 60 seconds. Nothing of it was carried out.',
+    description: 'The request was not complete within 60 seconds. It had no effect.',
     message: 'The request took too long to arrive.',
   },
   conflict: {
-    description: 'The state of the record does not allow this now.',
+    description: 'The current state of the record does not allow this operation.',
     message: 'A revoked key cannot be rotated.',
   },
   ambiguous_identifier: {
     description:
-      'A friendly identifier means several records; `fields.candidates` lists them. A canonical id always resolves.',
+      'Several records share the friendly identifier; `fields.candidates` lists them. A canonical id always resolves.',
     message:
       'The shortcut "brs" means 2 sets. Narrow it with language or region where these are offered, or use a canonical id.',
     fields: {
@@ -299,20 +299,20 @@ const ERRORS: Record<ErrorType, { description: string; message: string; fields?:
     },
   },
   payload_too_large: {
-    description: 'The body is larger than this operation takes: 256 KiB unless it says otherwise.',
+    description: 'The body is larger than this operation allows: 256 KiB unless stated otherwise.',
     message: 'The body is larger than 256 KiB.',
   },
   unsupported_media_type: {
-    description: 'The body is of a type this operation does not read.',
+    description: 'This operation does not accept the media type of the body.',
     message: 'The body must be JSON (application/json).',
   },
   expectation_failed: {
-    description: 'The `Expect` header is something else than `100-continue`.',
+    description: 'The `Expect` header is not `100-continue`.',
     message: 'Only "Expect: 100-continue" is supported.',
   },
   validation_error: {
     description:
-      'Body or query failed validation, or a body, expected or not, is no JSON object; `fields` maps field names to messages.',
+      'The body or the query is not valid, or the body is not a JSON object, even if the operation needs none. `fields` maps field names to messages.',
     message: 'The page field must be an integer from 1 to 1000000000.',
     fields: { page: ['The page field must be an integer from 1 to 1000000000.'] },
   },
@@ -325,18 +325,17 @@ const ERRORS: Record<ErrorType, { description: string; message: string; fields?:
     message: 'The address and headers are larger than 16 KiB.',
   },
   server_error: {
-    description:
-      'Something went wrong on the service’s side; the log has it under the request’s id.',
+    description: 'The service failed. Its log has the details under the request id.',
     message: 'Something went wrong on our side.',
   },
   provider_error: {
     description:
-      'The carrier failed; the request was valid and nothing is bought twice, try again later.',
+      'The carrier failed. The request was valid and can be repeated later: no label is bought twice.',
     message: 'The carrier could not provide the label. Try again later.',
   },
   service_unavailable: {
     description:
-      'The service has no database for the moment, is overloaded, or is starting. Send the request again after `Retry-After` seconds. A write that met this may have happened or not: with an `Idempotency-Key` it is safe to repeat, else read the record first.',
+      'The database is unavailable, or the service is overloaded or starting. Repeat the request after `Retry-After` seconds. A write may have taken effect: repeat it with the same `Idempotency-Key`, or read the record first.',
     message: 'The database is unavailable. Try again shortly.',
   },
 }
@@ -359,7 +358,7 @@ function errorResponse(type: ErrorType) {
   }
 }
 
-/** One status that can mean different things: the description says all, each with its example. */
+/** Several errors that share a status, each with its example. */
 function severalErrors(types: ErrorType[]) {
   return {
     description: types.map((type) => `\`${type}\`: ${ERRORS[type].description}`).join(' '),
@@ -380,12 +379,12 @@ function withoutOurKeywords(value: unknown): unknown {
   return Object.fromEntries(
     Object.entries(value)
       .filter(([key]) => !OUR_KEYWORDS.has(key))
-      // A list whose entries are checked one by one, after the schema.
+      // Items of a list that is validated item by item, after the schema.
       .map(([key, inner]) => [key === 'x-items' ? 'items' : key, withoutOurKeywords(inner)]),
   )
 }
 
-/** The named schemas that this api refers to, directly or through another. */
+/** The named schemas that this API refers to, directly or indirectly. */
 function usedSchemas(document: OpenAPIV3_1.Document): Record<string, OpenAPIV3_1.SchemaObject> {
   const all = document.components?.schemas ?? {}
   const used = new Set(['Error'])

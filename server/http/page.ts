@@ -1,8 +1,8 @@
 import type { FastifyReply } from 'fastify'
 
 /**
- * Content Security Policy of our own pages: scripts, styles, images and requests of this service only, nothing inline,
- * no eval. Nobody may frame a page.
+ * Content Security Policy of our pages: scripts, styles, images and requests only from this service, nothing inline, no
+ * eval, and no framing.
  */
 const POLICY = {
   'default-src': "'none'",
@@ -15,7 +15,7 @@ const POLICY = {
   'frame-ancestors': "'none'",
 }
 
-/** Directives that a page needs to differ from the common policy. */
+/** Directives of a page that differ from the common policy. */
 export type PolicyChanges = Partial<Record<keyof typeof POLICY | 'font-src' | 'worker-src', string>>
 
 /** Sends an HTML page. Adds the security headers of pages to those of every response. */
@@ -33,7 +33,7 @@ export const sendPage = (reply: FastifyReply, html: string, changes: PolicyChang
     .type('text/html; charset=utf-8')
     .send(html)
 
-/** Sends a text that a page needs or links to: a script, a style sheet, an example. */
+/** Sends a text that a page uses or links to: a script, a style sheet, an example. */
 export const sendAsset = (reply: FastifyReply, text: string, type: string, maxAgeSeconds = 300) =>
   reply
     .header('cache-control', `public, max-age=${maxAgeSeconds}`)
@@ -48,5 +48,5 @@ const ENTITIES: Record<string, string> = {
   "'": '&#39;',
 }
 
-/** Text as HTML, also within quoted attributes. */
+/** Escapes text for HTML, including quoted attributes. */
 export const escapeHtml = (text: string) => text.replace(/[&<>"']/g, (sign) => ENTITIES[sign]!)

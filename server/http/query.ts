@@ -1,14 +1,14 @@
-/** A query string as a request brings it: each name once, its last value; empty values are absent. */
+/** A parsed query string: the last value of each name, without empty values. */
 export type Query = Record<string, string>
 
 const MALFORMED = Symbol('malformed percent-encoding')
 
-/** Stands in for bytes that are no UTF-8. It can't be part of valid text, so validation refuses it. */
+/** Replaces invalid UTF-8. A lone surrogate is never part of valid text, so validation refuses it. */
 const NOT_UTF8 = '\ud800'
 
 /**
- * Parses a query string the way decisions demand: the last of a repeated name counts, `x[]` and `x[a]` are
- * ordinary (unknown) names, `+` is a space. Never throws; see `isMalformed`.
+ * Parses a query string. The last value of a repeated name counts, `x[]` and `x[a]` are ordinary (unknown) names, and
+ * `+` is a space. Never throws; see `isMalformed`.
  */
 export function parseQuery(text: string): Query {
   const query: Query = Object.create(null)
@@ -24,7 +24,7 @@ export function parseQuery(text: string): Query {
   return query
 }
 
-/** Whether a `%` in the query string was not followed by two hexadecimal digits. */
+/** Whether the query string has a `%` without two hexadecimal digits after it. */
 export const isMalformed = (query: unknown): boolean => (query as Malformable)[MALFORMED] === true
 
 type Malformable = { [MALFORMED]?: boolean }

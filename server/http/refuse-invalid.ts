@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify'
 
 /**
- * Refuses a request that isn't valid, in a route with `attachValidation`: a record that isn't there (404) comes before
- * what is wrong with the body (422). It's only looked up when that matters.
+ * Refuses an invalid request, in a route with `attachValidation`. An unknown record (404) takes precedence over an invalid
+ * body (422), and is looked up only if the body is invalid.
  *
- * @param id the path's id as the route has it; a number unless that was what is wrong
- * @param require throws not_found when the caller has no such record
+ * @param id the id in the path; not a number if the id itself is invalid
+ * @param require throws not_found for an unknown record
  */
 export async function refuseInvalid(
   { validationError }: FastifyRequest,

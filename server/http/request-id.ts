@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 
 /**
- * Makes the ids that name requests in answers and in the log: a random part for the process, and a count. Cheaper
- * than randomness for each, and as unique.
+ * Generates request ids for responses and log lines: a random part per process and a counter. This is cheaper than a
+ * random id for each request, and as unique.
  */
 export function requestIds(): () => string {
   const process = randomBytes(6).toString('base64url').replace(/[-_]/g, '0')

@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** Headers of every response: browsers must take a body for what its type says. */
+/** Headers of every response: browsers must not guess the type of a body. */
 export const ALWAYS = { 'x-content-type-options': 'nosniff' }
 
-/** Lets nobody keep the responses of an API: they depend on the key. Catalog responses say otherwise. */
+/** Forbids caches to store responses, because they depend on the key. Catalog responses override this. */
 export function forbidCaching(
   _request: FastifyRequest,
   reply: FastifyReply,

@@ -81,7 +81,8 @@ const PageMeta = component(
     {
       current_page: Type.Integer(),
       from: Nullable(Type.Integer(), {
-        description: 'Position of the page’s first record in the list, from 1; null if the page is empty',
+        description:
+          'Position of the page’s first record in the list, from 1; null if the page is empty',
       }),
       last_page: Type.Integer(),
       path: Type.String({ description: 'URL of the list without its query' }),
@@ -123,8 +124,5 @@ export const ErrorObject = Type.Object({
 /** The error envelope (§7). */
 export const ErrorBody = component(
   'Error',
-  Type.Object(
-    { error: ErrorObject },
-    { description: 'The body of every error response.' },
-  ),
+  Type.Object({ error: ErrorObject }, { description: 'The body of every error response.' }),
 )

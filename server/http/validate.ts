@@ -4,12 +4,12 @@ import { type ApiError, type FieldMessages, notFound, validationError } from '..
 import { refusalOfUrl } from '../outbound/public-address.ts'
 
 /**
- * Checks requests against their routes' schemas, which are also what OpenAPI publishes. Failures become the
- * catalogue's errors: 404 for a path id that can't be one, 422 with messages per field for the rest.
+ * Validates requests against their routes' schemas, which OpenAPI publishes as well. An impossible id in the path is 404;
+ * any other problem is 422 with messages per field.
  *
- * Keywords of ours stand in the schemas and are taken out of the published files: `storable` (text without
- * NUL and lone surrogates, which PostgreSQL can't hold), `singleLine` (text without control characters), `publicUrl`
- * (an address that could be on the internet) and `clamped` (a query integer that is never refused).
+ * The schemas use keywords of our own, which the published files leave out: `storable` (text without NUL and lone
+ * surrogates, which PostgreSQL can't store), `singleLine` (text without control characters), `publicUrl` (a URL that could
+ * be on the internet) and `clamped` (a query integer that is adjusted instead of refused).
  */
 export const validatorCompiler: FastifySchemaCompiler<Record<string, unknown>> = ({
   schema,
@@ -25,7 +25,7 @@ export const validatorCompiler: FastifySchemaCompiler<Record<string, unknown>> =
   }
 }
 
-/** What is wrong with a value by a schema: messages by field, none when it fits. For what a route's schema can't say. */
+/** Compiles a schema to a function that returns messages by field. For validation that a route's schema can't express. */
 export function messagesOf(schema: object): (value: unknown) => FieldMessages {
   const check = ajv.compile(schema)
   return (value) => (check(value) ? {} : fieldsOf(check))
@@ -33,7 +33,7 @@ export function messagesOf(schema: object): (value: unknown) => FieldMessages {
 
 type Property = { type?: string; minimum?: number; maximum?: number; clamped?: boolean }
 
-// Verbose, because the messages tell what the schema wants.
+// Verbose, because the messages quote the schema.
 const ajv = new Ajv({ allErrors: true, verbose: true, strict: false, useDefaults: false })
 ajv.addKeyword({
   keyword: 'storable',
@@ -57,10 +57,10 @@ ajv.addKeyword({
     /^\d{1,16}$/.test(text) && Number(text) >= minimum && Number(text) <= maximum,
 })
 
-/** Line breaks of every kind among them; URL parsers drop some of these silently. NUL is the business of `storable`. */
+/** Includes all line breaks; URL parsers drop some of these silently. `storable` covers NUL. */
 const CONTROL_CHARACTER = /[\u0001-\u001f\u007f-\u009f\u2028\u2029]/
 
-/** Whole positive numbers that JavaScript holds exactly; anything else names no record. */
+/** Parses ids: positive safe integers. Any other text is 404. */
 function pathChecker(properties: Record<string, Property>) {
   const ids = Object.keys(properties).filter((name) => properties[name]?.type === 'integer')
   return (params: Record<string, unknown>): { value: unknown } | { error: ApiError } => {
@@ -73,14 +73,14 @@ function pathChecker(properties: Record<string, Property>) {
   }
 }
 
-/** A record's id as it stands in a path, or undefined when it can't be one. */
+/** Parses an id in a path; undefined if it is none. */
 export function pathId(text: unknown): number | undefined {
   if (typeof text !== 'string' || !/^[1-9]\d{0,15}$/.test(text)) return undefined
   const id = Number(text)
   return Number.isSafeInteger(id) ? id : undefined
 }
 
-/** Everything in a query arrives as text: integers are checked by their digits. */
+/** All values of a query are text, so integers are validated by their digits. */
 function queryRules(properties: Record<string, Property>) {
   const rules = Object.entries(properties).map(([name, property]) => {
     if (property.clamped) return [name, true]
@@ -105,8 +105,8 @@ function fieldsOf(check: ValidateFunction): FieldMessages {
 }
 
 /**
- * The most messages of one response. A message is at most some 300 bytes, because it quotes the schema and never the
- * request: together they stay below 64 KiB.
+ * Maximum number of messages in one response. A message has at most about 300 bytes, because it quotes the schema and
+ * never the request, so a response stays below 64 KiB.
  */
 export const MAX_MESSAGES = 100
 

@@ -4,7 +4,7 @@ import { getAccount } from '../../accounts/accounts.ts'
 import type { Service } from '../../service.ts'
 import { pathId } from '../validate.ts'
 
-/** Answers 404 for an account that isn't there before its body is looked at. */
+/** A preValidation hook: an unknown account is 404 even if the body is invalid. */
 export const accountExists = (ctx: Service) => async (request: FastifyRequest) => {
   const id = pathId((request.params as { id?: unknown }).id)
   if (id === undefined) throw accountNotFound()

@@ -30,7 +30,7 @@ export const accountRoutes =
           operationId: 'createAccount',
           summary: 'Open an account',
           description:
-            'Without `slug` one is made from the shop’s name. With an `Idempotency-Key` the request can be repeated safely for 24 hours: the same key and body give the first answer again, the same key with another body is refused.',
+            'Without `slug`, the service derives one from the shop’s name. With an `Idempotency-Key` you can safely repeat the request for 24 hours: the same key and body return the first response; the same key with another body is refused.',
           tags: ['Accounts'],
           headers: idempotencyKeyHeader,
           body: AccountInput,
@@ -60,7 +60,7 @@ export const accountRoutes =
         schema: {
           operationId: 'listAccounts',
           summary: 'List accounts',
-          description: 'Newest first.',
+          description: 'Returns all accounts, newest first.',
           tags: ['Accounts'],
           querystring: Type.Object({ ...pageParameters }),
           response: { 200: Paginated(AccountSchema, 'A page of accounts') },
@@ -98,11 +98,11 @@ export const accountRoutes =
           operationId: 'changeAccount',
           summary: 'Change an account',
           description:
-            'Send only what changes. A change of API access or payout verification counts from the seller’s next request on.',
+            'Send only the fields that change. A change of API access or payout verification applies from the seller’s next request.',
           tags: ['Accounts'],
           params,
           body: AccountPatch,
-          response: { 200: Data(AccountSchema, 'The account as it is now') },
+          response: { 200: Data(AccountSchema, 'The account after the change') },
           'x-errors': ['validation_error'],
         },
       },

@@ -22,7 +22,7 @@ import {
 const NDJSON = 'application/x-ndjson'
 const MAX_DISCARDED_BYTES = 64 * 1024 * 1024
 
-/** The answer to an import that broke off. `data` is absent if the request was refused before its first line. */
+/** The response to an import that broke off. `data` is absent if the request was refused before its first line. */
 const Interrupted = (description: string) =>
   Type.Object({ error: ErrorObject, data: Type.Optional(ImportReportSchema) }, { description })
 
@@ -62,7 +62,7 @@ const EXAMPLE = [
 export const catalogRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
-    // The body stays a stream: memory doesn't grow with it, and there is no limit to its length.
+    // The body stays a stream, so that memory does not grow with it and its length needs no limit.
     app.removeAllContentTypeParsers()
     app.addContentTypeParser(NDJSON, (_request, payload, done) => done(null, payload))
     app.addContentTypeParser('*', (_request, _payload, done) =>
@@ -73,12 +73,12 @@ export const catalogRoutes =
       '/catalog/import',
       {
         config: { isLong: true, streamsBody: true },
-        // The body is a stream: each line is checked when it is read.
+        // The import validates the lines as it reads them.
         validatorCompiler: () => () => true,
         schema: {
           operationId: 'importCatalog',
           summary: 'Import catalog records',
-          description: `A stream of JSON objects, one per line (\`${NDJSON}\`, at most 64 KiB each), gzip accepted with \`Content-Encoding: gzip\`. Types: \`series\`, \`set\`, \`card\`, \`product\`. A set may follow its cards in the same file; a card or product whose set is neither in the file nor in the catalog is rejected. If several lines have the same key, the last one wins and \`warnings\` lists the others. Importing the same file again changes nothing. A bad line is reported and never discards the rest; records that an import doesn't mention stay. The whole body is read before the catalog changes; one import holds at most ${MAX_STAGED_BYTES / 1024 ** 2} MiB of records. Two imports run one after the other. The response is sent once this process serves the new data.`,
+          description: `Imports a stream of JSON objects, one per line (\`${NDJSON}\`, at most 64 KiB each); gzip is accepted with \`Content-Encoding: gzip\`. Types: \`series\`, \`set\`, \`card\`, \`product\`. A set may follow its cards in the same file; a card or product is rejected if its set is neither in the file nor in the catalog. If several lines have the same key, the last one wins and \`warnings\` lists the others. Importing the same file again changes nothing. An invalid line is reported and does not affect the others. Records that the file does not contain stay unchanged. The service reads the whole body before it changes the catalog; one import holds at most ${MAX_STAGED_BYTES / 1024 ** 2} MiB of records. Concurrent imports run one after the other. When the response arrives, this process serves the new data.`,
           tags: ['Catalog'],
           consumes: [NDJSON],
           body: Type.Unsafe<Readable | undefined>({
@@ -89,13 +89,13 @@ export const catalogRoutes =
           response: {
             200: Data(ImportReportSchema, 'What was imported'),
             408: Interrupted(
-              '`request_timeout`: no byte came for 60 seconds. The lines before were imported: `data` reports them.',
+              '`request_timeout`: no byte arrived for 60 seconds. The lines before were imported; `data` reports them.',
             ),
             413: Interrupted(
-              '`payload_too_large`: the body holds more records than one import takes. The lines before were imported: `data` reports them.',
+              '`payload_too_large`: the body has more records than one import holds. The lines before were imported; `data` reports them.',
             ),
             422: Interrupted(
-              '`validation_error`: the body is missing, its gzip data is damaged, or it ended early. The lines before the damage were imported: `data` reports them.',
+              '`validation_error`: the body is missing, its gzip data is damaged, or it ended early. The lines before the damage were imported; `data` reports them.',
             ),
           },
           'x-body-errors': ['unsupported_media_type', 'validation_error'],
@@ -128,7 +128,7 @@ export const catalogRoutes =
     done()
   }
 
-/** The body, however long it takes: as long as bytes keep coming. */
+/** The decompressed body. It may take any time, as long as bytes keep arriving. */
 function bodyOf(request: FastifyRequest): AsyncIterable<Uint8Array> {
   if (!request.body) throw validationError({ body: [`The body must be ${NDJSON}.`] })
   connectionOf(request.raw.socket)?.allowSlowRequest()
@@ -140,9 +140,9 @@ function bodyOf(request: FastifyRequest): AsyncIterable<Uint8Array> {
 }
 
 /**
- * Reads and drops the rest of a body: most clients read a response only after they have sent their whole request.
+ * Reads and discards the rest of a body: most clients read a response only after they have sent their whole request.
  *
- * @returns whether the body came to its end, so that the connection can be used again
+ * @returns whether the body ended, so that the connection can be reused
  */
 async function discardRest(request: FastifyRequest): Promise<boolean> {
   let bytes = 0
@@ -157,7 +157,7 @@ async function discardRest(request: FastifyRequest): Promise<boolean> {
   }
 }
 
-/** The body's chunks: what stops reading them leaves the connection open for the response. */
+/** The chunks of the body. Ending the iteration early leaves the connection open for the response. */
 const chunksOf = (request: FastifyRequest): AsyncIterable<Uint8Array> =>
   withIdleTimeout(
     (request.body as Readable).iterator({ destroyOnReturn: false }),

@@ -22,9 +22,9 @@ export const checkoutRoutes =
       {
         schema: {
           operationId: 'createCheckout',
-          summary: 'Sell what is in a cart',
+          summary: 'Sell the content of a cart',
           description:
-            'All of it or nothing: 409 when a line can’t be sold (too little stock, sold, hidden, deleted, or its seller has no enabled shipping option). Call it when the buyer has paid. With an `Idempotency-Key` the request can be repeated safely for 24 hours.',
+            'Sells all lines or none. Call it when the buyer has paid. Responds with 409 if a line cannot be sold: too little stock, a sold, hidden or deleted listing, or a seller without an enabled shipping option. With an `Idempotency-Key` you can safely repeat the request for 24 hours.',
           tags: ['Orders'],
           headers: idempotencyKeyHeader,
           body: CheckoutInput,
@@ -45,7 +45,7 @@ export const checkoutRoutes =
             return { status: 201, body: { data: checkoutJson(checkout) } }
           },
         )
-        // Here and not in the verb, because the transaction of `once` is committed only now.
+        // Counted here and not in the verb, because the transaction of `once` has been committed by now.
         if (!answer.repeated) ctx.metrics.ordersChanged('created', rows)
         return sendJson(reply.code(answer.status as 201), answer.body)
       },

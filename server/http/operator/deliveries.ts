@@ -18,7 +18,7 @@ export const deliveryRoutes =
           operationId: 'listDeliveries',
           summary: 'List webhook deliveries',
           description:
-            'Newest first, each with its attempts. Kept for 30 days (`WEBHOOK_RETENTION_DAYS`), those to deleted endpoints, too.',
+            'Returns deliveries with their attempts, newest first. Deliveries are kept for 30 days (`WEBHOOK_RETENTION_DAYS`), also those to deleted endpoints.',
           tags: ['Webhooks'],
           querystring: Type.Object({
             account_id: Type.Optional(Id()),
@@ -54,10 +54,10 @@ export const deliveryRoutes =
           operationId: 'resendDelivery',
           summary: 'Send a delivery again',
           description:
-            'At once, with the same `delivery_id`, `created_at` and body, and a new timestamp and signature. One attempt beside the schedule, whatever became of it so far: if it is taken the delivery is `delivered`, if it fails nothing changes and nothing is counted. 409 when the endpoint is disabled or deleted.',
+            'Makes one attempt at once, outside the retry schedule and whatever the status of the delivery. `delivery_id`, `created_at` and body stay the same; timestamp and signature are new. If the attempt succeeds, the delivery is `delivered`; if it fails, nothing else changes and no failure is counted. Responds with 409 if the endpoint is disabled or deleted.',
           tags: ['Webhooks'],
           params: Type.Object({ id: PathId('The delivery') }),
-          response: { 202: Data(DeliverySchema, 'It is on its way') },
+          response: { 202: Data(DeliverySchema, 'The attempt is scheduled') },
           'x-errors': ['conflict'],
           'x-example': { data: exampleDelivery },
         },

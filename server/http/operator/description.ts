@@ -1,22 +1,22 @@
 import type { ApiDescription } from '../openapi.ts'
 
-/** What the operator API's description says of it as a whole. */
+/** The general part of the operator API's description. */
 export const operatorApi = (publicUrl: string): ApiDescription => ({
   title: 'Cardstall operator API',
-  description: `The marketplace's own back end talks to Cardstall through this API: accounts and keys, catalog import, reservations, checkouts, orders, tracking, webhook deliveries, and in the sandbox the test clock, the simulated carrier, captured e-mail and sample events. Same conventions as the seller API, unknown fields in \`X-Ignored-Fields\` among them; the one credential is the operator token (\`OPERATOR_TOKEN\`), without which this API doesn't exist.`,
+  description: `The API for the marketplace's own back end: accounts and keys, catalog import, reservations, checkouts, orders, tracking and webhook deliveries; in the sandbox also the test clock, the simulated carrier, captured e-mail and sample events. The conventions are those of the seller API, including \`X-Ignored-Fields\`. The only credential is the operator token (\`OPERATOR_TOKEN\`); if it is not configured, this API does not exist.`,
   prefix: operatorApi.prefix,
   publicUrl,
   tags: [
     { name: 'Accounts', description: 'Shops on the marketplace' },
-    { name: 'Keys', description: 'Their API keys' },
+    { name: 'Keys', description: 'API keys of the accounts' },
     { name: 'Catalog', description: 'Series, sets, cards and sealed products' },
-    { name: 'Listings', description: 'What sellers offer, as the operator looks after it' },
-    { name: 'Orders', description: 'Checkouts, and what becomes of orders' },
-    { name: 'Reservations', description: 'What buyers’ carts hold' },
-    { name: 'Webhooks', description: 'Sellers’ endpoints, and what is delivered to them' },
-    { name: 'Sandbox', description: 'Only where SANDBOX is true' },
+    { name: 'Listings', description: 'Sellers’ listings, seen by the operator' },
+    { name: 'Orders', description: 'Checkouts, order transitions and tracking' },
+    { name: 'Reservations', description: 'Units held for buyers’ carts' },
+    { name: 'Webhooks', description: 'Sellers’ endpoints, deliveries and event streams' },
+    { name: 'Sandbox', description: 'Only if SANDBOX is true' },
   ],
-  security: { name: 'operatorToken', description: 'The operator token of the configuration' },
+  security: { name: 'operatorToken', description: 'The configured operator token' },
   showsLimits: false,
   errors: [
     'authentication_error',

@@ -7,7 +7,7 @@ import type { Service } from '../../service.ts'
 import { resendDeliveries } from '../../webhooks/deliveries.ts'
 import { endpointNotFound } from '../../webhooks/endpoint.ts'
 import { enableEndpoint, listEndpoints, requireEndpoint } from '../../webhooks/endpoints.ts'
-import { momentsOf } from '../date-time.ts'
+import { parseDateTimes } from '../date-time.ts'
 import { Data, PathId, Text } from '../schema.ts'
 import { EndpointSchema, endpointJson, exampleEndpoint } from '../shapes/webhook-endpoint.ts'
 import { pathId } from '../validate.ts'
@@ -15,10 +15,9 @@ import { pathId } from '../validate.ts'
 const account = { id: PathId('The account') }
 const accountAndEndpoint = Type.Object({ ...account, endpoint: PathId('The endpoint’s id') })
 
-/** Required, as `momentsOf` reads it. */
-const Moment = (description: string) =>
+const DateTimeText = (description: string) =>
   Text({
-    description: `${description}. ISO 8601 date or date-time, UTC where no offset is given`,
+    description: `${description}. ISO 8601 date or date-time; without an offset the time is UTC`,
     examples: ['2026-03-01T09:30:00Z'],
   })
 
@@ -31,7 +30,8 @@ export const endpointRoutes =
         schema: {
           operationId: 'listEndpoints',
           summary: 'List an account’s webhook endpoints',
-          description: 'Oldest first, disabled ones among them. Not paginated.',
+          description:
+            'Returns all endpoints of the account, oldest first, including disabled ones. Not paginated.',
           tags: ['Webhooks'],
           params: Type.Object(account),
           response: { 200: Data(Type.Array(EndpointSchema), 'The account’s endpoints') },
@@ -51,10 +51,10 @@ export const endpointRoutes =
           operationId: 'enableEndpoint',
           summary: 'Enable a webhook endpoint again',
           description:
-            'It is active, with no failures counted. What was skipped meanwhile stays so until it is sent again. One that is active already starts counting anew.',
+            'Makes the endpoint active and resets its count of failures, also if it is active already. Deliveries that were skipped meanwhile stay skipped until you resend them.',
           tags: ['Webhooks'],
           params: accountAndEndpoint,
-          response: { 200: Data(EndpointSchema, 'The endpoint as it is now') },
+          response: { 200: Data(EndpointSchema, 'The endpoint after the change') },
           'x-example': { data: exampleEndpoint },
         },
       },
@@ -69,22 +69,24 @@ export const endpointRoutes =
         preValidation: endpointExists(ctx),
         schema: {
           operationId: 'resendDeliveries',
-          summary: 'Send again what an endpoint has missed',
+          summary: 'Resend the deliveries that an endpoint has missed',
           description:
-            'All its skipped and failed deliveries of events that happened in this time, one attempt each. 409 while it is disabled.',
+            'Makes one attempt at each skipped or failed delivery of an event in this period. Responds with 409 if the endpoint is disabled.',
           tags: ['Webhooks'],
           params: accountAndEndpoint,
           body: Type.Object(
             {
-              from: Moment('The first second'),
-              to: Moment('The last second; a date is its first'),
+              from: DateTimeText('First second of the period'),
+              to: DateTimeText('Last second of the period; a date means its first second'),
             },
             { examples: [{ from: '2026-03-01T09:30:00Z', to: '2026-03-02' }] },
           ),
           response: {
             202: Data(
-              Type.Object({ deliveries: Type.Integer({ description: 'How many are sent again' }) }),
-              'They are on their way',
+              Type.Object({
+                deliveries: Type.Integer({ description: 'Number of deliveries that are resent' }),
+              }),
+              'The attempts are scheduled',
             ),
           },
           'x-errors': ['conflict', 'validation_error'],
@@ -93,18 +95,18 @@ export const endpointRoutes =
       },
       async ({ params: { id, endpoint }, body }, reply) => {
         const { from, to } = body
-        const span = momentsOf({ from, to })
-        if (span.from > span.to) {
+        const period = parseDateTimes({ from, to })
+        if (period.from > period.to) {
           throw validationError({ to: ['The to field must not be before the from field.'] })
         }
-        const deliveries = await resendDeliveries(ctx, id, endpoint, span)
+        const deliveries = await resendDeliveries(ctx, id, endpoint, period)
         return reply.code(202).send({ data: { deliveries } })
       },
     )
     done()
   }
 
-/** Answers 404 for an endpoint that isn't there before its body is looked at. */
+/** A preValidation hook: an unknown endpoint is 404 even if the body is invalid. */
 const endpointExists = (ctx: Service) => async (request: FastifyRequest) => {
   const params = request.params as { id?: unknown; endpoint?: unknown }
   const [accountId, id] = [pathId(params.id), pathId(params.endpoint)]

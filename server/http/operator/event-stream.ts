@@ -19,8 +19,8 @@ import { PathId } from '../schema.ts'
 import { accountExists } from './account-exists.ts'
 
 const HEARTBEAT_MS = 15_000
-/** Who takes in nothing for so long, heartbeats included, is gone. */
-const STALLED_MS = 60_000
+/** Real time after which a connection whose client reads nothing, not even heartbeats, is closed. */
+const STALL_TIMEOUT_MS = 60_000
 
 const EXAMPLE = `id: 7318-0
 
@@ -35,7 +35,7 @@ const Stream = Type.Unsafe<Readable>({ type: 'string', examples: [EXAMPLE] })
 export const eventStreamRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
-    // A stream never ends by itself: a shutdown would wait for it in vain.
+    // A stream never ends by itself, so a shutdown has to end it.
     const closing = new AbortController()
     app.addHook('preClose', async () => closing.abort())
 
@@ -43,23 +43,25 @@ export const eventStreamRoutes =
       '/accounts/:id/events/stream',
       {
         config: { isLong: true },
-        // It would wait for events that it doesn't send.
+        // HEAD would wait for events without sending them.
         exposeHeadRoute: false,
         preValidation: accountExists(ctx),
         schema: {
           operationId: 'followEvents',
           summary: 'Follow an account’s events',
-          description: `Server-sent events, as \`npm run listen\` reads them: all that the account is told of, whether or not an endpoint is subscribed to it. Each message has the event’s name, and as its data the envelope in one line. There \`delivery_id\` is the number of the event itself: no endpoint’s delivery, and the same each time. A resend makes its event come again; those that follow each other faster than they are read may be taken together.
+          description: `Streams all events of the account as server-sent events, whether or not an endpoint is subscribed to them. \`npm run listen\` uses this operation. Each message has the event’s name, and the envelope in one line as its data. Its \`delivery_id\` is the id of the event, not of a delivery to an endpoint, and is the same each time. Resending a delivery repeats its event in the stream; several resends in quick succession can be combined into one.
 
-A message’s \`id\` is its position. With it in \`Last-Event-ID\` (or in \`after\`, if there is no such header) the stream goes on behind it and misses nothing that is still kept. Without, it begins now; the first thing that is sent is where that is. An event comes as soon as all transactions that began before its own have ended. Every 15 seconds of silence a comment keeps the connection alive. The stream ends when the service does.`,
+The \`id\` of a message is its position in the stream. Send it in \`Last-Event-ID\` (or in \`after\`, without that header) to continue after this position without missing any event that is still stored. Without a position the stream starts now, and its first message holds the start position. An event is sent as soon as all transactions that began before its own have ended. After 15 seconds without events, a comment keeps the connection alive. The stream ends when the service stops.`,
           tags: ['Webhooks'],
           params: Type.Object({ id: PathId('The account') }),
           querystring: Type.Object({
-            after: Type.Optional(Type.String({ description: 'The position to go on after' })),
+            after: Type.Optional(
+              Type.String({ description: 'Position after which the stream continues' }),
+            ),
           }),
           headers: Type.Object({
             'last-event-id': Type.Optional(
-              Type.String({ description: 'The position to go on after' }),
+              Type.String({ description: 'Position after which the stream continues' }),
             ),
           }),
           response: {
@@ -75,12 +77,12 @@ A message’s \`id\` is its position. With it in \`Last-Event-ID\` (or in \`afte
         const after = await positionOf(ctx, request)
         const gone = new AbortController()
         reply.raw.once('close', () => gone.abort())
-        reply.raw.setTimeout(STALLED_MS, () => reply.raw.destroy())
+        reply.raw.setTimeout(STALL_TIMEOUT_MS, () => reply.raw.destroy())
         const ended = AbortSignal.any([closing.signal, gone.signal])
         reply.headers({
           'content-type': 'text/event-stream',
           'cache-control': 'no-store',
-          // Else nginx collects it.
+          // Otherwise nginx buffers the stream.
           'x-accel-buffering': 'no',
         })
         return reply.send(Readable.from(streamOf(ctx, request.params.id, after, ended)))
@@ -90,9 +92,9 @@ A message’s \`id\` is its position. With it in \`Last-Event-ID\` (or in \`afte
   }
 
 /**
- * Where a listener wants to begin.
+ * The position at which the stream starts.
  *
- * @throws validation_error when that's no position of this database
+ * @throws validation_error for a position that this database has not reached
  */
 async function positionOf(ctx: Service, request: FastifyRequest): Promise<Position> {
   const inHeader = request.headers['last-event-id']
@@ -105,11 +107,11 @@ async function positionOf(ctx: Service, request: FastifyRequest): Promise<Positi
 }
 
 async function* streamOf(ctx: Service, accountId: number, after: Position, ended: AbortSignal) {
-  // An id alone is no message: it's where to go on from if the connection is lost before the first one.
+  // An id without data is no event: it tells the client where to continue if the connection is lost before the first one.
   yield `id: ${positionText(after)}\n\n`
   const batches = followEvents(ctx, accountId, after, { ended, silenceMs: HEARTBEAT_MS })
   for await (const events of batches) yield events.map(messageOf).join('') || ':\n\n'
 }
 
-const messageOf = ({ position, id, ...letter }: StreamedEvent) =>
-  `id: ${positionText(position)}\nevent: ${letter.event}\ndata: ${envelopeOf({ deliveryId: id, ...letter })}\n\n`
+const messageOf = ({ position, id, ...event }: StreamedEvent) =>
+  `id: ${positionText(position)}\nevent: ${event.event}\ndata: ${envelopeOf({ deliveryId: id, ...event })}\n\n`

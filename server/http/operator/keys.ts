@@ -18,9 +18,8 @@ export const keyRoutes =
         preValidation: accountExists(ctx),
         schema: {
           operationId: 'createKey',
-          summary: 'Make an API key',
-          description:
-            'The key itself is in this answer and nowhere else; only its hash is stored.',
+          summary: 'Create an API key',
+          description: 'Only this response contains the key’s secret; the service stores its hash.',
           tags: ['Keys'],
           params: Type.Object(account),
           body: KeyInput,
@@ -40,7 +39,8 @@ export const keyRoutes =
         schema: {
           operationId: 'listKeys',
           summary: 'List an account’s API keys',
-          description: 'Oldest first, revoked ones among them. Not paginated.',
+          description:
+            'Returns all keys of the account, oldest first, including revoked ones. Not paginated.',
           tags: ['Keys'],
           params: Type.Object(account),
           response: { 200: Data(Type.Array(KeySchema), 'The account’s keys') },
@@ -56,7 +56,7 @@ export const keyRoutes =
           operationId: 'rotateKey',
           summary: 'Rotate an API key',
           description:
-            'Gives the key a new secret. The previous one works 24 hours more; one that was still in such a grace ends now. Scopes, name and limits stay.',
+            'Gives the key a new secret. The previous secret stays valid for 24 more hours; an older secret that is still in its grace period expires at once. Scopes, name and rate limits stay the same.',
           tags: ['Keys'],
           params: accountAndKey,
           response: { 200: NewKey('The key with its new secret') },
@@ -76,7 +76,7 @@ export const keyRoutes =
           operationId: 'revokeKey',
           summary: 'Revoke an API key',
           description:
-            'At once, for both secrets of a rotated key. Revoking again changes nothing.',
+            'Revokes the key at once, with both secrets of a rotated key. Revoking it again changes nothing.',
           tags: ['Keys'],
           params: accountAndKey,
           response: { 204: Type.Null({ description: 'Revoked' }) },

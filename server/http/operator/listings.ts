@@ -13,9 +13,9 @@ export const listingPhotoRoutes =
       {
         schema: {
           operationId: 'listPhotos',
-          summary: 'See what became of a listing’s photos',
+          summary: 'List the photos of a listing',
           description:
-            'Each of its `photo_urls`, in their order. A deleted listing still tells. Not paginated.',
+            'Returns the state of each of the listing’s `photo_urls`, in their order, also for a deleted listing. Not paginated.',
           tags: ['Listings'],
           params: Type.Object({ id: PathId('The listing') }),
           response: { 200: Data(Type.Array(PhotoSchema), 'The listing’s photos') },

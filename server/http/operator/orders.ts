@@ -16,10 +16,10 @@ import { exampleOrder, OrderSchema, orderJson } from '../shapes/order.ts'
 import { pathId } from '../validate.ts'
 
 const params = Type.Object({ id: PathId('The order row') })
-const answer = {
+const transition = {
   tags: ['Orders'],
   params,
-  response: { 200: Data(OrderSchema, 'The order row as it is now') },
+  response: { 200: Data(OrderSchema, 'The order row after the change') },
   'x-example': { data: exampleOrder },
 }
 
@@ -31,11 +31,11 @@ export const orderTransitionRoutes =
       {
         preValidation: orderExists(ctx),
         schema: {
-          ...answer,
+          ...transition,
           operationId: 'cancelOrder',
           summary: 'Cancel and refund an order row',
           description:
-            'While it is pending, shipped or disputed. The refund is the row’s whole price; `restock` puts its units on sale again, unless the listing was deleted.',
+            'Possible while the row is pending, shipped or disputed. Refunds the whole price of the row. `restock` puts its units on sale again, unless the listing was deleted.',
           body: Type.Object(
             {
               cancelled_by: OneOf(CANCELLERS),
@@ -56,10 +56,11 @@ export const orderTransitionRoutes =
       '/orders/:id/receive',
       {
         schema: {
-          ...answer,
+          ...transition,
           operationId: 'receiveOrder',
-          summary: 'The buyer has received an order row',
-          description: 'While it is shipped. Happens by itself 14 days after shipping.',
+          summary: 'Mark an order row as received',
+          description:
+            'Possible while the row is shipped. The service does this itself 14 days after shipping.',
           'x-errors': ['conflict'],
         },
       },
@@ -70,11 +71,11 @@ export const orderTransitionRoutes =
       '/orders/:id/dispute',
       {
         schema: {
-          ...answer,
+          ...transition,
           operationId: 'disputeOrder',
-          summary: 'The buyer disputes an order row',
+          summary: 'Open a dispute about an order row',
           description:
-            'While it is shipped or received. An order that never ships is cancelled instead.',
+            'Possible while the row is shipped or received. Cancel an order that never ships instead.',
           'x-errors': ['conflict'],
         },
       },
@@ -86,11 +87,11 @@ export const orderTransitionRoutes =
       {
         preValidation: orderExists(ctx),
         schema: {
-          ...answer,
+          ...transition,
           operationId: 'resolveDispute',
           summary: 'Resolve a dispute',
           description:
-            'In favour of the `seller`: the row is received. In favour of the `buyer`: it is cancelled by admin and refunded, and its units are not put on sale again.',
+            'In favour of the `seller`, the row becomes received. In favour of the `buyer`, the row is cancelled by `admin` and refunded, and its units are not put on sale again.',
           body: Type.Object(
             { in_favour_of: OneOf(['seller', 'buyer'] as const) },
             { examples: [{ in_favour_of: 'seller' }] },
@@ -105,7 +106,7 @@ export const orderTransitionRoutes =
     done()
   }
 
-/** Answers 404 for an order that isn't there before its body is looked at. */
+/** A preValidation hook: an unknown order is 404 even if the body is invalid. */
 const orderExists = (ctx: Service) => async (request: FastifyRequest) => {
   const id = pathId((request.params as { id?: unknown }).id)
   if (id === undefined) throw orderNotFound()

@@ -22,9 +22,9 @@ export const reservationRoutes =
       {
         schema: {
           operationId: 'createReservation',
-          summary: 'Hold units for a cart',
+          summary: 'Reserve units for a cart',
           description:
-            'Nobody else can buy them until they are bought, freed or the time has run out. 409 when the listing is sold or hidden or too little of it is left. Reserving again for the same cart holds that much more. With an `Idempotency-Key` the request can be repeated safely for 24 hours.',
+            'Other carts cannot buy the units until the reservation is bought, deleted or expired. A further reservation for the same cart adds to the first one. Responds with 409 if the listing is sold or hidden, or has too few units left. With an `Idempotency-Key` you can safely repeat the request for 24 hours.',
           tags: ['Reservations'],
           headers: idempotencyKeyHeader,
           body: ReservationInput,
@@ -54,10 +54,10 @@ export const reservationRoutes =
       {
         schema: {
           operationId: 'deleteReservation',
-          summary: 'Free what a cart holds',
+          summary: 'Delete a reservation',
           tags: ['Reservations'],
           params: Type.Object({ id: PathId('The reservation') }),
-          response: { 204: Type.Null({ description: 'Freed' }) },
+          response: { 204: Type.Null({ description: 'Deleted' }) },
         },
       },
       async ({ params }, reply) => {

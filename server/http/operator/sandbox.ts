@@ -46,7 +46,7 @@ export const sandboxRoutes =
           operationId: 'advanceClock',
           summary: 'Move the test clock ahead',
           description:
-            'Sandbox only. Moves the service’s whole notion of now: key grace, label links, retries, reservations and everything else that is due at a time. Rate limits use real time and don’t move. It never goes back.',
+            'Sandbox only. Advances the time of the service for everything that depends on it: grace periods of keys, label links, retries, reservations and recurring jobs. Rate limits use real time and are not affected. The clock never goes back.',
           tags: ['Sandbox'],
           body: Type.Object(
             { advance_seconds: Type.Integer({ minimum: 0, maximum: MAX_ADVANCED_SECONDS }) },
@@ -68,12 +68,12 @@ export const sandboxRoutes =
           operationId: 'steerCarrier',
           summary: 'Steer the simulated carrier',
           description:
-            'Sandbox only. How it answers from now on. Shipments that are `processing` or `action_required` follow when they are read again; one that is `ready` stays so. With `late` it tells no tracking code until the mood is `immediate` again. What is left out goes back to `ready` and `immediate`.',
+            'Sandbox only. Sets how the carrier responds from now on. Shipments that are `processing` or `action_required` change when they are read again; a `ready` shipment stays ready. With `late`, the carrier returns no tracking code until you set `immediate` again. Without a value, `label` becomes `ready` and `tracking` becomes `immediate`.',
           tags: ['Sandbox'],
           body: Type.Object(
             {
               label: Type.Optional(
-                OneOf(LABEL_MODES, { description: '`error`: every call of the carrier fails' }),
+                OneOf(LABEL_MODES, { description: '`error`: every call to the carrier fails' }),
               ),
               tracking: Type.Optional(OneOf(TRACKING_MODES)),
             },
@@ -82,7 +82,7 @@ export const sandboxRoutes =
           response: {
             200: Data(
               Type.Object({ label: OneOf(LABEL_MODES), tracking: OneOf(TRACKING_MODES) }),
-              'How it answers now',
+              'The new behaviour of the carrier',
             ),
           },
           'x-errors': ['validation_error'],
@@ -101,9 +101,9 @@ export const sandboxRoutes =
       {
         schema: {
           operationId: 'listMail',
-          summary: 'Read the e-mail that was written',
+          summary: 'List captured e-mail',
           description:
-            'Sandbox only. Newest first, and there as soon as what caused it is. Without `SMTP_URL` nothing is sent in the sandbox; with it the mails are sent, too. Kept for 30 days.',
+            'Sandbox only. Returns the e-mails that the service has written, newest first. An e-mail is listed as soon as its cause is committed. Without `SMTP_URL` the sandbox sends no e-mail; with it, the e-mails are captured and sent. They are kept for 30 days.',
           tags: ['Sandbox'],
           querystring: Type.Object({ ...pageParameters }),
           response: { 200: Paginated(MailSchema, 'A page of e-mails') },
@@ -127,13 +127,13 @@ export const sandboxRoutes =
           operationId: 'sendSampleEvent',
           summary: 'Send a sample event',
           description:
-            'Sandbox only. To the account’s endpoints that are subscribed to it, counted, tried again and logged as a real one would be. Its data is made up: the order and listing it names don’t exist.',
+            'Sandbox only. Sends the event to the account’s endpoints that are subscribed to it. It is logged, retried and counted like a real event. Its data is invented: the order and the listing do not exist.',
           tags: ['Sandbox'],
           body: Type.Object(
             { account_id: Id(), event: OneOf(WEBHOOK_EVENTS) },
             { examples: [{ account_id: 1, event: 'order.created' }] },
           ),
-          response: { 202: Data(SampleSent, 'It is on its way') },
+          response: { 202: Data(SampleSent, 'The event is queued') },
           'x-errors': ['validation_error'],
           'x-example': { data: { event: 'order.created', deliveries: 1 } },
         },
@@ -149,5 +149,5 @@ export const sandboxRoutes =
 
 const SampleSent = Type.Object({
   event: OneOf(WEBHOOK_EVENTS),
-  deliveries: Type.Integer({ description: 'Endpoints that it goes to' }),
+  deliveries: Type.Integer({ description: 'Number of endpoints that receive the event' }),
 })

@@ -15,13 +15,13 @@ export const trackingRoutes =
         preValidation: sliceExists(ctx),
         schema: {
           operationId: 'reportTracking',
-          summary: 'Report what the carrier says',
+          summary: 'Report tracking of a slice',
           description:
-            'What is left out or null stays as it is: a code is never taken away. A first code after a platform label was bought, or another one, emits `order.label_ready` again.',
+            'A field that is absent or null stays unchanged: a code is never removed. If a platform label was bought, a new or changed code sends `order.label_ready` again.',
           tags: ['Orders'],
           params: Type.Object({ slice_key: Text() }),
           body: TrackingInput,
-          response: { 200: Data(TrackingSchema, 'The slice’s tracking as it is now') },
+          response: { 200: Data(TrackingSchema, 'The slice’s tracking after the change') },
           'x-errors': ['validation_error'],
           'x-example': { data: exampleTracking },
         },
@@ -38,6 +38,6 @@ export const trackingRoutes =
     done()
   }
 
-/** Answers 404 for a slice that isn't there before its body is looked at. */
+/** A preValidation hook: an unknown slice is 404 even if the body is invalid. */
 const sliceExists = (ctx: Service) => async (request: FastifyRequest) =>
   requireSlice(ctx, (request.params as { slice_key: string }).slice_key)

@@ -6,21 +6,21 @@ import { lazy } from '../lazy.ts'
 import { sendAsset, sendPage } from '../page.ts'
 
 /**
- * The reference page, and the style sheet of all other pages. The reference is Scalar, served from its npm package, so that it works without the internet. The package is
- * loaded with the first visit, because it would cost every start a quarter of a second.
+ * The API reference, and the style sheet of all other pages. The reference is Scalar, served from its npm package, so that
+ * it works offline. The package is loaded at the first visit, because loading it takes a quarter of a second.
  */
 export const docsRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     const scalar = lazy(scalarScript)
-    const reference = lazy(() => ours('reference.js'))
-    const styles = lazy(() => ours('pages.css'))
+    const reference = lazy(() => readAsset('reference.js'))
+    const styles = lazy(() => readAsset('pages.css'))
 
     app.get('/docs', (request, reply) => {
-      // Relative addresses: the page works under any prefix that a proxy puts before it.
+      // Relative URLs, so that the page works under any path prefix of a proxy.
       const root = request.url.split('?')[0]?.endsWith('/') ? '..' : '.'
       return sendPage(reply, html(root, ctx.config.operatorToken !== undefined), {
-        // Scalar adds style elements and style attributes of its own.
+        // Scalar adds style elements and style attributes.
         'style-src': "'self' 'unsafe-inline'",
         'img-src': "'self' data: blob:",
         'font-src': "'self' data:",
@@ -56,7 +56,7 @@ const html = (root: string, withOperator: boolean) => `<!doctype html>
 </html>
 `
 
-const ours = (file: string) => readFile(new URL(file, import.meta.url), 'utf8')
+const readAsset = (file: string) => readFile(new URL(file, import.meta.url), 'utf8')
 
 async function scalarScript(): Promise<string> {
   const scalar = await import('@scalar/fastify-api-reference')

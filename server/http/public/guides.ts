@@ -7,19 +7,19 @@ import { sendAsset, sendPage } from '../page.ts'
 import { layout } from './layout.ts'
 import { renderMarkdown } from './markdown.ts'
 
-/** The service's address in the texts: a served guide links to the service that it comes from. */
+/** The service's URL in the documentation. A served guide replaces it by its own. */
 const EXAMPLE_ADDRESS = /^http:\/\/localhost:3000(?=\/|$)/
 
 const REPOSITORY = new URL('../../../', import.meta.url)
 
 type Guide = { file: string; isPage: boolean; body: () => Promise<string> }
 
-/** The repository's documentation as pages, and its examples as text. */
+/** Serves the repository's documentation as HTML pages, and its examples as text. */
 export const guideRoutes: FastifyPluginCallbackTypebox = (app, _options, done) => {
   const guides = lazy(findGuides)
 
   app.get('/docs/guides', async (request, reply) => {
-    // The links of the index are relative to the address with the slash.
+    // The links of the index are relative to the URL with a slash at its end.
     if (!pathOf(request.url).endsWith('/')) return reply.redirect('guides/', 308)
     return sendPage(reply, await (await guides()).get('')!.body())
   })
@@ -40,8 +40,8 @@ export const guideRoutes: FastifyPluginCallbackTypebox = (app, _options, done) =
 const pathOf = (url: string) => url.split('?', 1)[0]!
 
 /**
- * The guides by their names below /docs/guides/. Nothing else is served from there, so no name can leave the
- * documentation. The pages are made when they're first asked for.
+ * Finds the guides by their names below /docs/guides/. Only names in this map are served, so no name can leave the
+ * documentation. A page is rendered at its first request.
  */
 export async function findGuides(): Promise<Map<string, Guide>> {
   const files = new Map([
@@ -68,14 +68,14 @@ export async function findGuides(): Promise<Map<string, Guide>> {
 
 const ROOT = '../..'
 
-/** All names but those of examples are on one level, so a link from page to page is just the name. */
+/** Renders a guide. All pages are on one level, so a link from page to page is just a name. */
 function guidePage(text: string, file: string, files: Map<string, string>): string {
   const { title, html } = renderMarkdown(text, (href) => {
     if (EXAMPLE_ADDRESS.test(href)) return href.replace(EXAMPLE_ADDRESS, ROOT)
     if (/^(https?:|#)/.test(href)) return href
     const [target = '', anchor] = href.split('#')
     const name = files.get(path.posix.join(path.posix.dirname(file), target))
-    // Sources and settings of the repository aren't served.
+    // The repository's sources and settings are not served.
     if (name === undefined) return undefined
     return `${name || './'}${anchor ? `#${anchor}` : ''}`
   })

@@ -6,7 +6,7 @@ import type { Service } from '../../service.ts'
 import { escapeHtml, sendPage } from '../page.ts'
 import { layout } from './layout.ts'
 
-/** The service's own address: what this is and where to go next, as HTML for browsers and JSON for programs. */
+/** The landing page: describes the service and links to its parts, as HTML for browsers and JSON for programs. */
 export const landingRoutes =
   ({ config }: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
@@ -14,7 +14,7 @@ export const landingRoutes =
     const html = landingPage(config)
     app.get('/', (request, reply) => {
       reply.header('vary', 'accept').header('cache-control', 'no-cache')
-      // Without a preference, as from curl, the first one.
+      // Without a preference, as from curl, the first type.
       const type = new Negotiator(request.raw).mediaType(['application/json', 'text/html'])
       return type === 'text/html' ? sendPage(reply, html) : reply.send(json)
     })
@@ -44,16 +44,16 @@ function landingPage({ publicUrl, sandbox, operatorToken }: Config): string {
   const hasOperator = operatorToken !== undefined
   const notice = sandbox
     ? `
-      <p class="notice"><strong>This is a sandbox</strong>, made for trying things out: it has a demo seller and a clock that can be moved. The terminal that started the service shows the demo key${hasOperator ? ' and the operator token' : ''}.</p>`
+      <p class="notice"><strong>This is a sandbox</strong>, made for trying things out. It has a demo seller and a clock that you can advance. The terminal that started the service shows the demo key${hasOperator ? ' and the operator token' : ''}.</p>`
     : ''
   const operator = hasOperator
-    ? `, the marketplace's own back end through the operator API (<code>${escapeHtml(`${publicUrl}/operator/v1`)}</code>)`
+    ? `, and the marketplace's own back end uses the operator API (<code>${escapeHtml(`${publicUrl}/operator/v1`)}</code>)`
     : ''
   return layout({
     title: 'Cardstall',
     root: '.',
     main: `      <h1>Cardstall</h1>
-      <p>${escapeHtml(manifest.description)}. Sellers' programs use it through the seller API (<code>${base}</code>)${operator}.</p>${notice}
+      <p>${escapeHtml(manifest.description)}. Sellers' programs use the seller API (<code>${base}</code>)${operator}.</p>${notice}
       <pre tabindex="0"><code>curl -H "Authorization: Bearer svc_live_…" \\
   ${base}/me</code></pre>
       <ul>

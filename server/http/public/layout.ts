@@ -1,10 +1,10 @@
 import { escapeHtml } from '../page.ts'
 
 /**
- * A page of text with the service's header.
+ * Renders a page with the service's header.
  *
- * @param root the way from the page to the service's address, as `../..`: pages work under any prefix
- * @param main HTML
+ * @param root relative URL from the page to the service, such as `../..`, so that pages work under any path prefix
+ * @param main HTML of the content
  */
 export const layout = ({ title, root, main }: { title: string; root: string; main: string }) =>
   `<!doctype html>

@@ -5,10 +5,9 @@ import { escapeHtml } from '../page.ts'
 export type Rendered = { title: string; html: string }
 
 /**
- * Markdown as HTML, with the anchors that GitHub gives to headings. Raw HTML is shown
- * as text, comments are left out.
+ * Renders Markdown as HTML, with GitHub's anchors for headings. Raw HTML becomes text, and comments are omitted.
  *
- * @param resolve where a link leads from the page; undefined takes the link away and leaves its text
+ * @param resolve returns the target of a link; undefined removes the link and keeps its text
  */
 export function renderMarkdown(
   text: string,
@@ -29,7 +28,7 @@ export function renderMarkdown(
         const target = resolve(href)
         return target === undefined ? inner : `<a href="${escapeHtml(target)}">${inner}</a>`
       },
-      // Wide blocks scroll inside themselves, with the keyboard as well.
+      // Wide blocks scroll on their own; the tabindex allows that with the keyboard.
       code: (block) =>
         stateTable(block) ?? `<pre tabindex="0"><code>${escapeHtml(block.text)}</code></pre>\n`,
       table(token) {
@@ -43,7 +42,7 @@ export function renderMarkdown(
 
 const TRANSITION = /^ *(\S+) --> (\S+?)(?:: (.+))?$/
 
-/** A Mermaid state diagram as a table: drawing it would need a script of several megabytes. */
+/** Renders a Mermaid state diagram as a table, because drawing it would need a script of several megabytes. */
 function stateTable({ lang, text }: Tokens.Code): string | undefined {
   const [kind, ...lines] = text.split('\n')
   if (lang !== 'mermaid' || kind !== 'stateDiagram-v2') return undefined

@@ -2,7 +2,7 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import type { Service } from '../../service.ts'
 import { authenticateOperator } from '../authenticate.ts'
 
-/** Figures for Prometheus. They tell a lot about the business, hence the operator's token. */
+/** Metrics for Prometheus. They reveal a lot about the business, so they need the operator token. */
 export const metricsRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {

@@ -2,7 +2,7 @@
 const { Scalar } = globalThis
 const element = document.getElementById('reference')
 
-// The service as this page sees it: requests to another origin, such as that of PUBLIC_URL, would be refused.
+// URLs relative to this page, because the browser refuses requests to another origin, such as that of PUBLIC_URL.
 const root = new URL('..', document.currentScript.src)
 const api = (title, slug, description, prefix) => ({
   title,

@@ -9,7 +9,7 @@ import { exampleLabel, LabelSchema, labelJson } from '../shapes/label.ts'
 export const labelRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
-    // Whatever is sent along is read and ignored (§4.13: no body).
+    // Any body is read and ignored (§4.13: no body).
     app.removeAllContentTypeParsers()
     app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null))
 
@@ -21,12 +21,12 @@ export const labelRoutes =
           operationId: 'buyLabel',
           summary: 'Buy or re-read a shipping label',
           description:
-            'For the whole slice, whichever of its rows is addressed. However often and from wherever it is called, one shipment is bought; later calls read it again, with a fresh link. A call while another one is buying waits for its result, up to 10 seconds. After a 502 call again: what may have been bought is looked up first. Emits `order.label_ready` when the shipment is bought, and again when its label or tracking code appears or changes; a call that changes nothing emits nothing. A label can be bought while at least one row is pending or shipped; each row’s tracking code then comes from the label. 409 while the payout setup is not verified, when every row is cancelled, received or disputed and no label was bought, and without a delivery address.',
+            'Buys one shipment for the whole slice, whichever of its rows you name. Repeated and concurrent calls never buy a second one: they read the shipment again and return a new link. If another call is buying, this one waits for its result for up to 10 seconds. After a 502, call again: the service first looks up whether the shipment was bought. Sends `order.label_ready` when the shipment is bought, and again whenever its label or tracking code appears or changes. A label can be bought while at least one row is pending or shipped; the tracking code of each row then comes from the label. Responds with 409 if the payout setup is not verified, if all rows are cancelled, received or disputed and no label was bought, or if the order has no delivery address.',
           tags: ['Orders'],
           params: Type.Object({ order: PathId('Any row of the slice') }),
           response: { 200: Data(LabelSchema, 'The label') },
           'x-errors': ['conflict', 'provider_error'],
-          // Whatever is sent is ignored, up to the limit of its length.
+          // The body is ignored, but its length is limited.
           'x-body-errors': ['payload_too_large'],
           'x-example': { data: exampleLabel },
         },

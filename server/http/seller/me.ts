@@ -13,7 +13,7 @@ export const meRoutes =
         schema: {
           operationId: 'getMe',
           summary: 'Read the account and key in use',
-          description: 'Needs no scope: any active key will do.',
+          description: 'Needs no scope: any active key can call this operation.',
           tags: ['Account'],
           response: { 200: Data(MeSchema, 'The account and the key') },
           'x-example': { data: exampleMe },

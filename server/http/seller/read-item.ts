@@ -17,7 +17,7 @@ import type { RefusedItem } from '../shapes/bulk-create.ts'
 import { cardFields, gradedFields, itemFields, productFields } from '../shapes/listing-item.ts'
 import { messagesOf } from '../validate.ts'
 
-/** An item's fields once they have been checked. */
+/** A valid item. */
 type Item = {
   language: Language
   price: number
@@ -33,7 +33,7 @@ type Item = {
   grading_grade?: string
 }
 
-// What an item isn't for is ignored, and so isn't checked: a product's condition, the grading of an ungraded card.
+// Fields that don't apply are ignored and not validated: a product's condition, the grading of an ungraded card.
 const checks = {
   any: messagesOf(Type.Object(itemFields)),
   product: messagesOf(Type.Object({ ...itemFields, ...productFields })),
@@ -41,7 +41,7 @@ const checks = {
   gradedCard: messagesOf(Type.Object({ ...itemFields, ...cardFields, ...gradedFields })),
 }
 
-/** Checks one item of a bulk create (§4.9), which has its known fields alone, and finds what it's for. */
+/** Validates one item of a bulk create (§4.9) and finds its card or product. `given` holds known fields only. */
 export function readItem(catalog: Catalog, given: unknown): NewListing | RefusedItem {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     return { errors: { item: ['The item must be an object.'] } }
@@ -71,7 +71,7 @@ export function readItem(catalog: Catalog, given: unknown): NewListing | Refused
   }
 }
 
-/** Addresses that could be refused now, by the rules for webhooks (§4.9, §4.16); others are when they're fetched. */
+/** Refuses URLs by the rules for webhooks (§4.9, §4.16). DNS is checked later, when the photo is fetched. */
 function refusedPhotos(urls: unknown): FieldMessages {
   if (!Array.isArray(urls)) return {}
   const refused: FieldMessages = {}
@@ -86,7 +86,7 @@ function refusedPhotos(urls: unknown): FieldMessages {
 const NOT_BOTH = 'Send exactly one of card and product.'
 const ONE_OF_BOTH = { card: [NOT_BOTH], product: [NOT_BOTH] }
 
-/** Clients that fill in a form send null for what they leave out. */
+/** Form-based clients send null for an empty field. */
 const withoutNulls = (given: object) =>
   Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)) as Item
 

@@ -4,31 +4,31 @@ import { sampleData } from '../../sandbox/sample-events.ts'
 import { publishedRef } from '../schema.ts'
 import { EVENT_SCHEMAS } from '../shapes/event.ts'
 
-/** What is POSTed to endpoints, as OpenAPI's `webhooks` describe it: seen from the receiver (§6). */
+/** Describes deliveries for OpenAPI's `webhooks`, from the receiver's point of view (§6). */
 export const webhookDescriptions = (): Record<WebhookEvent, OpenAPIV3_1.OperationObject> => ({
   'order.created': delivery('order.created', {
     operationId: 'orderCreated',
-    summary: 'Something of yours was bought',
+    summary: 'An order was created',
     description:
-      'Once for each row that a checkout makes of your listings: a cart with three of them is three deliveries. `listing.sold` comes with each.',
+      'Sent once for each order row: a cart with three of your listings causes three deliveries. Each comes with a `listing.sold` event.',
   }),
   'order.cancelled': delivery('order.cancelled', {
     operationId: 'orderCancelled',
     summary: 'An order was cancelled',
     description:
-      'When a row is cancelled and its buyer refunded: at the wish of the buyer, by the marketplace, or because a dispute ended in the buyer’s favour. Don’t ship it.',
+      'Sent when a row is cancelled and refunded: at the buyer’s request, by the marketplace, or because a dispute was resolved in the buyer’s favour. Do not ship it.',
   }),
   'order.label_ready': delivery('order.label_ready', {
     operationId: 'orderLabelReady',
     summary: 'A label or its tracking changed',
     description:
-      'When a platform label is bought, and again when its PDF or tracking code appears or changes. So it may come twice for one order, at first without a PDF or a code: two deliveries with ids of their own, where a repetition has the id that you know. To read a label again (`POST /orders/{order}/label`) sends none if nothing has changed, so a receiver may do that.',
+      'Sent when a platform label is bought, and again when its PDF or tracking code appears or changes. One order can cause two events, the first without a PDF or a tracking code. These are two deliveries with different ids, while a repeated attempt keeps its id. Reading a label again (`POST /orders/{order}/label`) sends no event if nothing has changed, so a receiver can call it.',
   }),
   'listing.sold': delivery('listing.sold', {
     operationId: 'listingSold',
-    summary: 'Stock of a listing was sold',
+    summary: 'Units of a listing were sold',
     description:
-      'With every `order.created`, for the same row: how many units it took of the listing, and how many are left.',
+      'Sent with every `order.created`, for the same row: the number of units sold and the number left.',
   }),
 })
 
@@ -39,7 +39,7 @@ function delivery(
   return {
     ...text,
     tags: ['Webhooks'],
-    // Who sends it is told by the signature.
+    // The signature authenticates the sender.
     security: [],
     parameters: headers(event),
     requestBody: {
@@ -57,16 +57,18 @@ function delivery(
       },
     },
     responses: {
-      '2XX': { description: 'Taken: it is not sent again. The answer’s body doesn’t matter.' },
+      '2XX': {
+        description: 'The delivery succeeded and is not sent again. The response body is ignored.',
+      },
       default: {
         description:
-          'Not taken, as without an answer in time (10 seconds, unless the operator has set another limit). A redirect is not followed and counts as this, too. Tried again 1 minute, 10 minutes, 1 hour and 6 hours after the first attempt, never sooner than a minute after the one before. With the fifth attempt the delivery has failed, and 10 of these in a row disable the endpoint. An endpoint whose host has a private address isn’t tried again.',
+          'The attempt failed. A redirect, which is not followed, and a timeout (10 seconds by default) also count as failures. The service retries 1 minute, 10 minutes, 1 hour and 6 hours after the first attempt, and at least one minute after the previous attempt. After five failed attempts the delivery has failed; 10 failed deliveries in a row disable the endpoint. If the host name resolves to a private address, the delivery fails without retries.',
       },
     },
   }
 }
 
-/** Four deliveries that can't be taken for one. */
+/** Different for each event, so that the examples don't look like one delivery. */
 const exampleId = (event: WebhookEvent) => 9001 + WEBHOOK_EVENTS.indexOf(event)
 
 /** §6.4 */
@@ -78,18 +80,18 @@ const headers = (event: WebhookEvent): OpenAPIV3_1.ParameterObject[] => [
     example: '5d1c0f7a9be2463881f0c3d94a6be57f20c9a41d8e73b652fa90d7c4183be62f',
   }),
   header('X-Service-Timestamp', {
-    description: 'Unix time in seconds of this attempt; refuse what is older than 300 seconds.',
+    description: 'Unix time in seconds of this attempt. Refuse requests older than 300 seconds.',
     schema: { type: 'integer' },
     example: 1772357401,
   }),
   header('X-Service-Event', {
-    description: 'The same as `event` in the body.',
+    description: 'Equals `event` in the body.',
     schema: { type: 'string', enum: [event] },
     example: event,
   }),
   header('X-Service-Delivery', {
     description:
-      'The same as `delivery_id` in the body: what has this id and was worked off needs no more than a 2XX.',
+      'Equals `delivery_id` in the body. If you have processed this id before, just respond with 2XX.',
     schema: { type: 'integer' },
     example: exampleId(event),
   }),

@@ -22,7 +22,8 @@ export const webhookRoutes =
         schema: {
           operationId: 'listWebhooks',
           summary: 'List your webhook endpoints',
-          description: 'Oldest first, disabled ones among them. Not paginated.',
+          description:
+            'Returns all endpoints, oldest first, including disabled ones. Not paginated.',
           tags: ['Webhooks'],
           response: { 200: Data(Type.Array(EndpointSchema), 'Your endpoints') },
           'x-example': { data: [exampleEndpoint] },
@@ -40,7 +41,7 @@ export const webhookRoutes =
         schema: {
           operationId: 'createWebhook',
           summary: 'Register a webhook endpoint',
-          description: `The signing secret is in this answer and nowhere else: keep it. At most ${MAX_ENDPOINTS}, disabled ones among them. How deliveries are signed and tried again: see docs/webhooks.md.`,
+          description: `Only this response contains the signing secret: store it. An account can have at most ${MAX_ENDPOINTS} endpoints, including disabled ones. Signatures and retries are described in docs/webhooks.md.`,
           tags: ['Webhooks'],
           body: EndpointInput,
           response: { 201: NewEndpoint },
@@ -64,7 +65,8 @@ export const webhookRoutes =
         schema: {
           operationId: 'deleteWebhook',
           summary: 'Delete a webhook endpoint',
-          description: 'For good, with its secret. What still waits for it is not sent.',
+          description:
+            'Deletes the endpoint and its secret permanently. Pending deliveries are not sent.',
           tags: ['Webhooks'],
           params: Type.Object({ webhookEndpoint: PathId('The endpoint’s id') }),
           response: { 204: Type.Null({ description: 'Deleted' }) },

@@ -13,10 +13,11 @@ const shippingOptionFields = {
   code: FilledText({ maxLength: 50, description: 'Unique within the account' }),
   name: FilledText({ maxLength: 100 }),
   fulfilment: OneOf(FULFILMENTS, {
-    description: '`platform`: the service buys the label. `self_ship`: the seller ships.',
+    description:
+      '`platform`: the service buys the label. `self_ship`: the seller ships with their own option.',
   }),
   tracked: Type.Boolean(),
-  price: Euros({ maximum: MAX_EUROS, description: 'Decimal euros' }),
+  price: Euros({ maximum: MAX_EUROS, description: 'Price in decimal euros' }),
   enabled: Type.Boolean(),
 }
 
@@ -24,7 +25,7 @@ const ShippingOptionInput = Type.Object(shippingOptionFields)
 
 const ShippingOptionSchema = component(
   'ShippingOption',
-  Type.Object(shippingOptionFields, { description: 'One way in which a seller sends parcels.' }),
+  Type.Object(shippingOptionFields, { description: 'A shipping option of a seller.' }),
 )
 
 const accountInput = {
@@ -32,27 +33,27 @@ const accountInput = {
   email: FilledText({
     maxLength: 254,
     pattern: '^[^\\s@]+@[^\\s@]+$',
-    description: 'Unique, whatever its casing',
+    description: 'Unique, ignoring case',
   }),
   slug: FilledText({
     maxLength: 100,
     pattern: '^[a-z0-9]+(-[a-z0-9]+)*$',
-    description: 'Lower-case letters, digits and single hyphens; unique',
+    description: 'Lower-case letters, digits and single hyphens. Unique',
   }),
   password: Nullable(FilledText({ maxLength: 200 }), {
-    description: 'For the dashboard’s login; stored as a hash, never shown',
+    description: 'Password for the dashboard. Stored as a hash and never shown',
   }),
   business: Type.Boolean(),
   seller_tier: OneOf(SELLER_TIERS),
   payout_verified: Type.Boolean(),
   api_access: OneOf(API_ACCESS),
   rating: Nullable(Type.Number({ minimum: 0, maximum: 5 }), {
-    description: 'null without reviews; kept with two decimals',
+    description: 'Average rating, stored with two decimals; null without reviews',
   }),
   reviews: Type.Integer({ minimum: 0, maximum: 2_147_483_647 }),
   shipping_options: Type.Array(ShippingOptionInput, {
     maxItems: MAX_SHIPPING_OPTIONS,
-    description: 'In the order in which buyers see them; replaces all that were there',
+    description: 'In the order in which buyers see them. Replaces all former shipping options',
   }),
 }
 
@@ -112,7 +113,7 @@ export const AccountSchema = component(
   ),
 )
 
-/** The fields of a request as the domain names them; what wasn't sent stays absent. */
+/** Maps the fields of a request to the domain's names. An absent field stays undefined. */
 export function accountChanges(body: Static<typeof AccountPatch>): AccountChanges {
   return {
     shopName: body.shop_name,
@@ -132,7 +133,7 @@ export function accountChanges(body: Static<typeof AccountPatch>): AccountChange
   }
 }
 
-/** The known fields of a shipping option, whatever else was sent along. */
+/** The known fields of a shipping option, in the published order. */
 const pick = ({
   code,
   name,

@@ -15,11 +15,11 @@ export const AddressSchema = component(
       country: Type.String({ description: 'ISO country code' }),
       phone: Nullable(Type.String()),
     },
-    { description: 'Where a buyer wants it sent.' },
+    { description: 'A buyer’s delivery address.' },
   ),
 )
 
-/** Each field in its place: the database keeps them in an order of its own. */
+/** Puts the fields in the published order: jsonb has an order of its own. */
 export const addressJson = (address: Address): Address => ({
   full_name: address.full_name,
   street: address.street,
@@ -42,7 +42,7 @@ export const AddressInput = Type.Object({
   phone: Type.Optional(Nullable(Text({ maxLength: 50 }))),
 })
 
-/** The known fields, in the order in which they're shown. */
+/** The address of a request as the domain has it: an empty optional field becomes null. */
 export const addressOf = (given: Static<typeof AddressInput>): Address => ({
   full_name: given.full_name,
   street: given.street,

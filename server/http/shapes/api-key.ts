@@ -4,7 +4,7 @@ import { SCOPES } from '../../keys/scopes.ts'
 import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
 import { component, FilledText, Nullable, OneOf, Timestamp } from '../schema.ts'
 
-/** There are six; repeats are accepted within reason. */
+/** There are six scopes. Repetitions are accepted up to this length. */
 const MAX_SCOPES = 1_000
 
 export const KeyInput = Type.Object(
@@ -12,10 +12,10 @@ export const KeyInput = Type.Object(
     scopes: Type.Array(OneOf(SCOPES), {
       minItems: 1,
       maxItems: MAX_SCOPES,
-      description: 'What the key may do; each counts once',
+      description: 'Scopes of the key. Duplicates are ignored',
     }),
     name: Type.Optional(
-      Nullable(FilledText({ maxLength: 100 }), { description: 'To tell keys apart' }),
+      Nullable(FilledText({ maxLength: 100 }), { description: 'Label that tells keys apart' }),
     ),
   },
   { examples: [{ scopes: ['catalog:read', 'listings:read'], name: 'Price tool' }] },
@@ -33,7 +33,7 @@ export const KeySchema = component(
       last_used_at: Nullable(Timestamp()),
       revoked_at: Nullable(Timestamp()),
     },
-    { description: 'An API key. The key itself is shown once, when it is made or rotated.' },
+    { description: 'An API key. Its secret is shown only when the key is created or rotated.' },
   ),
 )
 
@@ -41,7 +41,7 @@ export const NewKey = (description: string) =>
   Type.Object(
     {
       data: KeySchema,
-      key: Type.String({ description: 'The key itself: shown now and never again' }),
+      key: Type.String({ description: 'Secret of the key. It is shown only in this response' }),
     },
     { description },
   )

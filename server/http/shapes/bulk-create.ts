@@ -7,7 +7,6 @@ import { ListingItem } from './listing-item.ts'
 
 const MAX_ITEMS = 100
 
-/** A card, a graded card and a sealed product. */
 const exampleBulkCreate = {
   items: [
     {
@@ -33,8 +32,8 @@ const exampleBulkCreate = {
 }
 
 /**
- * The body of a bulk create. Only the list is checked here, each item on its own later: `x-items` is what they are
- * published as.
+ * The body of a bulk create (§4.9). This schema validates the list alone; `readItem` validates each item separately.
+ * `x-items` is the published schema of an item.
  */
 export const BulkCreate = Type.Object(
   {
@@ -50,7 +49,7 @@ export const BulkCreate = Type.Object(
 
 const CreatedListing = Type.Object({
   id: Type.Integer(),
-  price: Type.Number({ description: 'Decimal euros, as rounded' }),
+  price: Type.Number({ description: 'Price per unit in decimal euros, after rounding' }),
   currency: Currency,
   quantity: Type.Integer(),
   status: OneOf(['active'] as const),
@@ -65,13 +64,13 @@ const CardCandidate = Type.Object({
   region: Type.String(),
 })
 
-const index = Type.Integer({ description: 'Position in the items sent, from 0' })
+const index = Type.Integer({ description: 'Position of the item in the request, from 0' })
 
 const CreatedResult = component(
   'ListingCreated',
   Type.Object(
     { status: OneOf(['created'] as const), index, listing: CreatedListing },
-    { description: 'The item is listed.' },
+    { description: 'The item was listed.' },
   ),
 )
 
@@ -82,15 +81,15 @@ const FailedResult = component(
       status: OneOf(['failed'] as const),
       index,
       errors: Type.Record(Type.String(), Type.Array(Type.String()), {
-        description: 'Field names to messages',
+        description: 'Messages by field name',
       }),
       candidates: Type.Optional(
         Type.Array(CardCandidate, {
-          description: 'Only when the card’s friendly id means several cards',
+          description: 'Cards that share the friendly id. Only if there are several',
         }),
       ),
     },
-    { description: 'The item is not listed.' },
+    { description: 'The item was not listed.' },
   ),
 )
 
@@ -109,22 +108,22 @@ export const BulkResultSchema = component(
             },
           },
         }),
-        { description: 'One for each item, in order' },
+        { description: 'One result per item, in the order of the request' },
       ),
       created: Type.Integer(),
       failed: Type.Integer(),
       warnings: Type.Optional(
         Type.Array(Type.String(), {
           description:
-            'Only when the account needs attention: no shipping option is enabled, so nothing can be ordered',
+            'Only if the account needs attention: no shipping option is enabled, so buyers cannot order',
         }),
       ),
     },
-    { description: 'What has become of each item.' },
+    { description: 'The result for each item.' },
   ),
 )
 
-/** Why an item of a bulk create can't be listed: messages by field, and the cards it may have meant. */
+/** An item that fails validation: messages by field, and candidates for an ambiguous card. */
 export type RefusedItem = { errors: FieldMessages; candidates?: unknown }
 
 export const isAccepted = (item: NewListing | RefusedItem): item is NewListing =>
@@ -133,7 +132,7 @@ export const isAccepted = (item: NewListing | RefusedItem): item is NewListing =
 const NO_SHIPPING =
   'No shipping option of this account is enabled, so buyers cannot order its listings yet.'
 
-/** What became of each item; `ids` are those of the items that were not refused, in order. */
+/** @param ids of the accepted items, in order; null for an item that the database refused */
 export function bulkResultJson(
   read: (NewListing | RefusedItem)[],
   ids: CreatedId[],
@@ -165,7 +164,6 @@ export function bulkResultJson(
   }
 }
 
-/** One item that was listed, and one whose friendly id means two cards. */
 export const exampleBulkResult = {
   results: [
     {

@@ -7,19 +7,19 @@ export const CardSchema = component(
   'Card',
   Type.Object(
     {
-      id: Type.String({ description: 'Canonical id; always resolves' }),
+      id: Type.String({ description: 'Canonical id. Always resolves to this card' }),
       friendly_id: Nullable(Type.String(), {
-        description: '`{shortcut}_{number}`, null when the set has no shortcut',
+        description: '`{shortcut}_{number}`; null if the set has no shortcut',
       }),
       name: Type.String(),
-      number: Type.String({ description: 'Collector number; not always digits (TG12)' }),
+      number: Type.String({ description: 'Collector number. Not always digits: TG12' }),
       rarity: Nullable(Type.String()),
       supertype: Nullable(Type.String(), { description: 'Pokemon, Trainer or Energy' }),
-      hp: Nullable(Type.String(), { description: 'As printed' }),
+      hp: Nullable(Type.String(), { description: 'Hit points as printed' }),
       types: Type.Unsafe<string[] | null>({
         type: ['array', 'null'],
         items: { type: 'string' },
-        description: 'null for cards without types, as Trainers',
+        description: 'null for cards without types, such as Trainer cards',
       }),
       image_small: Nullable(Type.String()),
       image_large: Nullable(Type.String()),
@@ -27,11 +27,11 @@ export const CardSchema = component(
       set: SetSchema,
       listings: Type.Optional(
         Type.Array(PublicListingSchema, {
-          description: 'Every active listing, cheapest first; only with `include=listings`',
+          description: 'All active listings, cheapest first. Only with `include=listings`',
         }),
       ),
     },
-    { description: 'A card. It has no language of its own: its set has.' },
+    { description: 'A card. Its language is that of its set.' },
   ),
 )
 

@@ -21,7 +21,7 @@ export const CheckoutInput = Type.Object(
       Type.Unsafe<Static<typeof AddressInput> | null>({
         ...AddressInput,
         type: ['object', 'null'],
-        description: 'Where it goes; null when you keep none',
+        description: 'Delivery address; null if you have none',
       }),
     ),
     lines: Type.Array(
@@ -29,19 +29,19 @@ export const CheckoutInput = Type.Object(
         listing_id: id,
         quantity: Type.Integer({ minimum: 1, maximum: MAX_QUANTITY }),
       }),
-      { minItems: 1, maxItems: MAX_LINES, description: 'Lines of one listing count together' },
+      { minItems: 1, maxItems: MAX_LINES, description: 'Lines of the same listing are added up' },
     ),
     cart_id: Type.Optional(
       Nullable(FilledText({ maxLength: 255 }), {
         description:
-          'The cart whose reservations of these listings are consumed; what it held beyond that is freed',
+          'Cart whose reservations of these listings are consumed. Reserved units that are not bought are released',
       }),
     ),
     shipping: Type.Optional(
       Type.Array(Type.Object({ account_id: id, option: FilledText({ maxLength: 50 }) }), {
         maxItems: MAX_LINES,
         description:
-          'The buyer’s choice by seller, as the code of a shipping option; a seller left out gets its first enabled one',
+          'Shipping option by seller, as its code. Without an entry, the seller’s first enabled option is used',
       }),
     ),
   },
@@ -68,16 +68,16 @@ export const CheckoutSchema = component(
           slice_key: Type.String(),
           account_id: Type.Integer(),
           order_ids: Type.Array(Type.Integer()),
-          shipping_price: Type.Number({ description: 'Decimal euros' }),
+          shipping_price: Type.Number({ description: 'Shipping price in decimal euros' }),
         }),
-        { description: 'One for each seller' },
+        { description: 'One slice per seller' },
       ),
     },
-    { description: 'What a checkout came to.' },
+    { description: 'A checkout and its slices.' },
   ),
 )
 
-/** A request's fields as the domain names them. */
+/** Maps the fields of a request to the domain's names. */
 export const newCheckout = (body: Static<typeof CheckoutInput>): NewCheckout => ({
   buyer: { name: body.buyer.name, email: body.buyer.email },
   address: body.address ? addressOf(body.address) : null,

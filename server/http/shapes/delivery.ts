@@ -7,34 +7,38 @@ import { component, Nullable, OneOf, Timestamp } from '../schema.ts'
 import { EVENT_SCHEMAS } from './event.ts'
 
 const AttemptSchema = Type.Object({
-  at: Timestamp({ description: 'When it began' }),
-  status_code: Nullable(Type.Integer(), { description: 'null when nothing was answered' }),
-  error: Nullable(Type.String(), { description: 'Why it failed; null when it was taken' }),
+  at: Timestamp({ description: 'Start of the attempt' }),
+  status_code: Nullable(Type.Integer(), {
+    description: 'Status of the response; null if there was none',
+  }),
+  error: Nullable(Type.String(), {
+    description: 'Reason of the failure; null if the attempt succeeded',
+  }),
   duration_ms: Type.Integer(),
-  response: Nullable(Type.String(), { description: 'How the answer begins' }),
+  response: Nullable(Type.String(), { description: 'Beginning of the response body' }),
 })
 
 export const DeliverySchema = component(
   'Delivery',
   Type.Object(
     {
-      id: Type.Integer({ description: 'The envelope’s `delivery_id`' }),
+      id: Type.Integer({ description: 'Equals `delivery_id` in the payload' }),
       account_id: Type.Integer(),
       endpoint_id: Type.Integer(),
       event: OneOf(WEBHOOK_EVENTS),
       status: OneOf(DELIVERY_STATUSES, {
         description:
-          '`pending`: to be attempted, for the first time or again. `failed`: every attempt has failed. `skipped`: the endpoint was disabled or deleted before it was delivered.',
+          '`pending`: waits for its first or next attempt. `failed`: all attempts failed. `skipped`: the endpoint was disabled or deleted before the delivery succeeded.',
       }),
-      attempts: Type.Array(AttemptSchema, { description: 'Oldest first, resends among them' }),
-      next_attempt_at: Nullable(Timestamp(), { description: 'null when none is to come' }),
-      created_at: Timestamp({ description: 'When the event happened' }),
+      attempts: Type.Array(AttemptSchema, { description: 'Oldest first, including resends' }),
+      next_attempt_at: Nullable(Timestamp(), { description: 'null if no attempt is scheduled' }),
+      created_at: Timestamp({ description: 'Time of the event' }),
       payload: Type.Unsafe<object>({
         anyOf: Object.values(EVENT_SCHEMAS),
-        description: 'The envelope as it is sent',
+        description: 'The body that is sent',
       }),
     },
-    { description: 'An event’s way to one endpoint.' },
+    { description: 'The delivery of one event to one endpoint.' },
   ),
 )
 

@@ -3,26 +3,28 @@ import { CANCELLERS, type WebhookEvent } from '../../enums.ts'
 import { amount, Currency, component, Nullable, OneOf, Timestamp } from '../schema.ts'
 import { AddressSchema } from './address.ts'
 
-/** What is sent to endpoints: the envelope (§6.2) with each event's data (§6.3), keys in the order in which they're sent. */
+/** The payloads of deliveries: the envelope (§6.2) with each event's data (§6.3), keys in the order in which they are sent. */
 
 const OrderCreatedData = component(
   'OrderCreatedData',
   Type.Object(
     {
-      order_id: Type.Integer({ description: 'The row, as `GET /orders` lists it' }),
-      slice_key: Type.String({ description: 'Rows with the same one ship together' }),
+      order_id: Type.Integer({ description: 'Id of the order row, as in `GET /orders`' }),
+      slice_key: Type.String({ description: 'Rows with the same slice key ship together' }),
       listing_id: Type.Integer(),
-      quantity: Type.Integer({ minimum: 1, description: 'Units sold' }),
-      price: amount('Decimal euros a unit'),
+      quantity: Type.Integer({ minimum: 1, description: 'Number of units sold' }),
+      price: amount('Price per unit in decimal euros'),
       currency: Currency,
-      item_name: Type.String({ description: 'The card or product, as it was called then' }),
+      item_name: Type.String({
+        description: 'Name of the card or product at the time of the sale',
+      }),
       buyer_name: Type.String(),
       delivery_address: Type.Unsafe<object | null>({
         anyOf: [AddressSchema, { type: 'null' }],
-        description: 'null when the order came without one',
+        description: 'null if the checkout had no address',
       }),
     },
-    { description: 'The row that was sold.' },
+    { description: 'The new order row.' },
   ),
 )
 
@@ -31,14 +33,14 @@ const ListingSoldData = component(
   Type.Object(
     {
       listing_id: Type.Integer(),
-      order_id: Type.Integer({ description: 'The row that was sold of it' }),
-      quantity_sold: Type.Integer({ minimum: 1, description: 'Units of this sale' }),
+      order_id: Type.Integer({ description: 'Id of the order row of this sale' }),
+      quantity_sold: Type.Integer({ minimum: 1, description: 'Number of units in this sale' }),
       remaining_quantity: Type.Integer({
         minimum: 0,
-        description: 'Units left after it. 0: the listing is `sold` now',
+        description: 'Number of units left after the sale. At 0 the listing is `sold`',
       }),
     },
-    { description: 'What a sale took of a listing, and what it left.' },
+    { description: 'A sale from a listing, and the remaining stock.' },
   ),
 )
 
@@ -47,9 +49,9 @@ const OrderCancelledData = component(
   Type.Object(
     {
       order_id: Type.Integer(),
-      cancelled_by: OneOf(CANCELLERS, { description: 'Who had it cancelled' }),
+      cancelled_by: OneOf(CANCELLERS, { description: 'Party that cancelled the order' }),
     },
-    { description: 'The row that was cancelled.' },
+    { description: 'The cancelled order row.' },
   ),
 )
 
@@ -57,21 +59,23 @@ const OrderLabelReadyData = component(
   'OrderLabelReadyData',
   Type.Object(
     {
-      order_id: Type.Integer({ description: 'The row of the slice that the label was asked for' }),
-      has_label: Type.Boolean({ description: 'Whether there is a PDF to print' }),
+      order_id: Type.Integer({
+        description: 'Id of the order row for which the label was requested',
+      }),
+      has_label: Type.Boolean({ description: 'Whether a PDF is available to print' }),
       label_url: Nullable(Type.String(), {
         description:
-          'Signed link to the PDF, for everybody who has it, good for five days. null while there is none',
+          'Signed link to the PDF, valid for five days. Anyone who has the link can download the PDF. null while there is no PDF',
       }),
       tracking_code: Nullable(Type.String(), {
-        description: 'null until the carrier has given one',
+        description: 'null until the carrier has assigned one',
       }),
     },
-    { description: 'A shipment’s label and tracking as they are now.' },
+    { description: 'The current label and tracking of a shipment.' },
   ),
 )
 
-/** The whole body of a delivery. */
+/** The envelope of one event. */
 const delivered = (name: string, event: WebhookEvent, data: TSchema) =>
   component(
     name,
@@ -80,9 +84,9 @@ const delivered = (name: string, event: WebhookEvent, data: TSchema) =>
         event: OneOf([event]),
         delivery_id: Type.Integer({
           description:
-            'The same in every attempt at this delivery, and in `X-Service-Delivery`; no other delivery has it',
+            'Unique id of the delivery, the same in every attempt. Equals `X-Service-Delivery`',
         }),
-        created_at: Timestamp({ description: 'When it happened; the same in every attempt' }),
+        created_at: Timestamp({ description: 'Time of the event, the same in every attempt' }),
         data,
       },
       { description: `The body of a delivery of \`${event}\`.` },

@@ -12,23 +12,28 @@ export const ImportReportSchema = component(
       rejected: Type.Integer(),
       errors: Type.Array(
         Type.Object({
-          line: Type.Integer({ description: 'Counted from 1' }),
-          message: Type.String({ description: 'Names the record, if the line can be read' }),
+          line: Type.Integer({ description: 'Line number, from 1' }),
+          message: Type.String({
+            description: 'Reason for the rejection. Names the record if the line can be parsed',
+          }),
         }),
         { description: 'The first 100 rejected lines' },
       ),
       warnings: Type.Array(
         Type.Object({
-          line: Type.Integer({ description: 'The line without effect' }),
+          line: Type.Integer({ description: 'Line that has no effect' }),
           superseded_by: Type.Integer({
-            description: 'The later line with the same key, which wins',
+            description: 'Later line with the same key, which wins',
           }),
           message: Type.String({ description: 'Names the record and both lines' }),
         }),
         { description: 'The first 100 lines that a later line supersedes' },
       ),
     },
-    { description: 'Every line counts once. A superseded line counts as unchanged.' },
+    {
+      description:
+        'The result of an import. Every line counts once; a superseded line counts as unchanged.',
+    },
   ),
 )
 

@@ -10,17 +10,19 @@ import { exampleSlice, SliceSchema, sliceJson } from './slice.ts'
 export const LabelSchema = Type.Object({
   status: OneOf(LABEL_STATUSES, {
     description:
-      '`ready`: the PDF is at `label_url`. `processing`: bought, the PDF is still to come, call again shortly. `action_required`: bought, and the carrier does not hand the PDF out until something is mended (see `message`). `self_ship`: you ship with an option of your own, there will be no label.',
+      '`ready`: the PDF is at `label_url`. `processing`: the label is bought and the PDF is not available yet; call again shortly. `action_required`: the label is bought, and the carrier withholds the PDF until a problem is fixed (see `message`). `self_ship`: you ship with your own option, so there is no label.',
   }),
   label_url: Nullable(Type.String(), {
     description:
-      'Signed link to the PDF, for everybody who has it; a fresh one with each call. null unless `ready`',
+      'Signed link to the PDF, new with each call. Anyone who has the link can download the PDF. null unless `ready`',
   }),
-  expires_at: Nullable(Timestamp(), { description: 'Until when the link is good: five days' }),
-  message: Nullable(Type.String(), { description: 'For people: what there is to do' }),
-  tracking_code: Nullable(Type.String(), { description: 'Can come later than the label' }),
+  expires_at: Nullable(Timestamp(), {
+    description: 'Expiry of the link: five days after the call',
+  }),
+  message: Nullable(Type.String(), { description: 'Explanation for people: what to do next' }),
+  tracking_code: Nullable(Type.String(), { description: 'Can be available later than the label' }),
   tracking_url: Nullable(Type.String()),
-  provider: Nullable(Type.String(), { description: 'The carrier platform' }),
+  provider: Nullable(Type.String(), { description: 'Carrier platform' }),
   shipped_lines: Type.Integer({
     description:
       'Number of rows that were pending or shipped when the shipment was bought; 0 for `self_ship`',
@@ -28,7 +30,6 @@ export const LabelSchema = Type.Object({
   order: SliceSchema,
 })
 
-/** The label with the slice that it belongs to. */
 export const labelJson = (label: Label, slice: LabeledSlice): Static<typeof LabelSchema> => ({
   status: label.status,
   label_url: label.labelUrl,
@@ -41,7 +42,7 @@ export const labelJson = (label: Label, slice: LabeledSlice): Static<typeof Labe
   order: sliceJson(slice),
 })
 
-/** The label of another slice, which ships by the platform. */
+/** Belongs to another slice than `exampleSlice`, with platform shipping. */
 export const exampleLabel = {
   status: 'ready',
   label_url:

@@ -13,13 +13,14 @@ export const MAX_QUANTITY = 999
 export const price = Type.Number({
   minimum: 0.01,
   maximum: 99_999.99,
-  description: 'Decimal euros a unit; more than two decimals are rounded, half a cent up',
+  description:
+    'Price per unit in decimal euros. More than two decimals are rounded, half a cent up',
   examples: [4.5],
 })
 
 export const description = Text({ maxLength: LONGEST_DESCRIPTION })
 
-/** What every item brings, whatever it's for. */
+/** Fields of every item. */
 export const itemFields = {
   language: listingLanguage,
   price,
@@ -29,46 +30,44 @@ export const itemFields = {
     Type.Array(FilledText({ maxLength: MAX_URL_LENGTH }), {
       maxItems: MAX_PHOTOS,
       description:
-        'Public http or https addresses of images (JPEG, PNG, WebP, GIF or AVIF, at most 10 MB each), fetched after the answer',
+        'Public http or https URLs of images (JPEG, PNG, WebP, GIF or AVIF, at most 10 MB each). The service fetches them after it has responded',
     }),
   ),
 }
 
-/** What an item for a card brings beside that. */
+/** Additional fields of an item for a card. */
 export const cardFields = {
   card: FilledText({
     maxLength: 100,
-    description: 'Canonical or friendly id of a card; either this or `product`',
+    description: 'Canonical or friendly id of a card. Send either `card` or `product`',
     examples: ['swsh9-18'],
   }),
   language_hint: Type.Optional(
     OneOf(LANGUAGES, {
       description:
-        'Language code of the set, to pick one card where the friendly id means several; ignored where it means one. Not the listing’s language.',
+        'Language code of the set. Selects one card if the friendly id means several; ignored otherwise. The listing’s language is in `language`.',
     }),
   ),
-  condition: OneOf(CONDITIONS, { description: 'Required for cards, ignored for products' }),
-  printing: Type.Optional(
-    OneOf(PRINTINGS, { description: 'For cards; `standard` when it is left out' }),
-  ),
+  condition: OneOf(CONDITIONS, { description: 'Required for cards; ignored for products' }),
+  printing: Type.Optional(OneOf(PRINTINGS, { description: 'For cards. `standard` by default' })),
 }
 
-/** What an item for a graded card brings beside that. */
+/** Additional fields of an item for a graded card. */
 export const gradedFields = {
-  grading_company: OneOf(GRADING_COMPANIES, { description: 'Required when the condition is G' }),
-  grading_grade: OneOf(GRADES, { description: 'Required when the condition is G' }),
+  grading_company: OneOf(GRADING_COMPANIES, { description: 'Required if the condition is G' }),
+  grading_grade: OneOf(GRADES, { description: 'Required if the condition is G' }),
 }
 
-/** What an item for a sealed product brings instead. */
+/** Additional fields of an item for a sealed product. */
 export const productFields = {
   product: FilledText({
     maxLength: 150,
-    description: 'Slug of a sealed product; either this or `card`',
+    description: 'Slug of a sealed product. Send either `product` or `card`',
     examples: ['brilliant-stars-booster-box'],
   }),
 }
 
-/** Fields that may be left out: null counts as left out. */
+/** Optional, and null counts as absent. */
 const OrNull = <S extends TSchema>(schema: S) => Type.Optional(Nullable(schema))
 
 const { card, condition } = cardFields
@@ -86,7 +85,7 @@ const optional = {
 
 const leftOut = Type.Optional(Type.Null())
 
-/** Repeats what `leftOut` says about a key, in the form that linters understand as a schema that excludes another. */
+/** States again that a key is absent (`leftOut`), in the form by which linters see that two schemas exclude each other. */
 const without = (key: string) => ({
   not: { required: [key], properties: { [key]: { type: 'string' } } },
 })
@@ -122,6 +121,6 @@ export const ListingItem = component(
   Type.Unsafe<object>({
     oneOf: [CardListingItem, ProductListingItem],
     description:
-      'A new listing for a card or a sealed product. An optional field that is null counts as left out.',
+      'A new listing for a card or a sealed product. An optional field that is null counts as absent.',
   }),
 )

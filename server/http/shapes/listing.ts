@@ -11,7 +11,7 @@ import { type Addresses, offerJson, publicFields, sellerJson } from './public-li
 const CardListable = Type.Object({
   type: OneOf(['card'] as const),
   id: Type.String({ description: 'Canonical id of the card' }),
-  friendly_id: Nullable(Type.String(), { description: 'null when the set has no shortcut' }),
+  friendly_id: Nullable(Type.String(), { description: 'null if the set has no shortcut' }),
   name: Type.String(),
   number: Type.String(),
   set: Nullable(Type.String(), { description: 'The set’s shortcut' }),
@@ -29,21 +29,21 @@ export const ListingSchema = component(
     {
       ...publicFields,
       status: OneOf(LISTING_STATUSES),
-      quantity: Type.Integer({ description: 'Raw stock, reservations not subtracted' }),
+      quantity: Type.Integer({ description: 'Whole stock: reserved units are not subtracted' }),
       listable: Type.Unsafe<object | null>({
         anyOf: [CardListable, ProductListable, { type: 'null' }],
-        description: 'What the listing is for',
+        description: 'The card or sealed product on sale',
       }),
       created_at: Timestamp(),
       updated_at: Timestamp({
-        description: 'Moves when something about the listing changes, its photos included',
+        description: 'Time of the last change to the listing or its photos',
       }),
     },
-    { description: 'A listing as its owner sees it.' },
+    { description: 'A listing as its seller sees it.' },
   ),
 )
 
-/** A listing as its owner sees it (§2.6). */
+/** The listing as its seller sees it (§2.6). */
 export const listingJson = (
   listing: Listing,
   seller: Seller,
@@ -59,7 +59,7 @@ export const listingJson = (
   updated_at: timestamp(listing.updatedAt),
 })
 
-/** What it's for, by the catalog in memory; null when that doesn't have it yet. */
+/** The card or product on sale; null while the catalog in memory does not have it. */
 function listableJson({ cardId, productSlug }: Listing, catalog: Catalog) {
   if (cardId !== null) {
     const card = catalog.cardsById.get(cardId)
@@ -111,17 +111,17 @@ export const ListingPatch = Type.Object(
       Type.Integer({
         minimum: 0,
         maximum: MAX_QUANTITY,
-        description: 'Stock; 0 makes an active listing sold, more makes a sold one active',
+        description: 'Stock. 0 makes an active listing `sold`; more makes a sold listing `active`',
       }),
     ),
     status: Type.Optional(
       OneOf(LISTING_STATUSES, {
         description:
-          '`hidden` keeps its stock and is not on sale. Between `active` and `sold` the stock decides: `sold` with stock left becomes `active` again, so send `quantity` 0. A hidden listing stays hidden until `active` is sent: neither a new quantity nor `sold` puts it on sale.',
+          'A `hidden` listing keeps its stock and is not on sale. The stock decides between `active` and `sold`: a `sold` listing with stock becomes `active` again, so send `quantity` 0 as well. A hidden listing stays hidden until you send `active`; neither a new quantity nor `sold` puts it on sale.',
       }),
     ),
     description: Type.Optional(
-      Nullable(description, { description: 'null or an empty text clears it' }),
+      Nullable(description, { description: 'null or an empty text removes the description' }),
     ),
   },
   { examples: [{ price: 4.5, quantity: 3 }] },

@@ -9,7 +9,7 @@ export const MailSchema = component(
     {
       to: Type.String(),
       subject: Type.String(),
-      text: Type.String({ description: 'The whole mail: there is no HTML' }),
+      text: Type.String({ description: 'The whole text of the e-mail. There is no HTML part' }),
       created_at: Timestamp(),
     },
     { description: 'An e-mail that the service has written.' },

@@ -15,18 +15,18 @@ export const MeSchema = component(
       slug: Type.String(),
       seller_tier: OneOf(SELLER_TIERS),
       business: Type.Boolean(),
-      scopes: Type.Array(OneOf(SCOPES), { description: 'What this key may do' }),
+      scopes: Type.Array(OneOf(SCOPES), { description: 'Scopes of the key in use' }),
       key_prefix: Type.String({ description: 'The first characters of the key in use' }),
-      last_used_at: Timestamp({ description: 'Written at most once a minute' }),
+      last_used_at: Timestamp({ description: 'Updated at most once a minute' }),
       rate_limit: Type.Object(
         { read: Type.Integer(), write: Type.Integer() },
         {
           description:
-            'Requests in a window of 60 seconds, which begins with each minute of Unix time. GET and HEAD are reads, the rest writes.',
+            'Maximum number of requests in a window of 60 seconds. A window begins with each minute of Unix time. GET and HEAD count as reads, all other methods as writes.',
         },
       ),
     },
-    { description: 'The account a key belongs to, and the key itself.' },
+    { description: 'The account of the key in use, and the key itself.' },
   ),
 )
 

@@ -11,11 +11,11 @@ export const OrderSchema = component(
   Type.Object(
     {
       id: Type.Integer(),
-      slice_key: Type.String({ description: 'Rows with the same one ship together' }),
+      slice_key: Type.String({ description: 'Rows with the same slice key ship together' }),
       checkout_id: Nullable(Type.Integer()),
       status: OneOf(ORDER_STATUSES),
-      quantity: Type.Integer({ description: 'Units sold' }),
-      price: amount('Decimal euros a unit, at the time of the order'),
+      quantity: Type.Integer({ description: 'Number of units sold' }),
+      price: amount('Price per unit in decimal euros, at the time of the order'),
       currency: Currency,
       item: Type.Object(
         {
@@ -26,29 +26,35 @@ export const OrderSchema = component(
           language: Nullable(OneOf(LANGUAGES)),
           type: Nullable(OneOf(['card', 'product'] as const)),
           id: Nullable(Type.String(), { description: 'Catalog id of the card or product' }),
-          friendly_id: Nullable(Type.String(), { description: 'Of cards' }),
+          friendly_id: Nullable(Type.String(), {
+            description: 'null unless the item is a card with a friendly id',
+          }),
         },
-        { description: 'What was sold, as it was then' },
+        { description: 'The item as it was at the time of the order' },
       ),
-      listing_id: Nullable(Type.Integer(), { description: 'null once the listing was deleted' }),
+      listing_id: Nullable(Type.Integer(), {
+        description: 'null after the listing has been deleted',
+      }),
       tracking: Type.Object({
         code: Nullable(Type.String()),
         url: Nullable(Type.String()),
-        status: Nullable(Type.String(), { description: 'What the carrier reported last' }),
+        status: Nullable(Type.String(), { description: 'Latest status that the carrier reported' }),
         updated_at: Nullable(Timestamp()),
         fulfilment: OneOf(FULFILMENTS, {
           description:
-            '`platform`: the service buys the label. `self_ship`: you ship with an option of your own.',
+            '`platform`: the service buys the label. `self_ship`: you ship with your own option.',
         }),
       }),
       financial: Type.Object(
         {
-          seller_net: amount('Price times quantity less commission; never shipping'),
-          seller_fee: amount('All fees that were deducted'),
-          commission: amount('The commission among them: of the tier at the time of the order'),
-          refunded_amount: amount('Refunded to the buyer so far'),
+          seller_net: amount('Price times quantity minus the commission, without shipping'),
+          seller_fee: amount('All fees deducted'),
+          commission: amount(
+            'Commission included in `seller_fee`, by the seller tier at the time of the order',
+          ),
+          refunded_amount: amount('Amount refunded to the buyer so far'),
         },
-        { description: 'Decimal euros. A refund changes `refunded_amount` alone.' },
+        { description: 'Amounts in decimal euros. A refund changes only `refunded_amount`.' },
       ),
       buyer: Type.Object({ name: Nullable(Type.String()) }),
       created_at: Nullable(Timestamp()),

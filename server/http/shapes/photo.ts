@@ -7,20 +7,22 @@ export const PhotoSchema = component(
   'Photo',
   Type.Object(
     {
-      photo_url: Type.String({ description: 'As the seller sent it' }),
+      photo_url: Type.String({ description: 'URL that the seller sent' }),
       status: OneOf(PHOTO_STATUSES, {
         description:
-          '`waiting` for a try, `stored` and attached to the listing, or `failed` for good',
+          '`waiting`: an attempt is scheduled. `stored`: the photo is attached to the listing. `failed`: all attempts failed.',
       }),
       error: Nullable(Type.String(), {
-        description: 'Why the last try failed, also while another is to come',
+        description: 'Reason why the last attempt failed, also while another attempt is scheduled',
       }),
-      url: Nullable(Type.String(), { description: 'The stored photo' }),
-      thumbnail_url: Nullable(Type.String(), { description: 'As it stands in `photos`' }),
-      attempts: Type.Integer({ description: 'Tries begun so far, of three' }),
+      url: Nullable(Type.String(), { description: 'URL of the stored photo' }),
+      thumbnail_url: Nullable(Type.String(), {
+        description: 'URL of the thumbnail, as in `photos`',
+      }),
+      attempts: Type.Integer({ description: 'Number of attempts started so far, at most three' }),
       next_attempt_at: Nullable(Timestamp(), { description: 'null unless `waiting`' }),
     },
-    { description: 'An entry of `photo_urls` and what has become of it.' },
+    { description: 'An entry of `photo_urls` and its current state.' },
   ),
 )
 

@@ -13,14 +13,14 @@ export const ProductSchema = component(
       category: OneOf(PRODUCT_CATEGORIES),
       set: Type.Unsafe<object | null>({
         anyOf: [SetSchema, { type: 'null' }],
-        description: 'The set it belongs to, if any',
+        description: 'The set of the product; null if it belongs to none',
       }),
       image_url: Nullable(Type.String()),
       release_date: Nullable(Type.String({ format: 'date' })),
       url: Type.String({ description: 'The product’s public page on the marketplace' }),
       listings: Type.Optional(
         Type.Array(PublicListingSchema, {
-          description: 'Every active listing, cheapest first; only with `include=listings`',
+          description: 'All active listings, cheapest first. Only with `include=listings`',
         }),
       ),
     },

@@ -14,7 +14,9 @@ import { eurosFromCents } from '../../money.ts'
 import { thumbnailUrl } from '../../photos/photo.ts'
 import { Currency, component, Nullable, OneOf } from '../schema.ts'
 
-export const listingLanguage = OneOf(LANGUAGES, { description: 'Language code of what is sold' })
+export const listingLanguage = OneOf(LANGUAGES, {
+  description: 'Language code of the card or product on sale',
+})
 
 const SellerSchema = component(
   'Seller',
@@ -24,48 +26,48 @@ const SellerSchema = component(
       slug: Nullable(Type.String()),
       url: Nullable(Type.String(), { description: 'The shop’s public page on the marketplace' }),
       tier: OneOf(SELLER_TIERS),
-      rating: Nullable(Type.Number(), { description: 'null without reviews' }),
+      rating: Nullable(Type.Number(), { description: 'Average rating; null without reviews' }),
       reviews: Type.Integer(),
     },
-    { description: 'The shop that sells it.' },
+    { description: 'The shop that offers the listing.' },
   ),
 )
 
 const GradedSchema = Type.Object({
   company: OneOf(GRADING_COMPANIES),
   grade: OneOf(GRADES),
-  label: Type.String({ description: 'Company and grade', examples: ['PSA 9.5'] }),
+  label: Type.String({ description: 'Company and grade in one text', examples: ['PSA 9.5'] }),
 })
 
 export const publicFields = {
   id: Type.Integer(),
-  price: Type.Number({ description: 'Decimal euros a unit' }),
+  price: Type.Number({ description: 'Price per unit in decimal euros' }),
   currency: Currency,
   condition: Nullable(OneOf(CONDITIONS), { description: 'null for sealed products' }),
   language: listingLanguage,
-  printing: OneOf(PRINTINGS, { description: '`standard` when never set' }),
+  printing: OneOf(PRINTINGS, { description: '`standard` if it was never set' }),
   graded: Type.Unsafe<{ company: string; grade: string; label: string } | null>({
     anyOf: [GradedSchema, { type: 'null' }],
-    description: 'Only with condition G, else null',
+    description: 'null unless the condition is G',
   }),
   quantity_available: Type.Integer({
-    description: 'Stock less what buyers’ carts hold at this moment; never below 0',
+    description: 'Stock minus the units that buyers’ carts reserve now; never below 0',
   }),
   description: Nullable(Type.String()),
   photos: Type.Array(Type.String(), {
-    description: 'Addresses of thumbnails; photos appear here once they have been fetched',
+    description: 'URLs of thumbnails. A photo appears here after the service has fetched it',
   }),
   seller: SellerSchema,
 }
 
 export const PublicListingSchema = component(
   'PublicListing',
-  Type.Object(publicFields, { description: 'An active listing as anyone sees it.' }),
+  Type.Object(publicFields, { description: 'An active listing as buyers see it.' }),
 )
 
 export type Addresses = Pick<Config, 'publicUrl' | 'marketplaceUrl'>
 
-/** The public shape but for its seller. */
+/** The public listing (§2.6) without its `seller`, which many offers share. */
 export const offerJson = (
   offer: Omit<Offer, 'accountId'>,
   { publicUrl }: Addresses,
@@ -82,7 +84,7 @@ export const offerJson = (
   photos: offer.photos.map((name) => thumbnailUrl(publicUrl, name)),
 })
 
-/** The seller as buyers see them, beside each of their listings. */
+/** The `seller` of a listing (§2.6). */
 export const sellerJson = (
   { shopName, slug, sellerTier, rating, reviews }: Seller,
   { marketplaceUrl }: Addresses,

@@ -13,13 +13,13 @@ export const ReservationInput = Type.Object(
   {
     listing_id: Id(),
     quantity: Type.Integer({ minimum: 1, maximum: MAX_QUANTITY }),
-    cart_id: FilledText({ maxLength: 255, description: 'Your name for the buyer’s cart' }),
+    cart_id: FilledText({ maxLength: 255, description: 'Your id for the buyer’s cart' }),
     ttl_seconds: Type.Optional(
       Type.Integer({
         minimum: 1,
         maximum: LONGEST_TTL_SECONDS,
         default: DEFAULT_TTL_SECONDS,
-        description: 'How long the units are held',
+        description: 'Lifetime of the reservation in seconds',
       }),
     ),
   },
@@ -35,9 +35,9 @@ export const ReservationSchema = component(
       cart_id: Type.String(),
       quantity: Type.Integer(),
       created_at: Timestamp(),
-      expires_at: Timestamp({ description: 'From this moment on it counts for nothing' }),
+      expires_at: Timestamp({ description: 'The reservation has no effect from this time on' }),
     },
-    { description: 'Units of a listing that a cart holds for a while.' },
+    { description: 'Units of a listing that are held for a cart for a limited time.' },
   ),
 )
 

@@ -8,11 +8,11 @@ export const SeriesSchema = component(
     {
       name: Type.String(),
       shortcut: Nullable(Type.String(), {
-        description: 'Curated code of the series, null when it has none',
+        description: 'Curated code of the series; null if it has none',
       }),
-      sets_count: Type.Integer({ description: 'Sets of this series, in all languages' }),
+      sets_count: Type.Integer({ description: 'Number of sets in this series, in all languages' }),
     },
-    { description: 'A family of sets.' },
+    { description: 'A series: a family of sets.' },
   ),
 )
 

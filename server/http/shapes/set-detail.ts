@@ -11,15 +11,15 @@ export const SetDetailSchema = component(
       ...setFields,
       cards: Type.Optional(
         Type.Array(CardSchema, {
-          description: 'The set’s cards by number; only with `include=cards`',
+          description: 'The set’s cards by number. Only with `include=cards`',
         }),
       ),
       products: Type.Optional(
         Type.Array(ProductSchema, {
-          description: 'The set’s sealed products; only with `include=products`',
+          description: 'The set’s sealed products. Only with `include=products`',
         }),
       ),
     },
-    { description: 'A set, with its cards and sealed products when asked for.' },
+    { description: 'A set, with its cards and sealed products on request.' },
   ),
 )

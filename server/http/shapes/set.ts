@@ -3,22 +3,26 @@ import { LANGUAGES } from '../../enums.ts'
 import { component, Nullable, OneOf } from '../schema.ts'
 
 export const setFields = {
-  id: Type.String({ description: 'Canonical id; always resolves' }),
+  id: Type.String({ description: 'Canonical id. Always resolves to this set' }),
   shortcut: Nullable(Type.String(), {
     description:
-      'Friendly id in lower case, null for sets that have none. Languages and regions can share one.',
+      'Friendly id in lower case; null if the set has none. Sets of several languages and regions can share a shortcut.',
   }),
   name: Type.String(),
   series: Type.String({ description: 'Name of the series' }),
   language: OneOf(LANGUAGES, { description: 'Language code' }),
   region: Type.String({ description: 'Region code in lower case' }),
   release_date: Nullable(Type.String({ format: 'date' })),
-  total_cards: Nullable(Type.Integer(), { description: 'Including secret rares' }),
-  printed_total: Nullable(Type.Integer(), { description: 'The count printed on the cards' }),
+  total_cards: Nullable(Type.Integer(), { description: 'Number of cards, including secret rares' }),
+  printed_total: Nullable(Type.Integer(), {
+    description: 'Number of cards as printed on the cards',
+  }),
   logo_url: Nullable(Type.String()),
   symbol_url: Nullable(Type.String()),
-  cards_count: Type.Integer({ description: 'Cards of this set in the catalog' }),
-  products_count: Type.Integer({ description: 'Sealed products of this set in the catalog' }),
+  cards_count: Type.Integer({ description: 'Number of this set’s cards in the catalog' }),
+  products_count: Type.Integer({
+    description: 'Number of this set’s sealed products in the catalog',
+  }),
 }
 
 export const SetSchema = component(

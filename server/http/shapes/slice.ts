@@ -10,30 +10,35 @@ import { exampleOrder, OrderSchema, orderJson } from './order.ts'
 
 const sliceFields = {
   slice_key: Type.String(),
-  orders: Type.Array(OrderSchema, { description: 'Every row of the slice' }),
+  orders: Type.Array(OrderSchema, { description: 'All rows of the slice' }),
   buyer: Type.Object({
     name: Nullable(Type.String()),
     address: Type.Unsafe<object | null>({ anyOf: [AddressSchema, { type: 'null' }] }),
   }),
   totals: Type.Object({
     merchandise: amount('Sum of price times quantity over all rows'),
-    shipping: amount('What the buyer paid for shipping'),
-    seller_net: amount('The payout: every row’s `seller_net` and `shipping.seller_share`'),
+    shipping: amount('Shipping price that the buyer paid'),
+    seller_net: amount(
+      'The payout: the sum of `seller_net` over all rows, plus `shipping.seller_share`',
+    ),
     currency: Currency,
   }),
   shipping: Type.Object({
-    method: Nullable(Type.String(), { description: 'What the buyer chose' }),
+    method: Nullable(Type.String(), { description: 'Shipping option that the buyer chose' }),
     price: amount('The same as `totals.shipping`'),
     paid_to: OneOf(['seller', 'platform'] as const, {
-      description: '`seller`: paid out 1:1. `platform`: the service buys the label with it.',
+      description:
+        '`seller`: paid out in full. `platform`: pays for the label that the service buys.',
     }),
-    seller_share: amount('The price when it is paid to you, else 0'),
-    provider: Nullable(Type.String(), { description: 'Who made the label; null before' }),
+    seller_share: amount('The price if it is paid to you, otherwise 0'),
+    provider: Nullable(Type.String(), {
+      description: 'Carrier platform of the label; null before it is bought',
+    }),
     has_label: Type.Boolean(),
     tracking_code: Nullable(Type.String()),
     tracking_status: Nullable(Type.String()),
     label_url: Nullable(Type.String(), {
-      description: 'The link that was minted last, null once it has expired',
+      description: 'The latest link to the label; null after it has expired',
     }),
     expires_at: Nullable(Timestamp()),
   }),
@@ -42,17 +47,18 @@ const sliceFields = {
 export const SliceSchema = component(
   'OrderSlice',
   Type.Object(sliceFields, {
-    description: 'What you send to one buyer: all rows of a checkout that are yours.',
+    description:
+      'A slice: your part of one checkout. All of its rows go to one buyer in one parcel.',
   }),
 )
 
-/** The slice as `ship` answers with it (§4.14). */
+/** The response of `ship` (§4.14). */
 export const ShippedSliceSchema = component(
   'ShippedOrderSlice',
   Type.Object(
     {
       ...sliceFields,
-      shipped_lines: Type.Integer({ description: 'Number of rows that this call shipped' }),
+      shipped_lines: Type.Integer({ description: 'Number of rows that this request shipped' }),
     },
     { description: 'The slice after shipping.' },
   ),

@@ -8,11 +8,11 @@ export const TrackingInput = Type.Object(
     tracking_code: Type.Optional(Nullable(FilledText({ maxLength: 100 }))),
     tracking_url: Type.Optional(
       Nullable(FilledText({ maxLength: 2048, pattern: '^https?://' }), {
-        description: 'Where the parcel can be followed: http or https',
+        description: 'http or https URL of the carrier’s tracking page',
       }),
     ),
     status: Type.Optional(
-      Nullable(FilledText({ maxLength: 200 }), { description: 'In the carrier’s words' }),
+      Nullable(FilledText({ maxLength: 200 }), { description: 'Status in the carrier’s words' }),
     ),
   },
   {

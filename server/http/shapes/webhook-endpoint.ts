@@ -5,7 +5,7 @@ import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
 import type { Endpoint } from '../../webhooks/endpoint.ts'
 import { component, Nullable, OneOf, Text, Timestamp } from '../schema.ts'
 
-/** There are four kinds; repeats are accepted within reason. */
+/** There are four events. Repetitions are accepted up to this length. */
 const MAX_EVENTS = 1_000
 
 export const EndpointInput = Type.Object(
@@ -15,13 +15,13 @@ export const EndpointInput = Type.Object(
       publicUrl: true,
       singleLine: true,
       description:
-        'http or https. A private or reserved IP address is refused, however it is spelt; a name is looked up before each attempt, and what it then points to must be public.',
+        'An http or https URL. A private or reserved IP address is refused in any notation. The service resolves a host name before each attempt and delivers only to public addresses.',
       examples: ['https://shop.example/hooks/cards'],
     }),
     events: Type.Array(OneOf(WEBHOOK_EVENTS), {
       minItems: 1,
       maxItems: MAX_EVENTS,
-      description: 'Events to deliver; each counts once',
+      description: 'Events to deliver. Duplicates are ignored',
     }),
   },
   {
@@ -36,16 +36,16 @@ export const EndpointSchema = component(
   Type.Object(
     {
       id: Type.Integer(),
-      url: Type.String({ description: 'Where deliveries are POSTed' }),
+      url: Type.String({ description: 'Target of the deliveries' }),
       events: Type.Array(OneOf(WEBHOOK_EVENTS)),
-      active: Type.Boolean({ description: 'false once it was disabled' }),
+      active: Type.Boolean({ description: 'false while the endpoint is disabled' }),
       disabled_at: Nullable(Timestamp()),
       consecutive_failures: Type.Integer({
-        description: 'Failed deliveries in a row; a successful one makes it 0',
+        description: 'Number of failed deliveries in a row. A successful delivery resets it to 0',
       }),
       created_at: Timestamp(),
     },
-    { description: 'Where events are sent. The signing secret is not part of it.' },
+    { description: 'A webhook endpoint. The signing secret is not shown.' },
   ),
 )
 
@@ -53,7 +53,7 @@ export const NewEndpoint = Type.Object(
   {
     data: EndpointSchema,
     secret: Type.String({
-      description: 'What deliveries to it are signed with: shown now and never again',
+      description: 'Secret that signs the deliveries. It is shown only in this response',
     }),
   },
   { description: 'The new endpoint' },

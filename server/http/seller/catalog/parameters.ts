@@ -29,5 +29,7 @@ export const searchParameter = (what: string) =>
 
 export const includeParameter = (values: string) =>
   Type.Optional(
-    Text({ description: `Comma-separated list without spaces: ${values}. Other values are ignored.` }),
+    Text({
+      description: `Comma-separated list without spaces: ${values}. Other values are ignored.`,
+    }),
   )
