@@ -118,7 +118,7 @@ function logResponses(app: FastifyInstance, { metrics, log }: Service): void {
       const { method, id: reqId } = request
       const status = reply.statusCode
       const ms = reply.elapsedTime
-      metrics.answered(method, route, status, ms / 1000)
+      metrics.observeRequest(method, route, status, ms / 1000)
       // Without the query, which can contain the secret of a signed link.
       const path = request.url.split('?', 1)[0]
       log.info(

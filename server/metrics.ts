@@ -15,58 +15,54 @@ export type OrderChange = (typeof ORDER_CHANGES)[number]
 type ImportOutcome = (typeof IMPORT_OUTCOMES)[number]
 type ImportCounts = Record<(typeof IMPORT_RESULTS)[number], number>
 
-/** Where figures are read from when they are asked for. */
+/** Where the gauges of the database and of the queues are read. */
 type Source = { db: Db; now: () => Date }
 
-/** What the service counts about itself, for Prometheus. */
+/** The service's Prometheus metrics. */
 export type Metrics = {
-  /** Notes an answered request. `route` is the pattern, never the address as sent. */
-  answered(method: string, route: string, status: number, seconds: number): void
-  /** Notes a request refused by a limit: `read`, `write` or `authentication`. */
-  limited(limit: string): void
-  /** Notes an attempt at a delivery. */
-  attempted(isTaken: boolean, seconds: number): void
-  /** Counts one attempt at sending an e-mail. */
-  mailAttempted(outcome: MailOutcome): void
-  /** Counts one attempt at fetching a photo. */
-  photoAttempted(outcome: (typeof PHOTO_OUTCOMES)[number]): void
-  /** Counts one purchase of a label: the status of the shipment, or how the carrier failed. */
-  labelPurchased(outcome: LabelOutcome): void
-  /** Counts order rows that were created or changed; call it after the commit. */
-  ordersChanged(change: OrderChange, rows: number): void
-  /** Counts one import of the catalog, and its records as far as they are known. */
-  imported(outcome: ImportOutcome, counts?: ImportCounts): void
-  /** Notes that the connection to Redis is up, or was lost. */
-  redisChanged(isUp: boolean): void
-  /** The text for /metrics. Figures of the database are at most `maxAgeMs` old; without a database they are absent. */
+  /** @param route the pattern, never the path as sent */
+  observeRequest(method: string, route: string, status: number, seconds: number): void
+  /** @param limit `read`, `write` or `authentication` */
+  countRateLimited(limit: string): void
+  observeDeliveryAttempt(isDelivered: boolean, seconds: number): void
+  countMailAttempt(outcome: MailOutcome): void
+  countPhotoAttempt(outcome: (typeof PHOTO_OUTCOMES)[number]): void
+  /** @param outcome the status of the shipment, or the outcome of the carrier's failure */
+  countLabelPurchase(outcome: LabelOutcome): void
+  /** Call it after the commit. */
+  countOrderRows(change: OrderChange, rows: number): void
+  /** @param counts the records, as far as they are known */
+  countImport(outcome: ImportOutcome, counts?: ImportCounts): void
+  /** False counts a lost connection. */
+  setRedisUp(isUp: boolean): void
+  /** The response of /metrics. Gauges of the database are at most `maxAgeMs` old, and absent while it is down. */
   text(ctx: Source): Promise<string>
   contentType: string
   close(): void
 }
 
-/** Bucket borders in seconds: most answers come from memory, within a millisecond. */
+/** Bucket boundaries in seconds. Most responses come from memory, within a millisecond. */
 const LATENCY_BUCKETS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10,
 ]
-/** Receivers are elsewhere, and some never answer. */
+/** Receivers are remote, and some never respond. */
 const ATTEMPT_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
-/** Real time. Scrapers that come more often get the same figures, and the database isn't asked again. */
+/** Real time. More frequent scrapes get the cached values. */
 const MAX_AGE_MS = 5_000
-/** Real time. Figures that take longer are absent, and the database then counts as down. */
+/** Real time. Gauges whose queries take longer are absent, and the database counts as down. */
 const READ_TIMEOUT_MS = 2_000
-/** A queue isn't counted beyond this, so that a page costs the same however long the queue is. */
+/** Bounds the cost of a scrape: a longer queue is not counted further. */
 const MAX_COUNTED = 100_000
 
 type MetricsOptions = {
-  /** The directory whose file system is watched. */
+  /** The disk metrics are those of its file system. */
   dataDir: string
-  /** Whether there is a Redis to watch. */
   hasRedis?: boolean
   maxAgeMs?: number
 }
 
-/** Metrics of one app; each has a registry of its own, so that two in one process don't mix. */
+/** Creates the metrics of one app, with their own registry: a process can have several apps in tests. */
 export function createMetrics({
   dataDir,
   hasRedis = false,
@@ -77,7 +73,7 @@ export function createMetrics({
 
   const requests = new Histogram({
     name: 'cardstall_http_request_duration_seconds',
-    help: 'Time from the request to the end of its answer',
+    help: 'Time from the request to the end of its response',
     labelNames: ['method', 'route', 'status'],
     buckets: LATENCY_BUCKETS,
     registers: [registry],
@@ -90,24 +86,24 @@ export function createMetrics({
   })
   const attempts = new Histogram({
     name: 'cardstall_webhook_attempt_duration_seconds',
-    help: 'Time from the beginning of an attempt at a webhook delivery to its end',
+    help: 'Duration of an attempt at a webhook delivery',
     labelNames: ['outcome'],
     buckets: ATTEMPT_BUCKETS,
     registers: [registry],
   })
   const deliveriesDue = new Gauge({
     name: 'cardstall_webhook_deliveries_waiting',
-    help: 'Webhook deliveries that are to be attempted, now or later',
+    help: 'Webhook deliveries with an attempt due now or later',
     registers: [registry],
   })
   const databaseUp = new Gauge({
     name: 'cardstall_database_up',
-    help: '1 when the database answered just now',
+    help: '1 if the database responded at the last read',
     registers: [registry],
   })
   const databaseSeconds = new Gauge({
     name: 'cardstall_database_ping_seconds',
-    help: 'How long the database took to answer just now',
+    help: 'Response time of the database at the last read',
     registers: [registry],
   })
   const databaseSize = new Gauge({
@@ -156,7 +152,7 @@ export function createMetrics({
   })
   if (!hasRedis) redisUp.remove()
 
-  /** A counter by one label whose values are known: each begins at 0, so that its first increase is seen. */
+  /** A counter with one label. Every value starts at 0, so that `increase()` sees its first increment. */
   const counterBy = <V extends string>(
     name: string,
     help: string,
@@ -214,7 +210,7 @@ export function createMetrics({
     connections.reset()
     for (const { state, count } of states) connections.labels(state).set(count)
   }
-  // The figures of before would look like the present.
+  // Stale values would look current.
   const forgetDatabase = () => {
     databaseUp.set(0)
     databaseSeconds.remove()
@@ -246,35 +242,35 @@ export function createMetrics({
     diskFree.remove()
   }
 
-  const figures = [
+  const groups = [
     { read: readDatabase, forget: forgetDatabase },
     { read: readQueues, forget: forgetQueues },
     { read: readDisk, forget: forgetDisk },
   ]
   let reading: Promise<void>[] | undefined
   let readAt = Number.NEGATIVE_INFINITY
-  /** Reads all figures, once for all who ask meanwhile. Those that fail or take too long are absent. */
+  /** Concurrent scrapes share one read. Gauges that fail or take too long are absent. */
   const refresh = async (source: Source) => {
     if (!reading && performance.now() - readAt < maxAgeMs) return
     if (!reading) {
-      reading = figures.map(({ read, forget }) => read(source).catch(forget))
+      reading = groups.map(({ read, forget }) => read(source).catch(forget))
       Promise.all(reading).then(() => {
         readAt = performance.now()
         reading = undefined
       })
     }
-    await Promise.all(reading.map((read, i) => inTime(read, figures[i]!.forget)))
+    await Promise.all(reading.map((read, i) => waitBriefly(read, groups[i]!.forget)))
   }
 
   for (const outcome of ['delivered', 'failed']) attempts.zero({ outcome })
-  const taken = attempts.labels('delivered')
-  const refused = attempts.labels('failed')
+  const delivered = attempts.labels('delivered')
+  const failed = attempts.labels('failed')
 
-  // Finding a histogram's labels costs more than noting a value: each combination is looked up once.
+  // Looking labels up costs more than observing a value, so each combination is looked up once.
   const timers = new Map<string, { observe(seconds: number): void }>()
 
   return {
-    answered(method, route, status, seconds) {
+    observeRequest(method, route, status, seconds) {
       const key = `${method} ${route} ${status}`
       let timer = timers.get(key)
       if (!timer) {
@@ -284,26 +280,27 @@ export function createMetrics({
       timer.observe(seconds)
     },
 
-    attempted(isTaken, seconds) {
-      ;(isTaken ? taken : refused).observe(seconds)
+    observeDeliveryAttempt(isDelivered, seconds) {
+      const histogram = isDelivered ? delivered : failed
+      histogram.observe(seconds)
     },
 
-    limited(limit) {
+    countRateLimited(limit) {
       limited.labels(limit).inc()
     },
 
-    mailAttempted: (outcome) => mails.labels(outcome).inc(),
-    photoAttempted: (outcome) => photos.labels(outcome).inc(),
-    labelPurchased: (outcome) => labels.labels(outcome).inc(),
-    ordersChanged: (change, rows) => orderRows.labels(change).inc(rows),
+    countMailAttempt: (outcome) => mails.labels(outcome).inc(),
+    countPhotoAttempt: (outcome) => photos.labels(outcome).inc(),
+    countLabelPurchase: (outcome) => labels.labels(outcome).inc(),
+    countOrderRows: (change, rows) => orderRows.labels(change).inc(rows),
 
-    imported(outcome, counts) {
+    countImport(outcome, counts) {
       imports.labels(outcome).inc()
       if (!counts) return
       for (const result of IMPORT_RESULTS) importedRecords.labels(result).inc(counts[result])
     },
 
-    redisChanged(isUp) {
+    setRedisUp(isUp) {
       redisUp.set(isUp ? 1 : 0)
       if (!isUp) redisLost.inc()
     },
@@ -329,9 +326,9 @@ const readConnections = (db: Db) => db<{ state: string; count: number; size: num
 `
 
 /**
- * Reads the depth of each queue and since when its oldest item is due. The partial indexes of what isn't finished are
- * all that is read, and of a long queue no more than MAX_COUNTED entries. The index of deliveries begins with the
- * endpoint, so their oldest item is found by jumping from one endpoint to the next.
+ * Reads the depth of each queue, and the time at which its oldest item became due. It scans only the partial indexes of
+ * unfinished items, and at most MAX_COUNTED entries of each. The deliveries' index begins with the endpoint, so a loose
+ * index scan over the endpoints finds their oldest item.
  */
 const readQueueRows = (db: Db) => db<{ queue: string; items: number; oldestDue: Date | null }[]>`
   with recursive endpoints as (
@@ -387,8 +384,8 @@ const readQueueRows = (db: Db) => db<{ queue: string; items: number; oldestDue: 
     )
 `
 
-/** Waits for figures, but not for long: an outage of the database must not take the page away. */
-async function inTime(read: Promise<void>, forget: () => void): Promise<void> {
+/** Waits at most READ_TIMEOUT_MS, so that /metrics works during an outage of the database. */
+async function waitBriefly(read: Promise<void>, forget: () => void): Promise<void> {
   const { promise: late, resolve } = Promise.withResolvers<'late'>()
   const timer = setTimeout(resolve, READ_TIMEOUT_MS, 'late')
   if ((await Promise.race([read, late])) === 'late') forget()

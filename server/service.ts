@@ -124,5 +124,5 @@ function openCarrier(
 /** Loaded only when used: the client costs a tenth of a second and 30 MB. */
 async function sharedCounters(url: string, log: Log, metrics: Metrics) {
   const { redisCounters } = await import('./limits/redis-counters.ts')
-  return redisCounters(url, { log, changed: metrics.redisChanged })
+  return redisCounters(url, { log, changed: metrics.setRedisUp })
 }

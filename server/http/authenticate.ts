@@ -134,7 +134,7 @@ function scopeProblem(caller: Caller, scope: Scope | null): ApiError | undefined
 }
 
 function tooMany(ctx: Service, kind: 'read' | 'write', limit: RateLimit): ApiError {
-  ctx.metrics.limited(kind)
+  ctx.metrics.countRateLimited(kind)
   return rateLimited(
     `Too many ${kind} requests: ${limit.limit} a minute are possible. Try again in ${limit.retryAfter} s.`,
     limit.retryAfter,
@@ -161,7 +161,7 @@ function refuse(
     done,
     (limit) => {
       if (!limit.exceeded) return done(authenticationError(message))
-      ctx.metrics.limited('authentication')
+      ctx.metrics.countRateLimited('authentication')
       showLimit(reply, limit)
       done(
         rateLimited(

@@ -25,7 +25,7 @@ export async function deliverMail(
     if (stopping.aborted) return releaseMail(ctx, mail)
     if (!(error instanceof MailError)) throw error
     const { isFailed } = await recordFailure(ctx, mail, error)
-    ctx.metrics.mailAttempted(isFailed ? 'given_up' : 'failed')
+    ctx.metrics.countMailAttempt(isFailed ? 'given_up' : 'failed')
     ctx.log.warn(
       { mail: mail.id, attempts: mail.attempts, reason: error.summary },
       isFailed ? 'an e-mail failed permanently' : 'cannot send an e-mail; retrying later',
@@ -33,5 +33,5 @@ export async function deliverMail(
     return
   }
   await recordSuccess(ctx, mail, outcome)
-  ctx.metrics.mailAttempted(outcome)
+  ctx.metrics.countMailAttempt(outcome)
 }

@@ -52,7 +52,7 @@ export async function shipOrder(
     }
     return { slice: shipped, shippedLines: pending.length }
   })
-  ctx.metrics.ordersChanged('shipped', shipped.shippedLines)
+  ctx.metrics.countOrderRows('shipped', shipped.shippedLines)
   return shipped
 }
 

@@ -84,7 +84,7 @@ export async function receiveLongShipped({ db, now, metrics }: OrderContext): Pr
         for no key update skip locked
       )
     `
-    metrics.ordersChanged('received', count)
+    metrics.countOrderRows('received', count)
     if (count < ROWS_AT_ONCE) return
   }
 }
@@ -123,7 +123,7 @@ async function changeOrder(
     for (const mail of letters) await sendMail(tx, mail)
     return order
   })
-  ctx.metrics.ordersChanged(TRANSITIONS[transition].to, 1)
+  ctx.metrics.countOrderRows(TRANSITIONS[transition].to, 1)
   return order
 }
 

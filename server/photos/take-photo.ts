@@ -31,7 +31,7 @@ export async function takePhoto(
   try {
     const picture = await fetchPicture(ctx, photo.url, signal)
     const name = await store(ctx, picture)
-    if (await attachPhoto(ctx, photo, name)) ctx.metrics.photoAttempted('stored')
+    if (await attachPhoto(ctx, photo, name)) ctx.metrics.countPhotoAttempt('stored')
     else await discard(ctx, name)
   } catch (error) {
     if (signal.aborted) return releasePhoto(ctx, photo)
@@ -42,7 +42,7 @@ export async function takePhoto(
       'a photo failed',
     )
     await (isPermanent ? failPhoto : retryPhoto)(ctx, photo, message)
-    ctx.metrics.photoAttempted('failed')
+    ctx.metrics.countPhotoAttempt('failed')
   }
 }
 

@@ -161,7 +161,7 @@ export async function purchaseShipment(
     mayExist = true
     return await storeAndRecord(ctx, carrier, purchase, bought, found ? undefined : purchase.lines)
   } catch (error) {
-    if (error instanceof CarrierError) ctx.metrics.labelPurchased(error.outcome)
+    if (error instanceof CarrierError) ctx.metrics.countLabelPurchase(error.outcome)
     const isRefused = error instanceof CarrierError && error.outcome === 'refused'
     await releasePurchase(ctx, purchase, { isInDoubt: mayExist || !isRefused })
     throw error
@@ -205,7 +205,7 @@ async function storeAndRecord(
 ): Promise<Shipment | undefined> {
   const reading = await storeLabel(ctx, carrier, bought, purchase.labelName)
   const shipment = await recordPurchase(ctx, purchase, reading, lines)
-  if (shipment) ctx.metrics.labelPurchased(shipment.status)
+  if (shipment) ctx.metrics.countLabelPurchase(shipment.status)
   return shipment
 }
 

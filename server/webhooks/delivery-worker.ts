@@ -211,7 +211,7 @@ async function recordAttempt(
 ): Promise<void> {
   const { attempt, isTaken } = attempted
   const outcome = outcomeOf(delivery, attempted)
-  ctx.metrics.attempted(isTaken, attempt.durationMs / 1000)
+  ctx.metrics.observeDeliveryAttempt(isTaken, attempt.durationMs / 1000)
   if (!isTaken) {
     const { id, endpointId, event } = delivery
     const reason = attempt.error

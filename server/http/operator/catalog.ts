@@ -106,14 +106,14 @@ export const catalogRoutes =
         try {
           const report = await importCatalog(ctx, linesOf(bodyOf(request)))
           await ctx.catalog.refresh()
-          ctx.metrics.imported('complete', report)
+          ctx.metrics.countImport('complete', report)
           return { data: importReportJson(report) }
         } catch (error) {
           if (!(error instanceof ImportInterrupted)) {
-            if (!(error instanceof ApiError)) ctx.metrics.imported('failed')
+            if (!(error instanceof ApiError)) ctx.metrics.countImport('failed')
             throw error
           }
-          ctx.metrics.imported('interrupted', error.report)
+          ctx.metrics.countImport('interrupted', error.report)
           await ctx.catalog.refresh()
           const problem = interrupted(error)
           const isLate = problem.type === 'request_timeout'

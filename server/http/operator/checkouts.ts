@@ -46,7 +46,7 @@ export const checkoutRoutes =
           },
         )
         // Counted here and not in the verb, because the transaction of `once` has been committed by now.
-        if (!answer.repeated) ctx.metrics.ordersChanged('created', rows)
+        if (!answer.repeated) ctx.metrics.countOrderRows('created', rows)
         return sendJson(reply.code(answer.status as 201), answer.body)
       },
     )
