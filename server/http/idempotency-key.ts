@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { validationError } from '../errors.ts'
 import type { Repeatable } from './idempotency.ts'
 
-const LONGEST_KEY = 255
+const MAX_KEY_LENGTH = 255
 const PRINTABLE = /^[\x20-\x7e]+$/
 
 /** The schema of the header, for operations that support it. */
@@ -30,10 +30,10 @@ function keyOf(request: FastifyRequest): string | undefined {
   const header = request.headers['idempotency-key']
   if (header === undefined) return undefined
   const key = String(header)
-  if (key.length > LONGEST_KEY || !PRINTABLE.test(key)) {
+  if (key.length > MAX_KEY_LENGTH || !PRINTABLE.test(key)) {
     throw validationError({
       'Idempotency-Key': [
-        `The Idempotency-Key must be 1 to ${LONGEST_KEY} printable ASCII characters.`,
+        `The Idempotency-Key must be 1 to ${MAX_KEY_LENGTH} printable ASCII characters.`,
       ],
     })
   }

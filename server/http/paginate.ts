@@ -4,14 +4,14 @@ import type { Query } from './query.ts'
 
 const DEFAULT_PER_PAGE = 30
 const MAX_PER_PAGE = 100
-const LAST_PAGE = 1_000_000_000
+const MAX_PAGE = 1_000_000_000
 
 /** The two parameters of every paginated list (§8). */
 export const pageParameters = {
   page: Type.Optional(
     Type.Integer({
       minimum: 1,
-      maximum: LAST_PAGE,
+      maximum: MAX_PAGE,
       default: 1,
       description: 'Page number, from 1. A page after the last one is empty.',
     }),

@@ -42,7 +42,7 @@ export const accountRoutes =
         const changes = accountChanges(request.body)
         refuseRepeatedCodes(changes.shippingOptions)
         const { shop_name: shopName, email } = request.body
-        const answer = await once(
+        const response = await once(
           ctx,
           repeatable(request, 'operator', 'createAccount'),
           async (ctx) => {
@@ -50,7 +50,7 @@ export const accountRoutes =
             return { status: 201, body: { data: accountJson(account) } }
           },
         )
-        return sendJson(reply.code(answer.status as 201), answer.body)
+        return sendJson(reply.code(response.status as 201), response.body)
       },
     )
 

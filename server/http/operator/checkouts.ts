@@ -36,7 +36,7 @@ export const checkoutRoutes =
       async (request, reply) => {
         const { body } = request
         let rows = 0
-        const answer = await once(
+        const response = await once(
           ctx,
           repeatable(request, 'operator', 'createCheckout'),
           async (ctx) => {
@@ -46,8 +46,8 @@ export const checkoutRoutes =
           },
         )
         // Counted here and not in the verb, because the transaction of `once` has been committed by now.
-        if (!answer.repeated) ctx.metrics.countOrderRows('created', rows)
-        return sendJson(reply.code(answer.status as 201), answer.body)
+        if (!response.repeated) ctx.metrics.countOrderRows('created', rows)
+        return sendJson(reply.code(response.status as 201), response.body)
       },
     )
 

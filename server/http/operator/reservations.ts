@@ -37,7 +37,7 @@ export const reservationRoutes =
         const { body } = request
         const { listing_id: listingId, cart_id: cartId, quantity } = body
         const ttlSeconds = body.ttl_seconds ?? DEFAULT_TTL_SECONDS
-        const answer = await once(
+        const response = await once(
           ctx,
           repeatable(request, 'operator', 'createReservation'),
           async (ctx) => {
@@ -45,7 +45,7 @@ export const reservationRoutes =
             return { status: 201, body: { data: reservationJson(reservation) } }
           },
         )
-        return sendJson(reply.code(answer.status as 201), answer.body)
+        return sendJson(reply.code(response.status as 201), response.body)
       },
     )
 

@@ -6,7 +6,7 @@ import { listingLanguage } from './public-listing.ts'
 
 const MAX_PHOTOS = 10
 
-const LONGEST_DESCRIPTION = 1_000
+const MAX_DESCRIPTION_LENGTH = 1_000
 
 export const MAX_QUANTITY = 999
 
@@ -18,7 +18,7 @@ export const price = Type.Number({
   examples: [4.5],
 })
 
-export const description = Text({ maxLength: LONGEST_DESCRIPTION })
+export const description = Text({ maxLength: MAX_DESCRIPTION_LENGTH })
 
 /** Fields of every item. */
 export const itemFields = {

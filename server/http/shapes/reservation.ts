@@ -5,7 +5,7 @@ import { component, FilledText, Id, Timestamp } from '../schema.ts'
 
 export const DEFAULT_TTL_SECONDS = 15 * 60
 
-const LONGEST_TTL_SECONDS = 30 * 24 * 60 * 60
+const MAX_TTL_SECONDS = 30 * 24 * 60 * 60
 
 const MAX_QUANTITY = 1_000_000
 
@@ -17,7 +17,7 @@ export const ReservationInput = Type.Object(
     ttl_seconds: Type.Optional(
       Type.Integer({
         minimum: 1,
-        maximum: LONGEST_TTL_SECONDS,
+        maximum: MAX_TTL_SECONDS,
         default: DEFAULT_TTL_SECONDS,
         description: 'Lifetime of the reservation in seconds',
       }),

@@ -31,16 +31,16 @@ export function offersSender(ctx: Service) {
     request: FastifyRequest,
     reply: FastifyReply,
     of: Listable,
-    answer: (listings: Buffer[]) => Buffer,
+    toJson: (listings: Buffer[]) => Buffer,
   ): Promise<never> => {
     const { body, tag } = await limited(async () => {
       // The client disconnected while the request was queued.
       if (reply.raw.destroyed) return NOTHING
       if (unsent > MAX_UNSENT_BYTES)
         throw serviceUnavailable('Too many large responses are being sent.')
-      const hash = createHash('sha256').update(answer([]))
+      const hash = createHash('sha256').update(toJson([]))
       const parts = await bytesOf(await offersOf(ctx, of), ctx.config, hash)
-      return { body: answer(parts), tag: quoted(hash.digest('base64url')) }
+      return { body: toJson(parts), tag: quoted(hash.digest('base64url')) }
     })
     // The client disconnected meanwhile: 'close' has fired and would never reduce `unsent`.
     if (reply.raw.destroyed) return sendJson(reply, NOTHING.body)
