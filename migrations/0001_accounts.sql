@@ -1,4 +1,4 @@
--- Sellers, their API keys, the answers of retried requests, and the sandbox's clock.
+-- Sellers, their API keys, the responses to requests with an Idempotency-Key, and the sandbox's clock.
 
 create table accounts (
   id bigint generated always as identity primary key,
@@ -18,7 +18,7 @@ create table accounts (
   constraint accounts_slug_taken unique (slug)
 );
 
--- An address belongs to one shop, however its letters are cased.
+-- One shop per e-mail address, whatever its casing.
 create unique index accounts_email_taken on accounts (lower(email));
 
 create table shipping_options (
@@ -39,7 +39,7 @@ create table api_keys (
   name text,
   prefix text not null,
   hash bytea not null check (octet_length(hash) = 32),
-  -- The secret before the last rotation, good until its grace ends.
+  -- The secret before the last rotation, valid until its grace period ends.
   previous_prefix text,
   previous_hash bytea check (octet_length(previous_hash) = 32),
   previous_expires_at timestamptz,
@@ -56,7 +56,7 @@ create unique index api_keys_hash on api_keys (hash);
 create unique index api_keys_previous_hash on api_keys (previous_hash);
 create index api_keys_account on api_keys (account_id, id);
 
--- The first answer to a request that carried an Idempotency-Key, written with its effect (see server/idempotency.ts).
+-- The first response to a request with an Idempotency-Key, written with its effect (see server/http/idempotency.ts).
 create table idempotency_keys (
   caller text not null,
   operation text not null,
@@ -70,7 +70,7 @@ create table idempotency_keys (
 
 create index idempotency_keys_created on idempotency_keys (created_at);
 
--- How far the sandbox has moved its clock ahead of real time: one row, 0 outside the sandbox.
+-- Offset of the sandbox's clock ahead of real time: one row, 0 outside the sandbox.
 create table clock (
   only_row boolean primary key default true check (only_row),
   advanced_seconds bigint not null default 0 check (advanced_seconds >= 0)

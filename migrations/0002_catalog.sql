@@ -8,7 +8,7 @@ create table series (
 
 create table sets (
   id text collate "C" primary key,
-  -- Shared by the languages that print a set, hence not unique; the friendly id of a card is split at the first underscore.
+  -- Not unique: the languages of a set share it. A card's friendly id is split at the first underscore.
   shortcut text collate "C" check (shortcut = lower(shortcut) and position('_' in shortcut) = 0),
   name text not null,
   series text collate "C" not null references series,
@@ -19,7 +19,7 @@ create table sets (
   printed_total integer check (printed_total >= 0),
   logo_url text,
   symbol_url text,
-  -- The catalog version in which this set, one of its cards or one of its products changed last.
+  -- The catalog version in which this set, or one of its cards or products, last changed.
   version bigint not null
 );
 
@@ -54,7 +54,7 @@ create table products (
 create index products_set on products (set_id);
 create index products_version on products (version);
 
--- Rises with every change to the catalog; a process whose memory holds a lower one reads what is newer.
+-- Rises with every change of the catalog; a process that holds a lower version in memory reads the newer records.
 create table catalog_version (
   only_row boolean primary key default true check (only_row),
   version bigint not null default 0

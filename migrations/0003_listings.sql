@@ -1,13 +1,13 @@
--- What sellers have for sale, the units that carts hold for a while, and the photos on their way to a listing.
+-- Listings, the units that carts reserve, and the photos of listings.
 
 create table listings (
   id bigint generated always as identity primary key,
   account_id bigint not null references accounts,
-  -- What is for sale: a card or a sealed product.
+  -- The offered card or sealed product.
   card_id text collate "C" references cards,
   product_slug text collate "C" references products,
   price_cents integer not null,
-  -- Raw stock, reservations not subtracted.
+  -- Whole stock, reserved units included.
   quantity integer not null,
   condition text collate "C" check (condition in ('M', 'NM', 'LP', 'MP', 'HP', 'DMG', 'G')),
   language text collate "C" not null
@@ -25,7 +25,7 @@ create table listings (
     ),
   grading_grade text collate "C" check (grading_grade ~ '^(10\.0|[1-9]\.[05])$'),
   description text check (char_length(description) between 1 and 1000),
-  -- The names, in the storage, of the photos that have arrived.
+  -- Names of the attached photos in the storage.
   photos text[] collate "C" not null default '{}',
   status text collate "C" not null default 'active'
     check (status in ('active', 'sold', 'hidden', 'removed')),
@@ -44,7 +44,7 @@ create table listings (
   )
 );
 
--- A seller's own listings: newest first, by status, in the order of changes (incremental sync), by what they're for.
+-- A seller's own listings: newest first, by status, by last change (incremental sync), by card or product.
 create index listings_newest on listings (account_id, id) where status <> 'removed';
 create index listings_status on listings (account_id, status, id);
 create index listings_changes on listings (account_id, updated_at, id) where status <> 'removed';
@@ -53,12 +53,12 @@ create index listings_card on listings (account_id, card_id, id)
 create index listings_product on listings (account_id, product_slug, id)
   where product_slug is not null and status <> 'removed';
 
--- Everybody's offers of one card or product, cheapest first.
+-- All sellers' offers of one card or product, cheapest first.
 create index listings_card_offers on listings (card_id, price_cents, id) where status = 'active';
 create index listings_product_offers on listings (product_slug, price_cents, id)
   where product_slug is not null and status = 'active';
 
--- Units that a cart holds until a moment; past it they count for nothing.
+-- Units that a cart reserves until `expires_at`; afterwards the reservation has no effect.
 create table reservations (
   id bigint generated always as identity primary key,
   listing_id bigint not null references listings,
@@ -72,21 +72,21 @@ create index reservations_listing on reservations (listing_id, expires_at) inclu
 create index reservations_cart on reservations (cart_id);
 create index reservations_expired on reservations (expires_at);
 
--- Each address of `photo_urls`: a job for the photo worker, and what has become of it.
+-- Each URL of `photo_urls`: a job of the photo worker and its outcome.
 create table photos (
   id bigint generated always as identity primary key,
   listing_id bigint not null references listings,
   position smallint not null check (position >= 0),
   url text not null,
   status text collate "C" not null default 'waiting' check (status in ('waiting', 'stored', 'failed')),
-  -- Tries begun so far, the one under way included.
+  -- Attempts so far, the running one included.
   attempts smallint not null default 0 check (attempts >= 0),
   next_attempt_at timestamptz,
-  -- Real time: until then the process that claimed it is at work, afterwards it's taken for dead.
+  -- End of the lease, real time: afterwards the process that claimed the row is presumed dead.
   leased_until timestamptz,
-  -- Why the last try failed.
+  -- Why the last attempt failed.
   error text,
-  -- The name in the storage, without size and ending.
+  -- The name in the storage, without size and extension.
   name text collate "C" unique,
   created_at timestamptz not null,
   constraint photos_place unique (listing_id, position),

@@ -1,27 +1,27 @@
--- What buyers have bought: a checkout falls into slices, one per seller, and a slice into order rows, one per listing.
+-- Sales: a checkout has a slice per seller, and a slice has an order row per listing.
 
 create table checkouts (
   id bigint generated always as identity primary key,
   buyer_name text not null,
   buyer_email text not null,
-  -- Where it all goes, as §2.8 shows it; null when the marketplace keeps none.
+  -- The delivery address as §2.8 shows it; null if the marketplace keeps none.
   address jsonb,
   created_at timestamptz not null
 );
 
--- The rows of one checkout that belong to one seller: bought together, shipped together.
+-- A seller's part of a checkout: its rows ship together.
 create table slices (
   id bigint generated always as identity primary key,
   checkout_id bigint not null references checkouts,
   account_id bigint not null references accounts,
   slice_key text collate "C" not null,
-  -- The seller's shipping option as it was when the buyer chose it.
+  -- The seller's shipping option at the time of the sale.
   shipping_code text not null,
   shipping_method text not null,
   fulfilment text collate "C" not null check (fulfilment in ('platform', 'self_ship')),
   tracked boolean not null,
   shipping_cents integer not null check (shipping_cents >= 0),
-  -- What the carrier reported last.
+  -- The carrier's latest report.
   tracking_code text,
   tracking_url text,
   tracking_status text,
@@ -35,13 +35,13 @@ create table orders (
   id bigint generated always as identity primary key,
   slice_id bigint not null references slices,
   account_id bigint not null references accounts,
-  -- null once the listing has been deleted.
+  -- null once the listing is deleted.
   listing_id bigint references listings,
   status text collate "C" not null default 'pending'
     check (status in ('pending', 'shipped', 'received', 'cancelled', 'disputed')),
   quantity integer not null check (quantity > 0),
   price_cents integer not null check (price_cents > 0),
-  -- What was sold, as it was then.
+  -- The item at the time of the sale.
   item_type text collate "C" check (item_type in ('card', 'product')),
   item_id text collate "C",
   item_friendly_id text,
@@ -50,11 +50,11 @@ create table orders (
   item_image text,
   item_condition text collate "C",
   item_language text collate "C",
-  -- The seller's rate then, in hundredths of a percent, and what it came to. Neither ever changes.
+  -- The seller's commission rate at the sale, in hundredths of a percent, and the amount. Neither ever changes.
   commission_rate integer not null check (commission_rate between 0 and 10000),
   commission_cents bigint not null check (commission_cents >= 0),
   refunded_cents bigint not null default 0 check (refunded_cents >= 0),
-  -- What the seller said when shipping.
+  -- The tracking code that the seller sent when shipping.
   tracking_code text check (char_length(tracking_code) <= 100),
   cancelled_by text collate "C" check (cancelled_by in ('buyer', 'seller', 'admin', 'system')),
   created_at timestamptz not null,
@@ -75,14 +75,14 @@ create table orders (
   )
 );
 
--- A seller's orders: newest first, by status. Those of a slice and of a listing. Those to close by themselves.
+-- A seller's orders: newest first, by status. The rows of a slice and of a listing. The rows to close automatically.
 create index orders_newest on orders (account_id, created_at, id);
 create index orders_status on orders (account_id, status, created_at, id);
 create index orders_slice on orders (slice_id, id);
 create index orders_listing on orders (listing_id) where listing_id is not null;
 create index orders_shipped on orders (shipped_at) where status = 'shipped';
 
--- What happened that sellers are told of, written in the transaction in which it happened. `data` is the payload's
+-- Events that sellers are notified of, written in the transaction of their cause. `data` is the payload's
 -- `data` object as it is sent, byte for byte.
 create table events (
   id bigint generated always as identity primary key,

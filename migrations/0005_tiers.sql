@@ -1,7 +1,7 @@
--- Each month whose tiers have been reckoned, so that it happens once, whichever process comes first.
+-- The months whose tiers are calculated, so that only one process does it.
 
 create table tier_runs (
-  -- The first day of the month in which it happened.
+  -- The first day of the month of the calculation.
   month date primary key,
   ran_at timestamptz not null
 );

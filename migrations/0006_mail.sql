@@ -6,18 +6,18 @@ create table mails (
   subject text not null check (subject !~ '[\r\n]'),
   -- Plain text.
   text text not null,
-  -- captured: in the sandbox, logged: elsewhere, both where there is no mail server.
+  -- Without a mail server: captured in the sandbox, logged elsewhere.
   status text collate "C" not null default 'waiting'
     check (status in ('waiting', 'sent', 'captured', 'logged', 'failed')),
-  -- Tries begun so far, the one under way included.
+  -- Attempts so far, the running one included.
   attempts smallint not null default 0 check (attempts >= 0),
   next_attempt_at timestamptz,
-  -- Real time: until then the process that claimed it is at work, afterwards it's taken for dead.
+  -- End of the lease, real time: afterwards the process that claimed the row is presumed dead.
   leased_until timestamptz,
-  -- Why the last try failed.
+  -- Why the last attempt failed.
   error text,
   created_at timestamptz not null,
-  -- When the mail server took it.
+  -- When the mail server accepted it.
   sent_at timestamptz,
   constraint mails_waiting_have_a_time check ((status = 'waiting') = (next_attempt_at is not null)),
   constraint mails_leased_are_waiting check (leased_until is null or status = 'waiting'),
@@ -26,5 +26,5 @@ create table mails (
 );
 
 create index mails_due on mails (next_attempt_at) where status = 'waiting';
--- What is forgotten after a while.
+-- The rows to prune.
 create index mails_done on mails (created_at) where status <> 'waiting';

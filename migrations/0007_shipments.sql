@@ -1,35 +1,35 @@
--- Platform labels: what was bought from the carrier for a slice, and the sandbox's own carrier.
+-- Platform labels: the shipments bought from carriers, and the sandbox's simulated carrier.
 
 create table shipments (
-  -- Never two for a slice.
+  -- At most one shipment per slice.
   slice_id bigint primary key references slices,
-  -- The row that the label was asked for by; later events about the shipment name it, too.
+  -- The row with which the label was requested; later events about the shipment name it as well.
   order_id bigint not null references orders,
-  -- Ours, that nobody can guess: by it the carrier knows a purchase again.
+  -- Our random reference, by which the carrier finds a purchase.
   reference text collate "C" not null,
   -- The carrier platform.
   provider text collate "C" not null,
   state text collate "C" not null check (state in ('buying', 'bought')),
-  -- The carrier may have it without our knowing: it has to be looked up before anything is bought.
+  -- The outcome of a purchase is unknown: look the reference up at the carrier before buying anything.
   in_doubt boolean not null,
-  -- Rows that were pending when it was bought.
+  -- Rows that the shipment covered when it was bought.
   lines integer not null check (lines > 0),
-  -- Purchases begun; each has a number of its own, so that one taken for dead can't write over the next.
+  -- Purchases begun: the fencing token, so that a process presumed dead cannot overwrite a later purchase.
   attempts integer not null default 0 check (attempts >= 0),
-  -- Real time: until then whoever buys it, or asks after it, is at work; afterwards it's taken for dead.
+  -- End of the lease of a purchase or poll, real time: afterwards its process is presumed dead.
   leased_until timestamptz,
-  -- What the carrier calls it.
+  -- The carrier's id of the shipment.
   carrier_id text collate "C",
   status text collate "C" check (status in ('ready', 'processing', 'action_required')),
   message text,
-  -- The code the carrier said last. One that the operator reported is in the slice alone.
+  -- The carrier's latest tracking code. A code that the operator reported is only in the slice.
   carrier_code text,
-  -- What its label's file is called.
+  -- The name of the label's file.
   label_name text collate "C" not null,
-  -- The link to the label that was minted last.
+  -- The latest link to the label.
   link_nonce text collate "C",
   link_expires_at timestamptz,
-  -- When the carrier is asked again by itself, and how often it was.
+  -- When the carrier is polled next, and the number of polls.
   poll_at timestamptz,
   polls integer not null default 0 check (polls >= 0),
   created_at timestamptz not null,
@@ -49,20 +49,20 @@ create table shipments (
 
 create index shipments_poll on shipments (poll_at) where poll_at is not null;
 
--- The simulated carrier's own books. They're written beside our transactions, as a carrier elsewhere would, so that
--- what happens between its answer and our note of it can be tried.
+-- The simulated carrier's shipments. They are committed separately from our transactions, as a real carrier's are, so
+-- that tests can crash the service between the carrier's answer and our record of it.
 create table simulated_shipments (
   id bigint generated always as identity primary key,
   reference text collate "C" not null unique,
   status text collate "C" not null check (status in ('ready', 'processing', 'action_required')),
-  -- Whether it tells the code, which it has had from the beginning: it's on the label.
+  -- Whether it reports the tracking code, which is on the label from the beginning.
   tells_code boolean not null,
-  -- What it prints on the label.
+  -- The data printed on the label.
   parcel jsonb not null,
   created_at timestamptz not null
 );
 
--- How the simulated carrier answers, in the one row.
+-- How the simulated carrier responds: one row.
 create table simulated_carrier (
   only_row boolean primary key default true check (only_row),
   label text collate "C" not null default 'ready'
