@@ -26,8 +26,8 @@ const productOf = (slug: string, more = {}) => ({
   ...more,
 })
 
-/** All that requests can see of a state, as text: two states that look the same are the same. */
-const seen = (catalog: Catalog) =>
+/** Everything that requests can see of a catalog snapshot, as text, to compare snapshots. */
+const visibleState = (catalog: Catalog) =>
   JSON.stringify({
     series: catalog.series,
     sets: browseSets(catalog, {}).map(({ json }) => json.toString()),
@@ -39,11 +39,11 @@ const seen = (catalog: Catalog) =>
     finds: browseCards(catalog, { q: 'pikachu' }).map(({ id }) => id),
   })
 
-describe('an import', () => {
+describe('a catalog import', () => {
   let market: TestApp
   let seller: Client
   const current = () => market.ctx.catalog.current
-  const importing = (...records: object[]) => importRecords(market.operator, records)
+  const importAll = (...records: object[]) => importRecords(market.operator, records)
 
   beforeAll(async () => {
     market = await startTestApp({ settings: { RATE_LIMIT_READ: '10000' } })
@@ -51,8 +51,8 @@ describe('an import', () => {
   })
   beforeEach(() => importCatalogFixture(market.operator))
 
-  it('is served by the time it is answered', async () => {
-    await importing(setOf('sv3', { name: 'Obsidian Embers' }), cardOf('np-1', { name: 'Groudon' }))
+  it('a catalog import is visible to requests before its response', async () => {
+    await importAll(setOf('sv3', { name: 'Obsidian Embers' }), cardOf('np-1', { name: 'Groudon' }))
     expect((await seller.get('/v1/sets/sv3')).body.data.name).toBe('Obsidian Embers')
     expect((await seller.get('/v1/cards/sv3-1')).body.data.set.name).toBe('Obsidian Embers')
     expect((await seller.get('/v1/cards/np-1')).body.data.name).toBe('Groudon')
@@ -61,9 +61,9 @@ describe('an import', () => {
     expect((await seller.get('/v1/sets?q=obsidian+flames')).body.data).toEqual([])
   })
 
-  it('reads only the sets again that it changed', async () => {
+  it('a catalog import reloads only the sets that it changed', async () => {
     const before = current()
-    await importing(
+    await importAll(
       setOf('sv3', { name: 'Obsidian Embers' }),
       cardOf('g1-1', { name: 'Kakuna' }),
       productOf('celebrations-mini-tin-2', { name: 'Celebrations Maxi Tin' }),
@@ -79,9 +79,9 @@ describe('an import', () => {
     }
   })
 
-  it('reads no set again for a new series or a product of no set', async () => {
+  it('a new series or a product without a set reloads no set', async () => {
     const before = current()
-    await importing(
+    await importAll(
       { type: 'series', name: 'Newest', shortcut: null },
       productOf('poke-ball-tin', { name: 'Great Ball Tin' }),
     )
@@ -91,13 +91,13 @@ describe('an import', () => {
     expect(current().series.map(({ name }) => name)).toContain('Newest')
   })
 
-  it('that changes nothing leaves everything as it is', async () => {
+  it('a catalog import without changes keeps the snapshot', async () => {
     const before = current()
     await importCatalogFixture(market.operator)
     expect(current()).toBe(before)
   })
 
-  it('brings a new set, its cards and its products', async () => {
+  it('a catalog import adds a new set with its cards and products', async () => {
     const { operator, ...another } = await startTestApp()
     await importCatalogFixture(operator)
     await importRecords(operator, [
@@ -116,8 +116,8 @@ describe('an import', () => {
     expect((await client.get('/v1/products?per_page=1')).body.data[0].slug).toBe('new-etb')
   })
 
-  it('that moves a card to another set takes it out of the old one', async () => {
-    await importing(cardOf('swsh9-2', { set_id: 'g1' }))
+  it('a card imported with another set leaves its old set', async () => {
+    await importAll(cardOf('swsh9-2', { set_id: 'g1' }))
 
     const old = (await seller.get('/v1/sets/swsh9?include=cards')).body.data
     expect(idsOf(old.cards)).toEqual(['swsh9-1', 'swsh9-10'])
@@ -134,7 +134,7 @@ describe('an import', () => {
     expect(all.filter((id) => id === 'swsh9-2')).toHaveLength(1)
   })
 
-  it('that moves a product takes it out of its set, into another or into none', async () => {
+  it('a product imported with another set, or none, leaves its old set', async () => {
     const where = async () => {
       const product = (await seller.get('/v1/products/obsidian-flames-etb')).body.data
       const { body } = await seller.get('/v1/products?per_page=100')
@@ -144,26 +144,26 @@ describe('an import', () => {
       return [product.set?.id ?? null, await count('sv3'), await count('cel25')]
     }
     expect(await where()).toEqual(['sv3', 2, 2])
-    await importing(productOf('obsidian-flames-etb', { set_id: 'cel25' }))
+    await importAll(productOf('obsidian-flames-etb', { set_id: 'cel25' }))
     expect(await where()).toEqual(['cel25', 1, 3])
-    await importing(productOf('obsidian-flames-etb', { set_id: null }))
+    await importAll(productOf('obsidian-flames-etb', { set_id: null }))
     expect(await where()).toEqual([null, 1, 2])
-    await importing(productOf('obsidian-flames-etb', { set_id: 'sv3' }))
+    await importAll(productOf('obsidian-flames-etb', { set_id: 'sv3' }))
     expect(await where()).toEqual(['sv3', 2, 2])
   })
 
-  it('that gives a set another shortcut gives its cards other friendly ids', async () => {
-    await importing(setOf('sv3', { shortcut: 'fire' }))
+  it('a set’s new shortcut changes the friendly ids of its cards', async () => {
+    await importAll(setOf('sv3', { shortcut: 'fire' }))
     expect((await seller.get('/v1/cards/fire_125')).body.data.friendly_id).toBe('fire_125')
     expect((await seller.get('/v1/cards/obf_125')).status).toBe(404)
     expect((await seller.get('/v1/sets/obf')).status).toBe(404)
-    await importing(setOf('sv3', { shortcut: null }))
+    await importAll(setOf('sv3', { shortcut: null }))
     expect((await seller.get('/v1/cards/sv3-125')).body.data.friendly_id).toBeNull()
     expect((await seller.get('/v1/cards/fire_125')).status).toBe(404)
   })
 
-  it('that moves a set to another day moves its cards and products along', async () => {
-    await importing(setOf('np', { release_date: '2031-01-01' }))
+  it('a set’s new release date moves its cards and products in the lists', async () => {
+    await importAll(setOf('np', { release_date: '2031-01-01' }))
     expect(idsOf((await seller.get('/v1/sets?per_page=1')).body.data)).toEqual(['np'])
     expect(idsOf((await seller.get('/v1/cards?per_page=3')).body.data)).toEqual([
       ...['np-1', 'np-2', 'np-10'],
@@ -173,11 +173,11 @@ describe('an import', () => {
     ])
   })
 
-  it('leaves the state alone that a request began on', async () => {
+  it('a catalog import does not change the snapshot of a running request', async () => {
     const { operator, ctx } = await startTestApp()
     await importCatalogFixture(operator)
     const before = ctx.catalog.current
-    const looked = seen(before)
+    const visibleBefore = visibleState(before)
     await importRecords(operator, [
       { type: 'series', name: 'Scarlet & Violet', shortcut: 'scvi' },
       setOf('sv3', { name: 'Obsidian Embers', release_date: '1990-01-01', series: 'XY' }),
@@ -187,9 +187,9 @@ describe('an import', () => {
       productOf('nintendo-promo-pack', { set_id: null }),
     ])
     expect(ctx.catalog.current).not.toBe(before)
-    expect(seen(ctx.catalog.current)).not.toBe(looked)
+    expect(visibleState(ctx.catalog.current)).not.toBe(visibleBefore)
 
-    expect(seen(before)).toBe(looked)
+    expect(visibleState(before)).toBe(visibleBefore)
     expect(findSet(before, 'obf', {}).name).toBe('Obsidian Flames')
     expect(findCard(before, 'np-1', {}).set.id).toBe('np')
     expect(findProduct(before, 'poke-ball-tin').set).toBeNull()
@@ -198,17 +198,17 @@ describe('an import', () => {
 })
 
 describe('an import by another process', () => {
-  it('shows up here without a restart, again and again', async () => {
+  it('an import by another process becomes visible without a restart', async () => {
     const here = await startTestApp()
     const there = await startTestApp({ databaseUrl: here.databaseUrl })
     const seller = await here.seller()
     expect((await seller.get('/v1/cards/swsh9-1')).status).toBe(404)
 
     await importCatalogFixture(there.operator)
-    await until('the cast is here', async () => {
+    await until('the fixture is visible', async () => {
       return (await seller.get('/v1/cards/np-10')).status === 200
     })
-    expect(seen(here.ctx.catalog.current)).toBe(seen(there.ctx.catalog.current))
+    expect(visibleState(here.ctx.catalog.current)).toBe(visibleState(there.ctx.catalog.current))
 
     const before = here.ctx.catalog.current
     await importRecords(there.operator, [cardOf('swsh9-1', { name: 'Togepi' })])
@@ -220,15 +220,15 @@ describe('an import by another process', () => {
     expect(after.setsById.get('sv3')).toBe(before.setsById.get('sv3'))
   })
 
-  it('is there from the start of one that starts after it', async () => {
+  it('a process that starts after an import serves it from the start', async () => {
     const first = await startTestApp()
     await importCatalogFixture(first.operator)
     const second = await startTestApp({ databaseUrl: first.databaseUrl })
-    expect(seen(second.ctx.catalog.current)).toBe(seen(first.ctx.catalog.current))
+    expect(visibleState(second.ctx.catalog.current)).toBe(visibleState(first.ctx.catalog.current))
   })
 })
 
-describe('a refresh', () => {
+describe('CatalogReader.refresh', () => {
   let db: Sql
   let begin: Begin
   let reader: CatalogReader
@@ -263,23 +263,23 @@ describe('a refresh', () => {
     update sets set name = ${to}, version = raised.version from raised where id = 'base1'
   `
 
-  it('resolves when everything is here that was committed before the call', async () => {
+  it('refresh resolves after everything committed before the call is loaded', async () => {
     await rename('Renamed')
     expect(name()).not.toBe('Renamed')
     await reader.refresh()
     expect(name()).toBe('Renamed')
   })
 
-  it('that finds nothing new keeps the state there is', async () => {
+  it('refresh without changes keeps the snapshot', async () => {
     const before = reader.current
     await reader.refresh()
     expect(reader.current).toBe(before)
   })
 
-  it('called while one is under way waits for another, which sees what was committed in between', async () => {
+  it('refresh called during another one waits for a new one, which sees commits made in between', async () => {
     await rename('Old')
     const { first, second, third } = await begin(async (tx) => {
-      // The reader looks at the version first and at the series then: here it has to wait.
+      // The reader reads the version, then the series, where it has to wait.
       await tx`lock table series in access exclusive mode`
       const first = reader.refresh()
       await until('the reader waits for the lock', async () => {
@@ -302,12 +302,12 @@ describe('a refresh', () => {
     expect(name()).toBe('New')
   })
 
-  it('that fails says so, keeps the state there is, and stands in the way of no other', async () => {
+  it('a failed refresh rejects, keeps the snapshot and does not block the next one', async () => {
     const before = reader.current
     await rename('After the failure')
     await db`alter table series rename to series_hidden`
-    const [one, another] = await Promise.allSettled([reader.refresh(), reader.refresh()])
-    expect([one.status, another.status]).toEqual(['rejected', 'rejected'])
+    const [first, second] = await Promise.allSettled([reader.refresh(), reader.refresh()])
+    expect([first.status, second.status]).toEqual(['rejected', 'rejected'])
     expect(reader.current).toBe(before)
 
     await db`alter table series_hidden rename to series`
@@ -315,13 +315,13 @@ describe('a refresh', () => {
     expect(name()).toBe('After the failure')
   })
 
-  it('after a notice is tried again until it succeeds, with a warning', async () => {
+  it('a refresh caused by a signal is retried until it succeeds, with a warning', async () => {
     warnings.length = 0
     const before = name()
     await db`alter table series rename to series_hidden`
     await rename('After the notice')
     await signalOnly(db)('catalog')
-    await until('the failure was noted', () => warnings.length > 0)
+    await until('the failure has been logged', () => warnings.length > 0)
     expect(warnings.at(-1)).toEqual([
       { err: expect.any(Error) },
       'the catalog could not be read again, trying on',

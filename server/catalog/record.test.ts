@@ -44,8 +44,8 @@ const RECORDS: Record<string, object> = { series: SERIES, set: SET, card: CARD, 
 
 const parse = (record: object) => parseRecord(JSON.stringify(record))
 
-/** What became of one key, when the record was given it. */
-function kept(record: object, key: string, value: unknown): unknown {
+/** The parsed value of one key of the record. */
+function parsed(record: object, key: string, value: unknown): unknown {
   return parse({ ...record, [key]: value })[key as keyof CatalogRecord]
 }
 
@@ -56,16 +56,19 @@ function refusal(record: object | string): BadRecord {
     if (error instanceof BadRecord) return error
     throw error
   }
-  throw new Error('it was taken')
+  throw new Error('the record was accepted')
 }
 
-/** Without the record's name. */
+/** The reason of a refusal, without the record's label. */
 const reason = (record: object | string) => refusal(record).reason
 
-describe('a line of an import', () => {
-  it.each([SERIES, SET, CARD, PRODUCT])('of type $type is read as it stands', (record) => {
-    expect(parse(record)).toEqual(record)
-  })
+describe('parseRecord', () => {
+  it.each([SERIES, SET, CARD, PRODUCT])(
+    'parseRecord returns a complete $type unchanged',
+    (record) => {
+      expect(parse(record)).toEqual(record)
+    },
+  )
 
   it.each([
     [
@@ -124,11 +127,11 @@ describe('a line of an import', () => {
         release_date: null,
       },
     ],
-  ])('may leave out what it does not know: $type', (given, read) => {
+  ])('parseRecord sets omitted optional keys of a $type to null', (given, read) => {
     expect(parse(given)).toEqual(read)
   })
 
-  it('may have keys that nobody knows', () => {
+  it('parseRecord drops unknown keys', () => {
     expect(parse({ ...SET, legalities: { standard: 'Legal' } })).toEqual(SET)
   })
 
@@ -148,27 +151,27 @@ describe('a line of an import', () => {
     ['{"type":["set"]}', 'type must be series, set, card or product'],
     ['{"type":"constructor"}', 'type must be series, set, card or product'],
     [`{"__proto__":${JSON.stringify(SET)}}`, 'type must be series, set, card or product'],
-  ])('that says %j is refused', (line, message) => {
+  ])('the line %j is refused', (line, message) => {
     expect(reason(line)).toBe(message)
   })
 
-  it('may not be nested without end', () => {
+  it('a deeply nested line is refused without overflowing the stack', () => {
     expect(reason('['.repeat(64 * 1024))).toBe('not a JSON object')
     expect(reason(`{"types":${'['.repeat(60_000)}}`)).toBe('not valid JSON')
     const deep = `${'['.repeat(30_000)}${']'.repeat(30_000)}`
     expect(reason(`{"type":"card","types":${deep}}`)).toBe('id must not be empty')
   })
 
-  it('takes nothing from a __proto__ key, and gives nothing to it', () => {
+  it('a __proto__ key neither sets fields nor pollutes prototypes', () => {
     const { name: _, ...nameless } = SET
     const line = JSON.stringify(nameless).replace('{', '{"__proto__":{"name":"x","polluted":1},')
     expect(reason(line)).toBe('name must not be empty')
     expect(({} as Record<string, unknown>).polluted).toBeUndefined()
-    expect(kept(SET, 'series', '__proto__')).toBe('__proto__')
+    expect(parsed(SET, 'series', '__proto__')).toBe('__proto__')
   })
 })
 
-describe('what a line must say', () => {
+describe('required keys', () => {
   it.each([
     ['series', 'name'],
     ['set', 'id'],
@@ -180,7 +183,7 @@ describe('what a line must say', () => {
     ['card', 'number'],
     ['product', 'slug'],
     ['product', 'name'],
-  ])('%s: %s', (type, key) => {
+  ])('a %s requires %s as a non-empty string', (type, key) => {
     const record = RECORDS[type]!
     expect(reason({ ...record, [key]: undefined })).toBe(`${key} must not be empty`)
     expect(reason({ ...record, [key]: null })).toBe(`${key} must not be empty`)
@@ -190,7 +193,7 @@ describe('what a line must say', () => {
   })
 })
 
-describe('lengths, in code points', () => {
+describe('maximum lengths', () => {
   it.each([
     ['series', 'name', 100],
     ['set', 'id', 100],
@@ -205,10 +208,10 @@ describe('lengths, in code points', () => {
     ['card', 'hp', 50],
     ['product', 'name', 255],
     ['product', 'set_id', 100],
-  ])('%s: %s has at most %i', (type, key, longest) => {
+  ])('of a %s, %s has at most %i code points', (type, key, longest) => {
     const record = RECORDS[type]!
     const fits = '𝟙'.repeat(longest)
-    expect(kept(record, key, fits)).toBe(fits)
+    expect(parsed(record, key, fits)).toBe(fits)
     expect(reason({ ...record, [key]: `${fits}1` })).toBe(
       `${key} must have at most ${longest} characters`,
     )
@@ -218,10 +221,10 @@ describe('lengths, in code points', () => {
     ['series', 'shortcut', 100],
     ['set', 'shortcut', 100],
     ['product', 'slug', 150],
-  ])('%s: %s has at most %i', (type, key, longest) => {
+  ])('of a %s, %s has at most %i characters', (type, key, longest) => {
     const record = RECORDS[type]!
     const fits = 'x'.repeat(longest)
-    expect(kept(record, key, fits)).toBe(fits)
+    expect(parsed(record, key, fits)).toBe(fits)
     expect(reason({ ...record, [key]: `${fits}x` })).toBe(
       `${key} must have at most ${longest} characters`,
     )
@@ -233,18 +236,18 @@ describe('lengths, in code points', () => {
     ['card', 'image_small'],
     ['card', 'image_large'],
     ['product', 'image_url'],
-  ])('%s: %s has at most 2048', (type, key) => {
+  ])('of a %s, %s has at most 2048 characters', (type, key) => {
     const record = RECORDS[type]!
     const fits = 'https://images.example/'.padEnd(2048, 'x')
-    expect(kept(record, key, fits)).toBe(fits)
+    expect(parsed(record, key, fits)).toBe(fits)
     expect(reason({ ...record, [key]: `${fits}x` })).toBe(
       `${key} must have at most 2048 characters`,
     )
   })
 
-  it('of types: 50 a word, 20 words', () => {
+  it('a card has at most 20 types of at most 50 characters', () => {
     const fits = Array(20).fill('x'.repeat(50))
-    expect(kept(CARD, 'types', fits)).toEqual(fits)
+    expect(parsed(CARD, 'types', fits)).toEqual(fits)
     expect(reason({ ...CARD, types: [...fits, 'x'] })).toBe('types must have at most 20 words')
     expect(reason({ ...CARD, types: ['x'.repeat(51)] })).toBe(
       'a word in types must have at most 50 characters',
@@ -252,13 +255,13 @@ describe('lengths, in code points', () => {
   })
 })
 
-describe('what PostgreSQL has no place for', () => {
+describe('text that PostgreSQL cannot store', () => {
   it.each([
     ...Object.keys(SERIES).map((key) => ['series', key] as const),
     ...Object.keys(SET).map((key) => ['set', key] as const),
     ...Object.keys(CARD).map((key) => ['card', key] as const),
     ...Object.keys(PRODUCT).map((key) => ['product', key] as const),
-  ])('is refused in %s: %s', (type, key) => {
+  ])('of a %s, %s cannot contain NUL or a lone surrogate', (type, key) => {
     const record = RECORDS[type]!
     for (const bad of ['a\0b', 'a\ud800b', 'a\udc00', '\ud83d']) {
       expect(() => parse({ ...record, [key]: bad })).toThrow(BadRecord)
@@ -266,15 +269,15 @@ describe('what PostgreSQL has no place for', () => {
     }
   })
 
-  it('is called by its name', () => {
+  it('a refusal names NUL and lone surrogates', () => {
     expect(reason({ ...CARD, name: 'Mew\0' })).toBe('name must not contain the NUL character')
     expect(reason({ ...CARD, types: ['\ud800'] })).toBe(
       'types must not contain half a surrogate pair',
     )
   })
 
-  it('does not include whole surrogate pairs', () => {
-    expect(kept(CARD, 'name', 'Mew 🌟')).toBe('Mew 🌟')
+  it('complete surrogate pairs are accepted', () => {
+    expect(parsed(CARD, 'name', 'Mew 🌟')).toBe('Mew 🌟')
   })
 })
 
@@ -286,9 +289,9 @@ describe('names', () => {
     ['card', 'name'],
     ['card', 'rarity'],
     ['product', 'name'],
-  ])('come out in NFC: %s: %s', (type, key) => {
+  ])('of a %s, %s is normalized to NFC', (type, key) => {
     const record = RECORDS[type]!
-    expect(kept(record, key, 'Pokémon'.normalize('NFD'))).toBe('Pokémon')
+    expect(parsed(record, key, 'Pokémon'.normalize('NFD'))).toBe('Pokémon')
   })
 
   it.each([
@@ -299,9 +302,9 @@ describe('names', () => {
     '<火箭隊的>索偵蟲',
     '馬',
     'Pikachu & Zekrom',
-  ])('stay as they are: %s', (name) => expect(kept(CARD, 'name', name)).toBe(name))
+  ])('the name %s is stored unchanged', (name) => expect(parsed(CARD, 'name', name)).toBe(name))
 
-  it('are not blank', () => {
+  it('a name cannot be blank', () => {
     expect(reason({ ...CARD, name: ' \u3000 ' })).toBe('name must not be blank')
   })
 
@@ -314,7 +317,7 @@ describe('names', () => {
     ['card', 'supertype'],
     ['card', 'hp'],
     ['product', 'name'],
-  ])('with a control character are rejected: %s: %s', (type, key) => {
+  ])('of a %s, %s cannot contain control characters', (type, key) => {
     for (const control of ['\t', '\n', '\r', '\u0007', '\u001b[2J', '\u007f', '\u0085', '\u009f']) {
       expect(reason({ ...RECORDS[type]!, [key]: `Mew${control}` })).toBe(
         `${key} must not contain control characters`,
@@ -322,11 +325,11 @@ describe('names', () => {
     }
   })
 
-  it('may contain invisible characters that real names have', () => {
-    expect(kept(CARD, 'name', '招式學習器 \u200c衰退')).toBe('招式學習器 \u200c衰退')
+  it('a name may contain invisible characters that real names have', () => {
+    expect(parsed(CARD, 'name', '招式學習器 \u200c衰退')).toBe('招式學習器 \u200c衰退')
   })
 
-  it('of types contain no control characters', () => {
+  it('types cannot contain control characters', () => {
     expect(reason({ ...CARD, types: ['Fire', 'Wa\nter'] })).toBe(
       'a word in types must not contain control characters',
     )
@@ -335,10 +338,10 @@ describe('names', () => {
 
 describe('ids, slugs and numbers', () => {
   it.each(['ex10-?', 'ex10-!', 'cel25c-2_A', 'sv1s-jp-001', 'csv9.5c-1', 'ONE', '001'])(
-    'keep every sign: %s',
+    'the id or number %s is stored unchanged',
     (id) => {
-      expect(kept(CARD, 'id', id)).toBe(id)
-      expect(kept(CARD, 'number', id)).toBe(id)
+      expect(parsed(CARD, 'id', id)).toBe(id)
+      expect(parsed(CARD, 'number', id)).toBe(id)
     },
   )
 
@@ -350,7 +353,7 @@ describe('ids, slugs and numbers', () => {
     ['card', 'number'],
     ['product', 'slug'],
     ['product', 'set_id'],
-  ])('have no space around them and no control character: %s: %s', (type, key) => {
+  ])('of a %s, %s cannot have surrounding spaces or control characters', (type, key) => {
     const record = RECORDS[type]!
     const edge = `${key} must not begin or end with a space`
     expect(reason({ ...record, [key]: ' x' })).toBe(edge)
@@ -363,30 +366,33 @@ describe('ids, slugs and numbers', () => {
 })
 
 describe('a shortcut', () => {
-  it.each([SERIES, SET])('is lowercase, whatever came: $type', (record) => {
-    expect(kept(record, 'shortcut', 'PR-SW')).toBe('pr-sw')
-    expect(kept(record, 'shortcut', 'CSV9.5C')).toBe('csv9.5c')
+  it.each([SERIES, SET])('the shortcut of a $type is stored in lower case', (record) => {
+    expect(parsed(record, 'shortcut', 'PR-SW')).toBe('pr-sw')
+    expect(parsed(record, 'shortcut', 'CSV9.5C')).toBe('csv9.5c')
   })
 
-  it.each([SERIES, SET])('may be missing: $type', (record) => {
-    expect(kept(record, 'shortcut', '')).toBeNull()
-    expect(kept(record, 'shortcut', null)).toBeNull()
+  it.each([SERIES, SET])('the shortcut of a $type may be missing', (record) => {
+    expect(parsed(record, 'shortcut', '')).toBeNull()
+    expect(parsed(record, 'shortcut', null)).toBeNull()
   })
 
-  it.each([SERIES, SET])('matches [a-z0-9][a-z0-9.-]* once in lower case: $type', (record) => {
-    for (const good of ['0', 'a', 'sv3.5', 'pr-sw', 'csv9.5c', 'a--b..', 'x-']) {
-      expect(kept(record, 'shortcut', good)).toBe(good)
-    }
-    // The last three become ASCII letters in lower case, or nearly.
-    for (const bad of ['sv_1', '_', '.a', '-a', 'a b', 'sv/1', 'é', '馬', '\u212a', 'ſ', 'İ']) {
-      expect(reason({ ...record, shortcut: bad })).toBe('shortcut must match [a-z0-9][a-z0-9.-]*')
-    }
-  })
+  it.each([SERIES, SET])(
+    'the shortcut of a $type matches [a-z0-9][a-z0-9.-]* in lower case',
+    (record) => {
+      for (const good of ['0', 'a', 'sv3.5', 'pr-sw', 'csv9.5c', 'a--b..', 'x-']) {
+        expect(parsed(record, 'shortcut', good)).toBe(good)
+      }
+      // The last three become ASCII letters, or nearly, in lower case.
+      for (const bad of ['sv_1', '_', '.a', '-a', 'a b', 'sv/1', 'é', '馬', '\u212a', 'ſ', 'İ']) {
+        expect(reason({ ...record, shortcut: bad })).toBe('shortcut must match [a-z0-9][a-z0-9.-]*')
+      }
+    },
+  )
 })
 
 describe('a slug', () => {
-  it('matches [a-z0-9]+(-[a-z0-9]+)*', () => {
-    for (const good of ['0', 'a-tin', 'a-1-b']) expect(kept(PRODUCT, 'slug', good)).toBe(good)
+  it('a slug matches [a-z0-9]+(-[a-z0-9]+)*', () => {
+    for (const good of ['0', 'a-tin', 'a-1-b']) expect(parsed(PRODUCT, 'slug', good)).toBe(good)
     for (const bad of ['A-Tin', '-a', 'a-', 'a--b', 'a_b', 'a.b', 'a b', 'a/b', 'é', '馬']) {
       expect(reason({ ...PRODUCT, slug: bad })).toBe('slug must match [a-z0-9]+(-[a-z0-9]+)*')
     }
@@ -406,11 +412,11 @@ describe('a rejection', () => {
     [{ type: 'card' }, 'id must not be empty'],
     [{ type: 'deck', id: 'x' }, 'x: type must be series, set, card or product'],
     ['{"type":"card","id":"\\ud800"}', /^card \ufffd: id must not contain half/],
-  ])('names the record: %j', (record, message) => {
+  ])('a refusal names the record: %j', (record, message) => {
     expect(refusal(record).message).toMatch(message)
   })
 
-  it('of a record that could be read names it in the same way', () => {
+  it('labelOf names a valid record the same way', () => {
     expect([SERIES, SET, CARD, PRODUCT].map(labelOf)).toEqual([
       'series Scarlet & Violet',
       'set sv1',
@@ -421,39 +427,46 @@ describe('a rejection', () => {
 })
 
 describe('fixed values', () => {
-  it.each(['EN', 'NL', 'DE', 'FR', 'JP', 'ES', 'IT', 'PT', 'CN', 'KR'])('language %s', (language) =>
-    expect(kept(SET, 'language', language)).toBe(language),
+  it.each(['EN', 'NL', 'DE', 'FR', 'JP', 'ES', 'IT', 'PT', 'CN', 'KR'])(
+    'a set can have the language %s',
+    (language) => expect(parsed(SET, 'language', language)).toBe(language),
   )
 
-  it.each(['en', 'UK', '', null, undefined, 'EN ', ['EN']])('no language %j', (language) =>
-    expect(reason({ ...SET, language })).toBe(
-      'language must be one of EN, NL, DE, FR, JP, ES, IT, PT, CN, KR',
-    ),
+  it.each(['en', 'UK', '', null, undefined, 'EN ', ['EN']])(
+    'a set cannot have the language %j',
+    (language) =>
+      expect(reason({ ...SET, language })).toBe(
+        'language must be one of EN, NL, DE, FR, JP, ES, IT, PT, CN, KR',
+      ),
   )
 
-  it.each(PRODUCT_CATEGORIES)('category %s', (category) =>
-    expect(kept(PRODUCT, 'category', category)).toBe(category),
+  it.each(PRODUCT_CATEGORIES)('a product can have the category %s', (category) =>
+    expect(parsed(PRODUCT, 'category', category)).toBe(category),
   )
 
-  it.each(['Tin', 'booster', '', null])('no category %j', (category) =>
+  it.each(['Tin', 'booster', '', null])('a product cannot have the category %j', (category) =>
     expect(reason({ ...PRODUCT, category })).toMatch(
       /^category must be one of elite_trainer_box, /,
     ),
   )
 
-  it.each(['int', 'jp', 'tw', 'abcde'])('region %s', (region) =>
-    expect(kept(SET, 'region', region)).toBe(region),
+  it.each(['int', 'jp', 'tw', 'abcde'])('a set can have the region %s', (region) =>
+    expect(parsed(SET, 'region', region)).toBe(region),
   )
 
-  it.each(['INT', 'abcdef', '', 'j1', null, undefined, 'jp\n'])('no region %j', (region) =>
-    expect(reason({ ...SET, region })).toBe('region must be a lowercase code of at most 5 letters'),
+  it.each(['INT', 'abcdef', '', 'j1', null, undefined, 'jp\n'])(
+    'a set cannot have the region %j',
+    (region) =>
+      expect(reason({ ...SET, region })).toBe(
+        'region must be a lowercase code of at most 5 letters',
+      ),
   )
 })
 
 describe('a release date', () => {
-  it.each([SET, PRODUCT])('is a day that exists: $type', (record) => {
-    expect(kept(record, 'release_date', '2024-02-29')).toBe('2024-02-29')
-    expect(kept(record, 'release_date', null)).toBeNull()
+  it.each([SET, PRODUCT])('the release date of a $type is an existing day', (record) => {
+    expect(parsed(record, 'release_date', '2024-02-29')).toBe('2024-02-29')
+    expect(parsed(record, 'release_date', null)).toBeNull()
     for (const no of ['2023-02-29', '2023-13-01', '2023-00-10', '2023-04-31', '0000-01-01']) {
       expect(reason({ ...record, release_date: no })).toBe(
         'release_date must be a day as YYYY-MM-DD',
@@ -468,10 +481,10 @@ describe('a release date', () => {
 })
 
 describe('counts', () => {
-  it.each(['total_cards', 'printed_total'])('%s is a whole number', (key) => {
-    expect(kept(SET, key, 0)).toBe(0)
-    expect(kept(SET, key, 2_147_483_647)).toBe(2_147_483_647)
-    expect(kept(SET, key, null)).toBeNull()
+  it.each(['total_cards', 'printed_total'])('%s of a set is a whole number', (key) => {
+    expect(parsed(SET, key, 0)).toBe(0)
+    expect(parsed(SET, key, 2_147_483_647)).toBe(2_147_483_647)
+    expect(parsed(SET, key, null)).toBeNull()
     for (const no of [-1, 1.5, 2_147_483_648, '258', true, [1]]) {
       expect(reason({ ...SET, [key]: no })).toBe(
         `${key} must be a whole number from 0 to 2147483647`,
@@ -480,17 +493,17 @@ describe('counts', () => {
   })
 })
 
-describe('addresses', () => {
+describe('URLs', () => {
   it.each([
     ['set', 'logo_url'],
     ['set', 'symbol_url'],
     ['card', 'image_small'],
     ['card', 'image_large'],
     ['product', 'image_url'],
-  ])('%s: %s is on the web', (type, key) => {
+  ])('of a %s, %s is an http or https URL', (type, key) => {
     const record = RECORDS[type]!
-    expect(kept(record, key, '')).toBeNull()
-    expect(kept(record, key, 'HTTPS://Images.example/ü.png')).toBe('HTTPS://Images.example/ü.png')
+    expect(parsed(record, key, '')).toBeNull()
+    expect(parsed(record, key, 'HTTPS://Images.example/ü.png')).toBe('HTTPS://Images.example/ü.png')
     for (const no of [
       'javascript:alert(1)',
       'ftp://images.example/a.png',
@@ -515,21 +528,23 @@ describe('a card', () => {
     ['30+', '30+'],
     ['', null],
     [null, null],
-  ])('has hit points %j as %j', (hp, read) => expect(kept(CARD, 'hp', hp)).toBe(read))
+  ])('the hit points %j of a card are stored as %j', (hp, read) =>
+    expect(parsed(CARD, 'hp', hp)).toBe(read),
+  )
 
-  it.each([1.5, -10, 1e300, true])('has no hit points %j', (hp) => {
+  it.each([1.5, -10, 1e300, true])('a card cannot have the hit points %j', (hp) => {
     expect(reason({ ...CARD, hp })).toMatch(/^hp must be a string/)
   })
 
-  it('has a supertype without an accent', () => {
-    expect(kept(CARD, 'supertype', 'Pokémon')).toBe('Pokemon')
-    expect(kept(CARD, 'supertype', 'Pokémon'.normalize('NFD'))).toBe('Pokemon')
-    expect(kept(CARD, 'supertype', 'Trainer')).toBe('Trainer')
+  it('the supertype of a card is stored without accents', () => {
+    expect(parsed(CARD, 'supertype', 'Pokémon')).toBe('Pokemon')
+    expect(parsed(CARD, 'supertype', 'Pokémon'.normalize('NFD'))).toBe('Pokemon')
+    expect(parsed(CARD, 'supertype', 'Trainer')).toBe('Trainer')
   })
 
-  it('has types or none', () => {
-    expect(kept(CARD, 'types', [])).toBeNull()
-    expect(kept(CARD, 'types', null)).toBeNull()
+  it('an empty list of types is stored as null, and types must be words', () => {
+    expect(parsed(CARD, 'types', [])).toBeNull()
+    expect(parsed(CARD, 'types', null)).toBeNull()
     for (const no of ['Fire', {}, 7, [7], ['Fire', null], [''], [' '], [['Fire']]]) {
       expect(reason({ ...CARD, types: no })).toBe('types must be a list of words')
     }

@@ -32,7 +32,7 @@ describe('the bundled catalog', () => {
   const WHOLE = { series: 17, sets: 172, cards: 20_106, products: 390 }
   const NOTHING = { series: 0, sets: 0, cards: 0, products: 0 }
 
-  it('fills an empty one, once', async () => {
+  it('the bundled catalog is imported into an empty database, once', async () => {
     const seen: number[] = []
     expect(await importBundledCatalog(ctx, ({ created }) => seen.push(created))).toEqual({
       created: 20_685,
@@ -49,7 +49,7 @@ describe('the bundled catalog', () => {
     expect(await importBundledCatalog(ctx)).toBeUndefined()
   })
 
-  it('is imported by one of several processes, and the others wait', async () => {
+  it('one of several processes imports the bundled catalog, and the others wait', async () => {
     const sizes: unknown[] = []
     const reports = await Promise.all(
       [1, 2, 3].map(async () => {
@@ -62,7 +62,7 @@ describe('the bundled catalog', () => {
     expect(sizes).toEqual([WHOLE, WHOLE, WHOLE])
   })
 
-  it('is there as a whole or not at all: a start that fails half-way is made up for by the next', async () => {
+  it('the bundled catalog is imported completely or not at all, and the next start retries', async () => {
     const failing = importBundledCatalog(ctx, ({ created }) => {
       if (created > 10_000) throw new Error('killed')
     })
@@ -72,7 +72,7 @@ describe('the bundled catalog', () => {
     expect(await size()).toEqual(WHOLE)
   })
 
-  it('stays out when the lock was lost on the way that keeps others from importing', async () => {
+  it('the import of the bundled catalog is rolled back when its lock is lost', async () => {
     let lost: Promise<void> | undefined
     const failing = importBundledCatalog(ctx, () => {
       lost ??= cutLock(db)
@@ -85,7 +85,7 @@ describe('the bundled catalog', () => {
   it.each([
     { type: 'set', id: 'x', name: 'X', series: 'X', language: 'EN', region: 'int' },
     { type: 'product', slug: 'x', name: 'X', category: 'tin' },
-  ])('does not come on top of somebody’s own $type', async (record) => {
+  ])('the bundled catalog is not imported when there is a $type already', async (record) => {
     async function* own() {
       yield Buffer.from(JSON.stringify(record))
     }
@@ -110,7 +110,7 @@ describe('the files in catalog/', () => {
     ['asia.ndjson.gz', { set: 468, card: 21_518 }, ['CN cn', 'CN tw', 'JP jp', 'KR kr']],
     ['europe.ndjson.gz', { set: 101, card: 16_761 }, ['DE int', 'FR int']],
     ['products.ndjson.gz', { product: 390 }, []],
-  ])('hold good lines alone: %s', async (file, counts, languages) => {
+  ])('every line of catalog/%s is valid', async (file, counts, languages) => {
     const records = await recordsOf(file)
     const counted: Record<string, number> = {}
     for (const { type } of records) counted[type] = (counted[type] ?? 0) + 1
@@ -121,7 +121,7 @@ describe('the files in catalog/', () => {
     )
   })
 
-  it('never use one id twice', async () => {
+  it('no id occurs twice in the files in catalog/', async () => {
     const ids = new Set<string>()
     let count = 0
     for (const file of ['english', 'asia', 'europe', 'products']) {

@@ -13,8 +13,8 @@ let folder: string
 let db: Sql
 let run: (...paths: string[]) => Promise<{ exitCode: number; out: string; err: string }>
 let terminal: boolean
-/** Milliseconds that pass between two looks at the progress, or undefined for real time. */
-let msPerLook: number | undefined
+/** Milliseconds between two progress reports, or undefined for real time. */
+let msPerProgress: number | undefined
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'cardstall-command-'))
@@ -27,24 +27,24 @@ beforeAll(async () => {
     log: pino({ level: 'silent' }),
   }
   run = async (...paths) => {
-    const said = { out: '', err: '' }
+    const output = { out: '', err: '' }
     let time = 0
-    const now = () => (time += msPerLook!)
+    const now = () => (time += msPerProgress!)
     const exitCode = await runImportCommand(ctx, paths, new AbortController().signal, {
-      stdout: { write: (text) => (said.out += text) },
-      stderr: { write: (text) => (said.err += text), isTTY: terminal },
-      ...(msPerLook !== undefined && { now }),
+      stdout: { write: (text) => (output.out += text) },
+      stderr: { write: (text) => (output.err += text), isTTY: terminal },
+      ...(msPerProgress !== undefined && { now }),
     })
-    // The time it took and the folder are the only things that vary.
-    said.out = said.out.replace(/in \d+\.\d s/g, 'in 0.0 s').replaceAll(`${folder}/`, '')
-    return { exitCode, ...said }
+    // Replace the duration and the folder, which vary.
+    output.out = output.out.replace(/in \d+\.\d s/g, 'in 0.0 s').replaceAll(`${folder}/`, '')
+    return { exitCode, ...output }
   }
 })
 afterAll(() => rm(folder, { recursive: true }))
 
 beforeEach(async () => {
   terminal = false
-  msPerLook = undefined
+  msPerProgress = undefined
   await db`truncate series, sets, cards, products cascade`
 })
 
@@ -59,7 +59,7 @@ const card = (number: number) =>
   `{"type":"card","id":"a-${number}","set_id":"a","name":"A","number":"${number}"}`
 
 describe('the import command', () => {
-  it('sums up each path in a line', async () => {
+  it('catalog:import summarizes each path in one line', async () => {
     const sets = await file('sets.ndjson', SET)
     const cards = await file('cards.ndjson.gz', gzipSync([card(1), card(2)].join('\n')))
     expect(await run(sets, cards, cards)).toEqual({
@@ -72,7 +72,7 @@ cards.ndjson.gz: 0 created, 0 updated, 2 unchanged, 0 rejected in 0.0 s
     })
   })
 
-  it('says what was rejected, the first hundred lines of it, and fails', async () => {
+  it('catalog:import prints the first hundred rejected lines and exits with 1', async () => {
     const path = await file('bad.ndjson', [SET, ...Array(1_234).fill('bad')].join('\n'))
     const { exitCode, out } = await run(path)
     expect(exitCode).toBe(1)
@@ -83,7 +83,7 @@ cards.ndjson.gz: 0 created, 0 updated, 2 unchanged, 0 rejected in 0.0 s
     expect(lines.slice(101)).toEqual(['  and 1,134 more', ''])
   })
 
-  it('lists repeated keys with both lines, and succeeds', async () => {
+  it('catalog:import lists repeated keys with both lines and exits with 0', async () => {
     const path = await file('twice.ndjson', [SET, SET, ...Array(150).fill(card(1))].join('\n'))
     const { exitCode, out } = await run(path)
     expect(exitCode).toBe(0)
@@ -94,7 +94,7 @@ cards.ndjson.gz: 0 created, 0 updated, 2 unchanged, 0 rejected in 0.0 s
     expect(lines.slice(101)).toEqual(['  and 50 more', ''])
   })
 
-  it('says where a file broke off, goes on with the next, and fails', async () => {
+  it('catalog:import reports a damaged file, continues with the next and exits with 1', async () => {
     const cutOff = await file('cut-off.ndjson.gz', gzipSync(`${SET}\n${card(1)}\n`).subarray(0, -8))
     const cards = await file('cards.ndjson', card(2))
     expect(await run(cutOff, cards)).toEqual({
@@ -107,33 +107,33 @@ cards.ndjson: 1 created, 0 updated, 0 unchanged, 0 rejected in 0.0 s
     })
   })
 
-  it('imports nothing when one of the paths is wrong', async () => {
+  it('catalog:import imports nothing when one of the paths is invalid', async () => {
     const sets = await file('sets.ndjson', SET)
     await expect(run(sets, join(folder, 'missing.ndjson'))).rejects.toBeInstanceOf(StartError)
     expect(await db`select from sets`).toHaveLength(0)
   })
 
-  it('wants a path', async () => {
+  it('catalog:import requires a path', async () => {
     await expect(run()).rejects.toEqual(
       new StartError('Say what to import: npm run catalog:import -- PATH [PATH…]'),
     )
   })
 
-  it('draws a bar on a terminal, and wipes it away', async () => {
+  it('catalog:import draws a progress bar on a terminal and removes it', async () => {
     terminal = true
     const cards = Array.from({ length: 20_000 }, (_, number) => card(number))
     const { err } = await run(await file('many.ndjson', [SET, ...cards].join('\n')))
     expect(err).toMatch(/^(\r\x1b\[K\[#*\.*\] +\d+% {2}[\d,]+ lines)+\r\x1b\[K$/)
   })
 
-  it('elsewhere says a line now and then', async () => {
-    msPerLook = 3_000
+  it('catalog:import prints occasional progress lines without a terminal', async () => {
+    msPerProgress = 3_000
     const cards = Array.from({ length: 2_000 }, (_, number) => card(number))
     const { err } = await run(await file('many.ndjson', [SET, ...cards].join('\n')))
     expect(err.replaceAll(`${folder}/`, '')).toMatch(/^(many\.ndjson: \d+%, [\d,]+ lines\n)+$/)
   })
 
-  it('lets no file move the cursor', async () => {
+  it('catalog:import prints no control characters from files', async () => {
     const path = await file('evil\u001b[2J.ndjson', SET.replace('"a"', '"\\u001b[2J"'))
     const { out } = await run(path)
     expect(out).toContain('  line 1: set ?[2J: id must not contain control characters\n')

@@ -48,7 +48,7 @@ const product = (slug: string, setId: string | null, more: object = {}) => ({
   ...more,
 })
 const series = (name: string, shortcut: string | null) => ({ type: 'series', name, shortcut })
-/** Cards without meaning, to move what follows along in its batch. */
+/** Filler cards, to shift the following records within their batch. */
 const padding = (count: number, setId: string) =>
   Array.from({ length: count }, (_, index) => card(`padding-${index}`, setId))
 
@@ -63,7 +63,7 @@ async function* stream(bytes: Uint8Array) {
   yield bytes
 }
 
-const importing = (...records: (object | string)[]) =>
+const importRecords = (...records: (object | string)[]) =>
   importCatalog(ctx, linesOf(stream(ndjson(records))))
 
 const counts = ({ created, updated, unchanged, rejected }: ImportCounts) => [
@@ -93,11 +93,11 @@ async function seriesShortcuts(): Promise<Record<string, string | null>> {
 const idsOf = async (table: 'sets' | 'cards') =>
   (await db<{ id: string }[]>`select id from ${db(table)} order by id`).map(({ id }) => id)
 
-describe('an import', () => {
-  it('creates, updates and leaves alone, and counts each line once', async () => {
+describe('imports', () => {
+  it('an import creates, updates or leaves each record, and counts each line once', async () => {
     expect(
       counts(
-        await importing(
+        await importRecords(
           series('Base', 'base'),
           set('base1'),
           card('base1-1', 'base1'),
@@ -109,7 +109,7 @@ describe('an import', () => {
     ).toEqual([6, 0, 0, 0])
     expect(
       counts(
-        await importing(
+        await importRecords(
           series('Base', 'bs'),
           set('base1', { name: 'Base Set' }),
           card('base1-1', 'base1', { hp: 80 }),
@@ -127,7 +127,7 @@ describe('an import', () => {
     ])
   })
 
-  it('keeps every field', async () => {
+  it('an import stores every field', async () => {
     const whole = [
       series('Sword & Shield', 'swsh'),
       set('swsh9', {
@@ -153,20 +153,25 @@ describe('an import', () => {
         release_date: '2022-02-26',
       }),
     ]
-    await importing(...whole)
-    const [kept] = await db`
+    await importRecords(...whole)
+    const [stored] = await db`
       select to_jsonb(sets) - 'version' as set, to_jsonb(cards) as card, to_jsonb(products) - 'version' as product
       from sets, cards, products
     `
     expect([
-      { type: 'set', ...kept!.set },
-      { type: 'card', ...kept!.card },
-      { type: 'product', ...kept!.product },
+      { type: 'set', ...stored!.set },
+      { type: 'card', ...stored!.card },
+      { type: 'product', ...stored!.product },
     ]).toEqual(whole.slice(1))
   })
 
-  it('finds a change in every field', async () => {
-    await importing(set('a'), set('b', { series: 'Neo' }), card('a-1', 'a'), product('tin', 'a'))
+  it('an import detects a change in every field', async () => {
+    await importRecords(
+      set('a'),
+      set('b', { series: 'Neo' }),
+      card('a-1', 'a'),
+      product('tin', 'a'),
+    )
     const url = 'https://images.example/x.png'
     const changes = [
       ...Object.entries({
@@ -200,11 +205,11 @@ describe('an import', () => {
         release_date: '2022-02-25',
       }).map(([key, value]) => product('tin', 'a', { [key]: value })),
     ]
-    for (const change of changes) expect(counts(await importing(change))).toEqual([0, 1, 0, 0])
-    for (const change of changes) expect(counts(await importing(change))).toEqual([0, 1, 0, 0])
+    for (const change of changes) expect(counts(await importRecords(change))).toEqual([0, 1, 0, 0])
+    for (const change of changes) expect(counts(await importRecords(change))).toEqual([0, 1, 0, 0])
   })
 
-  it('of the same again writes nothing at all', async () => {
+  it('importing the same records again writes nothing', async () => {
     const records = [
       series('Other', null),
       set('a', { shortcut: 'x', release_date: '2022-02-25', total_cards: 3 }),
@@ -214,8 +219,8 @@ describe('an import', () => {
       product('tin', 'a'),
       product('loose-tin', null),
     ]
-    await importing(...records)
-    // ctid and xmin change when a row is written again, xmax when it is as much as locked.
+    await importRecords(...records)
+    // ctid and xmin change when a row is rewritten, xmax even when it is only locked.
     const rows = () => db`
       select ctid::text, xmin::text, xmax::text, to_jsonb(series) as row from series
       union all select ctid::text, xmin::text, xmax::text, to_jsonb(sets) from sets
@@ -225,18 +230,18 @@ describe('an import', () => {
     `
     const before = await rows()
     expect(before).toHaveLength(9)
-    expect(counts(await importing(...records))).toEqual([0, 0, 7, 0])
+    expect(counts(await importRecords(...records))).toEqual([0, 0, 7, 0])
     expect(await rows()).toEqual(before)
   })
 
-  it('leaves alone what is no longer in the file', async () => {
-    await importing(set('a'), card('a-1', 'a'), card('a-2', 'a'), product('tin', 'a'))
-    expect(counts(await importing(set('a'), card('a-2', 'a')))).toEqual([0, 0, 2, 0])
+  it('an import does not delete records that are missing from the file', async () => {
+    await importRecords(set('a'), card('a-1', 'a'), card('a-2', 'a'), product('tin', 'a'))
+    expect(counts(await importRecords(set('a'), card('a-2', 'a')))).toEqual([0, 0, 2, 0])
     expect(await idsOf('cards')).toEqual(['a-1', 'a-2'])
     expect(await db`select slug from products`).toEqual([{ slug: 'tin' }])
   })
 
-  it('takes ids of any signs', async () => {
+  it('ids may contain any characters', async () => {
     const ids = [
       "it's",
       'say "x"',
@@ -250,16 +255,16 @@ describe('an import', () => {
       '馬🌟',
     ]
     for (const id of ids) {
-      expect(counts(await importing(set(id), card(`${id}-1`, id)))).toEqual([2, 0, 0, 0])
-      expect(counts(await importing(card(`${id}-2`, id)))).toEqual([1, 0, 0, 0])
+      expect(counts(await importRecords(set(id), card(`${id}-1`, id)))).toEqual([2, 0, 0, 0])
+      expect(counts(await importRecords(card(`${id}-2`, id)))).toEqual([1, 0, 0, 0])
     }
     expect((await idsOf('sets')).toSorted()).toEqual(ids.toSorted())
   })
 })
 
-describe('bad lines', () => {
-  it('are reported with their number and reason, the rest goes in', async () => {
-    const report = await importing(
+describe('invalid lines', () => {
+  it('invalid lines are reported with number and reason, and the others are imported', async () => {
+    const report = await importRecords(
       set('a'),
       '{"type":',
       '',
@@ -290,24 +295,24 @@ describe('bad lines', () => {
     expect(await idsOf('cards')).toEqual(['a-1', 'a-2'])
   })
 
-  it('are all counted, and the first hundred explained', async () => {
-    const report = await importing(...Array(1_500).fill('bad'), set('a'))
+  it('all invalid lines are counted, and the first hundred are reported', async () => {
+    const report = await importRecords(...Array(1_500).fill('bad'), set('a'))
     expect(counts(report)).toEqual([1, 0, 0, 1_500])
     expect(report.errors.map(({ line }) => line)).toEqual(
       Array.from({ length: 100 }, (_, i) => i + 1),
     )
   })
 
-  it('are explained in their order, whatever is wrong with them', async () => {
-    const report = await importing(card('x-1', 'x'), 'bad', card('x-2', 'x'), set('y'), 'bad')
+  it('invalid lines are reported in order, whatever the reason', async () => {
+    const report = await importRecords(card('x-1', 'x'), 'bad', card('x-2', 'x'), set('y'), 'bad')
     expect(report.errors.map(({ line }) => line)).toEqual([1, 2, 3, 5])
   })
 
-  it('that the database refuses lose nothing but themselves', async () => {
+  it('a record that the database refuses is reported, and its batch is imported', async () => {
     await db`alter table cards add constraint not_my_taste check (name <> 'Bidoof')`
     try {
       const pads = padding(600, 'a')
-      const report = await importing(
+      const report = await importRecords(
         set('a'),
         ...pads.slice(0, 300),
         card('a-1', 'a', { name: 'Bidoof' }),
@@ -329,10 +334,10 @@ describe('bad lines', () => {
     }
   })
 
-  it('take along the cards of a set that the database refuses', async () => {
+  it('the cards of a set that the database refuses are rejected', async () => {
     await db`alter table sets add constraint not_my_taste check (name <> 'Bidoof')`
     try {
-      const report = await importing(
+      const report = await importRecords(
         set('a'),
         set('b', { name: 'Bidoof' }),
         card('b-1', 'b'),
@@ -352,12 +357,12 @@ describe('bad lines', () => {
   })
 })
 
-describe('a card or product', () => {
-  it('may come before its set in the same file, wherever a batch ends', async () => {
-    await importing(set('old'))
+describe('references to sets', () => {
+  it('a card or product may come before its set in the file, across batches', async () => {
+    await importRecords(set('old'))
     for (const others of [0, 998, 999, 1_000, 2_500]) {
       await db`truncate sets, cards, products cascade`
-      const report = await importing(
+      const report = await importRecords(
         card('a-1', 'a'),
         product('a-tin', 'a'),
         ...padding(others, 'pad'),
@@ -370,9 +375,9 @@ describe('a card or product', () => {
     }
   })
 
-  it('is rejected if its set never arrives, with its line', async () => {
-    await importing(set('old'))
-    const report = await importing(
+  it('a card or product without its set is rejected with its line', async () => {
+    await importRecords(set('old'))
+    const report = await importRecords(
       card('a-1', 'a'),
       product('a-tin', 'a'),
       card('old-1', 'old'),
@@ -386,15 +391,15 @@ describe('a card or product', () => {
     ])
   })
 
-  it('is rejected if the line of its set is rejected', async () => {
-    const report = await importing(card('a-1', 'a'), set('a', { region: 'EU' }), set('b'))
+  it('a card whose set’s line is rejected is rejected as well', async () => {
+    const report = await importRecords(card('a-1', 'a'), set('a', { region: 'EU' }), set('b'))
     expect(counts(report)).toEqual([1, 0, 0, 2])
     expect(report.errors.map(({ line }) => line)).toEqual([1, 2])
   })
 })
 
-describe('a key that comes again', () => {
-  it('takes effect with its last line, counts each line once and names both lines', async () => {
+describe('repeated keys', () => {
+  it('the last line of a repeated key counts, and a warning names both lines', async () => {
     const file = [
       series('Neo', 'neo'),
       set('a', { name: 'First' }),
@@ -406,7 +411,7 @@ describe('a key that comes again', () => {
       product('tin', 'a', { name: 'Second' }),
       series('Neo', 'n'),
     ]
-    const report = await importing(...file)
+    const report = await importRecords(...file)
     expect(counts(report)).toEqual([4, 0, 5, 0])
     expect(report.superseded).toBe(5)
     expect(report.warnings).toEqual(
@@ -430,13 +435,13 @@ describe('a key that comes again', () => {
     expect((await seriesShortcuts()).Neo).toBe('n')
 
     const before = await catalogVersion()
-    const again = await importing(...file)
+    const again = await importRecords(...file)
     expect(again).toEqual({ ...report, created: 0, unchanged: 9 })
     expect(await catalogVersion()).toBe(before)
   })
 
   it.each([1, 997, 998, 999, 1_000, 2_500])(
-    'is recognised in any batch of the file: after %i other lines',
+    'a repeated key is recognised in another batch, after %i other lines',
     async (others) => {
       const file = [
         set('pad'),
@@ -444,17 +449,17 @@ describe('a key that comes again', () => {
         ...padding(others, 'pad'),
         card('x', 'pad', { name: 'Second' }),
       ]
-      const report = await importing(...file)
+      const report = await importRecords(...file)
       expect(counts(report)).toEqual([others + 2, 0, 1, 0])
       expect(report.warnings).toMatchObject([{ line: 2, superseded_by: others + 3 }])
       expect(await db`select name from cards where id = 'x'`).toEqual([{ name: 'Second' }])
-      expect(counts(await importing(...file))).toEqual([0, 0, others + 3, 0])
+      expect(counts(await importRecords(...file))).toEqual([0, 0, others + 3, 0])
     },
   )
 
-  it('is listed for the first hundred lines of the file, and counted for all', async () => {
+  it('repeated keys are all counted, and the first hundred are reported', async () => {
     const cards = padding(1_500, 'a')
-    const report = await importing(set('a'), ...cards.toReversed(), ...cards)
+    const report = await importRecords(set('a'), ...cards.toReversed(), ...cards)
     expect(counts(report)).toEqual([1_501, 0, 1_500, 0])
     expect(report.superseded).toBe(1_500)
     expect(report.warnings.map(({ line }) => line)).toEqual(
@@ -462,23 +467,28 @@ describe('a key that comes again', () => {
     )
   })
 
-  it('takes no effect with a line that cannot be read', async () => {
-    const report = await importing(set('a'), set('a', { name: 'Bad\n' }))
+  it('an invalid line does not supersede an earlier one with the same key', async () => {
+    const report = await importRecords(set('a'), set('a', { name: 'Bad\n' }))
     expect(counts(report)).toEqual([1, 0, 0, 1])
     expect(report.warnings).toEqual([])
     expect(await idsOf('sets')).toEqual(['a'])
   })
 
-  it('may be one of each kind', async () => {
-    const report = await importing(set('x'), card('x', 'x'), product('x', 'x'), series('x', 'x'))
+  it('records of different types may have the same key', async () => {
+    const report = await importRecords(
+      set('x'),
+      card('x', 'x'),
+      product('x', 'x'),
+      series('x', 'x'),
+    )
     expect(counts(report)).toEqual([4, 0, 0, 0])
     expect(report.warnings).toEqual([])
   })
 })
 
 describe('a series', () => {
-  it('comes with the first set that names it, under its published shortcut or none', async () => {
-    const report = await importing(
+  it('a series is created with the first set that names it, with its published shortcut or none', async () => {
+    const report = await importRecords(
       set('a', { series: 'Scarlet & Violet' }),
       set('b', { series: 'Other' }),
       set('c', { series: '__proto__' }),
@@ -494,10 +504,10 @@ describe('a series', () => {
     ])
   })
 
-  it('is what its line says, before and after', async () => {
+  it('a series has the shortcut of its line, whether before or after its sets', async () => {
     expect(
       counts(
-        await importing(
+        await importRecords(
           series('Neo', 'n'),
           set('a', { series: 'Neo' }),
           set('b', { series: 'Gym' }),
@@ -507,15 +517,17 @@ describe('a series', () => {
       ),
     ).toEqual([4, 1, 0, 0])
     expect(await seriesShortcuts()).toEqual({ Neo: 'n', Gym: 'g', Other: null })
-    expect(counts(await importing(series('Gym', null), series('Neo', 'n')))).toEqual([0, 1, 1, 0])
+    expect(counts(await importRecords(series('Gym', null), series('Neo', 'n')))).toEqual([
+      0, 1, 1, 0,
+    ])
     expect(await seriesShortcuts()).toEqual({ Neo: 'n', Gym: null, Other: null })
-    await importing(set('b', { series: 'Gym' }))
+    await importRecords(set('b', { series: 'Gym' }))
     expect((await seriesShortcuts()).Gym).toBeNull()
   })
 
-  it('can not have the shortcut of another', async () => {
-    await importing(series('Base', 'base'))
-    const report = await importing(
+  it('a series cannot have the shortcut of another one', async () => {
+    await importRecords(series('Base', 'base'))
+    const report = await importRecords(
       series('First', 'base'),
       series('Second', 'x'),
       series('Third', 'x'),
@@ -529,12 +541,12 @@ describe('a series', () => {
     expect(await seriesShortcuts()).toEqual({ Base: 'base', Second: 'x', Third: null })
   })
 
-  it('comes without its published shortcut when another series has that', async () => {
+  it('a series is created without its published shortcut when another series has it', async () => {
     expect(
-      counts(await importing(series('Base Set', 'base'), set('a', { series: 'Base' }))),
+      counts(await importRecords(series('Base Set', 'base'), set('a', { series: 'Base' }))),
     ).toEqual([2, 0, 0, 0])
-    await importing(series('Galaxy', 'neo'))
-    await importing(set('b', { series: 'Neo' }))
+    await importRecords(series('Galaxy', 'neo'))
+    await importRecords(set('b', { series: 'Neo' }))
     expect(await seriesShortcuts()).toEqual({
       'Base Set': 'base',
       Base: null,
@@ -543,27 +555,29 @@ describe('a series', () => {
     })
   })
 
-  it('may take over a shortcut that was given up a line before', async () => {
-    await importing(series('A', 'x'), series('B', 'y'), series('C', null))
+  it('a series may take over a shortcut that an earlier line released', async () => {
+    await importRecords(series('A', 'x'), series('B', 'y'), series('C', null))
     const before = await catalogVersion()
-    // Neither the order of the names nor that of the catalog would do for writing these.
-    expect(counts(await importing(series('B', null), series('A', 'y'), series('C', 'x')))).toEqual([
-      0, 3, 0, 0,
-    ])
-    expect(await seriesShortcuts()).toEqual({ A: 'y', B: null, C: 'x' })
-    // Nor does that in which they first come up.
+    // Writing these rows in the order of names or of the catalog would violate the constraint.
     expect(
-      counts(await importing(set('a', { series: 'Neo' }), series('C', null), series('Neo', 'x'))),
+      counts(await importRecords(series('B', null), series('A', 'y'), series('C', 'x'))),
+    ).toEqual([0, 3, 0, 0])
+    expect(await seriesShortcuts()).toEqual({ A: 'y', B: null, C: 'x' })
+    // So would the order in which they first occur.
+    expect(
+      counts(
+        await importRecords(set('a', { series: 'Neo' }), series('C', null), series('Neo', 'x')),
+      ),
     ).toEqual([1, 2, 0, 0])
     expect(await seriesShortcuts()).toEqual({ A: 'y', B: null, C: null, Neo: 'x' })
-    // Both went in as one batch: the database had nothing to refuse.
+    // Each import was one batch: the database refused nothing.
     expect(await catalogVersion()).toBe(before + 2)
   })
 
-  it('makes a new version of the catalog by itself', async () => {
-    await importing(set('a'))
+  it('a changed series increments the catalog version only', async () => {
+    await importRecords(set('a'))
     const before = await catalogVersion()
-    await importing(series('Base', 'b'))
+    await importRecords(series('Base', 'b'))
     expect(await catalogVersion()).toBe(before + 1)
     expect(await setVersions()).toEqual({ a: before })
   })
@@ -572,7 +586,7 @@ describe('a series', () => {
 describe('the version of a set', () => {
   let before: number
   beforeEach(async () => {
-    await importing(
+    await importRecords(
       set('a'),
       set('b'),
       set('c'),
@@ -596,8 +610,8 @@ describe('the version of a set', () => {
     ['a product that leaves', product('tin', null), { a: 1, b: 0, c: 0 }],
     ['a product that joins', product('loose-tin', 'b'), { a: 0, b: 1, c: 0 }],
     ['a product of no set', product('loose-tin', null, { name: 'New' }), { a: 0, b: 0, c: 0 }],
-  ])('rises with a change of %s', async (_what, record, rises) => {
-    await importing(record, set('c'), card('b-1', 'b'))
+  ])('the version of a set rises with a change of %s', async (_what, record, rises) => {
+    await importRecords(record, set('c'), card('b-1', 'b'))
     expect(await catalogVersion()).toBe(before + 1)
     expect(await setVersions()).toEqual({
       a: before + rises.a,
@@ -606,8 +620,8 @@ describe('the version of a set', () => {
     })
   })
 
-  it('is also that of the products that changed', async () => {
-    await importing(
+  it('changed products get the new catalog version', async () => {
+    await importRecords(
       product('tin', 'a', { name: 'New' }),
       product('loose-tin', null),
       product('x', null),
@@ -621,24 +635,24 @@ describe('the version of a set', () => {
 })
 
 describe('imports and the processes around them', () => {
-  it('tell of changes, and only of these', async () => {
+  it('imports signal changes, and only changes', async () => {
     const signals = await openSignals(ctx.databaseUrl, ctx.db, ctx.log)
-    const heard: string[] = []
-    signals.on('catalog', () => heard.push('catalog'))
-    signals.on('clock', () => heard.push('end'))
+    const received: string[] = []
+    signals.on('catalog', () => received.push('catalog'))
+    signals.on('clock', () => received.push('end'))
     try {
-      await importing(set('a'), card('a-1', 'a'))
-      await importing(set('a'), card('a-1', 'a'))
-      await importing(card('x-1', 'x'), 'bad')
+      await importRecords(set('a'), card('a-1', 'a'))
+      await importRecords(set('a'), card('a-1', 'a'))
+      await importRecords(card('x-1', 'x'), 'bad')
       await signals.signal('clock')
-      await until('the last notice is heard', () => heard.includes('end'))
-      expect(heard).toEqual(['catalog', 'end'])
+      await until('the last signal has arrived', () => received.includes('end'))
+      expect(received).toEqual(['catalog', 'end'])
     } finally {
       await signals.close()
     }
   })
 
-  it('run one after the other', async () => {
+  it('imports run one after another', async () => {
     const order: string[] = []
     let release: () => void = () => {}
     const released = new Promise<void>((resolve) => {
@@ -675,7 +689,7 @@ describe('imports and the processes around them', () => {
     expect(order).toEqual(['first begins', 'first ends', 'second begins'])
   })
 
-  it('say how far they are after each batch they read and each batch they save', async () => {
+  it('imports report their progress after each batch read and each batch saved', async () => {
     const seen: number[][] = []
     const pads = padding(2_000, 'pad')
     const lines = [set('pad'), 'bad', ...pads.slice(0, 1_500), set('pad'), ...pads.slice(1_500)]
@@ -692,20 +706,20 @@ describe('imports and the processes around them', () => {
     ])
   })
 
-  it('refresh the statistics of the tables when a lot has changed', async () => {
+  it('an import updates the table statistics after many changes', async () => {
     const pages = async () =>
       (await db`select reltuples from pg_class where relname = 'cards'`)[0]!.reltuples
-    await importing(set('pad'), ...padding(999, 'pad'))
+    await importRecords(set('pad'), ...padding(999, 'pad'))
     expect(await pages()).toBe(-1)
-    await importing(set('pad', { name: 'New' }), ...padding(2_100, 'pad'))
+    await importRecords(set('pad', { name: 'New' }), ...padding(2_100, 'pad'))
     expect(await pages()).toBe(2_100)
   })
 })
 
-describe('an import that breaks off', () => {
+describe('interrupted imports', () => {
   const text = [set('a'), 'bad', ...Array.from({ length: 1_500 }, (_, i) => card(`a-${i}`, 'a'))]
 
-  it('at the end of a cut-off gzip has taken in what came before', async () => {
+  it('an import of a truncated gzip file keeps the records before its end', async () => {
     const bytes = gzipSync(ndjson(text))
     const cutOff = bytes.subarray(0, bytes.length - 100)
     const failure = await importCatalog(ctx, linesOf(gunzip(stream(cutOff)))).catch(
@@ -722,10 +736,15 @@ describe('an import that breaks off', () => {
     expect(report.errors).toEqual([{ line: 2, message: 'not a JSON object' }])
     expect((await idsOf('cards')).length).toBe(report.created - 1)
 
-    expect(counts(await importing(...text))).toEqual([1_501 - report.created, 0, report.created, 1])
+    expect(counts(await importRecords(...text))).toEqual([
+      1_501 - report.created,
+      0,
+      report.created,
+      1,
+    ])
   })
 
-  it('before its first line says so', async () => {
+  it('an import that fails before its first line says so', async () => {
     const failure = await importCatalog(ctx, linesOf(gunzip(stream(Buffer.from('no gzip'))))).catch(
       (error) => error,
     )
@@ -736,7 +755,7 @@ describe('an import that breaks off', () => {
     })
   })
 
-  it('because it lost its lock while it read changes nothing, and the next one takes its place', async () => {
+  it('an import that loses its lock while reading changes nothing, and the next one can run', async () => {
     async function* losing(): AsyncGenerator<Line> {
       let number = 0
       for (const record of [set('a'), ...padding(1_500, 'a')]) {
@@ -746,11 +765,11 @@ describe('an import that breaks off', () => {
     }
     await expect(importCatalog(ctx, losing())).rejects.toThrow('The lock for import was lost')
     expect(await idsOf('sets')).toEqual([])
-    expect(counts(await importing(set('b'), card('b-1', 'b')))).toEqual([2, 0, 0, 0])
+    expect(counts(await importRecords(set('b'), card('b-1', 'b')))).toEqual([2, 0, 0, 0])
     expect(await idsOf('sets')).toEqual(['b'])
   })
 
-  it('because it lost its lock while it saved keeps the batches before, and the next one takes its place', async () => {
+  it('an import that loses its lock while saving keeps earlier batches, and the next one can run', async () => {
     const lines = [set('a'), ...padding(1_500, 'a')]
     let cut: Promise<void> | undefined
     const losing = importCatalog(ctx, linesOf(stream(ndjson(lines))), {
@@ -761,10 +780,10 @@ describe('an import that breaks off', () => {
     await expect(losing).rejects.toThrow('The lock for import was lost')
     await cut
     expect((await idsOf('cards')).length).toBe(1_000)
-    expect(counts(await importing(...lines))).toEqual([500, 0, 1_001, 0])
+    expect(counts(await importRecords(...lines))).toEqual([500, 0, 1_001, 0])
   })
 
-  it('because it holds too many records has imported those before', async () => {
+  it('an import over its memory limit keeps the records before it', async () => {
     const lines = [set('a'), ...padding(3_000, 'a')]
     const failure = await importCatalog(ctx, linesOf(stream(ndjson(lines))), {
       maxBytes: 512 * 1024,
@@ -778,7 +797,7 @@ describe('an import that breaks off', () => {
     expect((await idsOf('cards')).length).toBe(report.created - 1)
   })
 
-  it('leaves no record behind for the next one', async () => {
+  it('an interrupted import leaves no record for the next one', async () => {
     const cards = padding(1_500, 'a')
     async function* failing(): AsyncGenerator<Line> {
       for (const [index, record] of [set('a'), ...cards].entries()) {
@@ -788,13 +807,13 @@ describe('an import that breaks off', () => {
     }
     await expect(importCatalog(ctx, failing())).rejects.toThrow('The lock for import was lost')
     expect((await db`select from import_records`).length).toBe(1_000)
-    expect(counts(await importing(set('b'), card('x-1', 'x')))).toEqual([1, 0, 0, 1])
+    expect(counts(await importRecords(set('b'), card('x-1', 'x')))).toEqual([1, 0, 0, 1])
     expect(await idsOf('sets')).toEqual(['b'])
     expect((await db`select from import_records`).length).toBe(0)
   })
 
-  it('because the database fails is nobody’s bad line', async () => {
-    await importing(set('a'))
+  it('a database failure interrupts an import instead of rejecting the line', async () => {
+    await importRecords(set('a'))
     await db.unsafe(`
       create function fail() returns trigger language plpgsql as
       $$ begin raise exception 'no space left on device' using errcode = 'disk_full'; end $$;
@@ -802,11 +821,11 @@ describe('an import that breaks off', () => {
       execute function fail();
     `)
     try {
-      await expect(importing(...text)).rejects.toThrow('no space left on device')
+      await expect(importRecords(...text)).rejects.toThrow('no space left on device')
       expect((await idsOf('cards')).length).toBe(1_000)
     } finally {
       await db.unsafe('drop function fail cascade')
     }
-    expect(counts(await importing(...text))).toEqual([500, 0, 1_001, 1])
+    expect(counts(await importRecords(...text))).toEqual([500, 0, 1_001, 1])
   })
 })

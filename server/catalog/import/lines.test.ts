@@ -7,7 +7,7 @@ const KIB = 1024
 const TOO_LONG = 'longer than 64 KiB'
 const NOT_UTF8 = 'not valid UTF-8'
 
-/** The lines of a text or bytes that arrive in chunks of a size. */
+/** The lines of a source that arrives in chunks of this size. */
 async function lines(source: string | Buffer, chunkBytes = 64 * KIB): Promise<Line[]> {
   const bytes = Buffer.from(source)
   async function* chunks() {
@@ -19,49 +19,52 @@ async function lines(source: string | Buffer, chunkBytes = 64 * KIB): Promise<Li
 }
 
 describe('lines', () => {
-  it('count from 1', async () => {
+  it('lines are numbered from 1', async () => {
     expect(await lines('a\nb\n')).toEqual([
       { number: 1, text: 'a' },
       { number: 2, text: 'b' },
     ])
   })
 
-  it('need no newline at the end of the last one', async () => {
+  it('the last line needs no newline', async () => {
     expect(await lines('a\nb')).toEqual(await lines('a\nb\n'))
   })
 
-  it('may end in \\r\\n', async () => {
+  it('lines may end in \\r\\n', async () => {
     expect(await lines('a\r\nb\r')).toEqual(await lines('a\nb\n'))
   })
 
-  it('are none in an empty source', async () => {
+  it('an empty source has no lines', async () => {
     expect(await lines('')).toEqual([])
   })
 
-  it('that are blank count as numbers alone', async () => {
+  it('blank lines are skipped but counted', async () => {
     expect(await lines('\n \t\r\na\n\n\nb\n\n')).toEqual([
       { number: 3, text: 'a' },
       { number: 6, text: 'b' },
     ])
   })
 
-  it('may begin with a byte order mark, at the start of the source only', async () => {
+  it('a byte order mark is removed at the start of the source only', async () => {
     expect(await lines('\uFEFFa\n\uFEFFb\n')).toEqual([
       { number: 1, text: 'a' },
       { number: 2, text: '\uFEFFb' },
     ])
   })
 
-  it.each([1, 2, 3, 4, 5, 7, 11])('are the same in chunks of %i bytes', async (chunkBytes) => {
-    const text = '\uFEFFゲッコウガ\r\n\nPokémon 🌟\n馬'
-    expect(await lines(text, chunkBytes)).toEqual([
-      { number: 1, text: 'ゲッコウガ' },
-      { number: 3, text: 'Pokémon 🌟' },
-      { number: 4, text: '馬' },
-    ])
-  })
+  it.each([1, 2, 3, 4, 5, 7, 11])(
+    'lines are the same in chunks of %i bytes',
+    async (chunkBytes) => {
+      const text = '\uFEFFゲッコウガ\r\n\nPokémon 🌟\n馬'
+      expect(await lines(text, chunkBytes)).toEqual([
+        { number: 1, text: 'ゲッコウガ' },
+        { number: 3, text: 'Pokémon 🌟' },
+        { number: 4, text: '馬' },
+      ])
+    },
+  )
 
-  it('may use the memory of a chunk again', async () => {
+  it('a source may reuse the memory of its chunks', async () => {
     async function* chunks() {
       const chunk = Buffer.alloc(2)
       for (const text of ['ab', 'cd', 'e\n']) {
@@ -72,7 +75,7 @@ describe('lines', () => {
     expect(await Array.fromAsync(linesOf(chunks()))).toEqual([{ number: 1, text: 'abcde' }])
   })
 
-  it('that are not UTF-8 are errors, the others stay', async () => {
+  it('lines that are not UTF-8 are errors and do not affect others', async () => {
     const bad = Buffer.from([
       0xff, 0xfe, 0x0a, 0x61, 0x0a, 0xc3, 0x0a, 0xed, 0xa0, 0x80, 0x0a, 0x62,
     ])
@@ -85,7 +88,7 @@ describe('lines', () => {
     ])
   })
 
-  it('stop where the source fails: a line that was begun is not one', async () => {
+  it('a failing source ends the lines without its incomplete last line', async () => {
     async function* chunks() {
       yield Buffer.from('a\n{"type":')
       throw new Error('cut off')
@@ -99,11 +102,11 @@ describe('lines', () => {
   })
 })
 
-describe('a line of 64 KiB', () => {
+describe('the maximum length of lines', () => {
   const longest = 'x'.repeat(MAX_LINE_BYTES)
 
   it.each([100, 64 * KIB, 300 * KIB])(
-    'is the longest, in chunks of %i bytes',
+    'a line may have 64 KiB, in chunks of %i bytes',
     async (chunkBytes) => {
       const all = await lines(`a\n${longest}\n${longest}x\nb\n${longest}`, chunkBytes)
       expect(all).toEqual([
@@ -117,7 +120,7 @@ describe('a line of 64 KiB', () => {
   )
 
   it.each([100, 64 * KIB, 300 * KIB])(
-    'may have a mark and \\r around it, in chunks of %i bytes',
+    'byte order mark and \\r do not count towards the length of a line, in chunks of %i bytes',
     async (chunkBytes) => {
       expect(await lines(`\uFEFF${longest}\r\n${longest}\r`, chunkBytes)).toEqual([
         { number: 1, text: longest },
@@ -130,11 +133,11 @@ describe('a line of 64 KiB', () => {
     },
   )
 
-  it('is measured in bytes', async () => {
+  it('the length of a line is measured in bytes', async () => {
     expect(await lines('馬'.repeat(22_000))).toEqual([{ number: 1, error: TOO_LONG }])
   })
 
-  it('is all that is ever held', async () => {
+  it('reading an endless line uses little memory', async () => {
     const megabyte = Buffer.alloc(1024 * KIB, 'x')
     const heldBefore = process.memoryUsage().arrayBuffers
     let mostHeld = 0
@@ -153,21 +156,21 @@ describe('a line of 64 KiB', () => {
   })
 })
 
-describe('lines that never wait for their source', () => {
-  /** Reads the lines while other work wants its turn; the most steps between two turns of the event loop. */
-  async function mostStepsPerTurn(chunks: Buffer[], msPerStep: number): Promise<number> {
+describe('lines from a source that is always ready', () => {
+  /** Reads the lines; returns the maximum number of steps between two turns of the event loop. */
+  async function maxStepsPerTurn(chunks: Buffer[], msPerStep: number): Promise<number> {
     let steps = 0
-    let most = 0
+    let max = 0
     let reading = true
     const otherWork = (async () => {
       while (reading) {
         await setImmediate()
-        most = Math.max(most, steps)
+        max = Math.max(max, steps)
         steps = 0
       }
     })()
     let time = 0
-    // The clock is asked once per step: it counts the work instead of measuring it.
+    // The clock is read once per step, so it counts steps instead of measuring time.
     const slices = timeSlices(() => (time += msPerStep))
     async function* source() {
       yield* chunks
@@ -179,7 +182,7 @@ describe('lines that never wait for their source', () => {
     while (!(await lines.next()).done);
     reading = false
     await otherWork
-    return most
+    return max
   }
 
   it.each([
@@ -187,9 +190,9 @@ describe('lines that never wait for their source', () => {
     ['blank lines', [Buffer.from('\n'.repeat(10_000))]],
     ['chunks of one endless line', Array<Buffer>(10_000).fill(Buffer.from('x'))],
     ['lines that are not UTF-8', [Buffer.alloc(20_000, '\xff\n', 'latin1')]],
-  ])('give other work its turn after a slice: %s', async (_what, chunks) => {
-    const most = await mostStepsPerTurn(chunks, 0.5)
-    expect(most).toBeGreaterThan(1)
-    expect(most).toBeLessThanOrEqual(SLICE_MS / 0.5 + 1)
+  ])('reading %s yields to the event loop after each time slice', async (_what, chunks) => {
+    const max = await maxStepsPerTurn(chunks, 0.5)
+    expect(max).toBeGreaterThan(1)
+    expect(max).toBeLessThanOrEqual(SLICE_MS / 0.5 + 1)
   })
 })

@@ -25,7 +25,7 @@ async function file(name: string, content: string | Buffer | object): Promise<st
 
 const linesIn = async (path: string) => Array.fromAsync((await openSource(path)).lines)
 
-/** The lines of a folder as records, or why they are none, by their place. */
+/** The lines of a folder as records, or their errors, by position. */
 async function recordsIn(path: string): Promise<Record<string, unknown>> {
   const records: Record<string, unknown> = {}
   for (const line of await linesIn(path)) {
@@ -39,14 +39,14 @@ async function recordsIn(path: string): Promise<Record<string, unknown>> {
 }
 
 describe('a file of lines', () => {
-  it.each(['sets.ndjson', 'SETS.NDJSON'])('is read as it is: %s', async (name) => {
+  it.each(['sets.ndjson', 'SETS.NDJSON'])('the lines of %s are read unchanged', async (name) => {
     expect(await linesIn(await file(name, 'a\nb'))).toEqual([
       { number: 1, text: 'a' },
       { number: 2, text: 'b' },
     ])
   })
 
-  it('may be gzip, in several members too', async () => {
+  it('a file of lines may be gzip with several members', async () => {
     const path = await file('two.ndjson.gz', Buffer.concat([gzipSync('a\nb'), gzipSync('c\n')]))
     expect(await linesIn(path)).toEqual([
       { number: 1, text: 'a' },
@@ -54,7 +54,7 @@ describe('a file of lines', () => {
     ])
   })
 
-  it('knows how much of it has been read', async () => {
+  it('a source of lines knows how many of its bytes have been read', async () => {
     const source = await openSource(await file('long.ndjson', 'line\n'.repeat(50_000)))
     expect([source.bytesRead(), source.totalBytes]).toEqual([0, 250_000])
     const lines = source.lines[Symbol.asyncIterator]()
@@ -66,15 +66,15 @@ describe('a file of lines', () => {
   })
 })
 
-describe('a path that is nothing to import', () => {
-  it('is missing', async () => {
+describe('invalid paths', () => {
+  it('a missing path is a start error', async () => {
     const path = join(folder, 'missing.ndjson')
     await expect(openSource(path)).rejects.toEqual(
       new StartError(`There is no file or folder ${path}.`),
     )
   })
 
-  it('ends in something else', async () => {
+  it('a path with another extension is a start error', async () => {
     const path = await file('cards.json', '[]')
     await expect(openSource(path)).rejects.toEqual(
       new StartError(
@@ -83,7 +83,7 @@ describe('a path that is nothing to import', () => {
     )
   })
 
-  it('is another folder', async () => {
+  it('a folder without pokemon-tcg-data is a start error', async () => {
     await file('other/sets/de.json', '[]')
     const path = join(folder, 'other')
     await expect(openSource(path)).rejects.toEqual(
@@ -94,7 +94,7 @@ describe('a path that is nothing to import', () => {
   })
 })
 
-/** Bytes in buffers that something still refers to. */
+/** The bytes of all reachable buffers. */
 function heldBytes(): number {
   setFlagsFromString('--expose-gc')
   runInNewContext('gc')()
@@ -111,24 +111,24 @@ describe('gunzip', () => {
         yield bytes.subarray(start, start + chunkBytes)
       }
     }
-    const got: Buffer[] = []
+    const unpacked: Buffer[] = []
     let error: string | undefined
     try {
-      for await (const chunk of gunzip(chunks())) got.push(chunk)
+      for await (const chunk of gunzip(chunks())) unpacked.push(chunk)
     } catch (failure) {
       error = (failure as Error).message
     }
-    return { text: Buffer.concat(got).toString(), error }
+    return { text: Buffer.concat(unpacked).toString(), error }
   }
 
   it.each([37, 256, 1000, 10_000_000])(
-    'gives back the text, in chunks of %i bytes',
+    'gunzip restores the text from chunks of %i bytes',
     async (chunkBytes) => {
       expect(await unpack(whole, chunkBytes)).toEqual({ text, error: undefined })
     },
   )
 
-  it('bears zeros after the end', async () => {
+  it('gunzip ignores zeros after the end', async () => {
     expect(await unpack(Buffer.concat([whole, Buffer.alloc(500)]))).toEqual({
       text,
       error: undefined,
@@ -136,42 +136,42 @@ describe('gunzip', () => {
   })
 
   it.each([0.1, 0.5, 0.99])(
-    'gives all of the first %f of what was cut off, then fails',
+    'gunzip of the first %f of a file yields what it contains, then fails',
     async (share) => {
-      const got = await unpack(whole.subarray(0, Math.floor(whole.length * share)))
-      expect(got.error).toBe('the gzip data is damaged or cut off (unexpected end of file)')
-      expect(text.startsWith(got.text)).toBe(true)
-      expect(got.text.length).toBeGreaterThan(text.length * (share - 0.05))
+      const unpacked = await unpack(whole.subarray(0, Math.floor(whole.length * share)))
+      expect(unpacked.error).toBe('the gzip data is damaged or cut off (unexpected end of file)')
+      expect(text.startsWith(unpacked.text)).toBe(true)
+      expect(unpacked.text.length).toBeGreaterThan(text.length * (share - 0.05))
     },
   )
 
-  it('gives what came before the damage, then fails', async () => {
+  it('gunzip yields the text before damage, then fails', async () => {
     const stored = gzipSync(text, { level: 0 })
-    // The length of the second stored block.
+    // Overwrites the length of the second stored block.
     const damaged = Buffer.from(stored)
     damaged.fill(0xff, 100_000)
-    const got = await unpack(damaged)
-    expect(got.error).toMatch(/^the gzip data is damaged or cut off \(/)
-    expect(got.text.slice(0, 90_000)).toBe(text.slice(0, 90_000))
+    const unpacked = await unpack(damaged)
+    expect(unpacked.error).toMatch(/^the gzip data is damaged or cut off \(/)
+    expect(unpacked.text.slice(0, 90_000)).toBe(text.slice(0, 90_000))
   })
 
-  it('fails on a wrong checksum, having given nearly all', async () => {
+  it('gunzip fails on a wrong checksum after yielding nearly everything', async () => {
     const damaged = Buffer.from(whole)
     damaged[damaged.length - 5]! ^= 1
-    const got = await unpack(damaged)
-    expect(got.error).toBe('the gzip data is damaged or cut off (incorrect data check)')
-    expect(text.startsWith(got.text)).toBe(true)
-    expect(got.text.length).toBeGreaterThan(text.length - 1_000)
+    const unpacked = await unpack(damaged)
+    expect(unpacked.error).toBe('the gzip data is damaged or cut off (incorrect data check)')
+    expect(text.startsWith(unpacked.text)).toBe(true)
+    expect(unpacked.text.length).toBeGreaterThan(text.length - 1_000)
   })
 
-  it('fails on what is no gzip', async () => {
+  it('gunzip fails on data that is not gzip', async () => {
     expect(await unpack(Buffer.from('{"type":"set"}\n'))).toEqual({
       text: '',
       error: 'the gzip data is damaged or cut off (incorrect header check)',
     })
   })
 
-  it('hands on the failure of the stream it reads', async () => {
+  it('gunzip passes on the error of its source', async () => {
     async function* chunks() {
       yield whole.subarray(0, 1000)
       throw new Error('the client has gone')
@@ -179,7 +179,7 @@ describe('gunzip', () => {
     await expect(Array.fromAsync(gunzip(chunks()))).rejects.toThrow('the client has gone')
   })
 
-  it('holds little of something that grows a thousandfold', async () => {
+  it('gunzip of a thousandfold compression uses little memory', async () => {
     const bomb = gzipSync(Buffer.alloc(100_000_000))
     async function* chunks() {
       yield bomb
@@ -216,7 +216,7 @@ describe('a pokemon-tcg-data folder', () => {
     },
   }
 
-  it('gives each set followed by its cards, in the words of the import format', async () => {
+  it('a pokemon-tcg-data folder yields each set and its cards as import records', async () => {
     await file('data/sets/en.json', [
       {
         id: 'mep',
@@ -311,14 +311,14 @@ describe('a pokemon-tcg-data folder', () => {
     ['004', '004'],
     [1.5, 'card bp-1: number must be a string'],
     [true, 'card bp-1: number must be a string'],
-  ])('may hold a collector number as a JSON number: %j', async (number, read) => {
+  ])('a pokemon-tcg-data card may have a JSON number as its number: %j', async (number, read) => {
     await file('numbers/sets/en.json', [])
     await file('numbers/cards/en/bp.json', [{ ...pikachu, number }])
     const record = (await recordsIn(join(folder, 'numbers')))['cards/en/bp.json #1']
     expect((record as { number?: string }).number ?? record).toBe(read)
   })
 
-  it('gives the cards of a file that no set names last', async () => {
+  it('a pokemon-tcg-data folder yields cards without a set last', async () => {
     await file('stray/sets/en.json', [{ id: 'b', name: 'B', series: 'Other' }])
     for (const set of ['a', 'b', 'c']) await file(`stray/cards/en/${set}.json`, [pikachu])
     expect(Object.keys(await recordsIn(join(folder, 'stray')))).toEqual([
@@ -329,7 +329,7 @@ describe('a pokemon-tcg-data folder', () => {
     ])
   })
 
-  it('may have bad entries and bad files among the good', async () => {
+  it('invalid entries and files of a pokemon-tcg-data folder do not affect the valid ones', async () => {
     await file('bad/sets/en.json', [
       { id: 'a', name: 'A', series: 'Other', releaseDate: '2002/13/01' },
       null,
@@ -356,7 +356,7 @@ describe('a pokemon-tcg-data folder', () => {
     })
   })
 
-  it('knows how much of it has been read', async () => {
+  it('a pokemon-tcg-data folder knows how many of its bytes have been read', async () => {
     await file('sized/sets/en.json', [{ id: 'a', name: 'A', series: 'Other' }])
     await file('sized/cards/en/a.json', [pikachu])
     const source = await openSource(join(folder, 'sized'))

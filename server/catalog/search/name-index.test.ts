@@ -4,7 +4,7 @@ import { fold } from './fold.ts'
 import { Tier } from './name-grades.ts'
 import { buildNameIndex } from './name-index.ts'
 
-// Names of real cards. The order is no order at all, so that none comes of it.
+// Names of real cards in arbitrary order, so that the order of results does not come from it.
 const NAMES = [
   ...['Mewtwo', 'Mewtwo ex', 'Ancient Mew', 'Mewtwo-EX', 'Mew', 'Mew ex', 'Mewtwo V', 'Mew δ'],
   ...[
@@ -50,7 +50,7 @@ function findIn(tier: number, query: string): string[] {
 }
 
 describe('the order of matches', () => {
-  it('is exact, prefix, word, inside, typo', async () => {
+  it('matches are ranked exact, prefix, word, inside, typo', async () => {
     const names = ['Bigblastoises', 'Blastoises', 'Dark Blastoise', 'Blastoise', 'Blastoysa']
     const { positions, tiers } = (await buildNameIndex(names)).search('blastoise')
     expect([...positions].map((position) => names[position])).toEqual([
@@ -59,31 +59,31 @@ describe('the order of matches', () => {
     expect([...tiers]).toEqual([Tier.exact, Tier.prefix, Tier.word, Tier.inside, Tier.typo])
   })
 
-  it('puts the name itself before longer ones', () => {
+  it('an exact match ranks above longer names', () => {
     expect(find('mew')[0]).toBe('Mew')
     expect(find('pikachu v')[0]).toBe('Pikachu V')
     expect(find('professor oak')[0]).toBe('Professor Oak')
     expect(find('nidoran ♀').slice(0, 2).sort()).toEqual(['Nidoran ♀', 'Nidoran♀'])
   })
 
-  it('puts the spelling that was asked for first among names that fold alike', () => {
+  it('among names that fold alike, the spelling of the query ranks first', () => {
     expect(find('Mewtwo-EX')[0]).toBe('Mewtwo-EX')
     expect(find('mewtwo-ex')[0]).toBe('Mewtwo-EX')
     expect(find('mewtwo ex')[0]).toBe('Mewtwo ex')
     expect(find('Nidoran♀')[0]).toBe('Nidoran♀')
   })
 
-  it('puts the same upper and lower case first among those', async () => {
+  it('among names that fold alike, the case of the query ranks first', async () => {
     const index = await buildNameIndex(['Pikachu EX', 'Pikachu ex'])
     expect([...index.search('Pikachu ex').positions]).toEqual([1, 0])
   })
 
-  it('puts the same spaces before others', () => {
+  it('among names that fold alike, the spacing of the query ranks first', () => {
     expect(find('poke ball').slice(0, 2)).toEqual(['Poké Ball', 'Pokéball'])
     expect(find('pokeball').slice(0, 2)).toEqual(['Pokéball', 'Poké Ball'])
   })
 
-  it('puts names that go on with another word before longer words', () => {
+  it('names that continue with another word rank above longer words', () => {
     expect(find('mew').slice(0, 4)).toEqual(['Mew', 'Mew δ', 'Mew ex', 'Mewtwo'])
     expect(findIn(Tier.prefix, 'pikachu v')).toEqual(['Pikachu V-UNION', 'Pikachu VMAX'])
     expect(findIn(Tier.word, 'mew')).toEqual([
@@ -97,7 +97,7 @@ describe('the order of matches', () => {
     ])
   })
 
-  it('puts words that stand together before words that do not', () => {
+  it('names with adjacent query words rank above names with separated ones', () => {
     expect(findIn(Tier.word, 'ex mewtwo')).toEqual([
       ...['Mewtwo ex', 'Mewtwo-EX', 'M Mewtwo-EX', 'Mega Mewtwo X ex', "Team Rocket's Mewtwo ex"],
     ])
@@ -106,18 +106,18 @@ describe('the order of matches', () => {
     ])
   })
 
-  it('puts fewer edits first', async () => {
+  it('typos with fewer edits rank first', async () => {
     const names = ['Pikachu', 'Pikachop', 'Pikachos']
     const found = (await buildNameIndex(names)).search('pikachoo')
     expect([...found.positions]).toEqual([1, 2, 0])
   })
 
-  it('counts the fewest edits that a name allows', async () => {
+  it('the rank of a typo is the smallest number of edits in the name', async () => {
     const found = (await buildNameIndex(['Pikachu', 'Pikachu Pikachop'])).search('pikachoo')
     expect([...found.positions]).toEqual([1, 0])
   })
 
-  it('is by length, then by the folded name, then by position', async () => {
+  it('equal matches are sorted by length, then folded name, then position', async () => {
     const names = ['Abra V', 'Abra ex', 'Abra GL', 'ABRA-EX', 'Abra C']
     const found = (await buildNameIndex(names)).search('abra')
     expect([...found.positions].map((position) => names[position])).toEqual([
@@ -128,20 +128,20 @@ describe('the order of matches', () => {
 
 describe('words', () => {
   it.each([
-    ['any order', 'oak professor', 'Professor Oak'],
-    ['beginnings', 'prof oak hint', "Professor Oak's Hint"],
-    ['the last one unfinished', 'dark chariz', 'Dark Charizard'],
+    ['in any order', 'oak professor', 'Professor Oak'],
+    ['as prefixes', 'prof oak hint', "Professor Oak's Hint"],
+    ['with the last word unfinished', 'dark chariz', 'Dark Charizard'],
     ['a possessive without its s', 'boss orders', "Boss's Orders"],
-    ['the word for &', 'pikachu and zekrom', 'Pikachu & Zekrom-GX'],
-    ['the sign for &', 'pikachu & zekrom', 'Pikachu & Zekrom-GX'],
-    ['neither', 'pikachu zekrom', 'Pikachu & Zekrom-GX'],
-    ['a word twice', 'mewtwo mewtwo v', 'Mewtwo V'],
-  ])('match in %s', (_, query, name) => {
+    ['"and" for &', 'pikachu and zekrom', 'Pikachu & Zekrom-GX'],
+    ['& itself', 'pikachu & zekrom', 'Pikachu & Zekrom-GX'],
+    ['without &', 'pikachu zekrom', 'Pikachu & Zekrom-GX'],
+    ['with a repeated word', 'mewtwo mewtwo v', 'Mewtwo V'],
+  ])('query words match %s', (_, query, name) => {
     expect(find(query)).toContain(name)
     expect([Tier.prefix, Tier.word]).toContain(index.search(query).tiers[0])
   })
 
-  it('must all be there', () => {
+  it('every query word must match', () => {
     expect(find('mewtwo oak')).toEqual([])
     expect(find('mew zz')).toEqual([])
   })
@@ -161,24 +161,24 @@ describe('words', () => {
     ['char izard', 'Charizard'],
     ['typenull', 'Type: Null'],
     ['soeur parasol', 'Sœur Parasol'],
-  ])('are the same however they are joined: %s', (query, name) => {
+  ])('the query %s finds its name however the words are joined', (query, name) => {
     expect(find(query)[0]).toBe(name)
     expect(index.search(query).tiers[0]).toBe(Tier.exact)
   })
 
-  it('are joined within a longer name too', () => {
+  it('joined words also match within a longer name', () => {
     expect(findIn(Tier.word, 'pokeball')).toEqual(["Rocket's Poké Ball"])
     expect(find('ball nest')).toEqual(['Nest Ball'])
     expect(find('galarian mrmime')).toEqual(['Galarian Mr. Mime'])
   })
 
-  it('are not joined in the middle of the next', () => {
+  it('joined words do not match in the middle of the next word', () => {
     expect(findIn(Tier.prefix, 'arcanine')).toEqual([])
     expect(find('dark rai')).not.toContain('Charizard')
     expect(findIn(Tier.prefix, 'dark r')).toEqual(['Dark Raichu'])
   })
 
-  it('fold like the names', () => {
+  it('queries are folded like names', () => {
     expect(find('poke').slice(0, 2)).toEqual(['Poké Kid', 'Poké Ball'])
     expect(find('poke')).toContain('Pokémon Center')
     expect(find('ＰＯＫÉ')).toEqual(find('poke'))
@@ -186,26 +186,26 @@ describe('words', () => {
 })
 
 describe('letters inside a word', () => {
-  it('are found from three on', () => {
+  it('three or more letters inside a word match', () => {
     expect(findIn(Tier.inside, 'zard')).toContain('Charizard')
     expect(findIn(Tier.inside, 'zar')).toContain('Charizard')
     expect(findIn(Tier.inside, 'ewtwo')).toContain('Mewtwo')
     expect(find('za')).toEqual([])
   })
 
-  it('do not run over a space', () => {
+  it('letters inside a word do not match across a space', () => {
     expect(findIn(Tier.inside, 'oryrev')).toEqual([])
     expect(findIn(Tier.inside, 'kchariz')).toEqual([])
     expect(findIn(Tier.inside, 'kcharizard')).toEqual([])
   })
 
-  it('go together with words', () => {
+  it('letters inside a word combine with whole words', () => {
     expect(findIn(Tier.inside, 'ex izard')).toEqual(['Charizard ex'])
   })
 })
 
 describe('scripts without spaces', () => {
-  it('find the name first, then what it begins, then what it is in', () => {
+  it('a query in Japanese ranks exact names, prefixes and inner matches in this order', () => {
     expect(find('ピカチュウ')).toEqual([
       ...['ピカチュウ', 'ピカチュウex', 'ピカチュウVMAX', 'ひかるピカチュウ'],
     ])
@@ -214,24 +214,24 @@ describe('scripts without spaces', () => {
     ])
   })
 
-  it('find a single character anywhere', () => {
+  it('a single CJK character matches anywhere', () => {
     expect(find('夢')).toEqual(['超夢'])
     expect(find('몽')).toEqual(['리자몽', '리자몽 ex'])
     expect(find('호')).toEqual(['비밀의 호박'])
   })
 
-  it('take the spaces one puts between the parts of a name', () => {
+  it('a CJK query may have spaces between the parts of a name', () => {
     expect(find('ロケット団 ミュウツー')).toEqual(['ロケット団のミュウツーex'])
     expect(find('索偵蟲 火箭隊')).toEqual(['<火箭隊的>索偵蟲'])
     expect(find('ピカチュウ ex')[0]).toBe('ピカチュウex')
   })
 
-  it('leave out the signs in a name', () => {
+  it('a CJK query may leave out the punctuation of a name', () => {
     expect(find('的索偵蟲')).toEqual(['<火箭隊的>索偵蟲'])
     expect(findIn(Tier.prefix, 'カプコ')).toEqual(['カプ・コケコGX'])
   })
 
-  it('forgive a slip in four characters', () => {
+  it('one typo is tolerated in four CJK characters', () => {
     expect(findIn(Tier.typo, 'ピカチョウ')).toContain('ピカチュウ')
   })
 })
@@ -249,7 +249,7 @@ describe('typos', () => {
     ['snorllax', 'Snorlax'],
     ['farfetched', "Farfetch'd"],
     ['profesor oak', 'Professor Oak'],
-  ])('%s is %s', (query, name) => {
+  ])('the typo %s finds %s', (query, name) => {
     expect(find(query)[0]).toBe(name)
     expect(index.search(query).tiers[0]).toBe(Tier.typo)
   })
@@ -260,12 +260,12 @@ describe('typos', () => {
     ['to seven letters no second', 'raihcuu', 'Raichu', false],
     ['from eight letters a second', 'nidorona', 'Nidoran ♀', true],
     ['but no third', 'nidoronna', 'Nidoran ♀', false],
-  ])('are forgiven: %s', async (_, query, name, forgiven) => {
+  ])('tolerated typos: %s', async (_, query, name, forgiven) => {
     const found = (await buildNameIndex([name, query])).search(query)
     expect(found.positions.includes(0)).toBe(forgiven)
   })
 
-  it('may be two from six letters on if nothing else is found', async () => {
+  it('two typos are tolerated from six letters on if nothing else matches', async () => {
     const alone = await buildNameIndex(['Raichu'])
     expect(alone.search('raihcuu').positions).toHaveLength(1)
     expect(alone.search('raykhu').positions).toHaveLength(1)
@@ -273,12 +273,12 @@ describe('typos', () => {
     expect((await buildNameIndex(['Entei'])).search('netie').positions).toHaveLength(0)
   })
 
-  it('are compared with whole words', () => {
+  it('typos are compared with whole words', () => {
     expect(find('meww')).toContain('Mew')
     expect(find('meww')).not.toContain('Mewtwo')
   })
 
-  it('are told apart from what is sure', () => {
+  it('a search reports how many matches are certain, as opposed to typos', () => {
     const { positions, sure } = index.search('garados')
     expect([...positions].map((position) => NAMES[position])).toEqual(['Garados', 'Gyarados'])
     expect(sure).toBe(1)
@@ -288,11 +288,11 @@ describe('typos', () => {
 })
 
 describe('odd queries', () => {
-  it.each(['', ' ', '\t\n', '\u3000'])('nothing but space, %j, finds nothing', (query) => {
+  it.each(['', ' ', '\t\n', '\u3000'])('the blank query %j finds nothing', (query) => {
     expect(find(query)).toEqual([])
   })
 
-  it('signs alone find the names that have them', () => {
+  it('a query of punctuation finds the names that contain it', () => {
     expect(find('!')).toEqual(['Unown [!]'])
     expect(find('[?]')).toEqual(['Unown [?]'])
     expect(find('_____')).toEqual(["_____'s Pikachu"])
@@ -300,7 +300,7 @@ describe('odd queries', () => {
     expect(find('😀')).toEqual([])
   })
 
-  it('a name of signs alone finds itself first', async () => {
+  it('a name of punctuation finds itself first', async () => {
     const signs = await buildNameIndex(['!!!', '!!', '!', 'Sleep!!'])
     expect([...signs.search('!!').positions]).toEqual([1, 0, 3])
   })
@@ -310,14 +310,14 @@ describe('odd queries', () => {
     ['one letter a hundred times', 'a'.repeat(100)],
     ['lone accents', '\u0301'.repeat(100)],
     ['lone voicing marks', '\u3099'.repeat(100)],
-    ['half an emoji', '\ud83d'],
+    ['a lone surrogate', '\ud83d'],
     ['a letter that is four words', 'ﷺ'.repeat(100)],
-    ['far too much', 'charizard '.repeat(100_000)],
-  ])('%s is answered', (_, query) => {
+    ['a million characters', 'charizard '.repeat(100_000)],
+  ])('a search for %s does not fail', (_, query) => {
     expect(() => find(query)).not.toThrow()
   })
 
-  it('what comes after two hundred characters is not read', () => {
+  it('a query is truncated after two hundred characters', () => {
     expect(find(`mew${' '.repeat(200)}zzz`)).toEqual(find('mew'))
   })
 
@@ -329,7 +329,7 @@ describe('odd queries', () => {
   })
 })
 
-describe('whatever is asked', () => {
+describe('properties of every query', () => {
   const pieces = fc.constantFrom(...NAMES.flatMap((name) => [...name]), ' ', '-', '&', '♀')
   const anyQuery = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 100 }),
@@ -337,7 +337,7 @@ describe('whatever is asked', () => {
     fc.array(fc.constantFrom(...NAMES.flatMap((name) => name.split(' ')))).map((a) => a.join(' ')),
   )
 
-  it('the positions are distinct and the tiers in order', () => {
+  it('positions are distinct and tiers in order for every query', () => {
     fc.assert(
       fc.property(anyQuery, (query) => {
         const { positions, tiers, sure } = index.search(query)
@@ -351,7 +351,7 @@ describe('whatever is asked', () => {
     )
   })
 
-  it('the answer does not depend on what was asked before', () => {
+  it('a search does not depend on earlier searches', () => {
     fc.assert(
       fc.property(anyQuery, anyQuery, (query, other) => {
         const once = index.search(query)
@@ -365,7 +365,7 @@ describe('whatever is asked', () => {
     for (const name of NAMES) expect(find(name)[0]).toBe(name)
   })
 
-  it('every name finds itself or one that folds alike first, whatever names there are', async () => {
+  it('every name finds itself, or one that folds alike, first in every index', async () => {
     const anyName = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 20 }),
       fc.string({ unit: pieces, maxLength: 20 }),
@@ -381,7 +381,7 @@ describe('whatever is asked', () => {
     )
   })
 
-  it('every beginning of a name finds it, as exact or prefix', () => {
+  it('every prefix of a name finds it as exact or prefix', () => {
     for (const [position, name] of NAMES.entries()) {
       const folded = fold(name)
       for (let length = 1; length <= folded.length; length++) {
@@ -393,7 +393,7 @@ describe('whatever is asked', () => {
 })
 
 describe('building', () => {
-  it('pauses between slices, and comes to the same', async () => {
+  it('building an index in time slices gives the same index', async () => {
     const many = Array.from({ length: 5000 }, (_, i) => `${NAMES[i % NAMES.length]} ${i}`)
     let pauses = 0
     const paused = await buildNameIndex(many, async () => {
@@ -404,7 +404,7 @@ describe('building', () => {
     expect(paused.search('mew 1')).toEqual(straight.search('mew 1'))
   })
 
-  it('knows how many names it has', () => {
+  it('an index knows its number of names', () => {
     expect(index.size).toBe(NAMES.length)
   })
 })
