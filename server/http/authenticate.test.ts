@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, startTestApp, type TestApp } from '../test/app.ts'
+import { advance } from '../test/fixtures/listings.ts'
 
 const DAY_SECONDS = 24 * 60 * 60
 
@@ -7,9 +8,6 @@ let app: TestApp
 beforeAll(async () => {
   app = await startTestApp({ rateLimitTime: () => 0 })
 })
-
-const advance = (seconds: number) =>
-  app.operator.post('/operator/v1/sandbox/clock', { payload: { advance_seconds: seconds } })
 
 const keyPath = ({ accountId, keyId }: { accountId: number; keyId: number }) =>
   `/operator/v1/accounts/${accountId}/keys/${keyId}`
@@ -85,10 +83,10 @@ describe('rotated keys', () => {
     expect((await renewed.get('/v1/me')).status).toBe(200)
     expect((await seller.get('/v1/me')).status).toBe(200)
 
-    await advance(DAY_SECONDS - 60)
+    await advance(app.operator, DAY_SECONDS - 60)
     expect((await seller.get('/v1/me')).status).toBe(200)
 
-    await advance(60)
+    await advance(app.operator, 60)
     const response = await seller.get('/v1/me')
     expect(response.status).toBe(401)
     expect(response.body.error.message).toContain('expired')
@@ -213,10 +211,10 @@ describe('GET /v1/me', () => {
     }
     expect(await listed()).toBe(first.data.last_used_at)
 
-    await advance(30)
+    await advance(app.operator, 30)
     expect((await seller.get('/v1/me')).body.data.last_used_at).toBe(first.data.last_used_at)
 
-    await advance(30)
+    await advance(app.operator, 30)
     const later = (await seller.get('/v1/me')).body.data.last_used_at
     expect(Date.parse(later)).toBeGreaterThanOrEqual(Date.parse(first.data.last_used_at) + 59_000)
     expect(await listed()).toBe(later)

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../test/app.ts'
+import { advance } from '../../test/fixtures/listings.ts'
 
 const ACCOUNTS = '/operator/v1/accounts'
 
@@ -167,7 +168,7 @@ describe('an Idempotency-Key on POST /operator/v1/accounts', () => {
     const wanted = newAccount()
     const headers = { 'idempotency-key': 'open-5' }
     await create(wanted, headers)
-    await app.operator.post('/operator/v1/sandbox/clock', { payload: { advance_seconds: 86_400 } })
+    await advance(app.operator, 86_400)
     expect((await create(wanted, headers)).body.error.fields).toHaveProperty('email')
   })
 

@@ -13,7 +13,7 @@ import {
   productItem,
 } from '../../test/fixtures/listings.ts'
 import { buy, eventsOf, type Line, PARCEL, sendCart, shipsBy } from '../../test/fixtures/orders.ts'
-import { until } from '../../test/until.ts'
+import { untilLockWaiters } from '../../test/lock-waiters.ts'
 
 type Seller = Awaited<ReturnType<TestApp['seller']>>
 
@@ -270,7 +270,7 @@ describe('reservations', () => {
     const waiting = await inTransaction(app.ctx, async (tx) => {
       await reserve(tx, { listingId: id, cartId: 'first', quantity: 2, ttlSeconds: 60 })
       const response = sendCart(app, [[id, 1]])
-      await lockWaiters()
+      await untilLockWaiters(app.ctx.db)
       return { response }
     })
     expectConflict(await waiting.response, `Only 0 of the 1 wanted are left of listing ${id}.`)
@@ -282,7 +282,7 @@ describe('reservations', () => {
       await tx.db`update listings set status = 'removed' where id = ${gone}`
       await tx.db`update listings set price_cents = 999, quantity = 2 where id = ${dearer}`
       const responses = [sendCart(app, [[gone, 1]]), sendCart(app, [[dearer, 2]])]
-      await lockWaiters(2)
+      await untilLockWaiters(app.ctx.db, 2)
       return { responses }
     })
     const [refused, sold] = await Promise.all(waiting.responses)
@@ -293,13 +293,3 @@ describe('reservations', () => {
     expect(await listingOf(dearer)).toMatchObject({ status: 'sold' })
   })
 })
-
-/** Waits until exactly `count` statements wait for a lock. */
-const lockWaiters = (count = 1) =>
-  until(`${count} statements wait for a lock`, async () => {
-    const waiting = await app.ctx.db`
-      select from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'
-    `
-    return waiting.length === count
-  })

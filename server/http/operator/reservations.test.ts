@@ -4,8 +4,9 @@ import { free, pruneReservations, reserve } from '../../listings/reservations.ts
 import { type Answer, OPERATOR_TOKEN, startTestApp, type TestApp } from '../../test/app.ts'
 import { importCatalogFixture } from '../../test/catalog-fixture.ts'
 import { testDatabase } from '../../test/database.ts'
+import { advance, cardItem, hold, list, listed, NO_LIMITS } from '../../test/fixtures/listings.ts'
+import { untilLockWaiters } from '../../test/lock-waiters.ts'
 import { type Service, startService } from '../../test/process.ts'
-import { until } from '../../test/until.ts'
 
 const RESERVATIONS = '/operator/v1/reservations'
 const DEFAULT_TTL_SECONDS = 900
@@ -15,14 +16,14 @@ const NO_RESERVATION = ['999999', '9007199254740991', '0', '-1', '1.5', 'x', '99
 let app: TestApp
 let shop: Awaited<ReturnType<TestApp['seller']>>
 beforeAll(async () => {
-  app = await startTestApp({ settings: { RATE_LIMIT_READ: '100000', RATE_LIMIT_WRITE: '100000' } })
+  app = await startTestApp({ settings: NO_LIMITS })
   await importCatalogFixture(app.operator)
   shop = await app.seller()
 })
 
 describe('POST /operator/v1/reservations', () => {
   it('POST /operator/v1/reservations reserves units for 15 minutes of the service’s clock by default', async () => {
-    await advance(3600)
+    await advance(app.operator, 3600)
     const listing = await listWith(3)
     const before = wholeSeconds(app.ctx.now())
     const { status, body } = await reserveUnits({
@@ -56,10 +57,10 @@ describe('POST /operator/v1/reservations', () => {
 
   it('a reservation lowers quantity_available everywhere and leaves the listing’s quantity alone', async () => {
     const listing = await listWith(5)
-    const { updated_at } = await listingOf(listing)
+    const { updated_at } = await listed(shop, listing)
     await reserveUnits({ listing_id: listing, quantity: 2 })
     await reserveUnits({ listing_id: listing, quantity: 1, cart_id: 'another' })
-    expect(await listingOf(listing)).toMatchObject({
+    expect(await listed(shop, listing)).toMatchObject({
       quantity: 5,
       quantity_available: 2,
       status: 'active',
@@ -177,8 +178,8 @@ describe('POST /operator/v1/reservations', () => {
 describe('DELETE /operator/v1/reservations/{id}', () => {
   it('DELETE /operator/v1/reservations/{id} releases the units of that reservation only', async () => {
     const listing = await listWith(5)
-    const reservation = await reservationOf(listing, 2)
-    await reservationOf(listing, 1)
+    const reservation = await hold(app.operator, listing, 2)
+    await hold(app.operator, listing, 1)
     const { status, text } = await app.operator.delete(`${RESERVATIONS}/${reservation}`)
     expect([status, text]).toEqual([204, ''])
     expect(await available(listing)).toBe(4)
@@ -186,7 +187,7 @@ describe('DELETE /operator/v1/reservations/{id}', () => {
   })
 
   it('deleting a released or unknown reservation gets a 404', async () => {
-    const gone = await reservationOf(await listWith(1), 1)
+    const gone = await hold(app.operator, await listWith(1), 1)
     await app.operator.delete(`${RESERVATIONS}/${gone}`)
     for (const id of [gone, ...NO_RESERVATION]) {
       const { status, body } = await app.operator.delete(`${RESERVATIONS}/${id}`)
@@ -200,15 +201,15 @@ describe('the expiry of reservations', () => {
     const listing = await listWith(3)
     await reserveUnits({ listing_id: listing, quantity: 2, ttl_seconds: 600 })
     await reserveUnits({ listing_id: listing, quantity: 1, ttl_seconds: 1200 })
-    await advance(540)
+    await advance(app.operator, 540)
     expect(await available(listing)).toBe(0)
-    await advance(60)
+    await advance(app.operator, 60)
     expect(await available(listing)).toBe(2)
     expectConflict(
       await reserveUnits({ listing_id: listing, quantity: 3 }),
       'Only 2 of the 3 wanted can be reserved.',
     )
-    await advance(600)
+    await advance(app.operator, 600)
     expect(await available(listing)).toBe(3)
     expect((await reserveUnits({ listing_id: listing, quantity: 3 })).status).toBe(201)
   })
@@ -247,16 +248,16 @@ describe('the expiry of reservations', () => {
 describe('stock below the reserved units', () => {
   it('a quantity below the reserved units leaves 0 available, never less', async () => {
     const listing = await listWith(10)
-    await reservationOf(listing, 7)
+    await hold(app.operator, listing, 7)
     const { body } = await patch(listing, { quantity: 3 })
     expect(body.data).toMatchObject({ quantity: 3, quantity_available: 0, status: 'active' })
-    expect(await listingOf(listing)).toMatchObject({ quantity: 3, quantity_available: 0 })
+    expect(await listed(shop, listing)).toMatchObject({ quantity: 3, quantity_available: 0 })
     expectConflict(
       await reserveUnits({ listing_id: listing }),
       'Only 0 of the 1 wanted can be reserved.',
     )
     await patch(listing, { quantity: 0 })
-    expect(await listingOf(listing)).toMatchObject({ quantity_available: 0, status: 'sold' })
+    expect(await listed(shop, listing)).toMatchObject({ quantity_available: 0, status: 'sold' })
     await patch(listing, { quantity: 9 })
     expect(await available(listing)).toBe(2)
     expectConflict(
@@ -274,7 +275,7 @@ describe('concurrent changes to a listing', () => {
     const waiting = await inTransaction(app.ctx, async (tx) => {
       await reserve(tx, first)
       const answer = patch(listing, { quantity: 5 })
-      await lockWaiters()
+      await untilLockWaiters(app.ctx.db)
       return { answer }
     })
     const { body } = await waiting.answer
@@ -285,7 +286,7 @@ describe('concurrent changes to a listing', () => {
 describe('deleting a reserved listing', () => {
   it('deleting a listing deletes its reservations and no others', async () => {
     const [listing, other] = [await listWith(5), await listWith(5)]
-    const [gone, kept] = [await reservationOf(listing, 2), await reservationOf(other, 2)]
+    const [gone, kept] = [await hold(app.operator, listing, 2), await hold(app.operator, other, 2)]
     expect((await shop.delete(`/v1/listings/${listing}`)).status).toBe(204)
     expect((await app.operator.delete(`${RESERVATIONS}/${gone}`)).status).toBe(404)
     expect(await available(other)).toBe(3)
@@ -332,7 +333,7 @@ describe('an Idempotency-Key on POST /operator/v1/reservations', () => {
 
   it('the Idempotency-Key of a refused reservation can be used again', async () => {
     const listing = await listWith(1)
-    const first = await reservationOf(listing, 1)
+    const first = await hold(app.operator, listing, 1)
     expect((await reserveUnits({ listing_id: listing }, 'hold-5')).status).toBe(409)
     await app.operator.delete(`${RESERVATIONS}/${first}`)
     expect((await reserveUnits({ listing_id: listing }, 'hold-5')).status).toBe(201)
@@ -372,7 +373,7 @@ describe('concurrent carts', () => {
     const waiting = await inTransaction(app.ctx, async (tx) => {
       await reserve(tx, first)
       const answer = reserveUnits({ listing_id: listing })
-      await lockWaiters()
+      await untilLockWaiters(app.ctx.db)
       return { answer }
     })
     expectConflict(await waiting.answer, 'Only 0 of the 1 wanted can be reserved.')
@@ -425,7 +426,7 @@ describe('a listing deleted, sold or hidden while carts reserve it', () => {
         reserveUnits({ listing_id: deleted }),
         reserveUnits({ listing_id: hidden }),
       ]
-      await lockWaiters(2)
+      await untilLockWaiters(app.ctx.db, 2)
       return { responses }
     })
     expect(await Promise.all(waiting.responses)).toMatchObject([{ status: 404 }, { status: 409 }])
@@ -497,9 +498,8 @@ describe('several processes', () => {
 
 /** Lists a card with this stock; returns the listing's id. */
 async function listWith(quantity: number): Promise<number> {
-  const item = { card: 'swsh9-1', condition: 'NM', language: 'EN', price: 4.5, quantity }
-  const { body } = await shop.post('/v1/listings', { payload: { items: [item] } })
-  return body.results[0].listing.id
+  const [id] = await list(shop, cardItem({ card: 'swsh9-1', quantity }))
+  return id!
 }
 
 const reserveUnits = (wanted: object, key?: string): Promise<Answer> =>
@@ -508,21 +508,11 @@ const reserveUnits = (wanted: object, key?: string): Promise<Answer> =>
     headers: key === undefined ? {} : { 'idempotency-key': key },
   })
 
-/** Reserves units; returns the reservation's id. */
-const reservationOf = async (listing_id: number, quantity: number): Promise<number> =>
-  (await reserveUnits({ listing_id, quantity })).body.data.id
-
 const patch = (listing: number, payload: object) =>
   shop.patch(`/v1/listings/${listing}`, { payload })
 
-/** The listing as its owner sees it. */
-async function listingOf(listing: number) {
-  const { body } = await shop.get('/v1/listings?per_page=100')
-  return body.data.find(({ id }: { id: number }) => id === listing)
-}
-
 const available = async (listing: number): Promise<number> =>
-  (await listingOf(listing)).quantity_available
+  (await listed(shop, listing)).quantity_available
 
 /** The units in the listing's rows of the table reservations. */
 async function reservedUnits(listing: number): Promise<number> {
@@ -531,19 +521,6 @@ async function reservedUnits(listing: number): Promise<number> {
   `
   return row!.units
 }
-
-/** Waits until exactly `count` statements wait for a lock. */
-const lockWaiters = (count = 1) =>
-  until(`${count} statements wait for a lock`, async () => {
-    const waiting = await app.ctx.db`
-      select from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'
-    `
-    return waiting.length === count
-  })
-
-const advance = (seconds: number) =>
-  app.operator.post('/operator/v1/sandbox/clock', { payload: { advance_seconds: seconds } })
 
 /** The context with its clock stopped. */
 const at = (moment: number) => ({ ...app.ctx, now: () => new Date(moment) })

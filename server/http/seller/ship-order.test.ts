@@ -17,7 +17,7 @@ import {
   shipsBy,
   sliceOf,
 } from '../../test/fixtures/orders.ts'
-import { until } from '../../test/until.ts'
+import { untilLockWaiters } from '../../test/lock-waiters.ts'
 
 const INVALID_IDS = ['999999', '9007199254740991', '9007199254740992', '0', '-1', '1.5', 'x']
 
@@ -397,13 +397,7 @@ describe('concurrent requests', () => {
         where id = ${ids[0]!}
       `
       const response = ship(seller, ids[0]!, { tracking_code: 'X' })
-      await until('the request waits for the row', async () => {
-        const rows = await app.ctx.db`
-          select from pg_stat_activity
-          where datname = current_database() and wait_event_type = 'Lock'
-        `
-        return rows.length === 1
-      })
+      await untilLockWaiters(app.ctx.db)
       return { response }
     })
     const { status, body } = await waiting.response

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { syncListings } from '../../../docs/examples/sync-listings.ts'
 import { type Client, startTestApp, type TestApp } from '../../test/app.ts'
 import { importCatalogFixture } from '../../test/catalog-fixture.ts'
+import { advance, cardItem, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import { freePort } from '../../test/free-port.ts'
 import { until } from '../../test/until.ts'
 
@@ -22,8 +23,7 @@ beforeAll(async () => {
   app = await startTestApp({
     settings: {
       PUBLIC_URL: `http://127.0.0.1:${port}`,
-      RATE_LIMIT_READ: '1000000',
-      RATE_LIMIT_WRITE: '1000000',
+      ...NO_LIMITS,
     },
   })
   await app.app.listen({ port, host: '127.0.0.1' })
@@ -49,7 +49,7 @@ describe('a copy kept with docs/examples/sync-listings.ts', () => {
     expect(third.seen).toEqual([ids.at(-1), ids[3], added])
     expect([...copy.values()].toSorted(byId)).toEqual(await fullList(shop))
 
-    await advance(60)
+    await advance(app.operator, 60)
     await patch(shop, ids[4]!, { price: 78 })
     const fourth = await sync(shop, third.since, copy)
     expect(fourth.seen).toEqual([ids.at(-1), ids[3], added, ids[4]])
@@ -381,18 +381,12 @@ async function insertListings(
 }
 
 async function listOne(shop: Shop): Promise<number> {
-  const item = { card: 'swsh9-1', condition: 'NM', language: 'EN', price: 4.5, quantity: 3 }
-  const { body } = await shop.post('/v1/listings', { payload: { items: [item] } })
-  return body.results[0].listing.id
+  const [id] = await list(shop, cardItem({ card: 'swsh9-1' }))
+  return id!
 }
 
 /** The timestamp of a transaction that started so many seconds ago. */
 const secondsAgo = (seconds: number) => new Date(app.ctx.now().getTime() - seconds * 1000)
-
-const advance = async (seconds: number) => {
-  const payload = { advance_seconds: seconds > 0 ? seconds : seconds + 60 }
-  await app.operator.post('/operator/v1/sandbox/clock', { payload })
-}
 
 const patch = (shop: Shop, id: number, payload: object) =>
   shop.patch(`/v1/listings/${id}`, { payload })

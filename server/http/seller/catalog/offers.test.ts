@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../../test/app.ts'
 import { importCatalogFixture } from '../../../test/catalog-fixture.ts'
+import { changeAccount, hold, list, NO_LIMITS } from '../../../test/fixtures/listings.ts'
 import { until } from '../../../test/until.ts'
 
 /** The public fields of a listing (§2.6): none of the owner's, above all not `quantity`. */
@@ -21,7 +22,7 @@ let app: TestApp
 let reader: Shop
 beforeAll(async () => {
   app = await startTestApp({
-    settings: { MARKETPLACE_URL, RATE_LIMIT_READ: '100000', RATE_LIMIT_WRITE: '100000' },
+    settings: { ...NO_LIMITS, MARKETPLACE_URL },
   })
   await importCatalogFixture(app.operator)
   reader = await app.seller()
@@ -65,7 +66,7 @@ describe.each([
       },
     })
     const id = await listWith(shop, { ...item, description: 'Sleeved', quantity: 5, price: 1.005 })
-    await hold(id, 2)
+    await hold(app.operator, id, 2)
     const [offer] = await offersAt(path)
     expect(Object.keys(offer!)).toEqual(PUBLIC_KEYS)
     const { status, quantity, listable, created_at, updated_at, ...publicFields } = (
@@ -132,7 +133,7 @@ describe.each([
     await shop.patch(`/v1/listings/${sold}`, { payload: { quantity: 0 } })
     await shop.patch(`/v1/listings/${hidden}`, { payload: { status: 'hidden' } })
     await shop.delete(`/v1/listings/${deleted}`)
-    await hold(held!, 2)
+    await hold(app.operator, held!, 2)
     const offers = await offersAt(path)
     expect(offers).toMatchObject([{ id: held, quantity_available: 0 }])
   })
@@ -146,15 +147,15 @@ describe.each([
     const ids: number[] = []
     for (const shop of [disabled, unpaid, suspended]) ids.push(await listWith(shop, item))
     const shown = async () => (await offersAt(path)).map(({ id }) => id)
-    await changeAccount(disabled, { api_access: 'disabled' })
-    await changeAccount(unpaid, { payout_verified: false })
+    await changeAccount(app, disabled.accountId, { api_access: 'disabled' })
+    await changeAccount(app, unpaid.accountId, { payout_verified: false })
     expect(await shown()).toEqual(ids)
-    await changeAccount(suspended, { api_access: 'suspended' })
+    await changeAccount(app, suspended.accountId, { api_access: 'suspended' })
     expect(await shown()).toEqual(ids.slice(0, 2))
-    await changeAccount(suspended, { api_access: 'disabled' })
+    await changeAccount(app, suspended.accountId, { api_access: 'disabled' })
     expect(await shown()).toEqual(ids)
-    await changeAccount(suspended, { api_access: 'enabled' })
-    await changeAccount(disabled, { api_access: 'enabled' })
+    await changeAccount(app, suspended.accountId, { api_access: 'enabled' })
+    await changeAccount(app, disabled.accountId, { api_access: 'enabled' })
   })
 
   it('include=listings is never served from the cache; the response without it is', async () => {
@@ -167,9 +168,9 @@ describe.each([
     expect(before.body.data.listings).toMatchObject([{ id, price: 10 }])
     expect(after.body.data.listings).toMatchObject([{ id, price: 11 }])
     expect(plainAfter.text).toBe(plainBefore.text)
-    await hold(id, 1)
+    await hold(app.operator, id, 1)
     expect(await offersAt(path)).toMatchObject([{ quantity_available: 2 }])
-    await changeAccount(shop, { shop_name: 'Renamed' })
+    await changeAccount(app, shop.accountId, { shop_name: 'Renamed' })
     expect(await offersAt(path)).toMatchObject([{ seller: { name: 'Renamed' } }])
     await shop.delete(`/v1/listings/${id}`)
     expect(await offersAt(path)).toEqual([])
@@ -434,10 +435,8 @@ async function offersAt(path: string): Promise<Offer[]> {
 }
 
 async function listWith(shop: Shop, item: object): Promise<number> {
-  const { body } = await shop.post('/v1/listings', {
-    payload: { items: [{ language: 'EN', price: 4.5, quantity: 3, ...item }] },
-  })
-  return body.results[0].listing.id
+  const [id] = await list(shop, { language: 'EN', price: 4.5, quantity: 3, ...item })
+  return id!
 }
 
 /** Inserts listings directly, because the API would take too long. Their prices repeat. */
@@ -461,11 +460,3 @@ async function deleteListings() {
   await app.ctx.db`delete from reservations`
   await app.ctx.db`delete from listings`
 }
-
-const hold = (listing_id: number, quantity: number) =>
-  app.operator.post('/operator/v1/reservations', {
-    payload: { listing_id, quantity, cart_id: 'cart' },
-  })
-
-const changeAccount = (shop: Shop, payload: object) =>
-  app.operator.patch(`/operator/v1/accounts/${shop.accountId}`, { payload })
