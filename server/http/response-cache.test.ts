@@ -1,22 +1,16 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
+import { importRecords } from '../test/catalog-fixture.ts'
 import { responseCache } from './response-cache.ts'
 
 let app: TestApp
 beforeAll(async () => {
   app = await startTestApp({ rateLimitTime: () => 0 })
-  await importLines([
+  await importRecords(app.operator, [
     { type: 'set', id: 'base1', name: 'Base', series: 'Base', language: 'EN', region: 'int' },
     { type: 'card', id: 'base1-4', set_id: 'base1', name: 'Charizard', number: '4' },
   ])
 })
-
-const importLines = async (records: object[]) => {
-  const payload = records.map((record) => JSON.stringify(record)).join('\n')
-  const headers = { 'content-type': 'application/x-ndjson' }
-  const { status } = await app.operator.post('/operator/v1/catalog/import', { payload, headers })
-  expect(status).toBe(200)
-}
 
 const CARD = '/v1/cards/base1-4'
 
@@ -52,7 +46,7 @@ describe('cached responses', () => {
   it('an import invalidates cached catalog responses', async () => {
     const seller = await app.seller()
     expect((await seller.get(CARD)).body.data.name).toBe('Charizard')
-    await importLines([
+    await importRecords(app.operator, [
       { type: 'card', id: 'base1-4', set_id: 'base1', name: 'Charizard δ', number: '4' },
     ])
     expect((await seller.get(CARD)).body.data.name).toBe('Charizard δ')

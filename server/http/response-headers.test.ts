@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { CARDS, importCatalogFixture } from '../test/catalog-fixture.ts'
+import { CARDS, importCatalogFixture, importRecords } from '../test/catalog-fixture.ts'
 
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
@@ -151,11 +151,7 @@ describe('caching of catalog data', () => {
 
   it('the ETag of catalog data changes after an import that changes it', async () => {
     const before = (await seller.get(CARD)).headers.etag
-    const payload = JSON.stringify({ ...CARDS[0], type: 'card', name: 'Renamed' })
-    await app.operator.post('/operator/v1/catalog/import', {
-      payload,
-      headers: { 'content-type': 'application/x-ndjson' },
-    })
+    await importRecords(app.operator, [{ ...CARDS[0], name: 'Renamed' }])
     const { status, headers, body } = await seller.get(CARD, {
       headers: { 'if-none-match': before! },
     })
