@@ -103,7 +103,7 @@ describe('the first start on an empty DATA_DIR', () => {
       PORT: String(service.port),
       DATA_DIR: service.dataDir,
     })
-    expectOneLine(second, `Port ${service.port} on 127.0.0.1 is in use: set PORT to a free one.`)
+    expectOneLine(second, `Port ${service.port} on 127.0.0.1 is in use: set PORT to another one.`)
     expect((await service.get('/health/ready')).status).toBe(200)
   })
 
@@ -327,8 +327,8 @@ describe.concurrent('a start that cannot succeed says so in one line', () => {
 
   it.for<[Settings, string | RegExp]>([
     [{ PORT: '0' }, 'PORT must be a whole number from 1 to 65535, not "0".'],
-    [{ HOST: 'nowhere.invalid' }, /^HOST nowhere\.invalid can't be listened on: /],
-    [{ HOST: '192.0.2.1' }, /^HOST 192\.0\.2\.1 can't be listened on: /],
+    [{ HOST: 'nowhere.invalid' }, /^Cannot listen on HOST nowhere\.invalid: /],
+    [{ HOST: '192.0.2.1' }, /^Cannot listen on HOST 192\.0\.2\.1: /],
     [{ PUBLIC_URL: 'https://me:geheim@cards.example' }, /^PUBLIC_URL must be /],
     [{ DATA_DIR: '/dev/null' }, /^DATA_DIR \/dev\/null can't be used: /],
     [{ DATA_DIR: '/proc/x' }, /^DATA_DIR \/proc\/x can't be used: ENOENT/],
@@ -487,7 +487,7 @@ describe.concurrent('migrate', () => {
     expect(first).toMatchObject({ code: 0, stderr: '' })
     expect(first.stdout).toBe(`${migrationFiles().join('\n')}\n`)
     const second = await runToEnd(['migrate'], { DATABASE_URL: url })
-    expect(second).toMatchObject({ code: 0, stdout: 'Nothing to do.\n', stderr: '' })
+    expect(second).toMatchObject({ code: 0, stdout: 'No migrations are pending.\n', stderr: '' })
   })
 })
 
@@ -764,7 +764,7 @@ async function refusesConnections(service: Service): Promise<void> {
   )
 }
 
-const INTERRUPTED = 'requests that were still under way are cut off'
+const INTERRUPTED = 'shutdown timeout: closing connections with requests in progress'
 
 /** Ends before the ten seconds for requests under way are over. */
 async function endsByItself(service: Service): Promise<void> {

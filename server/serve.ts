@@ -23,14 +23,14 @@ import { StartError } from './start-error.ts'
 import { startDeliveryWorker } from './webhooks/delivery-worker.ts'
 import { requireSecretKey } from './webhooks/require-secret-key.ts'
 
-/** Requests under way at a shutdown get this long to finish. */
+/** Time for requests in progress to finish at a shutdown. */
 const SHUTDOWN_TIMEOUT_MS = 10_000
 
 /**
- * Starts the service and keeps it up until a signal ends it: requests under way finish, then the database stops.
+ * Runs the service until a signal stops it. Requests in progress finish first, then the database is stopped.
  *
  * @returns the exit code
- * @throws StartError when it can't start
+ * @throws StartError if the service cannot start
  */
 export async function serve(settings: Config, warnings: string[] = []): Promise<number> {
   const { log, flush } = createLog(settings.logLevel)
@@ -38,14 +38,14 @@ export async function serve(settings: Config, warnings: string[] = []): Promise<
   const closers: Closers = [flush]
   const failure = Promise.withResolvers<number>()
   const ended = Promise.race([endOfService(log), failure.promise])
-  const giveUp = (error: Error) => {
-    log.fatal({ err: error }, 'the embedded database is gone')
+  const databaseFailed = (error: Error) => {
+    log.fatal({ err: error }, 'the embedded database has failed')
     failure.resolve(1)
   }
   try {
-    const started = start(settings, log, closers, giveUp)
+    const started = start(settings, log, closers, databaseFailed)
     const code = await Promise.race([ended, started.then(() => ended)])
-    // A start that a signal interrupts fails when its database goes away: that's no news then.
+    // A start that a signal interrupted fails when its database is closed: that error must not be reported.
     started.catch(() => {})
     return code
   } finally {
@@ -53,21 +53,21 @@ export async function serve(settings: Config, warnings: string[] = []): Promise<
       try {
         await close()
       } catch (error) {
-        log.warn({ err: error }, 'something did not close cleanly')
+        log.warn({ err: error }, 'an error occurred during the shutdown')
       }
     }
   }
 }
 
 /**
- * Resolves with the exit code once the service is told to stop, or has met an error nobody expected. An error of a
- * request ends that request alone: what requests share is in the database, whose transactions are all or nothing.
+ * Resolves with the exit code at a signal or an uncaught error. An uncaught error in a request ends only that request,
+ * because requests share no state except the database, whose transactions are atomic.
  */
 function endOfService(log: Log): Promise<number> {
   const nextRequestId = requestIds()
   return new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-      // npm passes a signal on that the terminal has sent already: the second one means nothing more.
+      // npm forwards signals that the terminal has already sent: the second one has no effect.
       process.on(signal, () => {
         log.info({ signal }, 'stopping')
         resolve(0)
@@ -93,7 +93,7 @@ async function start(
   settings: Config,
   log: Log,
   closers: Closers,
-  giveUp: (error: Error) => void,
+  databaseFailed: (error: Error) => void,
 ): Promise<void> {
   const bound = onOneAddress(settings)
   await refuseTakenPort(bound)
@@ -103,7 +103,7 @@ async function start(
 
   const opening = openDatabase(config, log)
   if (config.databaseUrl === undefined) {
-    // Noted before it's open: a signal during the first start must find the database, too.
+    // Added before it is open, because a signal during the first start must also stop the database.
     closers.push(() =>
       opening.then(
         (database) => database.close(),
@@ -112,8 +112,8 @@ async function start(
     )
   }
   const database = await opening
-  void database.failed?.then(giveUp)
-  if (database.notice) tell(database.notice)
+  void database.failed?.then(databaseFailed)
+  if (database.notice) print(database.notice)
 
   try {
     await startOn(database.url, config, log, closers)
@@ -131,7 +131,7 @@ async function startOn(
   const ctx = await openService(config, databaseUrl, log, closers)
   await requireSecretKey(ctx)
   const app = await buildApp(ctx)
-  closers.push(() => closeGently(app, log))
+  closers.push(() => closeGracefully(app, log))
   await listen(app, config)
 
   await importFirstCatalog(ctx)
@@ -145,17 +145,17 @@ async function startOn(
   ]
   closers.push(() => Promise.all(workers.map((worker) => worker.stop())))
   ctx.readiness.ready = true
-  tell(welcome(config, key))
+  print(welcome(config, key))
 }
 
 /**
- * For "localhost" Fastify would open a second server for its other address, whose port may be taken without a word
- * and whose requests it doesn't wait for at the end.
+ * Replaces "localhost" by 127.0.0.1. Otherwise Fastify opens a second server for ::1, ignores it if that port is taken,
+ * and doesn't wait for its requests at the shutdown.
  */
 const onOneAddress = (config: Config): Config =>
   config.host === 'localhost' ? { ...config, host: '127.0.0.1' } : config
 
-/** The sandbox makes the secrets it needs; elsewhere they come from the settings or not at all. */
+/** Generates missing secrets in the sandbox. Outside of it, they only come from the settings. */
 async function withOwnSecrets(config: Config): Promise<Config> {
   if (!config.sandbox) return config
   const { dataDir } = config
@@ -166,7 +166,7 @@ async function withOwnSecrets(config: Config): Promise<Config> {
   }
 }
 
-/** Finds out about a port in use before a database is started for nothing. */
+/** Checks the port before a database is started in vain. */
 function refuseTakenPort({ port, host }: Config): Promise<void> {
   return new Promise((resolve, reject) => {
     const probe = createServer()
@@ -189,18 +189,18 @@ function cannotListen(
 ): StartError {
   switch (error.code) {
     case 'EADDRINUSE':
-      return new StartError(`Port ${port} on ${host} is in use: set PORT to a free one.`)
+      return new StartError(`Port ${port} on ${host} is in use: set PORT to another one.`)
     case 'EACCES':
       return new StartError(`Port ${port} may not be used by this user: set PORT to another one.`)
     default:
-      return new StartError(`HOST ${host} can't be listened on: ${error.message}`)
+      return new StartError(`Cannot listen on HOST ${host}: ${error.message}`)
   }
 }
 
-/** Answers the requests that were read, and closes the server. */
-async function closeGently(app: FastifyInstance, log: Log): Promise<void> {
+/** Waits for the requests in progress, and closes the server. */
+async function closeGracefully(app: FastifyInstance, log: Log): Promise<void> {
   const timer = setTimeout(() => {
-    log.warn('requests that were still under way are cut off')
+    log.warn('shutdown timeout: closing connections with requests in progress')
     app.server.closeAllConnections()
   }, SHUTDOWN_TIMEOUT_MS)
   await closeServer(app)
@@ -214,19 +214,19 @@ async function importFirstCatalog(ctx: Service): Promise<void> {
   const report = await importBundledCatalog(ctx, ({ created }) => {
     if (performance.now() - last < PROGRESS_INTERVAL_MS) return
     last = performance.now()
-    tell(`Importing the bundled catalog: ${created.toLocaleString('en-US')} records`)
+    print(`Importing the bundled catalog: ${created.toLocaleString('en-US')} records`)
   })
   if (report) {
-    tell(`Imported the bundled catalog: ${report.created.toLocaleString('en-US')} records`)
+    print(`Imported the bundled catalog: ${report.created.toLocaleString('en-US')} records`)
   }
-  // Another process may have imported it while this one waited.
+  // Another process may have imported the catalog while this one waited.
   await ctx.catalog.refresh()
 }
 
 function welcome({ publicUrl, operatorToken, sandbox }: Config, key: string | undefined): string {
   const lines = ['', 'Cardstall is ready.', '', `  base URL        ${publicUrl}/v1`]
   if (key) lines.push(`  demo key        ${key}`)
-  // Outside the sandbox the token is the operator's own secret: it isn't shown around.
+  // Outside the sandbox the token is the operator's own secret, and is not printed.
   if (sandbox) lines.push(`  operator token  ${operatorToken}`)
   lines.push(`  docs            ${publicUrl}/docs`, '')
   if (key) {
@@ -240,5 +240,5 @@ function welcome({ publicUrl, operatorToken, sandbox }: Config, key: string | un
   return lines.join('\n')
 }
 
-/** Tells the person at the terminal; the log is on standard error. */
-const tell = (text: string) => process.stdout.write(`${text}\n`)
+/** Prints to standard output; the log is on standard error. */
+const print = (text: string) => process.stdout.write(`${text}\n`)

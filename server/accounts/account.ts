@@ -28,7 +28,7 @@ export type Account = {
   createdAt: Date
 }
 
-/** The fields of an account that a request may set; `password` is for the dashboard's login and never shown. */
+/** Fields of an account that a request may set. `password` is for the dashboard's login and is never returned. */
 export type AccountChanges = Partial<
   Omit<Account, 'id' | 'createdAt'> & { password: string | null }
 >
@@ -38,8 +38,8 @@ export const accountNotFound = () => notFound('There is no such account.')
 const MAX_SLUG_LENGTH = 60
 
 /**
- * The shop's name as a part of an address: lower case ASCII letters, digits and single hyphens. "shop" when the
- * name has none of these (a name in Japanese, say).
+ * Derives a URL slug from the shop's name: lower-case ASCII letters, digits and single hyphens. "shop" if nothing is
+ * left, as of a Japanese name.
  */
 export function slugFor(shopName: string): string {
   const slug = shopName

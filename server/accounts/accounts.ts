@@ -13,17 +13,17 @@ import {
 } from './account.ts'
 import { hashPassword } from './password.ts'
 
-/** What a new account can't do without. */
+/** Fields of a new account; the shop's name and e-mail address are required. */
 export type NewAccount = AccountChanges & { shopName: string; email: string }
 
 /**
- * Opens an account. Without a slug it gets one made from the shop's name, numbered when that is taken.
+ * Opens an account. Without a slug, one is derived from the shop's name, with a number if it is taken.
  *
- * @throws validation_error when the e-mail address or the given slug is taken
+ * @throws validation_error if the e-mail address or the given slug is taken
  */
 export async function createAccount(ctx: Context, wanted: NewAccount): Promise<Account> {
   const passwordHash = wanted.password ? await hashPassword(wanted.password) : null
-  return whereTaken(() =>
+  return refuseTaken(() =>
     inTransaction(ctx, async ({ db, now }) => {
       const id = await insertAccount(db, { ...wanted, passwordHash, createdAt: now() })
       await writeShippingOptions(db, id, wanted.shippingOptions ?? [])
@@ -33,9 +33,9 @@ export async function createAccount(ctx: Context, wanted: NewAccount): Promise<A
 }
 
 /**
- * Changes the fields that were sent; shipping options are replaced as a whole.
+ * Changes the given fields. Shipping options are replaced as a whole.
  *
- * @throws not_found, or validation_error when the e-mail address or slug is taken
+ * @throws not_found, or validation_error if the e-mail address or slug is taken
  */
 export async function changeAccount(
   ctx: Context,
@@ -43,7 +43,7 @@ export async function changeAccount(
   changes: AccountChanges,
 ): Promise<Account> {
   const passwordHash = changes.password ? await hashPassword(changes.password) : null
-  return whereTaken(() =>
+  return refuseTaken(() =>
     inTransaction(ctx, async ({ db, signal }) => {
       const columns = Object.fromEntries(
         Object.entries({
@@ -73,24 +73,24 @@ export async function changeAccount(
   )
 }
 
-/** @throws not_found without such an account */
+/** @throws not_found */
 export async function getAccount(ctx: Pick<Context, 'db'>, id: number): Promise<Account> {
   const [account] = await ctx.db<Account[]>`
-    select ${shown(ctx.db)} from accounts a where id = ${id}
+    select ${accountColumns(ctx.db)} from accounts a where id = ${id}
   `
   if (!account) throw accountNotFound()
   return account
 }
 
-/** One page of all accounts, newest first, and how many there are. */
+/** One page of all accounts, newest first, and their total number. */
 export async function listAccounts(
   ctx: Context,
   page: Page,
 ): Promise<{ rows: Account[]; total: number }> {
   const [rows, [counted]] = await Promise.all([
     ctx.db<Account[]>`
-      select ${shown(ctx.db)}
-      -- The page first: shipping options are gathered for its rows, not for those that are skipped.
+      select ${accountColumns(ctx.db)}
+      -- The page is selected first, so that shipping options are aggregated for its rows only.
       from (
         select * from accounts order by id desc limit ${page.perPage} offset ${page.offset}
       ) a
@@ -162,7 +162,7 @@ async function writeShippingOptions(
   `
 }
 
-const shown = (db: Db) => db`
+const accountColumns = (db: Db) => db`
   a.id,
   a.shop_name as "shopName",
   a.slug,
@@ -199,8 +199,8 @@ export const shippingOptionsOf = (db: Db) => db`
   )
 `
 
-/** Runs `work`; a slug or e-mail address that another account holds is told as what it is. */
-async function whereTaken<T>(work: () => Promise<T>): Promise<T> {
+/** Converts violations of the unique e-mail address or slug to validation errors. */
+async function refuseTaken<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {

@@ -5,7 +5,7 @@ const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt)
 const COST = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 * 1024 }
 const BYTES = 32
 
-/** A password as it is stored: scrypt with a salt of its own and the costs it was made with. */
+/** The stored form of a password: scrypt with its parameters and a random salt. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16)
   const derived = await derive(password.normalize('NFC'), salt, BYTES, COST)

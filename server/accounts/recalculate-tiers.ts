@@ -2,13 +2,12 @@ import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { SELLER_TIERS } from '../enums.ts'
 
-/** The minute of the first day of a month at which tiers are reckoned anew, UTC. */
+/** Tiers are recalculated at 00:05 UTC on the first day of each month. */
 const AT_MINUTE = 5
 
 /**
- * Gives every seller the tier that last month's merchandise, shipped and not undone, is worth (§2.9). It happens once
- * for each month, in the first process that comes by after its first five minutes; a tier that the operator set holds
- * until then. The very first run only notes the month it begins in.
+ * Sets every seller's tier by the previous month's merchandise that was shipped and not cancelled (§2.9). One process
+ * does this once per month; a tier set by the operator is kept until then. The very first run only records its month.
  */
 export async function recalculateTiers(ctx: Context): Promise<void> {
   const month = monthOfRun(ctx.now())
@@ -55,7 +54,7 @@ export async function recalculateTiers(ctx: Context): Promise<void> {
   })
 }
 
-/** The month whose run is the latest that is due. */
+/** The month of the latest run that is due. */
 function monthOfRun(now: Date): Date {
   const due = new Date(now.getTime() - AT_MINUTE * 60_000)
   return new Date(Date.UTC(due.getUTCFullYear(), due.getUTCMonth(), 1))

@@ -1,6 +1,6 @@
 import type { SellerTier } from '../enums.ts'
 
-/** What the marketplace keeps of a sale, by the seller's tier (§2.9), in hundredths of a percent. */
+/** The marketplace's commission by seller tier (§2.9), in hundredths of a percent. */
 export const COMMISSION_RATES: Record<SellerTier, number> = {
   Bronze: 500,
   Silver: 450,

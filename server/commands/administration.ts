@@ -19,16 +19,16 @@ import { type CommandDatabase, DATABASE_SETTINGS, withDatabase } from './with-da
 const accountOptions: Options = {
   'shop-name': { value: 'NAME', description: 'Name of the shop. Required' },
   email: { value: 'ADDRESS', description: 'E-mail address of the seller. Required' },
-  slug: { value: 'SLUG', description: 'Slug of the shop; without one it follows from the name' },
-  'api-access': { value: 'ACCESS', description: `${API_ACCESS.join(', ')}; without it: disabled` },
-  'seller-tier': { value: 'TIER', description: `${SELLER_TIERS.join(', ')}; without it: Bronze` },
+  slug: { value: 'SLUG', description: 'Slug of the shop. Default: derived from the name' },
+  'api-access': { value: 'ACCESS', description: `${API_ACCESS.join(', ')}. Default: disabled` },
+  'seller-tier': { value: 'TIER', description: `${SELLER_TIERS.join(', ')}. Default: Bronze` },
   business: { description: 'The seller is a business' },
-  'payout-verified': { description: 'The seller can be paid' },
+  'payout-verified': { description: 'The seller can receive payouts' },
 }
 
 export const createAccountCommand: Command = {
   summary: 'Open an account, as POST /operator/v1/accounts does',
-  details: 'Prints the account as JSON. Works while the service runs, and without it.',
+  details: 'Prints the account as JSON. Works with and without a running service.',
   options: accountOptions,
   settings: DATABASE_SETTINGS,
   async run(config, { parameters }) {
@@ -44,8 +44,8 @@ export const createAccountCommand: Command = {
 }
 
 const keyOptions: Options = {
-  scopes: { value: 'a,b', description: `What the key may do: ${SCOPES.join(', ')}. Required` },
-  name: { value: 'NAME', description: 'Name to tell keys apart' },
+  scopes: { value: 'a,b', description: `Permissions of the key: ${SCOPES.join(', ')}. Required` },
+  name: { value: 'NAME', description: 'Name to distinguish the key from others' },
 }
 
 export const createKeyCommand: Command = {
@@ -83,7 +83,7 @@ export const revokeKeyCommand: Command = {
   },
 }
 
-/** Runs a verb of the operator API on the database. A refusal becomes one line per field. */
+/** Runs a verb of the operator API on the database. Validation errors are printed as one line per field. */
 async function administer<T>(config: Config, verb: (ctx: Context) => Promise<T>): Promise<T> {
   const { log, flush } = createLog(config.logLevel)
   return withDatabase(config, async ({ db, begin }: CommandDatabase) => {
@@ -105,27 +105,27 @@ async function administer<T>(config: Config, verb: (ctx: Context) => Promise<T>)
   })
 }
 
-/** `shop-name` → `shop_name`; options that weren't given stay absent. */
+/** `shop-name` → `shop_name`; missing options stay absent. */
 const fieldsOf = (values: Record<string, string | boolean | undefined>) =>
   Object.fromEntries(
     Object.entries(values).map(([option, value]) => [option.replaceAll('-', '_'), value]),
   )
 
-/** Checks the input against the schema of the operator API. */
+/** Validates the input against the schema of the operator API. @throws StartError */
 function refuseInvalid(schema: object, input: object): void {
   const messages = messagesOf(schema)(input)
   if (Object.keys(messages).length > 0) throw refusal(messages)
 }
 
 /** "The shop_name field is required." → "--shop-name is required." */
-function refusal(fields: FieldMessages, otherwise = ''): StartError {
+function refusal(fields: FieldMessages, fallback = ''): StartError {
   const lines = Object.entries(fields).flatMap(([field, messages]) =>
     messages.map((message) => {
       const option = `--${field.replace(/\..*$/, '').replaceAll('_', '-')}`
       return message.replace(/^The (selected )?\S+( field)?/, option)
     }),
   )
-  return new StartError([...new Set(lines)].join('\n') || otherwise)
+  return new StartError([...new Set(lines)].join('\n') || fallback)
 }
 
 function idIn(parameter: string, text: string | undefined): number {

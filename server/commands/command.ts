@@ -6,14 +6,14 @@ import type { SettingName } from '../settings/settings.ts'
 export type Command = {
   /** One line for the list of commands. */
   summary: string
-  /** More than the summary says, for the command's own help. */
+  /** Additional text for the command's own help. */
   details?: string
   /** Positional parameters, as the usage line shows them. */
   parameters?: string
   options?: Options
-  /** Settings that the command uses. No other can stop it, whatever its value. */
+  /** Settings that the command uses. It ignores all others, even invalid ones. */
   settings: readonly SettingName[]
-  /** Standard error belongs to the log: the command reports warnings about settings itself. */
+  /** Whether the command logs to standard error, and therefore reports warnings about settings itself. */
   logs?: boolean
   /** @returns the exit code */
   run(config: Config, invocation: Invocation): Promise<number>
@@ -21,7 +21,7 @@ export type Command = {
 
 export type Invocation = {
   parameters: string[]
-  /** Directory in which the command was given: relative paths start there. */
+  /** Directory in which the user ran the command: relative paths start there. */
   callerDirectory: string
   /** Warnings about settings, one line each. */
   warnings: string[]

@@ -7,10 +7,10 @@ import { importCommand } from './import.ts'
 import { migrateCommand } from './migrate.ts'
 import { resetCommand } from './reset.ts'
 
-/** The commands of the program. Most need little of it: the service is loaded where it's used. */
+/** The commands of the program. The service is only loaded by the commands that use it. */
 export const COMMANDS: Record<string, Command> = {
   serve: {
-    summary: 'Start the service (npm start). The default',
+    summary: 'Start the service (npm start). This is the default',
     settings: SETTING_NAMES,
     logs: true,
     async run(config, { parameters, warnings }) {

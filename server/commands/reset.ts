@@ -1,6 +1,7 @@
-import { lstat, readdir, rm, rmdir } from 'node:fs/promises'
+import { readdir, rm, rmdir } from 'node:fs/promises'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { exists } from '../database/embedded/disk.ts'
 import { DATABASE_FILES, removeDatabase, START_LOCK } from '../database/embedded/remove.ts'
 import { IN_USE_LOCK } from '../files/data-dir.ts'
 import { STORED_DIRECTORIES } from '../files/directory.ts'
@@ -33,8 +34,8 @@ const LOCK_TIMEOUT_MS = 1_000
 
 async function reset(dataDir: string, keepsFiles: boolean): Promise<void> {
   const within = (...names: string[]) => path.join(dataDir, ...names)
-  if (!(await exists(dataDir))) return tell(`There is nothing at ${dataDir}.`)
-  // A service with a database of its own keeps files in DATA_DIR, and neither of these.
+  if (!(await exists(dataDir))) return print(`There is nothing at ${dataDir}.`)
+  // A service with an external database may store files in DATA_DIR, but has neither of these.
   if (!(await exists(within(START_LOCK))) && !(await exists(within('secrets')))) {
     throw new StartError(`There is no trial in ${dataDir}.`)
   }
@@ -46,7 +47,7 @@ async function reset(dataDir: string, keepsFiles: boolean): Promise<void> {
       if (!release) throw new StartError(`A service or command is using ${dataDir}: stop it first.`)
       releases.push(release)
     }
-    await removeDatabase(dataDir, tell)
+    await removeDatabase(dataDir, print)
     for (const name of await readdir(dataDir)) {
       if (DATABASE_FILES.test(name)) await remove(within(name))
     }
@@ -65,26 +66,20 @@ async function reset(dataDir: string, keepsFiles: boolean): Promise<void> {
   }
   await removeIfEmpty(dataDir)
   const left = await readdir(dataDir).catch(() => [])
-  if (left.length > 0) tell(`Left ${left.join(', ')} in ${dataDir}: Cardstall did not make it.`)
+  if (left.length > 0) print(`Left ${left.join(', ')} in ${dataDir}: Cardstall did not make it.`)
 }
 
 async function remove(at: string): Promise<void> {
   if (!(await exists(at))) return
   await rm(at, { recursive: true, force: true, maxRetries: 5 })
-  tell(`Removed ${at}`)
+  print(`Removed ${at}`)
 }
 
 async function removeIfEmpty(directory: string): Promise<void> {
   await rmdir(directory).then(
-    () => tell(`Removed ${directory}`),
+    () => print(`Removed ${directory}`),
     () => {},
   )
 }
 
-const exists = (at: string) =>
-  lstat(at).then(
-    () => true,
-    () => false,
-  )
-
-const tell = (line: string) => void process.stdout.write(`${line}\n`)
+const print = (line: string) => void process.stdout.write(`${line}\n`)

@@ -6,28 +6,28 @@ import type { Sql } from '../database/sql.ts'
 import { type Begin, transactionsOn } from '../database/transactions.ts'
 import { StartError } from '../start-error.ts'
 
-/** The settings that find the database. */
+/** The settings that locate the database. */
 export const DATABASE_SETTINGS = ['DATABASE_URL', 'DATA_DIR'] as const
 
-/** A command that was told to stop gets this long to finish by itself. */
+/** Time for a command to finish after a signal. */
 const INTERRUPTION_TIMEOUT_MS = 10_000
 
-/** The database as a command uses it. */
+/** A command's access to the database. */
 export type CommandDatabase = {
   db: Sql
   begin: Begin
   databaseUrl: string
-  /** Names of the migrations that were applied just now. */
+  /** Names of the migrations that this command applied. */
   migrated: string[]
   /** Aborts when a signal ends the command. */
   interrupted: AbortSignal
 }
 
 /**
- * Runs a command's work on the database of the settings, brought up to date. Whatever happens, by a signal too, it
- * leaves the database closed: an embedded one is stopped unless another process uses it.
+ * Runs a command's work on the migrated database of the settings. The database is always closed afterwards, also after
+ * a signal: an embedded one is stopped unless another process uses it.
  *
- * @throws StartError when the database can't be used, or a signal came before the work was done
+ * @throws StartError if the database cannot be used, or a signal interrupted the work
  */
 export async function withDatabase<T>(
   config: Pick<Config, 'databaseUrl' | 'dataDir'>,
@@ -35,7 +35,7 @@ export async function withDatabase<T>(
 ): Promise<T> {
   const interrupted = signalToEnd()
   const opening = openDatabase(config)
-  // A PostgreSQL that is being started is waited for: it must be stopped again.
+  // A signal must wait for an embedded PostgreSQL that is starting, because it must be stopped again.
   const database = await (config.databaseUrl === undefined
     ? opening
     : unlessAborted(opening, interrupted))
@@ -76,7 +76,7 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 }
 
 async function withTimeout<T>(work: Promise<T>, interrupted: AbortSignal): Promise<T> {
-  // The work goes on for a moment when it was abandoned, and fails with its connections.
+  // Abandoned work continues until its connections are closed, and then rejects.
   work.catch(() => {})
   const { promise: abandoned, reject } = Promise.withResolvers<never>()
   const startTimer = () =>

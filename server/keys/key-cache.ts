@@ -3,17 +3,18 @@ import type { Db } from '../database/sql.ts'
 import { isUnavailable } from '../database/unavailable.ts'
 import type { ApiAccess, SellerTier } from '../enums.ts'
 import { memoryCounters } from '../limits/counters.ts'
+import { withTimeout } from '../time/with-timeout.ts'
 import { hashKey } from './api-key.ts'
 import type { Scope } from './scopes.ts'
 
-/** Who is calling: the key that came with the request, and the account it belongs to. */
+/** The key of a request and its account. */
 export type Caller = {
   keyId: number
-  /** Leading characters of the secret in use, which after a rotation may be the former one. */
+  /** Leading characters of the secret in the request, which may be the previous one after a rotation. */
   prefix: string
   scopes: Scope[]
   revokedAt: Date | null
-  /** Set when the secret in use is the one before the last rotation: the end of its grace. */
+  /** Expiry of the secret in the request, if it is the previous one. */
   expiresAt: Date | null
   lastUsedAt: Date | null
   account: {
@@ -26,103 +27,97 @@ export type Caller = {
     apiAccess: ApiAccess
     rating: number | null
     reviews: number
-    /** Whether a shipping option is enabled: without one nothing can be ordered. */
+    /** Whether a shipping option is enabled; otherwise nothing can be ordered. */
     ships: boolean
   }
 }
 
 export type KeyCache = {
   /**
-   * The caller that a secret belongs to, null for none. At once when it is known already.
+   * The caller of a secret; null if no key has it. Returns no promise for a cached caller.
    *
-   * @param from the subject that an unknown secret counts for
+   * @param from the subject that lookups of unknown secrets count for
    */
   find(secret: string, from: () => string): Caller | null | Promise<Caller | null>
-  /** Notes that the key is in use, in the database at most once a minute. */
+  /** Updates the key's time of last use in the database, at most once a minute. */
   touch(caller: Caller, now: Date): undefined | Promise<void>
-  /** Forgets everything: a key or an account has changed. */
+  /** Clears the cache, because a key or an account has changed. */
   drop(): void
 }
 
 const TOUCH_INTERVAL_MS = 60_000
 const MAX_CACHED = 50_000
 
-/** A request with a remembered key waits no longer for a database that may be away. */
+/** A request with a cached key waits at most this long for the database. */
 const DATABASE_TIMEOUT_MS = 1_000
 
-/** Lookups in a minute that unknown secrets from one subject cause at most: as many as it may fail. */
+/** Lookups per minute and subject; beyond them only secrets with a known hash prefix are looked up. */
 const MAX_LOOKUPS = 600
 const LOOKUP_WINDOW_MS = 60_000
 
 /**
- * Remembers callers, so that a request needs no query. What another process changes is dropped when its notice
- * arrives; while notices may be missed the database is asked each time, so a revoked key is refused at once. Only when
- * the database doesn't answer either is what is remembered trusted: then catalog reads work through an outage.
+ * Caches callers, so that a request needs no query. A signal of another process clears the cache. While signals may be
+ * missed, every request asks the database, so that a revoked key is refused at once. If the database doesn't respond
+ * either, the cached caller is trusted, and catalog reads work during an outage.
  *
- * A client that tries keys costs no query either, after its first few hundred in a minute: then only secrets are looked
- * up whose hash begins like that of some key, which nobody finds by trying. The beginnings of all hashes are read with
- * one query. Until then they aren't needed, and a key that another process has just made works at once.
+ * A client that guesses keys causes no queries after its first few hundred lookups in a minute: then only a secret whose
+ * hash has the same prefix as the hash of an existing key is looked up, which guessing doesn't find. One query reads all
+ * prefixes, and only then, so that a key created by another process normally works at once.
  */
 export function keyCache(db: Db, signals: Pick<Signals, 'on' | 'connected'>): KeyCache {
-  const remembered = new Map<string, Caller>()
-  // A query that began before a drop may bring what was true before it: its result must not be kept.
+  const callers = new Map<string, Caller>()
+  // A query that began before a drop may return outdated data: its result must not be cached.
   let generation = 0
 
-  let beginnings: Promise<HashBeginnings> | undefined
+  let prefixes: Promise<HashPrefixes> | undefined
   const lookups = memoryCounters()
 
   const drop = () => {
     generation++
-    remembered.clear()
-    beginnings = undefined
+    callers.clear()
+    prefixes = undefined
   }
   signals.on('keys', drop)
   signals.on('new-keys', () => {
-    beginnings = undefined
+    prefixes = undefined
   })
 
   const read = async (hashed: string): Promise<Caller | null> => {
-    const began = generation
+    const startGeneration = generation
     const caller = await findCaller(db, hashed)
-    if (began !== generation) return caller
-    if (remembered.size >= MAX_CACHED) remembered.clear()
-    if (caller) remembered.set(hashed, caller)
-    else remembered.delete(hashed)
+    if (startGeneration !== generation) return caller
+    if (callers.size >= MAX_CACHED) callers.clear()
+    if (caller) callers.set(hashed, caller)
+    else callers.delete(hashed)
     return caller
   }
 
   const readIfLikely = async (hashed: string): Promise<Caller | null> => {
-    beginnings ??= readBeginnings(db)
-    const reading = beginnings
+    prefixes ??= readHashPrefixes(db)
+    const reading = prefixes
     try {
       return (await reading).include(hashed) ? await read(hashed) : null
     } catch (error) {
-      if (beginnings === reading) beginnings = undefined
+      if (prefixes === reading) prefixes = undefined
       throw error
     }
   }
 
-  /** Asks the database, and trusts the remembered caller if the database is away or does not answer within a second. */
-  const readOrTrust = async (hashed: string, known: Caller): Promise<Caller | null> => {
-    const { promise: patience, resolve } = Promise.withResolvers<Caller>()
-    const timer = setTimeout(resolve, DATABASE_TIMEOUT_MS, known)
-    const answer = read(hashed).catch((error) => {
-      if (isUnavailable(error)) return known
+  /** Asks the database, and trusts the cached caller if the database is unavailable or too slow. */
+  const readOrTrust = (hashed: string, cachedCaller: Caller): Promise<Caller | null> => {
+    const current = read(hashed).catch((error) => {
+      if (isUnavailable(error)) return cachedCaller
       throw error
     })
-    try {
-      return await Promise.race([answer, patience])
-    } finally {
-      clearTimeout(timer)
-    }
+    return withTimeout(DATABASE_TIMEOUT_MS, current, () => cachedCaller)
   }
 
   return {
     find(secret, from) {
       const hashed = hashKey(secret)
-      const known = remembered.get(hashed)
-      if (!signals.connected) return known ? readOrTrust(hashed, known) : read(hashed)
-      if (known) return known
+      const caller = callers.get(hashed)
+      if (!signals.connected) return caller ? readOrTrust(hashed, caller) : read(hashed)
+      if (caller) return caller
       const window = Math.floor(performance.now() / LOOKUP_WINDOW_MS)
       return lookups.hit(from(), window) > MAX_LOOKUPS ? readIfLikely(hashed) : read(hashed)
     },
@@ -131,54 +126,44 @@ export function keyCache(db: Db, signals: Pick<Signals, 'on' | 'connected'>): Ke
       const last = caller.lastUsedAt
       if (last && now.getTime() - last.getTime() < TOUCH_INTERVAL_MS) return undefined
       caller.lastUsedAt = now
-      return atMost(DATABASE_TIMEOUT_MS, writeUse(db, caller.keyId, now))
+      // The write continues in the background when it takes longer.
+      return withTimeout(DATABASE_TIMEOUT_MS, writeLastUse(db, caller.keyId, now), () => {})
     },
 
     drop,
   }
 }
 
-/** The beginnings of the hashes of all secrets, current and former. */
-type HashBeginnings = { include(hashed: string): boolean }
+/** Prefixes of the hashes of all current and previous secrets. */
+type HashPrefixes = { include(hashed: string): boolean }
 
-const BEGINNING_BYTES = 8
+const PREFIX_BYTES = 8
 
-async function readBeginnings(db: Db): Promise<HashBeginnings> {
+async function readHashPrefixes(db: Db): Promise<HashPrefixes> {
   const [row] = await db<{ sorted: Buffer | null }[]>`
-    select string_agg(beginning, '' order by beginning) as sorted
+    select string_agg(prefix, '' order by prefix) as sorted
     from (
-      select substring(hash for ${BEGINNING_BYTES}) as beginning from api_keys
+      select substring(hash for ${PREFIX_BYTES}) as prefix from api_keys
       union all
-      select substring(previous_hash for ${BEGINNING_BYTES}) from api_keys
+      select substring(previous_hash for ${PREFIX_BYTES}) from api_keys
     ) hashes
-    where beginning is not null
+    where prefix is not null
   `
   const sorted = row?.sorted ?? Buffer.alloc(0)
   return {
     include(hashed) {
-      const wanted = Buffer.from(hashed.slice(0, 2 * BEGINNING_BYTES), 'hex')
-      let [low, high] = [0, sorted.length / BEGINNING_BYTES]
+      const wanted = Buffer.from(hashed.slice(0, 2 * PREFIX_BYTES), 'hex')
+      let [low, high] = [0, sorted.length / PREFIX_BYTES]
       while (low < high) {
         const middle = (low + high) >>> 1
-        const at = middle * BEGINNING_BYTES
-        const order = wanted.compare(sorted, at, at + BEGINNING_BYTES)
+        const at = middle * PREFIX_BYTES
+        const order = wanted.compare(sorted, at, at + PREFIX_BYTES)
         if (order === 0) return true
         if (order < 0) high = middle
         else low = middle + 1
       }
       return false
     },
-  }
-}
-
-/** Waits for work that goes on without us when it takes longer. */
-async function atMost(ms: number, work: Promise<void>): Promise<void> {
-  const { promise: patience, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, ms)
-  try {
-    await Promise.race([work, patience])
-  } finally {
-    clearTimeout(timer)
   }
 }
 
@@ -213,7 +198,7 @@ async function findCaller(db: Db, hashed: string): Promise<Caller | null> {
   return { keyId, prefix, scopes, revokedAt, expiresAt, lastUsedAt, account }
 }
 
-async function writeUse(db: Db, keyId: number, now: Date): Promise<void> {
+async function writeLastUse(db: Db, keyId: number, now: Date): Promise<void> {
   await db`
     update api_keys
     set last_used_at = ${now}

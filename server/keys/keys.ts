@@ -6,7 +6,7 @@ import { conflict, notFound } from '../errors.ts'
 import { generateKey, hashKey, prefixOf, ROTATION_GRACE_MS } from './api-key.ts'
 import type { Scope } from './scopes.ts'
 
-/** A key as its owner and the operator see it. The secret is not part of it: only its hash is stored. */
+/** A key without its secret, of which only the hash is stored. */
 export type ApiKey = {
   id: number
   name: string | null
@@ -17,57 +17,57 @@ export type ApiKey = {
   revokedAt: Date | null
 }
 
-/** A key and its secret, which is known in this answer and nowhere else. */
+/** A key with its secret, which is shown only in this response. */
 export type NewSecret = { key: ApiKey; secret: string }
 
 /**
- * Makes a key for the account.
+ * Creates a key for the account.
  *
- * @throws not_found without such an account
+ * @throws not_found if the account does not exist
  */
 export async function createKey(
   ctx: Context,
   accountId: number,
-  wanted: { scopes: readonly Scope[]; name?: string | null },
+  input: { scopes: readonly Scope[]; name?: string | null },
 ): Promise<NewSecret> {
   const secret = generateKey()
   const key = await inTransaction(ctx, async ({ db, now, signal }) => {
-    const [made] = await db<ApiKey[]>`
+    const [created] = await db<ApiKey[]>`
       insert into api_keys (account_id, name, prefix, hash, scopes, created_at)
       select
         id,
-        ${wanted.name ?? null},
+        ${input.name ?? null},
         ${prefixOf(secret)},
         decode(${hashKey(secret)}, 'hex'),
-        ${[...new Set(wanted.scopes)]}::text[],
+        ${[...new Set(input.scopes)]}::text[],
         ${now()}
       from accounts
       where id = ${accountId}
-      returning ${shown(db)}
+      returning ${keyColumns(db)}
     `
-    if (!made) throw accountNotFound()
+    if (!created) throw accountNotFound()
     await signal('new-keys')
-    return made
+    return created
   })
   return { key, secret }
 }
 
 /**
- * The account's keys, oldest first, revoked ones among them.
+ * Lists the account's keys, including revoked ones, oldest first.
  *
- * @throws not_found without such an account
+ * @throws not_found if the account does not exist
  */
 export async function listKeys(ctx: Context, accountId: number): Promise<ApiKey[]> {
   const [account] = await ctx.db`select 1 from accounts where id = ${accountId}`
   if (!account) throw accountNotFound()
   return ctx.db<ApiKey[]>`
-    select ${shown(ctx.db)} from api_keys where account_id = ${accountId} order by id
+    select ${keyColumns(ctx.db)} from api_keys where account_id = ${accountId} order by id
   `
 }
 
 /**
- * Gives the key a new secret. The one before stays good for 24 hours of the context's clock (§5.3); one that
- * was still in the grace of an earlier rotation ends now.
+ * Gives the key a new secret. The previous one remains valid for 24 hours of the context's clock (§5.3); the one before
+ * it becomes invalid now.
  *
  * @throws not_found for another account's key, conflict for a revoked one
  */
@@ -88,7 +88,7 @@ export async function rotateKey(
         prefix = ${prefixOf(secret)},
         hash = decode(${hashKey(secret)}, 'hex')
       where id = ${keyId} and account_id = ${accountId} and revoked_at is null
-      returning ${shown(db)}
+      returning ${keyColumns(db)}
     `
     if (!rotated) {
       const [revoked] = await db`
@@ -103,7 +103,7 @@ export async function rotateKey(
 }
 
 /**
- * Ends the key at once, with the secret of an earlier rotation if that was still good. Revoking twice changes nothing.
+ * Revokes the key and its previous secret at once. Revoking it again changes nothing.
  *
  * @throws not_found for another account's key
  */
@@ -121,7 +121,7 @@ export async function revokeKey(ctx: Context, accountId: number, keyId: number):
 
 const keyNotFound = () => notFound('There is no such API key.')
 
-const shown = (db: Db) => db`
+const keyColumns = (db: Db) => db`
   id,
   name,
   prefix,

@@ -1,4 +1,4 @@
-/** What a key may do (§2.9, §5.4). A call needs exactly the one scope its route declares. */
+/** Permissions of a key (§2.9, §5.4). A request needs the one scope that its route declares. */
 export const SCOPES = [
   'catalog:read',
   'listings:read',

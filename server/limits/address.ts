@@ -1,7 +1,7 @@
 /**
- * Whom an address counts for: an IPv4 address for itself, an IPv6 address for its /64, which is what one customer
- * gets at least. Otherwise one machine could be as many callers as it likes. A client that was gone before its
- * address could be read has none; all of them count together.
+ * The subject of an address's rate limit: an IPv4 address itself, and the /64 of an IPv6 address, because every customer
+ * has at least a /64 and could use a new address for each request. Clients that disconnected before their address was
+ * read have none, and share one subject.
  */
 export function addressSubject(address: string | undefined): string {
   if (address === undefined) return 'unknown'

@@ -1,17 +1,17 @@
-/** How many requests a subject has made in a window. In one process a Map; between processes, Redis. */
+/** Counts of the requests of each subject in a window: a Map in one process, Redis for several. */
 export type Counters = {
-  /** Counts one more and says how many it makes. Only a counter that has to ask over the network answers later. */
+  /** Counts a request and returns the new count. Only counters behind a network return a promise. */
   hit(subject: string, window: number): number | Promise<number>
   close(): Promise<void>
 }
 
 /**
- * Counters of this process alone. They hold one window: the first hit of another, later or (when the
- * machine's clock is set back) earlier, forgets it. So memory is bounded by the subjects of one minute.
+ * Counters of this process alone. They hold one window: the first hit of another one, later or (if the machine's clock
+ * is set back) earlier, discards it. This bounds their memory by the subjects of one minute.
  */
 export function memoryCounters() {
   let window = Number.NaN
-  // A counter is an object and not a number in the Map: a hit is then one look-up instead of two.
+  // The Map's values are objects rather than numbers, because a hit then needs one lookup instead of two.
   let counters = new Map<string, { hits: number }>()
 
   return {

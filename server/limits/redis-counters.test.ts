@@ -8,8 +8,8 @@ import { rateLimiter } from './rate-limit.ts'
 import { redisCounters } from './redis-counters.ts'
 
 const WINDOW = 29_000_000
-const AWAY = 'warn: Redis is away: each process counts requests by itself'
-const BACK = 'info: Redis is back: requests are counted across processes again'
+const AWAY = 'warn: Redis is unavailable: each process counts for itself'
+const BACK = 'info: Redis is available again: all processes share their counters'
 
 /** Long enough that a busy machine never looks like a silent server. */
 const PATIENT = 20_000

@@ -4,22 +4,22 @@ import { type Counters, memoryCounters } from './counters.ts'
 import { WINDOW_SECONDS } from './rate-limit.ts'
 
 const KEY_PREFIX = 'cardstall:rate:'
-/** Two windows, so that no key expires while it is in use. */
+/** Two windows, so that no key expires while its window lasts. */
 const KEY_TTL_SECONDS = 2 * WINDOW_SECONDS
 const CONNECT_TIMEOUT_MS = 2000
 const CONNECT_STEPS = 20
-/** How long a server that failed is left alone: a second, then twice as long each time. */
+/** Exponential backoff between attempts to connect. */
 const MIN_BACKOFF_MS = 1000
 const MAX_BACKOFF_MS = 5000
-/** A server that has answered this long starts again from the first pause. */
+/** A connection that lasted this long resets the backoff. */
 const STABLE_MS = 10_000
-/** Keeps a connection without traffic from being closed as idle by the server or something between. */
+/** Keeps the server, or a proxy, from closing an idle connection. */
 const PING_INTERVAL_MS = 30_000
 
 /**
- * One step on the server, so that no key is ever left without its TTL. Measured: INCR and EXPIRE in a MULTI cost
- * three times the CPU time here, SET … NX and INCR in a pipeline a third more (and a key could expire between the
- * two); EVALSHA the same. The server itself spends 3.5 µs on it, as on the MULTI.
+ * An atomic script, so that no key is ever left without its TTL. Measured alternatives: INCR and EXPIRE in a MULTI cost
+ * three times the CPU time in this process, SET … NX and INCR in a pipeline a third more (and the key could expire
+ * between the two), EVALSHA the same. The server spends 3.5 µs on the script, as much as on the MULTI.
  */
 const COUNT = `local hits = redis.call('INCR', KEYS[1])
 if hits == 1 then redis.call('EXPIRE', KEYS[1], ARGV[1]) end
@@ -30,20 +30,21 @@ type Options = {
     warn(details: object, message: string): void
     info(details: object, message: string): void
   }
-  /** How long a request may wait for the server's answer. */
+  /** Time limit of a request's wait for the server's response. */
   timeoutMs?: number
-  /** Called when a connection is ready, and when one was lost or could not be opened. */
+  /** Called when a connection is ready, and when one is lost or cannot be opened. */
   changed?: (isUp: boolean) => void
 }
 
 /**
  * Counters shared by all processes through a Redis or Valkey server.
  *
- * A limit must never stop the service it guards: while the server is gone, silent, too slow or answering
- * errors, hits are counted in this process's memory, at once, and the server is tried again in the background.
- * Only the hits that are under way when it falls silent wait for it, and no longer than `timeoutMs`.
+ * A rate limit must never stop the service that it protects: while the server is gone, silent, slow or responding with
+ * errors, this process counts in memory without delay and reconnects in the background. Only hits that are in flight
+ * when the server falls silent wait, and at most for `timeoutMs`. Why this is not a library:
+ * docs/decisions/0007-redis-counters.md.
  *
- * @throws StartError when `url` can't be used; its message doesn't show the URL, which may hold a password
+ * @throws StartError if `url` is invalid; its message never contains the URL, which may hold a password
  */
 export function redisCounters(
   url: string,
@@ -52,31 +53,31 @@ export function redisCounters(
   const local = memoryCounters()
   let connection: Connection
   let retry: NodeJS.Timeout | undefined
-  let pause = MIN_BACKOFF_MS
-  let backSince = 0
-  let away = false
+  let backoffMs = MIN_BACKOFF_MS
+  let readySince = 0
+  let isDown = false
   let closed = false
-  // The first hits wait for the first connection rather than count alone, but no longer than for an answer.
+  // At the start, hits wait for the first connection instead of counting in memory, but at most for `timeoutMs`.
   const first = Promise.withResolvers<void>()
   let starting: Promise<void> | undefined = first.promise
 
   function connect(): void {
     connection = openConnection(url, timeoutMs, {
       ready() {
-        backSince = performance.now()
-        if (away) log.info({}, 'Redis is back: requests are counted across processes again')
-        away = false
+        readySince = performance.now()
+        if (isDown) log.info({}, 'Redis is available again: all processes share their counters')
+        isDown = false
         changed(true)
         started()
       },
       lost(reason) {
         if (closed) return
         changed(false)
-        if (!away) log.warn({ reason }, 'Redis is away: each process counts requests by itself')
-        if (!away && performance.now() - backSince > STABLE_MS) pause = MIN_BACKOFF_MS
-        away = true
-        retry = setTimeout(connect, pause).unref()
-        pause = Math.min(2 * pause, MAX_BACKOFF_MS)
+        if (!isDown) log.warn({ reason }, 'Redis is unavailable: each process counts for itself')
+        if (!isDown && performance.now() - readySince > STABLE_MS) backoffMs = MIN_BACKOFF_MS
+        isDown = true
+        retry = setTimeout(connect, backoffMs).unref()
+        backoffMs = Math.min(2 * backoffMs, MAX_BACKOFF_MS)
         started()
       },
     })
@@ -114,16 +115,16 @@ export function redisCounters(
 }
 
 type Connection = {
-  /** Connected, and able to count: it has done so once. */
+  /** Whether it is connected and has counted once. */
   readonly ready: boolean
-  /** Rejects when the server doesn't answer in time, or with an error; the connection is lost then. */
+  /** Closes the connection and rejects if the server responds too late or with an error. */
   count(key: string): Promise<number>
   end(): void
 }
 
 /**
- * One connection, from its opening to its loss; it never reconnects. The client's own reconnecting would not
- * do: it doesn't notice a server that accepts connections and then says nothing, nor one that only answers errors.
+ * One connection, which never reconnects. The client's own reconnecting is not enough: it doesn't detect a server that
+ * accepts connections and then stays silent, or one that only responds with errors.
  */
 function openConnection(
   url: string,
@@ -139,7 +140,7 @@ function openConnection(
     lost = true
     ready = false
     connected()
-    client.destroy() // rejects whatever is still waiting for an answer
+    client.destroy() // rejects all pending commands
     events.lost(reason)
   }
 
@@ -163,7 +164,7 @@ function openConnection(
 
   async function open(): Promise<void> {
     await client.connect()
-    // An open connection proves little: a replica, or a server out of memory, answers and refuses to count.
+    // An open connection is not enough: a replica, or a server out of memory, refuses to count.
     await send(`${KEY_PREFIX}trial`)
     if (lost) return
     connected()
@@ -171,13 +172,13 @@ function openConnection(
     events.ready()
   }
 
-  // A start keeps the process busy, and so does the first answer's way: in small steps, and not as short as for a hit.
+  // Longer and with more steps than for a hit, because the start of the service keeps the process busy.
   const connected = unlessLate(CONNECT_TIMEOUT_MS, CONNECT_STEPS, () =>
     lose(`no connection within ${CONNECT_TIMEOUT_MS} ms`),
   )
   client.on('error', (error) => lose(reasonOf(error)))
   client.on('connect', () => {
-    // Given up while the socket was still connecting, where destroy() can't reach it.
+    // It was closed while the socket was still connecting: destroy() has no effect then.
     if (lost) client.destroy()
   })
   open().catch((error) => lose(reasonOf(error)))
@@ -192,9 +193,9 @@ function openConnection(
 }
 
 /**
- * Calls `late` when the time is over, unless the returned function is called before. The time passes in steps, and the
- * end waits for one look at what has arrived: while this process is too busy to read, an answer may be here and only
- * the reading late. However long that takes, it costs one step, and must not count against the server.
+ * Calls `late` after the time, unless the returned function is called before. The time is divided into steps, each of
+ * them a timer, and the event loop reads arrived data before the end: so a pause of this process counts as one step at
+ * most, and a response that has arrived but was not read yet is not late.
  */
 function unlessLate(milliseconds: number, steps: number, late: () => void): () => void {
   let settled = false
@@ -218,21 +219,21 @@ function newClient(url: string) {
   try {
     const client = createClient({
       url,
-      RESP: 2, // every server speaks it, and a counter needs no more
+      RESP: 2, // supported by every server, and sufficient for counters
       maintNotifications: 'disabled',
       pingInterval: PING_INTERVAL_MS,
-      commandOptions: { timeout: 0 }, // the client's own costs an AbortSignal per command; see count()
-      socket: { connectTimeout: 0, reconnectStrategy: false }, // ours counts the process's own delays less
+      commandOptions: { timeout: 0 }, // the client's timeout costs an AbortSignal per command; see count()
+      socket: { connectTimeout: 0, reconnectStrategy: false }, // see unlessLate()
     })
-    client.unref() // destroy() can't reach a socket that is still connecting; nobody shall wait for it
+    client.unref() // a socket that is still connecting must not keep the process alive
     return client
   } catch {
-    // The original error holds the URL.
+    // The original error contains the URL.
     throw new StartError('REDIS_URL must look like redis://user:password@host:6379/0.')
   }
 }
 
-/** The error in words for the log. A server quotes the command it doesn't know, and with AUTH that is the password. */
+/** The error's message for the log. Quoted text is removed: a server quotes unknown commands, AUTH with its password. */
 function reasonOf(error: unknown): string {
   const { message, code } = error as NodeJS.ErrnoException
   if (error instanceof ErrorReply) return message.split(/['"`]/, 1)[0]!.trim()

@@ -4,11 +4,11 @@ import { StartError } from '../start-error.ts'
 import { type Listening, notThere } from './options.ts'
 
 const RETRY_INTERVAL_MS = 1_000
-const ANSWER_MS = 10_000
-/** Three heartbeats: whoever is silent for so long is gone, even if the connection doesn't know. */
+const RESPONSE_TIMEOUT_MS = 10_000
+/** Three heartbeats: after a longer silence the connection counts as dead. */
 const SILENCE_MS = 45_000
 
-/** What is read: an event, or what becomes of the connection. */
+/** An event, or a change of the connection's state. */
 export type Reading =
   | { kind: 'event'; event: string; envelope: string }
   | { kind: 'opened' | 'lost' | 'back' }
@@ -16,10 +16,10 @@ export type Reading =
 type Source = Pick<Listening, 'url' | 'token' | 'accountId'>
 
 /**
- * Reads an account's event stream until it's ended. A connection that is lost is made again every second, and goes on
- * after what was read last.
+ * Reads an account's event stream until the signal aborts. After a lost connection it reconnects every second and
+ * resumes after the last event.
  *
- * @throws StartError when there is no such stream, or none for this token
+ * @throws StartError if the account does not exist or the token is invalid
  */
 export async function* readEvents(source: Source, ended: AbortSignal): AsyncGenerator<Reading> {
   let after: string | undefined
@@ -50,7 +50,7 @@ export async function* readEvents(source: Source, ended: AbortSignal): AsyncGene
 
 type Connection = ReturnType<typeof connectionUntil>
 
-/** Ends with its owner, and when what is waited for takes too long. */
+/** An abort signal for one connection: it aborts with `ended`, at `close`, and at the timeout of `within`. */
 function connectionUntil(ended: AbortSignal) {
   const gone = new AbortController()
   return {
@@ -67,14 +67,14 @@ function connectionUntil(ended: AbortSignal) {
   }
 }
 
-/** @throws StartError for an answer that trying again won't change */
+/** @throws StartError for a response that a retry would not change */
 async function open(
   { url, token, accountId }: Source,
   { after, isNew }: { after: string | undefined; isNew: boolean },
   { signal, within }: Connection,
 ): Promise<ReadableStream<Uint8Array>> {
   const response = await within(
-    ANSWER_MS,
+    RESPONSE_TIMEOUT_MS,
     fetch(`${url}/operator/v1/accounts/${accountId}/events/stream`, {
       headers: {
         authorization: `Bearer ${token}`,
@@ -88,7 +88,7 @@ async function open(
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
   if (response.status === 200 && isStream && response.body) return response.body
   if (!isNew && (response.status === 429 || response.status >= 500)) {
-    throw new Error('It has to be tried again.')
+    throw new Error('The server is temporarily unavailable.')
   }
   throw await refusal(url, response)
 }
@@ -109,7 +109,7 @@ async function refusal(url: string, response: Response): Promise<StartError> {
 
 type Part = { id: string } | { event: string; envelope: string }
 
-/** Ids and messages in the order in which they came. */
+/** Yields ids and messages in the order of the stream. */
 async function* partsOf(stream: ReadableStream<Uint8Array>, { within }: Connection) {
   const parts: Part[] = []
   const parser = createParser({

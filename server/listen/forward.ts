@@ -10,9 +10,9 @@ const TIMEOUT_MS = 10_000
 
 export type Forwarder = {
   /**
-   * Posts an envelope once, signed as a delivery is.
+   * Posts an event once, signed like a delivery.
    *
-   * @returns what became of it, in words
+   * @returns the outcome in words
    */
   forward(letter: { event: string; deliveryId: number }, envelope: string): Promise<string>
   close(): Promise<void>
@@ -24,7 +24,7 @@ export function forwarder(
   userAgent: string,
   ended: AbortSignal,
 ): Forwarder {
-  // A connection for each: a receiver that is being worked on restarts all the time.
+  // A new connection for each event, because a receiver under development restarts often.
   const pool = new Pool(url.origin, { pipelining: 0 })
   const path = url.pathname + url.search
   return {
@@ -51,5 +51,5 @@ export function forwarder(
   }
 }
 
-/** What a receiver says against it, in one line. */
+/** The first line of an error response. */
 const beginningOf = (text: string) => text.trim().split('\n', 1)[0]!.slice(0, 200)

@@ -149,19 +149,19 @@ describe('npm run listen', () => {
     await sendSampleEvent()
     await until('it arrived', () => receiver.arrived.length === 1)
     expect(await service.stop()).toMatchObject({ code: 0 })
-    await command.says('is away')
+    await command.says('is unavailable')
     // Another process sells something meanwhile.
     await db`
       insert into events (account_id, event, data, created_at)
       select account_id, event, data, created_at from events order by id desc limit 1
     `
     service = await (await startService(settings)).ready()
-    await command.says('is back')
+    await command.says('is available again')
     await sendSampleEvent()
     await until('they arrived', () => receiver.arrived.length === 3)
     const written = await db<{ id: number }[]>`select id from events order by id desc limit 3`
     expect(arrivedIds()).toEqual(written.map(({ id }) => id).toReversed())
-    expect(command.stdout().match(/is away/g)).toHaveLength(1)
+    expect(command.stdout().match(/is unavailable/g)).toHaveLength(1)
     expect(command.stderr()).toBe('')
     await command.stop('SIGINT')
   })
@@ -298,7 +298,7 @@ describe('what npm run listen can’t do, it tells in one line', () => {
     )
     const nobody = `http://localhost:${await freePort()}`
     expect(await told(['--url', nobody])).toBe(
-      `${nobody} can't be reached: The server refused the connection. Start the service, or say with --url where it is.`,
+      `${nobody} can't be reached: The server refused the connection. Start the service, or set its address with --url.`,
     )
   })
 })

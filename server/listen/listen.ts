@@ -5,11 +5,11 @@ import { type Forwarder, forwarder } from './forward.ts'
 import { type Listening, readOptions } from './options.ts'
 
 /**
- * `npm run listen`: shows a seller's events as they happen and posts each to a receiver that is being worked on, without
- * an endpoint. Runs until a signal ends it.
+ * `npm run listen`: prints a seller's events as they happen, and forwards them to a receiver under development, without
+ * an endpoint. Runs until a signal stops it.
  *
  * @returns the exit code
- * @throws StartError when there is nothing to listen to
+ * @throws StartError if the event stream cannot be opened
  */
 export async function listen(config: Config, parameters: string[]): Promise<number> {
   const listening = await readOptions(config, parameters)
@@ -18,7 +18,7 @@ export async function listen(config: Config, parameters: string[]): Promise<numb
   const receiver = forward && forwarder(forward, `Cardstall (+${url})`, ended)
   try {
     for await (const reading of readEvents(listening, ended)) {
-      await tellOf(reading, listening, receiver, ended)
+      await handle(reading, listening, receiver, ended)
     }
   } finally {
     await receiver?.close()
@@ -26,7 +26,7 @@ export async function listen(config: Config, parameters: string[]): Promise<numb
   return 0
 }
 
-/** The first signal ends it; npm may pass on a second. So does a reader of our output that has left. */
+/** Aborts at the first signal (npm may forward a second one), or when standard output is closed. */
 function endOfListening(): AbortSignal {
   const ending = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -36,7 +36,7 @@ function endOfListening(): AbortSignal {
   return ending.signal
 }
 
-async function tellOf(
+async function handle(
   reading: Reading,
   listening: Listening,
   receiver: Forwarder | undefined,
@@ -44,20 +44,20 @@ async function tellOf(
 ): Promise<void> {
   switch (reading.kind) {
     case 'opened':
-      return tell(greeting(listening))
+      return print(greeting(listening))
     case 'lost':
-      return tell(`${time()}  ${listening.url} is away. Trying again every second.`)
+      return print(`${time()}  ${listening.url} is unavailable. Retrying every second.`)
     case 'back':
-      return tell(`${time()}  ${listening.url} is back.`)
+      return print(`${time()}  ${listening.url} is available again.`)
     case 'event': {
       const { event, envelope } = reading
-      if (!listening.events.some((wanted) => wanted === event)) return
+      if (!listening.events.some((selected) => selected === event)) return
       const payload = JSON.parse(envelope)
       const deliveryId: number = payload.delivery_id
       const line = `${time()}  ${event.padEnd(WIDEST_EVENT)}  #${deliveryId}`
-      if (!receiver) return tell(`${line}\n${JSON.stringify(payload, null, 2)}`)
+      if (!receiver) return print(`${line}\n${JSON.stringify(payload, null, 2)}`)
       const outcome = await receiver.forward({ event, deliveryId }, envelope)
-      if (!ended.aborted) tell(`${line}  ${outcome}`)
+      if (!ended.aborted) print(`${line}  ${outcome}`)
     }
   }
 }
@@ -77,10 +77,10 @@ function greeting({ url, accountId, events, forward }: Listening): string {
   return lines.join('\n')
 }
 
-/** When it arrived here, by the clock on the wall. */
+/** The current local time. */
 const time = () => new Date(realTime()).toTimeString().slice(0, 8)
 
-/** Buyers' names come from elsewhere: none may move the cursor. */
-const tell = (text: string) => {
+/** Prints without control characters: buyers' names must not move the cursor. */
+const print = (text: string) => {
   process.stdout.write(`${text.replace(/[\p{Cc}--\n]/gv, '?')}\n`)
 }

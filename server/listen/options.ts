@@ -8,33 +8,33 @@ import { type Options, parseParameters } from '../settings/parameters.ts'
 import { StartError } from '../start-error.ts'
 import { generateSecret } from '../webhooks/secret.ts'
 
-/** What to listen to, and what to do with it. */
+/** The event stream to read, and the use of its events. */
 export type Listening = {
-  /** Where the service is, without a slash at the end. */
+  /** URL of the service, without a trailing slash. */
   url: string
   token: string
   accountId: number
   events: readonly WebhookEvent[]
-  /** Where events are posted to, and what with; undefined when they're only shown. */
+  /** Receiver of the events and its signing secret; undefined if they are only printed. */
   forward: { url: URL; secret: string } | undefined
 }
 
 export const LISTEN_OPTIONS = {
-  forward: { value: 'URL', description: 'Receiver that each event is posted to, signed' },
-  account: { value: 'ID', description: 'Seller’s account; without it the demo seller’s' },
+  forward: { value: 'URL', description: 'Receiver to which each event is posted, signed' },
+  account: { value: 'ID', description: 'Account of the seller. Default: the demo seller' },
   events: { value: 'a,b', description: 'Only these events' },
-  url: { value: 'URL', description: 'Address of the service; without it PUBLIC_URL' },
-  token: { value: 'TOKEN', description: 'Operator token; without it OPERATOR_TOKEN or DATA_DIR’s' },
+  url: { value: 'URL', description: 'URL of the service. Default: PUBLIC_URL' },
+  token: { value: 'TOKEN', description: 'Operator token. Default: OPERATOR_TOKEN, or DATA_DIR’s' },
 } satisfies Options
 type Given = Partial<Record<keyof typeof LISTEN_OPTIONS, string>>
 
 const TIMEOUT_MS = 10_000
 
 /**
- * Reads the command's options. What isn't given is found where the sandbox of this machine keeps it; nothing of it is
- * started or made, but for the secret that events are signed with.
+ * Reads the command's options. Missing ones are taken from the settings and from DATA_DIR of this machine's sandbox. Only
+ * the signing secret is generated if it is missing.
  *
- * @throws StartError saying which option helps
+ * @throws StartError that names the option to use
  */
 export async function readOptions(config: Config, parameters: string[]): Promise<Listening> {
   const given = parseParameters(parameters, LISTEN_OPTIONS).values as Given
@@ -81,7 +81,7 @@ function accountIn(text: string): number {
   return Number(text)
 }
 
-/** What DATA_DIR keeps is good for the service of this machine, and goes to no other. */
+/** Secrets of DATA_DIR belong to this machine's service (`isOurs`), and are never sent to another one. */
 type Service = { url: string; isOurs: boolean }
 
 function serviceOf({ publicUrl }: Config, { url: text }: Given): Service {
@@ -109,7 +109,7 @@ async function tokenFor(config: Config, { token }: Given, service: Service): Pro
   )
 }
 
-/** Whose the demo key is. */
+/** The account of the demo key. */
 async function demoAccount(config: Config, service: Service): Promise<number> {
   const key = await kept(config, service, 'demo-key')
   if (!key) {
@@ -137,14 +137,14 @@ async function demoAccount(config: Config, service: Service): Promise<number> {
 const kept = ({ dataDir }: Config, { isOurs }: Service, name: 'operator-token' | 'demo-key') =>
   isOurs ? readSecret(dataDir, name) : undefined
 
-/** The same each time, so that a receiver has to be told once; without a DATA_DIR it's for this run alone. */
+/** Stored in DATA_DIR, so that a receiver is configured only once; without DATA_DIR it is for this run only. */
 const signingSecret = async ({ dataDir }: Config): Promise<string> =>
   existsSync(dataDir)
     ? getOrCreateSecret(dataDir, 'listen-secret', { generate: generateSecret })
     : generateSecret()
 
-/** For when nobody answers there. */
+/** The error for a service that does not respond. */
 export const notThere = (url: string, error: Error) =>
   new StartError(
-    `${url} can't be reached: ${reasonFor((error.cause ?? error) as Error)} Start the service, or say with --url where it is.`,
+    `${url} can't be reached: ${reasonFor((error.cause ?? error) as Error)} Start the service, or set its address with --url.`,
   )

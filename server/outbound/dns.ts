@@ -1,20 +1,20 @@
 import { Resolver } from 'node:dns/promises'
 import { hostsFile as openHostsFile } from './hosts-file.ts'
 
-/** How long one DNS server has for its answer before the next one, or the same once more, is asked. */
+/** Time limit of one query; after it the next server is asked, or the same one again. */
 const QUERY_TIMEOUT_MS = 2_000
 const ATTEMPTS = 2
-/** The whole look-up, however many servers there are: half of what an attempt to deliver has. */
+/** Time limit of a whole lookup, whatever the number of servers: half of a delivery attempt's. */
 const LOOKUP_TIMEOUT_MS = 5_000
 
 type Options = {
-  /** DNS servers as `address:port`; those of the system unless given. */
+  /** DNS servers as `address:port`. Default: the system's servers. */
   servers?: string[]
   hostsFile?: string
   queryTimeoutMs?: number
 }
 
-/** Codes are those that `dns.lookup` has: ENOTFOUND, or EAI_AGAIN for what may be otherwise in a while. */
+/** A failed lookup, with the codes of `dns.lookup`: EAI_AGAIN for a temporary failure, else ENOTFOUND. */
 export class DnsError extends Error {
   override name = 'DnsError'
   readonly code: 'ENOTFOUND' | 'EAI_AGAIN'
@@ -25,11 +25,11 @@ export class DnsError extends Error {
 }
 
 /**
- * Looks names up: `localhost` is this machine, what the hosts file knows is answered from there, the DNS servers are
- * asked for everything else, anew each time (§6.6.5). Answers every address, IPv4 first.
+ * Returns a resolver that reads `localhost` and the hosts file first, and then queries the DNS servers, without a cache
+ * (§6.6.5). It returns every address, IPv4 first.
  *
- * Not by `dns.lookup`: that waits in one of two threads of the whole process, so that two names whose servers never
- * answer would hold up all others.
+ * It does not use `dns.lookup`, which blocks one of two threads of the process during each lookup: two names whose
+ * servers never respond would block all others.
  *
  * @throws DnsError within 5 seconds
  */
@@ -41,13 +41,13 @@ export function systemResolver({
   const hosts = openHostsFile(hostsFile)
   return async (hostname) => {
     const name = hostname.toLowerCase().replace(/\.$/, '')
-    // Whatever anybody else says of it (RFC 6761).
+    // Always the loopback address, whatever a DNS server says (RFC 6761).
     if (name === 'localhost' || name.endsWith('.localhost')) return ['127.0.0.1', '::1']
     return hosts(name) ?? queryServers(hostname, queryTimeoutMs, servers)
   }
 }
 
-/** What the servers say when they know that there is nothing, and c-ares when a name can't be one. */
+/** Errors that mean that the name has no address, or (EBADNAME) that it is not a valid name. */
 const NO_SUCH_NAME = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME'])
 
 async function queryServers(
@@ -55,8 +55,8 @@ async function queryServers(
   queryTimeoutMs: number,
   servers: string[] | undefined,
 ): Promise<string[]> {
-  // One for each look-up, which costs 25 µs: a resolver that is kept learns how fast answers come, and gives up a slow
-  // name after half a second among fast ones. It would also go on with the servers that the system had at its start.
+  // A new resolver for each lookup, which costs 25 µs: a shared one adapts its timeout to fast responses, and so would
+  // abandon a slow name after half a second. It would also keep using the servers that the system had at the start.
   const resolver = new Resolver({
     timeout: queryTimeoutMs,
     maxTimeout: queryTimeoutMs,
@@ -74,8 +74,8 @@ async function queryServers(
         resolver.resolve4(hostname),
         resolver.resolve6(hostname),
       ])
-      // When only one family came, it counts. Whoever lets the other fail to hide a private address from the guard
-      // gains nothing: the connection only goes to addresses from here, and the guard sees all of them.
+      // One address family is enough. An attacker who makes the other one fail to hide a private address gains nothing:
+      // connections only go to the addresses returned here, and all of them are checked.
       const addresses = answers.flatMap((answer) =>
         answer.status === 'fulfilled' ? answer.value : [],
       )
@@ -86,7 +86,7 @@ async function queryServers(
       )
       const failure = reasons.find(({ code }) => !NO_SUCH_NAME.has(code))
       if (!failure) throw new DnsError('ENOTFOUND', `${hostname} has no address.`, reasons[0])
-      // c-ares goes on by itself where a server is silent or gone, but not where it answers with a failure.
+      // c-ares tries the next server by itself if one is silent or unreachable, but not if it responds with a failure.
       left = left.slice(1)
       if (isOver || left.length === 0) {
         throw new DnsError('EAI_AGAIN', `${hostname} could not be looked up.`, failure)

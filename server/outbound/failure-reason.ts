@@ -1,6 +1,6 @@
 /**
- * Why something couldn't be reached, as a sentence for its owner. What Node and undici say is for programmers, and
- * shows addresses of the network that the service runs in.
+ * The reason for a failed request, as a sentence for the URL's owner. Messages of Node and undici are for programmers
+ * and reveal addresses of the service's network.
  */
 export function reasonFor({ code = '', name, message }: NodeJS.ErrnoException): string {
   if (name === 'PrivateAddressError' || name === 'UnfinishedAnswerError') return message

@@ -5,43 +5,43 @@ import type { buildConnector } from 'undici'
 import type { Network } from './network.ts'
 import { isPublicAddress, literalAddress } from './public-address.ts'
 
-/** The host is, or points to, an address that isn't on the public internet. Another try wouldn't help (§6.6.5). */
+/** The host is, or resolves to, an address that isn't on the public internet. A retry would not help (§6.6.5). */
 export class PrivateAddressError extends Error {
   override name = 'PrivateAddressError'
 }
 
 type Options = {
-  /** Everything between the name and a connection that's ready for a request. */
+  /** Time limit of the DNS lookup, TCP and TLS together. */
   timeoutMs: number
-  /** Ends attempts to connect, for who no longer wants one. */
+  /** Cancels an attempt to connect. */
   signal?: AbortSignal
   /** WEBHOOK_ALLOW_PRIVATE */
   allowPrivate: boolean
 }
 
 /**
- * Connects undici to addresses that others gave us: the host is resolved now, all of its addresses must be public, and
- * the connection goes to one of those, without a second look-up that could answer otherwise. Name and port
- * stay what they were for the Host header, TLS and the certificate's check.
+ * Connects undici to user-supplied hosts. It resolves the host, requires all of its addresses to be public, and connects
+ * to one of them without a second lookup, which could return other addresses (DNS rebinding). The Host header, TLS and
+ * the check of the certificate still use the host's name.
  *
- * A connection that undici keeps open is not checked again. Who must look before every request (§6.6.5) asks
- * `publicAddresses` itself, and connects with `connectorTo`.
+ * A keep-alive connection is not checked again. A caller that must check before every request (§6.6.5) calls
+ * `publicAddresses` itself and connects with `connectorTo`.
  */
 export function guardedConnector(network: Network, options: Options): buildConnector.connector {
   return connector(async (target) => {
-    const signal = patienceOf(options)
+    const signal = timeoutSignal(options)
     const addresses = await orAborted(publicAddresses(network, target.hostname, options), signal)
     return connectTo(network, addresses, target, signal)
   })
 }
 
-/** Connects undici to these addresses, which were checked, whatever the host's name points to by now. */
+/** Connects undici to these checked addresses, whatever the host's name resolves to now. */
 export function connectorTo(
   network: Network,
   addresses: string[],
   options: Pick<Options, 'timeoutMs'>,
 ): buildConnector.connector {
-  return connector((target) => connectTo(network, addresses, target, patienceOf(options)))
+  return connector((target) => connectTo(network, addresses, target, timeoutSignal(options)))
 }
 
 function connector(connect: (target: Target) => Promise<Socket>): buildConnector.connector {
@@ -56,10 +56,10 @@ function connector(connect: (target: Target) => Promise<Socket>): buildConnector
 }
 
 /**
- * The addresses of a host, each of them public. Mixed answers count as private: nobody has public and private
- * addresses under one name by accident.
+ * The addresses of a host, all of them public. A mix of public and private addresses counts as private: no legitimate
+ * name has both.
  *
- * @throws PrivateAddressError; another error when the name can't be resolved
+ * @throws PrivateAddressError, or another error if the name cannot be resolved
  */
 export async function publicAddresses(
   network: Network,
@@ -77,7 +77,7 @@ export async function publicAddresses(
 
 type Target = { hostname: string; port: number; isSecure: boolean }
 
-function patienceOf({ timeoutMs, signal }: Pick<Options, 'timeoutMs' | 'signal'>): AbortSignal {
+function timeoutSignal({ timeoutMs, signal }: Pick<Options, 'timeoutMs' | 'signal'>): AbortSignal {
   const timeout = AbortSignal.timeout(timeoutMs)
   return signal ? AbortSignal.any([signal, timeout]) : timeout
 }
@@ -103,7 +103,7 @@ async function secured(socket: Socket, hostname: string, signal: AbortSignal): P
   const name = hostname.replace(/\.$/, '')
   const tls = secure({
     socket,
-    // The certificate must be for this; an address can't be asked for by name.
+    // The certificate must match this name. SNI does not allow addresses.
     host: name,
     servername: literalAddress(name) === undefined ? name : '',
     ALPNProtocols: ['http/1.1'],
@@ -117,7 +117,7 @@ async function secured(socket: Socket, hostname: string, signal: AbortSignal): P
   }
 }
 
-/** A look-up can't be cancelled, only left alone. @throws the signal's reason */
+/** Abandons work that cannot be cancelled, such as a lookup. @throws the signal's reason */
 export function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>()
   const abort = () => reject(signal.reason)

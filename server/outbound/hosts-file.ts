@@ -1,55 +1,55 @@
 import { readFileSync, statSync } from 'node:fs'
 import { isIP } from 'node:net'
 
-/** How long an edit of the file may go unnoticed. */
+/** Maximum delay until a change of the file takes effect. */
 const CHECK_INTERVAL_MS = 1_000
 
 type Hosts = Map<string, string[]>
 
 /**
- * The addresses that a hosts file has for a name, IPv4 first, or undefined. The name is in lower case, without a dot
- * at its end. A file that isn't there has no names; one that can't be read at the moment keeps those it had.
+ * Looks up the addresses of a name in a hosts file, IPv4 first; undefined if the file does not list it. The name must be
+ * in lower case without a trailing dot. A missing file is empty; if it becomes unreadable, its last contents are used.
  */
 export function hostsFile(path: string): (name: string) => string[] | undefined {
   let hosts: Hosts = new Map()
-  let seen = ''
-  let lookAgainAt = 0
+  let loadedVersion = ''
+  let checkAt = 0
 
-  // Synchronous, as all threads that would read the file may be busy. Looking takes 2 µs, reading only follows a change.
-  const look = () => {
+  // Synchronous, because the process's I/O threads may be blocked. The check takes 2 µs; only a changed file is read.
+  const reload = () => {
     const stat = statSync(path, { bigint: true, throwIfNoEntry: false })
     const version = stat ? `${stat.ino} ${stat.size} ${stat.mtimeNs}` : ''
-    if (version === seen) return
+    if (version === loadedVersion) return
     hosts = stat ? parse(readFileSync(path, 'utf8')) : new Map()
-    seen = version
+    loadedVersion = version
   }
 
   return (name) => {
-    if (performance.now() >= lookAgainAt) {
-      lookAgainAt = performance.now() + CHECK_INTERVAL_MS
+    if (performance.now() >= checkAt) {
+      checkAt = performance.now() + CHECK_INTERVAL_MS
       try {
-        look()
+        reload()
       } catch {
-        // Out of file handles, or no right to read it: next time, perhaps.
+        // No file handles, or no permission: the next check retries.
       }
     }
     return hosts.get(name)?.slice()
   }
 }
 
-/** `address name alias … # comment`; a name may stand on several lines. */
+/** Parses lines of the form `address name alias … # comment`. Several lines may list the same name. */
 function parse(text: string): Hosts {
   const hosts: Hosts = new Map()
   for (const line of text.toLowerCase().split('\n')) {
     const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/)
     if (isIP(address) === 0) continue
-    for (const written of names) {
-      const name = written.replace(/\.$/, '')
-      const known = hosts.get(name)
-      if (known) known.push(address)
+    for (const dotted of names) {
+      const name = dotted.replace(/\.$/, '')
+      const addresses = hosts.get(name)
+      if (addresses) addresses.push(address)
       else hosts.set(name, [address])
     }
   }
-  for (const addresses of hosts.values()) addresses.sort((one, other) => isIP(one) - isIP(other))
+  for (const addresses of hosts.values()) addresses.sort((a, b) => isIP(a) - isIP(b))
   return hosts
 }

@@ -1,15 +1,14 @@
 import { connect, isIP, type Socket } from 'node:net'
 import { systemResolver } from './dns.ts'
 
-/** The world outside, as requests to addresses of others reach it. A test puts a pretend internet in its place. */
+/** DNS and TCP for user-supplied URLs. Tests substitute a fake network. */
 export type Network = {
-  /** Every address of a name, IPv4 and IPv6. Rejects when there is none. */
+  /** Every address of a name, IPv4 and IPv6. Rejects if there is none. */
   resolve(hostname: string): Promise<string[]>
-  /** Begins a TCP connection to whichever of these addresses answers; no other is ever tried. */
+  /** Opens a TCP connection to the first of these addresses that responds, and to no other. */
   dial(addresses: string[], port: number): Socket
 }
 
-/** The real one. */
 export const realNetwork: Network = {
   resolve: systemResolver(),
 
@@ -17,7 +16,7 @@ export const realNetwork: Network = {
     connect({
       host: 'a checked address',
       port,
-      // Node goes through them as browsers do: one that's dead doesn't hold up the others.
+      // Happy Eyeballs: an address that does not respond doesn't delay the others.
       autoSelectFamily: true,
       lookup: (_hostname, _options, done) =>
         done(

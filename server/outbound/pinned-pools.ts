@@ -2,24 +2,19 @@ import { type Dispatcher, Pool } from 'undici'
 import { connectorTo } from './guarded-connector.ts'
 import type { Network } from './network.ts'
 
-/**
- * How long a connection waits for the next request, and a pool for its next use. Short, so that a receiver doesn't close
- * one at the moment we send on it.
- */
-const KEPT_ALIVE_MS = 1_000
+/** Idle time of a connection. Short, so that a receiver rarely closes a connection just as a request is sent on it. */
+const KEEP_ALIVE_MS = 1_000
+/** Idle time of a pool, in addition to the timeout of its last request. */
 const IDLE_MS = 10_000
 
-/** Connections to hosts whose addresses were checked, kept open between requests that follow closely. */
+/** Keep-alive connections to hosts whose addresses were checked. */
 export type PinnedPools = {
-  /**
-   * A way to this origin over these addresses and no others: what is kept open to former addresses of a name isn't used
-   * once the name points elsewhere.
-   */
+  /** A pool for this origin that connects to these addresses only: another set of addresses gets another pool. */
   to(origin: string, addresses: string[]): Dispatcher
   close(): Promise<void>
 }
 
-/** @param timeoutMs for connecting, TLS included */
+/** @param timeoutMs time limit of connecting, TLS included */
 export function pinnedPools(network: Network, { timeoutMs }: { timeoutMs: number }): PinnedPools {
   const pools = new Map<string, { pool: Pool; usedAt: number }>()
 
@@ -35,21 +30,21 @@ export function pinnedPools(network: Network, { timeoutMs }: { timeoutMs: number
   return {
     to(origin, addresses) {
       const key = `${origin} ${addresses.toSorted()}`
-      let known = pools.get(key)
-      if (!known) {
+      let entry = pools.get(key)
+      if (!entry) {
         const pool = new Pool(origin, {
           connect: connectorTo(network, addresses, { timeoutMs }),
-          keepAliveTimeout: KEPT_ALIVE_MS,
-          keepAliveMaxTimeout: KEPT_ALIVE_MS,
-          // Whoever sends has a limit for all of it.
+          keepAliveTimeout: KEEP_ALIVE_MS,
+          keepAliveMaxTimeout: KEEP_ALIVE_MS,
+          // The sender has a time limit for the whole request.
           headersTimeout: 0,
           bodyTimeout: 0,
         })
-        known = { pool, usedAt: 0 }
-        pools.set(key, known)
+        entry = { pool, usedAt: 0 }
+        pools.set(key, entry)
       }
-      known.usedAt = performance.now()
-      return known.pool
+      entry.usedAt = performance.now()
+      return entry.pool
     },
     async close() {
       clearInterval(closeIdle)

@@ -6,21 +6,19 @@ import type { Log } from '../log.ts'
 import { realTime } from '../time/real-time.ts'
 
 /**
- * The clock of every fact that users see. Outside the sandbox it's the real one; the sandbox can move it ahead,
- * and keeps how far in the database, so that all processes and the next start agree.
+ * The clock of every fact that users see. Outside the sandbox it is the real time. The sandbox can move it ahead, and
+ * stores the offset in the database for all processes and the next start.
  */
 export type Clock = {
   now(): Date
-  /** Moves the clock ahead for everyone; answers the new time. */
+  /** Moves the clock of all processes ahead and returns the new time. */
   advance(seconds: number): Promise<Date>
 }
 
-/** The furthest the clock goes: beyond it dates would leave what answers and the database can hold. */
+/** Maximum offset: later dates would exceed the formats of the API and the database. */
 export const MAX_ADVANCED_SECONDS = 100 * 365 * 24 * 60 * 60
 
-/**
- * The clock as the database has it. It follows every process that moves it, and signals `time` when it has moved.
- */
+/** Starts a clock that follows the offset in the database. It signals `time` when it has moved. */
 export async function startClock(
   ctx: Pick<Context, 'db' | 'begin' | 'signal'>,
   signals: Pick<Signals, 'on'>,
@@ -30,7 +28,7 @@ export async function startClock(
   const now = () => new Date(realTime() + aheadMs)
 
   const setAhead = (seconds: number) => {
-    // It only ever goes ahead: an answer that was overtaken changes nothing.
+    // The clock only moves ahead: an outdated query result has no effect.
     if (seconds * 1000 <= aheadMs) return
     aheadMs = seconds * 1000
     void ctx.signal('time')
@@ -38,7 +36,7 @@ export async function startClock(
 
   signals.on('clock', () => {
     advancedSeconds(ctx.db).then(setAhead, (error) =>
-      log.warn({ err: error }, 'the clock could not be read again'),
+      log.warn({ err: error }, 'cannot read the clock'),
     )
   })
 
@@ -60,7 +58,7 @@ export async function startClock(
   }
 }
 
-/** The clock as the database has it now, for a process that ends before anybody moves it. */
+/** The clock with its current offset, for a command: it does not follow later moves. */
 export async function readClock(db: Db): Promise<Pick<Clock, 'now'>> {
   const aheadMs = (await advancedSeconds(db)) * 1000
   return { now: () => new Date(realTime() + aheadMs) }

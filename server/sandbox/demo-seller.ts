@@ -9,10 +9,8 @@ import { getOrCreateSecret } from './own-secrets.ts'
 const EMAIL = 'demo@cardstall.example'
 
 /**
- * The sandbox's demo seller and a key of its with all scopes, kept in DATA_DIR. Both are made when missing, so
- * that every start has a key to show that works.
- *
- * @returns the key
+ * The demo seller's key, which has all scopes and is stored in DATA_DIR. Creates the seller and the key if necessary, so
+ * that every start can print a working key.
  */
 export function demoKey(ctx: Context): Promise<string> {
   return getOrCreateSecret(ctx.config.dataDir, 'demo-key', {
@@ -66,7 +64,7 @@ async function createDemoAccount(ctx: Context): Promise<number> {
     })
     return account.id
   } catch (error) {
-    // Another process on this database may have been quicker.
+    // Another process may have created the account.
     const id = error instanceof ApiError ? await findDemoAccount(ctx) : undefined
     if (id === undefined) throw error
     return id

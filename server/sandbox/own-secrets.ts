@@ -5,15 +5,15 @@ import { lockExclusive } from '../files/lock.ts'
 import { makeDirectory } from '../files/make-directory.ts'
 import { StartError } from '../start-error.ts'
 
-/** Secrets the sandbox makes for itself, each a file in DATA_DIR that only its owner can read. */
+/** Secrets that the sandbox generates, each in a file of DATA_DIR that only its owner can read. */
 export const SECRET_NAMES = ['operator-token', 'secret-key', 'demo-key', 'listen-secret'] as const
 export type SecretName = (typeof SECRET_NAMES)[number]
 
 /**
- * The secret kept under this name, as long as it isValid; else a new one takes its place. One process at a time makes
- * them: of two first starts at once, both must go on with the same.
+ * Returns the stored secret, or generates and stores a new one if it is missing or no longer valid. A lock makes two
+ * simultaneous first starts use the same secret.
  *
- * @throws StartError when DATA_DIR can't be used
+ * @throws StartError if DATA_DIR cannot be used
  */
 export async function getOrCreateSecret(
   dataDir: string,
@@ -26,15 +26,15 @@ export async function getOrCreateSecret(
     generate?: () => string | Promise<string>
   } = {},
 ): Promise<string> {
-  const kept = async () => {
+  const readValid = async () => {
     const secret = await readSecret(dataDir, name)
     return secret && (await isValid(secret)) ? secret : undefined
   }
   return (
-    (await kept()) ??
+    (await readValid()) ??
     withSecretsLock(dataDir, async () => {
-      const madeMeanwhile = await kept()
-      if (madeMeanwhile) return madeMeanwhile
+      const existing = await readValid()
+      if (existing) return existing
       const secret = await generate()
       await writeSecret(dataDir, name, secret)
       return secret
@@ -43,9 +43,9 @@ export async function getOrCreateSecret(
 }
 
 /**
- * What is kept under this name, if anything.
+ * Reads a secret; undefined if it was never generated.
  *
- * @throws StartError when DATA_DIR can't be used
+ * @throws StartError if DATA_DIR cannot be used
  */
 export async function readSecret(dataDir: string, name: SecretName): Promise<string | undefined> {
   try {
@@ -56,7 +56,7 @@ export async function readSecret(dataDir: string, name: SecretName): Promise<str
   }
 }
 
-/** A kill in between leaves what was there before, or all of the new one. */
+/** Replaces the file atomically. */
 async function writeSecret(dataDir: string, name: SecretName, secret: string): Promise<void> {
   const file = fileOf(dataDir, name)
   try {
@@ -74,7 +74,7 @@ async function withSecretsLock<T>(dataDir: string, work: () => Promise<T>): Prom
     throw cannotUse(dataDir, error)
   })
   const release = await lockExclusive(path.join(dataDir, 'secrets.lock'))
-  if (!release) throw new StartError(`Another process is still making its secrets in ${dataDir}.`)
+  if (!release) throw new StartError(`Another process is still generating secrets in ${dataDir}.`)
   try {
     return await work()
   } finally {
