@@ -1,6 +1,6 @@
 import type { Catalog, Names } from './catalog.ts'
 import type { CardEntry, ProductEntry, SetEntry } from './entries.ts'
-import { findSetForFilter, fits } from './identifiers.ts'
+import { findSetForFilter, matchesFilters } from './identifiers.ts'
 
 export type SetFilters = { q?: string; language?: string; region?: string; series?: string }
 export type CardFilters = {
@@ -18,14 +18,14 @@ export function browseSets(catalog: Catalog, filters: SetFilters): SetEntry[] {
   const seriesName = series === undefined ? undefined : namedSeries(catalog, series)
   return listed(catalog.sets, catalog.setNames, filters.q, (set) => {
     if (seriesName !== undefined && set.series.toLowerCase() !== seriesName) return false
-    return fits(set, filters)
+    return matchesFilters(set, filters)
   })
 }
 
 /**
  * All cards that pass the filters (§4.4): newest set first, with `q` the best match first.
  *
- * @throws not_found when `set` matches no set at all, ambiguous_identifier when it matches several
+ * @throws not_found if `set` matches no set at all, ambiguous_identifier if it matches several
  */
 export function browseCards(catalog: Catalog, filters: CardFilters): CardEntry[] {
   const { set: identifier, rarity } = filters
@@ -36,11 +36,11 @@ export function browseCards(catalog: Catalog, filters: CardFilters): CardEntry[]
     if (!setWanted) return []
     among = setWanted.cards
   }
-  return remembered(catalog, filters, () =>
+  return cached(catalog, filters, () =>
     listed(among, catalog.cardNames, filters.q, (card) => {
       if (setWanted && card.set !== setWanted) return false
       if (rarity !== undefined && card.rarity !== rarity) return false
-      return fits(card.set, filters)
+      return matchesFilters(card.set, filters)
     }),
   )
 }
@@ -58,7 +58,7 @@ export function browseProducts(catalog: Catalog, filters: ProductFilters): Produ
   })
 }
 
-/** A series' folded name, by its shortcut or its name in any casing; an unknown value is taken as a name. */
+/** The lower-case name of a series, by its shortcut or its name in any case. An unknown value counts as a name. */
 function namedSeries(catalog: Catalog, value: string): string {
   const folded = value.toLowerCase()
   const byShortcut = catalog.series.find((series) => series.shortcut === folded)
@@ -74,19 +74,19 @@ function listed<T>(
   if (q === undefined) return all.filter(passes)
   const found: T[] = []
   for (const position of names.index.search(q).positions) {
-    for (const entry of names.bearers[position]!) if (passes(entry)) found.push(entry)
+    for (const entry of names.entriesByName[position]!) if (passes(entry)) found.push(entry)
   }
   return found
 }
 
 /**
- * Walking through a long list asks for the same filters page after page: the lists made last are kept with
- * the catalog they were made from. Bounded by how many cards the lists hold together.
+ * A cache of filtered lists, because a client that pages through a long list repeats its filters for each page. Each
+ * snapshot of the catalog has its own lists (least recently used), bounded by their total number of cards.
  */
-const lists = new WeakMap<Catalog, { byFilters: Map<string, CardEntry[]>; held: number }>()
-const MAX_HELD = 1_000_000
+const caches = new WeakMap<Catalog, { byFilters: Map<string, CardEntry[]>; size: number }>()
+const MAX_CACHED_CARDS = 1_000_000
 
-function remembered(
+function cached(
   catalog: Catalog,
   { q, set, language, region, rarity }: CardFilters,
   make: () => CardEntry[],
@@ -95,23 +95,23 @@ function remembered(
     return set === undefined ? catalog.cards : make()
   }
   const key = JSON.stringify([q, set, language, region, rarity])
-  let kept = lists.get(catalog)
-  if (!kept) {
-    kept = { byFilters: new Map(), held: 0 }
-    lists.set(catalog, kept)
+  let cache = caches.get(catalog)
+  if (!cache) {
+    cache = { byFilters: new Map(), size: 0 }
+    caches.set(catalog, cache)
   }
-  let list = kept.byFilters.get(key)
+  let list = cache.byFilters.get(key)
   if (list) {
-    kept.byFilters.delete(key)
+    cache.byFilters.delete(key)
   } else {
     list = make()
-    kept.held += list.length + 1
-    for (const [oldest, cards] of kept.byFilters) {
-      if (kept.held <= MAX_HELD) break
-      kept.byFilters.delete(oldest)
-      kept.held -= cards.length + 1
+    cache.size += list.length + 1
+    for (const [oldest, cards] of cache.byFilters) {
+      if (cache.size <= MAX_CACHED_CARDS) break
+      cache.byFilters.delete(oldest)
+      cache.size -= cards.length + 1
     }
   }
-  kept.byFilters.set(key, list)
+  cache.byFilters.set(key, list)
   return list
 }

@@ -10,10 +10,7 @@ import {
 } from './entries.ts'
 import { buildNameIndex, type NameIndex } from './search/name-index.ts'
 
-/**
- * One state of the whole catalog, complete and never changed: requests read it without waiting, an import
- * puts another one in its place.
- */
+/** An immutable snapshot of the whole catalog. Requests read it without waiting; an import replaces it. */
 export type Catalog = {
   version: number
   /** Most sets first, then name. */
@@ -32,12 +29,12 @@ export type Catalog = {
   setNames: Names<SetEntry>
   cardNames: Names<CardEntry>
   productNames: Names<ProductEntry>
-  /** Products of no set, kept apart so that the next state can be built from this one. */
+  /** Products without a set, separate so that the next snapshot can be built from this one. */
   looseProducts: ProductEntry[]
 }
 
-/** A search index over distinct names, and what bears each name, in the order of the whole list. */
-export type Names<T> = { index: NameIndex; bearers: T[][] }
+/** A search index over distinct names, and the entries with each name, in the order of the whole list. */
+export type Names<T> = { index: NameIndex; entriesByName: T[][] }
 
 export type CatalogParts = {
   version: number
@@ -46,7 +43,7 @@ export type CatalogParts = {
   looseProducts: ProductEntry[]
 }
 
-/** Orders and indexes the parts. Takes some hundred milliseconds for the whole catalog, hence the breaths. */
+/** Sorts and indexes the parts. The whole catalog takes some hundred milliseconds, so it yields to the event loop. */
 export async function assembleCatalog(
   parts: CatalogParts,
   yieldToEventLoop: YieldToEventLoop,
@@ -110,7 +107,7 @@ async function namesOf<T extends { name: string }>(
   }
   return {
     index: await buildNameIndex([...byName.keys()], yieldToEventLoop),
-    bearers: [...byName.values()],
+    entriesByName: [...byName.values()],
   }
 }
 
@@ -122,7 +119,7 @@ const byProduct = (a: ProductEntry, b: ProductEntry) =>
   compare(a.name, b.name) ||
   compare(a.slug, b.slug)
 
-/** Runs of neighbours that share a key. */
+/** Groups consecutive items with the same key. */
 function groupsOf<T>(items: T[], key: (item: T) => unknown): T[][] {
   const groups: T[][] = []
   let last: unknown

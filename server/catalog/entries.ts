@@ -2,8 +2,8 @@ import { type CardBytes, cardText, productJson, setJson } from './json.ts'
 import type { CardRecord, ProductRecord, SetRecord } from './record.ts'
 
 /**
- * The catalog's nouns as a process holds them in memory: the few fields that requests look at, and the
- * answer's bytes, ready made. A set owns its cards and products; changing any of them makes a new set entry.
+ * The catalog's nouns in memory: the few fields that requests use, and the serialized bytes of responses. A set owns its
+ * cards and products; a change of any of them creates a new set entry.
  */
 
 export type SeriesEntry = { name: string; shortcut: string | null; setsCount: number }
@@ -45,12 +45,12 @@ export type ProductEntry = {
   json: Buffer
 }
 
-/** Rows as the database has them: what an import wrote. */
+/** Rows of the database, as written by an import. */
 export type SetRow = Omit<SetRecord, 'type'>
 export type CardRow = Omit<CardRecord, 'type'>
 export type ProductRow = Omit<ProductRecord, 'type'>
 
-/** Builds a set with all that belongs to it. `marketplaceUrl` is the prefix of the public pages. */
+/** Builds a set with its cards and products. `marketplaceUrl` is the prefix of the public pages. */
 export function setEntry(
   row: SetRow,
   cards: CardRow[],
@@ -103,7 +103,7 @@ function addCards(set: SetEntry, rows: CardRow[], marketplaceUrl: string): void 
   set.cards.sort(byNumber)
 }
 
-/** Builds a product that belongs to `set`, or to none. */
+/** Builds a product of a set, or of none. */
 export function productEntry(
   row: ProductRow,
   set: SetEntry | null,
@@ -113,7 +113,7 @@ export function productEntry(
   return { slug, name, category, set, json: productJson(row, set, marketplaceUrl) }
 }
 
-/** Collector numbers in a form that sorts naturally as plain text: each run of digits led by its length. */
+/** A sort key for the natural order of collector numbers: each run of digits is prefixed with its length. */
 export function naturalNumber(number: string): string {
   return number.replace(/\d+/g, (run) => {
     const digits = run.replace(/^0+(?=\d)/, '')
@@ -125,7 +125,7 @@ export function naturalNumber(number: string): string {
 export const byNumber = (a: CardEntry, b: CardEntry) =>
   compare(a.naturalNumber, b.naturalNumber) || compare(a.id, b.id)
 
-/** Order by code units: the same everywhere, whatever the machine's locale. */
+/** Order by code units, independent of the machine's locale. */
 export const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 
 /** Newest first, unknown dates last. */

@@ -2,11 +2,11 @@ import { ambiguousIdentifier, notFound } from '../errors.ts'
 import type { Catalog } from './catalog.ts'
 import type { CardEntry, ProductEntry, SetEntry } from './entries.ts'
 
-/** What narrows an ambiguous identifier (§2.1). */
+/** Filters that narrow an ambiguous identifier (§2.1). */
 export type Narrowing = { language?: string | undefined; region?: string | undefined }
 
 /**
- * The one set that an identifier means (§4.3): a canonical id or a shortcut, by the rules of `meant`.
+ * Finds the set of an identifier (§4.3), a canonical id or a shortcut, by the rules of `candidatesFor`.
  *
  * @throws not_found, or ambiguous_identifier with the narrowed candidates
  */
@@ -15,10 +15,10 @@ export function findSet(catalog: Catalog, identifier: string, narrowing: Narrowi
 }
 
 /**
- * The set that a `set` filter means (§4.4), or undefined when narrowing leaves none of several: the result is then an
+ * Finds the set of a `set` filter (§4.4). Undefined if narrowing excludes all of several sets: the result is then an
  * empty page, not an error.
  *
- * @throws not_found when the filter matches no set at all, or ambiguous_identifier
+ * @throws not_found if the filter matches no set at all, or ambiguous_identifier
  */
 export function findSetForFilter(
   catalog: Catalog,
@@ -29,7 +29,7 @@ export function findSetForFilter(
 }
 
 /**
- * The one card that an identifier means (§4.5): a canonical id or `{shortcut}_{number}`, by the rules of `meant`.
+ * Finds the card of an identifier (§4.5), a canonical id or `{shortcut}_{number}`, by the rules of `candidatesFor`.
  *
  * @throws not_found, or ambiguous_identifier with the narrowed candidates
  */
@@ -39,7 +39,7 @@ export function findCard(catalog: Catalog, identifier: string, narrowing: Narrow
 }
 
 /**
- * The one card that an item of a bulk create means (§4.9), narrowed by the language of its set like `findCard`.
+ * Finds the card of an item of a bulk create (§4.9), narrowed by the language of its set like `findCard`.
  *
  * @throws not_found, or ambiguous_identifier with the narrowed candidates
  */
@@ -54,14 +54,14 @@ export function findHintedCard(
   })
 }
 
-/** Refuses an identifier that means no set, however it's narrowed. @throws not_found */
+/** Checks that an identifier matches a set, without narrowing. @throws not_found */
 export function requireSet(catalog: Catalog, identifier: string): void {
   if (!catalog.setsById.has(identifier) && !catalog.setsByShortcut.has(identifier)) {
     setNotFound(identifier)
   }
 }
 
-/** Refuses an identifier that means no card, however it's narrowed. @throws not_found */
+/** Checks that an identifier matches a card, without narrowing. @throws not_found */
 export function requireCard(catalog: Catalog, identifier: string): void {
   if (!catalog.cardsById.has(identifier) && !catalog.cardsByFriendlyId.has(identifier)) {
     cardNotFound(identifier)
@@ -75,29 +75,29 @@ export function findProduct(catalog: Catalog, slug: string): ProductEntry {
   )
 }
 
-/** Whether a set passes the `language` and `region` filters; both are exact. */
-export const fits = (set: SetEntry, { language, region }: Narrowing) =>
+/** Whether a set matches the `language` and `region` filters exactly. */
+export const matchesFilters = (set: SetEntry, { language, region }: Narrowing) =>
   (language === undefined || set.language === language) &&
   (region === undefined || set.region === region)
 
 /**
- * The records that an identifier means (§2.1). The record with that canonical id wins, unless `language` or `region`
- * rules it out and exactly one record with that shortcut or friendly id fits: several real sets have a shortcut that is
- * the canonical id of another set. Several records that share a shortcut or friendly id are narrowed; a single one is not.
+ * The candidates for an identifier (§2.1). The record with that canonical id wins, unless `language` or `region`
+ * excludes it and exactly one record with that shortcut or friendly id matches: the shortcuts of several real sets are
+ * canonical ids of other sets. Several records with the same shortcut or friendly id are narrowed; a single one is not.
  */
-function meant<T>(
+function candidatesFor<T>(
   canonical: T | undefined,
   sharing: T[],
   narrowing: Narrowing,
   setOf: (record: T) => SetEntry,
 ): T[] {
-  if (canonical && fits(setOf(canonical), narrowing)) return [canonical]
+  if (canonical && matchesFilters(setOf(canonical), narrowing)) return [canonical]
   if (!canonical && sharing.length === 1) return sharing
-  const fitting = sharing.filter((record) => fits(setOf(record), narrowing))
-  return canonical && fitting.length !== 1 ? [canonical] : fitting
+  const matching = sharing.filter((record) => matchesFilters(setOf(record), narrowing))
+  return canonical && matching.length !== 1 ? [canonical] : matching
 }
 
-/** Undefined when narrowing leaves none. @throws not_found, ambiguous_identifier */
+/** Undefined if narrowing excludes all candidates. @throws not_found, ambiguous_identifier */
 function theOnlySet(
   catalog: Catalog,
   identifier: string,
@@ -106,7 +106,7 @@ function theOnlySet(
   requireSet(catalog, identifier)
   const canonical = catalog.setsById.get(identifier)
   const sharing = catalog.setsByShortcut.get(identifier) ?? []
-  const candidates = meant(canonical, sharing, narrowing, (set) => set)
+  const candidates = candidatesFor(canonical, sharing, narrowing, (set) => set)
   if (candidates.length > 1) {
     throw ambiguousIdentifier(
       `The shortcut "${identifier}" means ${candidates.length} sets. Narrow it with language or region where these are offered, or use a canonical id.`,
@@ -116,7 +116,7 @@ function theOnlySet(
   return candidates[0]
 }
 
-/** Friendly ids are compared whole: a shortcut contains no underscore, so that equals splitting at the first one. */
+/** Compares whole friendly ids. A shortcut contains no underscore, so this equals splitting at the first one. */
 function theOnlyCard(
   catalog: Catalog,
   identifier: string,
@@ -126,7 +126,7 @@ function theOnlyCard(
   requireCard(catalog, identifier)
   const canonical = catalog.cardsById.get(identifier)
   const sharing = catalog.cardsByFriendlyId.get(identifier) ?? []
-  const candidates = meant(canonical, sharing, narrowing, ({ set }) => set)
+  const candidates = candidatesFor(canonical, sharing, narrowing, ({ set }) => set)
   if (candidates.length > 1) {
     throw ambiguousIdentifier(
       `The identifier "${identifier}" means ${candidates.length} cards. ${advice(candidates)} a canonical id.`,
@@ -158,7 +158,7 @@ const cardNotFound = (identifier: string) => refuse(notFound(`There is no card "
 
 const setNotFound = (identifier: string) => refuse(notFound(`There is no set "${identifier}".`))
 
-/** Names the language and region that were requested: the identifier itself is right. */
+/** Names the requested language and region, because the identifier itself is correct. */
 function noneLeft(records: 'cards' | 'sets', identifier: string, narrowing: Narrowing): never {
   const { language, region } = narrowing
   const requested = [

@@ -324,7 +324,7 @@ describe('CatalogReader.refresh', () => {
     await until('the failure has been logged', () => warnings.length > 0)
     expect(warnings.at(-1)).toEqual([
       { err: expect.any(Error) },
-      'the catalog could not be read again, trying on',
+      'cannot reload the catalog; retrying',
     ])
     expect(name()).toBe(before)
     await db`alter table series_hidden rename to series`

@@ -15,22 +15,21 @@ import {
 } from './entries.ts'
 
 export type CatalogReader = {
-  /** The catalog as this process serves it now. */
+  /** The snapshot that this process serves now. */
   readonly current: Catalog
-  /** Resolves when this process serves everything that was committed before the call. */
+  /** Resolves when the snapshot includes everything that was committed before the call. */
   refresh(): Promise<void>
   close(): void
 }
 
-/** A long import changes the catalog many times: between refreshes that nobody waits for this much time passes. */
+/** Minimum time between background refreshes: a long import changes the catalog many times. */
 const REFRESH_INTERVAL_MS = 2_000
 const RETRY_MS = 1_000
-/** Rows live until their set is built: more of them at once make the garbage collector's pauses longer. */
+/** More rows at the same time would lengthen the pauses of the garbage collector. */
 const SETS_PER_QUERY = 15
 
 /**
- * Reads the catalog into memory and follows it: when an import's notice arrives, the sets it changed are read
- * again and a new state takes the place of the old one.
+ * Loads the catalog into memory. At each signal of an import it reads the changed sets and replaces the snapshot.
  */
 export async function readCatalog(options: {
   begin: Begin
@@ -56,7 +55,7 @@ export async function readCatalog(options: {
       })
       return running
     }
-    // The one under way may have read before the caller's change: another follows it, one for all who wait.
+    // The current refresh may have missed the caller's change: one more follows for all waiting callers.
     queued ??= running
       .catch(() => {})
       .then(() => {
@@ -71,7 +70,7 @@ export async function readCatalog(options: {
       timer = undefined
       lastNoticed = performance.now()
       refresh().catch((error) => {
-        log.warn({ err: error }, 'the catalog could not be read again, trying on')
+        log.warn({ err: error }, 'cannot reload the catalog; retrying')
         refreshSoon(RETRY_MS)
       })
     }, wait)
@@ -91,7 +90,7 @@ export async function readCatalog(options: {
   }
 }
 
-/** The state after `former`: only the sets with a newer version are read. */
+/** The snapshot after `former`. Reads only the sets with a newer version. */
 async function nextCatalog(
   begin: Begin,
   former: Catalog | undefined,

@@ -1,6 +1,6 @@
 import { LANGUAGES, PRODUCT_CATEGORIES } from '../enums.ts'
 
-/** One line of a catalog import. The keys are those of the import format, null where a line says nothing. */
+/** One line of a catalog import, with the keys of the import format. Missing values are null. */
 export type CatalogRecord = SeriesRecord | SetRecord | CardRecord | ProductRecord
 
 export type SeriesRecord = { type: 'series'; name: string; shortcut: string | null }
@@ -44,14 +44,14 @@ export type ProductRecord = {
   release_date: string | null
 }
 
-/** Why an import rejects a line. The message names the record, if the line says which one it is. */
+/** An invalid line of an import. The message names the record if it has a key. */
 export class BadRecord extends Error {
   override name = 'BadRecord'
   /** The message without the record's name. */
   readonly reason: string
 
   constructor(reason: string) {
-    // A file can hold a million bad lines, and a stack trace costs more than everything else about one.
+    // A file can contain a million invalid lines, and a stack trace would cost more than the rest of the check.
     const { stackTraceLimit } = Error
     Error.stackTraceLimit = 0
     super(reason)
@@ -60,7 +60,7 @@ export class BadRecord extends Error {
   }
 }
 
-/** Lengths in code points, but for `label`, which counts UTF-16 units. */
+/** Maximum lengths in code points; `label` in UTF-16 units. */
 const MAX_LENGTH = {
   id: 100,
   slug: 150,
@@ -72,15 +72,14 @@ const MAX_LENGTH = {
   label: 200,
 }
 const MAX_TYPES = 20
-/** What an `integer` column holds. */
+/** Maximum of an `integer` column. */
 const MAX_COUNT = 2_147_483_647
 /** A friendly card id is `{shortcut}_{number}`, so a shortcut has no underscore. */
 const SHORTCUT = /^[a-z0-9][a-z0-9.-]*$/i
 const SLUG = /^[a-z0-9]+(-[a-z0-9]+)*$/
 
 /**
- * Reads one line of an import. Unknown keys are ignored; an optional key that is missing, or holds an empty
- * string, is null.
+ * Parses one line of an import. Unknown keys are ignored; a missing optional key, or an empty string, is null.
  *
  * @throws BadRecord
  */
@@ -114,14 +113,14 @@ const TYPES: readonly unknown[] = [
   'product',
 ] satisfies CatalogRecord['type'][]
 
-/** The type and key of a record, as rejections name it: `card base1-4`. Empty if there is no key to name. */
+/** The type and key of a record for rejections, such as `card base1-4`. Empty if the record has no key. */
 export function labelOf(record: Fields): string {
   const { type, id, slug, name } = record
   const key = [type === 'series' ? name : undefined, id, slug, name].find(
     (value) => (typeof value === 'string' && value !== '') || typeof value === 'number',
   )
   if (key === undefined) return ''
-  // The key may be the invalid part, so it can be long and contain anything.
+  // The key may be invalid itself: long, or with any characters.
   const label = TYPES.includes(type) ? `${type} ${key}` : String(key)
   const short = label.length > MAX_LENGTH.label ? `${label.slice(0, MAX_LENGTH.label)}…` : label
   return short.toWellFormed().replace(/\p{Cc}/gu, '?')
@@ -182,7 +181,7 @@ function readRecord(fields: Fields): CatalogRecord {
 type Fields = Record<string, unknown>
 
 function parseObject(line: string): Fields {
-  // A failing JSON.parse costs a hundred times as much as this look at both ends.
+  // A failing JSON.parse costs a hundred times as much as this check of both ends.
   const text = line.trim()
   if (!text.startsWith('{')) throw new BadRecord('not a JSON object')
   if (!text.endsWith('}')) throw new BadRecord('not valid JSON')
@@ -203,49 +202,49 @@ function stringOrNull(fields: Fields, key: string): string | null {
   return storable(value, key)
 }
 
-/** JSON escapes can smuggle in what PostgreSQL has no place for. */
+/** Rejects characters that JSON escapes can produce and PostgreSQL cannot store. */
 function storable(value: string, name: string): string {
   if (value.includes('\0')) throw new BadRecord(`${name} must not contain the NUL character`)
   if (!value.isWellFormed()) throw new BadRecord(`${name} must not contain half a surrogate pair`)
   return value
 }
 
-function noLonger(value: string, name: string, longest: number): string {
-  // Code points are never more than UTF-16 units, so most values need no counting.
-  if (value.length > longest && [...value].length > longest) {
-    throw new BadRecord(`${name} must have at most ${longest} characters`)
+function limitLength(value: string, name: string, max: number): string {
+  // A string has at most as many code points as UTF-16 units, so most values need no counting.
+  if (value.length > max && [...value].length > max) {
+    throw new BadRecord(`${name} must have at most ${max} characters`)
   }
   return value
 }
 
-/** Text for people, in NFC, so that the same name is the same string. */
-function text(fields: Fields, key: string, longest: number): string | null {
+/** Text for people, normalized to NFC, so that equal names are equal strings. */
+function text(fields: Fields, key: string, max: number): string | null {
   const value = stringOrNull(fields, key)
-  return value === null ? null : normalText(value, key, longest)
+  return value === null ? null : normalText(value, key, max)
 }
 
-function normalText(value: string, name: string, longest: number): string {
+function normalText(value: string, name: string, max: number): string {
   const normal = value.normalize('NFC')
   if (/\p{Cc}/u.test(normal)) throw new BadRecord(`${name} must not contain control characters`)
   if (normal.trim() === '') throw new BadRecord(`${name} must not be blank`)
-  return noLonger(normal, name, longest)
+  return limitLength(normal, name, max)
 }
 
-function requiredText(fields: Fields, key: string, longest: number): string {
-  return text(fields, key, longest) ?? missing(key)
+function requiredText(fields: Fields, key: string, max: number): string {
+  return text(fields, key, max) ?? missing(key)
 }
 
-/** What is looked up byte by byte: kept as it is, so it may have nothing that gets lost on the way. */
-function code(fields: Fields, key: string, longest: number): string | null {
+/** An identifier, which is compared byte by byte and therefore not normalized: it must survive URLs and forms. */
+function code(fields: Fields, key: string, max: number): string | null {
   const value = stringOrNull(fields, key)
   if (value === null) return null
   if (value !== value.trim()) throw new BadRecord(`${key} must not begin or end with a space`)
   if (/\p{Cc}/u.test(value)) throw new BadRecord(`${key} must not contain control characters`)
-  return noLonger(value, key, longest)
+  return limitLength(value, key, max)
 }
 
-function requiredCode(fields: Fields, key: string, longest: number): string {
-  return code(fields, key, longest) ?? missing(key)
+function requiredCode(fields: Fields, key: string, max: number): string {
+  return code(fields, key, max) ?? missing(key)
 }
 
 function missing(key: string): never {
@@ -282,7 +281,7 @@ function day(fields: Fields, key: string): string | null {
   if (value === null) return null
   if (/^\d{4}-\d\d-\d\d$/.test(value) && !value.startsWith('0000')) {
     const start = new Date(`${value}T00:00:00Z`)
-    // A Date counts on: February 30 would be March 1.
+    // Date accepts February 30 as a day in March.
     if (!Number.isNaN(start.getTime()) && start.toISOString().startsWith(value)) return value
   }
   throw new BadRecord(`${key} must be a day as YYYY-MM-DD`)
@@ -300,11 +299,11 @@ function count(fields: Fields, key: string): number | null {
 function url(fields: Fields, key: string): string | null {
   const value = stringOrNull(fields, key)
   if (value === null) return null
-  // URL.canParse drops line breaks and outer spaces by itself, and takes any scheme.
+  // URL.canParse ignores line breaks and outer spaces, and accepts any scheme.
   if (!/^https?:\/\/[^\s\p{Cc}]+$/iu.test(value) || !URL.canParse(value)) {
     throw new BadRecord(`${key} must be an http or https address`)
   }
-  return noLonger(value, key, MAX_LENGTH.url)
+  return limitLength(value, key, MAX_LENGTH.url)
 }
 
 function supertype(fields: Fields): string | null {
@@ -312,7 +311,7 @@ function supertype(fields: Fields): string | null {
   return value === 'Pokémon' ? 'Pokemon' : value
 }
 
-/** As printed, hence a string; some files have it as a number. */
+/** A string as printed on the card. Some files contain a number. */
 function hitPoints(fields: Fields): string | null {
   const value = fields.hp
   if (typeof value !== 'number') return text(fields, 'hp', MAX_LENGTH.word)

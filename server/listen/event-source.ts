@@ -102,7 +102,7 @@ async function refusal(url: string, response: Response): Promise<StartError> {
   }
   const message = await response.json().then(
     (body) => (body as { error: { message: string } }).error.message,
-    () => 'there is no Cardstall. Say with --url where it is.',
+    () => 'this is not a Cardstall service. Set its address with --url.',
   )
   return new StartError(`${url} answered ${status}: ${message}`)
 }

@@ -294,7 +294,7 @@ describe('what npm run listen can’t do, it tells in one line', () => {
     )
     const other = `http://localhost:${port}`
     expect(await told(['--account', '1', '--url', other])).toBe(
-      `${other} answered 404: there is no Cardstall. Say with --url where it is.`,
+      `${other} answered 404: this is not a Cardstall service. Set its address with --url.`,
     )
     const nobody = `http://localhost:${await freePort()}`
     expect(await told(['--url', nobody])).toBe(

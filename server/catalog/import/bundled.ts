@@ -9,11 +9,10 @@ const FOLDER = new URL('../../../catalog/', import.meta.url)
 const FILES = ['english.ndjson.gz', 'products.ndjson.gz']
 
 /**
- * Gives a catalog that holds nothing the bundled English sets, cards and products. All of it in one transaction:
- * a start that is killed half-way leaves nothing, and the next one begins anew. When several processes start
- * at once, one imports and the others wait for it.
+ * Imports the bundled English sets, cards and products into an empty catalog, in one transaction: a killed start leaves
+ * nothing, and the next one begins again. If several processes start at the same time, one imports and the others wait.
  *
- * @returns what was imported, or nothing when there was a catalog
+ * @returns the report, or undefined if the catalog was not empty
  */
 export async function importBundledCatalog(
   ctx: ImportContext,

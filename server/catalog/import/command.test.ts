@@ -115,7 +115,7 @@ cards.ndjson: 1 created, 0 updated, 0 unchanged, 0 rejected in 0.0 s
 
   it('catalog:import requires a path', async () => {
     await expect(run()).rejects.toEqual(
-      new StartError('Say what to import: npm run catalog:import -- PATH [PATH…]'),
+      new StartError('No path was given. Usage: npm run catalog:import -- PATH [PATH…]'),
     )
   })
 

@@ -12,11 +12,11 @@ import { openSource, type Source } from './sources.ts'
 type Output = { write(text: string): unknown; isTTY?: boolean }
 
 /**
- * `npm run catalog:import -- PATH [PATH…]`: one summary per path, and the rejected and superseded lines. When it's
- * interrupted, the batches saved before stay, and the summary counts them; later paths are left out.
+ * `npm run catalog:import -- PATH [PATH…]`: prints a summary for each path, with the rejected and superseded lines. After
+ * an interruption the saved batches remain, and the summary counts them; later paths are skipped.
  *
- * @returns the exit code: 1 when a line was rejected, a file broke off or the import was interrupted
- * @throws StartError before anything is imported, when a path can't be; when it's interrupted before its first line
+ * @returns the exit code: 1 if a line was rejected, a file was truncated, or the import was interrupted
+ * @throws StartError if a path cannot be imported, before any import; or if interrupted before the first line
  */
 export async function runImportCommand(
   ctx: ImportContext,
@@ -25,7 +25,7 @@ export async function runImportCommand(
   { stdout, stderr, now }: { stdout: Output; stderr: Output; now?: () => number } = process,
 ): Promise<number> {
   if (paths.length === 0) {
-    throw new StartError('Say what to import: npm run catalog:import -- PATH [PATH…]')
+    throw new StartError('No path was given. Usage: npm run catalog:import -- PATH [PATH…]')
   }
   const sources: [path: string, source: Source][] = []
   for (const path of paths) sources.push([path, await openSource(path)])
@@ -62,8 +62,8 @@ export async function runImportCommand(
 type Lines = Source['lines']
 
 /**
- * The same lines, which break off when the signal aborts. `interruptedBefore` rejects when it aborts before the first
- * line was asked for: an import waits for another one to end.
+ * The same lines, which end with an error when the signal aborts. `interruptedBefore` rejects if it aborts before the
+ * first line is read, while the import waits for another one.
  */
 function endingWith(
   interrupted: AbortSignal,
@@ -107,7 +107,7 @@ const REDRAW_INTERVAL_MS = 100
 const REPORT_INTERVAL_MS = 5_000
 const BAR_WIDTH = 30
 
-/** One line drawn over and over on a terminal, else a plain one now and then. */
+/** Shows the progress: as one line that is redrawn on a terminal, otherwise as a new line every few seconds. */
 function showProgress(stderr: Output, path: string, source: Source, now = () => performance.now()) {
   const every = stderr.isTTY ? REDRAW_INTERVAL_MS : REPORT_INTERVAL_MS
   let last = now()
@@ -132,5 +132,5 @@ function showProgress(stderr: Output, path: string, source: Source, now = () => 
 
 const grouped = (count: number) => count.toLocaleString('en-US')
 
-/** Names come out of files: none may move the cursor. */
+/** Without control characters: names in files must not move the cursor. */
 const printable = (line: string) => line.replace(/\p{Cc}/gu, '?')

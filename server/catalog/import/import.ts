@@ -13,21 +13,21 @@ export type ImportContext = Pick<Context, 'db' | 'begin' | 'log'> & {
 }
 
 export type ImportProgress = ImportCounts & {
-  /** Lines read so far; blank ones don't count. */
+  /** Number of lines read so far, without blank ones. */
   lines: number
-  /** The share of their records that was saved, from 0 to 1. */
+  /** The saved share of their records, from 0 to 1. */
   saved: number
 }
 
 export type ImportOptions = {
   onProgress?: ((soFar: ImportProgress) => void) | undefined
-  /** Bytes of records that one import may hold. */
+  /** Maximum bytes of records of one import. */
   maxBytes?: number
   /** Ends the import before its next batch is saved. */
   signal?: AbortSignal
 }
 
-/** The source broke off, as a damaged file or a lost client does. The lines before it were imported. */
+/** The source failed, because of a damaged file or a lost client. The lines before were imported. */
 export class ImportInterrupted extends Error {
   override name = 'ImportInterrupted'
   readonly report: ImportReport<number | string>
@@ -40,7 +40,7 @@ export class ImportInterrupted extends Error {
   }
 }
 
-/** A signal ended the import. The batches before are saved; what is staged is discarded by the next import. */
+/** A signal ended the import. The earlier batches are saved; the next import discards the staged ones. */
 export class ImportAborted extends Error {
   override name = 'ImportAborted'
   readonly report: ImportReport<number | string>
@@ -53,16 +53,16 @@ export class ImportAborted extends Error {
   }
 }
 
-/** Below this number of changes the planner's statistics stay good enough. */
+/** With fewer changes, the planner's statistics remain good enough. */
 const ANALYZE_ABOVE = 1_000
 
 /**
- * Imports lines into the catalog. The last line of a key wins, and a set may follow its cards: all lines are read and
- * staged before the first one is saved. One import runs at a time; another waits. Records that the lines don't mention
- * stay as they are.
+ * Imports lines into the catalog. All lines are read and staged before the first one is saved, so the last line of a key
+ * wins, and a set may follow its cards. Only one import runs at a time; others wait. Records without a line remain
+ * unchanged.
  *
- * @throws ImportInterrupted when the lines break off. If the database fails or the import lock is lost, the import
- * fails and finished batches stay
+ * @throws ImportInterrupted if the source fails. If the database fails or the import lock is lost, the import fails and
+ * its finished batches remain
  */
 export async function importCatalog<Place extends number | string>(
   ctx: ImportContext,
@@ -106,17 +106,17 @@ export async function importLines<Place extends number | string>(
   return tally.report()
 }
 
-/** After a bulk load the planner would guess for minutes. Best effort: PostgreSQL gets there by itself. */
+/** Updates the planner's statistics after a bulk load. Best effort: autovacuum does the same minutes later. */
 export async function analyzeAfter(ctx: ImportContext, counts: ImportCounts): Promise<void> {
   if (counts.created + counts.updated <= ANALYZE_ABOVE) return
   try {
     await ctx.db`analyze series, sets, cards, products`
   } catch (error) {
-    ctx.log.warn({ err: error }, 'the catalog tables could not be analyzed after an import')
+    ctx.log.warn({ err: error }, 'cannot analyze the catalog tables after an import')
   }
 }
 
-/** Saves records of one batch together. If the database refuses them, halves them until only the refused one is left out. */
+/** Saves the records of a batch together. If the database rejects them, bisects them until only the invalid ones fail. */
 async function saveBatch<Place>(
   ctx: ImportContext,
   lock: AdvisoryLock,
@@ -124,7 +124,7 @@ async function saveBatch<Place>(
   staged: StagedRecord<Place>[],
   tally: Tally<Place>,
 ): Promise<void> {
-  // Later lines may have replaced all of them.
+  // Later lines may have replaced all records of the batch.
   if (staged.length === 0) return
   const records = staged.map(({ record }) => record)
   let refusals: Map<CatalogRecord, string>
@@ -149,7 +149,7 @@ async function saveBatch<Place>(
       await saveBatch(ctx, lock, batch, staged.slice(half), tally)
       return
     }
-    ctx.log.warn({ err: error, line: staged[0]!.line }, 'the database refused a line of an import')
+    ctx.log.warn({ err: error, line: staged[0]!.line }, 'the database rejected a line of an import')
     refusals = new Map([[records[0]!, `the database refused it: ${error.message}`]])
   }
   for (const { position, line, record } of staged) {
@@ -159,8 +159,8 @@ async function saveBatch<Place>(
 }
 
 /**
- * Whether the database minds the data, by the class of its error: data exception, integrity constraint, view
- * check, program limit, raised by a trigger. Anything else, such as a lost connection, is no line's fault.
+ * Whether the data caused the error, by its SQLSTATE class: data exception, integrity constraint, view check, program
+ * limit, or raised by a trigger. Other errors, such as a lost connection, have another cause.
  */
 const isRefusal = (error: unknown): error is postgres.PostgresError =>
   error instanceof postgres.PostgresError && /^(22|23|44|54|P0)/.test(error.code)

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { timeSlices, type YieldToEventLoop } from '../../time/time-slices.ts'
 
-/** One line of a source and where it is: a number in a stream, words in a folder. */
+/** One line of a source and its location: a number in a stream, a description in a folder. */
 export type Line<Place = number> = { number: Place } & ({ text: string } | { error: string })
 
 export const MAX_LINE_BYTES = 64 * 1024
@@ -11,18 +11,18 @@ const RETURN = 0x0d
 const BYTE_ORDER_MARK = Buffer.from('\uFEFF')
 
 /**
- * Splits a stream of bytes into lines, which count from 1. Blank lines are counted past and left out. A line
- * that is too long or not UTF-8 comes as an error of its own; no more than one line is ever held.
+ * Splits a stream of bytes into lines, numbered from 1. Blank lines are counted and skipped. A line that is too long or
+ * not UTF-8 is returned as an error. At most one line is held in memory.
  *
- * A few KiB of gzip can hold millions of lines, and reading them from memory never waits: the generator yields to the
- * event loop by the time spent, which includes the time that the consumer spends on each line.
+ * A few KiB of gzip can contain millions of lines, which are read without waiting. Therefore the generator yields to the
+ * event loop at the end of each time slice, which includes the consumer's time for each line.
  */
 export async function* linesOf(
   stream: AsyncIterable<Uint8Array>,
   yieldToEventLoop: YieldToEventLoop = timeSlices(),
 ): AsyncGenerator<Line> {
   let number = 0
-  /** The current line's bytes in earlier chunks. Nothing is added once it is too long. */
+  /** The current line's bytes in earlier chunks, until it is too long. */
   let begun: Buffer[] = []
   let begunBytes = 0
 
@@ -47,7 +47,7 @@ export async function* linesOf(
     }
     if (start === chunk.length) continue
     begunBytes += chunk.length - start
-    // A copy, because a stream may use the chunk's memory again.
+    // A copy, because a stream may reuse the chunk's memory.
     if (begunBytes <= UNTRIMMED_LIMIT) begun.push(Buffer.from(chunk.subarray(start)))
     const pause = yieldToEventLoop()
     if (pause) await pause
@@ -58,7 +58,7 @@ export async function* linesOf(
   }
 }
 
-/** A line with what doesn't count towards its length: the mark at the start of a file, and `\r`. */
+/** Includes the bytes that don't count towards the length: the byte order mark, and `\r`. */
 const UNTRIMMED_LIMIT = MAX_LINE_BYTES + BYTE_ORDER_MARK.length + 1
 
 function readLine(number: number, untrimmed: Buffer): Line | undefined {

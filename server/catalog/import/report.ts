@@ -46,7 +46,7 @@ export class Tally<Place> {
   }
 }
 
-/** Keeps the first entries by position, in whatever order they are added. */
+/** Keeps the first entries by position; they may be added in any order. */
 class FirstByPosition<T> {
   readonly #entries: { position: number; value: T }[] = []
 

@@ -9,18 +9,18 @@ import type {
 } from '../record.ts'
 import { SERIES_SHORTCUTS } from './series.ts'
 
-/** What became of the records; those neither created, updated nor refused were there already, just so. */
+/** The outcome. All other records were unchanged. */
 export type Saved = { created: number; updated: number; refusals: Map<CatalogRecord, string> }
 
 /**
- * Writes records, of which no two have the same key, in a handful of statements however many there are. The
- * caller provides the transaction and sees to it that nobody else writes to the catalog.
+ * Writes records with distinct keys in a constant number of statements. The caller provides the transaction and holds
+ * the import lock.
  *
- * Only rows that differ are written. If there are any, the catalog gets a new version, and every set that
- * changed, or whose cards or products did, carries it: that's how each process knows what to read again.
+ * Only changed rows are written. They raise the catalog's version, and every set that changed, or whose cards or
+ * products changed, gets the new version: by it, each process finds the sets to reload.
  */
 export async function saveRecords(db: Db, records: CatalogRecord[]): Promise<Saved> {
-  const accepted = sift(records, await readBefore(db, records))
+  const accepted = validate(records, await readExisting(db, records))
   const saved: Saved = { created: 0, updated: 0, refusals: accepted.refusals }
   const changedSets = new Set<string>()
 
@@ -47,10 +47,10 @@ export async function saveRecords(db: Db, records: CatalogRecord[]): Promise<Sav
   return saved
 }
 
-/** What the catalog holds, before the records, of all that they refer to. */
-type Before = { sets: Set<string>; series: Map<string, string | null> }
+/** The existing sets and series that the records refer to. */
+type Existing = { sets: Set<string>; series: Map<string, string | null> }
 
-async function readBefore(db: Db, records: CatalogRecord[]): Promise<Before> {
+async function readExisting(db: Db, records: CatalogRecord[]): Promise<Existing> {
   const setIds = new Set<string>()
   const seriesNames = new Set<string>()
   const seriesShortcuts = new Set<string>()
@@ -81,7 +81,7 @@ async function readBefore(db: Db, records: CatalogRecord[]): Promise<Before> {
 }
 
 type Accepted = {
-  /** Series that are new or get another shortcut, in the order in which that happens. */
+  /** Series that are new or get another shortcut, in the order of the changes. */
   series: Map<string, string | null>
   createdSeries: number
   updatedSeries: number
@@ -92,12 +92,12 @@ type Accepted = {
 }
 
 /**
- * Goes through the records in their order, so that each sees what the ones before it brought and no more: a
- * card ahead of its set is refused wherever a batch happens to end.
+ * Validates the references of the records in their order. Each record sees the ones before it, so a card before its set
+ * is rejected wherever a batch ends.
  */
-function sift(records: CatalogRecord[], before: Before): Accepted {
-  const sets = new Set(before.sets)
-  const series = new Map(before.series)
+function validate(records: CatalogRecord[], existing: Existing): Accepted {
+  const sets = new Set(existing.sets)
+  const series = new Map(existing.series)
   const nameOf = new Map<string, string>()
   for (const [name, shortcut] of series) if (shortcut !== null) nameOf.set(shortcut, name)
 
@@ -116,7 +116,7 @@ function sift(records: CatalogRecord[], before: Before): Accepted {
     if (former !== null) nameOf.delete(former)
     if (shortcut !== null) nameOf.set(shortcut, name)
     series.set(name, shortcut)
-    // Taken out first: the last change decides its place.
+    // Deleted first, because the last change decides the order.
     accepted.series.delete(name)
     accepted.series.set(name, shortcut)
   }
@@ -159,7 +159,7 @@ function sift(records: CatalogRecord[], before: Before): Accepted {
   return accepted
 }
 
-/** In the given order, in which each shortcut is free by the time it is taken. */
+/** Saves the series in the given order, in which each shortcut is free when it is assigned. */
 async function saveSeries(db: Db, series: Map<string, string | null>): Promise<void> {
   const rows = [...series].map(([name, shortcut]) => ({ name, shortcut }))
   await db`
@@ -170,7 +170,7 @@ async function saveSeries(db: Db, series: Map<string, string | null>): Promise<v
   `
 }
 
-/** How many rows were written that belong to one set and, before, belonged to another one or the same. */
+/** Counts of written rows by their set and their former set. */
 type Written = {
   set_id: string | null
   former_set_id: string | null
@@ -179,9 +179,9 @@ type Written = {
 }
 
 /*
- * The three statements below are one idea. `changed` compares what comes with what is there, so that a row
- * that stays the same isn't even locked; the insert then writes those alone. New rows differ by themselves:
- * their other side of the join is all null. The version is the one that raiseVersion is about to reach.
+ * The three statements below have the same structure. `changed` compares the incoming rows with the existing ones, so
+ * that unchanged rows are not even locked; the insert writes only the changed ones. New rows always differ, because
+ * their existing side is all null. `version` is the one that raiseVersion is about to set.
  */
 
 async function saveSets(db: Db, sets: SetRecord[]): Promise<Written[]> {

@@ -1,8 +1,8 @@
 /**
- * The published shortcuts of the series that the bundled catalog knows (§2.2). A set that names one of these
- * brings it into the catalog with its shortcut; a `series` line of an import has the last word.
+ * The published shortcuts of the bundled catalog's series (§2.2). A set creates its series with this shortcut; a `series`
+ * line of an import overrides it.
  *
- * `cp` and `wc` are published too, but no set of ours belongs to them.
+ * The shortcuts `cp` and `wc` are published too, but no bundled set belongs to them.
  */
 export const SERIES_SHORTCUTS: ReadonlyMap<string, string> = new Map([
   ['Base', 'base'],

@@ -6,18 +6,18 @@ import { createGunzip } from 'node:zlib'
 import { StartError } from '../../start-error.ts'
 import { type Line, linesOf } from './lines.ts'
 
-/** A file or folder to import, read bit by bit as its lines are taken. */
+/** A file or folder to import. It is read while its lines are consumed. */
 export type Source = {
   lines: AsyncIterable<Line<number | string>>
-  /** Bytes on the disk, of which `bytesRead` have been read: how far an import is. */
+  /** Bytes on the disk; with `bytesRead` they show the progress of an import. */
   totalBytes: number
   bytesRead(): number
 }
 
 /**
- * Opens NDJSON, plain or gzip, or a folder in the layout of the public pokemon-tcg-data repository.
+ * Opens an NDJSON file, plain or gzip, or a folder in the layout of the public pokemon-tcg-data repository.
  *
- * @throws StartError when there is nothing at the path that can be imported
+ * @throws StartError if the path cannot be imported
  */
 export async function openSource(path: string): Promise<Source> {
   const found = await stat(path).catch((error) => cannotRead(path, error))
@@ -50,14 +50,14 @@ function openFile(path: string, totalBytes: number): Source {
 }
 
 /**
- * At damage, what the decompressor made of the piece it was given is lost; all before that is handed on. And
- * no piece can grow to more than a thousand times its size.
+ * Bytes that are decompressed at a time. Damaged data loses the output of its piece only, and a piece cannot grow to
+ * more than about a thousand times its size.
  */
 const GZIP_PIECE_BYTES = 256
 
 /**
- * Decompresses a stream. One that is damaged or cut off gives everything up to there and then fails; a piped
- * zlib stream would drop what it has read ahead.
+ * Decompresses a stream. A damaged or truncated one returns everything before the damage and then fails; a piped zlib
+ * stream would lose its read-ahead data.
  */
 export async function* gunzip(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   const inflate = createGunzip()
@@ -85,7 +85,7 @@ export async function* gunzip(stream: AsyncIterable<Uint8Array>): AsyncGenerator
         yield* handOn(await settled((done) => inflate.write(piece, done)))
       }
     }
-    // Padding after the last member has ended it already.
+    // Padding after the last gzip member has already ended it.
     if (inflate.readableEnded) return
     yield* handOn(await settled((done) => inflate.once('end', done).end()))
   } finally {
@@ -96,7 +96,7 @@ export async function* gunzip(stream: AsyncIterable<Uint8Array>): AsyncGenerator
 const SETS_FILE = 'sets/en.json'
 const CARDS_FOLDER = 'cards/en'
 
-/** English sets and cards as published: an array of sets, and an array of cards for each set, named after it. */
+/** Opens the published English data: a file with the sets, and for each set a file with its cards. */
 async function openFolder(folder: string): Promise<Source> {
   const names = await readdir(join(folder, CARDS_FOLDER)).catch(() => undefined)
   const setsFile = await stat(join(folder, SETS_FILE)).catch(() => undefined)
@@ -178,7 +178,7 @@ const setFields = (set: Raw) => ({
   symbol_url: images(set).symbol,
 })
 
-/** The set is only in the file's name. The number is not always the tail of the id. */
+/** Only the file's name contains the set's id. The number is not always the end of the card's id. */
 const cardFields = (card: Raw, setId: string) => ({
   type: 'card',
   id: card.id,
@@ -193,10 +193,10 @@ const cardFields = (card: Raw, setId: string) => ({
   image_large: images(card).large,
 })
 
-/** A string in the published files; copies of them may hold a JSON number, which has no leading zeros to lose. */
+/** A string in the published files. Some copies have a JSON number, which cannot have leading zeros. */
 const collectorNumber = (value: unknown) => (Number.isSafeInteger(value) ? String(value) : value)
 
-/** With slashes at the source, and three hyphens where nobody knew it. */
+/** The source has slashes in dates, and three hyphens for an unknown date. */
 const releaseDate = (value: unknown) =>
   typeof value !== 'string' ? value : value === '---' ? null : value.replaceAll('/', '-')
 

@@ -7,24 +7,24 @@ import type { Tally } from './report.ts'
 
 type StagingContext = Pick<Context, 'db' | 'begin'>
 
-/** A record that waits to be saved. */
+/** A record to be saved. */
 export type StagedRecord<Place> = { position: number; line: Place; record: CatalogRecord }
 
 export type Staged<Place> = {
-  /** In the order in which to save them: series and sets, then the cards and products that refer to them. */
+  /** In the order of saving: series and sets, then the cards and products that refer to them. */
   batches: number[]
-  /** Set if the source failed; the batches hold the lines before. */
+  /** Set if the source failed; the batches contain the lines before the failure. */
   broken?: { lastLine: Place | undefined; cause: unknown } | undefined
 }
 
-/** Rows per transaction, and bytes of their JSON: a batch costs few milliseconds of this process's time at once. */
+/** Limits of a batch, which is one transaction: it blocks this process for a few milliseconds only. */
 const BATCH_RECORDS = 1_000
 const BATCH_BYTES = 256 * 1024
-/** All cards ever printed are about 60 MB. */
+/** For comparison: all cards ever printed are about 60 MB. */
 export const MAX_STAGED_BYTES = 1024 ** 3
 const BATCHES_PER_DELETE = 10
 
-/** The source holds more records than an import takes. */
+/** The source contains more records than an import allows. */
 export class ImportTooLarge extends Error {
   override name = 'ImportTooLarge'
 
@@ -34,10 +34,10 @@ export class ImportTooLarge extends Error {
 }
 
 /**
- * Reads all lines and writes their records to `import_records`, which bounds memory by the batch, whatever the source
- * holds. The last line of a key replaces those before it.
+ * Reads all lines and writes their records to the staging table `import_records`, so that memory is bounded by the size
+ * of a batch. The last line of a key replaces earlier ones.
  *
- * The caller holds the import lock and has discarded the records of an earlier import.
+ * The caller holds the import lock and has discarded the staged records of earlier imports.
  */
 export async function stageLines<Place extends number | string>(
   ctx: StagingContext,
@@ -95,7 +95,7 @@ export async function stageLines<Place extends number | string>(
     group.bytes += row.bytes
     if (group.rows.size >= BATCH_RECORDS || group.bytes >= BATCH_BYTES) await flush(group)
   }
-  // A small import is saved as a whole: nobody sees its sets without their cards.
+  // A small import is saved in one transaction, so that its sets never appear without their cards.
   if (lastBatch === 0) {
     for (const [id, row] of members.rows) owners.rows.set(id, row)
     members.rows.clear()
@@ -149,7 +149,7 @@ function rowOf<Place>(
   }
 }
 
-/** Writes rows of different keys, and counts the rows of earlier batches that they replace. */
+/** Writes rows with distinct keys, and counts the rows of earlier batches that they replace. */
 async function writeBatch<Place>(
   ctx: StagingContext,
   lock: AdvisoryLock,
@@ -168,7 +168,7 @@ async function writeBatch<Place>(
             type text, key text, position bigint, line json, record json
           )
       ), replaced as (
-        -- This sees the table as it was before the statement.
+        -- This sees the table from before the statement.
         select
           import_records.position,
           import_records.line,
@@ -207,7 +207,7 @@ export async function readBatch<Place>(
   `
 }
 
-/** Removes all staged records: those that were refused, and those of an import that was killed. */
+/** Deletes all staged records: rejected ones, and those of a killed import. */
 export async function discardStaged(ctx: StagingContext, lock: AdvisoryLock): Promise<void> {
   let deleted: number
   do {

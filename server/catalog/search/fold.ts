@@ -1,6 +1,6 @@
 /**
- * One spelling for names and for what is asked: everything that people leave out, mistype on a
- * phone or cannot find on their keyboard is taken out of both, so that plain comparison works.
+ * Normalizes names and queries to a common spelling, without the differences that people omit or cannot type, so that a
+ * plain comparison works.
  *
  * - Compatibility forms become ordinary ones: Ａ and ﾋﾟ, the ideographic space, Ⅱ, ①.
  * - Upper and lower case are one; ß is ss, œ is oe, æ is ae.

@@ -1,14 +1,13 @@
 /**
  * How a name can match, best first:
  *
- * - exact: the name is what was asked. The same spelling comes first, then the same but for upper
- *   and lower case, then folded alike (`Mewtwo ex` for `Mewtwo-EX`), then with other spaces
- *   (`Ho-Oh` for `hooh`).
- * - prefix: the name begins with it. `mew` finds `Mew ex` before `Mewtwo`.
- * - word: its words begin words of the name; together and in order before anywhere.
- * - inside: one of its words is only found within a word of the name. From 3 letters; from one
- *   character in the scripts that put no spaces between words.
- * - typo: one of its words is a few edits from a word of the name; fewer edits first.
+ * - exact: the name equals the query. The same spelling ranks first, then another case, then the same folded text
+ *   (`Mewtwo ex` for `Mewtwo-EX`), then other spaces (`Ho-Oh` for `hooh`).
+ * - prefix: the name begins with the query. `mew` finds `Mew ex` before `Mewtwo`.
+ * - word: the query's words are prefixes of words of the name; adjacent and in order ranks first.
+ * - inside: a word of the query only occurs inside a word of the name. It needs 3 letters, or one character in scripts
+ *   without spaces between words.
+ * - typo: a word of the query is a few edits from a word of the name; fewer edits rank first.
  */
 export const Tier = { exact: 0, prefix: 1, word: 2, inside: 3, typo: 4 } as const
 
@@ -35,17 +34,17 @@ function tierOf(grade: number): number {
   return Tier.typo
 }
 
-/** The matching names, best first. The arrays run side by side. */
+/** The matching names, best first, as parallel arrays. */
 export type Matches = {
   /** Positions in the list of names that the index was built from, each at most once. */
   positions: Uint32Array
   /** For each match its `Tier`; never decreasing. */
   tiers: Uint8Array
-  /** How many of the matches, from the first, are more than a guess at a typo. */
+  /** The number of leading matches that are not typo matches. */
   sure: number
 }
 
-/** Puts matching ranks in order, by grade and then by rank. */
+/** Sorts matching ranks by grade, then by rank. */
 export function inOrder(ranks: number[], grades: Uint8Array, positions: Uint32Array): Matches {
   const size = positions.length
   const order = Uint32Array.from(ranks, (rank) => grades[rank]! * size + rank).sort()

@@ -10,17 +10,14 @@ export type NameIndex = {
   search(query: string): Matches
 }
 
-/**
- * An index over distinct display names. A search finds the names that are, begin with, have or
- * resemble what is asked, in the order that `Tier` tells.
- */
+/** Builds an index over distinct display names. A search finds the matches that `Tier` describes, best first. */
 export async function buildNameIndex(
   names: readonly string[],
   yieldToEventLoop?: YieldToEventLoop,
 ): Promise<NameIndex> {
   const text = await joinNames(names, yieldToEventLoop)
   const vocabulary = await collectWords(text, yieldToEventLoop)
-  const bench: Bench = {
+  const state: SearchState = {
     names,
     text,
     vocabulary,
@@ -29,73 +26,73 @@ export async function buildNameIndex(
     wordsFound: new Uint8Array(names.length),
     flaws: new Uint8Array(names.length),
   }
-  return { size: names.length, search: (query) => search(bench, query) }
+  return { size: names.length, search: (query) => search(state, query) }
 }
 
-/** What a search works with. It uses the arrays by rank again and again. */
-type Bench = {
+/** The index, and arrays by rank that all searches reuse. */
+type SearchState = {
   names: readonly string[]
   text: NameText
   vocabulary: Vocabulary
   /** The ranks of the names that match, and by rank the best grade so far. */
   matched: number[]
   grades: Uint8Array
-  /** For `matchWords`: how many words of the query the name has, and how badly. */
+  /** For `matchWords`: the number of the query's words in the name, and the sum of their flaws. */
   wordsFound: Uint8Array
   flaws: Uint8Array
 }
 
-// More than anyone types; what comes after is not read.
+// Longer queries are truncated.
 const MAX_QUERY_LENGTH = 200
 const MIN_INFIX_LENGTH = 3
 // A name's flaws are one number, so that they add up: 1 for a word found inside, 2 for an edit.
 const INSIDE = 1
 const EDIT = 2
 
-function search(bench: Bench, query: string): Matches {
-  bench.matched = []
-  bench.grades.fill(Grade.none)
+function search(state: SearchState, query: string): Matches {
+  state.matched = []
+  state.grades.fill(Grade.none)
   const asked = query.slice(0, MAX_QUERY_LENGTH).trim()
   const words = fold(asked).split(' ')
   if (words[0] === '') {
-    matchLiterally(bench, asked)
+    matchLiterally(state, asked)
   } else {
-    matchTogether(bench, words, asked)
-    matchWords(bench, words, editsAllowed)
-    if (bench.matched.length === 0) matchWords(bench, words, editsAllowedAtLast)
+    matchTogether(state, words, asked)
+    matchWords(state, words, editsAllowed)
+    if (state.matched.length === 0) matchWords(state, words, editsAllowedAtLast)
   }
-  return inOrder(bench.matched, bench.grades, bench.text.positions)
+  return inOrder(state.matched, state.grades, state.text.positions)
 }
 
-function match({ matched, grades }: Bench, rank: number, grade: number): void {
+function match({ matched, grades }: SearchState, rank: number, grade: number): void {
   if (grades[rank] === Grade.none) matched.push(rank)
   if (grade < grades[rank]!) grades[rank] = grade
 }
 
-/** For a query without any letter, such as `?`: the names that have just that in them. */
-function matchLiterally(bench: Bench, asked: string): void {
+/** For a query without letters, such as `?`: matches the names that contain exactly this text. */
+function matchLiterally(state: SearchState, asked: string): void {
   if (asked === '') return
-  for (let rank = 0; rank < bench.names.length; rank++) {
-    const name = bench.names[bench.text.positions[rank]!]!
-    if (name === asked) match(bench, rank, Grade.sameSpelling)
-    else if (name.includes(asked)) match(bench, rank, Grade.inside)
+  for (let rank = 0; rank < state.names.length; rank++) {
+    const name = state.names[state.text.positions[rank]!]!
+    if (name === asked) match(state, rank, Grade.sameSpelling)
+    else if (name.includes(asked)) match(state, rank, Grade.inside)
   }
 }
 
-/** Names in which all that is asked stands together and in order, from the start of a word. */
-function matchTogether(bench: Bench, words: string[], asked: string): void {
-  const { names, text } = bench
+/** Matches names that contain the whole query in order, from the start of a word. */
+function matchTogether(state: SearchState, words: string[], asked: string): void {
+  const { names, text } = state
   const { length } = words.join('')
   findWords(text, words, (at, sameSpaces, wordEnds) => {
     const rank = text.ranks[at]!
     const nameBegins = at === text.starts[rank]
     const nameEnds = at + length + 1 === text.starts[rank + 1]
     if (nameBegins && nameEnds) {
-      match(bench, rank, gradeExact(names[text.positions[rank]!]!, asked, sameSpaces))
+      match(state, rank, gradeExact(names[text.positions[rank]!]!, asked, sameSpaces))
     } else if (nameBegins) {
-      match(bench, rank, wordEnds ? Grade.firstWords : Grade.firstLetters)
+      match(state, rank, wordEnds ? Grade.firstWords : Grade.firstLetters)
     } else {
-      match(bench, rank, wordEnds ? Grade.wordsTogether : Grade.lettersTogether)
+      match(state, rank, wordEnds ? Grade.wordsTogether : Grade.lettersTogether)
     }
   })
 }
@@ -106,17 +103,17 @@ function gradeExact(name: string, asked: string, sameSpaces: boolean): number {
   return sameSpaces ? Grade.foldedAlike : Grade.otherSpaces
 }
 
-/** Names that have every word somewhere: as a word or the start of one, inside one, or mistyped. */
-function matchWords(bench: Bench, asked: string[], allowed: (word: string) => number): void {
-  const { text, vocabulary, wordsFound, flaws } = bench
+/** Matches names that contain every word of the query: as a word or its prefix, inside a word, or misspelled. */
+function matchWords(state: SearchState, asked: string[], allowed: (word: string) => number): void {
+  const { text, vocabulary, wordsFound, flaws } = state
   wordsFound.fill(0)
   flaws.fill(0)
-  // Long words leave the fewest names for the others.
+  // Longest first: long words match the fewest names.
   const words = [...new Set(asked)].sort((a, b) => b.length - a.length)
   let left: number[] = []
   for (const [before, word] of words.entries()) {
     left = []
-    // The ways to have a word are tried best first, so a name's first way is its best.
+    // The kinds of matches are tried best first, so a name's first match of a word is its best.
     const reach = (rank: number, flaw: number) => {
       if (wordsFound[rank] !== before) return
       wordsFound[rank] = before + 1
@@ -142,7 +139,7 @@ function matchWords(bench: Bench, asked: string[], allowed: (word: string) => nu
   for (const rank of left) {
     const edits = Math.floor(flaws[rank]! / EDIT)
     const apart = flaws[rank] === 0 ? Grade.wordsApart : Grade.inside
-    match(bench, rank, edits === 0 ? apart : Grade.inside + edits)
+    match(state, rank, edits === 0 ? apart : Grade.inside + edits)
   }
 }
 
@@ -151,7 +148,7 @@ function editsAllowed(word: string): number {
   return word.length <= 7 ? 1 : 2
 }
 
-/** When nothing else is found: `mewtooo`. */
+/** For a second attempt when nothing was found: `mewtooo`. */
 function editsAllowedAtLast(word: string): number {
   return word.length >= 6 ? 2 : editsAllowed(word)
 }

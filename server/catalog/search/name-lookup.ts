@@ -1,15 +1,14 @@
 import { EAST_ASIAN } from './fold.ts'
 import type { NameText } from './name-text.ts'
 
-/** Called with the place, and whether the spaces agree and whether a word ends with the match. */
+/** Called with the match's index, whether its spaces equal the query's, and whether a word ends with it. */
 type Visit = (at: number, sameSpaces: boolean, wordEnds: boolean) => void
 
 /**
- * Visits every place where a word begins and these words follow, the last perhaps only in part.
+ * Visits every word start that these words follow; the last one may be a prefix.
  *
- * Other spaces than those asked for will do if a word ends where the match ends: `nestball` finds
- * Nest Ball, but `arcanine` does not find Arcanin Ex. The scripts that put no spaces between words
- * take no notice of them.
+ * Different spaces are allowed if a word ends where the match ends: `nestball` finds Nest Ball, but `arcanine` does not
+ * find Arcanin Ex. In scripts without spaces between words, spaces are ignored.
  */
 export function findWords(names: NameText, words: string[], visit: Visit): void {
   const { text, wordStarts, boundaries } = names
@@ -37,7 +36,7 @@ export function findWords(names: NameText, words: string[], visit: Visit): void 
   }
 }
 
-/** Calls with the rank of each name that has the letters anywhere in it, spaces or not. */
+/** Visits the rank of each name that contains the letters anywhere, ignoring spaces. */
 export function findLetters(names: NameText, letters: string, visit: (rank: number) => void): void {
   const { text, starts, ranks } = names
   let at = text.indexOf(letters)
@@ -48,7 +47,7 @@ export function findLetters(names: NameText, letters: string, visit: (rank: numb
   }
 }
 
-/** Below 0 when the text from there sorts before `asked`, 0 when it goes on with it. */
+/** Compares the text at the index with `asked`: 0 if it starts with it, negative if it sorts before. */
 function compareAt(text: string, at: number, asked: string): number {
   for (let i = 0; i < asked.length; i++) {
     const difference = text.charCodeAt(at + i) - asked.charCodeAt(i)
@@ -57,7 +56,7 @@ function compareAt(text: string, at: number, asked: string): number {
   return 0
 }
 
-/** Halving: the first number from which on it holds. */
+/** Binary search: the first number from which on the condition holds. */
 function firstWhere(holds: (i: number) => boolean, from: number, end: number): number {
   let low = from
   let high = end

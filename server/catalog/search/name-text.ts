@@ -2,31 +2,30 @@ import type { YieldToEventLoop } from '../../time/time-slices.ts'
 import { fold } from './fold.ts'
 
 /**
- * All names, folded and without their spaces, in one string, and every place in it where a word
- * begins, sorted. Since the spaces are gone, `pokeball` and `poke ball` are the same search.
+ * A suffix array over the starts of words: all folded names without spaces in one string, and the sorted indexes of
+ * their words. Without spaces, `pokeball` and `poke ball` are the same query.
  *
- * The names stand in the order in which equally good ones are answered: shorter first, then by
- * their folded text as JavaScript compares strings, then as they came. A name's place in that order
- * is its rank.
+ * The names are in the order of equally good matches: shorter first, then by the code units of their folded text, then
+ * in their given order. A name's index in this order is its rank.
  */
 export type NameText = {
   text: string
   /** By rank: the name's position in the list that was given. */
   positions: Uint32Array
-  /** By rank: where the name begins in the text; one more entry for the end of the last. */
+  /** By rank: the index of the name in the text; the last entry is the end of the text. */
   starts: Uint32Array
-  /** By place in the text: the rank of the name there. */
+  /** By index in the text: the rank of the name there. */
   ranks: Uint32Array
-  /** By place in the text: 1 where a word begins and where a name has ended. */
+  /** By index in the text: 1 at the start of a word and after the end of a name. */
   boundaries: Uint8Array
-  /** The places where words begin, in the order of what follows them up to the name's end. */
+  /** The indexes of all word starts, sorted by the text that follows up to the name's end. */
   wordStarts: Uint32Array
 }
 
-// Below every folded character, so that a name sorts before the longer ones it begins.
+// Less than every folded character, so that a name sorts before the names of which it is a prefix.
 const NAME_END = '\n'
 const NAME_END_CODE = NAME_END.charCodeAt(0)
-// Names or words done in one go: 2 or 3 ms of work.
+// Names or words per slice: 2 or 3 ms of work.
 const SLICE = 1000
 
 export async function joinNames(
@@ -96,7 +95,7 @@ function sortWordStarts(
   return sortInGroups(begun, firstTwo, byWhatFollows, yieldToEventLoop)
 }
 
-/** Sorts by a number first: the groups that makes are small enough to be sorted in one go each. */
+/** Groups the items by a number first: each group is small enough to be sorted without yielding. */
 async function sortInGroups(
   items: number[],
   groupOf: (item: number) => number,

@@ -2,12 +2,12 @@ import { editDistance } from '../../text/edit-distance.ts'
 import type { YieldToEventLoop } from '../../time/time-slices.ts'
 import type { NameText } from './name-text.ts'
 
-/** The distinct words of all names, shortest first: what a mistyped word is compared with. */
+/** The distinct words of all names, shortest first. Misspelled words are compared with them. */
 export type Vocabulary = {
   words: string[]
-  /** By length: the first word that is at least so long. */
+  /** By length: the index of the first word of at least this length. */
   longerFrom: Uint32Array
-  /** By word: which letters it has, see `lettersOf`. */
+  /** By word: the set of its letters, see `lettersOf`. */
   letters: Uint32Array
 }
 
@@ -38,7 +38,7 @@ export async function collectWords(
   return { words, longerFrom, letters: Uint32Array.from(words, lettersOf) }
 }
 
-/** The words that `word` may be a slip for: 1 to `limit` edits away, fewest first. */
+/** The words that are 1 to `limit` edits away from `word`, fewest edits first. */
 export function similarWords(vocabulary: Vocabulary, word: string, limit: number): SimilarWord[] {
   const { words, longerFrom, letters } = vocabulary
   const shortest = Math.min(Math.max(word.length - limit, 0), longerFrom.length - 1)
@@ -47,7 +47,7 @@ export function similarWords(vocabulary: Vocabulary, word: string, limit: number
   const asked = lettersOf(word)
   const found: SimilarWord[] = []
   for (let i = longerFrom[shortest]!; i < end; i++) {
-    // One edit brings in at most one new letter and loses at most one.
+    // One edit adds at most one new letter and removes at most one.
     const has = letters[i]!
     if (bitCount(asked & ~has) > limit || bitCount(has & ~asked) > limit) continue
     const edits = editDistance(word, words[i]!, limit)
@@ -56,7 +56,7 @@ export function similarWords(vocabulary: Vocabulary, word: string, limit: number
   return found.sort((a, b) => a.edits - b.edits)
 }
 
-/** The longer words that have this one within them. */
+/** The longer words that contain this one. */
 export function wordsAround({ words, longerFrom, letters }: Vocabulary, word: string): string[] {
   const asked = lettersOf(word)
   const found: string[] = []
@@ -67,7 +67,7 @@ export function wordsAround({ words, longerFrom, letters }: Vocabulary, word: st
   return found
 }
 
-/** One bit for each letter that occurs, whatever the order; letters beyond 32 share bits. */
+/** A bit set of the word's letters. Letters share bits modulo 32. */
 function lettersOf(word: string): number {
   let bits = 0
   for (let i = 0; i < word.length; i++) bits |= 1 << (word.charCodeAt(i) & 31)
