@@ -8,7 +8,7 @@ import {
   type Parcel,
 } from './carrier.ts'
 
-/** Of one request, from connecting to the end of the response. */
+/** Limits one request, from connecting to the end of the response. */
 const TIMEOUT_MS = 15_000
 const MAX_RESPONSE_BYTES = 1024 * 1024
 const MAX_LABEL_BYTES = 10 * 1024 * 1024
@@ -32,8 +32,8 @@ type SendcloudParcel = {
 }
 
 /**
- * Sendcloud's parcel API, version 2. Our reference is the parcel's `external_reference`, which is unique there: a second
- * request with the same reference does not create a second parcel.
+ * Sendcloud's parcel API, version 2. Our reference is the parcel's unique `external_reference`: a second request
+ * with the same reference does not create a second parcel.
  */
 export function sendcloudCarrier(
   settings: SendcloudSettings,

@@ -22,9 +22,10 @@ export const TRACKING_MODES = ['immediate', 'late'] as const
 export const DEFAULT_MODE: CarrierMode = { label: 'ready', tracking: 'immediate' }
 
 /**
- * The sandbox's carrier. It prints real labels, and `PUT /operator/v1/sandbox/carrier` selects the outcome of its calls.
- * Its shipments live in a table of their own, written through the pool: like a real carrier's, they survive the rollback
- * of our transactions. Otherwise a test of a crash after the purchase would prove nothing.
+ * The sandbox's carrier. It prints real labels; `PUT /operator/v1/sandbox/carrier` selects the outcome of its calls.
+ *
+ * It stores its shipments through the pool, so that they survive the rollback of our transactions, as those of a real
+ * carrier do. Otherwise a test of a crash after the purchase would prove nothing.
  */
 export function simulatedCarrier({ db, now }: { db: Db; now: () => Date }): Carrier {
   /** @throws CarrierError in the mode `error` */

@@ -39,8 +39,8 @@ export const messageId = ({ id, createdAt }: { id: number; createdAt: Date }, fr
   `<${id}.${createdAt.getTime()}@${from.address.slice(from.address.lastIndexOf('@') + 1)}>`
 
 /**
- * A failed attempt. The message is stored with the e-mail for the operator; it contains no secret, but may quote the mail
- * server, which names recipients. `summary` is for the log and quotes nothing.
+ * A failed attempt. The message is stored with the e-mail for the operator. It contains no secret, but may quote the
+ * mail server, which names recipients. `summary` is for the log and quotes nothing.
  */
 export class MailError extends Error {
   override name = 'MailError'
@@ -68,7 +68,7 @@ export type Mailer = {
 }
 
 export type MailerOptions = {
-  /** Of the connection to the mail server, and of each of its replies. */
+  /** Limits connecting to the mail server, and waiting for each of its replies. */
   timeoutMs?: number
 }
 

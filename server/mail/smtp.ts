@@ -65,7 +65,7 @@ type SmtpError = Error & {
   /** The server's reply, and its code. */
   response?: string
   responseCode?: number
-  /** Whether the reply code is permanent (5xx). */
+  /** Whether the reply is a permanent rejection. */
   permanent?: boolean
 }
 
@@ -101,7 +101,7 @@ function mailErrorFrom(error: SmtpError): MailError {
     case 'ECONNECTION':
     case 'ESOCKET':
       return temporary(
-        `The connection to the mail server failed${detail(responseCode ?? originalCode)}.`,
+        `The connection to the mail server failed${detail(responseCode || originalCode)}.`,
       )
     default:
       return temporary(`The e-mail could not be sent${detail(code)}.`)

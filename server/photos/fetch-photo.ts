@@ -17,7 +17,7 @@ type Options = {
   userAgent: string
   /** Aborts the fetch, which then throws the signal's reason. */
   signal: AbortSignal
-  /** Of the whole fetch, including redirects. */
+  /** Limits the whole fetch, including redirects. */
   timeoutMs?: number
 }
 

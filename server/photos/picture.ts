@@ -14,7 +14,7 @@ const PROCESSING_SECONDS = 20
 
 const ACCEPTED = 'a JPEG, PNG, WebP, GIF or AVIF picture'
 
-// Decoders are the attack surface for hostile files, so the ones that photos don't need (SVG, PDF, TIFF, …) are blocked.
+// Decoders are the attack surface for hostile files: those that no photo needs (SVG, PDF, TIFF, …) are blocked.
 sharp.block({ operation: ['VipsForeignLoad'] })
 sharp.unblock({
   operation: [

@@ -60,8 +60,8 @@ export async function drainQueue<Job>(ctx: Pick<Context, 'log'>, work: Work<Job>
 }
 
 /**
- * Runs at most `concurrency` jobs. One claim is under way at a time; all calls of `poll` during a claim lead to a single
- * further claim.
+ * Runs at most `concurrency` jobs at the same time, with one claim at a time. All calls of `poll` during a claim lead
+ * to a single further claim.
  */
 function openPool<Job>(
   { log }: Pick<Context, 'log'>,

@@ -24,8 +24,8 @@ const sliceNotFound = () => notFound('There is no such slice.')
 const isStorable = (text: string) => !text.includes('\0') && text.isWellFormed()
 
 /**
- * Records the tracking that the operator reports. If a label was bought here, a new code emits `order.label_ready` again
- * (§6.1).
+ * Records the tracking that the operator reports. If a label was bought here, a new code emits `order.label_ready`
+ * again (§6.1).
  *
  * @throws not_found
  */
