@@ -62,7 +62,7 @@ describe('on the 1st of the month at 00:05 UTC', () => {
     expect(await seller.tierNow()).toBe(tier)
   })
 
-  it('what was sold two months ago, cancelled or not shipped doesn’t count', async () => {
+  it('tiers ignore orders that are older, cancelled or not shipped', async () => {
     const seller = await sellerOf(300)
     const cancelled = await sellerOf(300)
     const [order] = (await cancelled.get('/v1/orders')).body.data
@@ -78,7 +78,7 @@ describe('on the 1st of the month at 00:05 UTC', () => {
     expect(await seller.tierNow()).toBe('Bronze')
   })
 
-  it('it happens once: what the operator sets afterwards holds until the next month', async () => {
+  it('tiers are recalculated once a month, and a tier set by the operator holds until then', async () => {
     const seller = await sellerOf(0)
     await advanceTo(market, 1, NEXT_RUN)
     await Promise.all([recalculateTiers(market.ctx), recalculateTiers(market.ctx)])
@@ -92,7 +92,7 @@ describe('on the 1st of the month at 00:05 UTC', () => {
     expect(await seller.tierNow()).toBe('Bronze')
   })
 
-  it('a new marketplace begins with the tiers it was given', async () => {
+  it('the first run keeps the tiers of a new marketplace', async () => {
     const other = await startTestApp()
     const seller = await other.seller({ account: { sellerTier: 'Diamond' } })
     await recalculateTiers(other.ctx)

@@ -33,7 +33,7 @@ it.each([
   }
 })
 
-it('arrays of booleans, times, JSON and bytes are read', async () => {
+it('arrays of booleans, times, JSON and bytes are parsed', async () => {
   const [row] = await db`
     select
       array[true, null] as flags,

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { testDatabase } from '../test/database.ts'
 import { connect } from './connect.ts'
 
-it('a pool for a queue waits for no disk, and has no plan that reads a table as a whole', async () => {
+it('a queue pool commits asynchronously and uses no sequential scans', async () => {
   const { url } = await testDatabase('empty')
   const said = async (options: { forQueue?: boolean }) => {
     const sql = connect(url, { max: 1, ...options })

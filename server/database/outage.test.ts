@@ -72,7 +72,7 @@ async function withTransactions(
 }
 
 describe('a pool', () => {
-  it('fails statements at once while the server refuses connections', () =>
+  it('a pool fails statements at once while the server refuses connections', () =>
     withPool(async (pool) => {
       await one(pool)
       await proxy.refuse()
@@ -81,7 +81,7 @@ describe('a pool', () => {
       for (const error of errors) expect(isUnavailable(error)).toBe(true)
     }))
 
-  it('answers within a second once the server is back, after however many failures', () =>
+  it('a pool works within a second after the server is back, whatever the number of failures', () =>
     withPool(async (pool) => {
       await one(pool)
       await proxy.refuse()
@@ -90,7 +90,7 @@ describe('a pool', () => {
       await until('it answers', () => works(pool), 1_000)
     }))
 
-  it('fails what was sent on a connection that is reset, and goes on with the next statement', () =>
+  it('a connection reset fails its statements, and the next statement works', () =>
     withPool(
       async (pool) => {
         const running = failure(pool`select pg_sleep(30)`)
@@ -108,7 +108,7 @@ describe('a pool', () => {
       { max: 1 },
     ))
 
-  it('does not hold the time in which its own process stood still against the database', () =>
+  it('a pause of the own process does not count against statements', () =>
     withPool(async (pool) => {
       await one(pool)
       const answer = pool`select 1 as one from pg_sleep(0.5)`.execute()
@@ -117,7 +117,7 @@ describe('a pool', () => {
       expect((await answer)[0]?.one).toBe(1)
     }))
 
-  it('fails every statement by its own clock while the server is frozen, and recovers', () =>
+  it('a pool fails statements at its own time limit while the server is frozen, and recovers', () =>
     withPool(async (pool) => {
       await Promise.all([one(pool), one(pool), one(pool)])
       proxy.freeze()
@@ -129,7 +129,7 @@ describe('a pool', () => {
       await until('it answers', () => works(pool), 1_000)
     }))
 
-  it('gives up the connections of a frozen server', () =>
+  it('a pool discards the connections to a frozen server', () =>
     withPool(async (pool) => {
       await Promise.all([one(pool), one(pool), one(pool)])
       proxy.freeze()
@@ -139,7 +139,7 @@ describe('a pool', () => {
       await until('the others are closed', () => proxy.connections <= 3)
     }))
 
-  it('refuses more statements than may wait, at once', () =>
+  it('a pool fails statements beyond its maximum at once', () =>
     withPool(
       async (pool) => {
         await one(pool)
@@ -156,7 +156,7 @@ describe('a pool', () => {
       { timeoutMs: 10_000 },
     ))
 
-  it('keeps its connection when the server ends a statement at its limit', () =>
+  it('a statement that the server cancels at its limit keeps its connection', () =>
     withPool(
       async (pool) => {
         const [before] = await pool`select pg_backend_pid() as pid`
@@ -167,7 +167,7 @@ describe('a pool', () => {
       { max: 1 },
     ))
 
-  it('is not taken for away because statements are slow', () =>
+  it('slow statements do not open the circuit', () =>
     withPool(
       async (pool) => {
         const slow = Array.from({ length: 3 }, () => pool`select pg_sleep(0.4)`)
@@ -177,7 +177,7 @@ describe('a pool', () => {
       { max: 3 },
     ))
 
-  it('lets statements wait for a connection and answers all of them', () =>
+  it('a pool queues statements for a connection and runs all of them', () =>
     withPool(async (pool) => {
       const rows = await Promise.all(
         Array.from({ length: 20 }, (_, n) => pool`select ${n}::int as n, pg_sleep(0.01)`),
@@ -185,7 +185,7 @@ describe('a pool', () => {
       expect(rows.map(([row]) => row?.n)).toEqual(Array.from({ length: 20 }, (_, n) => n))
     }))
 
-  it('reads rows batch by batch beside other statements', () =>
+  it('a cursor works next to other statements', () =>
     withPool(async (pool) => {
       let count = 0
       for await (const batch of pool`select generate_series(1, 1000) as n`.cursor(100)) {
@@ -195,7 +195,7 @@ describe('a pool', () => {
       expect(count).toBe(1000)
     }))
 
-  it('understands parts of statements', () =>
+  it('a pool supports fragments of statements', () =>
     withPool(async (pool) => {
       const part = pool`${2}::int + ${3}::int`
       expect(await pool`select ${part} as sum, ${pool.json({ a: 1 })}::jsonb as json`).toEqual([
@@ -204,7 +204,7 @@ describe('a pool', () => {
       expect(await pool`select ${[1, 2]}::int[] as list`).toEqual([{ list: [1, 2] }])
     }))
 
-  it('ends when its statements have ended', async () => {
+  it('closing a pool waits for its statements', async () => {
     const pool = connect(proxy.url, { max: 1 })
     const running = pool`select pg_sleep(0.1)`.then(() => 'done')
     await one(pool)
@@ -215,7 +215,7 @@ describe('a pool', () => {
 })
 
 describe('transactions', () => {
-  it('fail at once while the server refuses connections, and run within a second once it is back', () =>
+  it('transactions fail at once while the server refuses connections, and work within a second once it is back', () =>
     withTransactions(async (begin) => {
       await begin(one)
       await proxy.refuse()
@@ -237,7 +237,7 @@ describe('transactions', () => {
       }),
   )
 
-  it('whose COMMIT is never answered are given up', () =>
+  it('transactions without a response to COMMIT are aborted', () =>
     withTransactions(async (begin) => {
       const work = begin(async (tx) => {
         await tx`insert into marks values ('frozen')`
@@ -246,7 +246,7 @@ describe('transactions', () => {
       expect(isUnavailable(await failure(work))).toBe(true)
     }))
 
-  it('fail at once when too many wait', () =>
+  it('transactions fail at once when too many are queued', () =>
     withTransactions(async (begin) => {
       const { promise: held, resolve: release } = Promise.withResolvers<void>()
       const all = Array.from({ length: 7 }, () => failure(begin(() => held)))
@@ -255,7 +255,7 @@ describe('transactions', () => {
       expect(await Promise.all(all)).toEqual(Array(7).fill(undefined))
     }))
 
-  it('fail when no connection becomes free in time', () =>
+  it('transactions fail when no connection becomes free in time', () =>
     withTransactions(async (begin) => {
       const { promise: held, resolve: release } = Promise.withResolvers<void>()
       const all = [begin(() => held, 'snapshot'), begin(() => held, 'snapshot')]
@@ -266,7 +266,7 @@ describe('transactions', () => {
 })
 
 describe('the time that a request has', () => {
-  it('is for all of its statements and transactions together', () =>
+  it('the time budget of a request covers all of its statements and transactions together', () =>
     withPool(
       async (pool) => {
         await one(pool)
@@ -282,7 +282,7 @@ describe('the time that a request has', () => {
       { timeoutMs: 10_000 },
     ))
 
-  it('counts once for statements that run side by side', () =>
+  it('concurrent statements use the time budget of a request once', () =>
     withPool(async (pool) => {
       await until('all connections are open', async () => {
         const asked = Array.from({ length: 3 }, async () => {
@@ -296,14 +296,14 @@ describe('the time that a request has', () => {
       expect(await withBudget(budget, () => failure(all()))).toBe(undefined)
     }))
 
-  it('is no limit any more for what goes on after the answer', () =>
+  it('work that continues after the response has no time budget', () =>
     withPool(async (pool) => {
       const budget = newBudget(0)
       budget.isOver = true
       expect(await withBudget(budget, () => failure(pool`select pg_sleep(0.2)`))).toBe(undefined)
     }))
 
-  it('ends a transaction, too', () =>
+  it('an exhausted time budget ends a transaction', () =>
     withTransactions(async (begin) => {
       const budget = newBudget(150)
       const work = () => begin(() => sleep(10_000, undefined, { ref: false }))

@@ -45,13 +45,13 @@ async function pidOf(on: Db): Promise<number> {
 }
 
 describe('a transaction', () => {
-  it('keeps all of its changes', async () => {
+  it('a transaction commits all of its changes', async () => {
     const text = randomUUID()
     expect(await transactions.begin(async (tx) => (await write(tx, text)).count)).toBe(1)
     expect(await isThere(text)).toBe(true)
   })
 
-  it('keeps none when its work throws, and the next one is not disturbed', async () => {
+  it('a transaction whose work throws is rolled back, and the next one works', async () => {
     const [lost, kept] = [randomUUID(), randomUUID()]
     const work = transactions.begin(async (tx) => {
       await write(tx, lost)
@@ -62,7 +62,7 @@ describe('a transaction', () => {
     expect([await isThere(lost), await isThere(kept)]).toEqual([false, true])
   })
 
-  it('fails when a statement failed, even if its work went on as if nothing had happened', async () => {
+  it('a transaction with a failed statement fails, even if its work ignores the error', async () => {
     const text = randomUUID()
     const work = transactions.begin(async (tx) => {
       await write(tx, text)
@@ -72,7 +72,7 @@ describe('a transaction', () => {
     expect(await isThere(text)).toBe(false)
   })
 
-  it('fails when the commit is refused', async () => {
+  it('a transaction fails if its commit fails', async () => {
     const text = randomUUID()
     const work = transactions.begin(async (tx) => {
       await write(tx, text)
@@ -82,20 +82,20 @@ describe('a transaction', () => {
     expect(await isThere(text)).toBe(false)
   })
 
-  it('waits its turn when all lanes are taken', async () => {
+  it('a transaction waits when all connections are in use', async () => {
     const texts = Array.from({ length: 20 }, () => randomUUID())
     await Promise.all(texts.map((text) => transactions.begin((tx) => write(tx, text))))
     for (const text of texts) expect(await isThere(text)).toBe(true)
   })
 
-  it('can’t write in a snapshot', async () => {
+  it('a snapshot transaction cannot write', async () => {
     const work = transactions.begin((tx) => write(tx, randomUUID()), 'snapshot')
     await expect(work).rejects.toThrow('read-only transaction')
   })
 })
 
 describe('the beginning of a transaction', () => {
-  it('travels together with the first statement', async () => {
+  it('BEGIN is sent together with the first statement', async () => {
     let packets = 0
     const { hostname, port } = new URL(url)
     const relay = createServer((client) => {
@@ -118,7 +118,7 @@ describe('the beginning of a transaction', () => {
     }
   })
 
-  it('is what a transaction fails with that could not begin, whatever its work met or swallowed', async () => {
+  it('a transaction that cannot begin fails with the error of BEGIN, whatever its work does', async () => {
     for (const work of [
       (tx: Db) => tx`select 1`,
       (tx: Db) => tx`select 1`.catch(() => {}),
@@ -133,7 +133,7 @@ describe('the beginning of a transaction', () => {
     expect(await transactions.begin(async (tx) => (await tx`select 1`).length)).toBe(1)
   })
 
-  it('can meet a connection that is just being lost', async () => {
+  it('a transaction that begins while its connection is being lost fails', async () => {
     const connection = await connectionAtRest()
     const end = connection.unsafe('select pg_terminate_backend(pg_backend_pid())').catch(() => {})
     const text = randomUUID()
@@ -146,7 +146,7 @@ describe('the beginning of a transaction', () => {
 })
 
 describe('a transaction whose connection is lost', () => {
-  it('is not connected again for the statements that were waiting', async () => {
+  it('a lost connection does not reconnect for waiting statements', async () => {
     const ours = new URL(url)
     ours.searchParams.set('application_name', 'lanes')
     const { begin, end } = transactionsOn(ours.href, 1)
@@ -165,7 +165,7 @@ describe('a transaction whose connection is lost', () => {
     }
   })
 
-  it('during a statement fails as a whole, and the process goes on', async () => {
+  it('a connection lost during a statement fails the whole transaction, and the process continues', async () => {
     const text = randomUUID()
     const work = transactions.begin(async (tx) => {
       const pid = await pidOf(tx)
@@ -177,7 +177,7 @@ describe('a transaction whose connection is lost', () => {
     expect(await transactions.begin(async (tx) => (await tx`select 1`).length)).toBe(1)
   })
 
-  it('between two statements never leaves the second one alone, not even if nobody minds', async () => {
+  it('a connection lost between two statements never runs the second one alone', async () => {
     const [first, second] = [randomUUID(), randomUUID()]
     const work = transactions.begin(async (tx) => {
       await write(tx, first)
@@ -189,7 +189,7 @@ describe('a transaction whose connection is lost', () => {
     expect([await isThere(first), await isThere(second)]).toEqual([false, false])
   })
 
-  it('just before its commit is not taken for done', async () => {
+  it('a transaction whose connection is lost before its commit fails', async () => {
     const text = randomUUID()
     const work = transactions.begin(async (tx) => {
       await write(tx, text)
@@ -199,7 +199,7 @@ describe('a transaction whose connection is lost', () => {
     expect(await isThere(text)).toBe(false)
   })
 
-  it('doesn’t touch the one that waits behind it', async () => {
+  it('a lost connection does not affect the next transaction in the queue', async () => {
     const [lost, kept] = [randomUUID(), randomUUID()]
     const first = transactions.begin(async (tx) => {
       await write(tx, lost)
@@ -224,7 +224,7 @@ describe('the time a transaction has', () => {
   const isRunning = async (pid: number) =>
     (await db`select 1 from pg_stat_activity where pid = ${pid}::int`).length === 1
 
-  it('is for the whole of it, however short its statements and pauses are', async () => {
+  it('the time limit covers the whole transaction, however short its statements and pauses are', async () => {
     const text = randomUUID()
     const work = short.begin(async (tx) => {
       await write(tx, text)
@@ -234,7 +234,7 @@ describe('the time a transaction has', () => {
     expect(await isThere(text)).toBe(false)
   })
 
-  it('ends the statement that is running, on the server as well', async () => {
+  it('the time limit ends the running statement, also on the server', async () => {
     let pid = 0
     const work = short.begin(async (tx) => {
       pid = await pidOf(tx)
@@ -247,7 +247,7 @@ describe('the time a transaction has', () => {
     await until('the session is gone', async () => !(await isRunning(pid)), 5_000)
   })
 
-  it('is over for the caller at once, and nothing is committed when the work comes to its end', async () => {
+  it('at the time limit the caller gets an error at once, and the work’s end commits nothing', async () => {
     const text = randomUUID()
     const { promise: resting, resolve: wake } = Promise.withResolvers<void>()
     let done: Promise<unknown> | undefined
@@ -264,7 +264,7 @@ describe('the time a transaction has', () => {
     expect(await isThere(text)).toBe(false)
   })
 
-  it('is over even if the process was too busy to notice', async () => {
+  it('the time limit applies even if the process was too busy for its timer', async () => {
     const text = randomUUID()
     const work = short.begin(async (tx) => {
       await write(tx, text)
@@ -276,7 +276,7 @@ describe('the time a transaction has', () => {
     expect(await isThere(text)).toBe(false)
   })
 
-  it('lets those go on that wait behind it, each with time of its own', async () => {
+  it('after an aborted transaction the next one in the queue has its own time limit', async () => {
     const text = randomUUID()
     const first = short.begin((tx) => tx`select pg_sleep(60)`)
     const second = short.begin((tx) => write(tx, text))
@@ -285,7 +285,7 @@ describe('the time a transaction has', () => {
     expect(await isThere(text)).toBe(true)
   })
 
-  it('does not cut a commit that has been sent', async () => {
+  it('the time limit does not interrupt a commit that was sent', async () => {
     await db.unsafe(`
       create function linger() returns trigger language plpgsql as
       $$ begin perform pg_sleep(0.5); return null; end $$;
@@ -301,7 +301,7 @@ describe('the time a transaction has', () => {
     expect(await isThere(text)).toBe(true)
   })
 
-  it('has no end for what only reads, nor for what says so', async () => {
+  it('snapshots and unbounded writes have no time limit', async () => {
     await short.begin((tx) => tx`select pg_sleep(0.4)`, 'snapshot')
     const text = randomUUID()
     await short.begin(async (tx) => {
@@ -311,7 +311,7 @@ describe('the time a transaction has', () => {
     expect(await isThere(text)).toBe(true)
   })
 
-  it('is kept by the server, too, where it can', async () => {
+  it('a server that supports it enforces the time limit too', async () => {
     const kept = async (mode: TransactionMode) => {
       const [row] = await short.begin(
         (tx) => tx`select current_setting('transaction_timeout') as time`,
@@ -323,7 +323,7 @@ describe('the time a transaction has', () => {
     expect([await kept('snapshot'), await kept('unboundedWrite')]).toEqual(['0', '0'])
   })
 
-  it('is not held against the next one, and keeps no process alive', async () => {
+  it('the timer of a transaction affects no later one and keeps no process alive', async () => {
     const timers = () =>
       process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
     const before = timers()
@@ -338,7 +338,7 @@ describe('the time a transaction has', () => {
 })
 
 describe('a part of a transaction', () => {
-  it('can fail without the rest', async () => {
+  it('a savepoint can fail without the rest of the transaction', async () => {
     const [lost, kept] = [randomUUID(), randomUUID()]
     await transactions.begin(async (tx) => {
       await write(tx, kept)
@@ -351,7 +351,7 @@ describe('a part of a transaction', () => {
     expect([await isThere(lost), await isThere(kept)]).toEqual([false, true])
   })
 
-  it('that can’t begin does not go back to the part around it, which has the same name', async () => {
+  it('a savepoint that cannot be created does not roll back the outer one with the same name', async () => {
     const work = transactions.begin((tx) =>
       savepoint(tx, async (outer) => {
         await outer`select 1 / 0`.catch(() => {})

@@ -36,7 +36,7 @@ async function expectToKeep(files: FileStore): Promise<void> {
 }
 
 describe('a directory', () => {
-  it('keeps files, and is made when it is missing, for its owner alone', async () => {
+  it('a missing directory is created for its owner only, and stores files', async () => {
     const root = path.join(home, 'new place', 'files')
     const files = await openFileStore(pathToFileURL(root).href)
     expect((await stat(root)).mode & 0o777).toBe(0o700)
@@ -44,14 +44,14 @@ describe('a directory', () => {
     expect((await stat(path.join(root, 'photos'))).isDirectory()).toBe(true)
   })
 
-  it('that is there already is left as it is', async () => {
+  it('an existing directory keeps its mode', async () => {
     const root = await mkdtemp(path.join(home, 'shared-'))
     await chmod(root, 0o750)
     await openFileStore(`file:${root}`)
     expect((await stat(root)).mode & 0o777).toBe(0o750)
   })
 
-  it('keeps the former file, and no part of the new one, when a write fails', async () => {
+  it('a failed write keeps the former file and leaves no part of the new one', async () => {
     const root = await mkdtemp(path.join(home, 'failing-'))
     const files = await openFileStore(`file:${root}`)
     await files.put('photos/a.jpg', BYTES, 'image/jpeg')
@@ -61,7 +61,7 @@ describe('a directory', () => {
     expect((await files.get('photos/a.jpg'))?.length).toBe(BYTES.length)
   })
 
-  it('removes what a killed process left half-written, and nothing that is being written', async () => {
+  it('opening a directory removes abandoned unfinished files, but no recent ones', async () => {
     const root = await mkdtemp(path.join(home, 'killed-'))
     const unfinished = path.join(root, '.unfinished')
     await mkdir(unfinished)
@@ -72,7 +72,7 @@ describe('a directory', () => {
     expect(await readdir(unfinished)).toEqual(['current'])
   })
 
-  it('that can’t be used stops the start', async () => {
+  it('a directory that cannot be used stops the start', async () => {
     await writeFile(path.join(home, 'file'), '')
     for (const url of [
       `file:${home}/file`,
@@ -118,7 +118,7 @@ describe('a bucket', () => {
     return { url, objects, requests }
   }
 
-  it('keeps files under its prefix, with the credentials of the environment', async () => {
+  it('a bucket stores files under its prefix, with the credentials of the environment', async () => {
     const { url, objects, requests } = await bucketServer()
     const files = await openFileStore(url('card-files/shop one/'))
     await files.put('photos/x.jpg', BYTES, 'image/jpeg')
@@ -129,13 +129,13 @@ describe('a bucket', () => {
     await expectToKeep(files)
   })
 
-  it('keeps them at its top without one', async () => {
+  it('a bucket without a prefix stores files at its root', async () => {
     const { url, requests } = await bucketServer()
     await expectToKeep(await openFileStore(url('card-files')))
     expect(requests[0]?.request).toBe('PUT /card-files/photos/a-b_c.jpg')
   })
 
-  it('that fails is not a file that is missing', async () => {
+  it('a failing bucket is reported as an error, not as a missing file', async () => {
     const { port } = await startWebServer((_, res) => res.writeHead(403).end())
     const endpoint = `endpoint=http://127.0.0.1:${port}&force_path_style=true`
     const files = await openFileStore(`s3://card-files?region=eu-west-1&${endpoint}`)
@@ -143,7 +143,7 @@ describe('a bucket', () => {
     await expect(files.put('photos/x.jpg', BYTES, 'image/jpeg')).rejects.toThrow()
   })
 
-  it('whose address can’t be used stops the start', async () => {
+  it('an invalid bucket URL stops the start', async () => {
     vi.stubEnv('AWS_CONFIG_FILE', path.join(home, 'none'))
     for (const url of [
       's3://',
@@ -164,7 +164,7 @@ describe('a bucket', () => {
     }
   })
 
-  it('finds its region in AWS_REGION, too', async () => {
+  it('a bucket takes its region from AWS_REGION', async () => {
     vi.stubEnv('AWS_REGION', 'eu-west-1')
     await openFileStore('s3://bucket')
     vi.stubEnv('AWS_REGION', undefined)

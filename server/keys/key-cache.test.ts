@@ -31,20 +31,20 @@ const cutNoticesOf = async ({ ctx }: TestApp) => {
 }
 
 describe('the key cache', () => {
-  it('answers for a known key without asking the database', async () => {
+  it('a cached key needs no query', async () => {
     const { key, keyId } = await knownSeller()
     await revokeSilently(keyId)
     // Nobody was told: the memory of this process is all there is.
     expect((await other.withKey(key).get('/v1/me')).status).toBe(200)
   })
 
-  it('forgets a key that another process revoked', async () => {
+  it('a key that another process revoked leaves the cache', async () => {
     const { accountId, keyId, there } = await knownSeller()
     await app.operator.delete(`/operator/v1/accounts/${accountId}/keys/${keyId}`)
     await until('the key is refused', async () => (await there.get('/v1/me')).status === 401)
   })
 
-  it('forgets an account that another process suspended', async () => {
+  it('an account that another process suspended leaves the cache', async () => {
     const { accountId, there } = await knownSeller()
     await app.operator.patch(`/operator/v1/accounts/${accountId}`, {
       payload: { api_access: 'suspended' },
@@ -52,7 +52,7 @@ describe('the key cache', () => {
     await until('the account is refused', async () => (await there.get('/v1/me')).status === 403)
   })
 
-  it('is bypassed while notices may be missed, and begins anew after that', async () => {
+  it('the key cache is bypassed while signals may be missed, and empty afterwards', async () => {
     const { keyId, there } = await knownSeller()
     await cutNoticesOf(other)
     await revokeSilently(keyId)
@@ -62,7 +62,7 @@ describe('the key cache', () => {
     expect((await there.get('/v1/me')).status).toBe(401)
   })
 
-  it('forgets what it knew before the notices were lost, even if nobody asked meanwhile', async () => {
+  it('the key cache is cleared after missed signals, even without requests in between', async () => {
     const { keyId, there } = await knownSeller()
     await cutNoticesOf(other)
     await revokeSilently(keyId)
@@ -80,7 +80,7 @@ describe('an address that tries keys', () => {
 
   const minute = () => [performance.now(), Date.now()].map((ms) => Math.floor(ms / 60_000)).join()
 
-  it('costs no query after 600 of them in a minute, while valid keys from there work', async () => {
+  it('after 600 unknown keys in a minute an address causes no more queries, while its valid keys work', async () => {
     const [seller, known] = [await app.seller(), await app.seller()]
     // Tried again in the next minute if this one ends in the middle.
     await until('all of it was seen within one minute', async () => {

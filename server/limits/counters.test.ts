@@ -4,14 +4,14 @@ import { describe, expect, it } from 'vitest'
 import { memoryCounters } from './counters.ts'
 
 describe('counters in memory', () => {
-  it('count the hits of each subject', () => {
+  it('memory counters count the hits of each subject', () => {
     const counters = memoryCounters()
     expect(['alice', 'alice', 'bob', 'alice'].map((who) => counters.hit(who, 7))).toEqual([
       1, 2, 1, 3,
     ])
   })
 
-  it('forget a window when the next begins, and when an earlier one returns', () => {
+  it('memory counters discard a window at the first hit of another one, later or earlier', () => {
     const counters = memoryCounters()
     counters.hit('alice', 7)
     expect(counters.hit('alice', 8)).toBe(1)
@@ -19,7 +19,7 @@ describe('counters in memory', () => {
     expect(counters.hit('alice', 7)).toBe(2)
   })
 
-  it('hold no more than the subjects of one window', () => {
+  it('memory counters hold the subjects of one window only', () => {
     const counters = memoryCounters()
     setFlagsFromString('--expose-gc')
     const collect = runInNewContext('gc') as () => void
@@ -35,7 +35,7 @@ describe('counters in memory', () => {
     expect(counters.hit('s199-0', 199)).toBe(2)
   })
 
-  it('start from nothing after they were closed', async () => {
+  it('memory counters are empty after close', async () => {
     const counters = memoryCounters()
     counters.hit('alice', 7)
     await counters.close()

@@ -19,17 +19,17 @@ function limiterAt(time: number) {
 }
 
 describe('the rate limit', () => {
-  it('counts down what remains, and never below zero', () => {
+  it('the remaining requests count down to zero and never below', () => {
     const { count } = limiterAt(NOON)
     expect([1, 2, 3, 4, 5].map(() => count('alice', 3).remaining)).toEqual([2, 1, 0, 0, 0])
   })
 
-  it('is exceeded by the first request after the last one allowed', () => {
+  it('the first request beyond the limit exceeds it', () => {
     const { count } = limiterAt(NOON)
     expect([1, 2, 3, 4].map(() => count('alice', 3).exceeded)).toEqual([false, false, false, true])
   })
 
-  it('says what it is', () => {
+  it('a rate limit has its limit, remaining requests, reset and retry time', () => {
     const { count } = limiterAt(NOON)
     expect(count('alice', 600)).toEqual({
       limit: 600,
@@ -40,14 +40,14 @@ describe('the rate limit', () => {
     })
   })
 
-  it('counts each subject by itself', () => {
+  it('each subject has its own count', () => {
     const { count } = limiterAt(NOON)
     count('alice', 1)
     expect(count('alice', 1).exceeded).toBe(true)
     expect(count('bob', 1).exceeded).toBe(false)
   })
 
-  it('lasts to the end of its minute and not a millisecond longer', () => {
+  it('an exceeded limit lasts until exactly the end of its minute', () => {
     const { clock, count } = limiterAt(NOON)
     count('alice', 1)
     clock.time = NOON + 59_999
@@ -56,7 +56,7 @@ describe('the rate limit', () => {
     expect(count('alice', 1).exceeded).toBe(false)
   })
 
-  it('resets at the end of the window, whenever in it the request comes', () => {
+  it('every request of a window has the same reset time', () => {
     const { clock, count } = limiterAt(NOON)
     for (const after of [0, 1, 30_000, 59_999]) {
       clock.time = NOON + after
@@ -66,7 +66,7 @@ describe('the rate limit', () => {
     expect(count('alice', 5).resetAt).toBe(NOON / 1000 + 120)
   })
 
-  it('asks to wait for whole seconds until the reset: ever fewer, and at least one', () => {
+  it('the retry time is in whole seconds until the reset, and at least one', () => {
     const { clock, count } = limiterAt(NOON)
     const waits = [0, 1, 1000, 58_000, 58_999, 59_000, 59_500, 59_999].map((after) => {
       clock.time = NOON + after
@@ -75,7 +75,7 @@ describe('the rate limit', () => {
     expect(waits).toEqual([60, 60, 59, 2, 2, 1, 1, 1])
   })
 
-  it('begins anew when the clock is moved forward', () => {
+  it('a clock that jumps ahead starts a new window', () => {
     const { clock, count } = limiterAt(NOON)
     count('alice', 1)
     clock.time += 7 * 24 * 3600 * 1000
@@ -83,7 +83,7 @@ describe('the rate limit', () => {
     expect(count('alice', 1).exceeded).toBe(true)
   })
 
-  it('works on when the clock is put back', () => {
+  it('a clock that is set back starts another window', () => {
     const { clock, count } = limiterAt(NOON)
     count('alice', 1)
     clock.time -= 3600 * 1000
@@ -91,7 +91,7 @@ describe('the rate limit', () => {
     expect(count('alice', 1).exceeded).toBe(true)
   })
 
-  it('judges an answer that comes later by the window it was asked in', async () => {
+  it('a delayed count applies to the window of its request', async () => {
     const asked: [string, number][] = []
     const answer = Promise.withResolvers<number>()
     const counters: Counters = {

@@ -37,14 +37,14 @@ const namesBy = (
   })
 
 describe('a name that DNS knows', () => {
-  it('has all of its addresses of both families', async () => {
+  it('a lookup returns all addresses of both families', async () => {
     server.names.set('both.example', { A: [FOUR, OTHER_FOUR], AAAA: [SIX] })
     const addresses = await namesBy()('both.example')
     expect(addresses.toSorted()).toEqual([SIX, FOUR, OTHER_FOUR].toSorted())
     expect(addresses.at(-1)).toBe(SIX)
   })
 
-  it('needs only one of them', async () => {
+  it('a name with addresses of one family is found', async () => {
     server.names.set('four.example', { A: [FOUR] })
     server.names.set('six.example', { AAAA: [SIX] })
     expect(await namesBy()('four.example')).toEqual([FOUR])
@@ -64,7 +64,7 @@ describe('a name that DNS knows', () => {
     },
   )
 
-  it('may be another name for one that has them', async () => {
+  it('a lookup follows an alias (CNAME)', async () => {
     server.names.set('alias.example', { CNAME: 'second.example' })
     server.names.set('second.example', { CNAME: 'real.example' })
     server.names.set('real.example', { A: [FOUR], AAAA: [SIX] })
@@ -79,7 +79,7 @@ describe('a name that DNS knows', () => {
     },
   )
 
-  it.each([0, 300])('is asked for each time, also when its TTL is %i', async (ttl) => {
+  it.each([0, 300])('every lookup queries DNS, also with a TTL of %i', async (ttl) => {
     const resolve = namesBy()
     server.names.set('shop.example', { A: [FOUR], ttl })
     expect(await resolve('shop.example')).toEqual([FOUR])
@@ -91,7 +91,7 @@ describe('a name that DNS knows', () => {
     expect(await resolve('shop.example')).toEqual([SIX])
   })
 
-  it('comes from the next server when one fails, refuses, isn’t there or says nothing', async () => {
+  it('the next DNS server is asked if one fails, refuses, is unreachable or silent', async () => {
     const next = await startDnsServer({ 'shop.example': { A: [FOUR] } })
     for (const failure of ['SERVFAIL', 'REFUSED', 'silence'] as const) {
       server.names.set('shop.example', failure)
@@ -102,7 +102,7 @@ describe('a name that DNS knows', () => {
     ).toEqual([FOUR])
   })
 
-  it('is waited for, however fast the others were', async () => {
+  it('a slow name is found after fast ones', async () => {
     const slow = Promise.withResolvers<void>()
     server.names.set('fast.example', { A: [FOUR] })
     server.names.set('slow.example', async () => {
@@ -123,7 +123,7 @@ describe('a name that DNS knows', () => {
 })
 
 describe('a look-up that fails', () => {
-  it('says ENOTFOUND when there is no such name, or none with an address', async () => {
+  it('a lookup fails with ENOTFOUND if the name does not exist or has no address', async () => {
     server.names.set('mail-only.example', {})
     server.names.set('dangling.example', { CNAME: 'gone.example' })
     for (const hostname of [
@@ -151,13 +151,13 @@ describe('a look-up that fails', () => {
     })
   })
 
-  it('says EAI_AGAIN when no DNS server is there: it isn’t the site that refuses', async () => {
+  it('a lookup fails with EAI_AGAIN if no DNS server is reachable', async () => {
     await expect(namesBy(['127.0.0.1:1'])('shop.example')).rejects.toMatchObject({
       code: 'EAI_AGAIN',
     })
   })
 
-  it('ends after 5 seconds, however many servers say nothing', async () => {
+  it('a lookup ends after 5 seconds, whatever the number of silent servers', async () => {
     server.names.set('shop.example', 'silence')
     const silent = await startDnsServer({ 'shop.example': 'silence' })
     const another = await startDnsServer({ 'shop.example': 'silence' })
@@ -181,7 +181,7 @@ describe('a name in the hosts file', () => {
     return { hostsFile, resolve: namesBy([server], { hostsFile }) }
   }
 
-  it('has its addresses from there, and DNS isn’t asked', async () => {
+  it('a name in the hosts file is not queried in DNS', async () => {
     const { resolve } = await written(
       [
         '# made by hand',
@@ -204,7 +204,7 @@ describe('a name in the hosts file', () => {
     }
   })
 
-  it('follows the file when it’s changed or taken away', async () => {
+  it('a changed or removed hosts file takes effect', async () => {
     server.names.set('shop.example', { A: [FOUR] })
     const { hostsFile, resolve } = await written('10.0.0.1 shop.example\n')
     const becomes = (address: string) =>
@@ -216,7 +216,7 @@ describe('a name in the hosts file', () => {
     await becomes(FOUR)
   })
 
-  it('is this machine when it’s localhost, whatever the file and DNS say', async () => {
+  it('localhost is always the loopback address, whatever the hosts file and DNS say', async () => {
     server.names.set('localhost', { A: [FOUR] })
     server.names.set('shop.localhost', { A: [FOUR] })
     const { resolve } = await written(`${FOUR} localhost shop.localhost\n`)
@@ -228,7 +228,7 @@ describe('a name in the hosts file', () => {
 })
 
 describe('names whose servers never answer', () => {
-  it('hold up neither other names nor files', async () => {
+  it('names with silent servers block neither other names nor files', async () => {
     server.names.set('shop.example', { A: [FOUR] })
     const hanging = Array.from({ length: 20 }, (_, number) => `hanging-${number}.example`)
     for (const name of hanging) server.names.set(name, 'silence')
@@ -242,7 +242,7 @@ describe('names whose servers never answer', () => {
     expect(ended).toBe(0)
   })
 
-  it('hold up no others even where they take every thread of the process: looking up needs none', async () => {
+  it('lookups work while every thread of the process is blocked', async () => {
     server.names.set('shop.example', { A: [FOUR] })
     const hostsFile = path.join(directory, 'hosts')
     await writeFile(hostsFile, '10.0.0.1 local.example\n')

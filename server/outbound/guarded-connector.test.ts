@@ -30,7 +30,7 @@ async function get(
 }
 
 describe('a connection to an address that others gave us', () => {
-  it('goes to the site, which sees its own name and port', async () => {
+  it('a guarded connection sends the host’s own name and port', async () => {
     await internet.site('photos.example', ({ headers }, res) => res.end(headers.host))
     expect(await get('http://photos.example:8080/')).toEqual({
       status: 200,
@@ -60,7 +60,7 @@ describe('a connection to an address that others gave us', () => {
     },
   )
 
-  it('goes to the address that was checked: a name that changes its mind is not asked again', async () => {
+  it('a guarded connection goes to the checked address, without a second lookup (DNS rebinding)', async () => {
     const site = await internet.site('photos.example', (_, res) => res.end('picture'))
     const inside = await startWebServer((_, res) => res.end('secret'))
     internet.ports.set('127.0.0.1', inside.port)
@@ -71,14 +71,14 @@ describe('a connection to an address that others gave us', () => {
     await expect(get('http://photos.example/')).rejects.toThrow(PrivateAddressError)
   })
 
-  it('may go to private addresses where WEBHOOK_ALLOW_PRIVATE says so', async () => {
+  it('WEBHOOK_ALLOW_PRIVATE allows connections to private addresses', async () => {
     const { port } = await startWebServer((_, res) => res.end('local'))
     const local = { network: { ...internet, ...realNetwork }, allowPrivate: true }
     expect(await get(`http://localhost:${port}/`, local)).toMatchObject({ text: 'local' })
     expect(await get(`http://127.0.0.1:${port}/`, local)).toMatchObject({ text: 'local' })
   })
 
-  it('fails otherwise than a refusal when there is no such name, nobody listens or nobody answers', async () => {
+  it('an unknown name, a closed port and a silent host are not reported as private addresses', async () => {
     const silent = createServer()
     await once(silent.listen(0, '127.0.0.1'), 'listening')
     internet.names.set('nobody.example', [PUBLIC])
@@ -100,7 +100,7 @@ describe('a connection to an address that others gave us', () => {
     silent.close()
   })
 
-  it('tries the other address when one of several is dead', async () => {
+  it('a connection tries the other addresses if one does not respond', async () => {
     const { port } = await startWebServer((_, res) => res.end('alive'))
     const network = { ...internet, ...realNetwork, resolve: async () => ['::1', '127.0.0.1'] }
     expect(
@@ -112,7 +112,7 @@ describe('a connection to an address that others gave us', () => {
 const certificate = await selfSigned('photos.example', PUBLIC)
 
 describe.skipIf(!certificate)('a secure connection', () => {
-  it('asks for the name and holds the certificate to it', async () => {
+  it('a TLS connection sends the name (SNI) and checks the certificate against it', async () => {
     const servernames: unknown[] = []
     const site = createSecureServer(certificate!, (_, res) => res.end('secure'))
     site.on('secureConnection', ({ servername }) => servernames.push(servername))

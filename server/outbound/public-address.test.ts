@@ -165,7 +165,7 @@ describe('the public internet', () => {
     expect([isPublicAddress(first), isPublicAddress(last)]).toEqual([true, true])
   })
 
-  it('has nothing that is not an address', () => {
+  it('a text that is not an address is not public', () => {
     for (const text of ['', 'photos.example', '1.2.3.4.5', '::g']) {
       expect(isPublicAddress(text)).toBe(false)
     }

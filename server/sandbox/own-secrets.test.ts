@@ -11,26 +11,26 @@ beforeEach(async () => {
 afterEach(() => rm(dataDir, { recursive: true }))
 
 describe('a secret of the sandbox', () => {
-  it('is made once, long and random, and kept', async () => {
+  it('a sandbox secret is generated once, long and random, and stored', async () => {
     const secret = await getOrCreateSecret(dataDir, 'operator-token')
     expect(secret).toMatch(/^[0-9a-f]{48}$/)
     expect(await getOrCreateSecret(dataDir, 'operator-token')).toBe(secret)
     expect(await getOrCreateSecret(dataDir, 'secret-key')).not.toBe(secret)
   })
 
-  it('is the same for all that ask for it at once', async () => {
+  it('concurrent callers get the same sandbox secret', async () => {
     const all = Array.from({ length: 10 }, () => getOrCreateSecret(dataDir, 'secret-key'))
     expect(new Set(await Promise.all(all)).size).toBe(1)
   })
 
-  it('gives way to a new one when it does not serve any more', async () => {
+  it('an invalid sandbox secret is replaced', async () => {
     await getOrCreateSecret(dataDir, 'demo-key', { generate: () => 'revoked' })
     const renewed = { isValid: (key: string) => key !== 'revoked', generate: () => 'renewed' }
     expect(await getOrCreateSecret(dataDir, 'demo-key', renewed)).toBe('renewed')
     expect(await getOrCreateSecret(dataDir, 'demo-key')).toBe('renewed')
   })
 
-  it('is made anew when its file is empty', async () => {
+  it('a sandbox secret with an empty file is generated again', async () => {
     const secret = await getOrCreateSecret(dataDir, 'operator-token')
     await writeFile(path.join(dataDir, 'secrets/operator-token'), '')
     expect(await getOrCreateSecret(dataDir, 'operator-token')).not.toBe(secret)

@@ -19,13 +19,13 @@ describe('editDistance', () => {
     expect(editDistance(b, a, 2)).toBe(edits)
   })
 
-  it('gives up beyond the limit', () => {
+  it('a distance beyond the limit is the limit plus one', () => {
     expect(editDistance('abcdef', 'uvwxyz', 2)).toBe(3)
     expect(editDistance('pikachoo', 'pikachu', 1)).toBe(2)
     expect(editDistance('mew', 'mewtwo', 1)).toBe(2)
   })
 
-  it('agrees with the textbook table', () => {
+  it('the edit distance equals the one of the textbook algorithm', () => {
     const word = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 7 })
     fc.assert(
       fc.property(word, word, fc.integer({ min: 0, max: 3 }), (a, b, limit) => {
