@@ -205,7 +205,7 @@ class TrackedConnection implements Connection {
     this.#closeWhenDone()
   }
 
-  /** Closes the connection if all responses are sent. */
+  /** After all earlier responses, sends the concluding one, if any, and closes the connection. */
   #closeWhenDone(): void {
     if (this.#conclusion === undefined) {
       if (this.#isEnding && this.#pending.length === 0) this.#close()
