@@ -87,7 +87,7 @@ export const catalogRoutes =
             examples: [EXAMPLE],
           }),
           response: {
-            200: Data(ImportReportSchema, 'What was imported'),
+            200: Data(ImportReportSchema, 'The result of the import'),
             408: Interrupted(
               '`request_timeout`: no byte arrived for 60 seconds. The lines before were imported; `data` reports them.',
             ),
