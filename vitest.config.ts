@@ -1,6 +1,6 @@
 import { configDefaults, defineConfig } from 'vitest/config'
 
-/** Test files that start processes or embedded clusters, or that take long. */
+/** Test files that start processes or embedded clusters, and those that take several seconds each. */
 const PROCESSES = [
   'server/serve.test.ts',
   'server/**/crash.test.ts',
@@ -11,6 +11,22 @@ const PROCESSES = [
   'server/orders/checkout-concurrency.test.ts',
   'server/test/program/*.test.ts',
   'server/webhooks/receivers.test.ts',
+  // They wait for timeouts.
+  'server/database/outage.test.ts',
+  'server/http/{outage,slow-requests,connections}.test.ts',
+  'server/outbound/dns.test.ts',
+  // They use the bundled catalog, or large tables.
+  'server/catalog/import/{bundled,import,sources}.test.ts',
+  'server/http/request-{cost,examples}.test.ts',
+  'server/http/seller/catalog/{bundled-catalog,full-catalog,offers}.test.ts',
+  'server/http/seller/{list-listings-pages,sync}.test.ts',
+  // They go through every state of a queue, an order or a label.
+  'server/http/operator/{deliveries,endpoints,event-stream,reservations}.test.ts',
+  'server/http/seller/{labels,ship-order,webhooks}.test.ts',
+  'server/mail/outbox.test.ts',
+  'server/orders/{receive-long-shipped,transitions}.test.ts',
+  'server/shipping/labels.test.ts',
+  'server/webhooks/{attempt-delivery,delivery-worker,failing-endpoint,fan-out,prune}.test.ts',
 ]
 
 export default defineConfig({

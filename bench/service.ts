@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, openSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { SETTING_NAMES } from '../server/settings/settings.ts'
+import { freePort } from '../server/test/free-port.ts'
 
 /** The service as anybody runs it: a process of its own, with the embedded database in a folder of its own. */
 export type Service = {
@@ -84,11 +84,3 @@ const withoutSettings = (): NodeJS.ProcessEnv => ({
   ...process.env,
   ...Object.fromEntries(SETTING_NAMES.map((name) => [name, ''])),
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  await once(server.close(), 'close')
-  return port
-}

@@ -25,19 +25,19 @@ import {
   type Settings,
   startService,
 } from './test/process.ts'
+import { copySmallProgram, SMALL_CATALOG } from './test/small-program.ts'
 import { until } from './test/until.ts'
 
-const SETS = 172
-const CARDS = 20_106
-/** Makes a migrated database as empty as a new one is. */
+const BUNDLED_CATALOG = { sets: 172, cards: 20_106 }
+/** Undoes the migrations of a test database. */
 const EMPTIED = 'drop schema public cascade; create schema public'
 
-// Whole processes, on a machine that may have other things to do.
-vi.setConfig({ testTimeout: 60_000 })
-const FIRST_START_MS = 45_000
+// These tests start whole processes, possibly on a busy machine.
+vi.setConfig({ testTimeout: 120_000 })
+const FIRST_START_MS = 100_000
 
 describe('the first start on an empty DATA_DIR', () => {
-  it('is live before it is ready, and ready only with the whole catalog', async () => {
+  it('a first start is live before it is ready, and ready only with the whole catalog', async () => {
     const { whileImporting, atReady } = await firstStart()
     expect(whileImporting).toMatchObject({
       live: { status: 200 },
@@ -46,10 +46,10 @@ describe('the first start on an empty DATA_DIR', () => {
         body: { error: { type: 'service_unavailable', message: 'The service is starting.' } },
       },
     })
-    expect(atReady).toEqual({ sets: SETS, cards: CARDS })
+    expect(atReady).toEqual(BUNDLED_CATALOG)
   })
 
-  it('prints the base URL, a demo key, the operator token and the docs, and all of them work', async () => {
+  it('a first start prints a base URL, a demo key, an operator token and a docs URL that work', async () => {
     const { service } = await firstStart()
     const { baseUrl, key, token, docs } = service.told()
     expect(baseUrl).toBe(`http://localhost:${service.port}/v1`)
@@ -60,7 +60,7 @@ describe('the first start on an empty DATA_DIR', () => {
     expect((await fetch(docs)).headers.get('content-type')).toContain('text/html')
   })
 
-  it('prints a curl line that works as pasted', async () => {
+  it('a first start prints a curl command that works as pasted', async () => {
     const { service } = await firstStart()
     const { curl } = service.told()
     const { data } = JSON.parse(await runCurl(curl))
@@ -68,7 +68,7 @@ describe('the first start on an empty DATA_DIR', () => {
     expect(data[0].name).toContain('Charizard')
   })
 
-  it('keeps standard output for people and standard error for JSON', async () => {
+  it('the service writes text to standard output and JSON to standard error', async () => {
     const { service } = await firstStart()
     await service.get('/health/live')
     await until('the request is logged', () =>
@@ -81,7 +81,7 @@ describe('the first start on an empty DATA_DIR', () => {
     expect(service.stdout()).not.toMatch(/[{}\x1b]/)
   })
 
-  it('keeps its secrets where only their owner can read them', async () => {
+  it('only their owner can read the files with the service’s secrets', async () => {
     const { service } = await firstStart()
     const secrets = join(service.dataDir, 'secrets')
     const modes = ['.', ...readdirSync(secrets)].map((name) => [
@@ -97,7 +97,7 @@ describe('the first start on an empty DATA_DIR', () => {
     expect(statSync(join(service.dataDir, 'postgres.password')).mode & 0o777).toBe(0o600)
   })
 
-  it('leaves its database alone when another start finds the port in use', async () => {
+  it('a start that finds its port in use leaves the running service’s database alone', async () => {
     const { service } = await firstStart()
     const second = await runToEnd(['serve'], {
       PORT: String(service.port),
@@ -107,19 +107,19 @@ describe('the first start on an empty DATA_DIR', () => {
     expect((await service.get('/health/ready')).status).toBe(200)
   })
 
-  it('is the only one that imports: the next shows the same key and token and no progress', async () => {
+  it('the next start imports nothing and prints the same key and token', async () => {
     const { service } = await firstStart()
     expect(await service.stop()).toMatchObject({ code: 0 })
     const next = await started({ DATA_DIR: service.dataDir, PORT: String(service.port) })
     expect(next.told()).toEqual(service.told())
     expect(next.stdout()).toMatch(/^\nCardstall is ready\.\n/)
-    expect(await totals(next, next.told().key)).toEqual({ sets: SETS, cards: CARDS })
+    expect(await totals(next, next.told().key)).toEqual(BUNDLED_CATALOG)
     await next.stop()
   })
 })
 
 describe('after a kill', () => {
-  it('of the process alone, the next start takes over the database it left running', async () => {
+  it('after kill -9 of the process alone, the next start adopts the database that it left running', async () => {
     const killed = await startedOnCopy()
     const { pid } = embedded(killed.dataDir)
     const id = await openAccount(killed)
@@ -133,7 +133,7 @@ describe('after a kill', () => {
     expect(isOff(next.dataDir, pid)).toBe(true)
   })
 
-  it('of the process and its database, nothing that was answered is lost', async () => {
+  it('after kill -9 of the process and its database, nothing that was acknowledged is lost', async () => {
     const killed = await startedOnCopy()
     const { pid } = embedded(killed.dataDir)
     const id = await openAccount(killed)
@@ -145,22 +145,23 @@ describe('after a kill', () => {
     await next.stop()
   })
 
-  it('during the first import, the next start comes up complete', async () => {
+  it('after kill -9 during the first import, the next start imports the whole catalog', async () => {
     const { url } = await testDatabase('empty')
     const killed = await startService(onDatabase(url))
     await killed.says('Importing the bundled catalog')
     expect(await killed.stop('SIGKILL')).toMatchObject({ signal: 'SIGKILL' })
     expect(killed.stdout()).not.toContain('Imported')
 
-    const next = await started({ ...onDatabase(url), DATA_DIR: killed.dataDir })
-    expect(next.stdout()).toContain('Imported the bundled catalog: 20,685 records')
-    expect(await totals(next, next.told().key)).toEqual({ sets: SETS, cards: CARDS })
+    const settings = { ...onDatabase(url), DATA_DIR: killed.dataDir }
+    const next = await started(settings, { program: smallProgram() })
+    expect(next.stdout()).toContain('Imported the bundled catalog: ')
+    expect(await totals(next, next.told().key)).toEqual(SMALL_CATALOG)
     await next.stop()
   })
 })
 
 describe('a signal to a service with a database of its own', () => {
-  it('from the terminal lets a request under way finish, and then turns the database off', async () => {
+  it('Ctrl-C lets a running request finish, then stops the embedded database', async () => {
     const service = await startedOnCopy({ group: true })
     const { pid, url } = embedded(service.dataDir)
     const importing = await openImport(service, (text) => query(url, text))
@@ -174,17 +175,17 @@ describe('a signal to a service with a database of its own', () => {
     expect(service.log().map(({ msg }) => msg)).toContain('stopping')
   })
 
-  it('while the database is starting turns it off again', async () => {
+  it('a signal while the embedded database starts stops it again', async () => {
     const interrupted = await startService()
     const { dataDir } = interrupted
     const pidFile = join(dataDir, 'postgres/postmaster.pid')
-    await until('its server is there', () => existsSync(pidFile), FIRST_START_MS)
+    await until('the database server runs', () => existsSync(pidFile), FIRST_START_MS)
     expect(await interrupted.stop('SIGINT')).toMatchObject({ code: 0, stdout: '' })
     expect(logOf(dataDir)).toContain('database system is shut down')
     expect(existsSync(pidFile)).toBe(false)
   })
 
-  it('during the first import ends it, and the next start comes up complete', async () => {
+  it('a signal during the first import ends it, and the next start imports the whole catalog', async () => {
     const interrupted = await startService()
     await interrupted.says('Importing the bundled catalog')
     const { pid } = embedded(interrupted.dataDir)
@@ -193,14 +194,15 @@ describe('a signal to a service with a database of its own', () => {
     expect(stdout).not.toContain('ready')
     expect(isOff(interrupted.dataDir, pid)).toBe(true)
 
-    const next = await started({ DATA_DIR: interrupted.dataDir })
-    expect(await totals(next, next.told().key)).toEqual({ sets: SETS, cards: CARDS })
+    const settings = { DATA_DIR: interrupted.dataDir }
+    const next = await started(settings, { program: smallProgram() })
+    expect(await totals(next, next.told().key)).toEqual(SMALL_CATALOG)
     await next.stop()
   })
 })
 
-describe('an error that nobody expected', () => {
-  it('is logged, and ends the process with code 1 and its database turned off', async () => {
+describe('an uncaught exception', () => {
+  it('an uncaught exception is logged, stops the embedded database, and ends the process with code 1', async () => {
     const preload = `process.once('SIGUSR2', () => { throw new Error('out of the blue') })`
     const service = await startedOnCopy({ preload })
     const { pid } = embedded(service.dataDir)
@@ -218,7 +220,7 @@ describe('an error that nobody expected', () => {
 })
 
 describe.concurrent('a signal', () => {
-  it('waits ten seconds for a client that does not get on, and no longer', async () => {
+  it('a shutdown waits ten seconds for a stalled request, then cuts it off', async () => {
     const { db, url } = await testDatabase('product')
     const service = await started(onDatabase(url))
     const importing = await openImport(service, (text) => db.unsafe(text))
@@ -231,7 +233,7 @@ describe.concurrent('a signal', () => {
     expect(cutOff.message).toBe('socket hang up')
   })
 
-  it('that comes twice means nothing more', async () => {
+  it('further signals do not interrupt a shutdown', async () => {
     const { db, url } = await testDatabase('product')
     const service = await started(onDatabase(url))
     const importing = await openImport(service, (text) => db.unsafe(text))
@@ -247,7 +249,7 @@ describe.concurrent('a signal', () => {
     expect(await db`select from sets where id = 'late'`).toHaveLength(1)
   })
 
-  it('while a database does not answer ends the start at once', async () => {
+  it('a signal ends a start at once that waits for a silent database', async () => {
     const silent = createServer((socket) => socket.on('error', () => {}))
     await once(silent.listen(0, '127.0.0.1'), 'listening')
     const { port } = silent.address() as AddressInfo
@@ -258,10 +260,10 @@ describe.concurrent('a signal', () => {
     silent.close()
   })
 
-  it('waits neither for idle connections nor for those that never asked for anything', async () => {
+  it('a shutdown closes idle and unused connections at once', async () => {
     const { db, url } = await testDatabase('product')
     const service = await started(onDatabase(url))
-    // As a browser opens them, ahead of any request.
+    // Browsers open connections ahead of any request.
     const ahead = await connectionTo(service)
     const idle = await connectionTo(service)
     idle.write(requestFor('/health/live'))
@@ -278,13 +280,13 @@ describe.concurrent('a signal', () => {
     agent.destroy()
   })
 
-  it('does not cut off an answer that a slow client is still reading', async () => {
+  it('a shutdown lets a slow client read its whole response', async () => {
     const { url } = await testDatabase('product')
     const service = await started(onDatabase(url))
     const { text } = await service.get('/docs/scalar.js')
     const idle = await connectionTo(service)
     const readers: [Socket, asked: number][] = []
-    // One such answer may just fit into the buffers between the two; several don't.
+    // One response may fit into the socket buffers; several don't.
     for (const asked of [1, 4]) {
       const reader = await connectionTo(service)
       reader.write(requestFor('/docs/scalar.js').repeat(asked))
@@ -303,14 +305,14 @@ describe.concurrent('a signal', () => {
   })
 })
 
-describe.concurrent('a start that cannot succeed says so in one line', () => {
+describe.concurrent('a start that cannot succeed', () => {
   const database = (change: (url: URL) => void = () => {}) => {
     const url = new URL(inject('databaseServer'))
     change(url)
     return { DATABASE_URL: url.href, ...PRODUCTION }
   }
 
-  it('for a database that takes connections and says nothing sensible on them', async () => {
+  it('a start on a database that does not speak PostgreSQL’s protocol fails with one line', async () => {
     const nobody = createServer((socket) =>
       socket.on('error', () => {}).end('HTTP/1.1 400\r\n\r\n'),
     )
@@ -342,19 +344,19 @@ describe.concurrent('a start that cannot succeed says so in one line', () => {
     [{ SECRET_KEY: 'très-geheim' }, /^SECRET_KEY must be /],
     [{ REDIS_URL: 'http://:geheim@127.0.0.1' }, /^REDIS_URL must be /],
     [{ LOG_LEVEL: 'loud' }, /^LOG_LEVEL must be one of /],
-  ])('for %j', async ([settings, line]) => {
+  ])('a start with %j fails with one line', async ([settings, line]) => {
     const ended = await runToEnd(['serve'], { PORT: String(await freePort()), ...settings })
     expectOneLine(ended, line)
   })
 
-  it('for a DATABASE_URL that is none', async () => {
+  it('a start with an invalid DATABASE_URL fails with one line', async () => {
     for (const url of ['mysql://me:geheim@127.0.0.1/cards', 'postgres://me:geheim%zz@127.0.0.1/']) {
       const settings = { ...database(), DATABASE_URL: url }
       expectOneLine(await runToEnd(['serve'], settings), /^DATABASE_URL must /)
     }
   })
 
-  it('for a database where nothing listens', async () => {
+  it('a start without a database server fails with one line', async () => {
     const port = String(await freePort())
     const settings = database((url) => {
       url.port = port
@@ -364,7 +366,7 @@ describe.concurrent('a start that cannot succeed says so in one line', () => {
     expectOneLine(await runToEnd(['serve'], settings), line)
   })
 
-  it('for a database on a host that nobody knows', async () => {
+  it('a start with an unknown database host fails with one line', async () => {
     const settings = database((url) => {
       url.hostname = 'db.invalid'
       url.password = 'geheim'
@@ -375,7 +377,7 @@ describe.concurrent('a start that cannot succeed says so in one line', () => {
     )
   })
 
-  it('for a database with another password', async () => {
+  it('a start with a wrong database password fails with one line', async () => {
     const settings = database((url) => {
       url.password = 'geheim'
     })
@@ -385,7 +387,7 @@ describe.concurrent('a start that cannot succeed says so in one line', () => {
     )
   })
 
-  it('for a database that does not exist', async () => {
+  it('a start on a database that does not exist fails with one line', async () => {
     const settings = database((url) => {
       url.pathname = '/atlantis'
     })
@@ -395,10 +397,10 @@ describe.concurrent('a start that cannot succeed says so in one line', () => {
     )
   })
 
-  it('for a database in which it may create nothing', async () => {
+  it('a start without the right to create tables fails with one line', async () => {
     const { db, url } = await testDatabase('empty')
     const role = `guest_${randomBytes(6).toString('hex')}`
-    // As PostgreSQL 15 and later have it for everybody but a database's owner.
+    // The default of PostgreSQL 15 and later for everyone but the database's owner.
     await db.unsafe(`${EMPTIED}; grant usage on schema public to public`)
     await db.unsafe(`create role ${role} login password 'geheim'`)
     const asGuest = new URL(url)
@@ -415,7 +417,7 @@ describe.concurrent('a start that cannot succeed says so in one line', () => {
     }
   })
 
-  it('for a database that a newer version has been at', async () => {
+  it('a start on the database of a newer version fails with one line', async () => {
     const { db, url } = await testDatabase('empty')
     await db`insert into migrations (version, name) values (9999, '9999_tomorrow.sql')`
     const settings = { ...database(), DATABASE_URL: url }
@@ -425,14 +427,14 @@ describe.concurrent('a start that cannot succeed says so in one line', () => {
     )
   })
 
-  it('for a verb there is not', async () => {
+  it('an unknown command fails with one line that names the commands', async () => {
     expectOneLine(
       await runToEnd(['nonsense'], {}),
       /^Unknown command "nonsense"\. The commands are serve, migrate, catalog:import, .*, listen\.$/,
     )
   })
 
-  it.skipIf(!oldNode)('for an older Node', async () => {
+  it.skipIf(!oldNode)('a start with an older Node fails with one line', async () => {
     const version = execFileSync(oldNode!, ['--version'], { encoding: 'utf8' }).trim().slice(1)
     const ended = await runToEnd(['serve'], {}, { node: oldNode! })
     expectOneLine(
@@ -443,7 +445,7 @@ describe.concurrent('a start that cannot succeed says so in one line', () => {
 })
 
 describe.concurrent('outside the sandbox', () => {
-  it('there is no operator API without a token, no demo seller and nothing secret to print', async () => {
+  it('outside the sandbox there is no operator API without a token, no demo seller, and no printed secret', async () => {
     const { db, url } = await testDatabase('product')
     const service = await started({ DATABASE_URL: url, ...PRODUCTION })
     const { baseUrl, docs } = service.told()
@@ -462,7 +464,7 @@ describe.concurrent('outside the sandbox', () => {
 })
 
 describe.concurrent('HOST=localhost', () => {
-  it('is one address, although it may have two', async () => {
+  it('HOST=localhost listens on one address, even if it resolves to two', async () => {
     const preload = `
       import dns from 'node:dns'
       const { lookup } = dns
@@ -480,7 +482,7 @@ describe.concurrent('HOST=localhost', () => {
 })
 
 describe.concurrent('migrate', () => {
-  it('brings an empty database up to date, and finds nothing to do after that', async () => {
+  it('migrate brings an empty database up to date, and the next run finds nothing to do', async () => {
     const { db, url } = await testDatabase('empty')
     await db.unsafe(EMPTIED)
     const first = await runToEnd(['migrate'], { DATABASE_URL: url, PORT: 'any' })
@@ -500,14 +502,15 @@ describe('several processes', () => {
   beforeAll(async () => {
     ;({ db, url } = await testDatabase('empty'))
     await db.unsafe(EMPTIED)
-    const starting = [startService(onDatabase(url)), startService(onDatabase(url))]
+    const options = { program: smallProgram() }
+    const starting = [1, 2].map(() => startService(onDatabase(url), options))
     ;[a, b] = (await Promise.all(starting)) as [Service, Service]
     atReady = await Promise.all(
       [a, b].map(async (service) => totals(service, (await service.ready()).told().key)),
     )
   })
 
-  it('that start at once on one empty database fill it once, and are both ready with all of it', async () => {
+  it('two processes that start together on one empty database import the catalog once, and both serve it', async () => {
     const migrations = await db`select version from migrations order by version`
     expect(migrations.length).toBe(migrationFiles().length)
     const [found] = await db`
@@ -516,23 +519,23 @@ describe('several processes', () => {
         (select count(*)::int from cards) as cards,
         (select count(*)::int from accounts) as accounts
     `
-    expect(found).toEqual({ sets: SETS, cards: CARDS, accounts: 1 })
-    expect(atReady).toEqual(Array(2).fill({ sets: SETS, cards: CARDS }))
+    expect(found).toEqual({ ...SMALL_CATALOG, accounts: 1 })
+    expect(atReady).toEqual(Array(2).fill(SMALL_CATALOG))
     const imports = [a, b].filter((service) => service.stdout().includes('Imported the bundled'))
     expect(imports).toHaveLength(1)
     const warnings = [...a.log(), ...b.log()].filter(({ level }) => Number(level) > 30)
     expect(warnings).toEqual([])
   })
 
-  it('accept each other’s demo key', async () => {
+  it('two processes accept each other’s demo key', async () => {
     for (const key of [a.told().key, b.told().key]) {
       for (const service of [a, b]) {
-        expect(await totals(service, key)).toEqual({ sets: SETS, cards: CARDS })
+        expect(await totals(service, key)).toEqual(SMALL_CATALOG)
       }
     }
   })
 
-  it('refuse a key as soon as one of them has revoked it', async () => {
+  it('a key that one process revokes is refused by the other', async () => {
     const id = await openAccount(a)
     const keys = `/operator/v1/accounts/${id}/keys`
     const made = await a.call('POST', keys, {
@@ -545,7 +548,7 @@ describe('several processes', () => {
     await until('B refuses it', async () => (await b.get('/v1/sets', key)).status === 401)
   })
 
-  it('serve what one of them has imported', async () => {
+  it('a card that one process imports is served by the other', async () => {
     const { finish } = await openImport(a, (text) => db.unsafe(text))
     expect(await finish()).toMatchObject({ status: 200 })
     const read = (service: Service) => service.get('/v1/cards/late-1', service.told().key)
@@ -553,7 +556,7 @@ describe('several processes', () => {
     await until('B serves it', async () => (await read(b)).status === 200)
   })
 
-  it('serve what the command line has imported', async () => {
+  it('a card that the command line imports is served by running processes', async () => {
     const file = join(newHome(), 'cards.ndjson')
     writeFileSync(file, setAndCard('command-line').join('\n'))
     const imported = await runToEnd(['catalog:import', file], { DATABASE_URL: url, PORT: 'any' })
@@ -567,7 +570,7 @@ describe('several processes', () => {
     }
   })
 
-  it('agree on the clock that one of them has moved', async () => {
+  it('a clock that one process moves is moved for the other', async () => {
     const clock = '/operator/v1/sandbox/clock'
     const time = async (service: Service) =>
       Date.parse((await service.get(clock, service.told().token)).body.data.now)
@@ -578,11 +581,11 @@ describe('several processes', () => {
     await until('B agrees', async () => (await time(b)) >= before + day * 1000)
   })
 
-  it('that start at once on one empty DATA_DIR share one database, until the last has stopped', async () => {
+  it('two processes that start together on one empty DATA_DIR share a database until the last one stops', async () => {
     const dataDir = newDataDir()
     const [first, second] = await Promise.all([
-      started({ DATA_DIR: dataDir }),
-      started({ DATA_DIR: dataDir }),
+      started({ DATA_DIR: dataDir }, { program: smallProgram() }),
+      started({ DATA_DIR: dataDir }, { program: smallProgram() }),
     ])
     const { pid } = embedded(dataDir)
     expect(logOf(dataDir).match(/starting PostgreSQL/g)).toHaveLength(1)
@@ -590,14 +593,14 @@ describe('several processes', () => {
     expect(second.told().key).toBe(first.told().key)
 
     expect(await first.stop()).toMatchObject({ code: 0 })
-    expect(await totals(second, first.told().key)).toEqual({ sets: SETS, cards: CARDS })
+    expect(await totals(second, first.told().key)).toEqual(SMALL_CATALOG)
     expect(embedded(dataDir).pid).toBe(pid)
     expect(await second.stop()).toMatchObject({ code: 0 })
     expect(isOff(dataDir, pid)).toBe(true)
   })
 })
 
-/** As short as they may be outside the sandbox. */
+/** The least settings outside the sandbox. */
 const PRODUCTION = { PUBLIC_URL: 'https://cards.example', SECRET_KEY: 'geheim'.padEnd(32, '-') }
 
 const onDatabase = (url: string): Settings => ({ DATABASE_URL: url, SANDBOX: 'true' })
@@ -607,15 +610,15 @@ const started = async (...options: Parameters<typeof startService>) =>
 
 type Watched = {
   service: Service
-  /** What its health was before the import's end. */
+  /** Its health before the end of the import. */
   whileImporting: { live: Answer; ready: Answer } | undefined
-  /** What it served at the first moment it called itself ready. */
+  /** The totals at the moment when it became ready. */
   atReady: Totals
 }
 
 let first: Promise<Watched> | undefined
 
-/** The first start on an empty directory: it takes a while, so it's made and watched once. */
+/** The first start on an empty directory, shared by the tests: it imports the whole bundled catalog. */
 function firstStart(): Promise<Watched> {
   first ??= watchFirstStart()
   return first
@@ -625,7 +628,7 @@ async function watchFirstStart(): Promise<Watched> {
   const service = await startService()
   let whileImporting: Watched['whileImporting']
   await until(
-    'it is ready',
+    'the service is ready',
     async () => {
       const live = await service.get('/health/live').catch(() => undefined)
       const ready = await service.get('/health/ready').catch(() => undefined)
@@ -639,12 +642,29 @@ async function watchFirstStart(): Promise<Watched> {
   return { service: await service.ready(), whileImporting, atReady }
 }
 
-/** A service on a directory like that of the first start, with everything in it. */
+let program: string | undefined
+
+function smallProgram(): string {
+  program ??= copySmallProgram()
+  return program
+}
+
+let template: Promise<string> | undefined
+
+/** A DATA_DIR after a first start with the small catalog. It is made once, and copied by the tests. */
+function usedDataDir(): Promise<string> {
+  template ??= (async () => {
+    const service = await started({}, { program: smallProgram() })
+    await service.stop()
+    return service.dataDir
+  })()
+  return template
+}
+
+/** A service on a copy of a used DATA_DIR. */
 async function startedOnCopy(options: Parameters<typeof startService>[1] = {}): Promise<Service> {
-  const { service } = await firstStart()
-  await service.stop()
   const dataDir = newDataDir()
-  execFileSync('cp', ['-a', service.dataDir, dataDir])
+  execFileSync('cp', ['-a', await usedDataDir(), dataDir])
   return started({ DATA_DIR: dataDir }, options)
 }
 
@@ -673,17 +693,17 @@ async function openAccount(service: Service): Promise<number> {
   return body.data.id
 }
 
-/** The whole catalog is there, and so is the account. */
+/** The service has the whole catalog and the account. */
 async function expectWhole(service: Service, accountId: number): Promise<void> {
   const { key, token } = service.told()
-  expect(await totals(service, key)).toEqual({ sets: SETS, cards: CARDS })
+  expect(await totals(service, key)).toEqual(SMALL_CATALOG)
   const account = await service.get(`/operator/v1/accounts/${accountId}`, token)
   expect(account.status).toBe(200)
 }
 
 type Received = { status: number; headers: IncomingMessage['headers']; body: unknown }
 
-/** Begins to send an import: its first line is sent, and the service has set to work on it. */
+/** Sends the first line of an import and waits until the service has begun to import. */
 async function openImport(
   service: Service,
   sql: (text: string) => Promise<unknown[]>,
@@ -754,9 +774,9 @@ async function connectionTo({ port }: Service): Promise<Socket> {
   return socket
 }
 
-/** It has begun to stop. */
+/** The service has begun its shutdown. */
 async function refusesConnections(service: Service): Promise<void> {
-  await until('no new connection is taken', () =>
+  await until('new connections are refused', () =>
     connectionTo(service).then(
       (socket) => void socket.destroy(),
       (error) => error.code === 'ECONNREFUSED',
@@ -766,7 +786,7 @@ async function refusesConnections(service: Service): Promise<void> {
 
 const INTERRUPTED = 'shutdown timeout: closing connections with requests in progress'
 
-/** Ends before the ten seconds for requests under way are over. */
+/** The service ends without cutting off a request. */
 async function endsByItself(service: Service): Promise<void> {
   expect(await service.ended).toMatchObject({ code: 0, signal: null })
   expect(service.log().map(({ msg }) => msg)).not.toContain(INTERRUPTED)
@@ -785,7 +805,7 @@ const migrationFiles = () =>
     .filter((name) => /^\d{4}_/.test(name))
     .sort()
 
-/** What it writes to standard output, pasted into a shell. */
+/** The output of a printed curl command; without curl, the response to the same request. */
 async function runCurl(line: string): Promise<string> {
   if (spawnSync('curl', ['--version']).status === 0) {
     const { stdout } = await promisify(execFile)('sh', ['-c', line])

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { ADDRESS } from '../../server/test/fixtures/orders.ts'
 import type { Answer, Ask } from './ask.ts'
 import type { Chance } from './chance.ts'
 import type { Listing, Market, Seller } from './market.ts'
@@ -171,15 +172,4 @@ async function changePrice(ask: Ask, books: Books, { listings }: Market, chance:
     body: { price: chance.whole(1, 9_999) / 100 },
   })
   if (status !== 200) books.wrong.push(`Listing ${id} was not changed: ${status} ${text}`)
-}
-
-const ADDRESS = {
-  full_name: 'Misty Waterflower',
-  street: 'Cape Road',
-  house_number: '25',
-  house_number_suffix: null,
-  zip: '1234 AB',
-  city: 'Cerulean City',
-  country: 'NL',
-  phone: null,
 }

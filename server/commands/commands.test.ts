@@ -19,23 +19,23 @@ import {
 import { until } from '../test/until.ts'
 import { COMMANDS } from './commands.ts'
 
-// Whole processes, on a machine that may have other things to do.
+// These tests start whole processes, possibly on a busy machine.
 vi.setConfig({ testTimeout: 90_000 })
 
 describe('the program', () => {
-  it('prints its version', async () => {
+  it('--version prints the version', async () => {
     const ended = await runToEnd(['--version'], {})
     expect(ended).toMatchObject({ code: 0, stdout: `${packageJson.version}\n`, stderr: '' })
   })
 
-  it('lists its commands with --help, whatever the settings are', async () => {
+  it('--help lists the commands, even with invalid settings', async () => {
     const { code, stdout, stderr } = await runToEnd(['--help'], { PORT: 'none' })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const listed = [...stdout.matchAll(/^ {2}([a-z:]+) {2}/gm)].map(([, name]) => name)
     expect(listed).toEqual(Object.keys(COMMANDS))
   })
 
-  it('describes a command with --help, and does not run it', async () => {
+  it('a command with -h prints its help and does not run', async () => {
     const ended = await runToEnd(['keys:create', '1', '-h'], { DATABASE_URL: 'none' })
     expect(ended).toMatchObject({ code: 0, stderr: '' })
     expect(ended.stdout).toContain('Usage: node cardstall.js keys:create ACCOUNT [OPTIONS]\n')
@@ -43,7 +43,7 @@ describe('the program', () => {
     expect(ended.stdout).toContain('Settings:\n  DATABASE_URL, DATA_DIR\n')
   })
 
-  it('takes every setting from .env in the current directory, where the environment has none', async () => {
+  it('.env in the current directory provides the settings that the environment lacks', async () => {
     const dotEnv = SETTING_NAMES.map((name) => `${name}="très mal"`).join('\n')
     const settings = { CARRIER: 'sendcloud', WEBHOOK_TIMEOUT_MS: '' }
     const { code, stderr } = await runToEnd(['serve'], settings, { dotEnv })
@@ -56,13 +56,13 @@ describe('the program', () => {
     )
   })
 
-  it('says in one line that .env can’t be read', async () => {
+  it('an unreadable .env ends a command with one line', async () => {
     const { code, stderr } = await runToEnd(['migrate'], {}, { dotEnv: 'directory' })
     expect(code).toBe(1)
     expect(stderr).toMatch(/^Cannot read the file \.env: .*\n$/)
   })
 
-  it('warns about a setting that is misspelt', async () => {
+  it('a misspelt setting is reported with a suggestion', async () => {
     const { stderr } = await runToEnd(['migrate', '--x'], { DATABSE_URL: 'postgres://db/cards' })
     expect(stderr.split('\n')[0]).toBe('DATABSE_URL is not a setting. Did you mean DATABASE_URL?')
   })
@@ -86,7 +86,7 @@ describe('the program', () => {
       '--api-access is not valid. Possible: enabled, disabled, suspended.',
     ],
   ])(
-    'refuses %j in one line, before any database is opened',
+    '%j is refused with one line, before any database is opened',
     async ([name, ...parameters], line) => {
       const dataDir = newDataDir()
       const invocation = { parameters, callerDirectory: '.', warnings: [] }
@@ -107,7 +107,7 @@ describe('the administration commands', () => {
     settings = { DATABASE_URL: url }
   })
 
-  it('open an account and make it a key that a running service accepts until it is revoked', async () => {
+  it('a running service accepts a key that keys:create made until keys:revoke revokes it', async () => {
     const service = await (await startService({ ...settings, SANDBOX: 'true' })).ready()
     const opened = await runToEnd(
       [
@@ -142,7 +142,7 @@ describe('the administration commands', () => {
     await service.stop()
   })
 
-  it('say in one line what the database refuses', async () => {
+  it('administration commands report a refusal of the database in one line', async () => {
     const account = ['accounts:create', '--shop-name', 'A', '--email', 'taken@shops.example']
     expect(await runToEnd(account, settings)).toMatchObject({ code: 0 })
     for (const [parameters, line] of [
@@ -160,7 +160,7 @@ describe('a signal to a command without a running service', () => {
   const SET = '{"type":"set","id":"a","name":"A","series":"Other","language":"EN","region":"int"}'
 
   it.each(['SIGINT', 'SIGTERM'] as const)(
-    '%s ends an import with a summary, and PostgreSQL',
+    '%s ends catalog:import with a summary and stops the embedded PostgreSQL',
     async (signal) => {
       const file = join(newHome(), 'cards.ndjson')
       const cards = Array.from(
@@ -190,7 +190,7 @@ describe('a signal to a command without a running service', () => {
     },
   )
 
-  it('ends it while it connects to a database that never answers', async () => {
+  it('SIGINT ends migrate while it connects to a silent database', async () => {
     const silent = createServer((socket) => socket.on('error', () => {})).listen(0, '127.0.0.1')
     const asked = new Promise((resolve) => silent.once('connection', resolve))
     await until('it listens', () => silent.address())

@@ -29,12 +29,12 @@ import {
 import { runToEnd } from '../test/process.ts'
 import { resetCommand } from './reset.ts'
 
-// Whole processes and databases, on a machine that may have other things to do.
+// These tests start whole processes and databases, possibly on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
 
 afterAll(cleanUp)
 
-/** Names that a service leaves in its DATA_DIR. */
+/** A DATA_DIR with everything that a service leaves in it. */
 async function trial(): Promise<string> {
   const dataDir = await emptyDatabase()
   await getOrCreateSecret(dataDir, 'operator-token')
@@ -54,7 +54,7 @@ async function refusalOf(settings: Partial<Record<string, string>>): Promise<str
 }
 
 describe('reset', () => {
-  it('removes a trial with its DATA_DIR, says what it removes, and is content with nothing', async () => {
+  it('reset removes the DATA_DIR of a trial, lists what it removed, and succeeds without a DATA_DIR', async () => {
     const dataDir = await trial()
     const paths = ['postgres', 'postgres.password', 'secrets', 'files', 'in-use.lock']
     const { code, stdout, stderr } = await runToEnd(['reset'], { DATA_DIR: dataDir })
@@ -67,7 +67,7 @@ describe('reset', () => {
     expect(again).toMatchObject({ code: 0, stdout: `There is nothing at ${dataDir}.\n` })
   })
 
-  it('leaves what Cardstall did not make, and names it', async () => {
+  it('reset keeps files that Cardstall did not create, and names them', async () => {
     const dataDir = await trial()
     for (const name of ['notes.txt', 'files/mine.jpg', 'secrets/mine', 'postgres.dump']) {
       writeFileSync(join(dataDir, name), '')
@@ -87,7 +87,7 @@ describe('reset', () => {
     ])
   })
 
-  it('refuses while another process uses the database, and stops one that a killed process left', async () => {
+  it('reset refuses while a process uses the database, and stops a database that a killed process left', async () => {
     const dataDir = await trial()
     const user = await startProcess(dataDir)
     const pid = postmasterOf(dataDir)
@@ -105,7 +105,7 @@ describe('reset', () => {
     expect(existsSync(dataDir)).toBe(false)
   })
 
-  it('refuses while a service that has its database elsewhere uses DATA_DIR', async () => {
+  it('reset refuses while a service with an external database uses DATA_DIR', async () => {
     const dataDir = await trial()
     const release = await useDataDir(readConfig({ DATA_DIR: dataDir }))
     expect(await refusalOf({ DATA_DIR: dataDir })).toMatch(/^A service or command is using /)
@@ -113,7 +113,7 @@ describe('reset', () => {
     expect(existsSync(join(dataDir, 'postgres'))).toBe(true)
   })
 
-  it('refuses with a DATABASE_URL, and where production keeps files', async () => {
+  it('reset refuses with a DATABASE_URL, and in a directory that holds production files', async () => {
     const DATABASE_URL = 'postgres://db.internal/cards'
     const dataDir = newHome()
     const production = { DATABASE_URL, SANDBOX: 'true', DATA_DIR: dataDir }
@@ -124,7 +124,7 @@ describe('reset', () => {
     expect(existsSync(join(dataDir, 'files/photos/a.jpg'))).toBe(true)
   })
 
-  it('refuses a directory "postgres" that holds something else', async () => {
+  it('reset refuses a directory "postgres" that holds no database', async () => {
     const dataDir = await trial()
     const other = newHome()
     mkdirSync(join(other, 'postgres'))
@@ -135,7 +135,7 @@ describe('reset', () => {
   })
 
   it.skipIf(!isRoot)(
-    'removes a database in the shared home, by its own DATA_DIR alone',
+    'reset removes a database in the shared home only through its own DATA_DIR',
     async () => {
       const closed = newHome()
       chmodSync(closed, 0o700)

@@ -1,7 +1,8 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { StartError } from '../start-error.ts'
-import { freePort, redisServer, startRedis, type TestRedis } from '../test/redis.ts'
+import { freePort } from '../test/free-port.ts'
+import { redisServer, startRedis, type TestRedis } from '../test/redis.ts'
 import { until } from '../test/until.ts'
 import type { Counters } from './counters.ts'
 import { rateLimiter } from './rate-limit.ts'
@@ -11,16 +12,16 @@ const WINDOW = 29_000_000
 const AWAY = 'warn: Redis is unavailable: each process counts for itself'
 const BACK = 'info: Redis is available again: all processes share their counters'
 
-/** Long enough that a busy machine never looks like a silent server. */
+/** A timeout that a busy machine does not exceed. */
 const PATIENT = 20_000
-/** For the tests that wait for it to pass. */
+/** A timeout for the tests that wait until it has passed. */
 const IMPATIENT = 1000
-/** A bound on "doesn't wait for the server" that no machine is too slow for. */
+/** An upper bound for "does not wait for the server" that holds on every machine. */
 const SECONDS = 10_000
 
 const opened: Counters[] = []
 
-/** Counters as a process has them, and what they log. */
+/** The counters of one process, and their log lines. */
 function countersAt(url: string, timeoutMs?: number) {
   const lines: string[] = []
   const details: object[] = []
@@ -36,12 +37,12 @@ function countersAt(url: string, timeoutMs?: number) {
   return { counters, lines, details }
 }
 
-/** While the server is away a hit has its answer without a promise, which is as soon as can be. */
+/** While the server is away, a hit is counted synchronously. */
 function answersAtOnce(counters: Counters): boolean {
   return typeof counters.hit('anyone', WINDOW) === 'number'
 }
 
-/** Before that, a hit of an impatient process may be counted in its memory. */
+/** Waits until hits are counted in Redis: a process with a short timeout may count its first hits in memory. */
 async function connected(counters: Counters, redis: TestRedis): Promise<void> {
   await until('a hit is counted in Redis', async () => {
     await counters.hit('first', WINDOW)
@@ -64,7 +65,7 @@ describe.skipIf(!redisServer)('counters in Redis', () => {
     await redis.command('FLUSHALL')
   })
 
-  it('are shared by two processes', async () => {
+  it('two processes share the counters in Redis', async () => {
     const one = countersAt(redis.url, PATIENT)
     const two = countersAt(redis.url, PATIENT)
     expect(await one.counters.hit('alice', WINDOW)).toBe(1)
@@ -75,7 +76,7 @@ describe.skipIf(!redisServer)('counters in Redis', () => {
     expect([...one.lines, ...two.lines]).toEqual([])
   })
 
-  it('count a burst exactly', async () => {
+  it('two processes count a burst exactly', async () => {
     const processes = [countersAt(redis.url, PATIENT), countersAt(redis.url, PATIENT)]
     const limiters = processes.map(({ counters }) => rateLimiter(counters, () => WINDOW * 60_000))
     const verdicts = await Promise.all(
@@ -85,7 +86,7 @@ describe.skipIf(!redisServer)('counters in Redis', () => {
     expect(await processes[0]!.counters.hit('alice', WINDOW)).toBe(201)
   })
 
-  it('expire after two windows of real time, counted from the first hit', async () => {
+  it('a counter expires two windows after its first hit', async () => {
     const { counters } = countersAt(redis.url, PATIENT)
     await counters.hit('alice', WINDOW)
     const key = `cardstall:rate:${WINDOW}:alice`
@@ -98,7 +99,7 @@ describe.skipIf(!redisServer)('counters in Redis', () => {
     expect(Number(await redis.command('TTL', key))).toBeLessThanOrEqual(60)
   })
 
-  it('leave nothing behind that never expires', async () => {
+  it('every key in Redis expires', async () => {
     const { counters } = countersAt(redis.url, PATIENT)
     await counters.hit('alice', WINDOW)
     const keys = (await redis.command('KEYS', '*')) as string[]
@@ -106,7 +107,7 @@ describe.skipIf(!redisServer)('counters in Redis', () => {
     for (const key of keys) expect(await redis.command('TTL', key)).not.toBe(-1)
   })
 
-  it('blame no server for an answer that this process was too busy to read', async () => {
+  it('a response that a busy process reads late is not a Redis timeout', async () => {
     const { counters, lines } = countersAt(redis.url, IMPATIENT)
     await connected(counters, redis)
     const hit = counters.hit('alice', WINDOW)
@@ -117,7 +118,7 @@ describe.skipIf(!redisServer)('counters in Redis', () => {
     expect(lines).toEqual([])
   })
 
-  it('are not lost at a start that keeps the process busy for longer than every timeout', async () => {
+  it('a start that blocks the process for longer than every timeout does not lose Redis', async () => {
     const { counters, lines } = countersAt(redis.url)
     for (let turn = 0; turn < 2; turn++) {
       busyFor(2200)
@@ -127,7 +128,7 @@ describe.skipIf(!redisServer)('counters in Redis', () => {
     expect(lines).toEqual([])
   })
 
-  it('close at once, also with hits under way, which are answered', async () => {
+  it('closing the counters answers the hits under way at once', async () => {
     const { counters, lines } = countersAt(redis.url, PATIENT)
     await counters.hit('alice', WINDOW)
     redis.pause()
@@ -178,7 +179,7 @@ describe.skipIf(!redisServer)('counters in Redis', () => {
     expect(await counters.hit('bob', WINDOW)).toBe(1)
   })
 
-  it('count in memory when a key holds something else', async () => {
+  it('a key of another type is counted in memory', async () => {
     const { counters, lines } = countersAt(redis.url, PATIENT)
     await redis.command('RPUSH', `cardstall:rate:${WINDOW}:alice`, 'not a number')
     expect(await counters.hit('alice', WINDOW)).toBe(1)
@@ -194,7 +195,7 @@ describe.skipIf(!redisServer)('when Redis goes away', () => {
   })
   afterEach(() => redis?.stop())
 
-  it('each process counts by itself, and together again once it is back', async () => {
+  it('processes count separately while Redis is away, and together once it is back', async () => {
     const one = countersAt(redis.url, PATIENT)
     const two = countersAt(redis.url, PATIENT)
     await one.counters.hit('alice', WINDOW)
@@ -221,7 +222,7 @@ describe.skipIf(!redisServer)('when Redis goes away', () => {
     expect(two.lines).toEqual([AWAY, BACK, AWAY])
   })
 
-  it('a hit under way is answered from memory', async () => {
+  it('a hit under way when Redis goes away is counted in memory', async () => {
     const { counters, lines } = countersAt(redis.url, PATIENT)
     await counters.hit('alice', WINDOW)
     redis.pause()
@@ -231,7 +232,7 @@ describe.skipIf(!redisServer)('when Redis goes away', () => {
     expect(lines).toEqual([AWAY])
   })
 
-  it('a server that has fallen silent holds up the first hits for the timeout, later ones not at all', async () => {
+  it('a silent Redis delays the first hits by the timeout, and later hits not at all', async () => {
     const { counters, lines, details } = countersAt(redis.url, IMPATIENT)
     await connected(counters, redis)
     redis.pause()
@@ -248,7 +249,7 @@ describe.skipIf(!redisServer)('when Redis goes away', () => {
     expect(lines).toEqual([AWAY, BACK])
   })
 
-  it('a server that stays silent is tried again in the background, at no cost to any hit', async () => {
+  it('a silent Redis is retried in the background without delaying a hit', async () => {
     const { counters, lines } = countersAt(redis.url, IMPATIENT)
     await connected(counters, redis)
     redis.pause()
@@ -264,7 +265,7 @@ describe.skipIf(!redisServer)('when Redis goes away', () => {
 })
 
 describe('without a Redis at the start', () => {
-  it('requests are counted in memory, which is logged once', async () => {
+  it('without Redis at the start, requests are counted in memory, and one line is logged', async () => {
     const { counters, lines, details } = countersAt(`redis://127.0.0.1:${await freePort()}`)
     expect(await counters.hit('alice', WINDOW)).toBe(1)
     await until('they know', () => answersAtOnce(counters))
@@ -274,7 +275,7 @@ describe('without a Redis at the start', () => {
     expect(details).toEqual([{ reason: expect.stringContaining('ECONNREFUSED') }])
   })
 
-  it('an address that accepts connections and says nothing holds up the first hits only', async () => {
+  it('a server that accepts connections and never answers delays only the first hits', async () => {
     const silent = await silentServer()
     try {
       const { counters, lines } = countersAt(silent.url, IMPATIENT)
@@ -290,7 +291,7 @@ describe('without a Redis at the start', () => {
     }
   })
 
-  it('it is tried again after a second, then after ever longer pauses', async () => {
+  it('Redis is retried after a second, then with growing pauses', async () => {
     const attempts: number[] = []
     const server = createServer((socket) => {
       attempts.push(performance.now())
@@ -309,7 +310,7 @@ describe('without a Redis at the start', () => {
     }
   })
 
-  it('closing ends the attempt under way', async () => {
+  it('closing the counters ends the connection attempt under way', async () => {
     const silent = await silentServer()
     try {
       const { counters, lines } = countersAt(silent.url, PATIENT)
@@ -324,7 +325,7 @@ describe('without a Redis at the start', () => {
     }
   })
 
-  it('closing leaves no connection behind that was still being made', async () => {
+  it('closing the counters leaves no half-open connection', async () => {
     const silent = await silentServer()
     try {
       const { counters } = countersAt(silent.url)
@@ -335,7 +336,7 @@ describe('without a Redis at the start', () => {
     }
   })
 
-  it.skipIf(!redisServer)('closing ends the attempts to come', async () => {
+  it.skipIf(!redisServer)('closing the counters stops further connection attempts', async () => {
     const redis = await startRedis()
     try {
       await redis.kill()
@@ -353,7 +354,7 @@ describe('without a Redis at the start', () => {
     }
   })
 
-  it.skipIf(!redisServer)('they join as soon as it is there', async () => {
+  it.skipIf(!redisServer)('the counters move to Redis as soon as it is available', async () => {
     const redis = await startRedis()
     try {
       await redis.kill()
@@ -371,7 +372,7 @@ describe('without a Redis at the start', () => {
 })
 
 describe('the password of a Redis', () => {
-  it.skipIf(!redisServer)('opens it', async () => {
+  it.skipIf(!redisServer)('the password in REDIS_URL opens Redis', async () => {
     const redis = await startRedis({ arguments: ['--requirepass', 'op:en/sesame'] })
     try {
       const url = redis.url.replace('redis://', 'redis://:op%3Aen%2Fsesame@')
@@ -400,7 +401,7 @@ describe('the password of a Redis', () => {
     }
   })
 
-  it('is not shown by the refusal of a URL that is none', () => {
+  it('the error for an invalid REDIS_URL does not show the password', () => {
     const refuse = (url: string) => {
       try {
         countersAt(url)

@@ -20,7 +20,7 @@ import {
 import { until } from '../test/until.ts'
 import { readOptions } from './options.ts'
 
-// Whole processes, on a machine that may have other things to do.
+// These tests start whole processes, possibly on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
 
 let settings: Settings
@@ -46,7 +46,7 @@ beforeEach(async () => {
   receiver = await startReceiver()
 })
 
-/** As somebody at this machine types it: nothing is known but where the sandbox keeps its things. */
+/** Runs the command as a developer does: it finds the secrets in the sandbox's DATA_DIR. */
 async function listen(...parameters: string[]): Promise<Command> {
   const command = startCommand(['listen', ...parameters], onThisMachine())
   await command.says('Ctrl-C')
@@ -69,7 +69,7 @@ const sendSampleEvent = (event = 'order.created') =>
 
 const secretIn = (stdout: string) => stdout.match(/WEBHOOK_SECRET=(\S+)$/m)?.[1] ?? ''
 
-/** What it told of events, a line each. */
+/** The lines that the command printed for events. */
 const lines = (command: Command) =>
   command
     .stdout()
@@ -79,7 +79,7 @@ const lines = (command: Command) =>
 const arrivedIds = () => receiver.arrived.map(({ json }) => json.delivery_id)
 
 describe('npm run listen', () => {
-  it('shows what a sale tells its seller and forwards it, signed with the secret it prints', async () => {
+  it('listen shows a sale’s events and forwards them, signed with the secret that it prints', async () => {
     const command = await listen('--forward', `${receiver.url}?a=b`)
     const { key } = service.told()
     const { body } = await service.call('POST', '/v1/listings', {
@@ -93,7 +93,7 @@ describe('npm run listen', () => {
       address: ADDRESS,
       lines: [{ listing_id: body.results[0].listing.id, quantity: 1 }],
     })
-    await until('both are told of', () => lines(command).length === 2)
+    await until('both events are shown', () => lines(command).length === 2)
 
     const secret = secretIn(command.stdout())
     expect(secret).toMatch(/^svc_whsec_[A-Za-z0-9]{40}$/)
@@ -127,7 +127,7 @@ describe('npm run listen', () => {
     await command.stop('SIGINT')
   })
 
-  it('forwards what is sent again with the same delivery id', async () => {
+  it('listen forwards a resent event with the same delivery id', async () => {
     await service.call('POST', '/v1/webhooks', {
       token: service.told().key,
       body: { url: 'http://localhost:1/hook', events: ['order.cancelled'] },
@@ -144,7 +144,7 @@ describe('npm run listen', () => {
     await command.stop('SIGINT')
   })
 
-  it('goes on where it was when the service was away: it loses nothing and repeats nothing', async () => {
+  it('listen resumes after an outage of the service without losing or repeating an event', async () => {
     const command = await listen('--forward', receiver.url)
     await sendSampleEvent()
     await until('it arrived', () => receiver.arrived.length === 1)
@@ -166,7 +166,7 @@ describe('npm run listen', () => {
     await command.stop('SIGINT')
   })
 
-  it('tells in a line that the receiver is away, refuses, or sends elsewhere, and tries nothing twice', async () => {
+  it('listen reports a failed forward in one line and does not retry it', async () => {
     const port = await freePort()
     const away = await listen('--forward', `http://localhost:${port}/hook`)
     const command = await listen('--forward', receiver.url)
@@ -187,7 +187,7 @@ describe('npm run listen', () => {
     await Promise.all([away.stop('SIGINT'), command.stop('SIGINT')])
   })
 
-  it('without --forward shows what would be posted, of the events that are wanted', async () => {
+  it('listen without --forward shows the request that it would post, for the selected events', async () => {
     const command = await listen('--events', 'order.cancelled, listing.sold')
     expect(command.stdout()).not.toContain('svc_whsec_')
     await sendSampleEvent('order.created')
@@ -204,7 +204,7 @@ describe('npm run listen', () => {
     await command.stop('SIGINT')
   })
 
-  it('ends with Ctrl-C at once and without complaint, whatever it waits for', async () => {
+  it('Ctrl-C ends listen at once and without an error', async () => {
     const waiting = await listen()
     const posting = await listen('--forward', receiver.url)
     receiver.respond = () => {}
@@ -217,7 +217,7 @@ describe('npm run listen', () => {
     expect(performance.now() - began).toBeLessThan(5_000)
   })
 
-  it('keeps its secret, so that a receiver has to be told once; where nothing is kept, for a run', async () => {
+  it('listen keeps its secret between runs, if there is a DATA_DIR', async () => {
     const secrets: string[] = []
     const elsewhere = newDataDir()
     const remote = ['--account', String(accountId), '--token', service.told().token]
@@ -238,8 +238,8 @@ describe('npm run listen', () => {
   })
 })
 
-describe('what npm run listen can’t do, it tells in one line', () => {
-  it('options it doesn’t know, and values that are none', async () => {
+describe('npm run listen with a mistake', () => {
+  it('listen reports unknown options and invalid values in one line', async () => {
     const told = (...parameters: string[]) =>
       readOptions(readConfig(onThisMachine()), parameters).then(
         () => 'nothing',
@@ -271,7 +271,7 @@ describe('what npm run listen can’t do, it tells in one line', () => {
     return line
   }
 
-  it('that the token or the account is missing, and makes no DATA_DIR', async () => {
+  it('listen reports a missing token or account in one line, and creates no DATA_DIR', async () => {
     const nowhere = newDataDir()
     const url = `http://localhost:${settings.PORT}`
     expect(await told([], { DATA_DIR: nowhere })).toBe(
@@ -283,7 +283,7 @@ describe('what npm run listen can’t do, it tells in one line', () => {
     expect(existsSync(nowhere)).toBe(false)
   })
 
-  it('that the service takes neither, or is another', async () => {
+  it('listen reports a refused token, an unknown account, or another kind of server in one line', async () => {
     const url = `http://localhost:${settings.PORT}`
     expect(await told(['--token', 'x'])).toBe(
       `${url} doesn't take this operator token: give the right one with --token.`,

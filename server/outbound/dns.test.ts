@@ -4,7 +4,7 @@ import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { type DnsServer, type Said, startDnsServer } from '../test/fakes/dns-server.ts'
+import { type DnsServer, type NameData, startDnsServer } from '../test/fakes/dns-server.ts'
 import { until } from '../test/until.ts'
 import { systemResolver } from './dns.ts'
 
@@ -139,7 +139,7 @@ describe('a look-up that fails', () => {
     }
   })
 
-  it.each<[string, Said]>([
+  it.each<[string, NameData]>([
     ['the server fails', 'SERVFAIL'],
     ['the server refuses', 'REFUSED'],
     ['the server says nothing', 'silence'],

@@ -27,10 +27,10 @@ import { whenFileEnds } from './when-file-ends.ts'
 export const PUBLIC_URL = 'https://cards.example'
 export const OPERATOR_TOKEN = 'operator-token-for-tests-and-more'
 
-/** An answer as a test looks at it. */
+/** A response, with its body parsed. */
 export type Answer = {
   status: number
-  // biome-ignore lint/suspicious/noExplicitAny: tests reach into answers freely; the schemas are checked apart
+  // biome-ignore lint/suspicious/noExplicitAny: tests reach into responses freely; every response is checked against its schema
   body: any
   headers: Record<string, string>
   text: string
@@ -38,7 +38,7 @@ export type Answer = {
 
 type Sent = Omit<InjectOptions, 'method' | 'url'>
 
-/** Sends requests as somebody. Every answer is held against the published description. */
+/** Sends requests with one credential, and checks every response against the published description. */
 export type Client = Record<
   'get' | 'head' | 'post' | 'patch' | 'put' | 'delete',
   (url: string, options?: Sent) => Promise<Answer>
@@ -47,22 +47,22 @@ export type Client = Record<
 export type TestApp = {
   app: FastifyInstance
   ctx: Service
-  /** What the service logged so far. */
+  /** The log lines of the service so far. */
   logged: Record<string, unknown>[]
   databaseUrl: string
-  /** Does all that the photo worker would do now. */
+  /** Fetches the photos that are due. */
   runPhotos(): Promise<void>
-  /** Does all that the mail worker would do now. */
+  /** Sends the e-mails that are due. */
   runMail(options?: MailerOptions): Promise<void>
-  /** Does all that the delivery worker would do now. */
+  /** Attempts the deliveries that are due. */
   runDeliveries(): Promise<void>
-  /** Asks the carrier after everything that it's time to ask after. */
+  /** Polls the carrier for the shipments that are due. */
   runPolls(): Promise<void>
-  /** Without credentials. */
+  /** A client without credentials. */
   anyone: Client
   operator: Client
   withKey(key: string): Client
-  /** A seller that may use the API, and a key of theirs. */
+  /** Creates a seller with API access and a key, and returns a client with that key. */
   seller(options?: {
     scopes?: readonly Scope[]
     account?: Partial<NewAccount>
@@ -71,17 +71,17 @@ export type TestApp = {
 
 export type TestAppOptions = {
   template?: Template
-  /** Settings beside those that every test app has. */
+  /** Settings in addition to those of every test app. */
   settings?: Record<string, string>
-  /** A database that another app of the same test works on, too. */
+  /** The database of another app of the same test, to share it. */
   databaseUrl?: string
-  /** The world outside, if not the real one. */
+  /** A fake network (fakes/network.ts). */
   network?: Network
-  /** The time of the rate limits in Unix milliseconds, for tests that must not see a window end, or must. */
+  /** The clock of the rate limits in Unix milliseconds, for tests that control when a window ends. */
   rateLimitTime?: () => number
 }
 
-/** The whole service on a database of its own, without a port. Call it in `beforeAll` or a test. */
+/** Starts the whole service on a new database, without a port. Call it in `beforeAll` or in a test. */
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const databaseUrl = options.databaseUrl ?? (await testDatabase(options.template)).url
   const config = readConfig({
@@ -136,7 +136,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   }
 }
 
-/** A directory of its own, gone after the tests. */
+/** A new directory, removed when the test file ends. */
 async function newStorage(): Promise<string> {
   const directory = await mkdtemp(path.join(tmpdir(), 'cardstall-files-'))
   whenFileEnds(() => rm(directory, { recursive: true, force: true }))

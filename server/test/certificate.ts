@@ -6,7 +6,7 @@ import path from 'node:path'
 import type { SecureContextOptions } from 'node:tls'
 import { whenFileEnds } from './when-file-ends.ts'
 
-/** A key and its certificate, or undefined where there is no openssl to make them with. */
+/** A key and its self-signed certificate; undefined without openssl. */
 export async function selfSigned(
   name: string,
   address: string,
@@ -20,6 +20,6 @@ export async function selfSigned(
     ...['-addext', `subjectAltName=DNS:${name},IP:${address}`],
   ])
   if (status === 0) return { key: readFileSync(key!), cert: readFileSync(cert!) }
-  console.warn('SKIPPED: secure connections. There is no openssl to make a certificate with.')
+  console.warn('SKIPPED: secure connections. There is no openssl.')
   return undefined
 }

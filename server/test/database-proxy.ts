@@ -2,19 +2,19 @@ import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { afterAll } from 'vitest'
 
-/** A TCP relay before the test database, which can fail as a network or a server does. */
+/** A TCP relay in front of the test database, which can fail like a network or a server. */
 export type DatabaseProxy = {
-  /** The database's address by way of the relay. */
+  /** The database's URL through the relay. */
   url: string
-  /** Connections open now. */
+  /** The number of open connections. */
   readonly connections: number
-  /** Connections taken so far. */
+  /** The number of connections accepted so far. */
   readonly taken: number
-  /** Cuts every connection with a reset; new ones are taken. */
+  /** Resets every connection; new ones are accepted. */
   reset(): void
-  /** As if the server had stopped: cuts every connection and refuses new ones. */
+  /** Resets every connection and refuses new ones, as after a stop of the server. */
   refuse(): Promise<void>
-  /** As if the server stood still: connections are taken, and nothing passes either way. */
+  /** Accepts connections and passes no data, like a server that hangs. */
   freeze(): void
   /** Ends `refuse` or `freeze`. */
   restore(): Promise<void>
@@ -25,7 +25,7 @@ afterAll(() => {
   for (const close of closers.splice(0)) close()
 })
 
-/** Starts a relay on a loopback port of its own; it's closed after the tests of the file. */
+/** Starts a relay on a free loopback port; it is closed when the test file ends. */
 export async function databaseProxy(databaseUrl: string): Promise<DatabaseProxy> {
   const target = new URL(databaseUrl)
   const sockets = new Set<Socket>()

@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { inject } from 'vitest'
 import { importBundledCatalog } from '../catalog/import/bundled.ts'
+import { type ImportContext, importCatalog } from '../catalog/import/import.ts'
+import type { Line } from '../catalog/import/lines.ts'
 import { connect } from '../database/connect.ts'
 import type { Sql } from '../database/sql.ts'
 import { type Begin, transactionsOn } from '../database/transactions.ts'
+import { CATALOG_FIXTURE } from './catalog-fixture.ts'
 import { databaseUrl, EMPTY_TEMPLATE } from './global-setup.ts'
 import { whenFileEnds } from './when-file-ends.ts'
 
@@ -11,11 +14,20 @@ import { whenFileEnds } from './when-file-ends.ts'
  * What a test's database holds at first, in addition to the migrated schema.
  * - `empty`: nothing
  * - `product`: one product, the smallest catalog with which a service has nothing to import when it starts
+ * - `fixture`: the catalog fixture
  * - `catalog`: the bundled catalog
  */
-export type Template = 'empty' | 'product' | 'catalog'
+export type Template = 'empty' | 'product' | keyof typeof PREPARED
 
-const CATALOG_TEMPLATE = 'template_catalog'
+/** Templates that the first test file of a run prepares which asks for them: an import takes seconds of CPU time. */
+const PREPARED = {
+  fixture: async (ctx: ImportContext) => {
+    await importCatalog(ctx, fixtureLines())
+  },
+  catalog: async (ctx: ImportContext) => {
+    await importBundledCatalog(ctx)
+  },
+}
 
 /** A database for one test file. Call it in `beforeAll` or in a test; the database is dropped when the file ends. */
 export async function testDatabase(
@@ -24,8 +36,8 @@ export async function testDatabase(
   const server = inject('databaseServer')
   const name = `test_${randomBytes(6).toString('hex')}`
   const admin = connect(server, { max: 1 })
-  if (template === 'catalog') await prepareCatalog(admin, server)
-  const cloned = template === 'catalog' ? CATALOG_TEMPLATE : EMPTY_TEMPLATE
+  const isPrepared = template === 'fixture' || template === 'catalog'
+  const cloned = isPrepared ? await prepared(template, admin, server) : EMPTY_TEMPLATE
   await admin.unsafe(`create database ${name} template ${cloned}`)
   const url = databaseUrl(server, name)
   const db = connect(url, { max: 5 })
@@ -42,30 +54,39 @@ export async function testDatabase(
   return { db, begin, url }
 }
 
-/**
- * Imports the bundled catalog into a template database, unless another test file has done so. The import takes several
- * seconds of CPU time: a run whose files don't need it doesn't pay for it.
- */
-async function prepareCatalog(admin: Sql, server: string): Promise<void> {
-  await admin`select pg_advisory_lock(hashtext(${CATALOG_TEMPLATE}))`
+/** The database to clone for a template. Test files run in several processes: an advisory lock lets one of them make it. */
+async function prepared(
+  template: keyof typeof PREPARED,
+  admin: Sql,
+  server: string,
+): Promise<string> {
+  const name = `template_${template}`
+  await admin`select pg_advisory_lock(hashtext(${name}))`
   try {
-    const found = await admin`select from pg_database where datname = ${CATALOG_TEMPLATE}`
-    if (found.length > 0) return
-    const unfinished = `${CATALOG_TEMPLATE}_unfinished`
+    const found = await admin`select from pg_database where datname = ${name}`
+    if (found.length > 0) return name
+    const unfinished = `${name}_unfinished`
     await admin.unsafe(`drop database if exists ${unfinished} with (force)`)
     await admin.unsafe(`create database ${unfinished} template ${EMPTY_TEMPLATE}`)
     const url = databaseUrl(server, unfinished)
     const db = connect(url, { max: 2 })
     const { begin, end } = transactionsOn(url, 1)
     try {
-      await importBundledCatalog({ db, begin, databaseUrl: url, log: console as never })
+      await PREPARED[template]({ db, begin, databaseUrl: url, log: console as never })
     } finally {
       await end()
       await db.end()
     }
-    await admin.unsafe(`alter database ${unfinished} rename to ${CATALOG_TEMPLATE}`)
+    await admin.unsafe(`alter database ${unfinished} rename to ${name}`)
+    return name
   } finally {
-    await admin`select pg_advisory_unlock(hashtext(${CATALOG_TEMPLATE}))`
+    await admin`select pg_advisory_unlock(hashtext(${name}))`
+  }
+}
+
+async function* fixtureLines(): AsyncGenerator<Line> {
+  for (const [i, record] of CATALOG_FIXTURE.entries()) {
+    yield { number: i + 1, text: JSON.stringify(record) }
   }
 }
 

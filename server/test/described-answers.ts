@@ -3,17 +3,17 @@ import addFormats from 'ajv-formats'
 
 type Description = { operations: Located[]; misfit: Misfit }
 
-/** An operation with what its paths look like, and its place in the description. */
+/** An operation with the pattern of its paths and its location in the description. */
 type Located = { path: RegExp; method: string; at: string; operation: Operation }
 
 type Operation = { responses: Record<string, { $ref?: string }> }
 
-/** How a service's description is read; undefined where there is none. */
+/** Reads a description of the service; undefined if there is none. */
 type Read = (path: string) => Promise<object | undefined>
 
 /**
- * Holds answers against the published descriptions: an operation must describe each status it answers with, and
- * the body must be as described, with no key more. Paths outside of the two APIs are passed over.
+ * Checks responses against the published descriptions: an operation must describe each status that it returns, and the
+ * body must match its schema without additional keys. Paths outside of the two APIs are not checked.
  */
 export function describedAnswers(read: Read) {
   let doors: Promise<Description[]> | undefined
@@ -41,10 +41,10 @@ export function describedAnswers(read: Read) {
   }
 }
 
-/** What of a value isn't as the schema at this place (`#/components/schemas/…`) says; null when everything is. */
+/** How a value violates the schema at a location (`#/components/schemas/…`); null if it is valid. */
 type Misfit = (place: string, value: unknown) => string | null
 
-/** Holds values against the schemas of a published description, with no key more than they list. */
+/** Checks values against the schemas of a published description, without additional keys. */
 export function misfitsOf(document: object): Misfit {
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   ;(addFormats as unknown as (ajv: Ajv2020) => void)(ajv)
@@ -56,7 +56,7 @@ export function misfitsOf(document: object): Misfit {
   }
 }
 
-/** Compiled schemas by the text of their description: many services of a test run publish the same. */
+/** Compiled schemas by the text of their description, which many services of a test run have in common. */
 const checkers = new Map<string, Misfit>()
 
 async function readDescription(read: Read, path: string, prefix: string): Promise<Description> {
@@ -88,19 +88,19 @@ function operationAt({ operations }: Description, method: string, url: string) {
   return operations.find(({ path, method }) => method === wanted && path.test(address))
 }
 
-/** Where the description of such an answer is; throws when there is none. */
+/** The location of the schema for a status. Throws if the operation does not describe it. */
 function schemaAt({ at, operation }: Located, status: number): string {
   const described = operation.responses[status]
   if (described) {
     const place = described.$ref ?? `#/paths/${at}/responses/${status}`
     return `${place}/content/application~1json/schema`
   }
-  // What stands before any operation is the same for all and described in the documentation of errors.
+  // These errors occur before routing. All operations share them, and docs/errors.md describes them.
   if (![400, 405, 417, 431].includes(status)) throw new Error(`${at} does not describe ${status}`)
   return '#/components/schemas/Error'
 }
 
-/** Objects that list their properties may have no others, so that nothing undescribed slips out. */
+/** Forbids additional properties, so that a test fails on an undescribed field. */
 function closed<T>(value: T): T {
   if (Array.isArray(value)) return value.map(closed) as T
   if (typeof value !== 'object' || value === null) return value

@@ -22,8 +22,8 @@ import { StartError } from '../start-error.ts'
 import { waitUntil } from '../time/wait-until.ts'
 import { whenFileEnds } from './when-file-ends.ts'
 
-// The embedded database's tests start real servers and kill real processes: here are the directories they
-// do it in, and the cleaning up.
+// Directories, processes and clean-up for the tests of the embedded database, which start real servers and kill real
+// processes.
 
 export const isRoot = process.geteuid?.() === 0
 export const server = fileURLToPath(new URL('../', import.meta.url))
@@ -33,7 +33,7 @@ const children: ChildProcess[] = []
 const databases: EmbeddedDatabase[] = []
 let template: string | undefined
 
-/** A directory that others may pass through; those of mkdtemp are closed to them. */
+/** A new directory that other OS users may enter, unlike one of mkdtemp. */
 export function newHome(): string {
   const home = mkdtempSync(join(realpathSync(tmpdir()), 'cardstall-embedded-'))
   chmodSync(home, 0o755)
@@ -42,7 +42,7 @@ export function newHome(): string {
   return home
 }
 
-/** A DATA_DIR with an empty database and no server: made once, and copied. */
+/** A DATA_DIR with an empty database and no running server; a copy of one that is made once. */
 export async function emptyDatabase(): Promise<string> {
   template ??= await makeTemplate()
   const home = newHome()
@@ -62,7 +62,7 @@ async function makeTemplate(): Promise<string> {
   return home
 }
 
-/** Starts one in this process. */
+/** Starts an embedded database in this process. */
 export async function start(
   dataDir: string,
   options: { databaseName?: string } = {},
@@ -74,7 +74,7 @@ export async function start(
 
 export type Spawned = { checkout?: string; preload?: string; uid?: number; gid?: number }
 
-/** Starts one in a process of its own, which can be killed. */
+/** Starts an embedded database in a separate process, which a test can kill. */
 export async function startProcess(dataDir: string, spawned: Spawned = {}) {
   const child = spawnUser(dataDir, spawned)
   const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]()
@@ -89,7 +89,7 @@ export async function startProcess(dataDir: string, spawned: Spawned = {}) {
   return { child, database, says, stop }
 }
 
-/** Such a process, and no waiting for what it says. */
+/** Starts such a process without waiting for its output. */
 export function spawnUser(dataDir: string, { checkout, preload, uid, gid }: Spawned = {}) {
   const script = join(checkout ? join(checkout, 'server') : server, 'test/embedded-user.ts')
   const options = preload ? ['--import', `data:text/javascript,${preload}`] : []
@@ -97,7 +97,7 @@ export function spawnUser(dataDir: string, { checkout, preload, uid, gid }: Spaw
     uid,
     gid,
     cwd: '/',
-    // A process group of its own, as a terminal gives to each command.
+    // A new process group, as a terminal creates for each command.
     detached: true,
     stdio: ['pipe', 'pipe', 'inherit'],
   })
@@ -105,12 +105,12 @@ export function spawnUser(dataDir: string, { checkout, preload, uid, gid }: Spaw
   return child
 }
 
-/** The first thing it says. */
+/** The first line that a process prints, parsed. */
 export async function firstLine(child: ChildProcess): Promise<unknown> {
   for await (const line of createInterface({ input: child.stdout! })) return JSON.parse(line)
 }
 
-/** kill -9, of its whole process group if need be. */
+/** kill -9 of a process or of its whole process group. */
 export async function kill(child: ChildProcess, which: 'alone' | 'group' = 'alone'): Promise<void> {
   if (hasExited(child)) return
   process.kill(which === 'group' ? -child.pid! : child.pid!, 'SIGKILL')
@@ -157,7 +157,7 @@ function pidFileOf(dataDir: string): string[] {
   }
 }
 
-/** A zombie is not; one whose parent was killed may stay listed for a while. */
+/** Whether a process runs. A zombie does not: it stays listed for a while after its parent was killed. */
 export const isAlive = (pid: number) => /^[^Z]/.test(ps(pid, 'stat'))
 
 export function ps(pid: number, column: string): string {
@@ -166,7 +166,7 @@ export function ps(pid: number, column: string): string {
   }).stdout.trim()
 }
 
-/** After each test: whatever it left running or lying about. */
+/** Stops what a test left running and removes its directories. */
 export async function cleanUp(): Promise<void> {
   await Promise.all(databases.splice(0).map((database) => database.stop().catch(() => {})))
   for (const child of children.splice(0)) await kill(child, 'group')
@@ -176,7 +176,7 @@ export async function cleanUp(): Promise<void> {
 async function removeHome(home: string): Promise<void> {
   for (const dataDir of [home, ...directoriesIn(home)]) {
     const pid = postmasterOf(dataDir)
-    // A pid file may be a test's invention, and the pid anybody's.
+    // A test may have written the pid file: the pid can belong to any process.
     if (pid && ps(pid, 'args').includes(realpathSync(join(dataDir, 'postgres')))) {
       process.kill(pid, 'SIGQUIT')
       await waitUntil(10_000, () => !isAlive(pid) || undefined)
@@ -185,7 +185,7 @@ async function removeHome(home: string): Promise<void> {
     const cluster = existsSync(link) ? realpathSync(link) : ''
     if (dirname(cluster) === SHARED_HOME) rmSync(cluster, { recursive: true })
   }
-  // An initdb whose parent was killed may write there for a moment yet.
+  // An initdb whose parent was killed may still write there for a moment.
   rmSync(home, { recursive: true, force: true, maxRetries: 10 })
 }
 

@@ -3,8 +3,8 @@ import { startEmbedded } from '../database/embedded/embedded.ts'
 
 /**
  * A process that uses the embedded database, for tests that kill, interrupt or race such processes.
- * `node embedded-user.ts <dataDir> [<settings as JSON>]` says in one line of JSON what it got, and stops
- * when told to on its standard input. A SIGINT is only reported, as by a server that drains first.
+ * `node embedded-user.ts <dataDir> [<settings as JSON>]` prints the result of its start as a line of JSON, and ends
+ * after a line `stop` on standard input. It only reports a SIGINT, like a server that drains first.
  */
 const [dataDir = '', settings = '{}'] = process.argv.slice(2)
 const say = (line: unknown) => process.stdout.write(`${JSON.stringify(line)}\n`)

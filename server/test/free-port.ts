@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** A port nobody listens on, below those the system hands out by itself: they are gone again too easily. */
+/** A free loopback port below the ephemeral range: the system could give an ephemeral one to another process at once. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = 20_000 + Math.floor(Math.random() * 12_000)
@@ -11,7 +11,7 @@ export async function freePort(): Promise<number> {
       await once(server.close(), 'close')
       return port
     } catch {
-      // Taken: another one, then.
+      // The port is taken: try another.
     }
   }
 }

@@ -1,6 +1,6 @@
-/** Reads the text that Prometheus gets. */
+/** Parsers for the text of /metrics. */
 
-/** The value of a sample, written as on the page; undefined when it isn't there. */
+/** The value of a sample, which is named as on the page; undefined if it is absent. */
 export function sampleValue(page: string, sample: string): number | undefined {
   const line = page.split('\n').find((line) => line.startsWith(`${sample} `))
   return line === undefined ? undefined : Number(line.slice(sample.length + 1))

@@ -1,15 +1,14 @@
 import sharp from 'sharp'
 
-/** Pictures made for tests. */
 export const BLUE = { r: 20, g: 40, b: 200 }
 
-/** A plain picture of this size. */
+/** A picture of one colour. */
 export const plain = (width = 60, height = 40) =>
   sharp({ create: { width, height, channels: 3, background: BLUE } })
 
 export const jpeg = (width?: number, height?: number) => plain(width, height).jpeg().toBuffer()
 
-/** Nothing that compresses: about three bytes for each pixel as PNG. */
+/** A picture that does not compress: about three bytes per pixel as PNG. */
 export const noise = (width: number, height: number) =>
   sharp({
     create: {

@@ -11,7 +11,7 @@ import { whenFileEnds } from './when-file-ends.ts'
 const PROGRAM = fileURLToPath(new URL('../../cardstall.js', import.meta.url))
 const OLDEST_NODE = 26
 
-/** How a process ended, and all that it said. */
+/** The end of a process, and its whole output. */
 export type Ended = {
   code: number | null
   signal: NodeJS.Signals | null
@@ -19,12 +19,12 @@ export type Ended = {
   stderr: string
 }
 
-/** What a service answered. */
+/** A response of a service. */
 export type Answer = {
   status: number
   headers: Headers
   text: string
-  // biome-ignore lint/suspicious/noExplicitAny: tests reach into answers freely
+  // biome-ignore lint/suspicious/noExplicitAny: tests reach into responses freely
   body: any
 }
 
@@ -35,22 +35,22 @@ const killChildren = () => {
   for (const child of children) child.kill('SIGKILL')
 }
 
-// Should the test run itself be ended half-way.
+// For a test run that is interrupted.
 process.once('exit', killChildren)
 
-/** Ends the processes that a failed test left running, and then everything in their directories. */
+/** Kills the processes that a failed test left running, and cleans up their directories. */
 async function killLeftovers(): Promise<void> {
   killChildren()
   await Promise.all(children.splice(0).map(exited))
   await cleanUp()
 }
 
-/** A directory that doesn't exist yet, as DATA_DIR is before the first start. */
+/** A path for a DATA_DIR that does not exist yet, as before a first start. */
 export const newDataDir = () => join(newHome(), 'data')
 
 /**
- * Runs `cardstall.js` with these parameters to its end. `dotEnv` is the text of a file .env in its directory; with
- * "directory" that is a directory.
+ * Runs `cardstall.js` with these parameters until it exits. `dotEnv` is the content of .env in its working directory;
+ * "directory" creates a directory of that name instead.
  */
 export async function runToEnd(
   parameters: string[],
@@ -60,17 +60,17 @@ export async function runToEnd(
   return launch(parameters, settings, options).ended
 }
 
-/** A command that runs until it's told to stop. */
+/** A command that runs until it is stopped. */
 export type Command = {
-  /** So far. */
+  /** Its output so far. */
   stdout(): string
   stderr(): string
-  /** Resolves once this text has come on standard output. */
+  /** Resolves when standard output contains this text. Throws if the process exits first. */
   says(text: string): Promise<void>
   signal(signal: NodeJS.Signals): void
   /** Resolves when the process has ended. */
   ended: Promise<Ended>
-  /** Sends the signal and waits for the end. */
+  /** Sends a signal and waits until the process has ended. */
   stop(signal?: NodeJS.Signals): Promise<Ended>
 }
 
@@ -84,21 +84,24 @@ export type Service = Command & {
   port: number
   dataDir: string
   log(): Record<string, unknown>[]
-  /** Resolves once it has said that it's ready. */
+  /** Resolves when the service has printed that it is ready. */
   ready(): Promise<Service>
-  /** What it told the person at the terminal. */
+  /** The values that it printed for its user. */
   told(): { key: string; token: string; baseUrl: string; docs: string; curl: string }
   call(method: string, path: string, options?: { token?: string; body?: unknown }): Promise<Answer>
   get(path: string, token?: string): Promise<Answer>
 }
 
 /**
- * Starts `node cardstall.js serve`, as an operator would, on a free loopback port; it isn't ready yet. With
- * `group` it leads a process group of its own, as a command in a terminal does, and gets signals as that one.
+ * Starts `node cardstall.js serve` on a free loopback port, without waiting until it is ready.
+ *
+ * @param options.group the process leads a process group, and signals go to the group, as in a terminal
+ * @param options.preload the source of a module that Node loads first
+ * @param options.program the path of another cardstall.js
  */
 export async function startService(
   settings: Settings = {},
-  options: { group?: boolean; preload?: string } = {},
+  options: { group?: boolean; preload?: string; program?: string } = {},
 ): Promise<Service> {
   const port = Number(settings.PORT ?? (await freePort()))
   const dataDir = settings.DATA_DIR ?? newDataDir()
@@ -154,7 +157,7 @@ function commandOf(
     async says(text) {
       while (!said.stdout.includes(text)) {
         if (await Promise.race([ended, once(child.stdout!, 'data').then(() => undefined)])) {
-          throw new Error(`It ended instead of saying "${text}":\n${said.stderr}`)
+          throw new Error(`The process ended without printing "${text}":\n${said.stderr}`)
         }
       }
     },
@@ -176,17 +179,23 @@ type Launched = {
 function launch(
   parameters: string[],
   settings: Settings,
-  options: { node?: string; group?: boolean; preload?: string; dotEnv?: string },
+  options: {
+    node?: string
+    program?: string
+    group?: boolean
+    preload?: string
+    dotEnv?: string
+  },
 ): Launched {
   const home = newHome()
   if (options.dotEnv === 'directory') mkdirSync(join(home, '.env'))
   else if (options.dotEnv !== undefined) writeFileSync(join(home, '.env'), options.dotEnv)
-  const program = [PROGRAM, ...parameters]
+  const all = [options.program ?? PROGRAM, ...parameters]
   if (options.preload) {
-    program.unshift('--import', `data:text/javascript,${encodeURIComponent(options.preload)}`)
+    all.unshift('--import', `data:text/javascript,${encodeURIComponent(options.preload)}`)
   }
-  const child = spawn(options.node ?? process.execPath, program, {
-    // Nowhere special, and nothing of the test run's own environment.
+  const child = spawn(options.node ?? process.execPath, all, {
+    // A neutral directory, and nothing of the test run's environment.
     cwd: home,
     env: { PATH: process.env.PATH, HOME: homedir(), ...settings },
     detached: options.group ?? false,
@@ -201,7 +210,7 @@ function launch(
     })
   }
   const ended = new Promise<Ended>((resolve) => {
-    // Not "exit": by then not everything it said has arrived.
+    // Not "exit": at that event, some output may not have arrived yet.
     child.once('close', (code, signal) => resolve({ code, signal, ...said }))
   })
   return { child, ended, said }
@@ -218,10 +227,10 @@ function toldIn(stdout: string): ReturnType<Service['told']> {
   }
 }
 
-/** Every line must be an object: anything else on there is a mistake. */
+/** Parses standard error, where every line must be a JSON object. */
 export function jsonLines(text: string): Record<string, unknown>[] {
   const lines = text.split('\n')
-  // The last one may not have arrived as a whole.
+  // The last line may be incomplete.
   lines.pop()
   return lines.map((line) => {
     try {
@@ -238,18 +247,18 @@ async function exited(child: ChildProcess): Promise<void> {
   if (!hasExited(child)) await once(child, 'exit')
 }
 
-/** The embedded server of this directory, found from outside by what it keeps there. */
+/** The embedded server of a DATA_DIR, found through its files. */
 export function embedded(dataDir: string): { pid: number; url: string } {
   const [pid, , , port] = readFileSync(join(dataDir, 'postgres/postmaster.pid'), 'utf8').split('\n')
   const password = readFileSync(join(dataDir, 'postgres.password'), 'utf8').trim()
   return { pid: Number(pid), url: `postgres://cardstall:${password}@127.0.0.1:${port}/cardstall` }
 }
 
-/** No server runs there, nor does the one that did. */
+/** Whether the server with this pid has stopped and no other runs in this DATA_DIR. */
 export const isOff = (dataDir: string, pid: number) =>
   !isAlive(pid) && !existsSync(join(dataDir, 'postgres/postmaster.pid'))
 
-/** A Node on PATH that is too old for Cardstall; without one, a test is skipped. */
+/** A Node on PATH that is too old for Cardstall; a test is skipped without one. */
 export const oldNode = (process.env.PATH ?? '')
   .split(delimiter)
   .filter((directory) => directory && !directory.includes('node_modules'))
@@ -261,6 +270,6 @@ export const oldNode = (process.env.PATH ?? '')
 
 if (!oldNode) {
   console.warn(
-    `SKIPPED: what an older Node is told. There is none before ${OLDEST_NODE} on PATH to try it with.`,
+    `SKIPPED: the error for an older Node. There is no Node before ${OLDEST_NODE} on PATH.`,
   )
 }

@@ -1,13 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createClient } from '@redis/client'
+import { freePort } from './free-port.ts'
 import { until } from './until.ts'
 
-/** The Redis or Valkey server on PATH; without one, tests that need it are skipped: `describe.skipIf(!redisServer)`. */
+/** The Redis or Valkey server on PATH. Tests are skipped without one: `describe.skipIf(!redisServer)`. */
 export const redisServer = findOnPath('redis-server') ?? findOnPath('valkey-server')
 
 if (!redisServer) {
@@ -19,19 +20,19 @@ if (!redisServer) {
 
 export type TestRedis = {
   url: string
-  /** Sends one command over a connection of its own. */
+  /** Sends one command over a new connection. */
   command(...args: string[]): Promise<unknown>
-  /** Ends the server as a crash would; what it held is lost. */
+  /** Kills the server; its data is lost. */
   kill(): Promise<void>
-  /** Starts it again at the same address, empty. */
+  /** Starts the server again at the same address, without data. */
   start(): Promise<void>
-  /** Its connections stay open and new ones are accepted, but nothing is answered. */
+  /** Connections stay open and new ones are accepted, but the server does not respond. */
   pause(): void
   resume(): void
   stop(): Promise<void>
 }
 
-/** A server of one's own on a free loopback port, holding everything in memory. */
+/** Starts a server on a free loopback port, without persistence. */
 export async function startRedis(options: { arguments?: string[] } = {}): Promise<TestRedis> {
   const directory = mkdtempSync(path.join(tmpdir(), 'cardstall-redis-'))
   const port = await freePort()
@@ -40,7 +41,7 @@ export async function startRedis(options: { arguments?: string[] } = {}): Promis
   process.once('exit', killNow)
 
   async function start(): Promise<void> {
-    // Another program can take the port between two starts, for a moment.
+    // Another program may take the port for a moment between two starts.
     await until(`a Redis server answers on port ${port}`, async () => {
       if (!server || server.exitCode !== null || server.signalCode !== null) {
         server = spawn(
@@ -95,21 +96,10 @@ export async function startRedis(options: { arguments?: string[] } = {}): Promis
   }
 }
 
-/** A loopback port on which nothing listens. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('a server without a port')
-  return address.port
-}
-
 function answers(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => socket.write('PING\r\n'))
-    // Anything will do: one that asks for a password answers too.
+    // Any response will do, also the one that demands a password.
     socket.once('data', () => socket.destroy())
     socket.once('error', () => {})
     socket.once('close', () => resolve(socket.bytesRead > 0))

@@ -1,5 +1,5 @@
 import { afterAll } from 'vitest'
 import { cleanUpFile } from './when-file-ends.ts'
 
-// Vitest runs this before each test file, and its hook after those of the file.
+// Vitest runs this module before each test file, and its hook after the hooks of the file.
 afterAll(cleanUpFile)

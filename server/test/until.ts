@@ -5,7 +5,7 @@ const INTERVAL_MS = 10
 
 type Falsy = false | undefined | null | 0 | ''
 
-/** Waits until `condition` holds (answers with anything truthy) and hands back its answer; it may be asked many times. */
+/** Polls `condition` until it returns a truthy value, and returns that value. Throws after the timeout. */
 export async function until<T>(
   what: string,
   condition: () => T | Promise<T>,

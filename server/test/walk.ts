@@ -1,6 +1,6 @@
 import { type Answer, type Client, PUBLIC_URL } from './app.ts'
 
-/** The pages of a list from this one on, by following its links. */
+/** The pages of a list from a path on, following the links. */
 export async function walk(
   client: Client,
   path: string,
@@ -18,13 +18,13 @@ export async function walk(
   return pages
 }
 
-/** Every record of a list, in the order in which a walk sees them. */
+/** All records of a list, in the order of its pages. */
 export async function allRecords(client: Client, path: string) {
   const pages = await walk(client, path)
   return pages.flatMap(({ body }) => body.data)
 }
 
-/** An absolute link of ours as a path to ask for. */
+/** The path of an absolute link to this service. */
 export function pathOf(link: string): string {
   if (!link.startsWith(`${PUBLIC_URL}/`)) throw new Error(`${link} doesn't lead to this service`)
   return link.slice(PUBLIC_URL.length)

@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs'
 
 const DOCS = new URL('../../docs/', import.meta.url)
 
-/** What receivers read: docs/webhooks.md. */
+/** docs/webhooks.md, the guide for receivers. */
 export const webhooksPage = readFileSync(new URL('webhooks.md', DOCS), 'utf8')
 
-/** The blocks of code that it shows in a language, in their order. */
+/** The guide's code blocks in a language. */
 export const shownBlocks = (language: string): string[] =>
   [...webhooksPage.matchAll(/^```(\w+)\n(.*?)^```$/gms)]
     .filter(([, its]) => its === language)
     .map(([, , block]) => block!)
 
-/** Where an example stands, as a URL. */
+/** The URL of an example file. */
 export const exampleUrl = (name: string) => new URL(`examples/${name}`, DOCS)

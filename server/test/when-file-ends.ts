@@ -1,15 +1,14 @@
 const cleanups: (() => unknown)[] = []
 
 /**
- * Undoes something once the running test file is done; the latest is undone first. Test helpers call it wherever they
- * open something. An `afterAll` of their own would run for one file alone: workers evaluate a helper once and then run
- * many files.
+ * Registers a clean-up for the end of the running test file; the last one registered runs first. Test helpers use it
+ * instead of `afterAll`, which would run for one file alone: a worker loads a helper once and then runs many files.
  */
 export function whenFileEnds(cleanup: () => unknown): void {
   cleanups.push(cleanup)
 }
 
-/** Runs what `whenFileEnds` collected; setup.ts registers it for each file. */
+/** Runs the registered clean-ups; setup.ts calls it after each file. */
 export async function cleanUpFile(): Promise<void> {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
 }

@@ -7,15 +7,15 @@ import { type Receiver, startReceiver } from '../test/fakes/receiver.ts'
 import { newDataDir, type Service, type Settings, startService } from '../test/process.ts'
 import { until } from '../test/until.ts'
 
-// Whole processes, on a machine that may have other things to do.
+// These tests start whole processes, possibly on a busy machine.
 vi.setConfig({ testTimeout: 120_000 })
 
 describe('a market whose processes are killed again and again', () => {
-  it('announces every order that was committed and nothing else, and its stock adds up', async () => {
-    const { url } = await testDatabase('catalog')
+  it('under repeated kill -9, every committed order is announced, nothing else is, and the stock adds up', async () => {
+    const { url } = await testDatabase('fixture')
     const { wrong, figures } = await crashTest({
-      seconds: 8,
-      kills: 6,
+      seconds: 60,
+      kills: 4,
       processes: 2,
       seed: 1,
       folder: newHome(),
@@ -51,7 +51,7 @@ describe('a delivery that is under way when its process ends', () => {
 
   const started = async () => (await startService(settings)).ready()
 
-  /** As the operator sees it. */
+  /** A delivery as the operator sees it. */
   const seenBy = async (service: Service, id: number) => {
     const { token } = service.told()
     const { body } = await service.get(
@@ -61,7 +61,7 @@ describe('a delivery that is under way when its process ends', () => {
     return body.data.find((delivery: { id: number }) => delivery.id === id)
   }
 
-  /** A service of which the receiver has a delivery, and says nothing to it. */
+  /** Starts a service and waits until the silent receiver has a delivery from it. */
   async function midAttempt(): Promise<{ service: Service; id: number }> {
     const service = await started()
     const { key, token } = service.told()
@@ -83,7 +83,7 @@ describe('a delivery that is under way when its process ends', () => {
     return { service, id: receiver.arrived[0]!.json.delivery_id }
   }
 
-  it('is sent again after kill -9 when its lease has run out, as the same, and that was no try', async () => {
+  it('after kill -9, a delivery is sent again unchanged when its lease has expired, and the lost attempt does not count', async () => {
     const { service: killed, id } = await midAttempt()
     await killed.stop('SIGKILL')
     const [lease] = await db`
@@ -91,7 +91,7 @@ describe('a delivery that is under way when its process ends', () => {
       from deliveries
       where id = ${id}
     `
-    // The time of an attempt and 20 seconds.
+    // The timeout of an attempt plus 20 seconds.
     expect(Number(lease!.seconds)).toBeGreaterThan(20)
     expect(Number(lease!.seconds)).toBeLessThanOrEqual(30)
 
@@ -100,7 +100,7 @@ describe('a delivery that is under way when its process ends', () => {
     expect(await seenBy(next, id)).toMatchObject({ status: 'pending', attempts: [] })
     expect(receiver.arrived).toHaveLength(1)
 
-    // Rather than waiting for that long.
+    // End the lease instead of waiting for it.
     await db`update deliveries set leased_until = clock_timestamp() where id = ${id}`
     const tried = await until('it is tried', async () => {
       const delivery = await seenBy(next, id)
@@ -110,7 +110,7 @@ describe('a delivery that is under way when its process ends', () => {
     expect(others).toEqual([])
     expect(second!.body.equals(first!.body)).toBe(true)
     expect(second!.headers['x-service-delivery']).toBe(String(id))
-    // The second try comes a minute after the first: the one that was cut off counts for nothing.
+    // The next attempt is due after a minute, as after a first failure: the interrupted attempt does not count.
     const [attempt] = tried.attempts
     expect(tried).toMatchObject({ status: 'pending', attempts: [{ status_code: 500 }] })
     expect(Date.parse(tried.next_attempt_at) - Date.parse(attempt.at)).toBe(60_000)
@@ -123,7 +123,7 @@ describe('a delivery that is under way when its process ends', () => {
     expect(await next.stop('SIGTERM')).toMatchObject({ code: 0 })
   })
 
-  it('is given back at a shutdown after 5 seconds, and the next process sends it at once', async () => {
+  it('a shutdown releases a delivery after 5 seconds, and the next process sends it at once', async () => {
     const { service, id } = await midAttempt()
     const began = performance.now()
     expect(await service.stop('SIGTERM')).toMatchObject({ code: 0 })

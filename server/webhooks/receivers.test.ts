@@ -198,11 +198,11 @@ for (const language of LANGUAGES) {
         verdicts = new Map(Object.keys(all).map((title, i) => [title, answers[i]]))
       })
 
-      it.each(Object.keys(GOOD))('passes %s', (title) => {
+      it.each(Object.keys(GOOD))('the example verification accepts %s', (title) => {
         expect(verdicts.get(title)).toBe(true)
       })
 
-      it.each(Object.keys(BAD))('refuses %s', (title) => {
+      it.each(Object.keys(BAD))('the example verification refuses %s', (title) => {
         expect(verdicts.get(title)).toBe(false)
       })
     },
@@ -214,12 +214,12 @@ for (const language of LANGUAGES) {
       receiver = await startReceiver(language, { WEBHOOK_SECRET: SECRET })
     })
 
-    it('answers a delivery with 204 and has understood it', async () => {
+    it('the example receiver answers a delivery with 204 and prints its event', async () => {
       expect(await receiver.deliver(signed())).toBe(204)
       await until('it says so', () => receiver.said().includes('order.created 8123'))
     })
 
-    it('takes a body that comes in many pieces', async () => {
+    it('the example receiver accepts a body that arrives in many chunks', async () => {
       const body = JSON.stringify({
         ...JSON.parse(BODY),
         delivery_id: 8124,
@@ -241,16 +241,16 @@ for (const language of LANGUAGES) {
       expect(await receiver.deliver(BAD[title]!)).toBe(401)
     })
 
-    it('answers 401 to another secret', async () => {
+    it('the example receiver answers 401 to a signature with another secret', async () => {
       expect(await receiver.deliver(signed({ secret: SECRET.replace('x', 'y') }))).toBe(401)
     })
 
-    it('answers 401 to header values that are no text', async () => {
+    it('the example receiver answers 401 to binary header values', async () => {
       expect(await receiver.deliver({ ...signed(), signature: '\xff'.repeat(64) })).toBe(401)
       expect(await receiver.deliver({ ...signed(), timestamp: '\xb2\xb3' })).toBe(401)
     })
 
-    it('takes no body that is longer than any delivery', async () => {
+    it('the example receiver refuses a body that is longer than any delivery', async () => {
       const tooLong = signed({ body: 'x'.repeat(256 * 1024 + 1) })
       // One that answers without reading it all may be gone before its answer has arrived.
       const outcome = await receiver.deliver(tooLong).catch(() => 'hung up')
@@ -258,12 +258,12 @@ for (const language of LANGUAGES) {
       expect(await receiver.deliver(signed())).toBe(204)
     })
 
-    it('answers 405 to a browser', async () => {
+    it('the example receiver answers 405 to GET', async () => {
       const { status } = await fetch(receiver.url)
       expect(status).toBe(405)
     })
 
-    it('goes on when somebody hangs up in the middle', async () => {
+    it('the example receiver survives a client that disconnects in the middle of a request', async () => {
       const socket = connect(receiver.port, '127.0.0.1')
       socket.write('POST /hook HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{"event"')
       await once(socket, 'connect')
@@ -273,7 +273,7 @@ for (const language of LANGUAGES) {
       expect(await receiver.deliver(signed())).toBe(204)
     })
 
-    it('takes nothing when it was not told the secret', async () => {
+    it('the example receiver accepts nothing without a secret', async () => {
       const receiver = await startReceiver(language, {})
       const forged = signed({ secret: '' })
       // Whether it doesn't start or says no: what anybody could sign isn't taken.

@@ -43,7 +43,7 @@ import { osUserFor } from './os-user.ts'
 afterEach(cleanUp)
 
 describe('the embedded database', () => {
-  test('is created by the first start, on 127.0.0.1 only, with a password only we can read', async () => {
+  test('a first start creates a cluster on 127.0.0.1 with a password that only its owner can read', async () => {
     const dataDir = join(newHome(), 'not', 'there', 'yet')
     const database = await start(dataDir)
     expect(database).toMatchObject({ adopted: false, notice: undefined })
@@ -78,7 +78,7 @@ describe('the embedded database', () => {
     await expect(query(stranger, 'select 1')).rejects.toThrow('password authentication failed')
   })
 
-  test('keeps its data over a stop, which leaves no process behind and may be called twice', async () => {
+  test('stopping keeps the data, leaves no process, and may be repeated', async () => {
     const dataDir = await emptyDatabase()
     const first = await start(dataDir)
     await query(first.url, 'create table cards as select 4 as number')
@@ -92,14 +92,14 @@ describe('the embedded database', () => {
     expect(await query(second.url, 'select number from cards')).toEqual([{ number: 4 }])
   })
 
-  test('may have another name', async () => {
+  test('the database can have another name', async () => {
     const dataDir = await emptyDatabase()
     const database = await start(dataDir, { databaseName: 'alola' })
     const [row] = await query(database.url, 'select current_database() as name')
     expect(row).toEqual({ name: 'alola' })
   })
 
-  test('starts anew a log that has become big', async () => {
+  test('a start rotates a large log', async () => {
     const dataDir = await emptyDatabase()
     writeFileSync(join(dataDir, 'postgres.log'), 'x'.repeat(5_000_000))
     await start(dataDir)
@@ -107,7 +107,7 @@ describe('the embedded database', () => {
     expect(statSync(join(dataDir, 'postgres.log.1')).size).toBe(5_000_000)
   })
 
-  test('takes another port when somebody takes the chosen one in between', async () => {
+  test('a start uses another port if the chosen one was taken in the meantime', async () => {
     const dataDir = await emptyDatabase()
     const squatter = createServer().listen(0, '127.0.0.1')
     await once(squatter, 'listening')
@@ -137,7 +137,7 @@ describe('the embedded database', () => {
 })
 
 describe('after a kill', () => {
-  test('of the process alone, the next one takes over the server it left', async () => {
+  test('after kill -9 of the process alone, the next one adopts its server', async () => {
     const dataDir = await emptyDatabase()
     const killed = await startProcess(dataDir)
     const pid = postmasterOf(dataDir)
@@ -151,11 +151,11 @@ describe('after a kill', () => {
     expect(isAlive(pid)).toBe(false)
   })
 
-  test('of the process and the server, what was committed is there again', async () => {
+  test('after kill -9 of the process and the server, committed data is recovered', async () => {
     const dataDir = await emptyDatabase()
     const killed = await startProcess(dataDir)
     await query(killed.database.url, 'create table orders as select generate_series(1, 1000) as id')
-    // The server's other processes outlive it for a moment, and so does their shared memory.
+    // The server's child processes and their shared memory outlive it for a moment.
     const straggler = postgres(killed.database.url, { max: 1, onnotice: () => {} })
     const busy = straggler`select sum(i) from generate_series(1, 10000000) i`.catch(() => {})
     await waitUntil(5_000, async () => {
@@ -176,7 +176,7 @@ describe('after a kill', () => {
     await straggler.end({ timeout: 1 })
   })
 
-  test('in the midst of initdb, the next start makes a whole one', async () => {
+  test('after kill -9 during initdb, the next start creates a complete cluster', async () => {
     const home = newHome()
     for (const alsoInitdb of [true, false]) {
       const dataDir = join(home, String(alsoInitdb))
@@ -200,7 +200,7 @@ describe('after a kill', () => {
     }
   })
 
-  test('a pid that somebody else has got by now is not taken for the server', async () => {
+  test('a reused pid in the pid file is not taken for the server', async () => {
     const dataDir = await emptyDatabase()
     const { uid, gid } = statSync(join(dataDir, 'postgres'))
     const owner = isRoot ? { uid, gid } : {}
@@ -218,12 +218,12 @@ describe('after a kill', () => {
     await kill(other)
   })
 
-  test('a server that is just shutting down is waited for, and started again', async () => {
+  test('a start waits for a server that is shutting down, and starts it again', async () => {
     const dataDir = await emptyDatabase()
     const killed = await startProcess(dataDir)
     await kill(killed.child)
     const pid = postmasterOf(dataDir)
-    // A client keeps a smart shutdown from ending; we are waiting when it goes.
+    // A client delays a smart shutdown until the next start is waiting for it.
     const guest = postgres(killed.database.url, { max: 1, onnotice: () => {} })
     await guest`select 1`
     process.kill(pid, 'SIGTERM')
@@ -240,7 +240,7 @@ describe('after a kill', () => {
 })
 
 describe('several processes on one directory', () => {
-  test('that start at once share one server, which stops with the last of them', async () => {
+  test('processes that start together share one server, which stops with the last of them', async () => {
     const dataDir = newHome()
     const [first, second, third] = await Promise.all([
       startProcess(dataDir),
@@ -260,11 +260,11 @@ describe('several processes on one directory', () => {
     expect(isAlive(pid)).toBe(false)
   })
 
-  test('that come and go in the same instant always have one', async () => {
+  test('a process that starts while another stops always gets a server', async () => {
     const dataDir = await emptyDatabase()
     let last = await start(dataDir)
     for (let turn = 0; turn < 10; turn++) {
-      // A little later each time, so as to meet the other at each of its steps.
+      // Each turn stops a little later, in order to hit every step of the start.
       const leaving = sleep(turn * 2).then(last.stop)
       const [next] = await Promise.all([start(dataDir), leaving])
       expect(await query(next.url, 'select 1 as one')).toEqual([{ one: 1 }])
@@ -272,7 +272,7 @@ describe('several processes on one directory', () => {
     }
   })
 
-  test('are still counted after a crash that drops all connections', async () => {
+  test('the users of a server are counted again after a crash that drops all connections', async () => {
     const dataDir = await emptyDatabase()
     const first = await start(dataDir)
     const second = await start(dataDir)
@@ -292,7 +292,7 @@ describe('several processes on one directory', () => {
     expect(isAlive(pid)).toBe(false)
   })
 
-  test('a Ctrl-C in the terminal reaches them, and not the server', async () => {
+  test('Ctrl-C reaches the process and not the server', async () => {
     const dataDir = await emptyDatabase()
     const user = await startProcess(dataDir)
     const pid = postmasterOf(dataDir)
@@ -306,8 +306,8 @@ describe('several processes on one directory', () => {
   })
 })
 
-describe('a start that cannot succeed says in one line', () => {
-  test('what PostgreSQL said and where its log is, and leaves nothing running', async () => {
+describe('a start that cannot succeed', () => {
+  test('a start that PostgreSQL refuses reports its message and its log file, and leaves nothing running', async () => {
     const dataDir = await emptyDatabase()
     const failed = startEmbedded({ dataDir, settings: { shared_buffers: 'plenty' } })
     await expectStartError(failed, /invalid value for parameter "shared_buffers": "plenty" \(see /)
@@ -315,20 +315,20 @@ describe('a start that cannot succeed says in one line', () => {
     expect(existsSync(join(dataDir, 'postgres/postmaster.pid'))).toBe(false)
   })
 
-  test('that the password is wrong, and leaves nothing running', async () => {
+  test('a wrong password is reported in one line, and nothing is left running', async () => {
     const dataDir = await emptyDatabase()
     writeFileSync(join(dataDir, 'postgres.password'), 'forgotten\n')
     await expectStartError(startEmbedded({ dataDir }), /password authentication failed/)
     expect(existsSync(join(dataDir, 'postgres/postmaster.pid'))).toBe(false)
   })
 
-  test('that the password is gone', async () => {
+  test('a missing password file is reported in one line', async () => {
     const dataDir = await emptyDatabase()
     unlinkSync(join(dataDir, 'postgres.password'))
     await expectStartError(startEmbedded({ dataDir }), /postgres\.password is gone/)
   })
 
-  test('that the directory is of another version', async () => {
+  test('a cluster of another PostgreSQL version is reported in one line', async () => {
     const dataDir = await emptyDatabase()
     writeFileSync(join(dataDir, 'postgres/PG_VERSION'), '17\n')
     await expectStartError(
@@ -337,19 +337,19 @@ describe('a start that cannot succeed says in one line', () => {
     )
   })
 
-  test('that the database is no longer where the link leads', async () => {
+  test('a broken link to the cluster is reported in one line', async () => {
     const dataDir = newHome()
     symlinkSync('/nowhere/at/all', join(dataDir, 'postgres'))
     await expectStartError(startEmbedded({ dataDir }), /is gone from \/nowhere\/at\/all/)
   })
 
-  test('that the directory is not writable', async () => {
+  test('an unwritable directory is reported in one line', async () => {
     const file = join(newHome(), 'file')
     writeFileSync(file, '')
     await expectStartError(startEmbedded({ dataDir: join(file, 'data') }), /is not writable/)
   })
 
-  test('that there are no binaries for this platform', async () => {
+  test('missing binaries for this platform are reported in one line', async () => {
     const preload = `Object.defineProperty(process, 'arch', { value: 'abacus' })`
     const child = spawnUser(newHome(), { preload })
     expect(await firstLine(child)).toEqual({

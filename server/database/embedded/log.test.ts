@@ -11,7 +11,7 @@ afterAll(cleanUp)
 
 const FIVE_MIB = 5 * 1024 * 1024
 
-test('the log of a running server is cut when it is too big, keeps the former text beside it, and goes on', async () => {
+test('the log of a running server is rotated when it is too large, and the server goes on writing', async () => {
   const dataDir = await emptyDatabase()
   const { url } = await start(dataDir)
   const log = join(dataDir, 'postgres.log')

@@ -64,7 +64,7 @@ afterEach(async () => {
 })
 
 describe.runIf(isRoot)('started by root, the embedded database', () => {
-  test('runs as somebody else, who is given the cluster and nothing more', async () => {
+  test('under root, PostgreSQL runs as a user who owns the cluster and nothing else', async () => {
     const dataDir = await emptyDatabase()
     await start(dataDir)
     const uid = Number(ps(postmasterOf(dataDir), 'uid'))
@@ -75,7 +75,7 @@ describe.runIf(isRoot)('started by root, the embedded database', () => {
     }
   })
 
-  test('runs as the owner of its cluster', async () => {
+  test('under root, PostgreSQL runs as the owner of its cluster', async () => {
     const dataDir = await emptyDatabase()
     const cluster = join(dataDir, 'postgres')
     execFileSync('chown', ['-R', `${NOBODY.uid}:${NOBODY.gid}`, cluster])
@@ -89,7 +89,7 @@ describe.runIf(isRoot)('started by root, the embedded database', () => {
     expect(Number(ps(postmasterOf(dataDir), 'uid'))).toBe(statSync(cluster).uid)
   })
 
-  test('works from a folder closed to everybody else', async () => {
+  test('under root, PostgreSQL works in a folder that only root can enter', async () => {
     const checkout = privateCheckout()
     const dataDir = join(checkout, 'data')
     const users = await Promise.all([
@@ -117,7 +117,7 @@ describe.runIf(isRoot)('started by root, the embedded database', () => {
     await later.stop()
   })
 
-  test('keeps its data in DATA_DIR where only the binaries are out of reach', async () => {
+  test('under root, the data stays in DATA_DIR if only the binaries are unreachable', async () => {
     const checkout = privateCheckout()
     const dataDir = await emptyDatabase()
     const user = await startProcess(dataDir, { checkout })
@@ -126,7 +126,7 @@ describe.runIf(isRoot)('started by root, the embedded database', () => {
     await user.stop()
   })
 
-  test('starts empty where DATA_DIR was deleted, and leaves the old data alone', async () => {
+  test('under root, a start with a deleted DATA_DIR is empty and leaves the old data alone', async () => {
     const home = newHome()
     chmodSync(home, 0o700)
     const dataDir = join(home, 'data')
@@ -148,7 +148,7 @@ describe.runIf(isRoot)('started by root, the embedded database', () => {
     process.kill(left, 'SIGQUIT')
   })
 
-  test('says so when its user cannot reach a cluster that is there', async () => {
+  test('under root, a cluster that its user cannot reach is reported', async () => {
     const dataDir = await emptyDatabase()
     chmodSync(dirname(dataDir), 0o700)
     await expectStartError(startEmbedded({ dataDir }), /cannot reach .*postgres: open the dir/)
@@ -156,7 +156,7 @@ describe.runIf(isRoot)('started by root, the embedded database', () => {
 })
 
 describe.runIf(nobodyCanRunUs)('started by anybody else, the embedded database', () => {
-  test('runs as they are', async () => {
+  test('under another user, PostgreSQL runs as that user', async () => {
     const dataDir = newHome()
     chownSync(dataDir, NOBODY.uid, NOBODY.gid)
     const user = await startProcess(dataDir, NOBODY)
@@ -174,7 +174,7 @@ describe.runIf(nobodyCanRunUs)('started by anybody else, the embedded database',
     await last.stop()
   })
 
-  test('says when DATA_DIR is not theirs to write in', async () => {
+  test('under another user, an unwritable DATA_DIR is reported', async () => {
     const dataDir = newHome()
     expect(await firstLine(spawnUser(dataDir, NOBODY))).toEqual({
       name: 'StartError',
@@ -183,7 +183,7 @@ describe.runIf(nobodyCanRunUs)('started by anybody else, the embedded database',
     expect(readdirSync(dataDir)).toEqual([])
   })
 
-  test('links the libraries where the install script was skipped', async () => {
+  test('under another user, the libraries are linked if the install script was skipped', async () => {
     const checkout = privateCheckout()
     chmodSync(checkout, 0o755)
     const libraries = join(checkout, binaries, 'native/lib')

@@ -26,7 +26,7 @@ const isBack = (url: string) => until('the server is back', () => answers(url))
 const starts = (dataDir: string) => logOf(dataDir).match(/starting PostgreSQL/g)?.length
 
 describe('an embedded server that dies while it is in use', () => {
-  test('is started again on the same port with what was committed, as often as it dies', async () => {
+  test('an embedded server that dies is restarted on the same port with its data, each time', async () => {
     const dataDir = await emptyDatabase()
     const database = await start(dataDir)
     await query(database.url, 'create table orders as select generate_series(1, 1000) as id')
@@ -44,7 +44,7 @@ describe('an embedded server that dies while it is in use', () => {
     expect(isAlive(pid)).toBe(false)
   })
 
-  test('is started again although one of its processes is still at work', async () => {
+  test('an embedded server that dies is restarted although one of its child processes is still running', async () => {
     const dataDir = await emptyDatabase()
     const database = await start(dataDir)
     const guest = postgres(database.url, { max: 1, onnotice: () => {} })
@@ -62,7 +62,7 @@ describe('an embedded server that dies while it is in use', () => {
     await guest.end({ timeout: 1 })
   })
 
-  test('is started once for all processes that use it, and stops with the last of them', async () => {
+  test('an embedded server that dies is restarted once for all its users, and stops with the last of them', async () => {
     const dataDir = await emptyDatabase()
     const [first, second, third] = await Promise.all([
       startProcess(dataDir),
@@ -88,7 +88,7 @@ describe('an embedded server that dies while it is in use', () => {
     expect(isAlive(pid)).toBe(false)
   })
 
-  test('is given up after three attempts', async () => {
+  test('an embedded server is given up after three failed restarts', async () => {
     const dataDir = await emptyDatabase()
     const database = await start(dataDir)
     const pid = postmasterOf(dataDir)
@@ -100,7 +100,7 @@ describe('an embedded server that dies while it is in use', () => {
     rmSync(join(cluster, 'postgresql.auto.conf'))
   })
 
-  test('stays off when it is stopped', async () => {
+  test('an embedded server that was stopped is not restarted', async () => {
     const dataDir = await emptyDatabase()
     const database = await start(dataDir)
     const pid = postmasterOf(dataDir)

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { isIPv4 } from 'node:net'
 import { whenFileEnds } from '../when-file-ends.ts'
 
-/** What the server says of a name: its records, or a failure. A family that's left out has no records. */
-export type Said =
+/** The server's data for a name: its records, or a failure. A family that is absent has no records. */
+export type NameData =
   | Failure
   | { A?: string[] | Failure; AAAA?: string[] | Failure; ttl?: number }
   | Alias
@@ -12,11 +12,11 @@ type Alias = { CNAME: string }
 type Failure = keyof typeof FAILURES | 'silence'
 
 export type DnsServer = {
-  /** As `Resolver.setServers` takes it. */
+  /** Its address in the format of `Resolver.setServers`. */
   address: string
-  /** By name in lower case; one that isn't here doesn't exist. A function is asked each time. */
-  names: Map<string, Said | (() => Said | Promise<Said>)>
-  /** The questions that came, as `A shop.example`. */
+  /** The data by name in lower case; other names do not exist. A function is called for each query. */
+  names: Map<string, NameData | (() => NameData | Promise<NameData>)>
+  /** The queries so far, for example `A shop.example`. */
   asked: string[]
 }
 
@@ -25,13 +25,13 @@ const TYPES = { A: 1, CNAME: 5, AAAA: 28 }
 
 const sockets = new Set<Socket>()
 
-/** A DNS server on a free UDP port of the loopback, gone after the tests. It knows the names that it's given. */
-export async function startDnsServer(names: Record<string, Said> = {}): Promise<DnsServer> {
+/** Starts a DNS server for these names on a free loopback port. It stops when the test file ends. */
+export async function startDnsServer(names: Record<string, NameData> = {}): Promise<DnsServer> {
   const socket = createSocket('udp4')
   const server: DnsServer = { address: '', names: new Map(Object.entries(names)), asked: [] }
   socket.on('message', async (query, { port, address }) => {
     const answer = await answerTo(query, server)
-    // A test that ended may have left a question behind.
+    // The test may have ended in the meantime.
     if (answer && sockets.has(socket)) socket.send(answer, port, address)
   })
   sockets.add(socket)
@@ -46,7 +46,7 @@ export async function startDnsServer(names: Record<string, Said> = {}): Promise<
 
 type Reply = { failure?: Failure; records: Buffer[] }
 
-/** RFC 1035, as much of it as there is to say. */
+/** Builds a response (RFC 1035). */
 async function answerTo(query: Buffer, server: DnsServer): Promise<Buffer | undefined> {
   const { name, type, end } = questionOf(query)
   server.asked.push(`${type} ${name}`)
@@ -54,7 +54,7 @@ async function answerTo(query: Buffer, server: DnsServer): Promise<Buffer | unde
   if (failure === 'silence') return undefined
   const header = Buffer.alloc(12)
   query.copy(header, 0, 0, 2)
-  // An answer, recursion was desired and is available; one question.
+  // Flags: response, recursion desired and available. One question.
   header.writeUInt16BE(0x8180 | (failure ? FAILURES[failure] : 0), 2)
   header.writeUInt16BE(1, 4)
   header.writeUInt16BE(records.length, 6)
@@ -63,16 +63,16 @@ async function answerTo(query: Buffer, server: DnsServer): Promise<Buffer | unde
 
 async function replyOf(names: DnsServer['names'], name: string, type: string): Promise<Reply> {
   const known = names.get(name) ?? 'NXDOMAIN'
-  const said = typeof known === 'function' ? await known() : known
-  if (typeof said === 'string') return { failure: said, records: [] }
-  if ('CNAME' in said) {
-    const { failure, records } = await replyOf(names, said.CNAME, type)
-    return { failure, records: [recordOf(name, 'CNAME', 300, nameToBytes(said.CNAME)), ...records] }
+  const data = typeof known === 'function' ? await known() : known
+  if (typeof data === 'string') return { failure: data, records: [] }
+  if ('CNAME' in data) {
+    const { failure, records } = await replyOf(names, data.CNAME, type)
+    return { failure, records: [recordOf(name, 'CNAME', 300, nameToBytes(data.CNAME)), ...records] }
   }
   if (type !== 'A' && type !== 'AAAA') return { records: [] }
-  const found = said[type] ?? []
+  const found = data[type] ?? []
   if (typeof found === 'string') return { failure: found, records: [] }
-  const { ttl = 300 } = said
+  const { ttl = 300 } = data
   return { records: found.map((address) => recordOf(name, type, ttl, addressToBytes(address))) }
 }
 
@@ -88,13 +88,13 @@ function questionOf(query: Buffer): { name: string; type: string; end: number } 
   return { name: labels.join('.'), type, end: at + 5 }
 }
 
-function recordOf(name: string, type: keyof typeof TYPES, ttl: number, data: Buffer): Buffer {
+function recordOf(name: string, type: keyof typeof TYPES, ttl: number, content: Buffer): Buffer {
   const fixed = Buffer.alloc(10)
   fixed.writeUInt16BE(TYPES[type], 0)
   fixed.writeUInt16BE(1, 2)
   fixed.writeUInt32BE(ttl, 4)
-  fixed.writeUInt16BE(data.length, 8)
-  return Buffer.concat([nameToBytes(name), fixed, data])
+  fixed.writeUInt16BE(content.length, 8)
+  return Buffer.concat([nameToBytes(name), fixed, content])
 }
 
 const nameToBytes = (name: string) =>
@@ -103,7 +103,7 @@ const nameToBytes = (name: string) =>
     Buffer.from([0]),
   ])
 
-/** IPv6 written out in full: eight groups, none left out. */
+/** The bytes of an address; IPv6 must have all eight groups. */
 const addressToBytes = (address: string) =>
   isIPv4(address)
     ? Buffer.from(address.split('.').map(Number))

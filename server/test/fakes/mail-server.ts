@@ -4,14 +4,14 @@ import { text as textOf } from 'node:stream/consumers'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { whenFileEnds } from '../when-file-ends.ts'
 
-/** A mail as it arrived, decoded by hand: what sends it has no part in reading it. */
+/** A received e-mail, decoded without the library that sends it. */
 export type Received = {
-  /** The envelope: where it really went. */
+  /** The SMTP envelope. */
   from: string
   to: string[]
   headers: Record<string, string>
   text: string
-  /** Who had logged in. */
+  /** The authenticated user. */
   user: string | undefined
 }
 
@@ -19,11 +19,11 @@ export type MailServer = {
   port: number
   url: string
   received: Received[]
-  /** Cuts off everybody who is connected. */
+  /** Destroys all connections. */
   hangUp(): void
 }
 
-/** A mail server on a free loopback port, without TLS, gone after the tests. It takes everything, unless told otherwise. */
+/** Starts a mail server without TLS on a free loopback port. It accepts every e-mail by default, and stops when the test file ends. */
 export async function startMailServer(options: SMTPServerOptions = {}): Promise<MailServer> {
   const received: Received[] = []
   const sockets = new Set<Socket>()
@@ -49,7 +49,7 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
     },
   })
   whenFileEnds(() => void server.close())
-  // Who hangs up is told to them as an error, too.
+  // The library also reports a client that disconnects as an error.
   server.on('error', () => {})
   server.server.on('connection', (socket: Socket) => {
     sockets.add(socket)
@@ -90,7 +90,7 @@ function parse(raw: string): Pick<Received, 'headers' | 'text'> {
   return { headers, text: text.replaceAll('\r\n', '\n') }
 }
 
-/** RFC 2047: `=?utf-8?Q?…?=`; the space between two such words isn't part of the text. */
+/** Decodes RFC 2047 words, `=?utf-8?Q?…?=`. Space between two words is not part of the text. */
 const decodeWords = (value: string) =>
   value
     .replace(/\?=\s+=\?/g, '?==?')

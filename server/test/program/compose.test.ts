@@ -34,7 +34,7 @@ function interpolate(text: string, dotEnv: Record<string, string>): string {
 describe('compose.yaml', () => {
   const { cardstall } = services as { cardstall: Service }
 
-  it.each(SETTING_NAMES)('gives the service %s as .env has it', (name) => {
+  it.each(SETTING_NAMES)('compose.yaml passes %s from .env to the service', (name) => {
     const dotEnv = Object.fromEntries(
       [...SETTING_NAMES, ...PASSWORDS].map((setting) => [setting, `the ${setting} of .env`]),
     )
@@ -43,7 +43,7 @@ describe('compose.yaml', () => {
     expect(own === undefined ? dotEnv[name] : interpolate(own, dotEnv)).toBe(dotEnv[name])
   })
 
-  it('connects the service with the other two when .env names no others', () => {
+  it('compose.yaml connects the service to its PostgreSQL and Valkey by default', () => {
     const dotEnv = { POSTGRES_PASSWORD: 'pg', VALKEY_PASSWORD: 'vk' }
     const { DATABASE_URL = '', REDIS_URL = '', HOST = '' } = cardstall.environment
     expect(interpolate(DATABASE_URL, dotEnv)).toBe(
@@ -54,21 +54,26 @@ describe('compose.yaml', () => {
     expect(() => interpolate(DATABASE_URL, {})).toThrow('set POSTGRES_PASSWORD in .env')
   })
 
-  it.each(Object.entries(services))('gives %s few rights and little room', (name, service) => {
-    expect(service).toMatchObject({
-      read_only: true,
-      cap_drop: ['ALL'],
-      security_opt: ['no-new-privileges:true'],
-      mem_limit: expect.stringMatching(/^\d+[mg]$/),
-    })
-    const images = service.image ? [service.image] : textOf('Dockerfile').match(/(?<=^FROM )\S+/gm)
-    for (const image of images ?? [])
-      expect([name, image]).toEqual([name, expect.stringMatching(/:\d+\.\d+/)])
-  })
+  it.each(Object.entries(services))(
+    'compose.yaml limits the privileges and memory of %s',
+    (name, service) => {
+      expect(service).toMatchObject({
+        read_only: true,
+        cap_drop: ['ALL'],
+        security_opt: ['no-new-privileges:true'],
+        mem_limit: expect.stringMatching(/^\d+[mg]$/),
+      })
+      const images = service.image
+        ? [service.image]
+        : textOf('Dockerfile').match(/(?<=^FROM )\S+/gm)
+      for (const image of images ?? [])
+        expect([name, image]).toEqual([name, expect.stringMatching(/:\d+\.\d+/)])
+    },
+  )
 })
 
 describe('.env.example', () => {
-  it('names settings, and passwords that compose.yaml uses', () => {
+  it('.env.example names only settings and passwords that compose.yaml uses', () => {
     const known: string[] = [...SETTING_NAMES, ...PASSWORDS]
     expect(example.filter((name) => !known.includes(name))).toEqual([])
     expect(example).toEqual(expect.arrayContaining(PASSWORDS))

@@ -59,7 +59,7 @@ function samplesFor(metric: string): Record<string, string>[] {
 }
 
 describe('every expression of the alert rules and the dashboard', () => {
-  it('selects metrics that /metrics has', () => {
+  it('alert rules and dashboard use only metrics of /metrics', () => {
     const selected = expressions.flatMap(selectorsIn).map(({ metric }) => metric)
     expect(selected.length).toBeGreaterThan(30)
     const missing = selected.filter((metric) => {
@@ -68,7 +68,7 @@ describe('every expression of the alert rules and the dashboard', () => {
     expect(missing).toEqual([])
   })
 
-  it('uses labels and values that these metrics have', () => {
+  it('alert rules and dashboard use only labels and values of these metrics', () => {
     for (const expr of expressions) {
       const selectors = selectorsIn(expr)
       const grouped = [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, by]) => by!.split(/, */))
@@ -89,14 +89,14 @@ describe('every expression of the alert rules and the dashboard', () => {
 })
 
 describe('the alert rules', () => {
-  it('have unique names and say what is wrong', () => {
+  it('alert rules have unique names and a description', () => {
     expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length)
     for (const { annotations } of rules) expect(annotations.summary).toBeTruthy()
   })
 })
 
 describe('the dashboard', () => {
-  it('can be imported: a uid, unique panels with units, and the data source as a variable', () => {
+  it('the dashboard can be imported: a uid, unique panels with units, a variable data source', () => {
     expect(dashboard.uid).toBe('cardstall')
     const { panels } = dashboard
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length)

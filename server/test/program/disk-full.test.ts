@@ -6,7 +6,7 @@ import { newHome } from '../embedded-homes.ts'
 import { freePort } from '../free-port.ts'
 import { embedded, isOff, runToEnd, startService } from '../process.ts'
 
-// First starts, on a machine that may have other things to do.
+// These tests make first starts, possibly on a busy machine.
 vi.setConfig({ testTimeout: 120_000 })
 
 const mounted: string[] = []
@@ -14,7 +14,7 @@ afterEach(() => {
   for (const disk of mounted.splice(0)) spawnSync('umount', ['--lazy', disk])
 })
 
-/** A disk of its own with so much space, or undefined where this user may not mount one. */
+/** Mounts a disk of this size; undefined if this user may not mount one. */
 function newDisk(size: string): string | undefined {
   const disk = join(newHome(), 'disk')
   mkdirSync(disk)

@@ -5,14 +5,14 @@ import { testDatabase } from '../database.ts'
 import { type Service, startService } from '../process.ts'
 import { until } from '../until.ts'
 
-// A whole process, on a machine that may have other things to do.
+// These tests start a whole process, possibly on a busy machine.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
 
 const CONNECTIONS_EACH = 150
 const AT_A_TIME = 100
 const ERROR_LEVEL = 50
 
-/** Makes the service fail outside of every handler: it throws where the address of a request says, and doesn't answer. */
+/** Makes the service throw outside of every handler, at the place that the request's path names, and not respond. */
 const PRELOAD = `
 import { Server } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -51,7 +51,7 @@ beforeAll(async () => {
 const errorsLogged = () => service.log().filter(({ level }) => Number(level) >= ERROR_LEVEL)
 
 describe('a connection that is dropped at any moment of any request', () => {
-  it('neither ends the process nor leaves an error in its log', async () => {
+  it('connections that are dropped at any moment neither end the process nor log an error', async () => {
     const { key, token } = service.told()
     const operator = (path: string, body?: unknown) =>
       service.call('POST', `/operator/v1${path}`, { token, body })
@@ -124,7 +124,7 @@ describe('a connection that is dropped at any moment of any request', () => {
 })
 
 describe('an error that nothing in a request catches', () => {
-  it('ends that request with 500, is logged under its id, and leaves the process alone', async () => {
+  it('an uncaught error ends its request with 500, is logged with the request id, and spares the process', async () => {
     for (const path of ['/timer', '/promise', '/body', '/at-once']) {
       const answer = await service.call('POST', path, { body: {} })
       expect(answer.status).toBe(500)
@@ -138,7 +138,7 @@ describe('an error that nothing in a request catches', () => {
     }
   })
 
-  it('after its answer leaves even the connection alone', async () => {
+  it('an uncaught error after the response spares the connection', async () => {
     expect((await service.get('/afterwards')).status).toBe(404)
     await until('it is logged', () =>
       errorsLogged().some(({ err }) => (err as Error).message === 'thrown by /afterwards'),

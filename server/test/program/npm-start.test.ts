@@ -10,7 +10,7 @@ import { until } from '../until.ts'
 
 const PROJECT = fileURLToPath(new URL('../../../', import.meta.url))
 
-// A first start, on a machine that may have other things to do.
+// This test makes a first start, possibly on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
 
 const started: ChildProcess[] = []
@@ -29,7 +29,7 @@ it('SIGTERM to npm alone, as `npm start & kill $!` sends it, ends node and the e
   const npm = spawn('npm', ['start'], {
     cwd: PROJECT,
     env: {
-      // Empty, so that a developer's .env has no effect.
+      // Empty values hide a developer's .env.
       ...Object.fromEntries(SETTING_NAMES.map((name) => [name, ''])),
       PATH: process.env.PATH,
       HOME: homedir(),

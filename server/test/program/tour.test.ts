@@ -22,7 +22,7 @@ const PAGES = ['README.md', ...readdirSync(path.join(REPOSITORY, 'docs')).map((f
   .map((file) => ({ file, text: read(file) }))
 
 describe('the curl commands of the README and the guides', () => {
-  // A command ends at a line end outside of quotes that no backslash continues.
+  // A command ends at a line break outside of quotes without a backslash.
   const commands = PAGES.flatMap(({ file, text }) =>
     blocksIn(text)
       .filter(({ language }) => language === 'sh')
@@ -30,7 +30,7 @@ describe('the curl commands of the README and the guides', () => {
       .map((command) => ({ file, command })),
   )
 
-  it('use only options that curl 7.68 has', () => {
+  it('documented curl commands use only options of curl 7.68', () => {
     expect(commands.length).toBeGreaterThan(20)
     for (const { file, command } of commands) {
       const bare = command.replace(/'[^']*'|"[^"]*"/g, 'TEXT')
@@ -40,7 +40,7 @@ describe('the curl commands of the README and the guides', () => {
     }
   })
 
-  it('send JSON as JSON', () => {
+  it('documented curl commands send JSON with its content type', () => {
     for (const { file, command } of commands) {
       const [, body] = /-d '([^']*)'/.exec(command) ?? []
       if (body === undefined) continue
@@ -69,7 +69,9 @@ if (!canRun) console.warn('SKIPPED: the tour of the README. There is no curl or 
 const TIMEOUT_MS = 60_000
 
 describe.skipIf(!canRun)('the tour of the README', () => {
-  it('works as pasted and shows real answers', { timeout: 180_000 }, async () => {
+  it('the README’s tour works as pasted and shows the real responses', {
+    timeout: 180_000,
+  }, async () => {
     const service = await (await startService()).ready()
     const receiverPort = await freePort()
     const here = (text: string) =>
@@ -93,7 +95,7 @@ describe.skipIf(!canRun)('the tour of the README', () => {
       if (language !== 'sh') continue
       const shown = blocks[i + 1]?.language === 'json' ? blocks[i + 1]!.text : undefined
       if (/^npm run listen|verify-webhook/.test(text)) {
-        // It has a terminal of its own, and runs on.
+        // A reader runs this command in another terminal.
         const output = runOn(text, options)
         await until(text, () => /Listening to account|Receiving at/.test(output()), TIMEOUT_MS)
         receiver = output
@@ -109,7 +111,7 @@ describe.skipIf(!canRun)('the tour of the README', () => {
         return stdout
       }
       let answered = run()
-      // Attempts are made in the background: asked again, the service may know more.
+      // The service makes the attempt in the background: poll until it is logged.
       if (text.includes('/deliveries')) {
         await until(
           'the attempt is logged',
@@ -133,7 +135,7 @@ describe.skipIf(!canRun)('the tour of the README', () => {
   })
 })
 
-/** Starts a command that doesn't end by itself; returns its output so far. */
+/** Starts a command that keeps running; returns a function that reads its output so far. */
 function runOn(command: string, options: { cwd: string; env: NodeJS.ProcessEnv }): () => string {
   const child = spawn('sh', ['-c', command], { ...options, detached: true })
   children.push(child)
@@ -147,8 +149,8 @@ function runOn(command: string, options: { cwd: string; env: NodeJS.ProcessEnv }
 }
 
 /**
- * The first part of a shown answer that isn't in the real one, where `…` stands for anything; undefined when all are
- * there, in their order. Space, moments, durations and the DNS server's words may differ.
+ * The first part of a documented response that the real one lacks; undefined if it has all parts in order. `…` stands
+ * for anything. Whitespace, times, durations and DNS errors may differ.
  */
 function missingFrom(answered: string, shown: string): string | undefined {
   const real = comparable(answered)
