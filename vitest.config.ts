@@ -12,7 +12,7 @@ const PROCESSES = [
   'server/test/program/*.test.ts',
   'server/webhooks/receivers.test.ts',
   // They wait for timeouts.
-  'server/database/outage.test.ts',
+  'server/database/{outage,signals}.test.ts',
   'server/http/{outage,slow-requests,connections}.test.ts',
   'server/outbound/dns.test.ts',
   // They use the bundled catalog, or large tables.
@@ -20,8 +20,11 @@ const PROCESSES = [
   'server/http/request-{cost,examples}.test.ts',
   'server/http/seller/catalog/{bundled-catalog,full-catalog,offers}.test.ts',
   'server/http/seller/{list-listings-pages,sync}.test.ts',
+  'server/accounts/recalculate-tiers.test.ts',
+  // They process pictures.
+  'server/photos/{photos,picture}.test.ts',
   // They go through every state of a queue, an order or a label.
-  'server/http/operator/{deliveries,endpoints,event-stream,reservations}.test.ts',
+  'server/http/operator/{deliveries,endpoints,event-stream,reservations,sandbox}.test.ts',
   'server/http/seller/{labels,ship-order,webhooks}.test.ts',
   'server/mail/outbox.test.ts',
   'server/orders/{receive-long-shipped,transitions}.test.ts',
