@@ -122,18 +122,18 @@ describe('queue metrics', () => {
 describe('database metrics', () => {
   /** A fake database that counts queries; they settle when the test settles `result`. */
   const slowDatabase = () => {
-    const answer = Promise.withResolvers<never>()
+    const result = Promise.withResolvers<never>()
     const queries: number[] = []
     const db = (() => {
       queries.push(1)
-      return answer.promise
+      return result.promise
     }) as never
-    return { source: { db, now: () => new Date(0) }, queries, answer }
+    return { source: { db, now: () => new Date(0) }, queries, result }
   }
 
   it('while the database is down, /metrics works without database figures', async () => {
-    const { source, answer } = slowDatabase()
-    answer.reject(new Error('away'))
+    const { source, result } = slowDatabase()
+    result.reject(new Error('away'))
     const text = await freshPage(source)
     expect(sampleValue(text, 'cardstall_database_up')).toBe(0)
     expect(text).not.toMatch(/^cardstall_(queue_items|database_size_bytes|webhook_del\w+)[ {]/m)
@@ -147,10 +147,10 @@ describe('database metrics', () => {
   })
 
   it('database figures are read once for concurrent requests and reused for a while', async () => {
-    const { source, queries, answer } = slowDatabase()
+    const { source, queries, result } = slowDatabase()
     const metrics = createMetrics({ dataDir: '/', maxAgeMs: 3_600_000 })
     const pages = Array.from({ length: 10 }, () => metrics.text(source))
-    answer.reject(new Error('away'))
+    result.reject(new Error('away'))
     await Promise.all(pages)
     await metrics.text(source)
     // One query for the connections, one for the queues.

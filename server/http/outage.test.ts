@@ -62,8 +62,11 @@ it('after a database outage everything works within a second', async () => {
   await proxy.restore()
   await until('reads work', async () => (await seller.get('/v1/listings')).status === 200, 1_000)
   await until('writes work', async () => (await create()).status === 200, 1_000)
-  await until('it is ready', async () => (await app.anyone.get('/health/ready')).status === 200)
-  await until('notices are back', () => app.ctx.signals.connected)
+  await until(
+    'the service is ready',
+    async () => (await app.anyone.get('/health/ready')).status === 200,
+  )
+  await until('the signal connection is back', () => app.ctx.signals.connected)
 })
 
 it('a reset of a database connection causes a 503, never a 4xx', async () => {
@@ -81,7 +84,7 @@ it('a reset of a database connection causes a 503, never a 4xx', async () => {
 })
 
 it('while the database hangs, readiness fails within 2 s and catalog requests succeed', async () => {
-  await until('notices are back', () => app.ctx.signals.connected)
+  await until('the signal connection is back', () => app.ctx.signals.connected)
   // The key cache was emptied when the signal connection was lost.
   expect((await seller.get('/v1/me')).status).toBe(200)
   proxy.freeze()

@@ -54,9 +54,9 @@ describe('cached responses', () => {
 
   it('the cache is bounded and evicts the oldest responses first', () => {
     const catalog = {} as never
-    const answers = responseCache({ catalog: { current: catalog } as never })
+    const cache = responseCache({ catalog: { current: catalog } as never })
     const route = {} as { onRequest: ((...of: unknown[]) => void)[] }
-    answers.sendCachedFirst(route as never)
+    cache.sendCachedFirst(route as never)
     const reply = { header: () => reply, getHeader() {}, send: () => reply } as never
     const isCached = (url: string) => {
       let isMiss = false
@@ -67,7 +67,7 @@ describe('cached responses', () => {
     }
     const megabyte = Buffer.alloc(1024 * 1024)
     for (let i = 0; i < 40; i++)
-      answers.send({ url: `/${i}`, headers: {} } as never, reply, catalog, megabyte)
+      cache.send({ url: `/${i}`, headers: {} } as never, reply, catalog, megabyte)
     expect([isCached('/0'), isCached('/39')]).toEqual([false, true])
     const cached = Array.from({ length: 40 }, (_, i) => isCached(`/${i}`)).filter(Boolean).length
     expect(cached).toBe(31)

@@ -30,13 +30,13 @@ const CHECKOUTS = '/operator/v1/checkouts'
 type Seller = Awaited<ReturnType<TestApp['seller']>>
 
 let app: TestApp
-let one: Seller
-let two: Seller
+let firstSeller: Seller
+let secondSeller: Seller
 beforeAll(async () => {
   app = await startTestApp({ settings: NO_LIMITS })
   await importCatalogFixture(app.operator)
-  one = await app.seller({ account: shipsBy(PARCEL) })
-  two = await app.seller({ account: shipsBy(LABEL) })
+  firstSeller = await app.seller({ account: shipsBy(PARCEL) })
+  secondSeller = await app.seller({ account: shipsBy(LABEL) })
 })
 
 const listing = async (seller: Seller, more: object = {}) =>
@@ -44,8 +44,8 @@ const listing = async (seller: Seller, more: object = {}) =>
 
 describe('POST /operator/v1/checkouts', () => {
   it('POST /operator/v1/checkouts creates a slice for each seller and an order row for each listing', async () => {
-    const [card, box] = await list(one, cardItem(), productItem())
-    const theirs = await listing(two)
+    const [card, box] = await list(firstSeller, cardItem(), productItem())
+    const theirs = await listing(secondSeller)
     const response = await sendCart(app, [
       [theirs, 1],
       [box!, 1],
@@ -58,13 +58,13 @@ describe('POST /operator/v1/checkouts', () => {
         slices: [
           {
             slice_key: expect.any(String),
-            account_id: one.accountId,
+            account_id: firstSeller.accountId,
             order_ids: [expect.any(Number), expect.any(Number)],
             shipping_price: 6.95,
           },
           {
             slice_key: expect.any(String),
-            account_id: two.accountId,
+            account_id: secondSeller.accountId,
             order_ids: [expect.any(Number)],
             shipping_price: 4.95,
           },
@@ -72,20 +72,23 @@ describe('POST /operator/v1/checkouts', () => {
       },
     })
     const [ours, other] = response.body.data.slices
-    const slice = await sliceOf(one, ours.order_ids[0])
+    const slice = await sliceOf(firstSeller, ours.order_ids[0])
     expect(slice.slice_key).toBe(ours.slice_key)
     const { id: checkout_id } = response.body.data
     expect(slice.orders).toMatchObject([
       { id: ours.order_ids[0], listing_id: card, quantity: 2, status: 'pending', checkout_id },
       { id: ours.order_ids[1], listing_id: box, quantity: 1, status: 'pending', checkout_id },
     ])
-    const theirSlice = await sliceOf(two, other.order_ids[0])
+    const theirSlice = await sliceOf(secondSeller, other.order_ids[0])
     expect(theirSlice.slice_key).toBe(other.slice_key)
     expect(theirSlice.orders).toMatchObject([{ listing_id: theirs, quantity: 1 }])
   })
 
   it('every slice gets its own key with 128 random bits', async () => {
-    const [ours, theirs] = [await listing(one, { quantity: 20 }), await listing(two)]
+    const [ours, theirs] = [
+      await listing(firstSeller, { quantity: 20 }),
+      await listing(secondSeller),
+    ]
     const keys = new Set<string>()
     for (let i = 0; i < 20; i++) {
       const lines: Line[] = i === 0 ? [[theirs, 1]] : []
@@ -98,15 +101,15 @@ describe('POST /operator/v1/checkouts', () => {
   })
 
   it('a checkout merges the lines of one listing into one order row', async () => {
-    const id = await listing(one, { quantity: 5 })
-    const other = await listing(one)
+    const id = await listing(firstSeller, { quantity: 5 })
+    const other = await listing(firstSeller)
     const { orderIds } = await buy(app, [
       [id, 1],
       [other, 1],
       [id, 3],
     ])
     expect(orderIds).toHaveLength(2)
-    expect(await rowOf(one, orderIds[0]!)).toMatchObject({ listing_id: id, quantity: 4 })
+    expect(await rowOf(firstSeller, orderIds[0]!)).toMatchObject({ listing_id: id, quantity: 4 })
     const refused = await sendCart(app, [
       [other, 1],
       [other, 2],
@@ -115,19 +118,19 @@ describe('POST /operator/v1/checkouts', () => {
   })
 
   it('a checkout does not merge different listings of one card', async () => {
-    const ids = await list(one, cardItem(), cardItem(), cardItem({ condition: 'LP' }))
+    const ids = await list(firstSeller, cardItem(), cardItem(), cardItem({ condition: 'LP' }))
     const { orderIds } = await buy(
       app,
       ids.map((id) => [id, 1]),
     )
-    const { orders } = await sliceOf(one, orderIds[0]!)
+    const { orders } = await sliceOf(firstSeller, orderIds[0]!)
     expect(orders.map(({ listing_id }: { listing_id: number }) => listing_id)).toEqual(ids)
   })
 
   it('a new order row is pending and has only its time of sale, by the service’s clock', async () => {
     const before = Math.floor(app.ctx.now().getTime() / 1000) * 1000
-    const { orderIds } = await buy(app, [[await listing(one), 1]])
-    const row = await rowOf(one, orderIds[0]!)
+    const { orderIds } = await buy(app, [[await listing(firstSeller), 1]])
+    const row = await rowOf(firstSeller, orderIds[0]!)
     expect(row).toMatchObject({
       status: 'pending',
       shipped_at: null,
@@ -149,11 +152,11 @@ describe('POST /operator/v1/checkouts', () => {
   })
 
   it('a checkout may have a thousand lines, not 1001', async () => {
-    const id = await listing(one, { quantity: 999 })
+    const id = await listing(firstSeller, { quantity: 999 })
     const lines = Array.from({ length: 999 }, (): Line => [id, 1])
-    const other = await listing(one)
+    const other = await listing(firstSeller)
     const sold = await buy(app, [...lines, [other, 1]])
-    expect(await rowOf(one, sold.orderIds[0]!)).toMatchObject({ quantity: 999 })
+    expect(await rowOf(firstSeller, sold.orderIds[0]!)).toMatchObject({ quantity: 999 })
     const { status, body } = await sendCart(app, [...lines, [other, 1], [other, 1]])
     expect([status, Object.keys(body.error.fields)]).toEqual([422, ['lines']])
   })
@@ -211,7 +214,7 @@ describe('shipping options of a slice', () => {
     const id = await listing(seller)
     const { status, body } = await sendCart(app, [[id, 1]], {
       shipping: [
-        { account_id: one.accountId, option: 'x' },
+        { account_id: firstSeller.accountId, option: 'x' },
         { account_id: seller.accountId, option },
       ],
     })
@@ -225,7 +228,7 @@ describe('shipping options of a slice', () => {
     const seller = await shop()
     const { slices } = await buy(app, [[await listing(seller), 1]], {
       shipping: [
-        { account_id: one.accountId, option: 'no such' },
+        { account_id: firstSeller.accountId, option: 'no such' },
         { account_id: 999_999, option: 'parcel' },
       ],
     })
@@ -239,8 +242,8 @@ describe('shipping options of a slice', () => {
     'a checkout that includes a seller who %s gets a 409 and sells nothing',
     async (_, options) => {
       const seller = await app.seller({ account: shipsBy(...options) })
-      const [mine, theirs] = [await listing(one), await listing(seller)]
-      const eventsBefore = await eventsOf(app, one.accountId)
+      const [mine, theirs] = [await listing(firstSeller), await listing(seller)]
+      const eventsBefore = await eventsOf(app, firstSeller.accountId)
       const { status, body } = await sendCart(
         app,
         [
@@ -252,7 +255,7 @@ describe('shipping options of a slice', () => {
       expect([status, body.error.type]).toEqual([409, 'conflict'])
       expect(body.error.message).toContain(`Seller ${seller.accountId}`)
       expect((await seller.get('/v1/orders')).body.meta.total).toBe(0)
-      expect(await eventsOf(app, one.accountId)).toEqual(eventsBefore)
+      expect(await eventsOf(app, firstSeller.accountId)).toEqual(eventsBefore)
     },
   )
 
@@ -427,9 +430,9 @@ describe('the time of a sale', () => {
 describe('GET /operator/v1/checkouts/{id}', () => {
   it('GET /operator/v1/checkouts/{id} returns the response of the POST, byte for byte', async () => {
     const made = await sendCart(app, [
-      [await listing(two), 1],
-      [await listing(one), 2],
-      [await listing(one), 1],
+      [await listing(secondSeller), 1],
+      [await listing(firstSeller), 2],
+      [await listing(firstSeller), 1],
     ])
     const read = await app.operator.get(`${CHECKOUTS}/${made.body.data.id}`)
     expect(read.status).toBe(200)
@@ -457,8 +460,8 @@ describe('GET /operator/v1/checkouts/{id}', () => {
   )
 
   it('only the operator can create and read checkouts', async () => {
-    const { id } = await buy(app, [[await listing(one), 1]])
-    expect((await one.get(`${CHECKOUTS}/${id}`)).status).toBe(401)
-    expect((await one.post(CHECKOUTS, { payload: {} })).status).toBe(401)
+    const { id } = await buy(app, [[await listing(firstSeller), 1]])
+    expect((await firstSeller.get(`${CHECKOUTS}/${id}`)).status).toBe(401)
+    expect((await firstSeller.post(CHECKOUTS, { payload: {} })).status).toBe(401)
   })
 })

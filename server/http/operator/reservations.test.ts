@@ -274,11 +274,11 @@ describe('concurrent changes to a listing', () => {
     const first = { listingId: listing, cartId: 'first', quantity: 2, ttlSeconds: 60 }
     const waiting = await inTransaction(app.ctx, async (tx) => {
       await reserve(tx, first)
-      const answer = patch(listing, { quantity: 5 })
+      const response = patch(listing, { quantity: 5 })
       await untilLockWaiters(app.ctx.db)
-      return { answer }
+      return { response }
     })
-    const { body } = await waiting.answer
+    const { body } = await waiting.response
     expect(body.data).toMatchObject({ quantity: 5, quantity_available: 3 })
   })
 })
@@ -372,11 +372,11 @@ describe('concurrent carts', () => {
     const first = { listingId: listing, cartId: 'first', quantity: 2, ttlSeconds: 60 }
     const waiting = await inTransaction(app.ctx, async (tx) => {
       await reserve(tx, first)
-      const answer = reserveUnits({ listing_id: listing })
+      const response = reserveUnits({ listing_id: listing })
       await untilLockWaiters(app.ctx.db)
-      return { answer }
+      return { response }
     })
-    expectConflict(await waiting.answer, 'Only 0 of the 1 wanted can be reserved.')
+    expectConflict(await waiting.response, 'Only 0 of the 1 wanted can be reserved.')
   })
 })
 

@@ -72,8 +72,8 @@ describe('PATCH /v1/listings/{listing}', () => {
   })
 
   it('PATCH /v1/listings/{listing} changes no other listing', async () => {
-    const [one, other] = [await newListing(), await newListing()]
-    await change(one.id, { price: 7, quantity: 0, description: 'x' })
+    const [changed, other] = [await newListing(), await newListing()]
+    await change(changed.id, { price: 7, quantity: 0, description: 'x' })
     expect(await listed(seller, other.id)).toEqual(other)
   })
 

@@ -39,12 +39,12 @@ const found = async (seller: Client, query: string): Promise<number[]> => {
 
 describe('GET /v1/listings', () => {
   it('GET /v1/listings lists only the caller’s listings, newest first', async () => {
-    const [one, other, none] = [await app.seller(), await app.seller(), await app.seller()]
-    const ours = await list(one, cardItem(), productItem())
-    const theirs = await list(other, cardItem())
-    ours.push(...(await list(one, gradedItem())))
-    expect(await found(one, '')).toEqual(ours.toReversed())
-    expect(await found(other, '')).toEqual(theirs)
+    const [first, second, none] = [await app.seller(), await app.seller(), await app.seller()]
+    const ours = await list(first, cardItem(), productItem())
+    const theirs = await list(second, cardItem())
+    ours.push(...(await list(first, gradedItem())))
+    expect(await found(first, '')).toEqual(ours.toReversed())
+    expect(await found(second, '')).toEqual(theirs)
     expect(await found(none, '')).toEqual([])
   })
 

@@ -57,16 +57,16 @@ const found = async (seller: Seller, query: string): Promise<number[]> => {
 
 describe('GET /v1/orders', () => {
   it('GET /v1/orders lists only the caller’s order rows, newest first', async () => {
-    const [one, other, none] = [await shop(), await shop(), await shop()]
-    const [mine, theirs] = [await list(one, cardItem()), await list(other, cardItem())]
+    const [first, second, none] = [await shop(), await shop(), await shop()]
+    const [mine, theirs] = [await list(first, cardItem()), await list(second, cardItem())]
     const { slices } = await buy(app, [
       [mine[0]!, 1],
       [theirs[0]!, 1],
     ])
     await advance(app.operator, 2)
-    const later = await sell(one, cardItem(), productItem())
-    expect(await found(one, '')).toEqual([...later.toReversed(), ...slices[0]!.order_ids])
-    expect(await found(other, '')).toEqual(slices[1]!.order_ids)
+    const later = await sell(first, cardItem(), productItem())
+    expect(await found(first, '')).toEqual([...later.toReversed(), ...slices[0]!.order_ids])
+    expect(await found(second, '')).toEqual(slices[1]!.order_ids)
     expect(await found(none, '')).toEqual([])
   })
 

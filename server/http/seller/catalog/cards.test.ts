@@ -287,10 +287,10 @@ describe('GET /v1/cards/{identifier}', () => {
   it('GET /v1/cards/{identifier} returns the card as the list shows it', async () => {
     const { body } = await seller.get('/v1/cards?per_page=100')
     for (const card of body.data) {
-      const one = await seller.get(`/v1/cards/${encodeURIComponent(card.id)}`)
-      expect(one.status).toBe(200)
-      expect(one.body).toEqual({ data: card })
-      expect(Object.keys(one.body.data)).toEqual(CARD_KEYS)
+      const response = await seller.get(`/v1/cards/${encodeURIComponent(card.id)}`)
+      expect(response.status).toBe(200)
+      expect(response.body).toEqual({ data: card })
+      expect(Object.keys(response.body.data)).toEqual(CARD_KEYS)
     }
   })
 

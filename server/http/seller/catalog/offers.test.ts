@@ -104,14 +104,14 @@ describe.each([
   })
 
   it('offers are sorted by price, then by id, across sellers', async () => {
-    const [one, other] = [await app.seller(), await app.seller()]
+    const [first, second] = [await app.seller(), await app.seller()]
     const wanted = [
-      [one, 5],
-      [other, 0.5],
-      [one, 20],
-      [other, 5],
-      [one, 5],
-      [other, 100],
+      [first, 5],
+      [second, 0.5],
+      [first, 20],
+      [second, 5],
+      [first, 5],
+      [second, 100],
     ] as const
     const ids: number[] = []
     for (const [shop, price] of wanted) ids.push(await listWith(shop, { ...item, price }))
@@ -194,8 +194,8 @@ describe.each([
     const included = ['listings', 'listings,listings', 'prices,listings', 'listings,', ',listings']
     for (const include of included)
       expect([include, await has(`include=${include}`)]).toEqual([include, true])
-    const other = ['', 'prices', 'Listings', 'listings%20', 'listings;prices', 'cards']
-    for (const include of other)
+    const ignored = ['', 'prices', 'Listings', 'listings%20', 'listings;prices', 'cards']
+    for (const include of ignored)
       expect([include, await has(`include=${include}`)]).toEqual([include, false])
     expect(await has('include=listings&include=prices')).toBe(false)
     expect(await has('include=prices&include=listings')).toBe(true)

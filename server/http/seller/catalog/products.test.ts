@@ -186,10 +186,10 @@ describe('GET /v1/products/{slug}', () => {
   it('GET /v1/products/{slug} returns the product as the list shows it', async () => {
     const { body } = await seller.get('/v1/products?per_page=100')
     for (const product of body.data) {
-      const one = await seller.get(`/v1/products/${encodeURIComponent(product.slug)}`)
-      expect(one.status).toBe(200)
-      expect(one.body).toEqual({ data: product })
-      expect(Object.keys(one.body.data)).toEqual(PRODUCT_KEYS)
+      const response = await seller.get(`/v1/products/${encodeURIComponent(product.slug)}`)
+      expect(response.status).toBe(200)
+      expect(response.body).toEqual({ data: product })
+      expect(Object.keys(response.body.data)).toEqual(PRODUCT_KEYS)
     }
   })
 
