@@ -1,56 +1,50 @@
 import type { Context } from '../context.ts'
-import type { WebhookEvent } from '../enums.ts'
+import type { Payload } from './payloads.ts'
 
-/** Something that happened and that a seller is told of (§6.1). */
-export type NewEvent = {
-  accountId: number
-  event: WebhookEvent
-  /** The payload's `data` (§6.3), its keys in the order in which they're sent. */
-  data: object
-}
+/** An event of an account (§6.1). */
+export type NewEvent = Payload & { accountId: number }
 
 /**
- * Writes down what happened and whom it's sent to, as a part of the transaction in which it does: an event and its
- * deliveries are there when their cause is. Its data is written once, as the bytes that are sent. It goes to the
- * endpoints that are subscribed now; a disabled one's is skipped, and can be sent later.
+ * Writes events and their deliveries, in the transaction of their cause: they exist if and only if that is committed.
+ * `data` is serialized here once, as the bytes of every attempt. Each event goes to the endpoints that are subscribed to
+ * it now. The delivery to a disabled endpoint is skipped, and can be resent later.
  *
- * @returns how many deliveries are to be made
+ * @returns how many deliveries are pending
  */
 export async function recordEvents(
   { db, now, signal }: Context,
   events: NewEvent[],
 ): Promise<number> {
   if (events.length === 0) return 0
-  const written = await db<{ status: string }[]>`
-    with happened as (
+  const deliveries = await db<{ status: string }[]>`
+    with recorded as (
       insert into events (account_id, event, data, created_at)
       select account_id, event, data, ${now()}::timestamptz
       from unnest(
         ${events.map(({ accountId }) => accountId)}::bigint[],
         ${events.map(({ event }) => event)}::text[],
         ${events.map(({ data }) => JSON.stringify(data))}::text[]
-      ) with ordinality as new_event (account_id, event, data, place)
-      order by place
+      ) with ordinality as new_event (account_id, event, data, index)
+      order by index
       returning id, account_id, event, created_at
     )
     insert into deliveries (event_id, endpoint_id, status, next_attempt_at, created_at)
     select
-      happened.id,
+      recorded.id,
       endpoint.id,
       case when endpoint.disabled_at is null then 'pending' else 'skipped' end,
-      case when endpoint.disabled_at is null then happened.created_at end,
-      happened.created_at
-    from happened
+      case when endpoint.disabled_at is null then recorded.created_at end,
+      recorded.created_at
+    from recorded
     join webhook_endpoints endpoint
-      on endpoint.account_id = happened.account_id
+      on endpoint.account_id = recorded.account_id
       and endpoint.deleted_at is null
-      and happened.event = any(endpoint.events)
-    order by happened.id, endpoint.id
+      and recorded.event = any(endpoint.events)
+    order by recorded.id, endpoint.id
     returning status
   `
   await signal('deliveries')
-  return written.filter(({ status }) => status === 'pending').length
+  return deliveries.filter(({ status }) => status === 'pending').length
 }
 
-/** The same for one. */
 export const recordEvent = (ctx: Context, event: NewEvent) => recordEvents(ctx, [event])

@@ -6,10 +6,10 @@ import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { ListingStatus, SellerTier } from '../enums.ts'
 import { conflict, notFound, validationError } from '../errors.ts'
+import { listingSold, orderCreated } from '../events/payloads.ts'
 import { type NewEvent, recordEvents } from '../events/record.ts'
 import { statusFor } from '../listings/listing.ts'
 import { sendMail } from '../mail/outbox.ts'
-import { eurosFromCents } from '../money.ts'
 import type { Address } from './address.ts'
 import { soldLetter } from './emails.ts'
 import { commissionOf, grossOf } from './money.ts'
@@ -364,28 +364,25 @@ function saleEvents(
     return [
       {
         accountId,
-        event: 'order.created' as const,
-        data: {
-          order_id: id,
-          slice_key: slices.get(accountId)!.sliceKey,
-          listing_id: listingId,
+        ...orderCreated({
+          id,
+          sliceKey: slices.get(accountId)!.sliceKey,
+          listingId,
           quantity,
-          price: eurosFromCents(listing.priceCents),
-          currency: 'EUR',
-          item_name: itemName,
-          buyer_name: buyer.name,
-          delivery_address: address,
-        },
+          priceCents: listing.priceCents,
+          itemName,
+          buyerName: buyer.name,
+          deliveryAddress: address,
+        }),
       },
       {
         accountId,
-        event: 'listing.sold' as const,
-        data: {
-          listing_id: listingId,
-          order_id: id,
-          quantity_sold: quantity,
-          remaining_quantity: listing.quantity - quantity,
-        },
+        ...listingSold({
+          listingId,
+          orderId: id,
+          quantitySold: quantity,
+          remainingQuantity: listing.quantity - quantity,
+        }),
       },
     ]
   })

@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Canceller, ListingStatus } from '../enums.ts'
+import { orderCancelled } from '../events/payloads.ts'
 import { recordEvent } from '../events/record.ts'
 import { statusFor } from '../listings/listing.ts'
 import { sendMail } from '../mail/outbox.ts'
@@ -143,8 +144,7 @@ async function cancel(
   `
   await recordEvent(tx, {
     accountId: row.accountId,
-    event: 'order.cancelled',
-    data: { order_id: row.id, cancelled_by: cancelledBy },
+    ...orderCancelled({ id: row.id, cancelledBy }),
   })
 }
 

@@ -1,6 +1,7 @@
 import type { CarrierShipment } from '../carriers/carrier.ts'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
+import { orderLabelReady } from '../events/payloads.ts'
 import { recordEvent } from '../events/record.ts'
 import { lockSlice } from '../orders/locks.ts'
 import { type Link, labelUrl, newLink } from './label-link.ts'
@@ -159,13 +160,12 @@ export async function recordLabelReady(tx: Context, shipment: Shipment): Promise
   const linked = shipment.status === 'ready' ? await mintLink(tx, shipment) : shipment
   await recordEvent(tx, {
     accountId: linked.accountId,
-    event: 'order.label_ready',
-    data: {
-      order_id: linked.orderId,
-      has_label: linked.status === 'ready',
-      label_url: linked.link && labelUrl(tx, linked.labelName, linked.link),
-      tracking_code: linked.trackingCode,
-    },
+    ...orderLabelReady({
+      orderId: linked.orderId,
+      hasLabel: linked.status === 'ready',
+      labelUrl: linked.link && labelUrl(tx, linked.labelName, linked.link),
+      trackingCode: linked.trackingCode,
+    }),
   })
   return linked
 }
