@@ -34,7 +34,9 @@ const LAYERS = [
 
 /** The most specific entry that contains a file. */
 const layerOf = (file: string) =>
-  LAYERS.filter((layer) => file === `${layer}.ts` || file.startsWith(`${layer}/`)).at(-1)
+  LAYERS.filter((layer) => file === `${layer}.ts` || file.startsWith(`${layer}/`))
+    .toSorted((a, b) => a.length - b.length)
+    .at(-1)
 
 const rankOf = (file: string) => {
   const layer = layerOf(file)

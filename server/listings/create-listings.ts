@@ -3,7 +3,7 @@ import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Listable, Listing } from './listing.ts'
 
-/** A listing to be, checked: what the database needs of it. */
+/** A validated listing, ready to be inserted. */
 export type NewListing = Listable &
   Pick<
     Listing,
@@ -16,67 +16,64 @@ export type NewListing = Listable &
     | 'gradingGrade'
     | 'description'
   > & {
-    /** Where its photos are to be fetched from, in their order. */
+    /** Addresses to fetch photos from, in display order. */
     photoUrls: string[]
   }
 
-/** The new listing's id, or null where the database refused it. */
+/** null if the database rejected the listing. */
 export type CreatedId = number | null
 
 /**
- * Lists all of it with one statement (§4.9). Should the database refuse what we let through, each is tried on its
- * own, so that only the culprit fails.
+ * Inserts listings with one statement (§4.9). If the database rejects a row that validation let through, inserts them
+ * one by one, so that only that row fails.
  *
- * @returns an id for each, in order
+ * @returns an id for each listing, in order
  */
 export async function createListings(
   ctx: Context,
   accountId: number,
-  wanted: NewListing[],
+  listings: NewListing[],
 ): Promise<CreatedId[]> {
-  if (wanted.length === 0) return []
+  if (listings.length === 0) return []
   try {
-    return await inTransaction(ctx, (tx) => insert(tx, accountId, wanted))
+    return await inTransaction(ctx, (tx) => insert(tx, accountId, listings))
   } catch (error) {
-    if (!isRefusal(error)) throw error
+    if (!isRejection(error)) throw error
   }
-  return inTransaction(ctx, (tx) => insertOneByOne(tx, accountId, wanted))
+  return inTransaction(ctx, (tx) => insertOneByOne(tx, accountId, listings))
 }
 
 async function insertOneByOne(
   tx: Context,
   accountId: number,
-  wanted: NewListing[],
+  listings: NewListing[],
 ): Promise<CreatedId[]> {
   const ids: CreatedId[] = []
-  for (const one of wanted) {
+  for (const listing of listings) {
     try {
-      const [id] = await inTransaction(tx, (part) => insert(part, accountId, [one]))
+      const [id] = await inTransaction(tx, (savepoint) => insert(savepoint, accountId, [listing]))
       ids.push(id ?? null)
     } catch (error) {
-      if (!isRefusal(error)) throw error
-      tx.log.warn({ err: error, accountId }, 'the database refused a listing')
+      if (!isRejection(error)) throw error
+      tx.log.warn({ err: error, accountId }, 'the database rejected a listing')
       ids.push(null)
     }
   }
   return ids
 }
 
-/**
- * The listings and what is to be fetched for them. Ids come from a sequence in the order of the items: the smallest is
- * the first one's.
- */
+/** Inserts listings and the photos to fetch. The ids increase in the order of the items. */
 async function insert(
   { db, now, signal }: Context,
   accountId: number,
-  wanted: NewListing[],
+  listings: NewListing[],
 ): Promise<number[]> {
   const at = now()
   const created = await db<{ id: number }[]>`
     with items as (
       select *
-      from jsonb_to_recordset(${db.json(wanted.map(itemRow))}) as item (
-        place integer, card_id text, product_slug text, price_cents integer, quantity integer,
+      from jsonb_to_recordset(${db.json(listings.map(itemRow))}) as item (
+        index integer, card_id text, product_slug text, price_cents integer, quantity integer,
         condition text, language text, printing text, grading_company text, grading_grade text,
         description text, photo_urls text[]
       )
@@ -90,27 +87,27 @@ async function insert(
         ${accountId}::bigint, card_id, product_slug, price_cents, quantity, condition, language,
         printing, grading_company, grading_grade, description, ${at}::timestamptz, ${at}::timestamptz
       from items
-      order by place
+      order by index
       returning id
     ),
-    placed as (
-      select id, row_number() over (order by id) as place from created
+    numbered as (
+      select id, row_number() over (order by id) as index from created
     ),
-    to_be_fetched as (
+    new_photos as (
       insert into photos (listing_id, position, url, next_attempt_at, created_at)
-      select placed.id, photo.place - 1, photo.url, ${at}::timestamptz, ${at}::timestamptz
-      from placed
-      join items using (place)
-      cross join unnest(items.photo_urls) with ordinality as photo (url, place)
+      select numbered.id, photo.position - 1, photo.url, ${at}::timestamptz, ${at}::timestamptz
+      from numbered
+      join items using (index)
+      cross join unnest(items.photo_urls) with ordinality as photo (url, position)
     )
-    select id from placed order by place
+    select id from numbered order by index
   `
-  if (wanted.some(({ photoUrls }) => photoUrls.length > 0)) await signal('photos')
+  if (listings.some(({ photoUrls }) => photoUrls.length > 0)) await signal('photos')
   return created.map(({ id }) => id)
 }
 
 const itemRow = (item: NewListing, index: number) => ({
-  place: index + 1,
+  index: index + 1,
   card_id: item.cardId,
   product_slug: item.productSlug,
   price_cents: item.priceCents,
@@ -124,7 +121,7 @@ const itemRow = (item: NewListing, index: number) => ({
   photo_urls: item.photoUrls,
 })
 
-/** Whether the database said no to the data, and not that it has no time or is gone. */
-function isRefusal(error: unknown): boolean {
+/** Whether the database rejected the data (as opposed to a timeout or a lost connection). */
+function isRejection(error: unknown): boolean {
   return error instanceof postgres.PostgresError && /^2[23]/.test(error.code)
 }

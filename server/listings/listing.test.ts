@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { LISTING_STATUSES, type ListingStatus } from '../enums.ts'
-import { type Changeable, changed, quantityAvailable } from './listing.ts'
+import { applyChanges, type Changeable, quantityAvailable } from './listing.ts'
 
 const listing = (status: ListingStatus): Changeable => ({
   priceCents: 4_50,
@@ -9,8 +9,8 @@ const listing = (status: ListingStatus): Changeable => ({
   description: 'Sleeved',
 })
 
-describe('a change of status and stock', () => {
-  // From a status, with a status sent or not, and a quantity sent or not: the status afterwards, and the stock.
+describe('changes of status and stock', () => {
+  // Current status, status sent, quantity sent; new status, new stock.
   it.each<[ListingStatus, ListingStatus | undefined, number | undefined, ListingStatus, number]>([
     ['active', undefined, undefined, 'active', 3],
     ['active', undefined, 0, 'sold', 0],
@@ -49,9 +49,9 @@ describe('a change of status and stock', () => {
     ['hidden', 'hidden', 0, 'hidden', 0],
     ['hidden', 'hidden', 5, 'hidden', 5],
   ])(
-    'from %s with status %s and quantity %s leaves it %s with %d',
+    'a listing that is %s, changed to status %s and quantity %s, becomes %s with stock %d',
     (from, status, quantity, after, stock) => {
-      expect(changed(listing(from), { status, quantity })).toEqual({
+      expect(applyChanges(listing(from), { status, quantity })).toEqual({
         priceCents: 4_50,
         description: 'Sleeved',
         status: after,
@@ -61,35 +61,35 @@ describe('a change of status and stock', () => {
   )
 })
 
-describe('a change', () => {
-  it.each(LISTING_STATUSES)('of nothing leaves a listing that is %s as it is', (status) => {
-    expect(changed(listing(status), {})).toEqual(listing(status))
+describe('changes of other fields', () => {
+  it.each(LISTING_STATUSES)('an empty change leaves a listing that is %s as it is', (status) => {
+    expect(applyChanges(listing(status), {})).toEqual(listing(status))
   })
 
-  it('of the price or the description leaves the rest as it is', () => {
-    expect(changed(listing('active'), { priceCents: 1 })).toEqual({
+  it('a change of price or description leaves the other fields as they are', () => {
+    expect(applyChanges(listing('active'), { priceCents: 1 })).toEqual({
       ...listing('active'),
       priceCents: 1,
     })
-    expect(changed(listing('hidden'), { description: 'Mint' })).toEqual({
+    expect(applyChanges(listing('hidden'), { description: 'Mint' })).toEqual({
       ...listing('hidden'),
       description: 'Mint',
     })
   })
 
-  it.each([null, ''])('of the description to %j clears it', (description) => {
-    expect(changed(listing('active'), { description }).description).toBeNull()
+  it.each([null, ''])('a description of %j clears it', (description) => {
+    expect(applyChanges(listing('active'), { description }).description).toBeNull()
   })
 })
 
-describe('what is available', () => {
+describe('quantityAvailable', () => {
   it.each([
     [5, 0, 5],
     [5, 2, 3],
     [5, 5, 0],
     [1, 3, 0],
     [0, 0, 0],
-  ])('of %d with %d reserved is %d', (quantity, reserved, available) => {
+  ])('of %d units, %d of them reserved, %d are available', (quantity, reserved, available) => {
     expect(quantityAvailable({ quantity, reserved })).toBe(available)
   })
 })

@@ -1,51 +1,51 @@
 import type { Condition, GradingCompany, Language, ListingStatus, Printing } from '../enums.ts'
 
-/** What a listing offers: one card or one sealed product of the catalog. */
+/** The item of a listing: one card or one sealed product of the catalog. */
 export type Listable = { cardId: string; productSlug: null } | { cardId: null; productSlug: string }
 
-/** Stock that a seller has for sale (§2.6). */
+/** A seller's offer of one item (§2.6). */
 export type Listing = Listable & {
   id: number
   priceCents: number
-  /** Raw stock. */
+  /** Stock, reserved units included. */
   quantity: number
-  /** Units that carts hold now. A stock set below them makes it more than the quantity. */
+  /** Units that carts hold now. It exceeds `quantity` if the seller has lowered that since. */
   reserved: number
   /** null for sealed products. */
   condition: Condition | null
   language: Language
   printing: Printing
-  /** Both, or neither: only with condition G. */
+  /** Both are set with condition G, otherwise neither. */
   gradingCompany: GradingCompany | null
   gradingGrade: string | null
   description: string | null
-  /** Names in the storage. */
+  /** File names in the storage. */
   photos: string[]
   status: ListingStatus
   createdAt: Date
   updatedAt: Date
 }
 
-/** What a seller can change about a listing; what is absent stays. */
+/** A seller's changes to a listing. Absent fields stay as they are. */
 export type ListingChanges = {
   priceCents?: number | undefined
   quantity?: number | undefined
   status?: ListingStatus | undefined
-  /** null or empty clears it. */
+  /** null or '' clears it. */
   description?: string | null | undefined
 }
 
-/** What of a listing can change at all. */
+/** The fields that ListingChanges can change. */
 export type Changeable = Pick<Listing, 'priceCents' | 'quantity' | 'status' | 'description'>
 
-/** What of a listing can be bought now: its stock less what carts hold, never below 0. */
+/** Units that can be bought now: the stock minus reserved units, never below 0. */
 export const quantityAvailable = ({ quantity, reserved }: Pick<Listing, 'quantity' | 'reserved'>) =>
   Math.max(quantity - reserved, 0)
 
-/** A listing after a change (§3.1). Its status follows from the status sent, the current status and the stock. */
-export function changed(listing: Changeable, changes: ListingChanges): Changeable {
+/** Applies changes (§3.1). The new status depends on the status sent, the current status and the stock. */
+export function applyChanges(listing: Changeable, changes: ListingChanges): Changeable {
   const quantity = changes.quantity ?? listing.quantity
-  // Only `active` puts a hidden listing on sale again: "sold elsewhere" must not.
+  // A seller's tool that sends `sold` must not unhide a listing: only `active` does.
   const staysHidden = listing.status === 'hidden' && changes.status !== 'active'
   const status = staysHidden ? 'hidden' : (changes.status ?? listing.status)
   return {
@@ -58,8 +58,9 @@ export function changed(listing: Changeable, changes: ListingChanges): Changeabl
 }
 
 /**
- * The status that a listing gets when one is asked for, or kept, with so much stock. Stock alone decides between
- * active and sold. A hidden listing never surfaces because its stock changed.
+ * The status of a listing with this stock. The stock alone decides between active and sold; a hidden listing stays hidden.
+ *
+ * @param status the requested status, otherwise the current one
  */
 export function statusFor(status: ListingStatus, quantity: number): ListingStatus {
   if (status === 'hidden') return 'hidden'

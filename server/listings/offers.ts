@@ -3,7 +3,7 @@ import type { Db } from '../database/sql.ts'
 import type { SellerTier } from '../enums.ts'
 import type { Listable, Listing } from './listing.ts'
 
-/** A shop as buyers see it beside what it offers. */
+/** A shop as buyers see it next to its offers. */
 export type Seller = {
   id: number
   shopName: string
@@ -13,7 +13,7 @@ export type Seller = {
   reviews: number
 }
 
-/** An active listing as anyone sees it, and whose it is. */
+/** The public part of an active listing. */
 export type Offer = Pick<
   Listing,
   | 'id'
@@ -30,26 +30,26 @@ export type Offer = Pick<
 > & { accountId: number }
 
 export type Offers = {
-  /** Whose they are, by account. Suspended sellers are left out, and so is what they offer. */
+  /** By account. Suspended sellers and their offers are left out. */
   sellers: Map<number, Seller>
-  /** Cheapest first, then oldest. There is no limit: a popular card can have tens of thousands. */
+  /** Cheapest first, then oldest. Unlimited: a popular card can have tens of thousands of offers. */
   batches: AsyncIterable<Offer[]>
 }
 
-/** So many rows are made into objects before others get their turn: about a millisecond's work. */
+/** Rows that are parsed between yields to the event loop: about a millisecond's work. */
 const BATCH_ROWS = 250
 
-/** Everything that is offered of a card or product (§4.5). The batches hold a connection until they have been read. */
-export async function offersOf(ctx: Context, of: Listable): Promise<Offers> {
-  const [sellers, held] = await Promise.all([sellersOf(ctx, of), heldUnits(ctx, of)])
-  return { sellers, batches: batchesOf(ctx, of, sellers, held) }
+/** All offers of a card or product (§4.5). The batches hold a connection until they have been read. */
+export async function offersOf(ctx: Context, item: Listable): Promise<Offers> {
+  const [sellers, reserved] = await Promise.all([sellersOf(ctx, item), reservedUnits(ctx, item)])
+  return { sellers, batches: batchesOf(ctx, item, sellers, reserved) }
 }
 
 async function* batchesOf(
   { db }: Context,
-  of: Listable,
+  item: Listable,
   sellers: Map<number, Seller>,
-  held: Map<number, number>,
+  reserved: Map<number, number>,
 ): AsyncGenerator<Offer[]> {
   const batches = db<Omit<Offer, 'reserved'>[]>`
     select
@@ -65,18 +65,18 @@ async function* batchesOf(
       description,
       photos
     from listings
-    where ${isOf(db, of)} and status = 'active'
+    where ${isOf(db, item)} and status = 'active'
     order by price_cents, id
   `.cursor(BATCH_ROWS)
   for await (const batch of batches) {
     yield batch
       .filter(({ accountId }) => sellers.has(accountId))
-      .map((offer) => ({ ...offer, reserved: held.get(offer.id) ?? 0 }))
+      .map((offer) => ({ ...offer, reserved: reserved.get(offer.id) ?? 0 }))
   }
 }
 
-// Apart from the listings: one shop may have many of them, and each column of each row takes its time here.
-async function sellersOf({ db }: Context, of: Listable): Promise<Map<number, Seller>> {
+// Not joined to the listings: a shop may have many, and every column of every row costs parsing time.
+async function sellersOf({ db }: Context, item: Listable): Promise<Map<number, Seller>> {
   const rows = await db<Seller[]>`
     select
       id,
@@ -87,20 +87,20 @@ async function sellersOf({ db }: Context, of: Listable): Promise<Map<number, Sel
       reviews
     from accounts
     where
-      id in (select account_id from listings where ${isOf(db, of)} and status = 'active')
+      id in (select account_id from listings where ${isOf(db, item)} and status = 'active')
       and api_access <> 'suspended'
   `
   return new Map(rows.map((seller) => [seller.id, seller]))
 }
 
-/** Units that carts hold, of the listings of which they hold any: all at once, not asked for listing by listing. */
-async function heldUnits({ db, now }: Context, of: Listable): Promise<Map<number, number>> {
+/** Reserved units by listing, in one query instead of one per listing. */
+async function reservedUnits({ db, now }: Context, item: Listable): Promise<Map<number, number>> {
   const rows = await db<{ id: number; quantity: number }[]>`
     select listing_id as id, sum(quantity) as quantity
     from reservations
     where
       expires_at > ${now()}
-      and listing_id in (select id from listings where ${isOf(db, of)} and status = 'active')
+      and listing_id in (select id from listings where ${isOf(db, item)} and status = 'active')
     group by listing_id
   `
   return new Map(rows.map(({ id, quantity }) => [id, quantity]))

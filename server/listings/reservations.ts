@@ -3,7 +3,7 @@ import { inTransaction } from '../database/in-transaction.ts'
 import { conflict, notFound } from '../errors.ts'
 import { listingNotFound } from './listings.ts'
 
-/** Units of a listing that a cart holds for a while, so that nobody else can buy them. */
+/** Units of a listing that a cart holds until `expiresAt`; no other buyer can buy them meanwhile. */
 export type Reservation = {
   id: number
   listingId: number
@@ -18,10 +18,10 @@ export type NewReservation = Pick<Reservation, 'listingId' | 'cartId' | 'quantit
 }
 
 /**
- * Holds units for a cart until they are bought, freed, or the time has run out. Whoever wants units of a listing locks
- * its row first: of many at the last unit one gets it.
+ * Reserves units for a cart until they are bought or released, or the reservation expires. Locks the listing, as
+ * checkouts do, so that the last unit is reserved once.
  *
- * @throws not_found for an unknown or deleted listing; conflict when it isn't on sale or too little is left
+ * @throws not_found for an unknown or deleted listing, conflict if it isn't on sale or too few units are available
  */
 export function reserve(ctx: Context, wanted: NewReservation): Promise<Reservation> {
   return inTransaction(ctx, async (tx) => {
@@ -29,10 +29,10 @@ export function reserve(ctx: Context, wanted: NewReservation): Promise<Reservati
     const listing = await lockForSale(tx, listingId)
     if (listing.status !== 'active') throw conflict('The listing is not on sale.')
     const now = tx.now()
-    // A statement of its own, begun after the lock was had: it sees what those before us reserved.
+    // A separate statement: its snapshot is taken after the lock, so it includes the reservations that the lock waited for.
     const left = listing.quantity - (await reservedOf(tx, listingId, now))
     if (quantity > left) {
-      throw conflict(`Only ${Math.max(left, 0)} of the ${quantity} wanted can be reserved.`)
+      throw conflict(`Only ${Math.max(left, 0)} of the requested ${quantity} units are available.`)
     }
     const expiresAt = new Date(now.getTime() + ttlSeconds * 1000)
     const [reservation] = await tx.db<{ id: number }[]>`
@@ -44,13 +44,13 @@ export function reserve(ctx: Context, wanted: NewReservation): Promise<Reservati
   })
 }
 
-/** Frees what was held. @throws not_found when there is no such reservation */
+/** Releases a reservation. @throws not_found */
 export async function free({ db }: Context, id: number): Promise<void> {
   const [freed] = await db`delete from reservations where id = ${id} returning 1`
   if (!freed) throw notFound('There is no such reservation.')
 }
 
-/** Forgets reservations that ran out: they count for nothing. Those that somebody else is deleting are left to them. */
+/** Deletes expired reservations. Skips rows that another statement is deleting. */
 export async function pruneReservations({ db, now }: Context): Promise<void> {
   await db`
     delete from reservations

@@ -1,4 +1,4 @@
-/** Where a parcel goes (§2.8). */
+/** A delivery address (§2.8). */
 export type Address = {
   full_name: string
   street: string

@@ -11,17 +11,15 @@ import { type NewEvent, recordEvents } from '../events/record.ts'
 import { statusFor } from '../listings/listing.ts'
 import { sendMail } from '../mail/outbox.ts'
 import type { Address } from './address.ts'
-import { soldLetter } from './emails.ts'
+import { soldEmail } from './emails.ts'
 import { commissionOf, grossOf } from './money.ts'
-
-type SaleContext = Context
 
 export type NewCheckout = {
   buyer: { name: string; email: string }
   address: Address | null
   lines: { listingId: number; quantity: number }[]
   cartId: string | undefined
-  /** The buyer's choices; a seller without one gets its first enabled option. */
+  /** The buyer's choices. A seller without one ships with its first enabled option. */
   shipping: { accountId: number; option: string }[]
 }
 
@@ -31,18 +29,17 @@ export type Checkout = {
 }
 
 /**
- * Sells everything in a cart, or nothing: stock, order rows, what sellers are told, all in one transaction. The
- * listings' rows are locked in the order of their ids, here as everywhere, so that no two checkouts wait for each other
- * and the last unit is sold once.
+ * Sells everything in a cart or nothing, in one transaction: stock, order rows, events and e-mails. It locks the
+ * listings by id (locks.ts), so that checkouts don't deadlock and the last unit is sold once.
  *
- * @throws conflict when a line can't be sold, validation_error for a shipping option that isn't on offer
+ * @throws conflict if a line can't be sold, validation_error for a shipping option that the seller doesn't offer
  */
-export function checkOut(ctx: SaleContext, wanted: NewCheckout): Promise<Checkout> {
-  const lines = merged(wanted.lines)
-  return inTransaction(ctx, async (part) => {
-    // One moment for all of it: an event is as old as its order.
-    const moment = part.now()
-    const tx = { ...part, now: () => moment }
+export function checkOut(ctx: Context, wanted: NewCheckout): Promise<Checkout> {
+  const lines = mergeLines(wanted.lines)
+  return inTransaction(ctx, async (transaction) => {
+    // All rows and events of a checkout have the same time.
+    const now = transaction.now()
+    const tx = { ...transaction, now: () => now }
     const listings = await lockListings(tx, [...lines.keys()])
     await requireStock(tx, lines, listings, wanted.cartId)
     const accountIds = [...new Set(listings.map(({ accountId }) => accountId))]
@@ -56,7 +53,7 @@ export function checkOut(ctx: SaleContext, wanted: NewCheckout): Promise<Checkou
     const sold = listings.map((listing) => ({ listing, quantity: lines.get(listing.id)! }))
     const orders = await insertOrders(tx, sold, slices, sellers)
     await recordEvents(tx, saleEvents(sold, orders, slices, wanted))
-    await writeToSellers(tx, sold, orders, sellers, wanted)
+    await emailSellers(tx, sold, orders, sellers, wanted)
     return {
       id: checkoutId,
       slices: [...slices.values()].map(({ id, sliceKey, accountId, shippingCents }) => ({
@@ -69,7 +66,7 @@ export function checkOut(ctx: SaleContext, wanted: NewCheckout): Promise<Checkou
   })
 }
 
-/** What a checkout came to, again. @throws not_found */
+/** @throws not_found */
 export async function getCheckout({ db }: Context, id: number): Promise<Checkout> {
   const slices = await db<Checkout['slices']>`
     select
@@ -85,8 +82,8 @@ export async function getCheckout({ db }: Context, id: number): Promise<Checkout
   return { id, slices: [...slices] }
 }
 
-/** Lines of one listing count together. */
-function merged(lines: NewCheckout['lines']): Map<number, number> {
+/** The total quantity of each listing, in the order of the ids. */
+function mergeLines(lines: NewCheckout['lines']): Map<number, number> {
   const merged = new Map<number, number>()
   for (const { listingId, quantity } of lines.toSorted((a, b) => a.listingId - b.listingId)) {
     merged.set(listingId, (merged.get(listingId) ?? 0) + quantity)
@@ -102,7 +99,7 @@ type LockedListing = {
   priceCents: number
 }
 
-async function lockListings({ db }: SaleContext, ids: number[]): Promise<LockedListing[]> {
+async function lockListings({ db }: Context, ids: number[]): Promise<LockedListing[]> {
   const listings = await db<LockedListing[]>`
     select id, account_id as "accountId", status, quantity, price_cents as "priceCents"
     from listings
@@ -115,9 +112,9 @@ async function lockListings({ db }: SaleContext, ids: number[]): Promise<LockedL
   return listings
 }
 
-/** A statement of its own, begun after the locks were had: it sees what those before us reserved. */
+/** Its snapshot is taken after the listings were locked, so it includes the reservations that the locks waited for. */
 async function requireStock(
-  { db, now }: SaleContext,
+  { db, now }: Context,
   lines: Map<number, number>,
   listings: LockedListing[],
   cartId: string | undefined,
@@ -131,13 +128,13 @@ async function requireStock(
       and cart_id is distinct from ${cartId ?? null}
     group by listing_id
   `
-  const heldByOthers = new Map(held.map(({ listingId, quantity }) => [listingId, quantity]))
+  const reserved = new Map(held.map(({ listingId, quantity }) => [listingId, quantity]))
   for (const { id, status, quantity } of listings) {
     if (status !== 'active') throw conflict(`Listing ${id} is not on sale.`)
-    const left = quantity - (heldByOthers.get(id) ?? 0)
+    const left = quantity - (reserved.get(id) ?? 0)
     if (lines.get(id)! > left) {
       throw conflict(
-        `Only ${Math.max(left, 0)} of the ${lines.get(id)} wanted are left of listing ${id}.`,
+        `Listing ${id} has only ${Math.max(left, 0)} of the requested ${lines.get(id)} units left.`,
       )
     }
   }
@@ -151,7 +148,7 @@ type SellerOfSale = {
   options: ShippingOption[]
 }
 
-function readSellers({ db }: SaleContext, accountIds: number[]): Promise<SellerOfSale[]> {
+function readSellers({ db }: Context, accountIds: number[]): Promise<SellerOfSale[]> {
   return db<SellerOfSale[]>`
     select
       id,
@@ -174,24 +171,24 @@ function chosenOptions(
     const enabled = options.filter((option) => option.enabled)
     if (enabled.length === 0) {
       throw conflict(
-        `Seller ${id} has no shipping option enabled: nothing of theirs can be ordered.`,
+        `Seller ${id} has no enabled shipping option, so their listings cannot be ordered.`,
       )
     }
     const index = choices.findLastIndex(({ accountId }) => accountId === id)
     const code = choices[index]?.option
-    const option = code === undefined ? enabled[0] : enabled.find((one) => one.code === code)
+    const option = code === undefined ? enabled[0] : enabled.find((option) => option.code === code)
     if (!option) {
       const field = `shipping.${index}.option`
-      throw validationError({ [field]: [`The selected ${field} is not on offer by seller ${id}.`] })
+      throw validationError({ [field]: [`The selected ${field} is not offered by seller ${id}.`] })
     }
     chosen.set(id, option)
   }
   return chosen
 }
 
-/** What the cart held of these listings is bought now, or no longer wanted. */
+/** Deletes all of the cart's reservations of these listings, also of units that it doesn't buy. */
 async function consumeReservations(
-  { db }: SaleContext,
+  { db }: Context,
   listingIds: number[],
   cartId: string | undefined,
 ): Promise<void> {
@@ -203,7 +200,7 @@ async function consumeReservations(
 }
 
 async function takeStock(
-  { db, now }: SaleContext,
+  { db, now }: Context,
   lines: Map<number, number>,
   listings: LockedListing[],
 ): Promise<void> {
@@ -223,7 +220,7 @@ async function takeStock(
   `
 }
 
-async function insertCheckout({ db, now }: SaleContext, wanted: NewCheckout): Promise<number> {
+async function insertCheckout({ db, now }: Context, wanted: NewCheckout): Promise<number> {
   const { buyer, address } = wanted
   const [checkout] = await db<{ id: number }[]>`
     insert into checkouts (buyer_name, buyer_email, address, created_at)
@@ -240,9 +237,9 @@ async function insertCheckout({ db, now }: SaleContext, wanted: NewCheckout): Pr
 
 type NewSlice = { id: number; sliceKey: string; accountId: number; shippingCents: number }
 
-/** One for each seller, with the option as it is now. Nobody can guess a key. */
+/** Inserts a slice for each seller, with a copy of its shipping option. The key is unguessable. */
 async function insertSlices(
-  { db, now }: SaleContext,
+  { db, now }: Context,
   checkoutId: number,
   options: Map<number, ShippingOption>,
 ): Promise<Map<number, NewSlice>> {
@@ -277,9 +274,9 @@ async function insertSlices(
 type Sold = { listing: LockedListing; quantity: number }
 type NewOrder = { id: number; sliceId: number; listingId: number; itemName: string }
 
-/** A row for each listing, with what was sold frozen as the catalog has it now. */
+/** Inserts an order row for each listing, with a copy of the item's catalog data. */
 async function insertOrders(
-  { db, now }: SaleContext,
+  { db, now }: Context,
   sold: Sold[],
   slices: Map<number, NewSlice>,
   sellers: SellerOfSale[],
@@ -332,32 +329,32 @@ async function insertOrders(
   `
 }
 
-async function writeToSellers(
-  tx: SaleContext,
+async function emailSellers(
+  tx: Context,
   sold: Sold[],
   orders: NewOrder[],
   sellers: SellerOfSale[],
   { buyer }: NewCheckout,
 ): Promise<void> {
-  const byListing = new Map(sold.map((one) => [one.listing.id, one]))
+  const byListing = new Map(sold.map((line) => [line.listing.id, line]))
   for (const seller of sellers) {
     const rows = orders.flatMap(({ id, listingId, itemName }) => {
       const { listing, quantity } = byListing.get(listingId)!
       if (listing.accountId !== seller.id) return []
       return { id, itemName, quantity, priceCents: listing.priceCents }
     })
-    await sendMail(tx, soldLetter({ buyer, seller }, rows))
+    await sendMail(tx, soldEmail({ buyer, seller }, rows))
   }
 }
 
-/** What the sellers are told: of each row that it was ordered, and what that leaves of the listing. */
+/** `order.created` and `listing.sold` for each row. */
 function saleEvents(
   sold: Sold[],
   orders: NewOrder[],
   slices: Map<number, NewSlice>,
   { buyer, address }: NewCheckout,
 ): NewEvent[] {
-  const byListing = new Map(sold.map((one) => [one.listing.id, one]))
+  const byListing = new Map(sold.map((line) => [line.listing.id, line]))
   return orders.flatMap(({ id, listingId, itemName }) => {
     const { listing, quantity } = byListing.get(listingId)!
     const { accountId } = listing

@@ -16,7 +16,7 @@ beforeAll(async () => {
 
 const BUYER = { name: 'Misty', email: 'misty@mail.example' }
 
-/** Sells two listings to Misty; answers their order ids. */
+/** Sells two listings to Misty and returns the ids of the order rows. */
 async function buy(): Promise<[number, number]> {
   const [card, box] = await list(seller, cardItem({ price: 3.33 }), productItem())
   const { body } = await market.operator.post('/operator/v1/checkouts', {
@@ -31,11 +31,11 @@ async function buy(): Promise<[number, number]> {
   return body.data.slices[0].order_ids
 }
 
-/** What was written while this happened, oldest first. */
-async function lettersOf(happening: () => Promise<unknown>) {
+/** The e-mails that an action causes, oldest first. */
+async function emailsOf(action: () => Promise<unknown>) {
   const mails = async () => (await market.operator.get('/operator/v1/sandbox/mail')).body
   const before = (await mails()).meta.total
-  await happening()
+  await action()
   const { data, meta } = await mails()
   return data.slice(0, meta.total - before).reverse()
 }
@@ -45,9 +45,9 @@ const transition = (id: number, what: string, payload: object = {}) =>
 const ship = (id: number) => seller.post(`/v1/orders/${id}/ship`)
 
 describe('e-mail about orders', () => {
-  it('tells the seller what was sold, once for each checkout', async () => {
-    const letters = await lettersOf(buy)
-    expect(letters).toEqual([
+  it('a checkout e-mails each seller once, with all that they sold', async () => {
+    const emails = await emailsOf(buy)
+    expect(emails).toEqual([
       {
         to: 'kanto@shops.example',
         subject: 'Sold: 2 listings',
@@ -59,56 +59,56 @@ describe('e-mail about orders', () => {
     ])
   })
 
-  it('tells the buyer of each row that is shipped, and of none that isn’t', async () => {
+  it('shipping an order e-mails the buyer once per shipped row', async () => {
     const [card, box] = await buy()
-    expect((await lettersOf(() => ship(box))).map(summary)).toEqual([
+    expect((await emailsOf(() => ship(box))).map(summary)).toEqual([
       ['misty@mail.example', 'On its way: 3 × Charizard ex'],
       ['misty@mail.example', 'On its way: Obsidian Flames Booster Box'],
     ])
-    expect(await lettersOf(() => ship(card))).toEqual([])
+    expect(await emailsOf(() => ship(card))).toEqual([])
 
     const [cancelled, other] = await buy()
     await transition(cancelled, 'cancel', { cancelled_by: 'buyer' })
-    expect((await lettersOf(() => ship(other))).map(summary)).toEqual([
+    expect((await emailsOf(() => ship(other))).map(summary)).toEqual([
       ['misty@mail.example', 'On its way: Obsidian Flames Booster Box'],
     ])
   })
 
-  it('tells both sides of a cancellation, and the buyer of the refund', async () => {
+  it('a cancellation e-mails both sides, and tells the buyer the refund', async () => {
     const [card] = await buy()
-    const letters = await lettersOf(() => transition(card, 'cancel', { cancelled_by: 'seller' }))
-    expect(letters.map(summary)).toEqual([
+    const emails = await emailsOf(() => transition(card, 'cancel', { cancelled_by: 'seller' }))
+    expect(emails.map(summary)).toEqual([
       ['misty@mail.example', 'Cancelled: 3 × Charizard ex'],
       ['kanto@shops.example', 'Cancelled: 3 × Charizard ex'],
     ])
-    expect(letters[0].text).toContain('9.99 EUR will be refunded')
+    expect(emails[0].text).toContain('You will be refunded 9.99 EUR.')
   })
 
   it.each([
     ['seller', 'in the seller’s favour', 'in your favour'],
     ['buyer', 'in your favour', 'in the buyer’s favour'],
   ])(
-    'tells the seller of a dispute and both how it ended for the %s',
+    'a dispute e-mails the seller, and its resolution for the %s both sides',
     async (winner, buyer, shop) => {
       const [card] = await buy()
       await ship(card)
-      expect((await lettersOf(() => transition(card, 'dispute'))).map(summary)).toEqual([
+      expect((await emailsOf(() => transition(card, 'dispute'))).map(summary)).toEqual([
         ['kanto@shops.example', 'Disputed: 3 × Charizard ex'],
       ])
-      const letters = await lettersOf(() => transition(card, 'resolve', { in_favour_of: winner }))
-      expect(letters.map(({ to }: { to: string }) => to)).toEqual([
+      const emails = await emailsOf(() => transition(card, 'resolve', { in_favour_of: winner }))
+      expect(emails.map(({ to }: { to: string }) => to)).toEqual([
         'misty@mail.example',
         'kanto@shops.example',
       ])
-      expect(letters[0].text).toContain(buyer)
-      expect(letters[1].text).toContain(shop)
+      expect(emails[0].text).toContain(buyer)
+      expect(emails[1].text).toContain(shop)
     },
   )
 
-  it('writes nothing when nothing happened', async () => {
+  it('a refused transition sends no e-mail', async () => {
     const [card] = await buy()
-    expect(await lettersOf(() => transition(card, 'receive'))).toEqual([])
-    expect(await lettersOf(() => transition(card, 'dispute'))).toEqual([])
+    expect(await emailsOf(() => transition(card, 'receive'))).toEqual([])
+    expect(await emailsOf(() => transition(card, 'dispute'))).toEqual([])
   })
 })
 

@@ -4,15 +4,14 @@ import { eurosFromCents } from '../money.ts'
 import { grossOf } from './money.ts'
 import type { Order, Transition } from './order.ts'
 
-/** What buyers and sellers are written when something happens to what they bought or sold. Plain text, one reader. */
+/** The e-mails to buyers and sellers about their orders. Plain text. */
 
-/** Who a slice is between. */
+/** The buyer and the seller of a slice. */
 export type Parties = {
   buyer: { name: string; email: string }
   seller: { shopName: string; email: string }
 }
 
-/** The two sides of a slice. */
 export async function partiesOf({ db }: Context, sliceId: number): Promise<Parties> {
   const [row] = await db<{ name: string; buyer: string; shopName: string; seller: string }[]>`
     select
@@ -31,87 +30,84 @@ export async function partiesOf({ db }: Context, sliceId: number): Promise<Parti
 
 type Sold = Pick<Order, 'id' | 'quantity' | 'priceCents' | 'item'>
 
-/** To a seller, about everything in a slice that was just bought. */
-export function soldLetter(
+/** To the seller, about all rows of a new slice. */
+export function soldEmail(
   { buyer, seller }: Parties,
   rows: { id: number; quantity: number; priceCents: number; itemName: string | null }[],
 ): NewMail {
   return {
     to: seller.email,
     subject: `Sold: ${rows.length === 1 ? titleOf(rows[0]!) : `${rows.length} listings`}`,
-    text: letter(seller.shopName, [
+    text: textFor(seller.shopName, [
       `${buyer.name} has bought from you:`,
       rows.map((row) => `- ${titleOf(row)}, ${euros(grossOf(row))} (order ${row.id})`).join('\n'),
-      'Please ship it soon and mark it as shipped.',
+      'Please ship the order soon and mark it as shipped.',
     ]),
   }
 }
 
-/** To the buyer, about one row that was shipped. */
-function shippedLetter({ buyer, seller }: Parties, order: Order): NewMail {
+/** To the buyer, about one shipped row. */
+function shippedEmail({ buyer, seller }: Parties, order: Order): NewMail {
   const { code, url } = order.tracking
   return {
     to: buyer.email,
     subject: `On its way: ${titleOf(order)}`,
-    text: letter(buyer.name, [
+    text: textFor(buyer.name, [
       `${seller.shopName} has shipped ${titleOf(order)} (order ${order.id}).`,
       code && `Tracking code: ${code}${url ? `\n${url}` : ''}`,
     ]),
   }
 }
 
-/** Who is told what when this has happened to a row. */
-export function lettersAbout(transition: Transition, order: Order, parties: Parties): NewMail[] {
+/** The e-mails that follow a transition of an order row. */
+export function emailsAbout(transition: Transition, order: Order, parties: Parties): NewMail[] {
   const { buyer, seller } = parties
-  const what = `${titleOf(order)} (order ${order.id})`
-  const toBuyer = (subject: string, ...text: string[]): NewMail => ({
+  const item = `${titleOf(order)} (order ${order.id})`
+  const toBuyer = (subject: string, ...paragraphs: string[]): NewMail => ({
     to: buyer.email,
     subject: `${subject}: ${titleOf(order)}`,
-    text: letter(buyer.name, text),
+    text: textFor(buyer.name, paragraphs),
   })
-  const toSeller = (subject: string, ...text: string[]): NewMail => ({
+  const toSeller = (subject: string, ...paragraphs: string[]): NewMail => ({
     to: seller.email,
     subject: `${subject}: ${titleOf(order)}`,
-    text: letter(seller.shopName, text),
+    text: textFor(seller.shopName, paragraphs),
   })
-  const refund = `${euros(grossOf(order))} will be refunded.`
+  const refund = `You will be refunded ${euros(grossOf(order))}.`
+  const buyerRefunded = `${buyer.name} will be refunded.`
   switch (transition) {
     case 'ship':
-      return [shippedLetter(parties, order)]
+      return [shippedEmail(parties, order)]
     case 'cancel':
       return [
         toBuyer(
           'Cancelled',
-          `Your order of ${what} from ${seller.shopName} was cancelled.`,
+          `Your order of ${item} from ${seller.shopName} was cancelled.`,
           refund,
         ),
-        toSeller(
-          'Cancelled',
-          `The order of ${what} by ${buyer.name} was cancelled.`,
-          'The buyer is refunded.',
-        ),
+        toSeller('Cancelled', `${buyer.name}’s order of ${item} was cancelled.`, buyerRefunded),
       ]
     case 'dispute':
       return [
         toSeller(
           'Disputed',
-          `${buyer.name} says that something is wrong with ${what}.`,
-          'We look into it and will write to you.',
+          `${buyer.name} has reported a problem with ${item}.`,
+          'We are looking into it and will e-mail you when it is resolved.',
         ),
       ]
     case 'resolveForBuyer':
       return [
-        toBuyer('Resolved', `Your dispute about ${what} was resolved in your favour.`, refund),
+        toBuyer('Resolved', `Your dispute about ${item} was resolved in your favour.`, refund),
         toSeller(
           'Resolved',
-          `The dispute about ${what} was resolved in the buyer’s favour.`,
-          'The buyer is refunded.',
+          `The dispute about ${item} was resolved in the buyer’s favour.`,
+          buyerRefunded,
         ),
       ]
     case 'resolveForSeller':
       return [
-        toBuyer('Resolved', `Your dispute about ${what} was resolved in the seller’s favour.`),
-        toSeller('Resolved', `The dispute about ${what} was resolved in your favour.`),
+        toBuyer('Resolved', `Your dispute about ${item} was resolved in the seller’s favour.`),
+        toSeller('Resolved', `The dispute about ${item} was resolved in your favour.`),
       ]
     case 'receive':
       return []
@@ -127,5 +123,5 @@ const titleOf = (
 
 const euros = (cents: number) => `${eurosFromCents(cents).toFixed(2)} EUR`
 
-const letter = (reader: string, paragraphs: (string | null | undefined | '')[]) =>
+const textFor = (reader: string, paragraphs: (string | null | undefined | '')[]) =>
   [`Hello ${reader},`, ...paragraphs.filter(Boolean)].join('\n\n')

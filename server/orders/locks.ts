@@ -2,9 +2,9 @@ import type { Context } from '../context.ts'
 import type { Fulfilment, OrderStatus } from '../enums.ts'
 
 /**
- * Locks on what was sold, in the one order that everybody keeps: listings by id, then the slice, then its rows by id.
- * Whoever changes a row holds its slice's lock, so that what is said about the slice as a whole stays true; only orders
- * that close by themselves do so row by row.
+ * The lock order of sales, which prevents deadlocks: listings by id, then the slice, then its rows by id. Every verb that
+ * changes a row holds the lock of its slice, so that decisions about the whole slice stay valid. Only
+ * `receiveLongShipped` changes rows one by one.
  */
 
 export type LockedRow = {
@@ -15,7 +15,7 @@ export type LockedRow = {
   priceCents: number
 }
 
-/** Keeps everybody else from the slice until the transaction ends. */
+/** Locks a slice until the transaction ends. */
 export async function lockSlice(
   { db }: Context,
   sliceId: number,
@@ -26,7 +26,7 @@ export async function lockSlice(
   return slice!
 }
 
-/** All rows of a slice whose lock is held. */
+/** Locks all rows of a slice. The caller holds the lock of the slice. */
 export const lockRows = ({ db }: Context, sliceId: number): Promise<LockedRow[]> => db<LockedRow[]>`
   select id, listing_id as "listingId", status, quantity, price_cents as "priceCents"
   from orders

@@ -1,11 +1,12 @@
 import type { Fulfilment } from '../enums.ts'
 
-/** What an order row comes to, in whole cents. */
+/** The amounts of an order row, in whole cents. */
 export type RowMoney = { priceCents: number; quantity: number; commissionCents: number }
 
 /**
- * What the marketplace keeps of a row: the gross at a rate in hundredths of a percent, half a cent going up. Whole
- * numbers all the way: below 2^53 up to gross amounts of nine billion euros.
+ * The marketplace's commission, rounded half up. Integer arithmetic, exact below 2^53: up to nine billion euros.
+ *
+ * @param rate in hundredths of a percent
  */
 export const commissionOf = (grossCents: number, rate: number) =>
   Math.floor((grossCents * rate + 5_000) / 10_000)
@@ -13,14 +14,14 @@ export const commissionOf = (grossCents: number, rate: number) =>
 export const grossOf = ({ priceCents, quantity }: Pick<RowMoney, 'priceCents' | 'quantity'>) =>
   priceCents * quantity
 
-/** What the seller gets for a row: the article alone, never shipping. */
+/** The seller's share of a row, without shipping. */
 export const netOf = (row: RowMoney) => grossOf(row) - row.commissionCents
 
-/** Who gets what the buyer paid for shipping: who ships. */
+/** The side that ships receives the shipping price. */
 export const paidTo = (fulfilment: Fulfilment) =>
   fulfilment === 'self_ship' ? 'seller' : 'platform'
 
-/** What a slice comes to, over all of its rows; a cancelled one's refund shows on the row (§2.8). */
+/** The totals of a slice over all rows, cancelled ones included: a refund is shown on its row (§2.8). */
 export function totalsOf(
   rows: RowMoney[],
   { shippingCents, fulfilment }: { shippingCents: number; fulfilment: Fulfilment },

@@ -1,7 +1,7 @@
 import type { Canceller, Condition, Fulfilment, Language, OrderStatus } from '../enums.ts'
 import { conflict, notFound } from '../errors.ts'
 
-/** One listing sold, to one buyer, in one checkout (§2.7). */
+/** An order row: one listing sold in one checkout (§2.7). */
 export type Order = {
   id: number
   sliceId: number
@@ -12,10 +12,10 @@ export type Order = {
   listingId: number | null
   status: OrderStatus
   quantity: number
-  /** For one unit, then. */
+  /** Price of one unit at the time of the sale. */
   priceCents: number
   item: SoldItem
-  /** Frozen at the sale: the tier may change, this doesn't. */
+  /** At the rate of the seller's tier at the time of the sale. */
   commissionCents: number
   refundedCents: number
   fulfilment: Fulfilment
@@ -29,7 +29,7 @@ export type Order = {
   disputedAt: Date | null
 }
 
-/** What was sold, as it was then. */
+/** A copy of the item's catalog data, made at the time of the sale. */
 export type SoldItem = {
   type: 'card' | 'product' | null
   id: string | null
@@ -48,7 +48,7 @@ export type Tracking = {
   updatedAt: Date | null
 }
 
-/** What can happen to an order row, from which states, and what it is afterwards. Nothing else ever does. */
+/** All transitions of an order row. */
 export const TRANSITIONS = {
   ship: { from: ['pending'], to: 'shipped' },
   cancel: { from: ['pending', 'shipped', 'disputed'], to: 'cancelled' },
@@ -60,11 +60,11 @@ export const TRANSITIONS = {
 
 export type Transition = keyof typeof TRANSITIONS
 
-/** @throws conflict when this can't happen to an order row in that state */
+/** @throws conflict if the transition doesn't start from this status */
 export function requireTransition(transition: Transition, status: OrderStatus): void {
   const { from } = TRANSITIONS[transition]
   if ((from as readonly OrderStatus[]).includes(status)) return
-  throw conflict(`The order is ${status}: this is possible while it is ${from.join(' or ')}.`)
+  throw conflict(`The order is ${status}; this requires it to be ${from.join(' or ')}.`)
 }
 
 export const orderNotFound = () => notFound('There is no such order.')

@@ -10,72 +10,62 @@ export type OrderFilters = {
   since?: Date | undefined
 }
 
-/** One page of a seller's orders, newest first, and how many there are (§4.11). */
+/** One page of a seller's order rows, newest first, and the total (§4.11). */
 export async function listOrders(
   ctx: Context,
   accountId: number,
   { status, since }: OrderFilters,
   page: Page,
 ): Promise<{ rows: Order[]; total: number }> {
-  const values: (string | number | Date)[] = [accountId]
-  const conditions = ['account_id = $1']
-  if (status !== undefined) conditions.push(`status = $${values.push(status)}`)
-  if (since !== undefined) conditions.push(`created_at >= $${values.push(since)}`)
-  const where = conditions.join(' and ')
   return ctx.begin(async (db) => {
-    const [counted] = await db.unsafe<{ total: number }[]>(
-      `select count(*) as total from orders where ${where}`,
-      values,
-      { prepare: true },
-    )
+    const isMatch = db`
+      account_id = ${accountId}
+      ${status === undefined ? db`` : db`and status = ${status}`}
+      ${since === undefined ? db`` : db`and created_at >= ${since}`}
+    `
+    const [counted] = await db<{ total: number }[]>`
+      select count(*) as total from orders where ${isMatch}
+    `
     const total = counted?.total ?? 0
-    const stretch = windowOf(page, total)
-    if (!stretch) return { rows: [], total }
-    const { size, skipped, fromEnd } = stretch
-    const [limit, offset] = [1, 2].map((nth) => `$${values.length + nth}`)
-    const rows = await db.unsafe<OrderColumns[]>(
-      `
-        select ${COLUMNS}
-        from (
-          select id as page_id
-          from orders
-          where ${where}
-          order by ${fromEnd ? 'created_at, id' : 'created_at desc, id desc'}
-          limit ${limit} offset ${offset}
-        ) page
-        join orders o on o.id = page_id
-        ${JOINS}
-        order by o.created_at desc, o.id desc
-      `,
-      [...values, size, skipped],
-      { prepare: true },
-    )
+    const window = windowOf(page, total)
+    if (!window) return { rows: [], total }
+    const { size, skipped, fromEnd } = window
+    const rows = await db<OrderColumns[]>`
+      select ${columns(db)}
+      from (
+        select id as page_id
+        from orders
+        where ${isMatch}
+        order by ${fromEnd ? db`created_at, id` : db`created_at desc, id desc`}
+        limit ${size}
+        offset ${skipped}
+      ) page
+      join orders o on o.id = page_id
+      ${joins(db)}
+      order by o.created_at desc, o.id desc
+    `
     return { rows: rows.map(orderFrom), total }
   }, 'snapshot')
 }
 
-/** Every row of a slice, oldest first. */
+/** All rows of a slice, oldest first. */
 export async function ordersOfSlice({ db }: { db: Db }, sliceId: number): Promise<Order[]> {
-  const rows = await db.unsafe<OrderColumns[]>(
-    `select ${COLUMNS} from orders o ${JOINS} where o.slice_id = $1 order by o.id`,
-    [sliceId],
-    { prepare: true },
-  )
+  const rows = await db<OrderColumns[]>`
+    select ${columns(db)} from orders o ${joins(db)} where o.slice_id = ${sliceId} order by o.id
+  `
   return rows.map(orderFrom)
 }
 
-/** @throws not_found without such a row */
+/** @throws not_found */
 export async function getOrder({ db }: { db: Db }, id: number): Promise<Order> {
-  const [row] = await db.unsafe<OrderColumns[]>(
-    `select ${COLUMNS} from orders o ${JOINS} where o.id = $1`,
-    [id],
-    { prepare: true },
-  )
+  const [row] = await db<OrderColumns[]>`
+    select ${columns(db)} from orders o ${joins(db)} where o.id = ${id}
+  `
   if (!row) throw orderNotFound()
   return orderFrom(row)
 }
 
-/** The slice that an account's order row belongs to. @throws not_found when it's nobody's or another's */
+/** The id of an order row's slice. @throws not_found unless the row is the account's */
 export async function sliceIdOf(
   { db }: { db: Db },
   accountId: number,
@@ -88,12 +78,12 @@ export async function sliceIdOf(
   return order.sliceId
 }
 
-const JOINS = `
+const joins = (db: Db) => db`
   join slices s on s.id = o.slice_id
   join checkouts c on c.id = s.checkout_id
 `
 
-const COLUMNS = `
+const columns = (db: Db) => db`
   o.id,
   o.slice_id as "sliceId",
   s.slice_key as "sliceKey",
@@ -154,7 +144,7 @@ const orderFrom = (row: OrderColumns): Order => ({
     condition: row.itemCondition,
     language: row.itemLanguage,
   },
-  tracking: isLeftOut(row)
+  tracking: isNotInParcel(row)
     ? NOT_TRACKED
     : {
         code: row.trackingCode,
@@ -164,8 +154,8 @@ const orderFrom = (row: OrderColumns): Order => ({
       },
 })
 
-/** Cancelled before the parcel left: whatever is heard of that isn't about this row. */
-const isLeftOut = ({ status, shippedAt }: Pick<Order, 'status' | 'shippedAt'>) =>
+/** Cancelled before the parcel was shipped: its tracking is not about this row. */
+const isNotInParcel = ({ status, shippedAt }: Pick<Order, 'status' | 'shippedAt'>) =>
   status === 'cancelled' && shippedAt === null
 
 const NOT_TRACKED: Tracking = { code: null, url: null, status: null, updatedAt: null }

@@ -3,17 +3,17 @@ import { inTransaction } from '../database/in-transaction.ts'
 import { conflict, validationError } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
 import type { Metrics } from '../metrics.ts'
-import { lettersAbout, partiesOf } from './emails.ts'
+import { emailsAbout, partiesOf } from './emails.ts'
 import { lockRows, lockSlice } from './locks.ts'
 import { sliceIdOf } from './orders.ts'
 import { readSlice, type Slice } from './slice.ts'
 
 /**
- * Marks every row of the slice that is still pending as shipped, whichever row it was asked for (§4.14), and writes to
- * the buyer about each.
+ * Marks all pending rows of the order's slice as shipped (§4.14), and e-mails the buyer about each.
  *
- * @param trackingCode what the seller says the parcel is called; null for none
- * @returns the slice, and how many rows this call shipped
+ * @param orderId any row of the slice
+ * @param trackingCode the seller's; null for none
+ * @returns the slice, and the number of rows that this call shipped
  * @throws not_found, conflict without a verified payout setup or a pending row, validation_error on the code
  */
 export async function shipOrder(
@@ -29,8 +29,8 @@ export async function shipOrder(
     const slice = await lockSlice(tx, sliceId)
     const rows = await lockRows(tx, sliceId)
     const pending = rows.filter(({ status }) => status === 'pending').map(({ id }) => id)
-    if (pending.length === 0) throw conflict('Nothing of this order is still to be shipped.')
-    refuseWrongCode(slice, trackingCode)
+    if (pending.length === 0) throw conflict('This order has nothing left to ship.')
+    requireFittingCode(slice, trackingCode)
 
     await db`
       update orders
@@ -44,26 +44,26 @@ export async function shipOrder(
         where id = ${sliceId}
       `
     }
-    const shipped = await readSlice(tx, sliceId)
+    const shippedSlice = await readSlice(tx, sliceId)
     const parties = await partiesOf(tx, sliceId)
-    for (const order of shipped.orders) {
+    for (const order of shippedSlice.orders) {
       if (!pending.includes(order.id)) continue
-      for (const mail of lettersAbout('ship', order, parties)) await sendMail(tx, mail)
+      for (const mail of emailsAbout('ship', order, parties)) await sendMail(tx, mail)
     }
-    return { slice: shipped, shippedLines: pending.length }
+    return { slice: shippedSlice, shippedLines: pending.length }
   })
   ctx.metrics.countOrderRows('shipped', shipped.shippedLines)
   return shipped
 }
 
-/** Nothing leaves before the seller can be paid for it (§5.7). @throws conflict */
+/** A seller who cannot be paid yet must not ship (§5.7). @throws conflict */
 export function requirePayout({ payoutVerified }: { payoutVerified: boolean }): void {
   if (!payoutVerified) {
     throw conflict('Complete and verify the payout setup of this account before you ship anything.')
   }
 }
 
-function refuseWrongCode(
+function requireFittingCode(
   { fulfilment, tracked }: { fulfilment: string; tracked: boolean },
   trackingCode: string | null,
 ): void {

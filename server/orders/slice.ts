@@ -5,7 +5,10 @@ import type { Address } from './address.ts'
 import { type Order, orderNotFound, type Tracking } from './order.ts'
 import { ordersOfSlice, sliceIdOf } from './orders.ts'
 
-/** What one seller sends to one buyer: the rows of a checkout that are theirs, in one parcel (§2.8). */
+/**
+ * A seller's part of a checkout: the order rows of one seller, which ship to the buyer in one parcel (§2.8). A checkout
+ * has one slice for each of its sellers.
+ */
 export type Slice = {
   id: number
   sliceKey: string
@@ -21,12 +24,12 @@ export type Slice = {
   tracking: Tracking
 }
 
-/** The whole slice that an account's order row belongs to. @throws not_found when it's nobody's or another's */
+/** The slice of an order row. @throws not_found unless the row is the account's */
 export const getSlice = ({ begin }: Context, accountId: number, orderId: number): Promise<Slice> =>
-  // All of it from one snapshot: else a parcel that leaves meanwhile is seen half packed.
+  // One snapshot: otherwise a slice that ships meanwhile would have pending and shipped rows.
   begin(async (db) => readSlice({ db }, await sliceIdOf({ db }, accountId, orderId)), 'snapshot')
 
-/** A slice with its rows. @throws not_found */
+/** @throws not_found */
 export async function readSlice({ db }: { db: Db }, id: number): Promise<Slice> {
   const [[row], orders] = await Promise.all([
     db<SliceColumns[]>`

@@ -6,7 +6,7 @@ import { recordEvent } from '../events/record.ts'
 import { statusFor } from '../listings/listing.ts'
 import { sendMail } from '../mail/outbox.ts'
 import type { Metrics } from '../metrics.ts'
-import { lettersAbout, partiesOf } from './emails.ts'
+import { emailsAbout, partiesOf } from './emails.ts'
 import { type LockedRow, lockRows, lockSlice } from './locks.ts'
 import { grossOf } from './money.ts'
 import {
@@ -20,15 +20,15 @@ import { getOrder } from './orders.ts'
 
 type OrderContext = Context & { metrics: Metrics }
 
-/** For how long after shipping a buyer can say that something is wrong; then it counts as received. */
-const CONFIRMATION_MS = 14 * 24 * 60 * 60 * 1000
-const ROWS_AT_ONCE = 500
+/** A shipped row that the buyer hasn't disputed for this long counts as received. */
+const AUTO_RECEIVE_MS = 14 * 24 * 60 * 60 * 1000
+const BATCH_ROWS = 500
 
 /**
- * Cancels a row and refunds the buyer; with `restock` its units are for sale again. What it came to, and what the
- * marketplace would have kept, stay as they were (§2.7).
+ * Cancels a row and refunds the buyer. Price and commission of the row stay as they were (§2.7).
  *
- * @throws not_found, conflict unless it's pending, shipped or disputed
+ * @param restock whether to put the units on sale again
+ * @throws not_found, conflict unless the row is pending, shipped or disputed
  */
 export function cancelOrder(
   ctx: OrderContext,
@@ -38,11 +38,11 @@ export function cancelOrder(
   return changeOrder(ctx, id, 'cancel', { restock }, (tx, row) => cancel(tx, row, cancelledBy))
 }
 
-/** The buyer has it. @throws not_found, conflict unless it's shipped */
+/** The buyer has received the item. @throws not_found, conflict unless the row is shipped */
 export const receiveOrder = (ctx: OrderContext, id: number): Promise<Order> =>
   changeOrder(ctx, id, 'receive', {}, receive)
 
-/** The buyer says that something is wrong. @throws not_found, conflict unless it's shipped or received */
+/** The buyer reports a problem. @throws not_found, conflict unless the row is shipped or received */
 export const disputeOrder = (ctx: OrderContext, id: number): Promise<Order> =>
   changeOrder(
     ctx,
@@ -55,10 +55,10 @@ export const disputeOrder = (ctx: OrderContext, id: number): Promise<Order> =>
   )
 
 /**
- * Ends a dispute: the seller's favour completes the row, the buyer's cancels and refunds it. What was disputed isn't
- * put on sale again by itself.
+ * Ends a dispute. In the seller's favour it completes the row; in the buyer's favour it cancels and refunds the row,
+ * without restocking it.
  *
- * @throws not_found, conflict unless it's disputed
+ * @throws not_found, conflict unless the row is disputed
  */
 export const resolveDispute = (
   ctx: OrderContext,
@@ -69,9 +69,9 @@ export const resolveDispute = (
     ? changeOrder(ctx, id, 'resolveForSeller', {}, receive)
     : changeOrder(ctx, id, 'resolveForBuyer', {}, (tx, row) => cancel(tx, row, 'admin'))
 
-/** Closes what was shipped long enough ago and nobody complained about. Several processes share the work. */
+/** Marks rows as received 14 days after shipping. Processes share the work. */
 export async function receiveLongShipped({ db, now, metrics }: OrderContext): Promise<void> {
-  const before = new Date(now().getTime() - CONFIRMATION_MS)
+  const before = new Date(now().getTime() - AUTO_RECEIVE_MS)
   for (;;) {
     const { count } = await db`
       update orders
@@ -81,18 +81,18 @@ export async function receiveLongShipped({ db, now, metrics }: OrderContext): Pr
         from orders
         where status = 'shipped' and shipped_at <= ${before}
         order by id
-        limit ${ROWS_AT_ONCE}
+        limit ${BATCH_ROWS}
         for no key update skip locked
       )
     `
     metrics.countOrderRows('received', count)
-    if (count < ROWS_AT_ONCE) return
+    if (count < BATCH_ROWS) return
   }
 }
 
 /**
- * Changes one row and writes to whom it concerns, all locks in the order that everybody keeps. Which listing it came from can turn to none meanwhile
- * (it was deleted), but never to another.
+ * Applies one transition to an order row and e-mails the parties. Takes locks in the order of locks.ts, so it reads the
+ * row's listing before it locks the row: until then the listing can be deleted, but not change.
  */
 async function changeOrder(
   ctx: OrderContext,
@@ -101,8 +101,8 @@ async function changeOrder(
   { restock = false }: { restock?: boolean },
   change: (tx: Context, row: LockedRow & { accountId: number }) => PromiseLike<unknown>,
 ): Promise<Order> {
-  const order = await inTransaction(ctx, async (part) => {
-    const [found] = await part.db<
+  const order = await inTransaction(ctx, async (transaction) => {
+    const [found] = await transaction.db<
       { sliceId: number; accountId: number; listingId: number | null }[]
     >`
       select slice_id as "sliceId", account_id as "accountId", listing_id as "listingId"
@@ -110,18 +110,19 @@ async function changeOrder(
       where id = ${id}
     `
     if (!found) throw orderNotFound()
-    const listing = restock ? await lockListing(part, found.listingId) : undefined
-    await lockSlice(part, found.sliceId)
-    const row = (await lockRows(part, found.sliceId)).find((one) => one.id === id)!
+    const listing = restock ? await lockListing(transaction, found.listingId) : undefined
+    await lockSlice(transaction, found.sliceId)
+    const rows = await lockRows(transaction, found.sliceId)
+    const row = rows.find((candidate) => candidate.id === id)!
     requireTransition(transition, row.status)
-    // One moment for all of it, after whatever was waited for: an event is as old as its cause.
-    const moment = part.now()
-    const tx = { ...part, now: () => moment }
+    // Read after the locks: the row, its event and its listing change at the same time.
+    const now = transaction.now()
+    const tx = { ...transaction, now: () => now }
     await change(tx, { ...row, accountId: found.accountId })
-    if (listing) await putBack(tx, listing, row.quantity)
+    if (listing) await restockListing(tx, listing, row.quantity)
     const order = await getOrder(tx, id)
-    const letters = lettersAbout(transition, order, await partiesOf(tx, order.sliceId))
-    for (const mail of letters) await sendMail(tx, mail)
+    const emails = emailsAbout(transition, order, await partiesOf(tx, order.sliceId))
+    for (const email of emails) await sendMail(tx, email)
     return order
   })
   ctx.metrics.countOrderRows(TRANSITIONS[transition].to, 1)
@@ -156,7 +157,7 @@ const receive = ({ db, now }: Context, row: LockedRow) => db`
 
 type LockedListing = { id: number; status: ListingStatus; quantity: number }
 
-/** The listing that units go back to; none when it was deleted. */
+/** @returns undefined if the listing was deleted */
 async function lockListing(
   { db }: Context,
   listingId: number | null,
@@ -171,7 +172,7 @@ async function lockListing(
   return listing
 }
 
-async function putBack(
+async function restockListing(
   { db, now }: Context,
   { id, status, quantity }: LockedListing,
   units: number,

@@ -24,9 +24,9 @@ import { startDeliveryWorker } from './delivery-worker.ts'
 const LIMIT_MS = 300
 const PRIVATE = 'The host points to a private or reserved address.'
 const BROKEN = 'The connection failed before an answer had arrived.'
-const BROKEN_OFF = 'The connection failed before the answer had ended.'
+const BROKEN_OFF = 'The connection failed before the end of the response.'
 const LATE = 'The server did not answer in time.'
-const UNFINISHED = 'The server did not finish its answer in time.'
+const UNFINISHED = 'The server did not finish its response in time.'
 const NO_NAME = 'The host name could not be resolved.'
 
 /** Packets to it are lost. */

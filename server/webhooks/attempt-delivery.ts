@@ -5,24 +5,24 @@ import type { Network } from '../outbound/network.ts'
 import type { PinnedPools } from '../outbound/pinned-pools.ts'
 import type { Attempt, ClaimedDelivery } from './delivery.ts'
 import type { CachedEndpoint } from './endpoint-cache.ts'
-import { type Answered, post, UnfinishedAnswerError } from './post.ts'
-import { envelopeOf, headersOf } from './request.ts'
+import { post, type Response, UnfinishedResponseError } from './post.ts'
+import { bodyOf, headersOf } from './request.ts'
 
-/** An attempt that came to its end. */
+/** A finished attempt. */
 export type Attempted = {
   attempt: Attempt
-  /** The receiver took it. */
+  /** The receiver responded with a 2xx status. */
   isTaken: boolean
-  /** Another attempt wouldn't help (§6.6.5). */
+  /** A retry cannot succeed (§6.6.5). */
   isHopeless: boolean
 }
 
 /**
- * Sends a delivery once (§6): looks the host up and refuses what isn't public, signs, posts, and reads the answer. All
- * of it has WEBHOOK_TIMEOUT_MS, however slowly anything trickles in.
+ * Sends a delivery once (§6): resolves the host, refuses private addresses, signs, posts and reads the response, all
+ * within WEBHOOK_TIMEOUT_MS.
  *
- * @param stopping the process is about to end
- * @returns how it went; undefined when it was ended by `stopping`, or not begun
+ * @param stopping aborted when the process is about to end
+ * @returns undefined if `stopping` prevented or interrupted the attempt
  */
 export async function attemptDelivery(
   ctx: Context & { network: Network },
@@ -33,40 +33,40 @@ export async function attemptDelivery(
 ): Promise<Attempted | undefined> {
   if (stopping.aborted) return undefined
   const at = ctx.now()
-  const began = performance.now()
-  const ended = (more: Pick<Attempt, 'statusCode' | 'error' | 'response'>): Attempt => ({
+  const startedAt = performance.now()
+  const finished = (result: Pick<Attempt, 'statusCode' | 'error' | 'response'>): Attempt => ({
     at,
-    durationMs: Math.round(performance.now() - began),
-    ...more,
+    durationMs: Math.round(performance.now() - startedAt),
+    ...result,
   })
-  const patience = new AbortController()
-  const giveUp = () => patience.abort(new DOMException('Too late.', 'TimeoutError'))
-  const timer = setTimeout(giveUp, ctx.config.webhookTimeoutMs)
-  stopping.addEventListener('abort', giveUp)
+  const timeout = new AbortController()
+  const abort = () => timeout.abort(new DOMException('The attempt timed out.', 'TimeoutError'))
+  const timer = setTimeout(abort, ctx.config.webhookTimeoutMs)
+  stopping.addEventListener('abort', abort)
   try {
     const { statusCode, text } = await send(ctx, pools, endpoint, delivery, {
       at,
-      signal: patience.signal,
+      signal: timeout.signal,
     })
     const isTaken = statusCode >= 200 && statusCode < 300
-    const error = isTaken ? null : refusalOf(statusCode)
+    const error = isTaken ? null : errorFor(statusCode)
     return {
-      attempt: ended({ statusCode, error, response: text }),
+      attempt: finished({ statusCode, error, response: text }),
       isTaken,
       isHopeless: false,
     }
   } catch (error) {
     if (stopping.aborted) return undefined
-    const statusCode = error instanceof UnfinishedAnswerError ? error.statusCode : null
+    const statusCode = error instanceof UnfinishedResponseError ? error.statusCode : null
     const isHopeless = error instanceof PrivateAddressError
     return {
-      attempt: ended({ statusCode, error: reasonFor(error as Error), response: null }),
+      attempt: finished({ statusCode, error: reasonFor(error as Error), response: null }),
       isTaken: false,
       isHopeless,
     }
   } finally {
     clearTimeout(timer)
-    stopping.removeEventListener('abort', giveUp)
+    stopping.removeEventListener('abort', abort)
   }
 }
 
@@ -76,13 +76,13 @@ async function send(
   { secret, hostname, origin, path, headers }: CachedEndpoint,
   delivery: ClaimedDelivery,
   { at, signal }: { at: Date; signal: AbortSignal },
-): Promise<Answered> {
+): Promise<Response> {
   const { id: deliveryId, event } = delivery
   const addresses = await orAborted(
     publicAddresses(ctx.network, hostname, { allowPrivate: ctx.config.webhookAllowPrivate }),
     signal,
   )
-  const body = Buffer.from(envelopeOf({ deliveryId, ...delivery }))
+  const body = Buffer.from(bodyOf({ deliveryId, ...delivery }))
   const signed = headersOf({ event, deliveryId }, { body, secret, sentAt: at })
   return post(
     pools.to(origin, addresses),
@@ -91,7 +91,7 @@ async function send(
   )
 }
 
-const refusalOf = (statusCode: number) =>
+const errorFor = (statusCode: number) =>
   statusCode < 400
     ? `The receiver answered with status ${statusCode}; redirects are not followed.`
     : `The receiver answered with status ${statusCode}.`

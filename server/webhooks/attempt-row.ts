@@ -1,6 +1,6 @@
 import type { Attempt } from './delivery.ts'
 
-/** An attempt as it stands in the database. */
+/** An attempt in the JSON of `deliveries.attempts`. */
 export type AttemptRow = {
   at: string
   status_code: number | null

@@ -1,4 +1,4 @@
-/** A name and password in the URL are sent as a browser would. */
+/** The Authorization header for a user name and password in a URL, as a browser sends it. */
 export function credentialsIn({
   username,
   password,
@@ -8,8 +8,8 @@ export function credentialsIn({
   return { authorization: `Basic ${bytes.toString('base64')}` }
 }
 
-/** Each character is one byte, UTF-8 or not. A percent sign that means itself is taken as that. */
-const decoded = (part: string) =>
-  part.replace(/%([0-9a-f]{2})/gi, (_, hex: string) =>
+/** Percent-decodes to bytes, one per character, valid UTF-8 or not. A `%` without two hex digits stays as it is. */
+const decoded = (text: string) =>
+  text.replace(/%([0-9a-f]{2})/gi, (_, hex: string) =>
     String.fromCharCode(Number.parseInt(hex, 16)),
   )

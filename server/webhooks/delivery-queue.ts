@@ -4,7 +4,7 @@ import type { Db } from '../database/sql.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { attemptRow } from './attempt-row.ts'
 import type { Attempt, ClaimedDelivery } from './delivery.ts'
-import { disabledLetter, type Failing, warningLetter } from './emails.ts'
+import { disabledEmail, type FailingEndpoint, warningEmail } from './emails.ts'
 import { DISABLED_AFTER, WARNED_AFTER } from './endpoint.ts'
 import { type Capacity, INITIAL_CONCURRENCY } from './endpoint-concurrency.ts'
 import type { RecordableOutcome } from './outcome.ts'
@@ -195,18 +195,18 @@ export async function recordOutcomes(
     with outcome as (
       select
         *,
-        -- It was disabled or deleted meanwhile: there's no next attempt.
-        one.status = 'pending' and not exists (
+        -- The endpoint was disabled or deleted during the attempt: no retry.
+        result.status = 'pending' and not exists (
           select
           from webhook_endpoints w
-          where w.id = one.endpoint_id and w.disabled_at is null and w.deleted_at is null
+          where w.id = result.endpoint_id and w.disabled_at is null and w.deleted_at is null
         ) as is_over
-      from jsonb_to_recordset(${db.json(rows as never)}) as one (
+      from jsonb_to_recordset(${db.json(rows as never)}) as result (
         id bigint, claims integer, endpoint_id bigint, status text, counts boolean, attempt jsonb,
         began_at timestamptz, next_attempt_at timestamptz, resend_at timestamptz
       )
     ),
-    settled as (
+    recorded as (
       update deliveries d
       set
         status = case when outcome.is_over then 'skipped' else coalesce(outcome.status, d.status) end,
@@ -223,12 +223,12 @@ export async function recordOutcomes(
           when outcome.status is null then d.next_attempt_at
           when not outcome.is_over then outcome.next_attempt_at
         end,
-        -- One that was asked for meanwhile is still to come.
+        -- A resend requested during the attempt is still due.
         resend_at = nullif(d.resend_at, outcome.resend_at),
         leased_until = null
       from outcome
       where ${claimStillHeld(db, db`outcome`)}
-      returning d.endpoint_id, outcome.status is not distinct from 'delivered' as took
+      returning d.endpoint_id, outcome.status is not distinct from 'delivered' as is_delivered
     )
     update webhook_endpoints
     set consecutive_failures = 0
@@ -238,7 +238,7 @@ export async function recordOutcomes(
       where
         consecutive_failures > 0
         and disabled_at is null
-        and id in (select endpoint_id from settled where took)
+        and id in (select endpoint_id from recorded where is_delivered)
       order by id
       for no key update
     )
@@ -246,8 +246,9 @@ export async function recordOutcomes(
 }
 
 /**
- * Notes that the last attempt failed, and counts that for the endpoint: after so many in a row it's disabled and
- * what waits for it skipped, all at once (§6.6). An endpoint that was disabled or deleted meanwhile counts nothing.
+ * Records that the last attempt at a delivery failed, and counts the failure for its endpoint (§6.6). In the same
+ * transaction, the fifth failure in a row e-mails a warning, and the tenth disables the endpoint and skips its pending
+ * deliveries. Failures of a disabled or deleted endpoint are not counted.
  */
 export function failDelivery(
   ctx: Context,
@@ -270,7 +271,7 @@ export function failDelivery(
       where ${claimStillHeld(db, db`ours`)}
     `
     if (count === 0) return
-    const [endpoint] = await db<(Failing & { failures: number })[]>`
+    const [endpoint] = await db<(FailingEndpoint & { failures: number })[]>`
       update webhook_endpoints w
       set
         consecutive_failures = consecutive_failures + 1,
@@ -285,14 +286,14 @@ export function failDelivery(
     `
     if (!endpoint) return
     const { failures } = endpoint
-    if (failures === WARNED_AFTER) await sendMail(tx, warningLetter(endpoint, attempt))
+    if (failures === WARNED_AFTER) await sendMail(tx, warningEmail(endpoint, attempt))
     if (failures < DISABLED_AFTER) return
-    await skipWaiting(tx, delivery.endpointId)
-    await sendMail(tx, disabledLetter(endpoint, attempt))
+    await skipPending(tx, delivery.endpointId)
+    await sendMail(tx, disabledEmail(endpoint, attempt))
   })
 }
 
-/** Leaves them to the next who looks, as if they had never been claimed. */
+/** Ends the leases of deliveries without an attempt, so that any process can claim them at once. */
 export async function releaseDeliveries(
   { db }: Pick<Context, 'db'>,
   deliveries: ClaimedDelivery[],
@@ -313,10 +314,11 @@ const claimStillHeld = (db: Db, ours: Fragment) => db`
 `
 
 /**
- * Ends the waiting for an endpoint that was disabled or deleted, as a part of that transaction; the workers put back
- * what they hold. What is under way right now is left to its end; what comes to wait meanwhile is skipped when it's due.
+ * Skips the pending deliveries of an endpoint, in the transaction that disables or deletes it. Signals the workers to
+ * return the deliveries that wait for capacity. Attempts under way may finish. Deliveries that are recorded meanwhile are
+ * skipped when they are claimed.
  */
-export async function skipWaiting({ db, signal }: Context, endpointId: number): Promise<void> {
+export async function skipPending({ db, signal }: Context, endpointId: number): Promise<void> {
   await db`
     update deliveries
     set

@@ -1,67 +1,64 @@
 import type { WebhookEvent } from '../enums.ts'
 import { notFound } from '../errors.ts'
-import { envelopeOf } from './request.ts'
+import { bodyOf } from './request.ts'
 
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'skipped'] as const
 
 /**
- * `pending`: to be attempted. `failed`: every attempt failed. `skipped`: the endpoint was disabled or deleted before it
- * could be delivered.
+ * `pending`: an attempt is due, now or later. `failed`: all attempts failed. `skipped`: the endpoint was disabled or
+ * deleted first.
  */
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number]
 
-/** One attempt, as the log keeps it. */
+/** An entry of a delivery's log. */
 export type Attempt = {
-  /** When it began. */
+  /** Start of the attempt. */
   at: Date
-  /** What the receiver answered; null when it didn't. */
+  /** null without a response. */
   statusCode: number | null
-  /** Why it failed, a sentence of ours; null when it didn't. */
+  /** The reason of the failure, in a sentence; null for a success. */
   error: string | null
   durationMs: number
-  /** How the answer begins. */
+  /** The beginning of the response's text. */
   response: string | null
 }
 
-/** An event's way to one endpoint. */
+/** The delivery of one event to one endpoint. */
 export type Delivery = {
   id: number
   accountId: number
   endpointId: number
   event: WebhookEvent
-  /** The event's data, as it stands in the envelope. */
+  /** The event's data in JSON, as it is sent. */
   data: string
   status: DeliveryStatus
   /** Oldest first. */
   attempts: Attempt[]
-  /** Also when somebody asked for an attempt beside the schedule. */
+  /** The next retry or requested resend. */
   nextAttemptAt: Date | null
-  /** When the event happened. */
+  /** The time of the event. */
   createdAt: Date
 }
 
-/** What was sent, or will be. */
-export const payloadOf = ({ id, ...letter }: Delivery) => envelopeOf({ deliveryId: id, ...letter })
+/** The body of its requests. */
+export const payloadOf = ({ id, ...delivery }: Delivery) => bodyOf({ deliveryId: id, ...delivery })
 
-/**
- * A delivery that this process is at. `claims` tells whose it is: each claim has a number of its own, so that one who
- * was taken for dead can't write over the next.
- */
+/** A delivery claimed by this process. `claims` is the fencing token (../queue/README.md). */
 export type ClaimedDelivery = {
   id: number
   claims: number
   endpointId: number
-  /** Neither disabled nor deleted. */
+  /** The endpoint is neither disabled nor deleted. */
   isWanted: boolean
   event: WebhookEvent
   data: string
   createdAt: Date
-  /** Since when it was to be attempted. */
+  /** The time at which the attempt became due. */
   dueAt: Date
-  /** Attempts that followed the schedule so far, and when the first of them began. */
+  /** Attempts so far, not counting resends, and the start of the first. */
   tries: number
   firstAttemptAt: Date | null
-  /** It's asked for beside the schedule, and doesn't count. */
+  /** A requested resend, in addition to the schedule. It doesn't count as one of the attempts. */
   isResend: boolean
   resendAt: Date | null
 }

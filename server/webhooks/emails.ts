@@ -2,36 +2,36 @@ import type { NewMail } from '../mail/mail.ts'
 import type { Attempt } from './delivery.ts'
 import { DISABLED_AFTER, WARNED_AFTER } from './endpoint.ts'
 
-/** An endpoint that doesn't take what it's sent, and whose it is. */
-export type Failing = { url: string; shopName: string; email: string }
+/** An endpoint and its seller. */
+export type FailingEndpoint = { url: string; shopName: string; email: string }
 
-/** To a seller whose endpoint has failed several times in a row. */
-export const warningLetter = (failing: Failing, last: Attempt): NewMail =>
-  letter(failing, 'A webhook endpoint is failing', [
-    `${WARNED_AFTER} deliveries in a row could not be delivered to ${placeOf(failing)}.`,
+/** Warns a seller of deliveries that fail in a row. */
+export const warningEmail = (endpoint: FailingEndpoint, last: Attempt): NewMail =>
+  email(endpoint, 'A webhook endpoint is failing', [
+    `The last ${WARNED_AFTER} deliveries to ${addressOf(endpoint)} failed.`,
     reasonOf(last),
-    `After ${DISABLED_AFTER} it will be disabled.`,
+    `After ${DISABLED_AFTER} failed deliveries in a row the endpoint will be disabled.`,
   ])
 
-/** To a seller whose endpoint was disabled (§3.4). */
-export const disabledLetter = (failing: Failing, last: Attempt): NewMail =>
-  letter(failing, 'A webhook endpoint was disabled', [
-    `${DISABLED_AFTER} deliveries in a row could not be delivered to ${placeOf(failing)}. Nothing more is sent there.`,
+/** Tells a seller that their endpoint was disabled (§3.4). */
+export const disabledEmail = (endpoint: FailingEndpoint, last: Attempt): NewMail =>
+  email(endpoint, 'A webhook endpoint was disabled', [
+    `The last ${DISABLED_AFTER} deliveries to ${addressOf(endpoint)} failed. The endpoint was disabled and receives no further events.`,
     reasonOf(last),
-    'Once it works again, have it enabled, and what was skipped meanwhile sent again.',
+    'Once the endpoint works again, ask the marketplace to enable it and to resend the skipped deliveries.',
   ])
 
-const letter = ({ shopName, email }: Failing, subject: string, paragraphs: string[]): NewMail => ({
-  to: email,
-  subject,
-  text: [`Hello ${shopName},`, ...paragraphs].join('\n\n'),
-})
+const email = (
+  { shopName, email: to }: FailingEndpoint,
+  subject: string,
+  paragraphs: string[],
+): NewMail => ({ to, subject, text: [`Hello ${shopName},`, ...paragraphs].join('\n\n') })
 
-/** Where it is, without what may be secret in it. */
-function placeOf({ url }: Failing): string {
+/** Without the query and credentials, which may be secret. */
+function addressOf({ url }: FailingEndpoint): string {
   const { origin, pathname } = new URL(url)
   return origin + pathname
 }
 
 const reasonOf = ({ error, statusCode }: Attempt) =>
-  `The last attempt ended so: ${error ?? `status ${statusCode}`}`
+  `The last attempt failed: ${error ?? `status ${statusCode}`}`

@@ -3,19 +3,19 @@ import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import type { WebhookEvent } from '../enums.ts'
 import { validationError } from '../errors.ts'
-import { skipWaiting } from './delivery-queue.ts'
+import { skipPending } from './delivery-queue.ts'
 import { type Endpoint, endpointNotFound, MAX_ENDPOINTS } from './endpoint.ts'
 import { generateSecret, seal } from './secret.ts'
 
-/** An endpoint and its signing secret, which is known in this answer and nowhere else. */
+/** An endpoint and its signing secret, which is shown only once. */
 export type NewEndpoint = { endpoint: Endpoint; secret: string }
 
 /**
- * Registers an endpoint (§4.16). Of those an account holds each has a place of its own, so there are never more than
- * sixteen, however many are registered at once.
+ * Registers an endpoint (§4.16). The endpoints of an account have distinct `place`s from 1 to 16, which limits their
+ * number even if several are registered at the same time.
  *
- * @param wanted.url checked by `refusalOfUrl`
- * @throws validation_error on `url` for the seventeenth
+ * @param wanted.url already validated
+ * @throws validation_error on `url` for the seventeenth endpoint
  */
 export function createEndpoint(
   ctx: Context,
@@ -24,7 +24,7 @@ export function createEndpoint(
 ): Promise<NewEndpoint> {
   const secret = generateSecret()
   return inTransaction(ctx, async ({ db, now, config }) => {
-    // Those who come at once take turns, and each sees what the one before has taken.
+    // Serializes registrations, so that two don't choose the same place.
     await db`select from accounts where id = ${accountId} for no key update`
     const [endpoint] = await db<Endpoint[]>`
       insert into webhook_endpoints (account_id, place, url, events, secret, created_at)
@@ -43,7 +43,7 @@ export function createEndpoint(
       )
       order by place
       limit 1
-      returning ${shown(db)}
+      returning ${columns(db)}
     `
     if (!endpoint) {
       throw validationError({
@@ -54,24 +54,24 @@ export function createEndpoint(
   })
 }
 
-/** The account's endpoints, oldest first, disabled ones among them. */
+/** An account's endpoints, oldest first, including disabled ones. */
 export const listEndpoints = ({ db }: Context, accountId: number): Promise<Endpoint[]> => db<
   Endpoint[]
 >`
-  select ${shown(db)}
+  select ${columns(db)}
   from webhook_endpoints
   where account_id = ${accountId} and deleted_at is null
   order by id
 `
 
-/** @throws not_found for another account's */
+/** @throws not_found unless the endpoint is the account's */
 export async function requireEndpoint(
   { db }: Context,
   accountId: number,
   id: number,
 ): Promise<Endpoint> {
   const [endpoint] = await db<Endpoint[]>`
-    select ${shown(db)}
+    select ${columns(db)}
     from webhook_endpoints
     where id = ${id} and account_id = ${accountId} and deleted_at is null
   `
@@ -80,9 +80,9 @@ export async function requireEndpoint(
 }
 
 /**
- * Deletes an endpoint and its secret. What waits for it is skipped; its log stays until it's pruned.
+ * Deletes an endpoint and its secret, and skips its pending deliveries. Its log stays until it's pruned.
  *
- * @throws not_found for another account's
+ * @throws not_found unless the endpoint is the account's
  */
 export function removeEndpoint(ctx: Context, accountId: number, id: number): Promise<void> {
   return inTransaction(ctx, async (tx) => {
@@ -92,14 +92,14 @@ export function removeEndpoint(ctx: Context, accountId: number, id: number): Pro
       where id = ${id} and account_id = ${accountId} and deleted_at is null
     `
     if (count === 0) throw endpointNotFound()
-    await skipWaiting(tx, id)
+    await skipPending(tx, id)
   })
 }
 
 /**
- * Makes an endpoint active again, with no failures counted (§3.4). One that is active stays so.
+ * Enables an endpoint and resets its failure count (§3.4). An active endpoint stays active.
  *
- * @throws not_found for another account's
+ * @throws not_found unless the endpoint is the account's
  */
 export async function enableEndpoint(
   { db }: Context,
@@ -110,13 +110,13 @@ export async function enableEndpoint(
     update webhook_endpoints
     set consecutive_failures = 0, disabled_at = null
     where id = ${id} and account_id = ${accountId} and deleted_at is null
-    returning ${shown(db)}
+    returning ${columns(db)}
   `
   if (!endpoint) throw endpointNotFound()
   return endpoint
 }
 
-const shown = (db: Db) => db`
+const columns = (db: Db) => db`
   id,
   url,
   events,

@@ -1,22 +1,22 @@
 import type { Dispatcher } from 'undici'
 
-/** More than this of an answer is never read, and so much of it is kept. */
+/** Bytes of a response that are read at most, and that are kept. */
 const MAX_BYTES = 64 * 1024
 const KEPT_BYTES = 1_000
 
-/** What the receiver answered: its status, and how its text begins. */
-export type Answered = { statusCode: number; text: string }
+/** A receiver's response: its status and the beginning of its text. */
+export type Response = { statusCode: number; text: string }
 
-/** It began to answer and didn't finish; the message is a sentence for the receiver's owner. */
-export class UnfinishedAnswerError extends Error {
-  override name = 'UnfinishedAnswerError'
+/** The response began but did not end. The message is for the receiver's owner. */
+export class UnfinishedResponseError extends Error {
+  override name = 'UnfinishedResponseError'
   readonly statusCode: number
 
-  constructor(statusCode: number, why: 'late' | 'broken off') {
+  constructor(statusCode: number, reason: 'timeout' | 'connection lost') {
     super(
-      why === 'late'
-        ? 'The server did not finish its answer in time.'
-        : 'The connection failed before the answer had ended.',
+      reason === 'timeout'
+        ? 'The server did not finish its response in time.'
+        : 'The connection failed before the end of the response.',
     )
     this.statusCode = statusCode
   }
@@ -25,17 +25,16 @@ export class UnfinishedAnswerError extends Error {
 type Post = { path: string; headers: Record<string, string>; body: Buffer }
 
 /**
- * Posts and takes in the answer, at most 64 KiB of it: what is longer is cut off, and counts as it began. Redirects are
- * answers as any other.
+ * Posts a request and reads at most 64 KiB of the response; a longer one is cut off and counts as complete. Redirects
+ * are not followed.
  *
- * @param signal ends it, wherever it is
- * @throws the connection's error; UnfinishedAnswerError when the answer had begun by then
+ * @throws the connection's error or the signal's reason; UnfinishedResponseError if the response had begun
  */
 export function post(
   dispatcher: Dispatcher,
   { path, headers, body }: Post,
   signal: AbortSignal,
-): Promise<Answered> {
+): Promise<Response> {
   return new Promise((resolve, reject) => {
     const kept: Buffer[] = []
     let controller: Dispatcher.DispatchController | undefined
@@ -43,27 +42,29 @@ export function post(
     let length = 0
 
     const end = (settle: () => void) => {
-      signal.removeEventListener('abort', giveUp)
+      signal.removeEventListener('abort', abort)
       settle()
     }
-    const giveUp = () => {
-      end(() => reject(statusCode ? new UnfinishedAnswerError(statusCode, 'late') : signal.reason))
+    const abort = () => {
+      end(() =>
+        reject(statusCode ? new UnfinishedResponseError(statusCode, 'timeout') : signal.reason),
+      )
       controller?.abort(signal.reason)
     }
     const finish = () => end(() => resolve({ statusCode, text: textOf(kept) }))
 
     if (signal.aborted) return reject(signal.reason)
-    signal.addEventListener('abort', giveUp)
+    signal.addEventListener('abort', abort)
     dispatcher.dispatch(
       { method: 'POST', path, headers, body },
       {
         onRequestStart(started) {
           controller = started
-          // It waited for its connection for too long: nobody wants it to be sent any more.
+          // It timed out while it waited for a connection.
           if (signal.aborted) started.abort(signal.reason)
         },
         onResponseStart(_controller, status) {
-          // 1xx only says that an answer is to come.
+          // 1xx announces the actual response.
           if (status >= 200) statusCode = status
         },
         onResponseData(_controller, chunk) {
@@ -71,12 +72,12 @@ export function post(
           length += chunk.length
           if (length <= MAX_BYTES) return
           finish()
-          controller?.abort(new Error('The answer is longer than is read.'))
+          controller?.abort(new Error('The response is too long.'))
         },
         onResponseEnd: finish,
         onResponseError(_controller, error) {
           end(() =>
-            reject(statusCode ? new UnfinishedAnswerError(statusCode, 'broken off') : error),
+            reject(statusCode ? new UnfinishedResponseError(statusCode, 'connection lost') : error),
           )
         },
       },
@@ -84,6 +85,6 @@ export function post(
   })
 }
 
-/** Readable and storable, whatever came. */
+/** Valid UTF-8 without NUL, which PostgreSQL cannot store. */
 const textOf = (chunks: Buffer[]): string =>
   Buffer.concat(chunks).subarray(0, KEPT_BYTES).toString('utf8').replaceAll('\0', '')

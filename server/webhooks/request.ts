@@ -1,29 +1,27 @@
 import { timestamp } from '../time/timestamp.ts'
 import { signatureOf } from './signature.ts'
 
-/** An event on its way to one receiver. */
-export type Letter = {
+/** What a request says about an event. */
+export type OutgoingEvent = {
   deliveryId: number
   event: string
-  /** The event's `data` as it was written down with it, JSON. */
+  /** The event's `data` in JSON, as it was recorded. */
   data: string
-  /** When it happened. */
+  /** The time of the event. */
   createdAt: Date
 }
 
-/**
- * The body of a delivery (§6.2), the same for every attempt: what is stored of the event stands in it byte for byte.
- */
-export const envelopeOf = ({ deliveryId, event, data, createdAt }: Letter): string =>
+/** The body of a request (§6.2), the same in every attempt. It contains the recorded `data` byte for byte. */
+export const bodyOf = ({ deliveryId, event, data, createdAt }: OutgoingEvent): string =>
   `{"event":"${event}","delivery_id":${deliveryId},"created_at":"${timestamp(createdAt)}","data":${data}}`
 
 /**
- * The headers of one attempt (§6.4).
+ * The headers of a request (§6.4).
  *
- * @param sentAt when it is made
+ * @param sentAt the time of the attempt
  */
 export function headersOf(
-  { event, deliveryId }: Pick<Letter, 'event' | 'deliveryId'>,
+  { event, deliveryId }: Pick<OutgoingEvent, 'event' | 'deliveryId'>,
   { body, secret, sentAt }: { body: string | Uint8Array; secret: string; sentAt: Date },
 ): Record<string, string> {
   const seconds = Math.floor(sentAt.getTime() / 1000)

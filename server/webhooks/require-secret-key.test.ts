@@ -9,9 +9,9 @@ it('a service with another SECRET_KEY than the endpoints’ does not start', asy
     databaseUrl: app.databaseUrl,
     settings: { SECRET_KEY: 'another-key' },
   })
-  // As long as there is nothing to sign, any will do.
+  // Without endpoints there is nothing to sign, so any key will do.
   await requireSecretKey(other.ctx)
   await subscribe(await app.seller(), 'https://shop.example/hooks')
   await requireSecretKey(app.ctx)
-  await expect(requireSecretKey(other.ctx)).rejects.toThrow(/^SECRET_KEY is not the one/)
+  await expect(requireSecretKey(other.ctx)).rejects.toThrow(/^SECRET_KEY is not the key/)
 })

@@ -3,7 +3,7 @@ import { StartError } from '../start-error.ts'
 import { unseal } from './secret.ts'
 
 /**
- * Lets no service start that couldn't sign a delivery: the newest endpoint's secret must be readable with our key.
+ * Refuses to start a service that cannot sign deliveries: SECRET_KEY must decrypt the newest endpoint's secret.
  *
  * @throws StartError
  */
@@ -20,7 +20,7 @@ export async function requireSecretKey({ db, config }: Context) {
     unseal(config, endpoint.accountId, endpoint.secret)
   } catch {
     throw new StartError(
-      'SECRET_KEY is not the one that the webhook secrets in this database were encrypted with. Start with that one, or nothing could be signed.',
+      'SECRET_KEY is not the key that the webhook secrets in this database were encrypted with. Start with that key: without it no webhook can be signed.',
     )
   }
 }

@@ -1,19 +1,19 @@
-/** Attempts of a delivery in all, resends aside (§6.6.2). */
+/** Attempts at a delivery, not counting resends (§6.6.2). */
 export const MAX_TRIES = 5
 
 const MINUTES = 60 * 1000
 const HOURS = 60 * MINUTES
 
-/** How long after the first attempt the others follow. */
+/** The delays of the retries, from the first attempt. */
 const OFFSETS_MS = [1 * MINUTES, 10 * MINUTES, 1 * HOURS, 6 * HOURS]
-/** So that after an outage of ours they don't all come at once. */
+/** After an outage of the service, overdue retries must not follow each other at once. */
 const MIN_GAP_MS = 1 * MINUTES
 
 /**
- * When a delivery is tried again after `tries` attempts, or undefined when that was the last one.
+ * The time of the next attempt after `tries` attempts; undefined after the last one.
  *
- * @param first when the first of them began
- * @param previous when the last of them did
+ * @param first start of the first attempt
+ * @param previous start of the latest attempt
  */
 export function nextTryAt(tries: number, first: Date, previous: Date): Date | undefined {
   const offset = OFFSETS_MS[tries - 1]

@@ -4,18 +4,18 @@ import { deriveKey } from '../crypto/derived-key.ts'
 import { randomText } from '../crypto/random-text.ts'
 
 /**
- * The secrets that deliveries are signed with. They have to be read again for each of them, so they're encrypted at
- * rest and not hashed: AES-256-GCM under a key made of SECRET_KEY, bound to the account they belong to.
+ * Signing secrets of endpoints. Signing needs the plain secret, so they are encrypted at rest instead of hashed:
+ * AES-256-GCM with a key derived from SECRET_KEY, bound to the account.
  */
 
 const CIPHER = 'aes-256-gcm'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** A new secret (§4.16). */
+/** §4.16 */
 export const generateSecret = () => `svc_whsec_${randomText(40)}`
 
-/** What is stored of a secret: nonce, ciphertext and tag in a row. */
+/** Encrypts a secret; returns nonce, ciphertext and tag, concatenated. */
 export function seal(config: Pick<Config, 'secretKey'>, accountId: number, secret: string): Buffer {
   const nonce = randomBytes(NONCE_BYTES)
   const cipher = createCipheriv(CIPHER, deriveKey('webhook secrets', config), nonce)
@@ -24,9 +24,9 @@ export function seal(config: Pick<Config, 'secretKey'>, accountId: number, secre
 }
 
 /**
- * The secret again.
+ * Decrypts a secret.
  *
- * @throws Error when it was sealed with another SECRET_KEY or for another account, or was changed
+ * @throws Error if it was sealed with another SECRET_KEY or for another account, or was modified
  */
 export function unseal(
   config: Pick<Config, 'secretKey'>,

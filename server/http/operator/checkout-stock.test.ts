@@ -101,7 +101,7 @@ describe('atomicity', () => {
     [
       'has too little stock',
       async (id) => patch(id, { quantity: 2 }),
-      (id) => `Only 2 of the 3 wanted are left of listing ${id}.`,
+      (id) => `Listing ${id} has only 2 of the requested 3 units left.`,
     ],
     ['is sold', (id) => patch(id, { quantity: 0 }), (id) => `Listing ${id} is not on sale.`],
     ['is hidden', (id) => patch(id, { status: 'hidden' }), (id) => `Listing ${id} is not on sale.`],
@@ -113,12 +113,12 @@ describe('atomicity', () => {
     [
       'is partly in another cart',
       (id) => hold(app.operator, id, 8, { cart_id: 'another' }),
-      (id) => `Only 2 of the 3 wanted are left of listing ${id}.`,
+      (id) => `Listing ${id} has only 2 of the requested 3 units left.`,
     ],
     [
       'is reserved by other carts but for one unit of this cart',
       (id) => hold(app.operator, id, 9, { cart_id: 'another' }),
-      (id) => `Only 1 of the 3 wanted are left of listing ${id}.`,
+      (id) => `Listing ${id} has only 1 of the requested 3 units left.`,
     ],
     [
       'has less stock than other carts hold',
@@ -126,7 +126,7 @@ describe('atomicity', () => {
         await hold(app.operator, id, 8, { cart_id: 'another' })
         await patch(id, { quantity: 4 })
       },
-      (id) => `Only 0 of the 3 wanted are left of listing ${id}.`,
+      (id) => `Listing ${id} has only 0 of the requested 3 units left.`,
     ],
   ])(
     'a checkout with a listing that %s gets a 409 and changes nothing',
@@ -171,7 +171,7 @@ describe('atomicity', () => {
       [id, 2],
       [id, 2],
     ]
-    expectConflict(await sendCart(app, lines), `Only 3 of the 4 wanted are left of listing ${id}.`)
+    expectConflict(await sendCart(app, lines), `Listing ${id} has only 3 of the requested 4 units left.`)
     expect(await listingOf(id)).toMatchObject({ quantity: 3 })
   })
 
@@ -180,7 +180,7 @@ describe('atomicity', () => {
     const many = Array.from({ length: 1000 }, (): Line => [id, 1_000_000])
     expectConflict(
       await sendCart(app, many),
-      `Only 3 of the 1000000000 wanted are left of listing ${id}.`,
+      `Listing ${id} has only 3 of the requested 1000000000 units left.`,
     )
   })
 })
@@ -273,7 +273,7 @@ describe('reservations', () => {
       await untilLockWaiters(app.ctx.db)
       return { response }
     })
-    expectConflict(await waiting.response, `Only 0 of the 1 wanted are left of listing ${id}.`)
+    expectConflict(await waiting.response, `Listing ${id} has only 0 of the requested 1 units left.`)
   })
 
   it('a checkout that waits for a change of a listing sells the changed listing', async () => {

@@ -13,7 +13,7 @@ import {
   type StreamedEvent,
 } from '../../events/stream.ts'
 import type { Service } from '../../service.ts'
-import { envelopeOf } from '../../webhooks/request.ts'
+import { bodyOf } from '../../webhooks/request.ts'
 import type { Query } from '../query.ts'
 import { PathId } from '../schema.ts'
 import { accountExists } from './account-exists.ts'
@@ -114,4 +114,4 @@ async function* streamOf(ctx: Service, accountId: number, after: Position, ended
 }
 
 const messageOf = ({ position, id, ...event }: StreamedEvent) =>
-  `id: ${positionText(position)}\nevent: ${event.event}\ndata: ${envelopeOf({ deliveryId: id, ...event })}\n\n`
+  `id: ${positionText(position)}\nevent: ${event.event}\ndata: ${bodyOf({ deliveryId: id, ...event })}\n\n`

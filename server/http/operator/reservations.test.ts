@@ -87,12 +87,12 @@ describe('POST /operator/v1/reservations', () => {
   it('a reservation of more units than are available gets a 409 with their number and reserves none', async () => {
     const listing = await listWith(3)
     const wanted = { listing_id: listing, quantity: 4 }
-    expectConflict(await reserveUnits(wanted), 'Only 3 of the 4 wanted can be reserved.')
+    expectConflict(await reserveUnits(wanted), 'Only 3 of the requested 4 units are available.')
     expect(await available(listing)).toBe(3)
     await reserveUnits({ listing_id: listing, quantity: 3 })
     expectConflict(
       await reserveUnits({ ...wanted, quantity: 1 }),
-      'Only 0 of the 1 wanted can be reserved.',
+      'Only 0 of the requested 1 units are available.',
     )
   })
 
@@ -207,7 +207,7 @@ describe('the expiry of reservations', () => {
     expect(await available(listing)).toBe(2)
     expectConflict(
       await reserveUnits({ listing_id: listing, quantity: 3 }),
-      'Only 2 of the 3 wanted can be reserved.',
+      'Only 2 of the requested 3 units are available.',
     )
     await advance(app.operator, 600)
     expect(await available(listing)).toBe(3)
@@ -254,7 +254,7 @@ describe('stock below the reserved units', () => {
     expect(await listed(shop, listing)).toMatchObject({ quantity: 3, quantity_available: 0 })
     expectConflict(
       await reserveUnits({ listing_id: listing }),
-      'Only 0 of the 1 wanted can be reserved.',
+      'Only 0 of the requested 1 units are available.',
     )
     await patch(listing, { quantity: 0 })
     expect(await listed(shop, listing)).toMatchObject({ quantity_available: 0, status: 'sold' })
@@ -262,7 +262,7 @@ describe('stock below the reserved units', () => {
     expect(await available(listing)).toBe(2)
     expectConflict(
       await reserveUnits({ listing_id: listing, quantity: 3 }),
-      'Only 2 of the 3 wanted can be reserved.',
+      'Only 2 of the requested 3 units are available.',
     )
     expect((await reserveUnits({ listing_id: listing, quantity: 2 })).status).toBe(201)
   })
@@ -376,7 +376,7 @@ describe('concurrent carts', () => {
       await untilLockWaiters(app.ctx.db)
       return { response }
     })
-    expectConflict(await waiting.response, 'Only 0 of the 1 wanted can be reserved.')
+    expectConflict(await waiting.response, 'Only 0 of the requested 1 units are available.')
   })
 })
 
