@@ -3,43 +3,44 @@ import { type Signals, throttle } from '../database/signals.ts'
 import type { WebhookEvent } from '../enums.ts'
 
 /**
- * An account's events one after another, for whoever wants to hear all of them. Ids are given when a row is written, not
- * when it's committed: who goes on after the highest one they saw misses what a slower transaction brings. So events
- * come in the order of their transactions, and none of a transaction before all that began earlier have ended.
+ * Streams all events of an account, resends included, without gaps. Ids are assigned when a row is written, not when it
+ * is committed, so a client that continued after the highest id would miss the events of slower transactions. The stream
+ * is therefore in the order of transaction ids, and sends the events of a transaction only when all transactions that
+ * began earlier have ended.
  */
 
-/** A place in that order: the transaction of the last event that was read, and its id. */
+/** A position in the stream: the transaction and id of the last event that was read. */
 export type Position = {
-  /** As text: it can be larger than what a number holds. */
+  /** A 64-bit integer as text. */
   transaction: string
   eventId: number
 }
 
-/** An event, for the first time or because it was sent again. Its id stays the same, its position doesn't. */
+/** An event or its resend, which has the same id and another position. */
 export type StreamedEvent = {
   position: Position
   id: number
   event: WebhookEvent
-  /** JSON, as it's sent. */
+  /** JSON, as it is sent. */
   data: string
   createdAt: Date
 }
 
-export const MAX_AT_ONCE = 100
+export const MAX_BATCH = 100
 
-/** A wake looks soon; and by itself it looks every second, as older transactions end without a word. */
-const LOOK_AT_MOST_EVERY_MS = 20
+/** Signals are throttled. Polling finds events that an older transaction held back, because its end is no signal. */
+const SIGNAL_THROTTLE_MS = 20
 const POLL_INTERVAL_MS = 1_000
 
 export const positionText = ({ transaction, eventId }: Position) => `${transaction}-${eventId}`
 
-/** The position in a text, undefined when it can't be one. */
+/** Parses the result of `positionText`; undefined for any other text. */
 export function positionIn(text: string): Position | undefined {
   const [, transaction, eventId] = text.match(/^(0|[1-9]\d{0,18})-(0|[1-9]\d{0,14})$/) ?? []
   return transaction && eventId ? { transaction, eventId: Number(eventId) } : undefined
 }
 
-/** Where those who begin now begin: what is committed from now on comes after it. */
+/** The end of the stream: every event that is committed from now on follows it. */
 export async function currentPosition({ db }: Context): Promise<Position> {
   const [row] = await db<{ transaction: string }[]>`
     select pg_snapshot_xmin(pg_current_snapshot()) as transaction
@@ -47,7 +48,7 @@ export async function currentPosition({ db }: Context): Promise<Position> {
   return { transaction: row!.transaction, eventId: 0 }
 }
 
-/** Whether the database has come that far: a position of another database may lie ahead of it. */
+/** False for a position ahead of the database's last transaction, which belongs to another database. */
 export async function hasReached({ db }: Context, { transaction }: Position): Promise<boolean> {
   const [row] = await db<{ reached: boolean }[]>`
     select ${transaction}::xid8 <= pg_snapshot_xmax(pg_current_snapshot()) as reached
@@ -56,10 +57,11 @@ export async function hasReached({ db }: Context, { transaction }: Position): Pr
 }
 
 /**
- * Follows an account's events after a position until it's ended. What is not taken isn't read.
+ * Follows the events of an account after a position. It reads a batch only when the consumer asks for it.
  *
- * @param silenceMs real time after which silence is worth a word
- * @returns at most 100 events at a time; none when there was nothing for so long
+ * @param ended ends the stream
+ * @param silenceMs real time after which it yields an empty batch, as a heartbeat
+ * @returns batches of at most 100 events
  */
 export async function* followEvents(
   ctx: Pick<Context, 'db'> & { signals: Signals },
@@ -67,34 +69,34 @@ export async function* followEvents(
   after: Position,
   { ended, silenceMs }: { ended: AbortSignal; silenceMs: number },
 ): AsyncGenerator<StreamedEvent[], void, undefined> {
-  const bell = startBell(ctx.signals, ended)
+  const changes = watchChanges(ctx.signals, ended)
   let position = after
-  let spokeAt = performance.now()
+  let yieldedAt = performance.now()
   try {
     while (!ended.aborted) {
-      // Whatever is committed while we look rings for the next look.
-      const rung = bell.next()
+      // Subscribed before the query: a commit during the query must lead to another one.
+      const changed = changes.next()
       const events = await eventsAfter(ctx, accountId, position)
       position = events.at(-1)?.position ?? position
-      if (events.length > 0 || performance.now() - spokeAt >= silenceMs) {
+      if (events.length > 0 || performance.now() - yieldedAt >= silenceMs) {
         yield events
-        spokeAt = performance.now()
+        yieldedAt = performance.now()
       }
-      if (events.length < MAX_AT_ONCE) await rung
+      if (events.length < MAX_BATCH) await changed
     }
   } finally {
-    bell.stop()
+    changes.stop()
   }
 }
 
-/** The next events after a position, those that were sent again among them. */
+/** The next events after a position, resends included. */
 export async function eventsAfter(
   { db }: Pick<Context, 'db'>,
   accountId: number,
   { transaction, eventId }: Position,
 ): Promise<StreamedEvent[]> {
   const after = db`(${transaction}::xid8, ${eventId}::bigint)`
-  // Older ones have all ended, and what they wrote is there to see.
+  // The transactions before this one have all ended, so all of their events are visible.
   const before = db`pg_snapshot_xmin(pg_current_snapshot())`
   const rows = await db<(Omit<StreamedEvent, 'position'> & { transaction: string })[]>`
     select
@@ -109,9 +111,9 @@ export async function eventsAfter(
         from events
         where account_id = ${accountId} and (written_in, id) > ${after} and written_in < ${before}
         order by written_in, id
-        limit ${MAX_AT_ONCE}
+        limit ${MAX_BATCH}
       )
-      -- Sent again to several endpoints in one transaction, it comes once.
+      -- Removes duplicates: an event that one transaction resends to several endpoints comes once.
       union
       (
         select resent.transaction, resent.event_id
@@ -124,12 +126,12 @@ export async function eventsAfter(
             and (resent_in, event_id) > ${after}
             and resent_in < ${before}
           order by resent_in, event_id
-          limit ${MAX_AT_ONCE}
+          limit ${MAX_BATCH}
         ) resent
         where endpoint.account_id = ${accountId} and endpoint.deleted_at is null
       )
       order by transaction, event_id
-      limit ${MAX_AT_ONCE}
+      limit ${MAX_BATCH}
     ) next
     join events e on e.id = next.event_id
     order by next.transaction, e.id
@@ -140,15 +142,15 @@ export async function eventsAfter(
   }))
 }
 
-/** Rings soon after a wake, from time to time by itself, and at the end. */
-function startBell(signals: Signals, ended: AbortSignal) {
+/** Notifies of each signal, each polling interval, and the end. */
+function watchChanges(signals: Signals, ended: AbortSignal) {
   let waiting = Promise.withResolvers<void>()
-  const ring = () => waiting.resolve()
-  const unsubscribe = signals.on('deliveries', throttle(LOOK_AT_MOST_EVERY_MS, ring))
-  const timer = setInterval(ring, POLL_INTERVAL_MS).unref()
-  ended.addEventListener('abort', ring)
+  const notify = () => waiting.resolve()
+  const unsubscribe = signals.on('deliveries', throttle(SIGNAL_THROTTLE_MS, notify))
+  const timer = setInterval(notify, POLL_INTERVAL_MS).unref()
+  ended.addEventListener('abort', notify)
   return {
-    /** Resolves with the next ringing. */
+    /** Resolves with the next notification. */
     next() {
       waiting = Promise.withResolvers()
       if (ended.aborted) waiting.resolve()
@@ -157,7 +159,7 @@ function startBell(signals: Signals, ended: AbortSignal) {
     stop() {
       unsubscribe()
       clearInterval(timer)
-      ended.removeEventListener('abort', ring)
+      ended.removeEventListener('abort', notify)
     },
   }
 }

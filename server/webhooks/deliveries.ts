@@ -7,12 +7,12 @@ import { type Delivery, type DeliveryStatus, deliveryNotFound } from './delivery
 import { requireEndpoint } from './endpoints.ts'
 
 const DAYS = 24 * 60 * 60 * 1000
-const ROWS_AT_ONCE = 1_000
+const BATCH_ROWS = 1_000
 
 /**
- * Asks for one more attempt, at once and beside the schedule.
+ * Requests an immediate attempt in addition to the schedule.
  *
- * @throws not_found, conflict when the endpoint is disabled or deleted
+ * @throws not_found, conflict if the endpoint is disabled or deleted
  */
 export async function resendDelivery(ctx: Context, id: number): Promise<Delivery> {
   const { count } = await ctx.db`
@@ -23,17 +23,17 @@ export async function resendDelivery(ctx: Context, id: number): Promise<Delivery
       d.id = ${id} and w.id = d.endpoint_id and w.disabled_at is null and w.deleted_at is null
   `
   const delivery = await getDelivery(ctx, id)
-  if (count === 0) throw endpointIsOff()
+  if (count === 0) throw endpointIsInactive()
   await ctx.signal('deliveries')
   return delivery
 }
 
 /**
- * Asks for one more attempt at everything that was skipped or has failed in a time.
+ * Requests an immediate attempt at each delivery of an endpoint that failed or was skipped.
  *
- * @param span both ends inclusive, in the whole seconds that answers show
- * @returns how many
- * @throws not_found for another account's endpoint, conflict when it's disabled
+ * @param span of `createdAt`; both ends are inclusive, in whole seconds as in responses
+ * @returns the number of deliveries
+ * @throws not_found unless the endpoint is the account's, conflict if it is disabled
  */
 export async function resendDeliveries(
   ctx: Context,
@@ -43,7 +43,7 @@ export async function resendDeliveries(
 ): Promise<number> {
   const { db, now } = ctx
   const { disabledAt } = await requireEndpoint(ctx, accountId, endpointId)
-  if (disabledAt) throw endpointIsOff()
+  if (disabledAt) throw endpointIsInactive()
   const { count } = await db`
     update deliveries
     set resend_at = ${now()}, resent_in = pg_current_xact_id()
@@ -54,7 +54,7 @@ export async function resendDeliveries(
         endpoint_id = ${endpointId}
         and status in ('failed', 'skipped')
         and date_trunc('second', created_at) between ${span.from} and ${span.to}
-      -- Who holds one now is sending it again already.
+      -- A locked row is being resent already.
       for update skip locked
     )
   `
@@ -62,11 +62,11 @@ export async function resendDeliveries(
   return count
 }
 
-const endpointIsOff = () => conflict('The webhook endpoint is disabled or deleted.')
+const endpointIsInactive = () => conflict('The webhook endpoint is disabled or deleted.')
 
 /** @throws not_found */
 async function getDelivery({ db }: Context, id: number): Promise<Delivery> {
-  const [delivery] = await read(db, [id])
+  const [delivery] = await readDeliveries(db, [id])
   if (!delivery) throw deliveryNotFound()
   return delivery
 }
@@ -77,47 +77,47 @@ export type DeliveryFilters = {
   status?: DeliveryStatus | undefined
 }
 
-/** One page of deliveries, newest first, and how many there are. */
+/** One page of deliveries, newest first, and the total. */
 export async function listDeliveries(
   { db }: Context,
   { accountId, endpointId, status }: DeliveryFilters,
   { perPage, offset }: Page,
 ): Promise<{ rows: Delivery[]; total: number }> {
-  // Spelt out, so that the indexes of what is due or undelivered serve.
-  const wanted = {
+  // Conditions that match the predicates of the partial indexes deliveries_due and deliveries_undelivered.
+  const hasStatus = {
     any: db`true`,
     pending: db`status = 'pending' and waiting_for is not null`,
     delivered: db`status = 'delivered'`,
     failed: db`status = 'failed'`,
     skipped: db`status = 'skipped'`,
   }[status ?? 'any']
-  const isOfSome = accountId !== undefined || endpointId !== undefined
-  const ofWhom = db`
+  const isFiltered = accountId !== undefined || endpointId !== undefined
+  const endpoints = db`
     select id
     from webhook_endpoints
     where ${endpointId === undefined ? db`account_id = ${accountId!}` : db`id = ${endpointId}`}
       ${endpointId !== undefined && accountId !== undefined ? db`and account_id = ${accountId}` : db``}
   `
   const [ids, [counted]] = await Promise.all([
-    isOfSome
+    isFiltered
       ? db<{ id: number }[]>`
-          select one.id
-          from (${ofWhom}) endpoint
+          select latest.id
+          from (${endpoints}) endpoint
           cross join lateral (
             select id
             from deliveries
-            where endpoint_id = endpoint.id and ${wanted}
+            where endpoint_id = endpoint.id and ${hasStatus}
             order by id desc
             limit ${offset + perPage}
-          ) one
-          order by one.id desc
+          ) latest
+          order by latest.id desc
           limit ${perPage}
           offset ${offset}
         `
       : db<{ id: number }[]>`
           select id
           from deliveries
-          where ${wanted}
+          where ${hasStatus}
           order by id desc
           limit ${perPage}
           offset ${offset}
@@ -125,17 +125,17 @@ export async function listDeliveries(
     db<{ total: number }[]>`
       select count(*) as total
       from deliveries
-      where ${wanted} ${isOfSome ? db`and endpoint_id in (${ofWhom})` : db``}
+      where ${hasStatus} ${isFiltered ? db`and endpoint_id in (${endpoints})` : db``}
     `,
   ])
-  const rows = await read(
+  const rows = await readDeliveries(
     db,
     ids.map(({ id }) => id),
   )
   return { rows, total: counted?.total ?? 0 }
 }
 
-async function read(db: Db, ids: number[]): Promise<Delivery[]> {
+async function readDeliveries(db: Db, ids: number[]): Promise<Delivery[]> {
   const rows = await db<(Omit<Delivery, 'attempts'> & { attempts: AttemptRow[] })[]>`
     select
       d.id,
@@ -159,60 +159,60 @@ async function read(db: Db, ids: number[]): Promise<Delivery[]> {
 }
 
 /**
- * Forgets deliveries that ended long ago, then the events that none is left of, then deleted endpoints. Who holds a
- * delivery meanwhile, to send it again, keeps it.
+ * Deletes finished deliveries after WEBHOOK_RETENTION_DAYS, then events without deliveries, then deleted endpoints.
+ * Skips locked rows: they are being resent.
  */
 export async function pruneDeliveries({ db, now, config }: Context): Promise<void> {
   const before = new Date(now().getTime() - config.webhookRetentionDays * DAYS)
-  await inParts(
+  await inBatches(
     (after) => db<{ last: number }[]>`
-      with looked_at as (
+      with batch as (
         select id, created_at
         from deliveries
         where id > ${after}
         order by id
-        limit ${ROWS_AT_ONCE}
+        limit ${BATCH_ROWS}
       ),
-      forgotten as (
+      deleted as (
         delete from deliveries
         where id in (
           select id
           from deliveries
           where
-            id in (select id from looked_at)
+            id in (select id from batch)
             and created_at <= ${before}
             and due_at is null
           for update skip locked
         )
       )
       select max(id) as last
-      from looked_at
+      from batch
       having bool_or(created_at <= ${before})
     `,
   )
-  await inParts(
+  await inBatches(
     (after) => db<{ last: number }[]>`
-      with looked_at as (
+      with batch as (
         select id, created_at
         from events
         where id > ${after}
         order by id
-        limit ${ROWS_AT_ONCE}
+        limit ${BATCH_ROWS}
       ),
-      forgotten as (
+      deleted as (
         delete from events
         where id in (
           select id
           from events
           where
-            id in (select id from looked_at)
+            id in (select id from batch)
             and created_at <= ${before}
             and not exists (select from deliveries where event_id = events.id)
           for update skip locked
         )
       )
       select max(id) as last
-      from looked_at
+      from batch
       having bool_or(created_at <= ${before})
     `,
   )
@@ -224,10 +224,10 @@ export async function pruneDeliveries({ db, now, config }: Context): Promise<voi
   `
 }
 
-/** Ids rise with time: it goes on from the oldest, past those that are kept, until all of a part are young. */
-async function inParts(forget: (after: number) => PromiseLike<{ last: number }[]>): Promise<void> {
+/** Walks over the ids, which increase with time, until a batch contains only rows that are kept. */
+async function inBatches(prune: (after: number) => PromiseLike<{ last: number }[]>): Promise<void> {
   for (let after: number | undefined = 0; after !== undefined; ) {
-    const [part]: { last: number }[] = await forget(after)
-    after = part?.last
+    const [batch]: { last: number }[] = await prune(after)
+    after = batch?.last
   }
 }
