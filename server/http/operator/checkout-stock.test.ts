@@ -171,7 +171,10 @@ describe('atomicity', () => {
       [id, 2],
       [id, 2],
     ]
-    expectConflict(await sendCart(app, lines), `Listing ${id} has only 3 of the requested 4 units left.`)
+    expectConflict(
+      await sendCart(app, lines),
+      `Listing ${id} has only 3 of the requested 4 units left.`,
+    )
     expect(await listingOf(id)).toMatchObject({ quantity: 3 })
   })
 
@@ -273,7 +276,10 @@ describe('reservations', () => {
       await untilLockWaiters(app.ctx.db)
       return { response }
     })
-    expectConflict(await waiting.response, `Listing ${id} has only 0 of the requested 1 units left.`)
+    expectConflict(
+      await waiting.response,
+      `Listing ${id} has only 0 of the requested 1 units left.`,
+    )
   })
 
   it('a checkout that waits for a change of a listing sells the changed listing', async () => {
