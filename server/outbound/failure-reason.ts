@@ -3,7 +3,7 @@
  * and reveal addresses of the service's network.
  */
 export function reasonFor({ code = '', name, message }: NodeJS.ErrnoException): string {
-  if (name === 'PrivateAddressError' || name === 'UnfinishedAnswerError') return message
+  if (name === 'PrivateAddressError' || name === 'UnfinishedResponseError') return message
   if (name === 'AbortError' || name === 'TimeoutError') return 'The server did not answer in time.'
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'The host name could not be resolved.'
   if (code === 'ECONNREFUSED') return 'The server refused the connection.'

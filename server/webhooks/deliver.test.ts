@@ -33,7 +33,7 @@ const only = async () => {
 }
 
 describe('a delivery', () => {
-  it('is POSTed with the envelope, the headers and a signature over its bytes', async () => {
+  it('a delivery is a POST with the event, the headers and a signature of its bytes', async () => {
     await sendSampleEvent(app, seller.accountId, 'order.cancelled')
     await app.runDeliveries()
     const [delivery, ...others] = receiver.arrived
@@ -58,7 +58,7 @@ describe('a delivery', () => {
     expect(Math.abs(sentAt - app.ctx.now().getTime() / 1000)).toBeLessThan(10)
   })
 
-  it('that fails is tried after 1 minute, 10 minutes, 1 hour and 6 hours, unchanged but for time and signature, then no more', async () => {
+  it('a failed delivery is retried after 1 minute, 10 minutes, 1 hour and 6 hours with the same body', async () => {
     receiver.respondWith(500, 'nope')
     await sendSampleEvent(app, seller.accountId)
     await app.runDeliveries()

@@ -26,11 +26,11 @@ import { startDeliveryWorker } from './delivery-worker.ts'
 import { INITIAL_CONCURRENCY, MAX_CONCURRENCY } from './endpoint-concurrency.ts'
 import type { Outcome } from './outcome.ts'
 
-/** No look but the first would come by itself. */
-const NEVER_LOOKS = { pollIntervalMs: 3_600_000, graceMs: 1 }
+/** The worker polls at its start and at signals only. */
+const NO_POLLING = { pollIntervalMs: 3_600_000, graceMs: 1 }
 
 let app: TestApp
-/** Two more processes on the same database, told apart by how they name themselves. */
+/** Two more processes on the same database. Their User-Agent tells them apart. */
 let second: TestApp
 let third: TestApp
 beforeAll(async () => {
@@ -55,7 +55,7 @@ beforeEach(async () => {
 const workers: { stop(): Promise<void> }[] = []
 afterEach(async () => {
   await Promise.all(workers.splice(0).map((worker) => worker.stop()))
-  // What a test leaves waiting is not sent in the next.
+  // A test's pending deliveries must not be sent in the next test.
   await app.ctx.db`
     update deliveries
     set status = 'skipped', next_attempt_at = null, leased_until = null
@@ -63,22 +63,22 @@ afterEach(async () => {
   `
 })
 
-function startWork({ ctx }: TestApp = app, options: { pollIntervalMs?: number } = NEVER_LOOKS) {
-  const worker = startDeliveryWorker(ctx, { ...NEVER_LOOKS, ...options })
+function startWorker({ ctx }: TestApp = app, options: { pollIntervalMs?: number } = NO_POLLING) {
+  const worker = startDeliveryWorker(ctx, { ...NO_POLLING, ...options })
   workers.push(worker)
   return worker
 }
 
-/** A worker that has had its first look, and rests until it's woken. */
-async function startWokenWork(): Promise<void> {
-  startWork()
+/** Starts a worker that has polled once and waits for a signal. */
+async function startIdleWorker(): Promise<void> {
+  startWorker()
   const before = receiver.arrived.length
   await sendSampleEvent(app, seller.accountId)
   await until('the first is sent', () => receiver.arrived.length > before)
-  await until('the first is noted', async () => (await waiting()) === 0)
+  await until('the first is recorded', async () => (await waiting()) === 0)
 }
 
-/** Writes events as another program would: nobody is woken. */
+/** Writes events without a signal. */
 const write = (count: number, to = endpoint, { accountId } = seller) => app.ctx.db`
   with happened as (
     insert into events (account_id, event, data, created_at)
@@ -94,7 +94,7 @@ const write = (count: number, to = endpoint, { accountId } = seller) => app.ctx.
   select id, ${to.id}::bigint, 'pending', created_at, created_at
   from happened
 `
-const wake = () => app.ctx.signal('deliveries')
+const signal = () => app.ctx.signal('deliveries')
 
 const deliveries = (to = endpoint) => deliveriesIn(app, `endpoint_id=${to.id}`)
 async function waiting(to = endpoint): Promise<number> {
@@ -106,7 +106,7 @@ async function waiting(to = endpoint): Promise<number> {
 
 type Held = { delivery: Arrived; answer(status?: number): void }
 
-/** Makes a receiver hold what arrives; who is answered, or goes, is no longer among them. */
+/** Makes a receiver hold requests. Answered and closed requests leave the list. */
 function holding(at: Receiver): Held[] {
   const held: Held[] = []
   at.respond = (response, delivery) => {
@@ -127,9 +127,9 @@ function holding(at: Receiver): Held[] {
   return held
 }
 
-describe('a delivery is made', () => {
-  it('as soon as its event is committed, without waiting for the next look', async () => {
-    await startWokenWork()
+describe('the start of a delivery', () => {
+  it('a delivery is sent as soon as its event is committed, without polling', async () => {
+    await startIdleWorker()
     const data = sampleData('order.cancelled')
     await inTransaction(app.ctx, async (tx) => {
       await recordEvent(tx, { accountId: seller.accountId, event: 'order.cancelled', data })
@@ -137,23 +137,23 @@ describe('a delivery is made', () => {
     await until('it is sent', () => receiver.arrived.length === 2)
   })
 
-  it('also when another process wrote the event', async () => {
-    await startWokenWork()
+  it('a delivery is sent as soon as another process commits its event', async () => {
+    await startIdleWorker()
     await sendSampleEvent(second, seller.accountId)
     await until('it is sent', () => receiver.arrived.length === 2)
     expect(receiver.arrived[1]!.headers['user-agent']).toBe('Cardstall (+https://cards.example)')
   })
 
-  it('when nobody was woken, at the next look', async () => {
-    await startWokenWork()
+  it('a delivery without a signal is sent at the next poll', async () => {
+    await startIdleWorker()
     await write(1)
-    startWork(app, { pollIntervalMs: 20 })
+    startWorker(app, { pollIntervalMs: 20 })
     await write(1)
     await until('they are sent', () => receiver.arrived.length === 3)
   })
 
-  it('again as soon as the clock was moved to its time', async () => {
-    await startWokenWork()
+  it('a retry is sent as soon as the clock is moved to its time', async () => {
+    await startIdleWorker()
     receiver.respondWith(500)
     await sendSampleEvent(app, seller.accountId)
     await until('it has failed', async () => (await deliveries())[0].attempts.length === 1)
@@ -164,7 +164,7 @@ describe('a delivery is made', () => {
     await until('it is sent again', () => receiver.arrived.length === 3)
   })
 
-  it('never when its endpoint was disabled at the moment it was written', async () => {
+  it('a delivery to an endpoint that is disabled when it is recorded is never sent', async () => {
     await app.ctx.db`
       update webhook_endpoints set disabled_at = ${app.ctx.now()} where id = ${endpoint.id}
     `
@@ -175,7 +175,7 @@ describe('a delivery is made', () => {
     expect(receiver.arrived).toEqual([])
   })
 
-  it('while another’s secret can’t be read: that one waits, and the log says so', async () => {
+  it('an endpoint whose secret cannot be decrypted does not hold up others, and the log shows it', async () => {
     const foreign = await startTestApp({
       settings: { SECRET_KEY: 'another-key' },
       databaseUrl: app.databaseUrl,
@@ -194,11 +194,11 @@ describe('a delivery is made', () => {
   })
 })
 
-describe('an endpoint that never answers', () => {
-  it('holds up nobody else, however much waits for it, and is at two attempts', async () => {
+describe('endpoints that never respond', () => {
+  it('an endpoint that never responds gets two attempts at a time and does not hold up others', async () => {
     const held = holding(receiver)
     await write(1_000)
-    startWork()
+    startWorker()
     await until('it is at work', () => held.length === INITIAL_CONCURRENCY)
 
     const other = await app.seller()
@@ -208,20 +208,20 @@ describe('an endpoint that never answers', () => {
     await until('the other’s is sent', () => well.arrived.length === 1)
     await until('it is noted', async () => (await waiting({ id })) === 0)
     await write(100, { id }, other)
-    wake()
+    signal()
     await until('all of the other’s are', () => well.arrived.length === 101)
     expect(held).toHaveLength(INITIAL_CONCURRENCY)
     expect(receiver.arrived).toHaveLength(INITIAL_CONCURRENCY)
   })
 
-  it('is one of a hundred: they hold up nobody either', async () => {
+  it('a hundred endpoints that never respond do not hold up others', async () => {
     const held = holding(receiver)
     for (let i = 0; i < 7; i++) {
       const slow = await app.seller()
       const endpoints = Array.from({ length: 15 }, () => subscribe(slow, receiver.url))
       for (const { id } of await Promise.all(endpoints)) await write(5, { id }, slow)
     }
-    startWork()
+    startWorker()
     await until('all of them are at work', () => held.length === 7 * 15 * INITIAL_CONCURRENCY)
 
     const well = await startReceiver()
@@ -233,7 +233,7 @@ describe('an endpoint that never answers', () => {
   })
 })
 
-describe('an endpoint', () => {
+describe('the concurrency of an endpoint', () => {
   const failed = async () => {
     const [row] = await app.ctx.db<{ count: number }[]>`
       select count(*) from deliveries
@@ -242,26 +242,26 @@ describe('an endpoint', () => {
     return row!.count
   }
 
-  it('gets one attempt more at a time with each that it answers well, up to 32, and as few as at first after a failure', async () => {
+  it('the concurrency of an endpoint grows by one with each success up to 32, and a failure resets it', async () => {
     const held = holding(receiver)
     await write(200)
-    startWork()
-    let places = INITIAL_CONCURRENCY
+    startWorker()
+    let limit = INITIAL_CONCURRENCY
     for (let answered = 1; answered <= MAX_CONCURRENCY + 2; answered++) {
-      await until('its places are taken', () => held.length === places)
-      // Whatever wakes the worker, there aren't more of them.
-      wake()
+      await until('its attempts are under way', () => held.length === limit)
+      // A signal must not start more attempts.
+      signal()
       held[0]!.answer()
-      places = Math.min(places + 1, MAX_CONCURRENCY)
+      limit = Math.min(limit + 1, MAX_CONCURRENCY)
     }
-    await until('its places are taken', () => held.length === MAX_CONCURRENCY)
+    await until('its attempts are under way', () => held.length === MAX_CONCURRENCY)
     const arrived = receiver.arrived.length
     expect(arrived).toBe(MAX_CONCURRENCY + 2 + MAX_CONCURRENCY)
 
     for (let left = MAX_CONCURRENCY; left > INITIAL_CONCURRENCY; left--) {
       held[0]!.answer(500)
       await until('it is noted', async () => (await failed()) === MAX_CONCURRENCY - left + 1)
-      wake()
+      signal()
     }
     expect(receiver.arrived).toHaveLength(arrived)
     held[0]!.answer(500)
@@ -270,25 +270,25 @@ describe('an endpoint', () => {
   })
 })
 
-describe('a thousand that wait for one endpoint', () => {
-  it('are all sent with one look, however many are claimed at once', async () => {
+describe('a backlog', () => {
+  it('a backlog of a thousand deliveries for one endpoint is sent after a single poll', async () => {
     await write(1_000)
-    startWork()
+    startWorker()
     await until('all arrived', () => receiver.arrived.length === 1_000)
     const ids = receiver.arrived.map(({ json }) => json.delivery_id)
     expect(new Set(ids).size).toBe(1_000)
   })
 })
 
-describe('what a worker holds for an endpoint that is deleted', () => {
-  it('is not sent any more, but for what is under way', async () => {
+describe('a deleted endpoint', () => {
+  it('deliveries to a deleted endpoint are not sent, except those under way', async () => {
     await write(40)
-    startWork()
-    await until('it is known as quick', () => receiver.arrived.length === 40)
+    startWorker()
+    await until('it is at maximum concurrency', () => receiver.arrived.length === 40)
     const held = holding(receiver)
     await write(300)
-    wake()
-    await until('its places are taken', () => held.length === MAX_CONCURRENCY)
+    signal()
+    await until('its attempts are under way', () => held.length === MAX_CONCURRENCY)
     const arrived = receiver.arrived.length
     await seller.delete(`/v1/webhooks/${endpoint.id}`)
     for (const { answer } of [...held]) answer()
@@ -298,7 +298,7 @@ describe('what a worker holds for an endpoint that is deleted', () => {
 })
 
 describe('several processes', () => {
-  it('share the work: each delivery arrives once, and none is under way twice', async () => {
+  it('several processes share deliveries: each is sent once', async () => {
     const endpoints = [endpoint]
     for (let i = 0; i < 4; i++) endpoints.push(await subscribe(seller, receiver.url))
     for (const to of endpoints) await write(100, to)
@@ -313,7 +313,7 @@ describe('several processes', () => {
         response.writeHead(204).end()
       }, 5)
     }
-    for (const process of [app, second, third]) startWork(process, { pollIntervalMs: 50 })
+    for (const process of [app, second, third]) startWorker(process, { pollIntervalMs: 50 })
     await until('nothing waits any more', async () => {
       const left = await Promise.all(endpoints.map((to) => waiting(to)))
       return left.every((count) => count === 0)
@@ -330,8 +330,8 @@ describe('several processes', () => {
   })
 })
 
-describe('what a process has claimed', () => {
-  /** Claims the only delivery, as a process that then dies. */
+describe('claims', () => {
+  /** Claims the only delivery, like a process that then dies. */
   async function claim(): Promise<ClaimedDelivery> {
     const capacity = { endpointIds: [], limits: [], cursors: [] }
     const [claimed] = await claimForAllEndpoints(second.ctx, {
@@ -359,7 +359,7 @@ describe('what a process has claimed', () => {
     nextAttemptAt: app.ctx.now(),
   })
 
-  it('is nobody else’s until its lease ends, in real time, wherever the clock is', async () => {
+  it('no other process claims a delivery until its lease expires in real time, wherever the clock is', async () => {
     await write(1)
     await claim()
     const [lease] = await app.ctx.db<{ seconds: number }[]>`
@@ -380,7 +380,7 @@ describe('what a process has claimed', () => {
     expect((await deliveries())[0]).toMatchObject({ status: 'delivered' })
   })
 
-  it('is not written over by who was taken for dead', async () => {
+  it('a process whose lease has expired cannot overwrite a recorded outcome', async () => {
     await write(1)
     const dead = await claim()
     await endLease()
@@ -394,7 +394,7 @@ describe('what a process has claimed', () => {
     expect(await endpointOf(seller, endpoint.id)).toMatchObject({ consecutive_failures: 0 })
   })
 
-  it('is not taken from the next, either, who is at it still', async () => {
+  it('a process whose lease has expired cannot end the claim of another', async () => {
     await write(1)
     const dead = await claim()
     await endLease()
@@ -412,18 +412,18 @@ describe('what a process has claimed', () => {
   })
 })
 
-describe('a worker that is told to stop', () => {
-  it('lets what is under way finish for a while, and gives the rest back uncounted', async () => {
+describe('stopping a worker', () => {
+  it('a stopping worker lets attempts finish for a grace period, and releases the rest uncounted', async () => {
     const held = holding(receiver)
     const other = await subscribe(seller, receiver.url)
     await write(1)
     await write(1, other)
-    const worker = startDeliveryWorker(app.ctx, { ...NEVER_LOOKS, graceMs: 1_500 })
+    const worker = startDeliveryWorker(app.ctx, { ...NO_POLLING, graceMs: 1_500 })
     workers.push(worker)
     await until('both are under way', () => held.length === 2)
     const stopped = worker.stop()
     await write(1)
-    wake()
+    signal()
     const id = (await deliveries(other))[0].id
     held.find(({ delivery }) => delivery.json.delivery_id === id)!.answer()
     await until('one is delivered', async () => (await waiting(other)) === 0)
@@ -444,10 +444,10 @@ describe('a worker that is told to stop', () => {
     expect(receiver.arrived).toHaveLength(4)
   })
 
-  it('sends nothing of what it was just claiming', async () => {
+  it('a stopping worker sends nothing of a claim that is under way', async () => {
     const held = holding(receiver)
     await write(2)
-    const worker = startDeliveryWorker(app.ctx, { ...NEVER_LOOKS, graceMs: 0 })
+    const worker = startDeliveryWorker(app.ctx, { ...NO_POLLING, graceMs: 0 })
     await worker.stop()
     expect([receiver.arrived.length, held.length]).toEqual([0, 0])
     const left = await app.ctx.db`
@@ -457,8 +457,8 @@ describe('a worker that is told to stop', () => {
   })
 })
 
-describe('a database that is away while an answer comes', () => {
-  it('has it noted once it’s back, and nothing is sent twice', async () => {
+describe('an unavailable database', () => {
+  it('outcomes are recorded once the database is available again, and nothing is sent twice', async () => {
     const settings = { ...NO_LIMITS, WEBHOOK_ALLOW_PRIVATE: 'true' }
     const alone = await startTestApp({ settings })
     const owner = await alone.seller()
@@ -471,7 +471,7 @@ describe('a database that is away while an answer comes', () => {
       set tries = 4, first_attempt_at = created_at
       where endpoint_id = ${refused.id}
     `
-    startWork(alone, { pollIntervalMs: 100 })
+    startWorker(alone, { pollIntervalMs: 100 })
     await until('both are under way', () => held.length === 2)
 
     const admin = connect(inject('databaseServer'), { max: 1 })

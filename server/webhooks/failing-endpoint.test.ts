@@ -81,7 +81,7 @@ const DISABLED = 'A webhook endpoint was disabled'
 const subjects = async () => (await mails()).map(({ subject }) => subject)
 
 describe('deliveries that failed in a row', () => {
-  it('are counted each once, however many attempts they took', async () => {
+  it('a failed delivery counts once, however many attempts it took', async () => {
     receiver.respondWith(500)
     await sendSampleEvent(app, seller.accountId)
     for (const wait of [61, 600, 3_600, 21_600]) {
@@ -94,7 +94,7 @@ describe('deliveries that failed in a row', () => {
     expect(await seen()).toMatchObject({ consecutive_failures: 1, active: true, disabled_at: null })
   })
 
-  it('have the seller warned at the fifth, once, without what may be secret in the URL', async () => {
+  it('the fifth failure in a row e-mails the seller one warning, without secrets of the URL', async () => {
     await fail(4)
     expect(await mails()).toEqual([])
     await fail(1)
@@ -110,7 +110,7 @@ describe('deliveries that failed in a row', () => {
     expect(await seen()).toMatchObject({ consecutive_failures: 9, active: true })
   })
 
-  it('disable the endpoint at the tenth, which is told once; what waits and what comes is skipped', async () => {
+  it('the tenth failure in a row disables the endpoint with one e-mail, and its deliveries are skipped', async () => {
     await fail(9)
     await sendSampleEvent(app, seller.accountId)
     await bringToLastAttempt()
@@ -144,12 +144,12 @@ describe('deliveries that failed in a row', () => {
       expect([attempts, next_attempt_at]).toEqual([[], null])
     }
     expect(await subjects()).toEqual([WARNING, DISABLED])
-    const [, letter] = await mails()
-    expect(letter!.text).toContain(`http://localhost:${receiver.port}/hooks`)
-    expect(letter!.text).not.toMatch(/alice|secret|token/)
+    const [, email] = await mails()
+    expect(email!.text).toContain(`http://localhost:${receiver.port}/hooks`)
+    expect(email!.text).not.toMatch(/alice|secret|token/)
   })
 
-  it('begin anew after a success', async () => {
+  it('a success resets the count of failures', async () => {
     await fail(9)
     await succeed()
     expect(await seen()).toMatchObject({ consecutive_failures: 0 })
@@ -161,7 +161,7 @@ describe('deliveries that failed in a row', () => {
     expect(await seen()).toMatchObject({ active: false })
   })
 
-  it('begin anew after one that was sent again by the operator, whose failure does not count', async () => {
+  it('a successful resend resets the count of failures, and a failed resend does not count', async () => {
     await fail(3)
     const [{ id }] = await deliveriesIn(app, `endpoint_id=${endpoint.id}`)
     await app.operator.post(`/operator/v1/deliveries/${id}/resend`)
@@ -173,7 +173,7 @@ describe('deliveries that failed in a row', () => {
     expect(await seen()).toMatchObject({ consecutive_failures: 0 })
   })
 
-  it('are those of one endpoint: another of the same seller goes on', async () => {
+  it('failures count for their endpoint, not for the seller’s others', async () => {
     const well = await startReceiver()
     const other = await subscribe(seller, well.url)
     await fail(10)
@@ -185,7 +185,7 @@ describe('deliveries that failed in a row', () => {
     expect(well.arrived).toHaveLength(10)
   })
 
-  it('are counted from nothing once the endpoint is enabled again', async () => {
+  it('enabling an endpoint resets the count of failures', async () => {
     await fail(10)
     const enable = `/operator/v1/accounts/${seller.accountId}/webhooks/${endpoint.id}/enable`
     const { status } = await app.operator.post(enable)
@@ -204,7 +204,7 @@ describe('deliveries that failed in a row', () => {
 })
 
 describe('deliveries that fail at the same moment', () => {
-  it('disable the endpoint once, with one mail of each kind', async () => {
+  it('failures at the same moment disable the endpoint once, with one e-mail of each kind', async () => {
     await events(12)
     await bringToLastAttempt()
     const claimed = await claimAll(12)
@@ -224,7 +224,7 @@ describe('deliveries that fail at the same moment', () => {
     expect(await statuses()).toEqual(Array(12).fill('failed'))
   })
 
-  it('do so in three processes that send', async () => {
+  it('failures in three processes disable the endpoint once', async () => {
     receiver.respondWith(500)
     await events(50)
     await bringToLastAttempt()
@@ -249,7 +249,7 @@ describe('deliveries that fail at the same moment', () => {
   }
 })
 
-describe('an attempt that is under way when the endpoint goes', () => {
+describe('an attempt under way when its endpoint is disabled or deleted', () => {
   /** Sends one and holds its answer; `end` lets it go. It's the last attempt, unless told otherwise. */
   async function holdOne(status: number, { isLast = true } = {}) {
     const asked = Promise.withResolvers<void>()
@@ -279,35 +279,41 @@ describe('an attempt that is under way when the endpoint goes', () => {
   it.each([
     [500, 'failed'],
     [200, 'delivered'],
-  ])('by being disabled, comes to its end and counts nothing: %i', async (status, end) => {
-    const attempt = await holdOne(status)
-    await disable()
-    await attempt.end()
-    expect(await statuses()).toEqual([end])
-    expect(await seen()).toMatchObject({ active: false, consecutive_failures: 10 })
-    expect(await mails()).toEqual([])
-  })
+  ])(
+    'an attempt under way when its endpoint is disabled finishes and is not counted: %i',
+    async (status, end) => {
+      const attempt = await holdOne(status)
+      await disable()
+      await attempt.end()
+      expect(await statuses()).toEqual([end])
+      expect(await seen()).toMatchObject({ active: false, consecutive_failures: 10 })
+      expect(await mails()).toEqual([])
+    },
+  )
 
   it.each([
     [500, 'failed'],
     [200, 'delivered'],
-  ])('by being deleted, comes to its end and counts nothing: %i', async (status, end) => {
-    const attempt = await holdOne(status)
-    await events(2)
-    expect((await seller.delete(`/v1/webhooks/${endpoint.id}`)).status).toBe(204)
-    // What waited was skipped at once.
-    expect((await statuses()).slice(1)).toEqual(['skipped', 'skipped'])
-    await attempt.end()
-    expect(await statuses()).toEqual([end, 'skipped', 'skipped'])
-    expect(receiver.arrived).toHaveLength(1)
-    expect(await mails()).toEqual([])
-    const [left] = await app.ctx.db`
+  ])(
+    'an attempt under way when its endpoint is deleted finishes and is not counted: %i',
+    async (status, end) => {
+      const attempt = await holdOne(status)
+      await events(2)
+      expect((await seller.delete(`/v1/webhooks/${endpoint.id}`)).status).toBe(204)
+      // What waited was skipped at once.
+      expect((await statuses()).slice(1)).toEqual(['skipped', 'skipped'])
+      await attempt.end()
+      expect(await statuses()).toEqual([end, 'skipped', 'skipped'])
+      expect(receiver.arrived).toHaveLength(1)
+      expect(await mails()).toEqual([])
+      const [left] = await app.ctx.db`
       select consecutive_failures as failures, secret from webhook_endpoints where id = ${endpoint.id}
     `
-    expect(left).toEqual({ failures: 0, secret: null })
-  })
+      expect(left).toEqual({ failures: 0, secret: null })
+    },
+  )
 
-  it('by being disabled and enabled again, counts from nothing', async () => {
+  it('an attempt under way when its endpoint is disabled and enabled counts from zero', async () => {
     const attempt = await holdOne(500)
     await disable()
     await app.operator.post(
@@ -317,7 +323,7 @@ describe('an attempt that is under way when the endpoint goes', () => {
     expect(await seen()).toMatchObject({ active: true, consecutive_failures: 1 })
   })
 
-  it('is not made again: what would follow is skipped', async () => {
+  it('an attempt under way when its endpoint is disabled is not retried but skipped', async () => {
     const attempt = await holdOne(500, { isLast: false })
     await seller.delete(`/v1/webhooks/${endpoint.id}`)
     await attempt.end()

@@ -65,7 +65,7 @@ const count = async () => {
 }
 
 describe('after 30 days', () => {
-  it('deliveries that ended are forgotten, however they did, and their events with them', async () => {
+  it('finished deliveries are deleted with their events', async () => {
     await send()
     hook.hide()
     for (let failure = 0; failure < 10; failure++) await sendSampleEvent(app, seller.accountId)
@@ -81,7 +81,7 @@ describe('after 30 days', () => {
     expect((await seller.get('/v1/webhooks')).body.data).toMatchObject([{ id }])
   })
 
-  it('younger ones are kept', async () => {
+  it('younger deliveries are kept', async () => {
     await send()
     await passes(10 * DAY)
     await send()
@@ -92,7 +92,7 @@ describe('after 30 days', () => {
     expect(await statuses()).toEqual([])
   })
 
-  it('one that still waits is kept with its event, and forgotten once it has ended', async () => {
+  it('a pending delivery is kept with its event until it has finished', async () => {
     await sendSampleEvent(app, seller.accountId)
     await passes(40 * DAY)
     expect(await statuses()).toEqual(['pending'])
@@ -104,7 +104,7 @@ describe('after 30 days', () => {
     expect(await eventsOf()).toBe(0)
   })
 
-  it('one that is about to be sent again is kept, too', async () => {
+  it('a delivery that is about to be resent is kept', async () => {
     await send()
     const [{ id: delivery }] = await left()
     await app.operator.post(`/operator/v1/deliveries/${delivery}/resend`)
@@ -114,7 +114,7 @@ describe('after 30 days', () => {
     expect(hook.arrived).toHaveLength(2)
   })
 
-  it('an event is kept as long as one of its deliveries is', async () => {
+  it('an event is kept as long as one of its deliveries', async () => {
     const other = await startPublicReceiver(internet)
     const slow = (await subscribe(seller, other.url)).id
     other.respondWith(500)
@@ -126,7 +126,7 @@ describe('after 30 days', () => {
     expect(await deliveriesIn(app, `endpoint_id=${slow}`)).toMatchObject([{ status: 'pending' }])
   })
 
-  it('events that were told to nobody are forgotten as well', async () => {
+  it('events without deliveries are deleted', async () => {
     await seller.delete(`/v1/webhooks/${id}`)
     await sendSampleEvent(app, seller.accountId)
     expect(await eventsOf()).toBe(1)
@@ -136,7 +136,7 @@ describe('after 30 days', () => {
     expect(await eventsOf()).toBe(0)
   })
 
-  it('a deleted endpoint is forgotten when nothing of it is left', async () => {
+  it('a deleted endpoint is pruned after its last delivery', async () => {
     await send()
     await passes(20 * DAY)
     await send()
@@ -147,7 +147,7 @@ describe('after 30 days', () => {
     expect([await statuses(), await endpointIsKnown()]).toEqual([[], false])
   })
 
-  it('a deleted endpoint that never had any is forgotten, one that lives is not', async () => {
+  it('a deleted endpoint without deliveries is pruned, an existing one is not', async () => {
     const alive = (await subscribe(seller, hook.url)).id
     await seller.delete(`/v1/webhooks/${id}`)
     await passes(30 * DAY - HOUR)
@@ -157,7 +157,7 @@ describe('after 30 days', () => {
     expect((await seller.get('/v1/webhooks')).body.data).toMatchObject([{ id: alive }])
   })
 
-  it('3,000 are forgotten in one run', async () => {
+  it('one run deletes 3,000 deliveries', async () => {
     await write(3_000)
     await end()
     expect(await count()).toBe(3_000)
@@ -165,7 +165,7 @@ describe('after 30 days', () => {
     expect([await count(), await eventsOf()]).toEqual([0, 0])
   })
 
-  it('3,000 are forgotten in one run also where the oldest still waits', async () => {
+  it('one run deletes 3,000 deliveries behind one that is pending', async () => {
     const other = (await subscribe(seller, hook.url)).id
     await write(1)
     await seller.delete(`/v1/webhooks/${other}`)
@@ -183,7 +183,7 @@ describe('after 30 days', () => {
     expect([await count(), await eventsOf()]).toEqual([1, 1])
   })
 
-  it('two processes can do it at once', async () => {
+  it('two processes can prune at once', async () => {
     await write(1_500)
     await end()
     await sendSampleEvent(app, seller.accountId)
@@ -195,7 +195,7 @@ describe('after 30 days', () => {
 })
 
 describe('WEBHOOK_RETENTION_DAYS', () => {
-  it('says after how many days instead', async () => {
+  it('WEBHOOK_RETENTION_DAYS changes the number of days', async () => {
     const brief = await startTestApp({ settings: { WEBHOOK_RETENTION_DAYS: '2' } })
     const shop = await brief.seller()
     await subscribe(shop, 'https://nowhere.invalid/')
