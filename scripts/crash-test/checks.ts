@@ -1,5 +1,5 @@
 import type { Sql } from '../../server/database/sql.ts'
-import type { Ask } from './ask.ts'
+import type { Ask } from './client.ts'
 import type { Books, Cart } from './load.ts'
 import type { Endpoint, Market, Seller } from './market.ts'
 import { OPERATOR_TOKEN } from './processes.ts'

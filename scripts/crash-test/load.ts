@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ADDRESS } from '../../server/test/fixtures/orders.ts'
-import type { Answer, Ask } from './ask.ts'
-import type { Chance } from './chance.ts'
+import type { Chance } from '../random.ts'
+import type { Answer, Ask } from './client.ts'
 import type { Listing, Market, Seller } from './market.ts'
 import { OPERATOR_TOKEN } from './processes.ts'
 

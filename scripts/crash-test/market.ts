@@ -1,4 +1,4 @@
-import type { Ask } from './ask.ts'
+import type { Ask } from './client.ts'
 import { OPERATOR_TOKEN } from './processes.ts'
 import type { Receiver } from './receiver.ts'
 

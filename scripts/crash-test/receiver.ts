@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
-import type { Chance } from './chance.ts'
+import type { Chance } from '../random.ts'
 
 /** A delivery and every time it came. */
 export type Delivery = {

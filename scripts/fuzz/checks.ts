@@ -1,5 +1,5 @@
 import { ERROR_TYPES } from '../../server/errors.ts'
-import type { describedAnswers } from '../../server/test/described-answers.ts'
+import type { describedAnswers } from '../../server/test/described-responses.ts'
 import type { Response } from './client.ts'
 import { jsonIn, type Memory } from './memory.ts'
 import type { Request } from './request.ts'

@@ -1,4 +1,4 @@
-import type { Chance } from '../crash-test/chance.ts'
+import type { Chance } from '../random.ts'
 import type { Response } from './client.ts'
 import type { Options } from './generate.ts'
 import { jsonIn } from './memory.ts'

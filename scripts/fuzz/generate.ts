@@ -1,8 +1,8 @@
-import type { Chance } from '../crash-test/chance.ts'
+import type { Chance } from '../random.ts'
 import type { Memory } from './memory.ts'
+import { TWISTED_HEADERS, TWISTED_METHODS, TWISTED_PARTS, TWISTED_QUERIES } from './mutations.ts'
 import { idsIn, type Operation, type Parameter } from './operations.ts'
 import type { Request } from './request.ts'
-import { TWISTED_HEADERS, TWISTED_METHODS, TWISTED_PARTS, TWISTED_QUERIES } from './twists.ts'
 import { jsonFor, type Known, nearlyJsonFor } from './values.ts'
 
 /** Makes requests for an operation: valid by its description, or wrong in one place. */

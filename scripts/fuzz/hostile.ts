@@ -1,4 +1,4 @@
-import type { Chance } from '../crash-test/chance.ts'
+import type { Chance } from '../random.ts'
 
 /**
  * Bytes that no well-behaved client sends. The service may respond with an error or close the connection; it must not

@@ -1,4 +1,4 @@
-import type { Chance } from '../crash-test/chance.ts'
+import type { Chance } from '../random.ts'
 import type { Response } from './client.ts'
 import { idsIn } from './operations.ts'
 import type { Request } from './request.ts'

@@ -2,13 +2,13 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { describedAnswers } from '../../server/test/described-answers.ts'
-import { chanceFrom } from '../crash-test/chance.ts'
+import { describedAnswers } from '../../server/test/described-responses.ts'
 import { OPERATOR_TOKEN, openProcesses } from '../crash-test/processes.ts'
+import { chanceFrom } from '../random.ts'
 import { openShop } from './flows.ts'
-import { createLane, Failed, type Failure, type Shared } from './lane.ts'
 import { createMemory } from './memory.ts'
 import { operationsOf } from './operations.ts'
+import { createLane, Failed, type Failure, type Shared } from './session.ts'
 
 export type Fuzz = {
   seconds: number

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
-import { type Chance, chanceFrom } from '../crash-test/chance.ts'
+import { type Chance, chanceFrom } from '../random.ts'
+import { TWISTED_TOKENS, twistedString } from './mutations.ts'
 import type { Schema } from './operations.ts'
-import { TWISTED_TOKENS, twistedString } from './twists.ts'
 
 /**
  * Writes JSON for a schema: valid, or wrong in one place. It writes text because JavaScript values cannot hold duplicate

@@ -4,7 +4,7 @@ import { createConfig, lint } from '@redocly/openapi-core'
 import Fastify from 'fastify'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { misfitsOf } from '../test/described-answers.ts'
+import { misfitsOf } from '../test/described-responses.ts'
 import { guardSellerRoutes } from './authenticate.ts'
 
 let app: TestApp

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { demoKey } from '../sandbox/demo-seller.ts'
 import { type Client, OPERATOR_TOKEN, startTestApp } from '../test/app.ts'
-import { misfitsOf } from '../test/described-answers.ts'
+import { misfitsOf } from '../test/described-responses.ts'
 
 // Sends the published request examples to a new sandbox, as a reader of the reference page would.
 

@@ -21,7 +21,7 @@ import { type Closers, openService } from '../service.ts'
 import { runDuePolls } from '../shipping/carrier-poll.ts'
 import { runDueDeliveries } from '../webhooks/delivery-worker.ts'
 import { type Template, testDatabase } from './database.ts'
-import { describedAnswers } from './described-answers.ts'
+import { describedAnswers } from './described-responses.ts'
 import { whenFileEnds } from './when-file-ends.ts'
 
 export const PUBLIC_URL = 'https://cards.example'

@@ -3,7 +3,7 @@ import { CANCELLERS, WEBHOOK_EVENTS, type WebhookEvent } from '../../enums.ts'
 import { sampleData } from '../../sandbox/sample-events.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
 import { importCatalogFixture } from '../../test/catalog-fixture.ts'
-import { misfitsOf } from '../../test/described-answers.ts'
+import { misfitsOf } from '../../test/described-responses.ts'
 import { cardItem, list, NO_LIMITS, productItem } from '../../test/fixtures/listings.ts'
 import {
   act,

@@ -1,4 +1,4 @@
-import type { Chance } from '../crash-test/chance.ts'
+import type { Chance } from '../random.ts'
 import type { Schema } from './operations.ts'
 
 /** Wrong values for every part of a request. */

@@ -1,4 +1,4 @@
-import type { Chance } from '../crash-test/chance.ts'
+import type { Chance } from '../random.ts'
 import { type Described, faultsOfAnswer, faultsOfAny } from './checks.ts'
 import { type Connection, openConnection, type Response } from './client.ts'
 import { openShop, type Send, sell, subscribe } from './flows.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Chance } from './chance.ts'
+import type { Chance } from '../random.ts'
 
 /** What the service answered. */
 export type Answer = {
