@@ -8,10 +8,10 @@ import { fuzz } from './fuzz/run.ts'
 /**
  * `npm run fuzz -- [--seconds 60] [--minutes N] [--seed N] [--connections 4] [--operations REGEX]`: sends a service of
  * its own valid, nearly valid and hostile requests, generated from both OpenAPI descriptions. Exits with 1 when a response
- * breaks a rule, the process fails or its log has an error.
+ * breaks a rule, the process fails, or its log has an error.
  */
 
-const MAX_WRONGS_SHOWN = 5
+const MAX_PROBLEMS_SHOWN = 5
 const MAX_CHARACTERS_SHOWN = 2_000
 
 const { values } = parseArgs({
@@ -36,38 +36,46 @@ await chmod(folder, 0o755)
 console.log(`fuzz: seed ${seed}, ${seconds} s, connections: ${connections}, in ${folder}`)
 
 const operations = new RegExp(values.operations, 'i')
-const { figures, failure, wrong } = await fuzz({ seconds, seed, connections, operations, folder })
+const { figures, failure, problems } = await fuzz({
+  seconds,
+  seed,
+  connections,
+  operations,
+  folder,
+})
 for (const [name, count] of Object.entries(figures)) {
   console.log(`${count.toLocaleString('en-US').padStart(10)}  ${name}`)
 }
 if (failure) {
-  const { faults, bytes, response, before, port } = failure
+  const { faults, bytes, response, earlier, port } = failure
   console.log(`\nSeed ${seed}, request ${figures.requests}:`)
   for (const fault of faults) console.log(`- ${fault}`)
   if (response) {
     const { status, headers, body } = response
     console.log(
-      `\nAnswered with ${status} ${JSON.stringify(headers)}\n${body.toString('utf8', 0, MAX_CHARACTERS_SHOWN)}`,
+      `\nThe response was ${status} ${JSON.stringify(headers)}\n${body.toString('utf8', 0, MAX_CHARACTERS_SHOWN)}`,
     )
   }
-  console.log('\nTo reproduce it:\n')
-  if (before.length > 0) {
-    console.log(`Alone it does not fail. Run it again with --seed ${seed} --connections 1.`)
-    console.log('Before it, on the same connection:\n')
+  console.log('\nTo reproduce this:\n')
+  if (earlier.length > 0) {
+    console.log(
+      `The request does not fail alone. Repeat the whole run with --seed ${seed} --connections 1.`,
+    )
+    console.log('Earlier requests on the same connection, then the request itself:\n')
   }
-  for (const earlier of before) console.log(`${commandFor(earlier, port)}\n`)
+  for (const request of earlier) console.log(`${commandFor(request, port)}\n`)
   console.log(commandFor(bytes, port))
 }
-for (const sentence of wrong.slice(0, MAX_WRONGS_SHOWN)) {
-  console.log(`\n${sentence.slice(0, MAX_CHARACTERS_SHOWN)}`)
+for (const problem of problems.slice(0, MAX_PROBLEMS_SHOWN)) {
+  console.log(`\n${problem.slice(0, MAX_CHARACTERS_SHOWN)}`)
 }
-if (failure || wrong.length > 0) {
+if (failure || problems.length > 0) {
   console.log(`\nThe log and the database are in ${folder}.`)
   process.exit(1)
 }
 await rm(folder, { recursive: true, force: true })
 console.log(
-  '\nEvery response was as described, the process ended as it should, and its log has no error.',
+  '\nEvery response matched its description, the process stopped cleanly, and its log has no errors.',
 )
 
 function positive(name: 'seconds' | 'minutes' | 'connections'): number {

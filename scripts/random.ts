@@ -1,28 +1,28 @@
-/** Choices that a seed decides: the same again with the same seed. When something happens it doesn't decide. */
-export type Chance = {
-  /** True this often, from 0 to 1. */
-  is(share: number): boolean
+/** Random choices from a seed: the same seed makes the same choices, whatever their timing. */
+export type Random = {
+  /** Returns true with this probability, from 0 to 1. */
+  chance(probability: number): boolean
   between(from: number, to: number): number
-  /** A whole number, both ends among them. */
-  whole(from: number, to: number): number
-  oneOf<T>(choices: readonly T[]): T
-  /** One of its own for somebody else, so that nobody's choices depend on who comes first. */
-  another(): Chance
+  /** An integer from `from` to `to`, both included. */
+  integer(from: number, to: number): number
+  pick<T>(choices: readonly T[]): T
+  /** An independent generator. With one for each concurrent task, choices do not depend on the tasks' interleaving. */
+  fork(): Random
 }
 
-export function chanceFrom(seed: number): Chance {
+export function seededRandom(seed: number): Random {
   const next = mulberry32(seed)
-  const chance: Chance = {
-    is: (share) => next() < share,
+  const random: Random = {
+    chance: (probability) => next() < probability,
     between: (from, to) => from + next() * (to - from),
-    whole: (from, to) => Math.floor(chance.between(from, to + 1)),
-    oneOf: (choices) => choices[chance.whole(0, choices.length - 1)]!,
-    another: () => chanceFrom(next() * 2 ** 32),
+    integer: (from, to) => Math.floor(random.between(from, to + 1)),
+    pick: (choices) => choices[random.integer(0, choices.length - 1)]!,
+    fork: () => seededRandom(next() * 2 ** 32),
   }
-  return chance
+  return random
 }
 
-/** Numbers from 0 up to 1. Small, and random enough for this. */
+/** Numbers from 0 up to, but not including, 1. */
 function mulberry32(seed: number): () => number {
   let state = seed >>> 0
   return () => {

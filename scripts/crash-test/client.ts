@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Chance } from '../random.ts'
+import type { Random } from '../random.ts'
 
 /** What the service answered. */
 export type Answer = {
@@ -28,7 +28,7 @@ const TIMEOUT_MS = 20_000
 const BACK_AFTER_MS = 60_000
 const AGAIN_AFTER_MS = 50
 
-export function askAt(urls: string[], chance: Chance): Ask {
+export function askAt(urls: string[], random: Random): Ask {
   const lost: Ask['lost'] = {}
   const lose = (why: string) => {
     lost[why] = (lost[why] ?? 0) + 1
@@ -39,7 +39,7 @@ export function askAt(urls: string[], chance: Chance): Ask {
     lost,
     async once(method, path, { token, body, idempotencyKey }) {
       try {
-        const response = await fetch(chance.oneOf(urls) + path, {
+        const response = await fetch(random.pick(urls) + path, {
           method,
           headers: {
             authorization: `Bearer ${token}`,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ADDRESS } from '../../server/test/fixtures/orders.ts'
-import type { Chance } from '../random.ts'
+import type { Random } from '../random.ts'
 import type { Answer, Ask } from './client.ts'
 import type { Listing, Market, Seller } from './market.ts'
 import { OPERATOR_TOKEN } from './processes.ts'
@@ -46,34 +46,34 @@ const MAX_PAUSE_MS = 500
 const BY = ['buyer', 'seller', 'admin', 'system']
 
 /** So many buyers, one cart after the other each; some change their minds, and sellers do what sellers do. */
-export function startLoad(ask: Ask, market: Market, chance: Chance, buyers: number): Load {
+export function startLoad(ask: Ask, market: Market, random: Random, buyers: number): Load {
   const books: Books = { carts: [], cancellations: new Map(), labels: [], wrong: [] }
   let isOver = false
   let rush = Promise.withResolvers<void>()
   let answered = Promise.withResolvers<void>()
 
-  const buy = async (chance: Chance) => {
+  const buy = async (random: Random) => {
     /** Rows that are this buyer's and not cancelled, and slices without a label. */
     const rows: number[] = []
     const slices: Slice[] = []
     while (!isOver) {
-      await Promise.race([sleep(chance.between(0, MAX_PAUSE_MS)), rush.promise])
-      const whim = chance.between(0, 1)
+      await Promise.race([sleep(random.between(0, MAX_PAUSE_MS)), rush.promise])
+      const whim = random.between(0, 1)
       if (whim < 0.1 && rows.length > 0) {
-        await cancel(ask, books, chance, rows.splice(chance.whole(0, rows.length - 1), 1)[0]!)
+        await cancel(ask, books, random, rows.splice(random.integer(0, rows.length - 1), 1)[0]!)
       } else if (whim < 0.15 && slices.length > 0) {
         await askForLabel(ask, books, market, slices.pop()!)
       } else if (whim < 0.2) {
-        await changePrice(ask, books, market, chance)
+        await changePrice(ask, books, market, random)
       } else {
-        const bought = await checkOut(ask, books, market, chance)
+        const bought = await checkOut(ask, books, market, random)
         answered.resolve()
         slices.push(...bought)
         rows.push(...bought.flatMap(({ order_ids }) => order_ids))
       }
     }
   }
-  const done = Promise.all(Array.from({ length: buyers }, () => buy(chance.another())))
+  const done = Promise.all(Array.from({ length: buyers }, () => buy(random.fork())))
   // Whatever fails there is told by stop().
   done.catch(() => {})
 
@@ -93,8 +93,8 @@ export function startLoad(ask: Ask, market: Market, chance: Chance, buyers: numb
 }
 
 /** Sends a cart, and again with the same key until there's an answer; now and then a back end gives up. */
-async function checkOut(ask: Ask, books: Books, market: Market, chance: Chance): Promise<Slice[]> {
-  const isHopeless = chance.is(0.1)
+async function checkOut(ask: Ask, books: Books, market: Market, random: Random): Promise<Slice[]> {
+  const isHopeless = random.chance(0.1)
   const buyer = `Buyer ${books.carts.length + 1}`
   const cart: Cart = {
     buyer,
@@ -102,7 +102,7 @@ async function checkOut(ask: Ask, books: Books, market: Market, chance: Chance):
     body: {
       buyer: { name: buyer, email: 'buyer@crash.example' },
       address: ADDRESS,
-      lines: linesFor(market, chance, isHopeless),
+      lines: linesFor(market, random, isHopeless),
     },
     isHopeless,
     answer: undefined,
@@ -113,7 +113,7 @@ async function checkOut(ask: Ask, books: Books, market: Market, chance: Chance):
     body: cart.body,
     idempotencyKey: cart.idempotencyKey,
   }
-  const send = chance.is(0.1) ? ask.once : ask.insist
+  const send = random.chance(0.1) ? ask.once : ask.insist
   cart.answer = await send('POST', '/operator/v1/checkouts', request)
   if (!cart.answer) return []
   const { status, text, body } = cart.answer
@@ -124,23 +124,23 @@ async function checkOut(ask: Ask, books: Books, market: Market, chance: Chance):
 }
 
 /** One to three listings of one or two sellers; in a hopeless cart one of them can't be had. */
-function linesFor({ sellers, listings }: Market, chance: Chance, isHopeless: boolean) {
-  const chosenSellers = [chance.oneOf(sellers), chance.oneOf(sellers)]
+function linesFor({ sellers, listings }: Market, random: Random, isHopeless: boolean) {
+  const chosenSellers = [random.pick(sellers), random.pick(sellers)]
   const visible = listings.filter(({ isHidden }) => !isHidden)
   const wanted = new Set<Listing>()
-  for (let lines = chance.whole(1, 3); lines > 0; lines--) {
+  for (let lines = random.integer(1, 3); lines > 0; lines--) {
     const seller = chosenSellers[lines % 2]
-    wanted.add(chance.oneOf(visible.filter((listing) => listing.seller === seller)))
+    wanted.add(random.pick(visible.filter((listing) => listing.seller === seller)))
   }
-  const lines = [...wanted].map(({ id }) => ({ listing_id: id, quantity: chance.whole(1, 3) }))
+  const lines = [...wanted].map(({ id }) => ({ listing_id: id, quantity: random.integer(1, 3) }))
   if (!isHopeless) return lines
-  const hidden = chance.oneOf(listings.filter(({ isHidden }) => isHidden))
-  const tooMuch = { listing_id: chance.oneOf(visible).id, quantity: 5_000 }
-  return [...lines, chance.oneOf([{ listing_id: hidden.id, quantity: 1 }, tooMuch])]
+  const hidden = random.pick(listings.filter(({ isHidden }) => isHidden))
+  const tooMuch = { listing_id: random.pick(visible).id, quantity: 5_000 }
+  return [...lines, random.pick([{ listing_id: hidden.id, quantity: 1 }, tooMuch])]
 }
 
-async function cancel(ask: Ask, books: Books, chance: Chance, orderId: number): Promise<void> {
-  const wish = { orderId, by: chance.oneOf(BY), restock: chance.is(0.5), isDone: false }
+async function cancel(ask: Ask, books: Books, random: Random, orderId: number): Promise<void> {
+  const wish = { orderId, by: random.pick(BY), restock: random.chance(0.5), isDone: false }
   books.cancellations.set(orderId, wish)
   const { status, text, lost } = await ask.insist('POST', `/operator/v1/orders/${orderId}/cancel`, {
     token: OPERATOR_TOKEN,
@@ -165,11 +165,11 @@ async function askForLabel(
 }
 
 /** Orders keep the price they were made at. */
-async function changePrice(ask: Ask, books: Books, { listings }: Market, chance: Chance) {
-  const { id, seller } = chance.oneOf(listings)
+async function changePrice(ask: Ask, books: Books, { listings }: Market, random: Random) {
+  const { id, seller } = random.pick(listings)
   const { status, text } = await ask.insist('PATCH', `/v1/listings/${id}`, {
     token: seller.key,
-    body: { price: chance.whole(1, 9_999) / 100 },
+    body: { price: random.integer(1, 9_999) / 100 },
   })
   if (status !== 200) books.wrong.push(`Listing ${id} was not changed: ${status} ${text}`)
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
-import type { Chance } from '../random.ts'
+import type { Random } from '../random.ts'
 
 /** A delivery and every time it came. */
 export type Delivery = {
@@ -37,7 +37,7 @@ type Mood = 'takes it' | 'refuses' | 'cuts off' | 'is silent'
 /** So that none fails for good: of five tries three may fail. */
 const MAX_FAILURES = 3
 
-export async function startReceiver(chance: Chance): Promise<Receiver> {
+export async function startReceiver(random: Random): Promise<Receiver> {
   const deliveries: Receiver['deliveries'] = new Map()
   const secrets: Receiver['secrets'] = new Map()
   const failures = new Map<number, number>()
@@ -46,9 +46,9 @@ export async function startReceiver(chance: Chance): Promise<Receiver> {
 
   const moodFor = (id: number): Mood => {
     const failed = failures.get(id) ?? 0
-    if (!isMoody || failed === MAX_FAILURES || chance.is(0.93)) return 'takes it'
+    if (!isMoody || failed === MAX_FAILURES || random.chance(0.93)) return 'takes it'
     failures.set(id, failed + 1)
-    return chance.oneOf(['refuses', 'refuses', 'refuses', 'cuts off', 'cuts off', 'is silent'])
+    return random.pick(['refuses', 'refuses', 'refuses', 'cuts off', 'cuts off', 'is silent'])
   }
 
   const receive = async (request: IncomingMessage, response: ServerResponse) => {

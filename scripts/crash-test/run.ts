@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { connect } from '../../server/database/connect.ts'
 import { startEmbedded } from '../../server/database/embedded/embedded.ts'
 import type { Sql } from '../../server/database/sql.ts'
-import { type Chance, chanceFrom } from '../random.ts'
+import { type Random, seededRandom } from '../random.ts'
 import { countDeliveries, findWrongs, type Outcome, readRows } from './checks.ts'
 import { type Ask, askAt } from './client.ts'
 import { type Books, type Load, startLoad } from './load.ts'
@@ -41,25 +41,21 @@ export type Report = { figures: Record<string, number>; wrong: string[] }
  */
 export async function crashTest(options: CrashTest): Promise<Report> {
   const began = performance.now()
-  const chance = chanceFrom(options.seed)
-  const receiver = await startReceiver(chance.another())
+  const random = seededRandom(options.seed)
+  const receiver = await startReceiver(random.fork())
   const processes = await openProcesses(options.processes, options.folder, options.databaseUrl)
   try {
     const places = processes.urls.map((_url, place) => place)
     for (const place of places) processes.start(place)
     await Promise.all(places.map(processes.ready))
-    const ask = askAt(processes.urls, chance.another())
+    const ask = askAt(processes.urls, random.fork())
     const clock = clockOf(ask)
     const market = await openMarket(ask, options.sellers, receiver)
 
-    const load = startLoad(ask, market, chance.another(), options.buyers)
-    const kills = await killAgainAndAgain(
-      processes,
-      clock,
-      load,
-      options,
-      chance.another(),
-    ).finally(load.stop)
+    const load = startLoad(ask, market, random.fork(), options.buyers)
+    const kills = await killAgainAndAgain(processes, clock, load, options, random.fork()).finally(
+      load.stop,
+    )
     const database = await openDatabase(options)
     const { db } = database
     try {
@@ -94,7 +90,7 @@ async function killAgainAndAgain(
   clock: Clock,
   load: Load,
   { seconds, kills, databaseUrl, secondsBetweenKills: [least, most] }: CrashTest,
-  chance: Chance,
+  random: Random,
 ): Promise<Kills> {
   const done: Kills = { kills: 0, 'kills during a start': 0, 'kills of PostgreSQL': 0 }
   const everyone = processes.urls.map((_url, place) => place)
@@ -106,19 +102,19 @@ async function killAgainAndAgain(
   }
 
   while (done.kills < kills && performance.now() < deadline) {
-    await sleep(chance.between(least, most) * 1000)
-    const places = chance.is(0.35) ? everyone : [chance.oneOf(everyone)]
+    await sleep(random.between(least, most) * 1000)
+    const places = random.chance(0.35) ? everyone : [random.pick(everyone)]
     // With many under way a kill meets something: a commit that nobody noted, an answer that nobody got.
     await load.rush()
-    await sleep(chance.between(0, 10))
+    await sleep(random.between(0, 10))
     await kill(places)
-    if (!databaseUrl && places === everyone && chance.is(0.8)) {
+    if (!databaseUrl && places === everyone && random.chance(0.8)) {
       await processes.killDatabase()
       done['kills of PostgreSQL']++
     }
     for (const place of places) processes.start(place)
-    if (chance.is(0.25)) {
-      await sleep(chance.between(0, 800))
+    if (random.chance(0.25)) {
+      await sleep(random.between(0, 800))
       await kill(places)
       done['kills during a start'] += places.length
       for (const place of places) processes.start(place)

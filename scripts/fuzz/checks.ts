@@ -1,18 +1,18 @@
 import { ERROR_TYPES } from '../../server/errors.ts'
-import type { describedAnswers } from '../../server/test/described-responses.ts'
+import type { describedResponses } from '../../server/test/described-responses.ts'
 import type { Response } from './client.ts'
 import { jsonIn, type Memory } from './memory.ts'
 import type { Request } from './request.ts'
 
 /** The rules that every response must follow. Each function returns the violations as sentences. */
 
-export type Described = ReturnType<typeof describedAnswers>
+export type Described = ReturnType<typeof describedResponses>
 
-/** Statuses of requests that are refused before their key is looked at. */
-const NOT_COUNTED = [400, 401, 404, 405, 408, 417, 431]
+/** Statuses of requests that are rejected before their key is checked, and so are not counted. */
+const UNCOUNTED_STATUSES = [400, 401, 404, 405, 408, 417, 431]
 
 /** Rules for a response to any bytes, except those of a HEAD request. */
-export function faultsOfAny(response: Response): string[] {
+export function faultsOfAnyResponse(response: Response): string[] {
   const faults = faultsOfHead(response)
   if (response.status >= 400) faults.push(...faultsOfError(response))
   return faults
@@ -34,26 +34,28 @@ function faultsOfError({ status, headers, body }: Response): string[] {
   if (headers['content-type'] !== 'application/json; charset=utf-8') {
     return [`The Content-Type of an error is ${headers['content-type']}.`]
   }
-  const { error, ...others } = jsonIn(body) ?? {}
+  const { error, ...rest } = jsonIn(body) ?? {}
   const { type, message, fields, ...more } = error ?? {}
   if (typeof type !== 'string' || typeof message !== 'string' || message === '') {
     return ['The error envelope is not complete.']
   }
   const faults: string[] = []
   // An interrupted import reports what it did in `data`.
-  const { data: _, ...beside } = others
-  const extra = [...Object.keys(beside), ...Object.keys(more)]
-  if (extra.length > 0) faults.push(`The error envelope has ${extra.join(', ')}.`)
+  const { data: _, ...unexpected } = rest
+  const extra = [...Object.keys(unexpected), ...Object.keys(more)]
+  if (extra.length > 0) faults.push(`The error envelope has unexpected keys: ${extra.join(', ')}.`)
   if (ERROR_TYPES[type as keyof typeof ERROR_TYPES] !== status) {
-    faults.push(`The error ${type} comes with the status ${status}.`)
+    faults.push(`The error ${type} has the status ${status}.`)
   }
   const hasFields = type === 'validation_error' || type === 'ambiguous_identifier'
-  if ((fields !== undefined) !== hasFields) faults.push(`fields of ${type}: ${hasFields}.`)
+  if ((fields !== undefined) !== hasFields) {
+    faults.push(`The error ${type} must ${hasFields ? 'have' : 'not have'} fields.`)
+  }
   return faults
 }
 
 /** Rules for a response to a request that is well-formed HTTP. */
-export async function faultsOfAnswer(
+export async function faultsOfResponse(
   request: Request,
   response: Response,
   memory: Memory,
@@ -62,7 +64,7 @@ export async function faultsOfAnswer(
 ): Promise<string[]> {
   const { status, headers, body } = response
   const carrierFails = status === 502 && memory.carrierFailedAt >= beganAt
-  const found = request.method === 'HEAD' ? faultsOfHead(response) : faultsOfAny(response)
+  const found = request.method === 'HEAD' ? faultsOfHead(response) : faultsOfAnyResponse(response)
   const faults = found.filter((fault) => !(carrierFails && /^The status/.test(fault)))
   if (status === 401 && !headers['www-authenticate']) faults.push('WWW-Authenticate is missing.')
   if (status === 405 && !headers.allow) faults.push('Allow is missing.')
@@ -74,17 +76,17 @@ export async function faultsOfAnswer(
     try {
       await described(request.method, request.target, { status, body: json })
     } catch (error) {
-      faults.push(`It isn't as described: ${(error as Error).message}`)
+      faults.push(`The response does not match its description: ${(error as Error).message}`)
     }
   }
   return faults
 }
 
 /** Every response of the seller API to a valid key states its rate limit. */
-function faultsOfLimits({ operation, hasGoodKey, target }: Request, response: Response): string[] {
+function faultsOfLimits({ operation, hasValidKey, target }: Request, response: Response): string[] {
   const { status, headers } = response
-  const isCounted = !NOT_COUNTED.includes(status)
-  if (operation.api !== 'seller' || !hasGoodKey || !isCounted || !target.startsWith('/v1/'))
+  const isCounted = !UNCOUNTED_STATUSES.includes(status)
+  if (operation.api !== 'seller' || !hasValidKey || !isCounted || !target.startsWith('/v1/'))
     return []
   return ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'].flatMap((name) =>
     /^\d+$/.test(headers[name] ?? '') ? [] : [`${name} is missing.`],

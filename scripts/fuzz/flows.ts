@@ -1,4 +1,4 @@
-import type { Chance } from '../random.ts'
+import type { Random } from '../random.ts'
 import type { Response } from './client.ts'
 import type { Options } from './generate.ts'
 import { jsonIn } from './memory.ts'
@@ -9,53 +9,51 @@ export type Send = (operationId: string, options?: Options) => Promise<Response>
 /** Sequences of requests that depend on each other: random requests alone rarely reach late order states. */
 
 /** Opens a shop that is allowed to sell, and makes a key for it. */
-export async function openShop(send: Send, chance: Chance): Promise<void> {
+export async function openShop(send: Send, random: Random): Promise<void> {
   const account = await send('createAccount', {
     fields: {
       api_access: 'enabled',
       payout_verified: true,
-      shipping_options: chance.is(0.5) ? [PARCEL, LETTER] : [LETTER, PARCEL],
+      shipping_options: random.chance(0.5) ? [PARCEL, LETTER] : [LETTER, PARCEL],
     },
   })
   const id = idIn(account)
   if (!id) return
-  const scopes = chance.is(0.8) ? ALL_SCOPES : ALL_SCOPES.filter(() => chance.is(0.5))
+  const scopes = random.chance(0.8) ? ALL_SCOPES : ALL_SCOPES.filter(() => random.chance(0.5))
   await send('createKey', { ids: { accounts: id }, fields: { scopes } })
 }
 
 /** Lists, sells and ships a card, then disputes, receives or cancels the order. */
-export async function sell(send: Send, chance: Chance): Promise<void> {
+export async function sell(send: Send, random: Random): Promise<void> {
   const created = jsonIn((await send('createListings')).body)
   const results: { listing?: { id: number } }[] = created?.results ?? []
   const listing = results.find(({ listing }) => listing)?.listing
   if (!listing) return
-  const cart = { listing_id: listing.id, quantity: 1, cart_id: `cart-${chance.whole(1, 20)}` }
-  if (chance.is(0.5)) await send('createReservation', { fields: cart })
+  const cart = { listing_id: listing.id, quantity: 1, cart_id: `cart-${random.integer(1, 20)}` }
+  if (random.chance(0.5)) await send('createReservation', { fields: cart })
   const checkout = await send('createCheckout', { fields: cart })
   const [slice] = jsonIn(checkout.body)?.data?.slices ?? []
   if (!slice) return
   const ids = { orders: String(slice.order_ids[0]), slices: slice.slice_key }
   const options = { ids, accountId: slice.account_id }
   await send('getOrder', options)
-  if (chance.is(0.2)) await send('steerCarrier')
-  if (chance.is(0.7)) await send('buyLabel', options)
-  if (chance.is(0.5)) await send('reportTracking', options)
-  if (chance.is(0.8)) await send('shipOrder', options)
-  if (chance.is(0.5)) await send('buyLabel', options)
-  await send(chance.oneOf(['disputeOrder', 'receiveOrder', 'cancelOrder']), options)
-  await send(chance.oneOf(['resolveDispute', 'disputeOrder', 'cancelOrder']), options)
-  if (chance.is(0.3)) await send('deleteListing', { ids: { listings: String(listing.id) } })
+  if (random.chance(0.2)) await send('steerCarrier')
+  if (random.chance(0.7)) await send('buyLabel', options)
+  if (random.chance(0.5)) await send('reportTracking', options)
+  if (random.chance(0.8)) await send('shipOrder', options)
+  if (random.chance(0.5)) await send('buyLabel', options)
+  await send(random.pick(['disputeOrder', 'receiveOrder', 'cancelOrder']), options)
+  await send(random.pick(['resolveDispute', 'disputeOrder', 'cancelOrder']), options)
+  if (random.chance(0.3)) await send('deleteListing', { ids: { listings: String(listing.id) } })
 }
 
 /** Registers a webhook endpoint, sends a sample event and acts on its deliveries. */
-export async function subscribe(send: Send, chance: Chance): Promise<void> {
+export async function subscribe(send: Send, random: Random): Promise<void> {
   const endpoint = idIn(await send('createWebhook'))
   if (!endpoint) return
   await send('sendSampleEvent')
   await send('listDeliveries')
-  await send(
-    chance.oneOf(['resendDelivery', 'resendDeliveries', 'enableEndpoint', 'deleteWebhook']),
-  )
+  await send(random.pick(['resendDelivery', 'resendDeliveries', 'enableEndpoint', 'deleteWebhook']))
 }
 
 const PARCEL = {

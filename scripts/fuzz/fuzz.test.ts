@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { describedAnswers } from '../../server/test/described-responses.ts'
-import { chanceFrom } from '../random.ts'
-import { faultsOfAnswer } from './checks.ts'
+import { describedResponses } from '../../server/test/described-responses.ts'
+import { seededRandom } from '../random.ts'
+import { faultsOfResponse } from './checks.ts'
 import { parseResponse, type Response } from './client.ts'
 import { createGenerator } from './generate.ts'
 import { attack } from './hostile.ts'
@@ -20,26 +20,26 @@ const operations = [
   ...operationsOf(read('/openapi.json'), 'seller'),
   ...operationsOf(read('/operator/openapi.json'), 'operator'),
 ]
-const operation = (id: string): Operation => operations.find((one) => one.id === id)!
+const operation = (id: string): Operation => operations.find((operation) => operation.id === id)!
 
 /** Generates requests without sending them. */
 function sentBy(seed: number, count: number): Buffer[] {
-  const chance = chanceFrom(seed)
+  const random = seededRandom(seed)
   const memory = createMemory()
   memory.addSeller({ accountId: 1, key: 'svc_live_key' })
   const credentials = { operatorToken: 'token', receiverUrl: 'http://localhost:1' }
-  const { valid, nearlyValid } = createGenerator(memory, chance, credentials)
+  const { valid, nearlyValid } = createGenerator(memory, random, credentials)
   return Array.from({ length: count }, (_, i) => {
     if (i % 5 === 0) {
-      const { parts } = attack(chance, { seller: 'svc_live_key', operator: 'token' })
+      const { parts } = attack(random, { seller: 'svc_live_key', operator: 'token' })
       return Buffer.concat(parts)
     }
-    return bytesOf((i % 2 ? valid : nearlyValid)(chance.oneOf(operations)))
+    return bytesOf((i % 2 ? valid : nearlyValid)(random.pick(operations)))
   })
 }
 
 describe('the generator of the fuzzer', () => {
-  it('one seed always makes the same requests, and another seed makes others', () => {
+  it('the same seed makes the same requests, and a different seed makes different ones', () => {
     expect(Buffer.concat(sentBy(1, 300)).equals(Buffer.concat(sentBy(1, 300)))).toBe(true)
     expect(Buffer.concat(sentBy(1, 300)).equals(Buffer.concat(sentBy(2, 300)))).toBe(false)
   })
@@ -54,7 +54,7 @@ describe('the generator of the fuzzer', () => {
   })
 })
 
-const RIGHT: Response = {
+const VALID_RESPONSE: Response = {
   status: 404,
   headers: {
     'x-request-id': 'req_1',
@@ -72,26 +72,29 @@ const REQUEST: Request = {
   headers: [],
   operation: operation('getOrder'),
   ids: {},
-  hasGoodKey: true,
+  hasValidKey: true,
 }
 
 describe('the checks of the fuzzer', () => {
-  const described = describedAnswers(async (path) => read(path))
+  const described = describedResponses(async (path) => read(path))
   const faultsOf = (response: Response, request = REQUEST, memory = createMemory()) =>
-    faultsOfAnswer(request, response, memory, 0, described)
-  const without = (name: string) => ({ ...RIGHT, headers: { ...RIGHT.headers, [name]: '' } })
-  const body = (value: unknown) => ({ ...RIGHT, body: Buffer.from(JSON.stringify(value)) })
+    faultsOfResponse(request, response, memory, 0, described)
+  const without = (name: string) => ({
+    ...VALID_RESPONSE,
+    headers: { ...VALID_RESPONSE.headers, [name]: '' },
+  })
+  const body = (value: unknown) => ({ ...VALID_RESPONSE, body: Buffer.from(JSON.stringify(value)) })
 
   it('a complete error response passes the checks', async () => {
-    expect(await faultsOf(RIGHT)).toEqual([])
+    expect(await faultsOf(VALID_RESPONSE)).toEqual([])
   })
 
   it.each<[name: string, response: Response, fault: RegExp]>([
-    ['a 5xx', { ...RIGHT, status: 503 }, /status is 503/],
+    ['a 5xx', { ...VALID_RESPONSE, status: 503 }, /status is 503/],
     ['a missing X-Request-Id', without('x-request-id'), /X-Request-Id/],
     ['a missing X-Content-Type-Options', without('x-content-type-options'), /nosniff/],
     ['an error that is not JSON', without('content-type'), /Content-Type/],
-    ['an error without a body', { ...RIGHT, body: Buffer.alloc(0) }, /envelope/],
+    ['an error without a body', { ...VALID_RESPONSE, body: Buffer.alloc(0) }, /envelope/],
     ['a missing envelope', body({ message: 'no' }), /envelope/],
     [
       'a key next to the envelope',
@@ -109,11 +112,11 @@ describe('the checks of the fuzzer', () => {
       /fields/,
     ],
     ['a missing rate limit', without('x-ratelimit-reset'), /x-ratelimit-reset/],
-    ['an undocumented status', { ...RIGHT, status: 418 }, /not describe 418/],
+    ['an undocumented status', { ...VALID_RESPONSE, status: 418 }, /not describe 418/],
     [
       'a success with a missing field',
       { ...body({ data: {} }), status: 200 },
-      /not as described|isn't/,
+      /not match its description/,
     ],
   ])('the checks report %s', async (name, response, fault) => {
     // A 404 may precede the rate limit; every other status follows it.
@@ -165,8 +168,8 @@ describe('the client of the fuzzer', () => {
   })
 })
 
-describe('a reproduction', () => {
-  it('a reproduction is a command that sends exactly the same bytes', () => {
+describe('the reproduction of a failure', () => {
+  it('the reproduction is a shell command that sends exactly the same bytes', () => {
     const bytes = Buffer.from(Array.from({ length: 256 }, (_, i) => i))
     const [print] = commandFor(bytes, 1).split(' | nc ')
     expect(spawnSync('sh', ['-c', print!]).stdout.equals(bytes)).toBe(true)

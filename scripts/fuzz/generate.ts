@@ -1,11 +1,11 @@
-import type { Chance } from '../random.ts'
+import type { Random } from '../random.ts'
 import type { Memory } from './memory.ts'
-import { TWISTED_HEADERS, TWISTED_METHODS, TWISTED_PARTS, TWISTED_QUERIES } from './mutations.ts'
+import { INVALID_QUERIES, INVALID_SEGMENTS, UNUSUAL_HEADERS, UNUSUAL_METHODS } from './mutations.ts'
 import { idsIn, type Operation, type Parameter } from './operations.ts'
 import type { Request } from './request.ts'
 import { jsonFor, type Known, nearlyJsonFor } from './values.ts'
 
-/** Makes requests for an operation: valid by its description, or wrong in one place. */
+/** Makes requests for an operation that are valid by its description, or invalid in one place. */
 export type Generator = {
   valid(operation: Operation, options?: Options): Request
   nearlyValid(operation: Operation): Request
@@ -24,7 +24,7 @@ export type Credentials = { operatorToken: string; receiverUrl: string }
 
 export function createGenerator(
   memory: Memory,
-  chance: Chance,
+  random: Random,
   { operatorToken, receiverUrl }: Credentials,
 ): Generator {
   const build = (
@@ -32,25 +32,25 @@ export function createGenerator(
     body: (known: Known) => string | undefined,
     { ids: given = {}, accountId: wanted, fields = {} }: Options = {},
   ): Request => {
-    const { ids, accountId: owner } = idsFor(operation, memory, chance, given)
-    const seller = sellerFor(memory, chance, wanted ?? owner)
+    const { ids, accountId: owner } = idsFor(operation, memory, random, given)
+    const seller = sellerFor(memory, random, wanted ?? owner)
     const known = knownValues(memory, receiverUrl, fields)
     const key = operation.api === 'operator' ? operatorToken : (seller?.key ?? 'svc_live_none')
     const text = body(known)
     const headers: Request['headers'] = [['Authorization', `Bearer ${key}`]]
     if (text !== undefined) headers.push(['Content-Type', operation.body?.type ?? JSON_TYPE])
-    for (const { name, schema } of withPlace(operation, 'header')) {
-      if (chance.is(0.2))
+    for (const { name, schema } of parametersIn(operation, 'header')) {
+      if (random.chance(0.2))
         headers.push([
           name,
           printable(
-            JSON.parse(jsonFor(schema, { chance, known: (_, chance) => known(name, chance) })),
+            JSON.parse(jsonFor(schema, { random, known: (_, random) => known(name, random) })),
           ),
         ])
     }
     return {
       method: operation.method,
-      target: pathWith(operation.path, ids) + queryFor(operation, known, chance),
+      target: pathWith(operation.path, ids) + queryFor(operation, known, random),
       headers,
       ...(text === undefined ? {} : { body: Buffer.from(text) }),
       operation,
@@ -58,49 +58,49 @@ export function createGenerator(
       ...(operation.api === 'seller' && seller
         ? { accountId: seller.accountId, sellerKey: seller.key }
         : {}),
-      hasGoodKey: operation.api === 'operator' || seller !== undefined,
+      hasValidKey: operation.api === 'operator' || seller !== undefined,
     }
   }
 
   const validBody = ({ body }: Operation, fields: object = {}) => {
     return (known: Known) => {
-      if (!body || (!body.isRequired && chance.is(0.1))) return undefined
+      if (!body || (!body.isRequired && random.chance(0.1))) return undefined
       if (body.type !== JSON_TYPE) return String(body.example)
-      return jsonFor(body.schema, { chance, known, always: Object.keys(fields) })
+      return jsonFor(body.schema, { random, known, always: Object.keys(fields) })
     }
   }
 
   return {
     valid: (operation, options) => build(operation, validBody(operation, options?.fields), options),
     nearlyValid(operation) {
-      if (operation.body && chance.is(0.6)) {
-        return build(operation, (known) => wrongBody(operation.body!, chance, known))
+      if (operation.body && random.chance(0.6)) {
+        return build(operation, (known) => invalidBody(operation.body!, random, known))
       }
-      return twist(build(operation, validBody(operation)), chance)
+      return mutate(build(operation, validBody(operation)), random)
     },
   }
 }
 
 const JSON_TYPE = 'application/json'
 
-const withPlace = ({ parameters }: Operation, place: Parameter['in']) =>
-  parameters.filter((parameter) => parameter.in === place)
+const parametersIn = ({ parameters }: Operation, location: Parameter['in']) =>
+  parameters.filter((parameter) => parameter.in === location)
 
 /** Picks path ids, mostly of existing records inside their real parents. */
 function idsFor(
   { path }: Operation,
   memory: Memory,
-  chance: Chance,
+  random: Random,
   given: Record<string, string>,
 ): { ids: Record<string, string>; accountId?: number | undefined } {
   const ids: Record<string, string> = {}
   let accountId: number | undefined
   // The innermost record determines its parents.
   for (const { collection } of idsIn(path).reverse()) {
-    const record = given[collection] ? undefined : memory.pick(collection, chance)
+    const record = given[collection] ? undefined : memory.pick(collection, random)
     const outer =
       collection === 'accounts' && accountId !== undefined ? String(accountId) : undefined
-    ids[collection] ??= given[collection] ?? outer ?? record?.id ?? String(chance.whole(1, 9))
+    ids[collection] ??= given[collection] ?? outer ?? record?.id ?? String(random.integer(1, 9))
     accountId ??= record?.accountId
     for (const [name, id] of Object.entries(record?.within ?? {})) ids[name] ??= id
   }
@@ -116,16 +116,16 @@ const pathWith = (path: string, ids: Record<string, string>) => {
 }
 
 /** Picks the owner of the record nine times out of ten. */
-function sellerFor(memory: Memory, chance: Chance, accountId: number | undefined) {
+function sellerFor(memory: Memory, random: Random, accountId: number | undefined) {
   if (memory.sellers.length === 0) return undefined
   const own = memory.sellers.filter((seller) => seller.accountId === accountId)
-  return chance.oneOf(own.length > 0 && chance.is(0.9) ? own : memory.sellers)
+  return random.pick(own.length > 0 && random.chance(0.9) ? own : memory.sellers)
 }
 
-function queryFor(operation: Operation, known: Known, chance: Chance): string {
-  const pairs = withPlace(operation, 'query').flatMap(({ name, schema }) => {
-    if (!chance.is(0.3)) return []
-    const value = JSON.parse(jsonFor(schema, { chance, known: (_, chance) => known(name, chance) }))
+function queryFor(operation: Operation, known: Known, random: Random): string {
+  const pairs = parametersIn(operation, 'query').flatMap(({ name, schema }) => {
+    if (!random.chance(0.3)) return []
+    const value = JSON.parse(jsonFor(schema, { random, known: (_, random) => known(name, random) }))
     return [`${name}=${encodeURIComponent(String(value))}`]
   })
   return pairs.length > 0 ? `?${pairs.join('&')}` : ''
@@ -136,70 +136,70 @@ const printable = (value: unknown) => String(value).replace(/[^\x20-\x7e]/g, '?'
 
 /** Generates values for fields by their names. */
 function knownValues(memory: Memory, receiverUrl: string, fields: Record<string, unknown>): Known {
-  const id = (collection: string) => (chance: Chance) => {
-    const found = memory.pick(collection, chance)
+  const id = (collection: string) => (random: Random) => {
+    const found = memory.pick(collection, random)
     return found && Number(found.id)
   }
-  const text = (collection: string) => (chance: Chance) => memory.pick(collection, chance)?.id
-  const generators: Record<string, (chance: Chance) => unknown> = {
+  const text = (collection: string) => (random: Random) => memory.pick(collection, random)?.id
+  const generators: Record<string, (random: Random) => unknown> = {
     listing_id: id('listings'),
-    account_id: (chance) => chance.oneOf(memory.sellers)?.accountId,
+    account_id: (random) => random.pick(memory.sellers)?.accountId,
     endpoint_id: id('webhooks'),
     card: text('cards'),
     product: text('products'),
     set: text('sets'),
-    cart_id: (chance) => (chance.is(0.5) ? `cart-${chance.whole(1, 20)}` : undefined),
+    cart_id: (random) => (random.chance(0.5) ? `cart-${random.integer(1, 20)}` : undefined),
     // Deliveries and photo fetches stay on this machine.
-    url: (chance) => `${receiverUrl}/hook-${chance.whole(1, 99)}`,
-    photo_urls: (chance) => `${receiverUrl}/photo-${chance.whole(1, 99)}.jpg`,
-    option: (chance) => chance.oneOf(['parcel', 'letter']),
-    email: (chance) => `${chance.whole(1, 1e9)}@fuzz.example`,
-    slug: (chance) => `shop-${chance.whole(1, 1e9)}`,
-    code: (chance) => chance.oneOf(['parcel', 'letter', `way-${chance.whole(1, 9)}`]),
-    include: (chance) => chance.oneOf(['listings', 'listings,sets', 'x']),
-    q: (chance) => chance.oneOf(['charizard', 'pikchu', 'é', "farfetch'd", '♀', 'a b c']),
-    advance_seconds: (chance) => chance.oneOf([0, 1, 60, 3_600, 86_400, 15 * 86_400]),
+    url: (random) => `${receiverUrl}/hook-${random.integer(1, 99)}`,
+    photo_urls: (random) => `${receiverUrl}/photo-${random.integer(1, 99)}.jpg`,
+    option: (random) => random.pick(['parcel', 'letter']),
+    email: (random) => `${random.integer(1, 1e9)}@fuzz.example`,
+    slug: (random) => `shop-${random.integer(1, 1e9)}`,
+    code: (random) => random.pick(['parcel', 'letter', `way-${random.integer(1, 9)}`]),
+    include: (random) => random.pick(['listings', 'listings,sets', 'x']),
+    q: (random) => random.pick(['charizard', 'pikchu', 'é', "farfetch'd", '♀', 'a b c']),
+    advance_seconds: (random) => random.pick([0, 1, 60, 3_600, 86_400, 15 * 86_400]),
     from: () => '2000-01-01',
     to: () => '2999-01-01T00:00:00Z',
     // Few keys, to provoke repeats.
-    'idempotency-key': (chance) => `key-${chance.whole(1, 30)}`,
+    'idempotency-key': (random) => `key-${random.integer(1, 30)}`,
   }
-  return (field, chance) => {
+  return (field, random) => {
     if (field in fields) return fields[field]
     // One value in twenty follows the schema alone.
-    return chance.is(0.95) ? generators[field]?.(chance) : undefined
+    return random.chance(0.95) ? generators[field]?.(random) : undefined
   }
 }
 
-/** Makes a body that is wrong in one place, or not JSON at all. */
-function wrongBody(body: NonNullable<Operation['body']>, chance: Chance, known: Known): string {
-  if (body.type !== JSON_TYPE) return wrongLines(String(body.example), chance)
-  if (chance.is(0.8)) return nearlyJsonFor(body.schema, { chance, known })
-  const right = jsonFor(body.schema, { chance, known })
-  return chance.oneOf([
-    () => right.slice(0, chance.whole(0, right.length - 1)),
-    () => `${right},`,
-    () => `\ufeff${right}`,
-    () => `[${right}]`,
-    () => JSON.stringify(right),
-    () => right.replaceAll('"', "'"),
+/** Makes a body that is invalid in one place, or not JSON at all. */
+function invalidBody(body: NonNullable<Operation['body']>, random: Random, known: Known): string {
+  if (body.type !== JSON_TYPE) return invalidLines(String(body.example), random)
+  if (random.chance(0.8)) return nearlyJsonFor(body.schema, { random, known })
+  const valid = jsonFor(body.schema, { random, known })
+  return random.pick([
+    () => valid.slice(0, random.integer(0, valid.length - 1)),
+    () => `${valid},`,
+    () => `\ufeff${valid}`,
+    () => `[${valid}]`,
+    () => JSON.stringify(valid),
+    () => valid.replaceAll('"', "'"),
     () => 'null',
     () => '[['.repeat(20_000),
     () => `${'{"a":'.repeat(5_000)}1${'}'.repeat(5_000)}`,
     () => `{${Array.from({ length: 5_000 }, (_, i) => `"${i}":1`).join(',')}}`,
-    () => `${' '.repeat(10_000)}${right}`,
+    () => `${' '.repeat(10_000)}${valid}`,
     () => `{"x":"${'y'.repeat(270_000)}"}`,
   ])()
 }
 
-/** Makes one line of an import wrong. */
-function wrongLines(text: string, chance: Chance): string {
+/** Makes one line of an import invalid. */
+function invalidLines(text: string, random: Random): string {
   const lines = text.trim().split('\n')
-  const line = chance.whole(0, lines.length - 1)
+  const line = random.integer(0, lines.length - 1)
   const record = JSON.parse(lines[line]!)
-  const field = chance.oneOf(Object.keys(record))
-  record[field] = chance.oneOf([null, 1, -1, true, '', 'x'.repeat(300), '\u0000', '\ud800', [], {}])
-  lines[line] = chance.oneOf([
+  const field = random.pick(Object.keys(record))
+  record[field] = random.pick([null, 1, -1, true, '', 'x'.repeat(300), '\u0000', '\ud800', [], {}])
+  lines[line] = random.pick([
     JSON.stringify(record),
     lines[line]!.slice(1),
     `"${'x'.repeat(70_000)}"`,
@@ -209,33 +209,33 @@ function wrongLines(text: string, chance: Chance): string {
 }
 
 /** Changes one thing about a request's method, target, headers or body. */
-function twist(request: Request, chance: Chance): Request {
-  const change = chance.oneOf(['path', 'query', 'header', 'method', 'body', 'credentials'] as const)
+function mutate(request: Request, random: Random): Request {
+  const change = random.pick(['path', 'query', 'header', 'method', 'body', 'credentials'] as const)
   const path = request.target.split('?')[0]!
   switch (change) {
     case 'path': {
-      const parts = path.split('/')
-      parts[chance.whole(1, parts.length - 1)] = chance.oneOf(TWISTED_PARTS)
-      return { ...request, target: chance.is(0.1) ? `${path}/` : parts.join('/') }
+      const segments = path.split('/')
+      segments[random.integer(1, segments.length - 1)] = random.pick(INVALID_SEGMENTS)
+      return { ...request, target: random.chance(0.1) ? `${path}/` : segments.join('/') }
     }
     case 'query':
-      return { ...request, target: path + chance.oneOf(TWISTED_QUERIES) }
+      return { ...request, target: path + random.pick(INVALID_QUERIES) }
     case 'header': {
-      const [name, value] = chance.oneOf(TWISTED_HEADERS)
-      const others = request.headers.filter(([other]) => other.toLowerCase() !== name.toLowerCase())
+      const [name, value] = random.pick(UNUSUAL_HEADERS)
+      const rest = request.headers.filter(([other]) => other.toLowerCase() !== name.toLowerCase())
       return {
         ...request,
-        headers: [...others, [name, value]],
+        headers: [...rest, [name, value]],
         ...(name === 'Authorization' ? NO_KEY : {}),
       }
     }
     case 'method':
-      return { ...request, method: chance.oneOf(TWISTED_METHODS) }
+      return { ...request, method: random.pick(UNUSUAL_METHODS) }
     case 'body':
       return {
         ...request,
         headers: [...request.headers.filter(([name]) => name !== 'Content-Type'), CONTENT_TYPE],
-        body: Buffer.from(chance.oneOf(['{}', '[]', '', '{', 'null', '{"a":1}', '\u0000'])),
+        body: Buffer.from(random.pick(['{}', '[]', '', '{', 'null', '{"a":1}', '\u0000'])),
       }
     case 'credentials':
       return {
@@ -247,4 +247,4 @@ function twist(request: Request, chance: Chance): Request {
 }
 
 const CONTENT_TYPE: [string, string] = ['Content-Type', JSON_TYPE]
-const NO_KEY = { sellerKey: undefined, hasGoodKey: false } as const
+const NO_KEY = { sellerKey: undefined, hasValidKey: false } as const

@@ -1,12 +1,12 @@
-import type { Chance } from '../random.ts'
+import type { Random } from '../random.ts'
 import type { Response } from './client.ts'
 import { idsIn } from './operations.ts'
 import type { Request } from './request.ts'
 
 /** Ids and keys from responses, for use in later requests. */
 
-/** Records kept per collection; few, so that requests meet on the same ones. */
-const REMEMBERED = 40
+/** Records kept per collection. A small number, so that concurrent requests often use the same record. */
+const MAX_REMEMBERED = 40
 
 export type Seller = { accountId: number; key: string }
 
@@ -16,11 +16,11 @@ export type Known = { id: string; within: Record<string, string>; accountId?: nu
 export type Memory = {
   sellers: Seller[]
   known: Map<string, Known[]>
-  /** The last moment (performance.now()) at which the simulated carrier may fail; a 502 is expected until then. */
+  /** The simulated carrier may fail until this time (performance.now()), so a 502 is expected. */
   carrierFailedAt: number
   /** Notes that a request steers the carrier; call the returned function with the response's label, if any. */
   steer(): (label: unknown) => void
-  pick(collection: string, chance: Chance): Known | undefined
+  pick(collection: string, random: Random): Known | undefined
   addSeller(seller: Seller): void
   /** Drops a seller whose key was refused, unless it is the last one. */
   dropSeller(key: string): void
@@ -35,35 +35,35 @@ export function createMemory(): Memory {
     known.set(collection, records)
     if (records.some(({ id }) => id === record.id)) return
     records.push(record)
-    if (records.length > REMEMBERED) records.shift()
+    if (records.length > MAX_REMEMBERED) records.shift()
   }
   let steering = 0
-  let haveOverlapped = false
+  let overlapped = false
   const memory: Memory = {
     sellers: [],
     known,
     carrierFailedAt: Number.NEGATIVE_INFINITY,
     steer() {
       memory.carrierFailedAt = Number.POSITIVE_INFINITY
-      haveOverlapped = ++steering > 1
+      overlapped = ++steering > 1
       return (label) => {
         steering--
         // The order of concurrent changes is unknown: the carrier may still fail.
-        const isWell = label !== undefined && label !== 'error' && !haveOverlapped
-        if (isWell) memory.carrierFailedAt = performance.now()
+        const isWorking = label !== undefined && label !== 'error' && !overlapped
+        if (isWorking) memory.carrierFailedAt = performance.now()
       }
     },
-    pick(collection, chance) {
+    pick(collection, random) {
       const records = known.get(collection) ?? []
-      return records.length > 0 ? chance.oneOf(records) : undefined
+      return records.length > 0 ? random.pick(records) : undefined
     },
     addSeller(seller) {
       memory.sellers.push(seller)
-      if (memory.sellers.length > REMEMBERED) memory.sellers.shift()
+      if (memory.sellers.length > MAX_REMEMBERED) memory.sellers.shift()
     },
     dropSeller(key) {
-      const others = memory.sellers.filter((seller) => seller.key !== key)
-      if (others.length > 0) memory.sellers = others
+      const remaining = memory.sellers.filter((seller) => seller.key !== key)
+      if (remaining.length > 0) memory.sellers = remaining
     },
     learn(request, response) {
       if (response.status === 401 && request.sellerKey) memory.dropSeller(request.sellerKey)
@@ -76,11 +76,11 @@ export function createMemory(): Memory {
         const id = record.id ?? record.slug
         if (id !== undefined) remember(collection, { id: String(id), within, accountId })
       }
-      everywhere(body, (key, value) => {
-        const about = MENTIONED[key]
-        for (const id of about ? [value].flat() : []) {
+      visitFields(body, (key, value) => {
+        const target = REFERENCES[key]
+        for (const id of target ? [value].flat() : []) {
           if (typeof id === 'string' || typeof id === 'number') {
-            remember(about!, { id: String(id), within: {}, accountId })
+            remember(target!, { id: String(id), within: {}, accountId })
           }
         }
       })
@@ -93,7 +93,7 @@ export function createMemory(): Memory {
 }
 
 /** Fields of any response that refer to records of a collection. */
-const MENTIONED: Record<string, string> = {
+const REFERENCES: Record<string, string> = {
   listing_id: 'listings',
   order_ids: 'orders',
   order_id: 'orders',
@@ -108,11 +108,11 @@ const MENTIONED: Record<string, string> = {
 const collectionOf = (path: string) => {
   const last = idsIn(path).at(-1)
   const tail = path.split('/').at(-1)!
-  // `/accounts/{id}/keys` returns keys; `/orders/{id}/cancel` returns an order: `cancel` is a verb.
-  return last && (tail.startsWith('{') || VERBS.has(tail)) ? last.collection : tail
+  // `/accounts/{id}/keys` returns keys; `/orders/{id}/cancel` returns an order: `cancel` is an action.
+  return last && (tail.startsWith('{') || ACTIONS.has(tail)) ? last.collection : tail
 }
 
-const VERBS = new Set(
+const ACTIONS = new Set(
   'ship label cancel receive dispute resolve tracking rotate enable resend'.split(' '),
 )
 
@@ -126,11 +126,11 @@ function recordsIn(body: Json): Json[] {
   return bulk.filter((record: Json) => typeof record === 'object' && record !== null)
 }
 
-function everywhere(value: Json, visit: (key: string, value: Json) => void): void {
+function visitFields(value: Json, visit: (key: string, value: Json) => void): void {
   if (typeof value !== 'object' || value === null) return
   for (const [key, inner] of Object.entries(value)) {
     visit(key, inner)
-    everywhere(inner, visit)
+    visitFields(inner, visit)
   }
 }
 

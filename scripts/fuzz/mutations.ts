@@ -1,10 +1,10 @@
-import type { Chance } from '../random.ts'
+import type { Random } from '../random.ts'
 import type { Schema } from './operations.ts'
 
-/** Wrong values for every part of a request. */
+/** Invalid and unusual values for every part of a request. */
 
 /** JSON values as text, because JavaScript cannot represent some of them. */
-export const TWISTED_TOKENS = [
+export const INVALID_TOKENS = [
   ...['null', 'true', '0', '-0', '-1', '1.5', '1.0', '1e3', '0.1e1', '1e400', '-1e400', '1e-400'],
   ...['9007199254740993', '2147483648', '99999999999999999999', '0.30000000000000004'],
   ...['""', '" "', '"1"', '"null"', '"\\u0000"', '"\\ud800"', '"\\udc00\\ud800"', '"\\ufeff"'],
@@ -16,9 +16,9 @@ export const TWISTED_TOKENS = [
   '['.repeat(200) + ']'.repeat(200),
 ]
 
-/** A string that its schema only just allows or refuses. */
-export function twistedString({ maxLength = 100 }: Schema, right: string, chance: Chance): string {
-  return chance.oneOf([
+/** A string at the limits of its schema: barely valid or barely invalid. */
+export function boundaryString({ maxLength = 100 }: Schema, right: string, random: Random): string {
+  return random.pick([
     () => JSON.stringify(right.padEnd(maxLength, 'x')),
     () => JSON.stringify(right.padEnd(maxLength + 1, 'x')),
     () => JSON.stringify('😀'.repeat(maxLength)),
@@ -33,7 +33,7 @@ export function twistedString({ maxLength = 100 }: Schema, right: string, chance
 }
 
 /** Path segments that name no record. */
-export const TWISTED_PARTS = [
+export const INVALID_SEGMENTS = [
   ...['0', '-1', '1.5', 'x', '01', '+1', '1e3', '0x1', '9007199254740992', '99999999999999999999'],
   ...[
     '%00',
@@ -70,7 +70,7 @@ export const TWISTED_PARTS = [
 ]
 
 /** Query strings with invalid, repeated or oversized parameters. */
-export const TWISTED_QUERIES = [
+export const INVALID_QUERIES = [
   ...['?', '??', '?&', '?=', '?%', '?%zz=1', '?a=%ff', '?q=%00', '?q=%ED%A0%80', '?q=\u00e9'],
   ...['?page=0', '?page=-1', '?page=1e9', '?page=1000000001', '?page=1.5', '?page=', '?page=١'],
   ...['?per_page=0', '?per_page=101', '?per_page=x', '?page=1&page=2', '?page[]=1', '?page[a]=1'],
@@ -97,7 +97,7 @@ export const TWISTED_QUERIES = [
 ]
 
 /** Headers that contradict or burden an ordinary request. */
-export const TWISTED_HEADERS: [name: string, value: string][] = [
+export const UNUSUAL_HEADERS: [name: string, value: string][] = [
   ['Authorization', 'Bearer svc_live_0000000000000000000000000000000000000000'],
   ['Authorization', 'Bearer'],
   ['Authorization', 'Basic YTpi'],
@@ -131,7 +131,7 @@ export const TWISTED_HEADERS: [name: string, value: string][] = [
 ]
 
 /** Methods that most operations do not have. */
-export const TWISTED_METHODS = [
+export const UNUSUAL_METHODS = [
   ...['HEAD', 'OPTIONS', 'PUT', 'PATCH', 'DELETE', 'POST', 'TRACE', 'PROPFIND', 'QUERY', 'LOCK'],
   ...['SEARCH', 'MKCOL', 'REPORT', 'PURGE', 'M-SEARCH', 'SOURCE'],
 ]

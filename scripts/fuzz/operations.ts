@@ -1,4 +1,4 @@
-/** An operation of a published description, as far as requests need it. */
+/** The parts of an operation in a published description that requests need. */
 export type Operation = {
   id: string
   api: 'seller' | 'operator'
@@ -56,11 +56,13 @@ export function operationsOf(document: Document, api: Operation['api']): Operati
         api,
         method: method.toUpperCase(),
         path: prefix + path,
-        parameters: (operation.parameters ?? []).map(({ name, in: place, schema }: Document) => ({
-          name,
-          in: place,
-          schema: follow(schema),
-        })),
+        parameters: (operation.parameters ?? []).map(
+          ({ name, in: location, schema }: Document) => ({
+            name,
+            in: location,
+            schema: follow(schema),
+          }),
+        ),
         ...(type
           ? {
               body: {
@@ -76,10 +78,10 @@ export function operationsOf(document: Document, api: Operation['api']): Operati
   )
 }
 
-/** The collection of each path parameter: the part of the path in front of it. */
+/** The collection of each path parameter: the path segment before it. */
 export function idsIn(path: string): { name: string; collection: string }[] {
-  const parts = path.split('/')
-  return parts.flatMap((part, i) =>
-    part.startsWith('{') ? [{ name: part.slice(1, -1), collection: parts[i - 1]! }] : [],
+  const segments = path.split('/')
+  return segments.flatMap((segment, i) =>
+    segment.startsWith('{') ? [{ name: segment.slice(1, -1), collection: segments[i - 1]! }] : [],
   )
 }

@@ -1,12 +1,12 @@
 import type { Operation } from './operations.ts'
 
-/** A well-formed HTTP request in parts, so that a failing one can be shrunk. */
+/** A well-formed HTTP request in parts, so that a failing request can be shrunk. */
 export type Request = {
   method: string
   target: string
   headers: [name: string, value: string][]
   body?: Buffer
-  /** The operation it was generated for; a changed method or target can reach another one. */
+  /** The operation it was generated for; a mutated method or target can reach a different one. */
   operation: Operation
   /** Path ids by collection: `/accounts/7/keys/3` has accounts 7 and keys 3. */
   ids: Record<string, string>
@@ -14,7 +14,7 @@ export type Request = {
   accountId?: number
   sellerKey?: string | undefined
   /** Whether it carries a valid key or token of the operation's API. */
-  hasGoodKey: boolean
+  hasValidKey: boolean
 }
 
 /** The bytes on the wire. */

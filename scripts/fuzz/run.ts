@@ -2,22 +2,22 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { describedAnswers } from '../../server/test/described-responses.ts'
+import { describedResponses } from '../../server/test/described-responses.ts'
 import { OPERATOR_TOKEN, openProcesses } from '../crash-test/processes.ts'
-import { chanceFrom } from '../random.ts'
+import { seededRandom } from '../random.ts'
 import { openShop } from './flows.ts'
 import { createMemory } from './memory.ts'
 import { operationsOf } from './operations.ts'
-import { createLane, Failed, type Failure, type Shared } from './session.ts'
+import { createSession, Failed, type Failure, type Shared } from './session.ts'
 
 export type Fuzz = {
   seconds: number
   seed: number
   /** With 1, a seed reproduces the whole sequence; with more, requests run concurrently. */
   connections: number
-  /** Single requests are for operations whose ids match. */
+  /** Selects the operations of single requests by id. */
   operations: RegExp
-  /** Holds DATA_DIR and the log. */
+  /** Contains DATA_DIR and the log. */
   folder: string
 }
 
@@ -26,17 +26,17 @@ export type Report = {
   /** The first response that broke a rule. */
   failure?: Failure & { port: number }
   /** Failures of the process, and errors in its log. */
-  wrong: string[]
+  problems: string[]
 }
 
-const END_TIMEOUT_MS = 30_000
+const STOP_TIMEOUT_MS = 30_000
 
 /** Starts a service, sends requests until the time is up or a response breaks a rule, and stops the service. */
 export async function fuzz(options: Fuzz): Promise<Report> {
   const receiver = await startReceiver()
   const processes = await openProcesses(1, options.folder, undefined, { LOG_LEVEL: 'warn' })
   let failure: Report['failure']
-  const wrong: string[] = []
+  const problems: string[] = []
   const figures: Shared['figures'] = {
     requests: 0,
     attacks: 0,
@@ -51,7 +51,7 @@ export async function fuzz(options: Fuzz): Promise<Report> {
     const port = Number(new URL(url).port)
     const shared = await prepare(url, port, receiver.url, figures, options)
     try {
-      await runLanes(shared, options)
+      await runSessions(shared, options)
     } catch (error) {
       if (!(error instanceof Failed)) throw error
       failure = { ...error.failure, port }
@@ -59,16 +59,16 @@ export async function fuzz(options: Fuzz): Promise<Report> {
   } finally {
     const stopped = processes.stop().then(() => true)
     const timeout = Promise.withResolvers<boolean>()
-    const timer = setTimeout(timeout.resolve, END_TIMEOUT_MS, false)
+    const timer = setTimeout(timeout.resolve, STOP_TIMEOUT_MS, false)
     if (!(await Promise.race([stopped, timeout.promise]))) {
-      wrong.push(`SIGTERM doesn't end the process within ${END_TIMEOUT_MS / 1000} s.`)
+      problems.push(`The process did not end within ${STOP_TIMEOUT_MS / 1000} s of SIGTERM.`)
     }
     clearTimeout(timer)
     await processes.killDatabase()
     receiver.close()
   }
-  wrong.push(...processes.accidents, ...errorsIn(readFileSync(processes.logs[0]!, 'utf8')))
-  return { figures: shown(figures), ...(failure ? { failure } : {}), wrong }
+  problems.push(...processes.accidents, ...errorsIn(readFileSync(processes.logs[0]!, 'utf8')))
+  return { figures: toFigures(figures), ...(failure ? { failure } : {}), problems }
 }
 
 async function prepare(
@@ -76,47 +76,47 @@ async function prepare(
   port: number,
   receiverUrl: string,
   figures: Shared['figures'],
-  { operations: wanted }: Fuzz,
+  { operations: pattern }: Fuzz,
 ): Promise<Shared> {
   const read = async (path: string) => (await (await fetch(url + path)).json()) as object
   const operations = [
     ...operationsOf(await read('/openapi.json'), 'seller'),
     ...operationsOf(await read('/operator/openapi.json'), 'operator'),
   ]
-  const chosen = operations.filter(({ id }) => wanted.test(id))
-  if (chosen.length === 0) throw new Error(`No operation matches ${wanted}.`)
+  const chosen = operations.filter(({ id }) => pattern.test(id))
+  if (chosen.length === 0) throw new Error(`No operation matches ${pattern}.`)
   return {
     port,
     memory: createMemory(),
     operations,
     chosen,
-    described: describedAnswers(read),
+    described: describedResponses(read),
     credentials: { operatorToken: OPERATOR_TOKEN, receiverUrl },
     figures,
   }
 }
 
 /** @throws Failed */
-async function runLanes(shared: Shared, { seconds, seed, connections }: Fuzz): Promise<void> {
-  const chance = chanceFrom(seed)
-  const lanes = Array.from({ length: connections }, () => createLane(shared, chance.another()))
-  const begin = chance.another()
-  for (let shops = 0; shops < 4; shops++) await openShop(lanes[0]!.send, begin)
-  for (const list of ['listSets', 'listCards', 'listProducts']) await lanes[0]!.send(list)
+async function runSessions(shared: Shared, { seconds, seed, connections }: Fuzz): Promise<void> {
+  const random = seededRandom(seed)
+  const sessions = Array.from({ length: connections }, () => createSession(shared, random.fork()))
+  const setup = random.fork()
+  for (let shops = 0; shops < 4; shops++) await openShop(sessions[0]!.send, setup)
+  for (const list of ['listSets', 'listCards', 'listProducts']) await sessions[0]!.send(list)
 
   const deadline = performance.now() + seconds * 1000
   let isOver = false
-  const work = lanes.map(async (lane) => {
+  const work = sessions.map(async (session) => {
     try {
-      while (!isOver && performance.now() < deadline) await lane.step()
+      while (!isOver && performance.now() < deadline) await session.step()
     } finally {
       isOver = true
-      lane.close()
+      session.close()
     }
   })
-  // Let the other lanes finish their requests before the service stops.
+  // Let the other sessions finish their requests before the service stops.
   const ended = await Promise.allSettled(work)
-  const failed = ended.find((one) => one.status === 'rejected')
+  const failed = ended.find((result) => result.status === 'rejected')
   if (failed) throw failed.reason
 }
 
@@ -154,7 +154,7 @@ function errorsIn(log: string): string[] {
     })
 }
 
-const shown = ({
+const toFigures = ({
   requests,
   attacks,
   succeeded,
@@ -163,5 +163,7 @@ const shown = ({
   requests,
   attacks,
   'operations that succeeded': succeeded.size,
-  ...Object.fromEntries([...byStatus].sort(([a], [b]) => a - b).map(([s, n]) => [`with ${s}`, n])),
+  ...Object.fromEntries(
+    [...byStatus].sort(([a], [b]) => a - b).map(([s, n]) => [`responses with status ${s}`, n]),
+  ),
 })

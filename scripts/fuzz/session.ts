@@ -1,5 +1,5 @@
-import type { Chance } from '../random.ts'
-import { type Described, faultsOfAnswer, faultsOfAny } from './checks.ts'
+import type { Random } from '../random.ts'
+import { type Described, faultsOfAnyResponse, faultsOfResponse } from './checks.ts'
 import { type Connection, openConnection, type Response } from './client.ts'
 import { openShop, type Send, sell, subscribe } from './flows.ts'
 import { type Credentials, createGenerator, type Options } from './generate.ts'
@@ -15,8 +15,8 @@ export type Failure = {
   bytes: Buffer
   /** The response, if one arrived. */
   response: Response | undefined
-  /** Earlier requests on the same connection, if the last one does not fail alone. */
-  before: Buffer[]
+  /** Earlier requests on the same connection, if the failing request does not fail alone. */
+  earlier: Buffer[]
 }
 
 export class Failed extends Error {
@@ -44,16 +44,16 @@ export type Shared = {
   }
 }
 
-/** Longer than the service takes for anything: a label call waits up to 10 seconds for another one. */
+/** Longer than any response takes: a label call waits up to 10 seconds for a concurrent call. */
 const TIMEOUT_MS = 30_000
-/** An incomplete request gets no response: wait only briefly. */
+/** Short, because an incomplete request gets no response. */
 const ATTACK_TIMEOUT_MS = 100
-const BEFORE = 5
+const MAX_EARLIER_REQUESTS = 5
 
-/** One client: sends one request after the other on its own connection, as its chance decides. */
-export function createLane(shared: Shared, chance: Chance) {
+/** A client that sends random requests in sequence on its own connection. */
+export function createSession(shared: Shared, random: Random) {
   const { port, memory, operations, chosen, described, credentials, figures } = shared
-  const generator = createGenerator(memory, chance, credentials)
+  const generator = createGenerator(memory, random, credentials)
   let connection: Connection | undefined
   let sent: Buffer[] = []
 
@@ -64,21 +64,21 @@ export function createLane(shared: Shared, chance: Chance) {
       connection = await openConnection(port)
       sent = []
     }
-    const { response, faults } = await answerOn(connection, request)
+    const { response, faults } = await sendAndCheck(connection, request)
     figures.requests++
     if (response)
       figures.byStatus.set(response.status, (figures.byStatus.get(response.status) ?? 0) + 1)
     if (faults.length > 0) throw new Failed(await reproduce(request, response, faults))
     if (response!.status < 300) figures.succeeded.add(request.operation.id)
     sent.push(bytesOf(request))
-    if (sent.length > BEFORE) sent.shift()
+    if (sent.length > MAX_EARLIER_REQUESTS) sent.shift()
     memory.learn(request, response!)
     const isStream = response!.headers['content-type'] === 'text/event-stream'
     if (isStream || response!.headers.connection === 'close') connection.close()
     return response!
   }
 
-  const answerOn = async (connection: Connection, request: Request) => {
+  const sendAndCheck = async (connection: Connection, request: Request) => {
     const beganAt = performance.now()
     const bytes = bytesOf(request)
     connection.send(bytes)
@@ -86,17 +86,17 @@ export function createLane(shared: Shared, chance: Chance) {
     let response: Response | undefined
     let faults: string[]
     try {
-      const answered = await connection.next(request.method, TIMEOUT_MS)
-      if (typeof answered === 'string') faults = [`There is no answer: ${answered}.`]
+      const received = await connection.next(request.method, TIMEOUT_MS)
+      if (typeof received === 'string') faults = [`There is no response: ${received}.`]
       else {
-        response = answered
-        faults = await faultsOfAnswer(request, response, memory, beganAt, described)
+        response = received
+        faults = await faultsOfResponse(request, response, memory, beganAt, described)
       }
     } catch (error) {
-      faults = [`The answer is no HTTP: ${(error as Error).message}`]
+      faults = [`The response is not HTTP: ${(error as Error).message}`]
     }
-    const isDone = response?.status === 200
-    steered?.(isDone ? jsonIn(response!.body)?.data?.label : undefined)
+    const isOk = response?.status === 200
+    steered?.(isOk ? jsonIn(response!.body)?.data?.label : undefined)
     return { response, faults }
   }
 
@@ -108,37 +108,37 @@ export function createLane(shared: Shared, chance: Chance) {
   ): Promise<Failure> => {
     const fails = async (candidate: Request) => {
       const alone = await openConnection(port)
-      const { faults: others } = await answerOn(alone, candidate).finally(() => alone.close())
-      return others[0]?.slice(0, 40) === faults[0]!.slice(0, 40)
+      const { faults: repeated } = await sendAndCheck(alone, candidate).finally(() => alone.close())
+      return repeated[0]?.slice(0, 40) === faults[0]!.slice(0, 40)
     }
     const stillFails = await fails(request).catch(() => false)
     const smallest = stillFails ? await shrink(request, fails).catch(() => request) : request
-    return { faults, response, bytes: bytesOf(smallest), before: stillFails ? [] : sent }
+    return { faults, response, bytes: bytesOf(smallest), earlier: stillFails ? [] : sent }
   }
 
   /** @throws Failed */
-  const assault = async (): Promise<void> => {
-    const seller = chance.oneOf(memory.sellers)?.key ?? 'none'
-    const planned = attack(chance, { seller, operator: credentials.operatorToken })
-    const victim = await openConnection(port)
+  const sendAttack = async (): Promise<void> => {
+    const seller = random.pick(memory.sellers)?.key ?? 'none'
+    const planned = attack(random, { seller, operator: credentials.operatorToken })
+    const connection = await openConnection(port)
     figures.attacks++
     try {
-      for (const part of planned.parts) victim.send(part)
-      if (!planned.leaves) await checkAnswers(victim, planned)
+      for (const part of planned.parts) connection.send(part)
+      if (!planned.disconnects) await checkResponses(connection, planned)
     } finally {
-      victim.close()
+      connection.close()
     }
-    // The service must still serve others.
-    await exchange(live)
+    // The service must still serve other clients.
+    await exchange(liveness)
   }
 
-  const live: Request = {
+  const liveness: Request = {
     method: 'GET',
     target: '/health/live',
     headers: [],
     operation: operations[0]!,
     ids: {},
-    hasGoodKey: false,
+    hasValidKey: false,
   }
 
   const send: Send = (id: string, options?: Options) =>
@@ -147,15 +147,15 @@ export function createLane(shared: Shared, chance: Chance) {
   return {
     send,
     async step(): Promise<void> {
-      const dice = chance.between(0, 100)
-      if (dice < 3) await openShop(send, chance)
-      else if (dice < 8) await sell(send, chance)
-      else if (dice < 9) await subscribe(send, chance)
-      else if (dice < 20) await assault()
+      const roll = random.between(0, 100)
+      if (roll < 3) await openShop(send, random)
+      else if (roll < 8) await sell(send, random)
+      else if (roll < 9) await subscribe(send, random)
+      else if (roll < 20) await sendAttack()
       else {
-        const operation = chance.oneOf(chosen)
+        const operation = random.pick(chosen)
         const { valid, nearlyValid } = generator
-        await exchange(dice < 60 ? valid(operation) : nearlyValid(operation))
+        await exchange(roll < 60 ? valid(operation) : nearlyValid(operation))
       }
     },
     close: () => connection?.close(),
@@ -167,21 +167,21 @@ export function createLane(shared: Shared, chance: Chance) {
  *
  * @throws Failed
  */
-async function checkAnswers(connection: Connection, { name, parts }: Attack): Promise<void> {
+async function checkResponses(connection: Connection, { name, parts }: Attack): Promise<void> {
   for (;;) {
     let faults: string[]
     let response: Response | undefined
     try {
-      const answered = await connection.next('GET', ATTACK_TIMEOUT_MS)
-      if (typeof answered === 'string') return
-      response = answered
-      faults = faultsOfAny(response)
+      const received = await connection.next('GET', ATTACK_TIMEOUT_MS)
+      if (typeof received === 'string') return
+      response = received
+      faults = faultsOfAnyResponse(response)
     } catch (error) {
-      faults = [`The answer is no HTTP: ${(error as Error).message}`]
+      faults = [`The response is not HTTP: ${(error as Error).message}`]
     }
     if (faults.length > 0) {
       faults = faults.map((fault) => `${name}: ${fault}`)
-      throw new Failed({ faults, response, bytes: Buffer.concat(parts), before: [] })
+      throw new Failed({ faults, response, bytes: Buffer.concat(parts), earlier: [] })
     }
   }
 }

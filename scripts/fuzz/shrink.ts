@@ -1,10 +1,10 @@
 import type { Request } from './request.ts'
 
 /** Limits the number of smaller requests sent. */
-const TRIES = 200
+const MAX_ATTEMPTS = 200
 
 /**
- * Finds a small request that still fails, by leaving out one part after the other.
+ * Finds a small request that still fails, by repeatedly leaving out one part.
  *
  * @param fails sends a request on a connection of its own
  */
@@ -13,11 +13,11 @@ export async function shrink(
   fails: (request: Request) => Promise<boolean>,
 ): Promise<Request> {
   let smallest = request
-  let tries = 0
+  let attempts = 0
   for (let found = true; found; ) {
     found = false
     for (const smaller of smallerThan(smallest)) {
-      if (++tries > TRIES) return smallest
+      if (++attempts > MAX_ATTEMPTS) return smallest
       if (!(await fails(smaller))) continue
       smallest = smaller
       found = true
@@ -46,7 +46,7 @@ function* smallerThan(request: Request): Generator<Request> {
     yield { ...request, body: Buffer.from(text) }
 }
 
-/** JSON with one part less; other text in halves. */
+/** JSON without one of its parts; other text in halves. */
 function* smallerTexts(text: string): Generator<string> {
   let value: unknown
   try {
@@ -58,7 +58,7 @@ function* smallerTexts(text: string): Generator<string> {
     }
     return
   }
-  // Normalising removes duplicate keys and odd number notations: they may be the cause.
+  // Normalised JSON fails as well, unless a duplicate key or an unusual number notation is the cause.
   if (JSON.stringify(value) !== text) yield JSON.stringify(value)
   for (const smaller of smallerValues(value)) yield JSON.stringify(smaller)
 }
@@ -75,8 +75,8 @@ function* smallerValues(value: unknown): Generator<unknown> {
     return
   }
   for (const [key, inner] of Object.entries(value)) {
-    const { [key]: _, ...others } = value as Record<string, unknown>
-    yield others
+    const { [key]: _, ...rest } = value as Record<string, unknown>
+    yield rest
     for (const smaller of smallerValues(inner)) yield { ...value, [key]: smaller }
   }
 }

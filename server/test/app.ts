@@ -21,7 +21,7 @@ import { type Closers, openService } from '../service.ts'
 import { runDuePolls } from '../shipping/carrier-poll.ts'
 import { runDueDeliveries } from '../webhooks/delivery-worker.ts'
 import { type Template, testDatabase } from './database.ts'
-import { describedAnswers } from './described-responses.ts'
+import { describedResponses } from './described-responses.ts'
 import { whenFileEnds } from './when-file-ends.ts'
 
 export const PUBLIC_URL = 'https://cards.example'
@@ -104,7 +104,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const app = await buildApp(ctx)
   closers.push(() => closeServer(app))
 
-  const check = describedAnswers(async (path) => {
+  const check = describedResponses(async (path) => {
     const response = await app.inject(path)
     return response.statusCode === 200 ? response.json() : undefined
   })
@@ -147,7 +147,7 @@ let sellers = 0
 
 function client(
   app: FastifyInstance,
-  check: ReturnType<typeof describedAnswers>,
+  check: ReturnType<typeof describedResponses>,
   token: string | undefined,
 ): Client {
   const send = (method: NonNullable<InjectOptions['method']>) => {

@@ -15,7 +15,7 @@ type Read = (path: string) => Promise<object | undefined>
  * Checks responses against the published descriptions: an operation must describe each status that it returns, and the
  * body must match its schema without additional keys. Paths outside of the two APIs are not checked.
  */
-export function describedAnswers(read: Read) {
+export function describedResponses(read: Read) {
   let doors: Promise<Description[]> | undefined
   return async (
     method: string,
