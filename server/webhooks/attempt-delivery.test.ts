@@ -29,7 +29,7 @@ const LATE = 'The server did not answer in time.'
 const UNFINISHED = 'The server did not finish its response in time.'
 const NO_NAME = 'The host name could not be resolved.'
 
-/** Packets to it are lost. */
+/** An address that drops all packets. */
 const HOLE = '93.184.214.1'
 const SECURE = '93.184.214.2'
 
@@ -46,7 +46,7 @@ const network = {
 }
 
 let app: TestApp
-/** Another process on the same database, whose attempts have little time. */
+/** Another process on the same database, with a short timeout. */
 let impatient: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
 beforeAll(async () => {
@@ -56,7 +56,7 @@ beforeAll(async () => {
     databaseUrl: app.databaseUrl,
     network,
   })
-  // What is loaded with the first attempt would be counted as its time.
+  // The first attempt loads modules, which would count towards its duration.
   await app.runDeliveries()
 })
 
@@ -67,7 +67,7 @@ beforeEach(async () => {
   sockets.length = 0
 })
 
-// What a test leaves waiting is not attempted in the next.
+// A test's pending deliveries must not be attempted in the next test.
 afterEach(async () => {
   await app.ctx.db`
     update deliveries set status = 'skipped', next_attempt_at = null where status = 'pending'
@@ -82,7 +82,7 @@ afterAll(() => {
   for (const server of servers) server.close()
 })
 
-/** A receiver of HTTP; what it was sent, and its URL. */
+/** Starts an HTTP receiver that records its deliveries. */
 async function shop(
   answer: (response: ServerResponse, delivery: Arrived) => void = (response) => response.end(),
 ): Promise<Site & { arrived: Arrived[]; name: string }> {
@@ -98,11 +98,11 @@ async function shop(
   return { ...(await internet.site(name, listener)), arrived, name }
 }
 
-/** A receiver that speaks for itself, byte by byte; its URL. */
+/** Starts a receiver that writes raw bytes to the socket; returns its URL. */
 async function rawShop(speak: (socket: Socket) => void): Promise<string> {
   const server = createServer((socket) => {
     socket.on('error', () => {})
-    // Not before it was asked.
+    // Respond only after the request has begun to arrive.
     socket.once('data', () => speak(socket))
   })
   servers.push(server)
@@ -110,7 +110,7 @@ async function rawShop(speak: (socket: Socket) => void): Promise<string> {
   return `http://${behind((server.address() as AddressInfo).port)}/`
 }
 
-/** A new name, and an address of its own, for a local port. */
+/** A new name with its own public address, which leads to a local port. */
 function behind(port: number): string {
   const name = newName()
   const address = `93.184.213.${names}`
@@ -119,14 +119,14 @@ function behind(port: number): string {
   return name
 }
 
-/** A new name with these addresses. */
+/** A new name that resolves to these addresses. */
 function named(...addresses: string[]): string {
   const name = newName()
   internet.names.set(name, addresses)
   return name
 }
 
-/** One attempt at each of these URLs; the deliveries as the operator then sees them, in the same order. */
+/** Attempts one delivery to each URL; returns the deliveries as the operator sees them, in the same order. */
 const attempt = (...urls: string[]) => attemptBy(app, urls)
 
 async function attemptBy(process: TestApp, urls: string[]) {
@@ -142,8 +142,8 @@ async function attemptBy(process: TestApp, urls: string[]) {
 
 const attemptOne = async (url: string) => (await attempt(url))[0]
 
-describe('an answer', () => {
-  it('of any 2xx is a success', async () => {
+describe('a response', () => {
+  it('any 2xx response delivers the event', async () => {
     const site = await shop((response, { path }) =>
       response.writeHead(Number(path.slice(1))).end(path === '/200' ? 'thanks' : undefined),
     )
@@ -158,7 +158,7 @@ describe('an answer', () => {
     }
   })
 
-  it('of 3xx fails, and is not followed', async () => {
+  it('a 3xx response fails the attempt, and the redirect is not followed', async () => {
     const target = await shop()
     const site = await shop((response, { path }) => {
       response.writeHead(Number(path.slice(1)), { location: `${target.url}/there` }).end()
@@ -177,7 +177,7 @@ describe('an answer', () => {
     expect(internet.resolved).not.toContain(target.name)
   })
 
-  it('of 4xx or 5xx fails', async () => {
+  it('a 4xx or 5xx response fails the attempt', async () => {
     const site = await shop((response, { path }) =>
       response.writeHead(Number(path.slice(1))).end('no'),
     )
@@ -197,7 +197,7 @@ describe('an answer', () => {
     }
   })
 
-  it('that is announced by 1xx counts as it ends', async () => {
+  it('the final status decides an attempt, not the 1xx responses before it', async () => {
     const hints = 'HTTP/1.1 103 Early Hints\r\nlink: </a.css>; rel=preload\r\n\r\n'
     const processing = 'HTTP/1.1 102 Processing\r\n\r\n'
     const taken = await rawShop((socket) =>
@@ -212,7 +212,7 @@ describe('an answer', () => {
     ])
   })
 
-  it('is kept as it begins, a thousand bytes of it, and without what cannot be stored', async () => {
+  it('the first thousand bytes of a response are stored, without NUL and as valid UTF-8', async () => {
     const answers: Record<string, string | Buffer> = {
       '/long': 'x'.repeat(5_000),
       '/long-characters': `x${'é'.repeat(1_000)}`,
@@ -235,7 +235,7 @@ describe('an answer', () => {
     for (const { status } of deliveries) expect(status).toBe('delivered')
   })
 
-  it('is read up to 64 KiB, and a longer one counts as it began', async () => {
+  it('a response is read up to 64 KiB, and the status decides when it is longer', async () => {
     let written = 0
     const site = await shop((response, { path }) => {
       const [, length, status] = path.split('/')
@@ -260,15 +260,15 @@ describe('an answer', () => {
         attempts: [{ status_code: status, response: 'x'.repeat(1_000) }],
       })
     }
-    // Two of them, each with what was on its way when the connection was cut.
+    // The two responses of 10 MB, including the bytes in flight when the connection was closed.
     expect(written).toBeLessThan(2 * 512 * 1024)
     for (const { bytesRead } of sockets) expect(bytesRead).toBeLessThan(64 * 1024 + 70_000)
     expect(sockets.some(({ bytesRead }) => bytesRead > 65_536)).toBe(true)
   })
 })
 
-describe('an attempt fails with a sentence, and is made again', () => {
-  it('when nobody is there, or what is there does not speak HTTP', async () => {
+describe('a failed attempt', () => {
+  it('a refused connection, an unknown name or a response that is not HTTP fails the attempt, which is retried', async () => {
     const urls = {
       refused: `http://${named('93.184.213.250')}/`,
       unknown: 'http://nobody-has-this.example/',
@@ -307,7 +307,7 @@ describe('an attempt fails with a sentence, and is made again', () => {
     }
   })
 
-  it('when its answer breaks off, whatever status it began with', async () => {
+  it('an incomplete or malformed body fails the attempt, even with status 200', async () => {
     const half = 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf'
     const deliveries = await attempt(
       await rawShop((socket) => socket.end(half)),
@@ -324,7 +324,7 @@ describe('an attempt fails with a sentence, and is made again', () => {
     }
   })
 
-  it('when its time is over, whatever it was at', async () => {
+  it('an attempt times out at every step: DNS, connection, TLS, headers and body', async () => {
     const trickle = (socket: Socket, byte: string) => {
       const timer = setInterval(() => socket.write(byte), 20)
       socket.on('close', () => clearInterval(timer))
@@ -369,7 +369,7 @@ describe('an attempt fails with a sentence, and is made again', () => {
     await until('no connection is left', () => sockets.every(({ destroyed }) => destroyed))
   })
 
-  it('with the same body, byte by byte, a new time and a new signature', async () => {
+  it('a retry sends the same bytes with a new timestamp and a new signature', async () => {
     const site = await shop((response) => response.writeHead(500).end())
     const { id, secret } = await subscribe(seller, site.url)
     await sendSampleEvent(app, seller.accountId)
@@ -405,7 +405,7 @@ describe('a request', () => {
   const basic = ({ authorization = '' }: IncomingHttpHeaders) =>
     Buffer.from(authorization.replace('Basic ', ''), 'base64').toString()
 
-  it('has the path and query of the URL, not its fragment, and the name as its Host', async () => {
+  it('a delivery request has the path and query of the URL, without its fragment, and its host as Host', async () => {
     const sent = await sentTo((name) => `http://${name}:8080/a%20b/c?x=1&y=%2F%3F#part`)
     expect(sent.path).toBe('/a%20b/c?x=1&y=%2F%3F')
     expect(sent.headers).toEqual({
@@ -431,17 +431,20 @@ describe('a request', () => {
     ['alice:100%', 'alice:100%'],
     ['a%20b%:c%20d%zz%2', 'a b%:c d%zz%2'],
     ['wörd:€', 'wörd:€'],
-  ])('has the name and password of the URL as Authorization: %s', async (written, meant) => {
-    expect(basic((await sentTo((name) => `http://${written}@${name}/`)).headers)).toBe(meant)
-  })
+  ])(
+    'user name and password of the URL are sent as Basic Authorization: %s',
+    async (written, meant) => {
+      expect(basic((await sentTo((name) => `http://${written}@${name}/`)).headers)).toBe(meant)
+    },
+  )
 
-  it('has a password of other bytes than UTF-8 as these bytes', async () => {
+  it('percent-encoded bytes of a password are sent unchanged, even if they are not UTF-8', async () => {
     const { headers } = await sentTo((name) => `http://alice:%E4@${name}/`)
     const bytes = Buffer.from(headers.authorization!.replace('Basic ', ''), 'base64')
     expect(bytes.equals(Buffer.from('alice:\xe4', 'latin1'))).toBe(true)
   })
 
-  it('goes to an address that stands in the URL, IPv6 as well, without a look-up', async () => {
+  it('an IPv4 or IPv6 address in the URL needs no DNS lookup', async () => {
     const site = await shop()
     internet.ports.set('2606:4700::1111', site.port)
     internet.ports.set('93.184.213.251', site.port)
@@ -455,24 +458,24 @@ describe('a request', () => {
   })
 })
 
-describe('the way to a host', () => {
+describe('the connection to a receiver', () => {
   const workers: { stop(): Promise<void> }[] = []
   afterEach(() => Promise.all(workers.splice(0).map((worker) => worker.stop())))
 
-  /** The worker that keeps connections from one delivery to the next. */
+  /** Starts the worker, which reuses connections. */
   const startWork = ({ ctx } = app) =>
     workers.push(startDeliveryWorker(ctx, { pollIntervalMs: 3_600_000 }))
 
-  /** Sends one more and waits for its end. */
+  /** Sends one event and waits for the outcome of its delivery. */
   async function deliver(endpointId: number) {
     await sendSampleEvent(app, seller.accountId)
-    return until('it has ended', async () => {
+    return until('the delivery is attempted', async () => {
       const [delivery] = await deliveriesIn(app, `endpoint_id=${endpointId}`)
       return delivery.attempts.length > 0 && delivery
     })
   }
 
-  it('is kept open for the next delivery, but not once the name points elsewhere', async () => {
+  it('a connection is reused for the next delivery until the name resolves to another address', async () => {
     const [one, other] = [await shop(), await shop()]
     const { id } = await subscribe(seller, one.url)
     startWork()
@@ -486,7 +489,7 @@ describe('the way to a host', () => {
     expect(internet.resolved).toEqual(Array(4).fill(one.name))
   })
 
-  it('is looked up before each attempt: a name that turned private is refused, open connection or not', async () => {
+  it('a name that now resolves to a private address is refused, even with an open connection', async () => {
     const site = await shop()
     const { id } = await subscribe(seller, site.url)
     startWork()
@@ -500,7 +503,7 @@ describe('the way to a host', () => {
     internet.ports.delete('10.0.0.1')
   })
 
-  it('is cut when the time of an attempt is over: nobody keeps it by trickling', async () => {
+  it('a timeout closes the connection of a receiver that sends its response slowly', async () => {
     const url = await rawShop((socket) => {
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 60000\r\n\r\n')
       const timer = setInterval(() => socket.write('a'), 20)
@@ -509,10 +512,10 @@ describe('the way to a host', () => {
     const { id } = await subscribe(seller, url)
     startWork(impatient)
     await deliver(id)
-    await until('it is cut', () => sockets.length === 1 && sockets[0]!.destroyed)
+    await until('the connection is closed', () => sockets.length === 1 && sockets[0]!.destroyed)
   })
 
-  it('is looked up once: the connection goes to the address that was checked', async () => {
+  it('an attempt connects to the address that it checked, without a second lookup (DNS rebinding)', async () => {
     const [outside, inside] = [await shop(), await shop()]
     internet.ports.set('192.168.0.7', inside.port)
     let asked = 0
@@ -526,7 +529,7 @@ describe('the way to a host', () => {
   })
 })
 
-describe('an attempt at a private or reserved address', () => {
+describe('a private or reserved address', () => {
   const ANSWERS = [
     ['10.0.0.1'],
     ['127.0.0.1'],
@@ -538,7 +541,7 @@ describe('an attempt at a private or reserved address', () => {
     ['fe80::1', '2606:4700::1111'],
   ]
 
-  it('fails outright, before anything is sent, and is not made again', async () => {
+  it('a name that resolves to a private or reserved address fails the delivery before anything is sent', async () => {
     const inside = await shop()
     for (const address of ANSWERS.flat()) internet.ports.set(address, inside.port)
     const deliveries = await attempt(...ANSWERS.map((answer) => `http://${named(...answer)}/`))
@@ -558,9 +561,9 @@ describe('an attempt at a private or reserved address', () => {
     for (const address of ANSWERS.flat()) internet.ports.delete(address)
   })
 
-  it('fails so as well when the address stands in the URL', async () => {
+  it('a private address in the URL fails the delivery before anything is sent', async () => {
     const { id } = await subscribe(seller, 'http://93.184.213.254/')
-    // As one that was registered before its address became reserved.
+    // Like an endpoint that was registered before its address became reserved.
     await app.ctx.db`
       update webhook_endpoints set url = 'http://[::ffff:a00:1]/' where id = ${id}
     `
@@ -571,7 +574,7 @@ describe('an attempt at a private or reserved address', () => {
     expect(internet.dialled).toEqual([])
   })
 
-  it('ends the schedule of one that was tried before, too', async () => {
+  it('a private address fails a delivery permanently, even at its second attempt', async () => {
     const site = await shop((response) => response.writeHead(500).end())
     expect(await attemptOne(site.url)).toMatchObject({ status: 'pending' })
     internet.names.set(site.name, ['10.0.0.1'])
@@ -582,7 +585,7 @@ describe('an attempt at a private or reserved address', () => {
     expect(delivery.attempts).toMatchObject([{ status_code: 500 }, { error: PRIVATE }])
   })
 
-  it('is made where WEBHOOK_ALLOW_PRIVATE says so', async () => {
+  it('WEBHOOK_ALLOW_PRIVATE allows deliveries to private addresses', async () => {
     const local = await startTestApp({
       settings: { ...NO_LIMITS, WEBHOOK_ALLOW_PRIVATE: 'true' },
       network,
@@ -604,7 +607,7 @@ describe('an attempt at a private or reserved address', () => {
 const certificate = await selfSigned('secure.example', SECURE)
 
 describe.skipIf(!certificate)('a secure receiver', () => {
-  it('is asked for by its name, which its certificate must be for', async () => {
+  it('a TLS connection sends the name (SNI) and requires a trusted certificate for it', async () => {
     const seen: unknown[] = []
     const site = createSecureServer(certificate!, (request, response) => {
       seen.push(request.headers.host)
@@ -637,7 +640,7 @@ describe.skipIf(!certificate)('a secure receiver', () => {
     site.closeAllConnections()
   })
 
-  it('that has no TLS fails with a sentence', async () => {
+  it('https to a port without TLS fails the attempt with a readable error', async () => {
     const { name } = await shop()
     expect(await attemptOne(`https://${name}/`)).toMatchObject({
       status: 'pending',
@@ -646,7 +649,7 @@ describe.skipIf(!certificate)('a secure receiver', () => {
   })
 })
 
-it('no log shows addresses or what programmers write', async () => {
+it('stored errors contain no addresses, error codes or stack traces', async () => {
   const rows = await app.ctx.db<{ attempts: object[] }[]>`select attempts from deliveries`
   const text = JSON.stringify(rows)
   expect(text).toContain(BROKEN)

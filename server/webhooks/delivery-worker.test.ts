@@ -111,8 +111,8 @@ function holding(at: Receiver): Held[] {
   const held: Held[] = []
   at.respond = (response, delivery) => {
     const leave = () => {
-      const place = held.indexOf(one)
-      if (place >= 0) held.splice(place, 1)
+      const index = held.indexOf(one)
+      if (index >= 0) held.splice(index, 1)
     }
     const one: Held = {
       delivery,
@@ -175,7 +175,7 @@ describe('the start of a delivery', () => {
     expect(receiver.arrived).toEqual([])
   })
 
-  it('an endpoint whose secret cannot be decrypted does not hold up others, and the log shows it', async () => {
+  it('an endpoint whose secret cannot be decrypted is logged and does not hold up other endpoints', async () => {
     const foreign = await startTestApp({
       settings: { SECRET_KEY: 'another-key' },
       databaseUrl: app.databaseUrl,
@@ -195,26 +195,26 @@ describe('the start of a delivery', () => {
 })
 
 describe('endpoints that never respond', () => {
-  it('an endpoint that never responds gets two attempts at a time and does not hold up others', async () => {
+  it('an endpoint that never responds gets two attempts at a time and does not hold up other endpoints', async () => {
     const held = holding(receiver)
     await write(1_000)
     startWorker()
-    await until('it is at work', () => held.length === INITIAL_CONCURRENCY)
+    await until('its attempts are under way', () => held.length === INITIAL_CONCURRENCY)
 
     const other = await app.seller()
     const well = await startReceiver()
     const { id } = await subscribe(other, well.url)
     await sendSampleEvent(app, other.accountId)
-    await until('the other’s is sent', () => well.arrived.length === 1)
-    await until('it is noted', async () => (await waiting({ id })) === 0)
+    await until('the other endpoint’s delivery is sent', () => well.arrived.length === 1)
+    await until('it is recorded', async () => (await waiting({ id })) === 0)
     await write(100, { id }, other)
     signal()
-    await until('all of the other’s are', () => well.arrived.length === 101)
+    await until('all deliveries of the other endpoint are sent', () => well.arrived.length === 101)
     expect(held).toHaveLength(INITIAL_CONCURRENCY)
     expect(receiver.arrived).toHaveLength(INITIAL_CONCURRENCY)
   })
 
-  it('a hundred endpoints that never respond do not hold up others', async () => {
+  it('a hundred endpoints that never respond do not hold up other endpoints', async () => {
     const held = holding(receiver)
     for (let i = 0; i < 7; i++) {
       const slow = await app.seller()
@@ -222,13 +222,13 @@ describe('endpoints that never respond', () => {
       for (const { id } of await Promise.all(endpoints)) await write(5, { id }, slow)
     }
     startWorker()
-    await until('all of them are at work', () => held.length === 7 * 15 * INITIAL_CONCURRENCY)
+    await until('their attempts are under way', () => held.length === 7 * 15 * INITIAL_CONCURRENCY)
 
     const well = await startReceiver()
     const other = await app.seller()
     await subscribe(other, well.url)
     await sendSampleEvent(app, other.accountId)
-    await until('the other’s is sent', () => well.arrived.length === 1)
+    await until('the other endpoint’s delivery is sent', () => well.arrived.length === 1)
     expect(held).toHaveLength(7 * 15 * INITIAL_CONCURRENCY)
   })
 })
@@ -260,7 +260,10 @@ describe('the concurrency of an endpoint', () => {
 
     for (let left = MAX_CONCURRENCY; left > INITIAL_CONCURRENCY; left--) {
       held[0]!.answer(500)
-      await until('it is noted', async () => (await failed()) === MAX_CONCURRENCY - left + 1)
+      await until(
+        'the failure is recorded',
+        async () => (await failed()) === MAX_CONCURRENCY - left + 1,
+      )
       signal()
     }
     expect(receiver.arrived).toHaveLength(arrived)
@@ -292,7 +295,7 @@ describe('a deleted endpoint', () => {
     const arrived = receiver.arrived.length
     await seller.delete(`/v1/webhooks/${endpoint.id}`)
     for (const { answer } of [...held]) answer()
-    await until('nothing waits', async () => (await waiting()) === 0)
+    await until('no delivery is pending', async () => (await waiting()) === 0)
     expect(receiver.arrived).toHaveLength(arrived)
   })
 })
@@ -314,7 +317,7 @@ describe('several processes', () => {
       }, 5)
     }
     for (const process of [app, second, third]) startWorker(process, { pollIntervalMs: 50 })
-    await until('nothing waits any more', async () => {
+    await until('no delivery is pending', async () => {
       const left = await Promise.all(endpoints.map((to) => waiting(to)))
       return left.every((count) => count === 0)
     })
@@ -359,7 +362,7 @@ describe('claims', () => {
     nextAttemptAt: app.ctx.now(),
   })
 
-  it('no other process claims a delivery until its lease expires in real time, wherever the clock is', async () => {
+  it('no other process claims a delivery until its lease expires in real time, whatever the sandbox clock shows', async () => {
     await write(1)
     await claim()
     const [lease] = await app.ctx.db<{ seconds: number }[]>`
@@ -367,7 +370,7 @@ describe('claims', () => {
       from deliveries
       where endpoint_id = ${endpoint.id}
     `
-    // The time of an attempt, and 20 seconds.
+    // The timeout of an attempt plus 20 seconds.
     expect(lease!.seconds).toBeGreaterThan(25)
     expect(lease!.seconds).toBeLessThanOrEqual(30)
     await app.runDeliveries()
@@ -394,7 +397,7 @@ describe('claims', () => {
     expect(await endpointOf(seller, endpoint.id)).toMatchObject({ consecutive_failures: 0 })
   })
 
-  it('a process whose lease has expired cannot end the claim of another', async () => {
+  it('a process whose lease has expired cannot end the claim of another process', async () => {
     await write(1)
     const dead = await claim()
     await endLease()
@@ -438,13 +441,13 @@ describe('stopping a worker', () => {
     `
     expect(left).toEqual(Array(2).fill({ tries: 0, leased_until: null }))
 
-    // The next has it at once.
+    // Another process can claim the released deliveries at once.
     receiver.respondWith(200)
     await app.runDeliveries()
     expect(receiver.arrived).toHaveLength(4)
   })
 
-  it('a stopping worker sends nothing of a claim that is under way', async () => {
+  it('a stopping worker does not send deliveries that it is claiming', async () => {
     const held = holding(receiver)
     await write(2)
     const worker = startDeliveryWorker(app.ctx, { ...NO_POLLING, graceMs: 0 })
@@ -482,15 +485,15 @@ describe('an unavailable database', () => {
       for (const one of [...held]) {
         one.answer(one.delivery.path.endsWith('/taken') ? 200 : 500)
       }
-      await until('neither could be noted', () => {
-        const said = 'cannot record a delivery attempt; retrying'
-        return alone.logged.filter(({ message }) => message === said).length === 2
+      await until('recording has failed for both', () => {
+        const warning = 'cannot record a delivery attempt; retrying'
+        return alone.logged.filter(({ message }) => message === warning).length === 2
       })
     } finally {
       await admin.unsafe(`alter database ${name} with allow_connections true`)
       await admin.end()
     }
-    await until('both are noted', async () => {
+    await until('both outcomes are recorded', async () => {
       const { body } = await alone.operator.get('/operator/v1/deliveries')
       return body.data?.every(({ status }: { status: string }) => status !== 'pending')
     })

@@ -142,7 +142,7 @@ describe('claims', () => {
     expect(capacityFor(SHOP)).toBe(MAX_CONCURRENCY)
   })
 
-  it('a claim continues after the last one, and starts from the beginning every second', async () => {
+  it('a claim continues where the previous claim ended, and starts from the beginning every second', async () => {
     await warmUp()
     claim(capacityFor(SHOP))
     const last = { dueAt: DUE, id: ids }
@@ -151,7 +151,7 @@ describe('claims', () => {
     expect(limiter.capacity().cursors).toEqual([undefined])
   })
 
-  it('a claim that found the end of a queue lets the next start from its beginning', async () => {
+  it('after a claim that reached the end of a queue, the next claim starts at its beginning', async () => {
     await warmUp()
     claim(capacityFor(SHOP))
     for (let i = 0; i < 200; i++) void limiter.acquire(SHOP)
@@ -161,7 +161,7 @@ describe('claims', () => {
     expect(limiter.backlogCapacity().endpointIds).toEqual([])
   })
 
-  it('an endpoint is backlogged when a full claim took fewer of its deliveries than it may have', async () => {
+  it('an endpoint is backlogged when a full claim took fewer of its deliveries than its capacity', async () => {
     await begin(1)
     limiter.release(SHOP, 'delivered')
     const delivery = { endpointId: SHOP, dueAt: DUE, id: ++ids }
@@ -181,14 +181,14 @@ describe('claims', () => {
     expect(limiter.hasBacklogCapacity()).toBe(true)
   })
 
-  it('an endpoint is backlogged while claims find all the deliveries that it may have', async () => {
+  it('an endpoint is backlogged while claims fill its capacity', async () => {
     expect(limiter.hasBacklogCapacity()).toBe(false)
     claim(2)
     expect(limiter.hasBacklogCapacity()).toBe(false)
     for (let i = 0; i < 2; i++) await limiter.acquire(SHOP)
     limiter.release(SHOP, 'failed')
     expect(limiter.hasBacklogCapacity()).toBe(true)
-    // The claim finds one of two: nothing more is waiting.
+    // The claim finds one delivery for a capacity of two, so no other is pending.
     limiter.release(SHOP, 'failed')
     claim(1)
     await limiter.acquire(SHOP)

@@ -44,7 +44,7 @@ const events = async (count: number) => {
   for (let i = 0; i < count; i++) await sendSampleEvent(app, seller.accountId)
 }
 
-/** So many deliveries come to nothing: each is at its last attempt, and the receiver refuses it. */
+/** Fails `count` deliveries: the receiver refuses the last attempt of each. */
 async function fail(count: number) {
   receiver.respondWith(500, 'nope')
   await events(count)
@@ -70,7 +70,7 @@ const statuses = async () =>
     .map(({ status }: { status: string }) => status)
     .reverse()
 
-/** What the seller was written so far, oldest first. */
+/** The e-mails that the seller has received, oldest first. */
 async function mails(): Promise<{ to: string; subject: string; text: string }[]> {
   const { body } = await app.operator.get('/operator/v1/sandbox/mail?per_page=100')
   return body.data.filter(({ to }: { to: string }) => to === email).reverse()
@@ -114,11 +114,11 @@ describe('deliveries that failed in a row', () => {
     await fail(9)
     await sendSampleEvent(app, seller.accountId)
     await bringToLastAttempt()
-    // Three more, of which two have not been tried and one waits for its next attempt.
     await app.ctx.db`
       update deliveries set next_attempt_at = next_attempt_at - interval '1 minute'
       where endpoint_id = ${endpoint.id} and status = 'pending'
     `
+    // Three more deliveries are due later, so they are not attempted in this run.
     await events(3)
     await advance(app.operator, 7_200)
     await app.ctx.db`
@@ -155,7 +155,7 @@ describe('deliveries that failed in a row', () => {
     expect(await seen()).toMatchObject({ consecutive_failures: 0 })
     await fail(9)
     expect(await seen()).toMatchObject({ active: true, consecutive_failures: 9 })
-    // The first row's warning, and the second's.
+    // One warning for each series of failures.
     expect(await subjects()).toEqual([WARNING, WARNING])
     await fail(1)
     expect(await seen()).toMatchObject({ active: false })
@@ -173,7 +173,7 @@ describe('deliveries that failed in a row', () => {
     expect(await seen()).toMatchObject({ consecutive_failures: 0 })
   })
 
-  it('failures count for their endpoint, not for the seller’s others', async () => {
+  it('failures count for their endpoint, not for the seller’s other endpoints', async () => {
     const well = await startReceiver()
     const other = await subscribe(seller, well.url)
     await fail(10)
@@ -237,7 +237,7 @@ describe('deliveries that fail at the same moment', () => {
     expect(ends.filter((end: string) => end === 'skipped')).toHaveLength(
       50 - receiver.arrived.length,
     )
-    // Ten, and what was under way in the three, or answered and not noted yet.
+    // Ten failures, and the attempts of three processes that were under way or not yet recorded.
     expect(receiver.arrived.length).toBeLessThan(40)
   })
 
@@ -250,7 +250,7 @@ describe('deliveries that fail at the same moment', () => {
 })
 
 describe('an attempt under way when its endpoint is disabled or deleted', () => {
-  /** Sends one and holds its answer; `end` lets it go. It's the last attempt, unless told otherwise. */
+  /** Starts an attempt, by default the last, whose response waits until `end` is called. */
   async function holdOne(status: number, { isLast = true } = {}) {
     const asked = Promise.withResolvers<void>()
     const may = Promise.withResolvers<void>()
@@ -280,7 +280,7 @@ describe('an attempt under way when its endpoint is disabled or deleted', () => 
     [500, 'failed'],
     [200, 'delivered'],
   ])(
-    'an attempt under way when its endpoint is disabled finishes and is not counted: %i',
+    'an attempt under way when its endpoint is disabled finishes and is not counted: status %i',
     async (status, end) => {
       const attempt = await holdOne(status)
       await disable()
@@ -295,12 +295,12 @@ describe('an attempt under way when its endpoint is disabled or deleted', () => 
     [500, 'failed'],
     [200, 'delivered'],
   ])(
-    'an attempt under way when its endpoint is deleted finishes and is not counted: %i',
+    'an attempt under way when its endpoint is deleted finishes and is not counted: status %i',
     async (status, end) => {
       const attempt = await holdOne(status)
       await events(2)
       expect((await seller.delete(`/v1/webhooks/${endpoint.id}`)).status).toBe(204)
-      // What waited was skipped at once.
+      // Pending deliveries are skipped at once.
       expect((await statuses()).slice(1)).toEqual(['skipped', 'skipped'])
       await attempt.end()
       expect(await statuses()).toEqual([end, 'skipped', 'skipped'])
@@ -313,7 +313,7 @@ describe('an attempt under way when its endpoint is disabled or deleted', () => 
     },
   )
 
-  it('an attempt under way when its endpoint is disabled and enabled counts from zero', async () => {
+  it('a failed attempt is the first to count when its endpoint was disabled and enabled meanwhile', async () => {
     const attempt = await holdOne(500)
     await disable()
     await app.operator.post(
@@ -323,7 +323,7 @@ describe('an attempt under way when its endpoint is disabled or deleted', () => 
     expect(await seen()).toMatchObject({ active: true, consecutive_failures: 1 })
   })
 
-  it('an attempt under way when its endpoint is disabled is not retried but skipped', async () => {
+  it('a failed attempt is not retried when its endpoint was deleted meanwhile', async () => {
     const attempt = await holdOne(500, { isLast: false })
     await seller.delete(`/v1/webhooks/${endpoint.id}`)
     await attempt.end()

@@ -45,7 +45,7 @@ const HOOK = 'https://shop.example/hooks'
 const shop = () => app.seller({ account: shipsBy(LETTER, LABEL) })
 const endpoint = async (events?: string[], by = seller) => (await subscribe(by, HOOK, events)).id
 
-/** What an endpoint was sent or will be, oldest first. */
+/** The deliveries of an endpoint, oldest first. */
 const sentTo = async (id: number) =>
   (await deliveriesIn(app, `endpoint_id=${id}`)).toReversed() as {
     id: number
@@ -58,7 +58,7 @@ const eventsTo = async (id: number) => (await sentTo(id)).map(({ event }) => eve
 const dataTo = async (id: number) =>
   (await sentTo(id)).map(({ event, payload }) => [event, payload.data])
 
-/** How many events and deliveries there are in all. */
+/** The numbers of all events and deliveries. */
 const written = async () => {
   const [row] = await app.ctx.db`
     select
@@ -69,7 +69,7 @@ const written = async () => {
 }
 
 describe('a checkout', () => {
-  it('writes order.created and listing.sold for each row, once to each endpoint', async () => {
+  it('a checkout sends order.created and listing.sold for each order row to each endpoint', async () => {
     const endpoints = [await endpoint(), await endpoint(), await endpoint()]
     const [card, box] = await list(seller, cardItem(), productItem())
     const { orderIds, sliceKey } = await buy(app, [
@@ -118,7 +118,7 @@ describe('a checkout', () => {
     }
   })
 
-  it('gives each delivery an id of its own, also those of one event', async () => {
+  it('deliveries of the same event have different ids', async () => {
     const endpoints = [await endpoint(), await endpoint(), await endpoint()]
     const [card] = await list(seller, cardItem())
     await buy(app, [[card!, 1]])
@@ -128,7 +128,7 @@ describe('a checkout', () => {
     for (const { id, payload } of all) expect(payload.delivery_id).toBe(id)
   })
 
-  it('dates its events as its order', async () => {
+  it('the events of a checkout have the time of its order, even when they are read later', async () => {
     const id = await endpoint()
     const [card] = await list(seller, cardItem())
     await advance(app.operator, 3_600)
@@ -144,7 +144,7 @@ describe('a checkout', () => {
     expect(await sentTo(id)).toEqual(sent)
   })
 
-  it('tells each endpoint only what it is subscribed to', async () => {
+  it('an endpoint gets only the events that it is subscribed to', async () => {
     const endpoints = await Promise.all(
       [['order.created'], ['listing.sold'], ['order.cancelled', 'order.label_ready']].map(
         (events) => endpoint(events),
@@ -159,7 +159,7 @@ describe('a checkout', () => {
     ])
   })
 
-  it('of two sellers’ stock tells each of their own, and nobody else', async () => {
+  it('each seller gets the events of their own order rows only', async () => {
     const [other, bystander] = [await shop(), await shop()]
     const mine = await endpoint()
     const theirs = await endpoint(ALL_EVENTS, other)
@@ -191,7 +191,7 @@ describe('a checkout', () => {
     expect(await eventsTo(elsewhere)).toEqual([])
   })
 
-  it('tells nothing to an endpoint that is registered afterwards, or was deleted before', async () => {
+  it('endpoints deleted before an event or registered after it do not get it', async () => {
     const gone = await endpoint()
     await seller.delete(`/v1/webhooks/${gone}`)
     const [card] = await list(seller, cardItem())
@@ -206,7 +206,7 @@ describe('a checkout', () => {
     ])
   })
 
-  it('is told to a disabled endpoint as skipped, and to the others as ever', async () => {
+  it('deliveries to a disabled endpoint are skipped, and other endpoints get theirs', async () => {
     const dead = (await subscribe(seller, 'https://dead.example/')).id
     for (let failure = 0; failure < 10; failure++) await sendSampleEvent(app, seller.accountId)
     await app.runDeliveries()
@@ -221,7 +221,7 @@ describe('a checkout', () => {
     expect(await sentTo(alive)).toMatchObject([{ status: 'pending' }, { status: 'pending' }])
   })
 
-  it('is written down where nobody is subscribed, too', async () => {
+  it('events are recorded even if no endpoint is subscribed', async () => {
     const [card] = await list(seller, cardItem())
     const before = await written()
     await buy(app, [[card!, 1]])
@@ -239,20 +239,20 @@ describe('a checkout that fails', () => {
     card = (await list(seller, cardItem()))[0]!
   })
 
-  /** Leaves neither event nor delivery behind. */
+  /** Runs `attempt` and checks that it records no event and no delivery. */
   const leavesNothing = async (attempt: () => Promise<unknown>) => {
     const before = await written()
-    const came = await attempt()
+    const result = await attempt()
     expect(await written()).toEqual(before)
-    return came
+    return result
   }
 
-  it('for want of stock leaves no event and no delivery', async () => {
+  it('a checkout refused for too little stock records no event and no delivery', async () => {
     const { status } = (await leavesNothing(() => sendCart(app, [[card, 4]]))) as never
     expect(status).toBe(409)
   })
 
-  it('at another seller’s line leaves none for the first', async () => {
+  it('a checkout refused because of one seller’s line records no event for the other seller', async () => {
     const other = await shop()
     await endpoint(ALL_EVENTS, other)
     const [theirs] = await list(other, cardItem())
@@ -264,7 +264,7 @@ describe('a checkout that fails', () => {
     expect(status).toBe(409)
   })
 
-  it('for a shipping option that is not on offer leaves none', async () => {
+  it('a checkout refused for an unknown shipping option records no event', async () => {
     const shipping = [{ account_id: seller.accountId, option: 'drone' }]
     const { status } = (await leavesNothing(() =>
       sendCart(app, [[card, 1]], { shipping }),
@@ -272,7 +272,7 @@ describe('a checkout that fails', () => {
     expect(status).toBe(422)
   })
 
-  it('after its events were written, with all that is around it, leaves none', async () => {
+  it('a checkout whose transaction is rolled back records no event and sells nothing', async () => {
     const failed = leavesNothing(() =>
       inTransaction(app.ctx, async (tx) => {
         await checkOut(tx, {
@@ -292,7 +292,7 @@ describe('a checkout that fails', () => {
     expect((await seller.get('/v1/listings')).body.data[0].quantity).toBe(3)
   })
 
-  it('does so where the database refuses one of its deliveries', async () => {
+  it('a checkout whose deliveries the database refuses fails with 500 and sells nothing', async () => {
     const { db } = app.ctx
     await db`alter table deliveries add constraint nothing_more check (event_id < 0) not valid`
     try {
@@ -305,7 +305,7 @@ describe('a checkout that fails', () => {
     expect((await seller.get('/v1/listings')).body.data[0].quantity).toBe(3)
   })
 
-  it('because it is a repetition of another tells nothing twice', async () => {
+  it('repeating a checkout with its idempotency key records no further event', async () => {
     const headers = { 'idempotency-key': 'cart-1' }
     const twins = await Promise.all([
       sendCart(app, [[card, 1]], {}, headers),
@@ -321,7 +321,7 @@ describe('a checkout that fails', () => {
 })
 
 describe('an event', () => {
-  it('is never written twice for an endpoint: the database refuses it', async () => {
+  it('the database refuses a second delivery of an event to the same endpoint', async () => {
     const id = await endpoint()
     await sendSampleEvent(app, seller.accountId)
     await expect(
@@ -334,7 +334,7 @@ describe('an event', () => {
     ).rejects.toThrow('deliveries_once')
   })
 
-  it('comes in the order of its cause, with others of the same transaction', async () => {
+  it('events of one transaction keep their order', async () => {
     const id = await endpoint()
     const { accountId } = seller
     const data = (number: number) => ({ order_id: number, cancelled_by: 'buyer' })
@@ -348,7 +348,7 @@ describe('an event', () => {
     expect(await recordEvents(app.ctx, [])).toBe(0)
   })
 
-  it('says what the buyer wrote, whatever letters are in it', async () => {
+  it('quotes, line separators and emoji in a buyer’s name reach the payload unchanged', async () => {
     const id = await endpoint(['order.created'])
     const [card] = await list(seller, cardItem())
     const name = '“Misty” \\ \'";--\u2028 ポケ 🂡'
@@ -368,7 +368,7 @@ describe('order.cancelled', () => {
   }
 
   it.each(['buyer', 'seller', 'admin', 'system'])(
-    'tells that the %s cancelled a row',
+    'order.cancelled names the %s as the party that cancelled',
     async (by) => {
       const { id, order } = await sold()
       await cancel(app, order, { cancelled_by: by })
@@ -376,14 +376,14 @@ describe('order.cancelled', () => {
     },
   )
 
-  it('is not told again when cancelling is refused', async () => {
+  it('a refused cancellation records no order.cancelled', async () => {
     const { id, order } = await sold()
     await cancel(app, order)
     expect((await cancel(app, order)).status).toBe(409)
     expect(await eventsTo(id)).toHaveLength(1)
   })
 
-  it('tells of each row apart, once when two ask for it together', async () => {
+  it('two concurrent cancellations of an order row record one order.cancelled', async () => {
     const id = await endpoint(['order.cancelled'])
     const [card, box] = await list(seller, cardItem(), productItem())
     const { orderIds } = await buy(app, [
@@ -396,7 +396,7 @@ describe('order.cancelled', () => {
     ])
   })
 
-  it('tells of a dispute that is resolved for the buyer, and of none resolved for the seller', async () => {
+  it('only a dispute resolved for the buyer records order.cancelled', async () => {
     const { id, order } = await sold()
     const other = await sold()
     for (const one of [order, other.order]) {
@@ -412,10 +412,10 @@ describe('order.cancelled', () => {
     ])
   })
 
-  it('is dated when it was cancelled, not when it was ordered, to the second', async () => {
+  it('order.cancelled has exactly the time of the cancellation', async () => {
     const { id, order } = await sold()
     await advance(app.operator, 3_600)
-    // A clock that is a second further each time somebody looks.
+    // A clock that advances by a second with each reading.
     let seconds = 0
     const now = () => new Date(app.ctx.now().getTime() + ++seconds * 1000)
     const wanted = { cancelledBy: 'buyer', restock: true } as const
@@ -442,7 +442,7 @@ describe('order.label_ready', () => {
   const report = (sliceKey: string, tracking_code: string) =>
     app.operator.post(`/operator/v1/slices/${sliceKey}/tracking`, { payload: { tracking_code } })
 
-  it('tells of the label, and again of a code that comes later, as two deliveries', async () => {
+  it('order.label_ready is sent for the label, and again for a tracking code that arrives later', async () => {
     await carrier({ tracking: 'late' })
     const { id, order, sliceKey } = await sold()
     const { body } = await label(order)
@@ -455,7 +455,7 @@ describe('order.label_ready', () => {
       ['order.label_ready', first],
       [
         'order.label_ready',
-        // With a link that is good for five days from now.
+        // The link is signed again, valid for five days from now.
         { ...first, label_url: expect.stringContaining('/labels/'), tracking_code: '3SCODE' },
       ],
     ])
@@ -464,7 +464,7 @@ describe('order.label_ready', () => {
     expect(Date.parse(late!.created_at)).toBeGreaterThan(Date.parse(early!.created_at))
   })
 
-  it('is not told by a re-read or a report that changes nothing', async () => {
+  it('requesting a label again or reporting the same code records no order.label_ready', async () => {
     await carrier({ tracking: 'late' })
     const { id, order, sliceKey } = await sold()
     await label(order)
@@ -477,7 +477,7 @@ describe('order.label_ready', () => {
     expect(await eventsTo(id)).toHaveLength(2)
   })
 
-  it('is not told where the carrier failed, or the seller ships by themselves', async () => {
+  it('order.label_ready is not sent when the carrier fails or the seller ships without a label', async () => {
     await carrier({ label: 'error' })
     const { id, order } = await sold()
     expect((await label(order)).status).toBe(502)

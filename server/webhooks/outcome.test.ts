@@ -36,27 +36,27 @@ const FAILURE = attempted(false)
 const PRIVATE_ADDRESS = attempted(false, true)
 
 it.each<[string, ClaimedDelivery, Attempted, string, Date | null]>([
-  ['a first attempt that succeeds delivers', NEW, SUCCESS, 'delivered', null],
-  ['a last attempt that succeeds delivers', LAST, SUCCESS, 'delivered', null],
-  ['a resend that succeeds delivers', RESENT, SUCCESS, 'delivered', null],
-  ['a first attempt that fails is retried', NEW, FAILURE, 'pending', IN_A_MINUTE],
+  ['a successful first attempt delivers the event', NEW, SUCCESS, 'delivered', null],
+  ['a successful last attempt delivers the event', LAST, SUCCESS, 'delivered', null],
+  ['a successful resend delivers the event', RESENT, SUCCESS, 'delivered', null],
+  ['a failed first attempt is retried', NEW, FAILURE, 'pending', IN_A_MINUTE],
   [
-    'a second attempt that fails is retried by the schedule of the first',
+    'a failed second attempt is retried by the schedule of the first',
     RETRIED,
     FAILURE,
     'pending',
     new Date('2026-03-01T09:40:00Z'),
   ],
-  ['a last attempt that fails fails the delivery', LAST, FAILURE, 'failed', null],
+  ['a failed last attempt fails the delivery', LAST, FAILURE, 'failed', null],
   ['an attempt at a private address is not retried', NEW, PRIVATE_ADDRESS, 'failed', null],
-  ['a resend that fails changes nothing', RESENT, FAILURE, 'unchanged', null],
+  ['a failed resend changes nothing', RESENT, FAILURE, 'unchanged', null],
   ['a resend to a private address changes nothing', RESENT, PRIVATE_ADDRESS, 'unchanged', null],
 ])('%s', (_, delivery, result, status, nextAttemptAt) => {
   const { attempt } = result
   expect(outcomeOf(delivery, result)).toEqual({ delivery, attempt, status, nextAttemptAt })
 })
 
-it('a delivery without an attempt is skipped, a resend is unchanged', () => {
+it('a delivery that is not attempted is skipped, and a resend that is not attempted is unchanged', () => {
   expect(skippedOutcome(NEW)).toMatchObject({ attempt: null, status: 'skipped' })
   expect(skippedOutcome(RESENT)).toMatchObject({ attempt: null, status: 'unchanged' })
 })

@@ -25,7 +25,7 @@ beforeEach(async () => {
   id = (await subscribe(seller, hook.url)).id
 })
 
-/** What is left of the endpoint's deliveries, oldest first. */
+/** The endpoint's remaining deliveries, oldest first. */
 const left = async () => (await deliveriesIn(app, `endpoint_id=${id}`)).toReversed()
 const statuses = async () => (await left()).map(({ status }: { status: string }) => status)
 const eventsOf = async (of = app, accountId = seller.accountId) => {
@@ -47,7 +47,7 @@ const passes = async (seconds: number) => {
   await runSchedule(app.ctx)
 }
 
-/** Writes many at once, which nobody sends. */
+/** Inserts many deliveries that are never attempted. */
 const write = async (count: number) => {
   const data = { order_id: 1, cancelled_by: 'buyer' }
   const event: NewEvent = { accountId: seller.accountId, event: 'order.cancelled', data }
@@ -55,7 +55,7 @@ const write = async (count: number) => {
     await recordEvents(app.ctx, Array<NewEvent>(Math.min(1_000, count - written)).fill(event))
   }
 }
-/** Ends what waits for this endpoint. */
+/** Fails the endpoint's pending deliveries without attempts. */
 const end = () => app.ctx.db`
   update deliveries set status = 'failed', next_attempt_at = null where endpoint_id = ${id}
 `
@@ -65,7 +65,7 @@ const count = async () => {
 }
 
 describe('after 30 days', () => {
-  it('finished deliveries are deleted with their events', async () => {
+  it('finished deliveries are deleted with their events after 30 days', async () => {
     await send()
     hook.hide()
     for (let failure = 0; failure < 10; failure++) await sendSampleEvent(app, seller.accountId)
@@ -81,7 +81,7 @@ describe('after 30 days', () => {
     expect((await seller.get('/v1/webhooks')).body.data).toMatchObject([{ id }])
   })
 
-  it('younger deliveries are kept', async () => {
+  it('deliveries younger than 30 days are kept', async () => {
     await send()
     await passes(10 * DAY)
     await send()
@@ -114,7 +114,7 @@ describe('after 30 days', () => {
     expect(hook.arrived).toHaveLength(2)
   })
 
-  it('an event is kept as long as one of its deliveries', async () => {
+  it('an event is kept until its last delivery is deleted', async () => {
     const other = await startPublicReceiver(internet)
     const slow = (await subscribe(seller, other.url)).id
     other.respondWith(500)
@@ -126,7 +126,7 @@ describe('after 30 days', () => {
     expect(await deliveriesIn(app, `endpoint_id=${slow}`)).toMatchObject([{ status: 'pending' }])
   })
 
-  it('events without deliveries are deleted', async () => {
+  it('events without deliveries are deleted after 30 days', async () => {
     await seller.delete(`/v1/webhooks/${id}`)
     await sendSampleEvent(app, seller.accountId)
     expect(await eventsOf()).toBe(1)
@@ -157,7 +157,7 @@ describe('after 30 days', () => {
     expect((await seller.get('/v1/webhooks')).body.data).toMatchObject([{ id: alive }])
   })
 
-  it('one run deletes 3,000 deliveries', async () => {
+  it('one prune deletes 3,000 deliveries', async () => {
     await write(3_000)
     await end()
     expect(await count()).toBe(3_000)
@@ -165,7 +165,7 @@ describe('after 30 days', () => {
     expect([await count(), await eventsOf()]).toEqual([0, 0])
   })
 
-  it('one run deletes 3,000 deliveries behind one that is pending', async () => {
+  it('one prune deletes 3,000 deliveries behind a pending one', async () => {
     const other = (await subscribe(seller, hook.url)).id
     await write(1)
     await seller.delete(`/v1/webhooks/${other}`)
@@ -195,7 +195,7 @@ describe('after 30 days', () => {
 })
 
 describe('WEBHOOK_RETENTION_DAYS', () => {
-  it('WEBHOOK_RETENTION_DAYS changes the number of days', async () => {
+  it('WEBHOOK_RETENTION_DAYS changes how long deliveries are kept', async () => {
     const brief = await startTestApp({ settings: { WEBHOOK_RETENTION_DAYS: '2' } })
     const shop = await brief.seller()
     await subscribe(shop, 'https://nowhere.invalid/')

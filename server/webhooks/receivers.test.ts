@@ -12,8 +12,8 @@ import { until } from '../test/until.ts'
 import { exampleUrl, shownBlocks } from '../test/webhooks-page.ts'
 
 /**
- * What receivers are told to copy, run as they would: the blocks of docs/webhooks.md pasted into a file of their own,
- * and the whole receivers of docs/examples as processes.
+ * Runs the documented code as a developer would: the blocks of docs/webhooks.md pasted into a program, and the receivers
+ * of docs/examples as processes.
  */
 
 const SECRET = `svc_whsec_${'x'.repeat(40)}`
@@ -26,12 +26,12 @@ const BODY = JSON.stringify({
 
 type Language = {
   name: string
-  /** As the block is marked in docs/webhooks.md. */
+  /** The language of the code block in docs/webhooks.md. */
   fence: string
   example: string
   program: string
   isThere: boolean
-  /** The block pasted into a program that reads cases on standard input and prints what becomes of each. */
+  /** The block pasted into a program that reads cases from standard input and prints the result of each. */
   pasted(block: string): string
   serve(port: number): string[]
 }
@@ -99,7 +99,7 @@ const signatureOf = (timestamp: string, body: string | Buffer, secret = SECRET) 
 
 type Case = { secret: string; timestamp: unknown; signature: unknown; body: string | Buffer }
 
-/** A delivery as Cardstall signs it, but for what is said otherwise. */
+/** A delivery signed like Cardstall does, with the given changes. */
 function signed(
   { body = BODY, timestamp = secondsFromNow(0), secret = SECRET } = {} as {
     body?: string | Buffer
@@ -115,15 +115,15 @@ const GOOD: Record<string, Case> = {
   'an empty body': signed({ body: '' }),
   'a body that is no text': signed({ body: Buffer.from([0, 0xff, 0xc3, 0x28, 13, 10, 0x80]) }),
   'a long body': signed({ body: 'リザードン'.repeat(20_000) }),
-  'a timestamp of some minutes ago': signed({ timestamp: secondsFromNow(-270) }),
-  'a timestamp of a clock that is far ahead, as the sandbox’s can be': signed({
+  'a timestamp from a few minutes ago': signed({ timestamp: secondsFromNow(-270) }),
+  'a timestamp far in the future, which the sandbox’s clock can produce': signed({
     timestamp: secondsFromNow(86_400),
   }),
 }
 
 const BAD: Record<string, Case> = {
   'a changed byte': { ...signed(), body: BODY.replace('4.5', '4.6') },
-  'a byte more': { ...signed(), body: `${BODY}\n` },
+  'an additional byte': { ...signed(), body: `${BODY}\n` },
   'a body that was parsed and written again': {
     ...signed(),
     body: JSON.stringify(JSON.parse(BODY), null, 2),
@@ -131,7 +131,7 @@ const BAD: Record<string, Case> = {
   'other escapes for the same text': { ...signed(), body: BODY.replace('リ', '\\u30ea') },
   'another secret': { ...signed(), secret: SECRET.replace('x', 'y') },
   'a secret without its prefix': { ...signed(), secret: SECRET.replace('svc_whsec_', '') },
-  'an empty secret, though it signed': signed({ secret: '' }),
+  'an empty secret, even if the signature was made with it': signed({ secret: '' }),
   'a timestamp more than 300 s old': signed({ timestamp: secondsFromNow(-330) }),
   'another timestamp': { ...signed(), timestamp: secondsFromNow(-5) },
   'no timestamp': { ...signed(), timestamp: null },
@@ -152,7 +152,7 @@ const BAD: Record<string, Case> = {
   'a list of signatures': { ...signed(), signature: [signed().signature] },
   'a number for a timestamp': { ...signed(), timestamp: Number(secondsFromNow(0)) },
   'a list of timestamps': { ...signed(), timestamp: [signed().timestamp] },
-  // Each of these is signed as it stands.
+  // Each of these timestamps has a matching signature.
   ...Object.fromEntries(
     Object.entries({
       'no digits': '',
@@ -179,7 +179,7 @@ const children = new Set<ChildProcess>()
 const killChildren = () => {
   for (const child of children) child.kill('SIGKILL')
 }
-// Should the test run itself be ended half-way.
+// The test run may be interrupted.
 process.once('exit', killChildren)
 afterAll(() => {
   killChildren()
@@ -198,11 +198,14 @@ for (const language of LANGUAGES) {
         verdicts = new Map(Object.keys(all).map((title, i) => [title, answers[i]]))
       })
 
-      it.each(Object.keys(GOOD))('the example verification accepts %s', (title) => {
-        expect(verdicts.get(title)).toBe(true)
-      })
+      it.each(Object.keys(GOOD))(
+        `the ${language.name} example verification accepts %s`,
+        (title) => {
+          expect(verdicts.get(title)).toBe(true)
+        },
+      )
 
-      it.each(Object.keys(BAD))('the example verification refuses %s', (title) => {
+      it.each(Object.keys(BAD))(`the ${language.name} example verification refuses %s`, (title) => {
         expect(verdicts.get(title)).toBe(false)
       })
     },
@@ -214,19 +217,19 @@ for (const language of LANGUAGES) {
       receiver = await startReceiver(language, { WEBHOOK_SECRET: SECRET })
     })
 
-    it('the example receiver answers a delivery with 204 and prints its event', async () => {
+    it(`the ${language.name} example receiver answers a delivery with 204 and prints its event`, async () => {
       expect(await receiver.deliver(signed())).toBe(204)
-      await until('it says so', () => receiver.said().includes('order.created 8123'))
+      await until('the event is printed', () => receiver.output().includes('order.created 8123'))
     })
 
-    it('the example receiver accepts a body that arrives in many chunks', async () => {
+    it(`the ${language.name} example receiver accepts a body that arrives in many chunks`, async () => {
       const body = JSON.stringify({
         ...JSON.parse(BODY),
         delivery_id: 8124,
         data: { item_name: 'リザードン'.repeat(10_000) },
       })
       expect(await receiver.deliver(signed({ body }))).toBe(204)
-      await until('it says so', () => receiver.said().includes('order.created 8124'))
+      await until('the event is printed', () => receiver.output().includes('order.created 8124'))
     })
 
     it.each([
@@ -237,33 +240,33 @@ for (const language of LANGUAGES) {
       'no signature',
       'an upper-case signature',
       'a signature that is not hexadecimal',
-    ])('answers 401 to %s', async (title) => {
+    ])(`the ${language.name} example receiver answers 401 to %s`, async (title) => {
       expect(await receiver.deliver(BAD[title]!)).toBe(401)
     })
 
-    it('the example receiver answers 401 to a signature with another secret', async () => {
+    it(`the ${language.name} example receiver answers 401 to a signature with another secret`, async () => {
       expect(await receiver.deliver(signed({ secret: SECRET.replace('x', 'y') }))).toBe(401)
     })
 
-    it('the example receiver answers 401 to binary header values', async () => {
+    it(`the ${language.name} example receiver answers 401 to binary header values`, async () => {
       expect(await receiver.deliver({ ...signed(), signature: '\xff'.repeat(64) })).toBe(401)
       expect(await receiver.deliver({ ...signed(), timestamp: '\xb2\xb3' })).toBe(401)
     })
 
-    it('the example receiver refuses a body that is longer than any delivery', async () => {
+    it(`the ${language.name} example receiver refuses a body that is longer than any delivery`, async () => {
       const tooLong = signed({ body: 'x'.repeat(256 * 1024 + 1) })
-      // One that answers without reading it all may be gone before its answer has arrived.
+      // A receiver that responds before it has read the whole body may close the connection before the response arrives.
       const outcome = await receiver.deliver(tooLong).catch(() => 'hung up')
       expect(outcome).toBeOneOf([413, 'hung up'])
       expect(await receiver.deliver(signed())).toBe(204)
     })
 
-    it('the example receiver answers 405 to GET', async () => {
+    it(`the ${language.name} example receiver answers 405 to GET`, async () => {
       const { status } = await fetch(receiver.url)
       expect(status).toBe(405)
     })
 
-    it('the example receiver survives a client that disconnects in the middle of a request', async () => {
+    it(`the ${language.name} example receiver survives a client that disconnects in the middle of a request`, async () => {
       const socket = connect(receiver.port, '127.0.0.1')
       socket.write('POST /hook HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{"event"')
       await once(socket, 'connect')
@@ -273,20 +276,20 @@ for (const language of LANGUAGES) {
       expect(await receiver.deliver(signed())).toBe(204)
     })
 
-    it('the example receiver accepts nothing without a secret', async () => {
+    it(`the ${language.name} example receiver accepts nothing without a secret`, async () => {
       const receiver = await startReceiver(language, {})
       const forged = signed({ secret: '' })
-      // Whether it doesn't start or says no: what anybody could sign isn't taken.
+      // The receiver may refuse to start or respond with 500, but must not accept a signature that anyone could make.
       expect(await receiver.deliver(forged).catch(() => 'nobody there')).toBeOneOf([
         500,
         'nobody there',
       ])
-      await until('it says why', () => receiver.said().includes('Set WEBHOOK_SECRET'))
+      await until('the reason is printed', () => receiver.output().includes('Set WEBHOOK_SECRET'))
     })
   })
 }
 
-/** What becomes of these cases in the block as docs/webhooks.md shows it. */
+/** Runs the block of docs/webhooks.md with these cases; returns the result of each. */
 function verdictsOf(language: Language, cases: Case[]): unknown[] {
   const file = path.join(directory, `pasted${path.extname(language.example)}`)
   writeFileSync(file, language.pasted(shownBlocks(language.fence)[0]!))
@@ -302,13 +305,13 @@ function verdictsOf(language: Language, cases: Case[]): unknown[] {
 type Receiver = {
   url: string
   port: number
-  /** On standard output and standard error, so far. */
-  said(): string
-  /** POSTs it, and tells the status of the answer. */
+  /** Standard output and standard error so far. */
+  output(): string
+  /** Posts a delivery; returns the status of the response. */
   deliver(delivery: Case): Promise<number>
 }
 
-/** Starts the example; it listens by then, or has ended. */
+/** Starts the example, and waits until it listens or has exited. */
 async function startReceiver(
   language: Language,
   settings: Record<string, string>,
@@ -321,17 +324,17 @@ async function startReceiver(
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   children.add(child)
-  let said = ''
+  let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
-      said += text
+      output += text
     })
   }
   await until(`${language.example} listens`, async () => child.exitCode !== null || answers(port))
   return {
     url,
     port,
-    said: () => said,
+    output: () => output,
     async deliver({ timestamp, signature, body }) {
       const headers = new Headers({ 'content-type': 'application/json' })
       if (timestamp !== null) headers.set('x-service-timestamp', String(timestamp))

@@ -3,7 +3,7 @@ import { startTestApp } from '../test/app.ts'
 import { subscribe } from '../test/fakes/receiver.ts'
 import { requireSecretKey } from './require-secret-key.ts'
 
-it('a service with another SECRET_KEY than the endpoints’ does not start', async () => {
+it('a service does not start with a SECRET_KEY that cannot read the stored endpoint secrets', async () => {
   const app = await startTestApp()
   const other = await startTestApp({
     databaseUrl: app.databaseUrl,

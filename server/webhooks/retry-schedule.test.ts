@@ -13,9 +13,12 @@ describe('the next attempt of a delivery', () => {
     ['third', 2, 1 * MINUTES, 10 * MINUTES],
     ['fourth', 3, 10 * MINUTES, 1 * HOURS],
     ['fifth', 4, 1 * HOURS, 6 * HOURS],
-  ])('the %s one, is reckoned from the first', (_, tries, previous, expected) => {
-    expect(nextTryAt(tries, FIRST, secondsOn(previous))).toEqual(secondsOn(expected))
-  })
+  ])(
+    'the delay of the %s attempt counts from the first attempt',
+    (_, tries, previous, expected) => {
+      expect(nextTryAt(tries, FIRST, secondsOn(previous))).toEqual(secondsOn(expected))
+    },
+  )
 
   it.each([
     [2, 9 * MINUTES, 10 * MINUTES],
@@ -24,13 +27,13 @@ describe('the next attempt of a delivery', () => {
     [3, 3 * HOURS, 3 * HOURS + 1 * MINUTES],
     [4, 30 * HOURS, 30 * HOURS + 1 * MINUTES],
   ])(
-    'after %i attempts of which the last came %i s after the first comes at %i s: a minute lies between two',
+    'attempts are at least a minute apart: after attempt %i at %i s, the next is due at %i s',
     (tries, previous, expected) => {
       expect(nextTryAt(tries, FIRST, secondsOn(previous))).toEqual(secondsOn(expected))
     },
   )
 
-  it('is none after the fifth', () => {
+  it('there is no attempt after the fifth', () => {
     expect(MAX_TRIES).toBe(5)
     expect(nextTryAt(5, FIRST, secondsOn(6 * HOURS))).toBeUndefined()
   })

@@ -5,36 +5,36 @@ const config = { secretKey: 'one key' }
 const SECRET = `svc_whsec_${'a1B2'.repeat(10)}`
 
 describe('a signing secret', () => {
-  it('has forty characters after its prefix, other ones each time', () => {
+  it('signing secrets have forty random characters after their prefix', () => {
     const secrets = Array.from({ length: 100 }, generateSecret)
     for (const secret of secrets) expect(secret).toMatch(/^svc_whsec_[0-9A-Za-z]{40}$/)
     expect(new Set(secrets).size).toBe(100)
   })
 
-  it('is read again as it was', () => {
+  it('unseal returns the sealed secret', () => {
     expect(unseal(config, 7, seal(config, 7, SECRET))).toBe(SECRET)
   })
 
-  it('is not to be seen in what is stored, nor that two are the same', () => {
+  it('sealed secrets do not show their text, or that two are the same', () => {
     const [one, other] = [seal(config, 7, SECRET), seal(config, 7, SECRET)]
     expect(one.includes(SECRET.slice(0, 14))).toBe(false)
     expect(one.equals(other)).toBe(false)
-    // Nonce and text: not even a part of it is.
+    // Neither the nonces nor the ciphertexts are equal.
     expect(one.subarray(0, 12).equals(other.subarray(0, 12))).toBe(false)
     expect(one.subarray(12, -16).equals(other.subarray(12, -16))).toBe(false)
   })
 
-  it('is not read with another SECRET_KEY', () => {
+  it('a sealed secret cannot be read with another SECRET_KEY', () => {
     const sealed = seal(config, 7, SECRET)
     expect(() => unseal({ secretKey: 'another key' }, 7, sealed)).toThrow()
   })
 
-  it('is not read for another account', () => {
+  it('a sealed secret cannot be read for another account', () => {
     const sealed = seal(config, 7, SECRET)
     expect(() => unseal(config, 8, sealed)).toThrow()
   })
 
-  it('is not read when a byte was changed or is missing', () => {
+  it('a sealed secret with a changed or missing byte cannot be read', () => {
     const sealed = seal(config, 7, SECRET)
     for (let i = 0; i < sealed.length; i++) {
       const changed = Buffer.from(sealed)
