@@ -69,7 +69,7 @@ const stockOf = async (listings: number[]): Promise<number[]> => {
 const added = (a: number[], b: number[]) => a.map((one, i) => one + b[i]!)
 
 describe('many carts at once', () => {
-  it('of a hundred concurrent carts, one buys the last unit and 99 get 409', async () => {
+  it('one of a hundred concurrent carts buys the last unit, and 99 get 409', async () => {
     const shop = await app.seller({ account: SHIPS })
     const [last] = await list(shop, cardItem({ quantity: 1 }))
     const answers = await Promise.all(times(100, () => sendCart(app, [[last!, 1]])))
@@ -281,7 +281,7 @@ describe('carts that hold the same listings', () => {
 })
 
 describe('three processes on one database', () => {
-  it('three processes sell the last unit once, and never more than the stock', async () => {
+  it('three processes sell the last unit of a listing once, and never more than the stock', async () => {
     const [last, many] = await list(seller, cardItem({ quantity: 1 }), cardItem({ quantity: 50 }))
     const settings = {
       DATABASE_URL: app.databaseUrl,

@@ -74,7 +74,7 @@ describe('e-mail about orders', () => {
     ])
   })
 
-  it('a cancellation e-mails both sides, and tells the buyer the refund', async () => {
+  it('a cancellation e-mails both sides, and the buyer’s e-mail names the refund', async () => {
     const [card] = await buy()
     const emails = await emailsOf(() => transition(card, 'cancel', { cancelled_by: 'seller' }))
     expect(emails.map(summary)).toEqual([
@@ -88,7 +88,7 @@ describe('e-mail about orders', () => {
     ['seller', 'in the seller’s favour', 'in your favour'],
     ['buyer', 'in your favour', 'in the buyer’s favour'],
   ])(
-    'a dispute e-mails the seller, and its resolution for the %s both sides',
+    'a dispute e-mails the seller, and its resolution for the %s e-mails both sides',
     async (winner, buyer, shop) => {
       const [card] = await buy()
       await ship(card)

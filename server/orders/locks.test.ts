@@ -6,7 +6,7 @@ import { cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { act, buy, cancel, type Line, SHIPS, sendCart, ship } from '../test/fixtures/orders.ts'
 import { until } from '../test/until.ts'
 
-/** The one order in which everybody takes locks, so that nobody ever waits in a circle. */
+/** All transactions take locks in the order of locks.ts, so that they cannot deadlock. */
 
 type Table = 'listings' | 'slices' | 'orders'
 
@@ -37,7 +37,7 @@ const isFree = async (table: Table, id: number): Promise<boolean> => {
   return rows.length === 1
 }
 
-/** Does the work while somebody else holds a row; once it waits for that, `look` looks at what it holds. */
+/** Starts `work` while another transaction locks a row; calls `look` when `work` waits for that lock. */
 async function whileHeld<T>(
   table: Table,
   id: number,
@@ -47,7 +47,7 @@ async function whileHeld<T>(
   const { seen, answer } = await inTransaction(app.ctx, async ({ db }) => {
     await db`select from ${db(table)} where id = ${id} for update`
     const answer = work()
-    await until('it waits for what is held', async () => {
+    await until('the work waits for the lock', async () => {
       const waiting = await app.ctx.db`
         select from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock'
@@ -60,7 +60,7 @@ async function whileHeld<T>(
 }
 
 describe('a checkout', () => {
-  it('locks its listings by their numbers, in whichever order the cart has them', async () => {
+  it('a checkout locks its listings in the order of their ids, whatever their order in the cart', async () => {
     const [first, second, third] = (await list(seller, cardItem(), cardItem(), cardItem())) as [
       ...[number, number, number],
     ]
@@ -80,8 +80,8 @@ describe('a checkout', () => {
   })
 })
 
-describe('a cancellation that puts units back', () => {
-  it('holds the listing before it waits for the slice, and no row of that yet', async () => {
+describe('a cancellation', () => {
+  it('a cancellation with restock locks the listing, then the slice, then the order row', async () => {
     const { listings, orders, slice } = await ordered()
     const { seen, answer } = await whileHeld(
       'slices',
@@ -93,7 +93,7 @@ describe('a cancellation that puts units back', () => {
     expect(answer.status).toBe(200)
   })
 
-  it('holds neither slice nor rows while it waits for the listing', async () => {
+  it('a cancellation with restock holds no other lock while it waits for the listing', async () => {
     const { listings, orders, slice } = await ordered()
     const { seen } = await whileHeld(
       'listings',
@@ -104,7 +104,7 @@ describe('a cancellation that puts units back', () => {
     expect(seen).toEqual([true, true])
   })
 
-  it('leaves the listing alone when nothing is put back', async () => {
+  it('a cancellation without restock does not lock the listing', async () => {
     const { listings, orders, slice } = await ordered()
     const { seen } = await whileHeld(
       'slices',
@@ -116,7 +116,7 @@ describe('a cancellation that puts units back', () => {
   })
 })
 
-describe('whatever changes a row', () => {
+describe('a transition of an order', () => {
   const changes: [string, boolean, (order: number) => Promise<Answer>][] = [
     ['shipping', false, (order) => ship(seller, order)],
     ['cancelling', false, (order) => cancel(app, order, { restock: false })],
@@ -124,21 +124,24 @@ describe('whatever changes a row', () => {
     ['disputing', true, (order) => act(app, order, 'dispute')],
   ]
 
-  it.each(changes)('waits for the slice first: %s', async (_, isOfShipped, change) => {
-    const { orders, slice } = await ordered()
-    if (isOfShipped) await ship(seller, orders[0]!)
-    const { seen, answer } = await whileHeld(
-      'slices',
-      slice,
-      () => change(orders[0]!),
-      () => Promise.all(orders.map((id) => isFree('orders', id))),
-    )
-    expect(seen).toEqual([true, true, true])
-    expect(answer.status).toBe(200)
-  })
+  it.each(changes)(
+    '%s an order locks no order row before the slice',
+    async (_, isOfShipped, change) => {
+      const { orders, slice } = await ordered()
+      if (isOfShipped) await ship(seller, orders[0]!)
+      const { seen, answer } = await whileHeld(
+        'slices',
+        slice,
+        () => change(orders[0]!),
+        () => Promise.all(orders.map((id) => isFree('orders', id))),
+      )
+      expect(seen).toEqual([true, true, true])
+      expect(answer.status).toBe(200)
+    },
+  )
 
   it.each(changes)(
-    'holds the slice, and its rows by number: %s',
+    '%s an order locks the slice, then its order rows in the order of their ids',
     async (_, isOfShipped, change) => {
       const { orders, slice } = await ordered()
       if (isOfShipped) await ship(seller, orders[0]!)
@@ -160,7 +163,7 @@ describe('whatever changes a row', () => {
 })
 
 describe('DELETE of a listing', () => {
-  it('holds the listing before it waits for a row that names it', async () => {
+  it('deleting a listing locks the listing before the order rows that name it', async () => {
     const { listings, orders } = await ordered()
     await cancel(app, orders[1]!, { restock: false })
     const { seen, answer } = await whileHeld(

@@ -18,7 +18,7 @@ const tier = fc.constantFrom(...SELLER_TIERS)
 const fulfilment = fc.constantFrom(...FULFILMENTS)
 const shippingCents = fc.integer({ min: 0, max: 9_999_999 })
 
-/** The rates of §2.9 as they're written there. */
+/** The rates of §2.9 as percentages. */
 const PERCENT: Record<SellerTier, string> = {
   Bronze: '5',
   Silver: '4.5',
@@ -27,7 +27,7 @@ const PERCENT: Record<SellerTier, string> = {
   Master: '3',
 }
 
-/** By decimal digits: the gross in cents times the percentage, half up to the cent. */
+/** The gross in cents times the percentage in exact arithmetic, rounded half up to the cent. */
 function exactCommission(grossCents: number, percent: string): bigint {
   const [whole, fraction = ''] = percent.split('.')
   const scale = 10n ** BigInt(fraction.length) * 100n
@@ -62,11 +62,14 @@ describe('the commission', () => {
     ['Master', 16, 0],
     ['Master', 17, 1],
     ['Bronze', 9_999_999 * 999, 499_499_950],
-  ])('of %s on %i cents is %i: half a cent goes up', (tier, gross, commission) => {
-    expect(commissionOf(gross, COMMISSION_RATES[tier])).toBe(commission)
-  })
+  ])(
+    'the commission of a %s seller on %i cents is %i cents: half a cent is rounded up',
+    (tier, gross, commission) => {
+      expect(commissionOf(gross, COMMISSION_RATES[tier])).toBe(commission)
+    },
+  )
 
-  it('is what exact decimal arithmetic makes of it, for every tier and any price and quantity', () => {
+  it('the commission equals exact decimal arithmetic for any tier, price and quantity', () => {
     fc.assert(
       fc.property(sold, tier, (row, tier) => {
         const gross = grossOf(row)
@@ -83,7 +86,7 @@ describe('the commission', () => {
     ['Diamond', 100, 200],
     ['Master', 50, 100],
   ])(
-    'of %s goes up at each exact half cent, where binary fractions go astray',
+    'the commission of a %s seller is rounded up at every exact half cent, where floating point would err',
     (tier, first, every) => {
       fc.assert(
         fc.property(fc.integer({ min: 0, max: 100_000_000 }), (nth) => {
@@ -96,7 +99,7 @@ describe('the commission', () => {
     },
   )
 
-  it('and the net are whole cents, never negative, and make the gross together', () => {
+  it('commission and net are whole cents, never negative, and add up to the gross', () => {
     fc.assert(
       fc.property(sold, tier, (gross, tier) => {
         const row = rowOf(gross, COMMISSION_RATES[tier])
@@ -108,7 +111,7 @@ describe('the commission', () => {
     )
   })
 
-  it('is never more in a better tier', () => {
+  it('the commission is never higher in a better tier', () => {
     fc.assert(
       fc.property(sold, (row) => {
         const inTurn = SELLER_TIERS.map((tier) =>
@@ -120,10 +123,10 @@ describe('the commission', () => {
   })
 })
 
-describe('what a slice comes to', () => {
+describe('the totals of a slice', () => {
   const rows = fc.array(fc.tuple(sold, tier), { minLength: 1, maxLength: 50 })
 
-  it('is the sum of its rows, and the shipping for whom it is paid to, to the cent', () => {
+  it('the totals of a slice are the exact sums of its rows, plus the shipping for its recipient', () => {
     fc.assert(
       fc.property(rows, shippingCents, fulfilment, (sales, shippingCents, fulfilment) => {
         const rows = sales.map(([gross, tier]) => rowOf(gross, COMMISSION_RATES[tier]))
@@ -142,12 +145,12 @@ describe('what a slice comes to', () => {
   it.each([
     ['self_ship', 'seller'],
     ['platform', 'platform'],
-  ] as const)('of %s has its shipping paid to the %s', (fulfilment, receiver) => {
+  ] as const)('the shipping of a %s slice is paid to the %s', (fulfilment, receiver) => {
     expect(paidTo(fulfilment)).toBe(receiver)
   })
 })
 
-describe('through the door', () => {
+describe('the API', () => {
   let app: TestApp
   let seller: Awaited<ReturnType<TestApp['seller']>>
   beforeAll(async () => {
@@ -157,14 +160,14 @@ describe('through the door', () => {
   })
 
   const cents = (euros: number) => {
-    // An amount with more than two decimals would be shown wrong.
+    // The API must not show more than two decimals.
     expect(String(euros)).toMatch(/^\d+(\.\d{1,2})?$/)
     return Math.round(euros * 100)
   }
 
   it.each(
     SELLER_TIERS.flatMap((tier) => FULFILMENTS.map((fulfilment) => [tier, fulfilment] as const)),
-  )('all amounts of a sale add up: %s, %s', async (tier, fulfilment) => {
+  )('all amounts of a sale add up in the API: %s, %s', async (tier, fulfilment) => {
     const option = fulfilment === 'platform' ? LABEL : PARCEL
     await changeAccount(app, seller.accountId, { seller_tier: tier })
     const sales: [price: number, quantity: number][] = [
@@ -213,7 +216,7 @@ describe('through the door', () => {
     )
   })
 
-  it('a refund changes the refunded amount alone: no sum of the slice', async () => {
+  it('a refund changes only the refunded amount, and no total of the slice', async () => {
     const listings = await list(seller, cardItem({ price: 3.35 }), cardItem({ price: 7.01 }))
     const { orderIds } = await buy(
       app,

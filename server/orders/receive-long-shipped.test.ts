@@ -31,7 +31,7 @@ async function shipped(): Promise<number> {
 
 const statusOf = async (order: number): Promise<string> => (await rowOf(seller, order)).status
 
-/** What the database knows to the millisecond. */
+/** The times of an order to the millisecond, in milliseconds; 0 if it was not received. */
 async function momentsOf(order: number): Promise<{ shipped: number; received: number }> {
   const [row] = await app.ctx.db<{ shipped: Date; received: Date | null }[]>`
     select shipped_at as shipped, received_at as received from orders where id = ${order}
@@ -39,10 +39,10 @@ async function momentsOf(order: number): Promise<{ shipped: number; received: nu
   return { shipped: row!.shipped.getTime(), received: row!.received?.getTime() ?? 0 }
 }
 
-/** The service at a moment. */
+/** The context with its clock at this time, in milliseconds. */
 const at = (moment: number) => ({ ...app.ctx, now: () => new Date(moment) })
 
-/** Many rows that shipped with this one. */
+/** Inserts shipped order rows into the slice of this order. */
 const copies = (order: number, count: number) => app.ctx.db`
   insert into orders (
     slice_id, account_id, status, quantity, price_cents, commission_rate, commission_cents,
@@ -53,8 +53,8 @@ const copies = (order: number, count: number) => app.ctx.db`
   where id = ${order}
 `
 
-describe('an order that was shipped', () => {
-  it('counts as received the very moment 14 days have gone by, not a millisecond earlier', async () => {
+describe('a shipped order', () => {
+  it('a shipped order becomes received after exactly 14 days, and not a millisecond earlier', async () => {
     const order = await shipped()
     const { shipped: start } = await momentsOf(order)
     const due = start + 14 * DAYS * 1000
@@ -65,7 +65,7 @@ describe('an order that was shipped', () => {
     expect((await momentsOf(order)).received).toBe(due)
   })
 
-  it('changes in nothing else by it, and nobody is told', async () => {
+  it('receiving a long-shipped order changes only its status and records no event', async () => {
     const order = await shipped()
     const before = await rowOf(seller, order)
     const told = await eventsOf(app, seller.accountId)
@@ -79,7 +79,7 @@ describe('an order that was shipped', () => {
     expect(await eventsOf(app, seller.accountId)).toEqual(told)
   })
 
-  it('is counted from when it shipped, not from when it was ordered', async () => {
+  it('the 14 days until an order is received count from its shipping, not from the checkout', async () => {
     const order = await pending()
     await advance(app.operator, 13 * DAYS)
     await ship(seller, order, { tracking_code: 'CODE' })
@@ -91,7 +91,7 @@ describe('an order that was shipped', () => {
     expect(await statusOf(order)).toBe('received')
   })
 
-  it('stays as it is when it is disputed, cancelled, received or not shipped at all', async () => {
+  it('pending, disputed, cancelled and received orders are not received automatically', async () => {
     const [open, disputed, cancelled, received, resolved] = [
       await pending(),
       await shipped(),
@@ -112,7 +112,7 @@ describe('an order that was shipped', () => {
     expect(await rows()).toEqual(before)
   })
 
-  it('can still be disputed when it has counted as received', async () => {
+  it('an order that was received automatically can still be disputed', async () => {
     const order = await shipped()
     await advance(app.operator, 14 * DAYS)
     await runSchedule(app.ctx)
@@ -124,7 +124,7 @@ describe('an order that was shipped', () => {
     expect(await statusOf(order)).toBe('disputed')
   })
 
-  it('is received with all others, however many there are', async () => {
+  it('one run receives more than a thousand long-shipped orders', async () => {
     const order = await shipped()
     await copies(order, 1_100)
     await advance(app.operator, 14 * DAYS)
@@ -133,7 +133,7 @@ describe('an order that was shipped', () => {
     expect(left).toHaveLength(0)
   })
 
-  it('is received once when several do it at once, and disputes that come meanwhile hold', async () => {
+  it('processes that run at once receive each order once, and concurrent disputes hold', async () => {
     const apps = [
       app,
       await startTestApp({ settings: NO_LIMITS, databaseUrl: app.databaseUrl }),
@@ -142,7 +142,7 @@ describe('an order that was shipped', () => {
     const contested = [await shipped(), await shipped(), await shipped(), await shipped()]
     await copies(contested[0]!, 1_000)
     const { shipped: start } = await momentsOf(contested.at(-1)!)
-    // Each run is at another moment: a row that were received twice would have the later one.
+    // Each run has a different time, so a row that is received twice would have the later one.
     const due = start + 14 * DAYS * 1000
     const [disputes] = await Promise.all([
       Promise.all(contested.map((id) => act(app, id, 'dispute'))),
@@ -155,7 +155,7 @@ describe('an order that was shipped', () => {
     expect(left).toHaveLength(0)
   })
 
-  it('that somebody is at holds up no other, and has its turn afterwards', async () => {
+  it('a locked order does not hold up the other long-shipped orders, and is received by the next run', async () => {
     const [busy, other] = [await shipped(), await shipped()]
     await advance(app.operator, 14 * DAYS)
     await inTransaction(app.ctx, async ({ db }) => {
@@ -167,7 +167,7 @@ describe('an order that was shipped', () => {
     expect(await statusOf(busy)).toBe('received')
   })
 
-  it('is received at once when the clock is moved, in whichever process', async () => {
+  it('moving the clock in any process receives the long-shipped orders at once', async () => {
     const order = await shipped()
     await copies(order, 1_100)
     const settings = { DATABASE_URL: app.databaseUrl, SANDBOX: 'true', LOG_LEVEL: 'warn' }

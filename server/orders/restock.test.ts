@@ -17,14 +17,14 @@ const patch = (listing: number, payload: object) =>
 
 const remove = (listing: number) => seller.delete(`/v1/listings/${listing}`)
 
-/** A listing with so much stock, of which so many units were ordered. */
+/** A listing that had `stock` units, and an order of `units` of them. */
 async function ordered(stock: number, units: number): Promise<{ listing: number; order: number }> {
   const [listing] = await list(seller, cardItem({ quantity: stock }))
   const { orderIds } = await buy(app, [[listing!, units]])
   return { listing: listing!, order: orderIds[0]! }
 }
 
-/** An order that was received, disputed, or whatever these steps make of it. */
+/** An order of two out of five units, after these transitions. */
 async function orderedThen(...steps: ('ship' | 'receive' | 'dispute')[]) {
   const { listing, order } = await ordered(5, 2)
   for (const step of steps) {
@@ -39,9 +39,9 @@ async function orderedThen(...steps: ('ship' | 'receive' | 'dispute')[]) {
 
 describe('units of a cancelled order', () => {
   it.each([
-    ['when nothing is said about it', {}],
+    ['by default', {}],
     ['with restock', { restock: true }],
-  ])('are for sale again %s', async (_, more) => {
+  ])('the units of a cancelled order are for sale again %s', async (_, more) => {
     const { listing, order } = await ordered(5, 2)
     const was = await listed(seller, listing)
     await advance(app.operator, 60)
@@ -52,7 +52,7 @@ describe('units of a cancelled order', () => {
     expect((await rowOf(seller, order)).quantity).toBe(2)
   })
 
-  it('are gone without restock, and the listing has not changed', async () => {
+  it('cancelling without restock does not change the listing', async () => {
     const { listing, order } = await ordered(5, 2)
     const was = await listed(seller, listing)
     await advance(app.operator, 60)
@@ -60,7 +60,7 @@ describe('units of a cancelled order', () => {
     expect(await listed(seller, listing)).toEqual(was)
   })
 
-  it('put a listing on sale again that was sold out', async () => {
+  it('cancelling puts a sold-out listing on sale again', async () => {
     const { listing, order } = await ordered(2, 2)
     expect(await listed(seller, listing)).toMatchObject({ status: 'sold' })
     await cancel(app, order)
@@ -68,35 +68,38 @@ describe('units of a cancelled order', () => {
     expect((await buy(app, [[listing, 2]])).orderIds).toHaveLength(1)
   })
 
-  it('leave it sold without restock', async () => {
+  it('cancelling without restock leaves a sold-out listing sold', async () => {
     const { listing, order } = await ordered(2, 2)
     await cancel(app, order, { restock: false })
     expect(await listed(seller, listing)).toMatchObject({ status: 'sold', quantity: 0 })
   })
 
   it.each([
-    ['some stock', 5, 5],
-    ['none', 2, 2],
-  ])('leave a hidden listing with %s hidden', async (_, stock, after) => {
-    const { listing, order } = await ordered(stock, 2)
-    await patch(listing, { status: 'hidden' })
-    await cancel(app, order)
-    expect(await listed(seller, listing)).toMatchObject({ status: 'hidden', quantity: after })
-  })
+    ['remaining stock', 5, 5],
+    ['no stock', 2, 2],
+  ])(
+    'cancelling leaves a hidden listing with %s hidden, and adds the units',
+    async (_, stock, after) => {
+      const { listing, order } = await ordered(stock, 2)
+      await patch(listing, { status: 'hidden' })
+      await cancel(app, order)
+      expect(await listed(seller, listing)).toMatchObject({ status: 'hidden', quantity: after })
+    },
+  )
 
-  it('come on top of what the seller has restocked meanwhile, beyond 999 too', async () => {
+  it('units of a cancelled order add to the current stock, even beyond 999', async () => {
     const { listing, order } = await ordered(999, 999)
     await patch(listing, { quantity: 998 })
     const { status } = await cancel(app, order)
     expect(status).toBe(200)
     expect(await listed(seller, listing)).toMatchObject({ quantity: 1997, status: 'active' })
-    // Other changes to it still pass.
+    // Other changes of the listing are still accepted.
     const { status: patched, body } = await patch(listing, { price: 5 })
     expect([patched, body.data.quantity]).toEqual([200, 1997])
     expect((await buy(app, [[listing, 1500]])).orderIds).toHaveLength(1)
   })
 
-  it('are held back by nobody’s reservation, and add to what carts left', async () => {
+  it('units of a cancelled order are available although carts have reserved all other units', async () => {
     const { listing, order } = await ordered(5, 2)
     await hold(app.operator, listing, 3)
     expect((await listed(seller, listing)).quantity_available).toBe(0)
@@ -107,13 +110,16 @@ describe('units of a cancelled order', () => {
   it.each([
     ['shipped', ['ship']],
     ['disputed', ['ship', 'dispute']],
-  ] as const)('are for sale again also when it was %s', async (_, steps) => {
-    const { listing, order } = await orderedThen(...steps)
-    await cancel(app, order)
-    expect(await listed(seller, listing)).toMatchObject({ quantity: 5 })
-  })
+  ] as const)(
+    'the units of a %s order are for sale again after its cancellation',
+    async (_, steps) => {
+      const { listing, order } = await orderedThen(...steps)
+      await cancel(app, order)
+      expect(await listed(seller, listing)).toMatchObject({ quantity: 5 })
+    },
+  )
 
-  it('bring no deleted listing back', async () => {
+  it('cancelling does not restore a deleted listing', async () => {
     const { listing, order } = await orderedThen('ship', 'receive')
     expect((await remove(listing)).status).toBe(204)
     await act(app, order, 'dispute')
@@ -125,7 +131,7 @@ describe('units of a cancelled order', () => {
     expect(row).toEqual({ status: 'removed', quantity: 3 })
   })
 
-  it('are never for sale by a dispute resolved for the buyer', async () => {
+  it('resolving a dispute for the buyer never returns units to the stock', async () => {
     for (const stock of [5, 2]) {
       const { listing, order } = await ordered(stock, 2)
       await ship(seller, order, { tracking_code: 'X' })
@@ -145,7 +151,7 @@ describe('DELETE of a listing', () => {
     ['disputed', ['ship', 'dispute']],
     ['disputed after it was received', ['ship', 'receive', 'dispute']],
   ] as const)(
-    'with an order that is %s is refused with 409 and changes nothing',
+    'deleting a listing with an order that is %s is refused with 409 and changes nothing',
     async (_, steps) => {
       const { listing, order } = await orderedThen(...steps)
       await hold(app.operator, listing, 1)
@@ -178,21 +184,24 @@ describe('DELETE of a listing', () => {
         await act(app, order, 'resolve', { in_favour_of: 'buyer' })
       },
     ],
-  ])('with orders that are %s is 204: they no longer name it and keep all else', async (_, end) => {
-    const { listing, order } = await ordered(5, 2)
-    const other = await buy(app, [[listing, 1]])
-    await end(order)
-    await end(other.orderIds[0]!)
-    const before = await sliceOf(seller, order)
-    expect(before.orders[0].listing_id).toBe(listing)
-    expect((await remove(listing)).status).toBe(204)
-    const after = await sliceOf(seller, order)
-    expect(after).toEqual({ ...before, orders: [{ ...before.orders[0], listing_id: null }] })
-    expect(after.orders[0].item).toMatchObject({ name: 'Charizard ex', id: 'sv3-125' })
-    expect((await rowOf(seller, other.orderIds[0]!)).listing_id).toBeNull()
-  })
+  ])(
+    'deleting a listing whose orders are %s succeeds and only clears their listing_id',
+    async (_, end) => {
+      const { listing, order } = await ordered(5, 2)
+      const other = await buy(app, [[listing, 1]])
+      await end(order)
+      await end(other.orderIds[0]!)
+      const before = await sliceOf(seller, order)
+      expect(before.orders[0].listing_id).toBe(listing)
+      expect((await remove(listing)).status).toBe(204)
+      const after = await sliceOf(seller, order)
+      expect(after).toEqual({ ...before, orders: [{ ...before.orders[0], listing_id: null }] })
+      expect(after.orders[0].item).toMatchObject({ name: 'Charizard ex', id: 'sv3-125' })
+      expect((await rowOf(seller, other.orderIds[0]!)).listing_id).toBeNull()
+    },
+  )
 
-  it('is refused for one open order among many that are completed', async () => {
+  it('one open order among completed orders prevents the deletion of a listing', async () => {
     const { listing, order } = await orderedThen('ship', 'receive')
     const open = await buy(app, [[listing, 1]])
     expect((await remove(listing)).status).toBe(409)
@@ -201,7 +210,7 @@ describe('DELETE of a listing', () => {
     expect((await remove(listing)).status).toBe(204)
   })
 
-  it('looks at orders of that listing alone', async () => {
+  it('open orders of other listings do not prevent the deletion of a listing', async () => {
     const listings = await list(seller, cardItem(), cardItem())
     const { orderIds } = await buy(
       app,
@@ -216,7 +225,7 @@ describe('DELETE of a listing', () => {
     ])
   })
 
-  it('and a checkout of it at once: either it is sold and stays, or it is gone and can’t be', async () => {
+  it('either a checkout or a concurrent deletion of a listing succeeds, never both', async () => {
     for (let round = 0; round < 10; round++) {
       const [listing] = await list(seller, cardItem())
       const sale = () =>

@@ -16,8 +16,8 @@ import {
 } from '../test/fixtures/orders.ts'
 import { until } from '../test/until.ts'
 
-/** Numbers that are no order's. */
-const NOWHERE = ['999999', '9007199254740991', '9007199254740992', '0', '-1', '1.5', 'x']
+/** Ids of no order. */
+const UNKNOWN_IDS = ['999999', '9007199254740991', '9007199254740992', '0', '-1', '1.5', 'x']
 
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
@@ -27,7 +27,7 @@ beforeAll(async () => {
   seller = await app.seller({ account: shipsBy(PARCEL) })
 })
 
-/** An order of two units that has come to this state, and the listing it's of. */
+/** An order of two units in this status, and its listing. */
 async function orderIn(status: OrderStatus): Promise<{ id: number; listing: number }> {
   const [listing] = await list(seller, cardItem({ quantity: 5 }))
   const { orderIds } = await buy(app, [[listing!, 2]])
@@ -50,7 +50,7 @@ const TRANSITIONS = {
 }
 type Transition = keyof typeof TRANSITIONS
 
-/** What is possible, and what comes of it; nothing else is. */
+/** Every legal transition and the status after it. All others are illegal. */
 const LEGAL: [OrderStatus, Transition, OrderStatus][] = [
   ['pending', 'ship', 'shipped'],
   ['pending', 'cancel', 'cancelled'],
@@ -70,55 +70,58 @@ const ILLEGAL = EVERY.filter(
   ([status, transition]) => !LEGAL.some(([from, by]) => from === status && by === transition),
 )
 
-/** All that a transition may change of an order and its listing, and what was told. */
+/** Everything that a transition can change: the order row, its listing and the recorded events. */
 const everythingOf = async ({ id, listing }: { id: number; listing: number }) => ({
   row: await rowOf(seller, id),
   listing: [...(await app.ctx.db`select * from listings where id = ${listing}`)],
-  told: await eventsOf(app, seller.accountId),
+  events: await eventsOf(app, seller.accountId),
 })
 
-/** The row in an answer of either door. */
+/** The order row in a response of the seller API or the operator API. */
 const rowIn = ({ body }: Answer, id: number) =>
   body.data.orders?.find((row: { id: number }) => row.id === id) ?? body.data
 
-describe('what happens to an order', () => {
-  it.each(LEGAL)('that is %s: it can be told to %s and is %s then', async (from, by, to) => {
-    const order = await orderIn(from)
-    const before = await everythingOf(order)
-    await advance(app.operator, 60)
-    const answer = await TRANSITIONS[by](order.id)
-    expect(answer.status).toBe(200)
-    const after = await everythingOf(order)
-    expect(rowIn(answer, order.id)).toEqual(after.row)
-    expect(after.row.status).toBe(to)
+describe('a transition', () => {
+  it.each(LEGAL)(
+    'a %s order accepts the transition “%s” and is %s afterwards',
+    async (from, by, to) => {
+      const order = await orderIn(from)
+      const before = await everythingOf(order)
+      await advance(app.operator, 60)
+      const answer = await TRANSITIONS[by](order.id)
+      expect(answer.status).toBe(200)
+      const after = await everythingOf(order)
+      expect(rowIn(answer, order.id)).toEqual(after.row)
+      expect(after.row.status).toBe(to)
 
-    // The moment of the new state is now; those of the states before stay.
-    const at = `${to}_at`
-    expect(before.row[at]).toBeNull()
-    expect(Date.parse(after.row[at])).toBeGreaterThan(Date.parse(before.row.created_at) + 59_000)
-    const isRefunded = to === 'cancelled'
-    const isShipped = to === 'shipped'
-    expect(after.row).toEqual({
-      ...before.row,
-      status: to,
-      [at]: after.row[at],
-      financial: { ...before.row.financial, refunded_amount: isRefunded ? 9 : 0 },
-      tracking: isShipped ? after.row.tracking : before.row.tracking,
-    })
+      // The new status has the current time, and earlier times stay.
+      const at = `${to}_at`
+      expect(before.row[at]).toBeNull()
+      expect(Date.parse(after.row[at])).toBeGreaterThan(Date.parse(before.row.created_at) + 59_000)
+      const isRefunded = to === 'cancelled'
+      const isShipped = to === 'shipped'
+      expect(after.row).toEqual({
+        ...before.row,
+        status: to,
+        [at]: after.row[at],
+        financial: { ...before.row.financial, refunded_amount: isRefunded ? 9 : 0 },
+        tracking: isShipped ? after.row.tracking : before.row.tracking,
+      })
 
-    // Only a cancellation is told.
-    const told = after.told.slice(before.told.length)
-    const cancelledBy = by === 'cancel' ? 'buyer' : 'admin'
-    expect(told).toEqual(
-      isRefunded
-        ? [{ event: 'order.cancelled', data: { order_id: order.id, cancelled_by: cancelledBy } }]
-        : [],
-    )
-    for (const { data } of told) expect(Object.keys(data)).toEqual(['order_id', 'cancelled_by'])
-  })
+      // Only a cancellation records an event.
+      const events = after.events.slice(before.events.length)
+      const cancelledBy = by === 'cancel' ? 'buyer' : 'admin'
+      expect(events).toEqual(
+        isRefunded
+          ? [{ event: 'order.cancelled', data: { order_id: order.id, cancelled_by: cancelledBy } }]
+          : [],
+      )
+      for (const { data } of events) expect(Object.keys(data)).toEqual(['order_id', 'cancelled_by'])
+    },
+  )
 
   it.each(ILLEGAL)(
-    'that is %s: it can’t be told to %s, 409, and nothing changes',
+    'a %s order refuses the transition “%s” with 409, and nothing changes',
     async (from, by) => {
       const order = await orderIn(from)
       const before = await everythingOf(order)
@@ -129,11 +132,11 @@ describe('what happens to an order', () => {
     },
   )
 
-  it('is all there is: each of the states, and each of the transitions', () => {
+  it('the tests cover each transition in each status', () => {
     expect(LEGAL.length + ILLEGAL.length).toBe(5 * 6)
   })
 
-  it('keeps every moment through a whole life: shipped, received, disputed, received again', async () => {
+  it('a dispute resolved for the seller keeps the times of shipping, receipt and dispute', async () => {
     const { id } = await orderIn('pending')
     const moments: string[] = []
     const steps: [Transition, string][] = [
@@ -153,7 +156,7 @@ describe('what happens to an order', () => {
     expect(new Set(moments).size).toBe(3)
   })
 
-  it('happens to one row: the others of its slice stay', async () => {
+  it('transitions change one order row, and leave the other rows of its slice', async () => {
     const listings = await list(seller, cardItem(), cardItem(), cardItem())
     const { orderIds } = await buy(
       app,
@@ -172,16 +175,22 @@ describe('what happens to an order', () => {
 })
 
 describe('a cancellation', () => {
-  it.each(CANCELLERS)('by %s is told as theirs', async (cancelled_by) => {
-    const { id } = await orderIn('pending')
-    const { status, body } = await cancel(app, id, { cancelled_by })
-    expect(status).toBe(200)
-    expect(body.data).toMatchObject({ id, status: 'cancelled' })
-    const told = await eventsOf(app, seller.accountId)
-    expect(told.at(-1)).toEqual({ event: 'order.cancelled', data: { order_id: id, cancelled_by } })
-  })
+  it.each(CANCELLERS)(
+    'a cancellation by %s records an event that names them',
+    async (cancelled_by) => {
+      const { id } = await orderIn('pending')
+      const { status, body } = await cancel(app, id, { cancelled_by })
+      expect(status).toBe(200)
+      expect(body.data).toMatchObject({ id, status: 'cancelled' })
+      const events = await eventsOf(app, seller.accountId)
+      expect(events.at(-1)).toEqual({
+        event: 'order.cancelled',
+        data: { order_id: id, cancelled_by },
+      })
+    },
+  )
 
-  it('is told in the transaction in which it happens and its units are put back', async () => {
+  it('a cancellation, its restock and its event are one transaction', async () => {
     const { id, listing } = await orderIn('pending')
     await cancel(app, id)
     const written = await app.ctx.db`
@@ -196,14 +205,14 @@ describe('a cancellation', () => {
 
   it.each<[string, object | undefined, string]>([
     ['no body', undefined, 'cancelled_by'],
-    ['nobody', { cancelled_by: undefined }, 'cancelled_by'],
-    ['null', { cancelled_by: null }, 'cancelled_by'],
-    ['somebody else', { cancelled_by: 'Team Rocket' }, 'cancelled_by'],
-    ['other letters', { cancelled_by: 'Buyer' }, 'cancelled_by'],
+    ['no canceller', { cancelled_by: undefined }, 'cancelled_by'],
+    ['a canceller of null', { cancelled_by: null }, 'cancelled_by'],
+    ['an unknown canceller', { cancelled_by: 'Team Rocket' }, 'cancelled_by'],
+    ['a canceller in another case', { cancelled_by: 'Buyer' }, 'cancelled_by'],
     ['restock as text', { restock: 'false' }, 'restock'],
     ['restock as a number', { restock: 0 }, 'restock'],
     ['restock as null', { restock: null }, 'restock'],
-  ])('with %s is refused with 422', async (_, more, field) => {
+  ])('a cancellation with %s is refused with 422', async (_, more, field) => {
     const order = await orderIn('pending')
     const before = await everythingOf(order)
     const payload = more && { cancelled_by: 'buyer', ...more }
@@ -213,18 +222,21 @@ describe('a cancellation', () => {
   })
 })
 
-describe('an order that the operator asks for', () => {
-  it.each(NOWHERE)('as %s, which is no order’s number, is 404 whatever was sent', async (id) => {
-    for (const action of ['cancel', 'receive', 'dispute', 'resolve'] as const) {
-      for (const payload of [undefined, {}, { cancelled_by: 'x', in_favour_of: 'x' }]) {
-        const { status, body } = await act(app, id as never, action, payload)
-        expect([action, status, body.error.type]).toEqual([action, 404, 'not_found'])
+describe('transitions by the operator', () => {
+  it.each(UNKNOWN_IDS)(
+    'the operator gets 404 for the order id %s, whatever the body',
+    async (id) => {
+      for (const action of ['cancel', 'receive', 'dispute', 'resolve'] as const) {
+        for (const payload of [undefined, {}, { cancelled_by: 'x', in_favour_of: 'x' }]) {
+          const { status, body } = await act(app, id as never, action, payload)
+          expect([action, status, body.error.type]).toEqual([action, 404, 'not_found'])
+        }
       }
-    }
-  })
+    },
+  )
 
   it.each([undefined, {}, { in_favour_of: null }, { in_favour_of: 'both' }])(
-    'to be resolved with %o is 422, also when it is not disputed',
+    'resolving a dispute with the body %o is refused with 422, even if the order is not disputed',
     async (payload) => {
       for (const from of ['disputed', 'shipped'] as const) {
         const order = await orderIn(from)
@@ -235,14 +247,14 @@ describe('an order that the operator asks for', () => {
     },
   )
 
-  it('is for the operator alone: a seller’s key is no token', async () => {
+  it('a seller’s key cannot change orders through the operator API', async () => {
     const { id } = await orderIn('shipped')
     expect((await seller.post(`/operator/v1/orders/${id}/receive`)).status).toBe(401)
     expect((await rowOf(seller, id)).status).toBe('shipped')
   })
 })
 
-describe('two at once', () => {
+describe('concurrent transitions', () => {
   const ROUNDS = 5
 
   it.each<[Transition, Transition, OrderStatus]>([
@@ -252,33 +264,39 @@ describe('two at once', () => {
     ['cancel', 'cancel', 'pending'],
     ['resolve for the seller', 'resolve for the buyer', 'disputed'],
     ['resolve for the buyer', 'cancel', 'disputed'],
-  ])('%s and %s: what comes of it is one after the other', async (one, other, from) => {
-    for (let round = 0; round < ROUNDS; round++) {
-      const order = await orderIn(from)
-      const told = (await eventsOf(app, seller.accountId)).length
-      const answers = await Promise.all([TRANSITIONS[one](order.id), TRANSITIONS[other](order.id)])
-      const { status } = await rowOf(seller, order.id)
-      const [forth, back] = [inTurn(from, [one, other]), inTurn(from, [other, one])]
-      // Some may follow on each other: then both pass.
-      expect({ end: status, codes: answers.map((answer) => answer.status) }).toBeOneOf([
-        forth,
-        { ...back, codes: back.codes.toReversed() },
-      ])
-      const cancelled = (await eventsOf(app, seller.accountId)).slice(told)
-      expect(cancelled).toHaveLength(status === 'cancelled' ? 1 : 0)
-      const [listing] = await app.ctx.db<{ quantity: number }[]>`
+  ])(
+    'the concurrent transitions “%s” and “%s” have the result of one after the other',
+    async (one, other, from) => {
+      for (let round = 0; round < ROUNDS; round++) {
+        const order = await orderIn(from)
+        const eventsBefore = (await eventsOf(app, seller.accountId)).length
+        const answers = await Promise.all([
+          TRANSITIONS[one](order.id),
+          TRANSITIONS[other](order.id),
+        ])
+        const { status } = await rowOf(seller, order.id)
+        const [forth, back] = [inTurn(from, [one, other]), inTurn(from, [other, one])]
+        // Both succeed if the second is legal after the first.
+        expect({ end: status, codes: answers.map((answer) => answer.status) }).toBeOneOf([
+          forth,
+          { ...back, codes: back.codes.toReversed() },
+        ])
+        const cancelled = (await eventsOf(app, seller.accountId)).slice(eventsBefore)
+        expect(cancelled).toHaveLength(status === 'cancelled' ? 1 : 0)
+        const [listing] = await app.ctx.db<{ quantity: number }[]>`
         select quantity from listings where id = ${order.listing}
       `
-      expect(listing!.quantity).toBeOneOf([3, 5])
-    }
-  })
+        expect(listing!.quantity).toBeOneOf([3, 5])
+      }
+    },
+  )
 
-  it('a cancellation that waits for another’s end is refused, and its units are not put back twice', async () => {
+  it('concurrent cancellations of an order return its units once, and the later ones get 409', async () => {
     const order = await orderIn('pending')
     const waiting = await inTransaction(app.ctx, async (tx) => {
       await tx.db`select from orders where id = ${order.id} for update`
       const answers = Array.from({ length: 4 }, () => cancel(app, order.id))
-      await until('they wait for the row or for each other', async () => {
+      await until('all wait for the row or for each other', async () => {
         const rows = await app.ctx.db`
           select from pg_stat_activity
           where datname = current_database() and wait_event_type = 'Lock'
@@ -293,7 +311,7 @@ describe('two at once', () => {
     expect(body.data[0]).toMatchObject({ id: order.listing, quantity: 5 })
   })
 
-  /** Where an order ends when these come in turn, and how each is answered. */
+  /** The final status of an order after these transitions in turn, and the status code of each response. */
   function inTurn(from: OrderStatus, way: Transition[]) {
     let end = from
     const codes = way.map((by) => {
