@@ -263,20 +263,20 @@ describe('CatalogReader.refresh', () => {
     update sets set name = ${to}, version = raised.version from raised where id = 'base1'
   `
 
-  it('refresh resolves after everything committed before the call is loaded', async () => {
+  it('CatalogReader.refresh resolves after everything committed before the call is loaded', async () => {
     await rename('Renamed')
     expect(name()).not.toBe('Renamed')
     await reader.refresh()
     expect(name()).toBe('Renamed')
   })
 
-  it('refresh without changes keeps the snapshot', async () => {
+  it('CatalogReader.refresh without changes keeps the snapshot', async () => {
     const before = reader.current
     await reader.refresh()
     expect(reader.current).toBe(before)
   })
 
-  it('refresh called during another one waits for a new one, which sees commits made in between', async () => {
+  it('CatalogReader.refresh during another refresh waits for a new one, which sees later commits', async () => {
     await rename('Old')
     const { first, second, third } = await begin(async (tx) => {
       // The reader reads the version, then the series, where it has to wait.
@@ -302,7 +302,7 @@ describe('CatalogReader.refresh', () => {
     expect(name()).toBe('New')
   })
 
-  it('a failed refresh rejects, keeps the snapshot and does not block the next one', async () => {
+  it('a failed refresh rejects, keeps the snapshot and does not block the next refresh', async () => {
     const before = reader.current
     await rename('After the failure')
     await db`alter table series rename to series_hidden`

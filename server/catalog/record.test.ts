@@ -183,7 +183,7 @@ describe('required keys', () => {
     ['card', 'number'],
     ['product', 'slug'],
     ['product', 'name'],
-  ])('a %s requires %s as a non-empty string', (type, key) => {
+  ])('%s.%s is a required non-empty string', (type, key) => {
     const record = RECORDS[type]!
     expect(reason({ ...record, [key]: undefined })).toBe(`${key} must not be empty`)
     expect(reason({ ...record, [key]: null })).toBe(`${key} must not be empty`)
@@ -208,7 +208,7 @@ describe('maximum lengths', () => {
     ['card', 'hp', 50],
     ['product', 'name', 255],
     ['product', 'set_id', 100],
-  ])('of a %s, %s has at most %i code points', (type, key, longest) => {
+  ])('%s.%s has at most %i code points', (type, key, longest) => {
     const record = RECORDS[type]!
     const fits = '𝟙'.repeat(longest)
     expect(parsed(record, key, fits)).toBe(fits)
@@ -221,7 +221,7 @@ describe('maximum lengths', () => {
     ['series', 'shortcut', 100],
     ['set', 'shortcut', 100],
     ['product', 'slug', 150],
-  ])('of a %s, %s has at most %i characters', (type, key, longest) => {
+  ])('%s.%s has at most %i characters', (type, key, longest) => {
     const record = RECORDS[type]!
     const fits = 'x'.repeat(longest)
     expect(parsed(record, key, fits)).toBe(fits)
@@ -236,7 +236,7 @@ describe('maximum lengths', () => {
     ['card', 'image_small'],
     ['card', 'image_large'],
     ['product', 'image_url'],
-  ])('of a %s, %s has at most 2048 characters', (type, key) => {
+  ])('%s.%s has at most 2048 characters', (type, key) => {
     const record = RECORDS[type]!
     const fits = 'https://images.example/'.padEnd(2048, 'x')
     expect(parsed(record, key, fits)).toBe(fits)
@@ -261,7 +261,7 @@ describe('text that PostgreSQL cannot store', () => {
     ...Object.keys(SET).map((key) => ['set', key] as const),
     ...Object.keys(CARD).map((key) => ['card', key] as const),
     ...Object.keys(PRODUCT).map((key) => ['product', key] as const),
-  ])('of a %s, %s cannot contain NUL or a lone surrogate', (type, key) => {
+  ])('%s.%s cannot contain NUL or a lone surrogate', (type, key) => {
     const record = RECORDS[type]!
     for (const bad of ['a\0b', 'a\ud800b', 'a\udc00', '\ud83d']) {
       expect(() => parse({ ...record, [key]: bad })).toThrow(BadRecord)
@@ -289,7 +289,7 @@ describe('names', () => {
     ['card', 'name'],
     ['card', 'rarity'],
     ['product', 'name'],
-  ])('of a %s, %s is normalized to NFC', (type, key) => {
+  ])('%s.%s is normalized to NFC', (type, key) => {
     const record = RECORDS[type]!
     expect(parsed(record, key, 'Pokémon'.normalize('NFD'))).toBe('Pokémon')
   })
@@ -317,7 +317,7 @@ describe('names', () => {
     ['card', 'supertype'],
     ['card', 'hp'],
     ['product', 'name'],
-  ])('of a %s, %s cannot contain control characters', (type, key) => {
+  ])('%s.%s cannot contain control characters', (type, key) => {
     for (const control of ['\t', '\n', '\r', '\u0007', '\u001b[2J', '\u007f', '\u0085', '\u009f']) {
       expect(reason({ ...RECORDS[type]!, [key]: `Mew${control}` })).toBe(
         `${key} must not contain control characters`,
@@ -329,7 +329,7 @@ describe('names', () => {
     expect(parsed(CARD, 'name', '招式學習器 \u200c衰退')).toBe('招式學習器 \u200c衰退')
   })
 
-  it('types cannot contain control characters', () => {
+  it('card.types cannot contain control characters', () => {
     expect(reason({ ...CARD, types: ['Fire', 'Wa\nter'] })).toBe(
       'a word in types must not contain control characters',
     )
@@ -353,7 +353,7 @@ describe('ids, slugs and numbers', () => {
     ['card', 'number'],
     ['product', 'slug'],
     ['product', 'set_id'],
-  ])('of a %s, %s cannot have surrounding spaces or control characters', (type, key) => {
+  ])('%s.%s cannot have surrounding spaces or control characters', (type, key) => {
     const record = RECORDS[type]!
     const edge = `${key} must not begin or end with a space`
     expect(reason({ ...record, [key]: ' x' })).toBe(edge)
@@ -382,7 +382,7 @@ describe('a shortcut', () => {
       for (const good of ['0', 'a', 'sv3.5', 'pr-sw', 'csv9.5c', 'a--b..', 'x-']) {
         expect(parsed(record, 'shortcut', good)).toBe(good)
       }
-      // The last three become ASCII letters, or nearly, in lower case.
+      // Lower-casing turns the Kelvin sign into k, and İ into i with a combining dot. ſ is an s in lower case.
       for (const bad of ['sv_1', '_', '.a', '-a', 'a b', 'sv/1', 'é', '馬', '\u212a', 'ſ', 'İ']) {
         expect(reason({ ...record, shortcut: bad })).toBe('shortcut must match [a-z0-9][a-z0-9.-]*')
       }
@@ -481,7 +481,7 @@ describe('a release date', () => {
 })
 
 describe('counts', () => {
-  it.each(['total_cards', 'printed_total'])('%s of a set is a whole number', (key) => {
+  it.each(['total_cards', 'printed_total'])('set.%s is a whole number', (key) => {
     expect(parsed(SET, key, 0)).toBe(0)
     expect(parsed(SET, key, 2_147_483_647)).toBe(2_147_483_647)
     expect(parsed(SET, key, null)).toBeNull()
@@ -500,7 +500,7 @@ describe('URLs', () => {
     ['card', 'image_small'],
     ['card', 'image_large'],
     ['product', 'image_url'],
-  ])('of a %s, %s is an http or https URL', (type, key) => {
+  ])('%s.%s is an http or https URL', (type, key) => {
     const record = RECORDS[type]!
     expect(parsed(record, key, '')).toBeNull()
     expect(parsed(record, key, 'HTTPS://Images.example/ü.png')).toBe('HTTPS://Images.example/ü.png')

@@ -49,7 +49,7 @@ describe('the program', () => {
     const { code, stderr } = await runToEnd(['serve'], settings, { dotEnv })
     expect(code).toBe(1)
     const refused = stderr.trim().split('\n')
-    // Any text is a HOST or a DATA_DIR; an empty variable counts as absent, and .env does not replace it.
+    // Any text is a valid HOST or DATA_DIR. An empty variable counts as unset, and .env does not replace it.
     const others = ['HOST', 'DATA_DIR', ...Object.keys(settings)]
     expect(refused.map((line) => line.split(' ')[0])).toEqual(
       SETTING_NAMES.filter((name) => !others.includes(name)),
@@ -86,7 +86,7 @@ describe('the program', () => {
       '--api-access is not valid. Possible: enabled, disabled, suspended.',
     ],
   ])(
-    '%j is refused with one line, before any database is opened',
+    'the invalid command %j is refused with one line, before a database is opened',
     async ([name, ...parameters], line) => {
       const dataDir = newDataDir()
       const invocation = { parameters, callerDirectory: '.', warnings: [] }
@@ -107,7 +107,7 @@ describe('the administration commands', () => {
     settings = { DATABASE_URL: url }
   })
 
-  it('a running service accepts a key that keys:create made until keys:revoke revokes it', async () => {
+  it('a running service accepts a key from keys:create until keys:revoke revokes it', async () => {
     const service = await (await startService({ ...settings, SANDBOX: 'true' })).ready()
     const opened = await runToEnd(
       [

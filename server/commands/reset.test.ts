@@ -87,7 +87,7 @@ describe('reset', () => {
     ])
   })
 
-  it('reset refuses while a process uses the database, and stops a database that a killed process left', async () => {
+  it('reset refuses while a process uses the embedded database, and stops one that a killed process left running', async () => {
     const dataDir = await trial()
     const user = await startProcess(dataDir)
     const pid = postmasterOf(dataDir)

@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 
 describe('a lock whose connection is lost', () => {
-  it('a lost lock fails the further transactions of its holder', async () => {
+  it('a lost advisory lock fails the further transactions of its holder', async () => {
     await withAdvisoryLock(url, 'import', async (lock) => {
       const write = () =>
         begin(async (tx) => {
@@ -31,7 +31,7 @@ describe('a lock whose connection is lost', () => {
     expect(await db`select text from notes`).toEqual([{ text: 'kept' }])
   })
 
-  it('the next holder of a lost lock waits for a running transaction of the former holder', async () => {
+  it('the next holder of a lost advisory lock waits for a running transaction of the former holder', async () => {
     const order: string[] = []
     let second: Promise<unknown> | undefined
     await withAdvisoryLock(url, 'import', async (lock) => {
@@ -61,7 +61,7 @@ describe('a lock whose connection is lost', () => {
     expect(order).toEqual(['second begins', 'first ends', 'second is let in'])
   })
 
-  it('timeouts of the database for idle sessions and slow statements do not end a lock', async () => {
+  it('the database’s timeouts for idle sessions and slow statements do not end an advisory lock', async () => {
     await db.unsafe(`
       do $$ begin
         execute format('alter database %I set statement_timeout = 40', current_database());

@@ -10,7 +10,7 @@ import type { Db, Sql } from './sql.ts'
 import { type Transactions, transactionsOn } from './transactions.ts'
 import { DatabaseUnavailable, isUnavailable } from './unavailable.ts'
 
-/** An outage of the database as its clients see it; limits are short here, and their order is that of production. */
+/** Database outages as clients see them. The limits are shorter than in production, in the same order. */
 const STATEMENT_MS = 1_500
 const limits = { ...POOL_LIMITS, statementMs: STATEMENT_MS, suspectMs: 300, maxStatements: 20 }
 
@@ -31,7 +31,7 @@ const failure = (work: Promise<unknown>): Promise<unknown> =>
 const one = (db: Db) => db`select 1 as one`
 const works = async (db: Db) => (await one(db).catch(() => undefined))?.[0]?.one === 1
 
-/** Stops this thread, as a paused machine does. */
+/** Blocks this thread, like a paused machine. */
 const standStill = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 
 async function withPool(
@@ -108,7 +108,7 @@ describe('a pool', () => {
       { max: 1 },
     ))
 
-  it('a pause of the own process does not count against statements', () =>
+  it('a pause of the process does not count towards the time limit of statements', () =>
     withPool(async (pool) => {
       await one(pool)
       const answer = pool`select 1 as one from pg_sleep(0.5)`.execute()
@@ -123,7 +123,7 @@ describe('a pool', () => {
       proxy.freeze()
       const errors = await Promise.all(Array.from({ length: 20 }, () => failure(one(pool))))
       for (const error of errors) expect(isUnavailable(error)).toBe(true)
-      // By now it knows: nothing is sent.
+      // The circuit is open, so nothing is sent.
       expect(await failure(one(pool))).toBeInstanceOf(DatabaseUnavailable)
       await proxy.restore()
       await until('it answers', () => works(pool), 1_000)
@@ -185,7 +185,7 @@ describe('a pool', () => {
       expect(rows.map(([row]) => row?.n)).toEqual(Array.from({ length: 20 }, (_, n) => n))
     }))
 
-  it('a cursor works next to other statements', () =>
+  it('a cursor works concurrently with other statements of its pool', () =>
     withPool(async (pool) => {
       let count = 0
       for await (const batch of pool`select generate_series(1, 1000) as n`.cursor(100)) {
@@ -225,7 +225,7 @@ describe('transactions', () => {
     }))
 
   it.each(['write', 'snapshot', 'unboundedWrite'] as const)(
-    'of mode %s are given up while the server is frozen, in line and under way',
+    'transactions of mode %s fail while the server is frozen, whether queued or under way',
     (mode) =>
       withTransactions(async (begin) => {
         await begin(one)
@@ -265,7 +265,7 @@ describe('transactions', () => {
     }))
 })
 
-describe('the time that a request has', () => {
+describe('the time budget of a request', () => {
   it('the time budget of a request covers all of its statements and transactions together', () =>
     withPool(
       async (pool) => {
@@ -282,7 +282,7 @@ describe('the time that a request has', () => {
       { timeoutMs: 10_000 },
     ))
 
-  it('concurrent statements use the time budget of a request once', () =>
+  it('concurrent statements of a request use its time budget once', () =>
     withPool(async (pool) => {
       await until('all connections are open', async () => {
         const asked = Array.from({ length: 3 }, async () => {

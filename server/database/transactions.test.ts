@@ -17,7 +17,7 @@ let transactions: Transactions
 beforeAll(async () => {
   const database = await testDatabase()
   ;({ db, url } = database)
-  // One lane: what one transaction leaves behind, the next one would meet.
+  // One connection, so that the next transaction would see anything that a transaction leaves behind.
   transactions = transactionsOn(database.url, 1)
   await db`create table notes (text text primary key deferrable initially deferred)`
   return () => transactions.end()
@@ -36,7 +36,7 @@ async function cut(pid: number): Promise<void> {
   })
 }
 
-/** The lane's connection as it's left to the next transaction. */
+/** The state in which a transaction leaves its connection to the next. */
 const connectionAtRest = () => transactions.begin(async (tx) => tx)
 
 async function pidOf(on: Db): Promise<number> {
@@ -51,7 +51,7 @@ describe('a transaction', () => {
     expect(await isThere(text)).toBe(true)
   })
 
-  it('a transaction whose work throws is rolled back, and the next one works', async () => {
+  it('a transaction whose work throws is rolled back, and the next transaction works', async () => {
     const [lost, kept] = [randomUUID(), randomUUID()]
     const work = transactions.begin(async (tx) => {
       await write(tx, lost)
@@ -95,7 +95,7 @@ describe('a transaction', () => {
 })
 
 describe('the beginning of a transaction', () => {
-  it('BEGIN is sent together with the first statement', async () => {
+  it('a transaction sends BEGIN together with its first statement', async () => {
     let packets = 0
     const { hostname, port } = new URL(url)
     const relay = createServer((client) => {
@@ -124,7 +124,7 @@ describe('the beginning of a transaction', () => {
       (tx: Db) => tx`select 1`.catch(() => {}),
       async () => {},
     ]) {
-      // In a transaction that is under way another kind can't begin.
+      // A transaction of another mode cannot begin inside a running transaction.
       await (await connectionAtRest()).unsafe('begin; select 1')
       await expect(transactions.begin<unknown>(work, 'snapshot')).rejects.toThrow(
         'must be called before any query',
@@ -157,7 +157,7 @@ describe('a transaction whose connection is lost', () => {
         await Promise.all([...waiting, cut(pid)])
       })
       await expect(work).rejects.toThrow()
-      // The client would try again after 30 ms at most.
+      // The client would reconnect after at most 30 ms.
       await db`select pg_sleep(0.15)`
       expect(await db`select from pg_stat_activity where application_name = 'lanes'`).toEqual([])
     } finally {
@@ -213,7 +213,7 @@ describe('a transaction whose connection is lost', () => {
   })
 })
 
-describe('the time a transaction has', () => {
+describe('the time limit of a transaction', () => {
   const LIMIT_MS = 300
   const TOO_LONG = 'The transaction was aborted: it took longer than 0.3 s.'
   let short: Transactions
@@ -224,7 +224,7 @@ describe('the time a transaction has', () => {
   const isRunning = async (pid: number) =>
     (await db`select 1 from pg_stat_activity where pid = ${pid}::int`).length === 1
 
-  it('the time limit covers the whole transaction, however short its statements and pauses are', async () => {
+  it('the time limit covers a whole transaction, however short its statements and pauses are', async () => {
     const text = randomUUID()
     const work = short.begin(async (tx) => {
       await write(tx, text)
@@ -234,11 +234,11 @@ describe('the time a transaction has', () => {
     expect(await isThere(text)).toBe(false)
   })
 
-  it('the time limit ends the running statement, also on the server', async () => {
+  it('the time limit of a transaction ends its running statement, also on the server', async () => {
     let pid = 0
     const work = short.begin(async (tx) => {
       pid = await pidOf(tx)
-      // As on a server that doesn't keep the time itself.
+      // Simulates a server that does not enforce the limit itself.
       await tx`set local transaction_timeout = 0`
       await tx`select pg_sleep(60)`
     })
@@ -247,7 +247,7 @@ describe('the time a transaction has', () => {
     await until('the session is gone', async () => !(await isRunning(pid)), 5_000)
   })
 
-  it('at the time limit the caller gets an error at once, and the work’s end commits nothing', async () => {
+  it('a transaction that reaches its time limit fails at once, and commits nothing when its work ends', async () => {
     const text = randomUUID()
     const { promise: resting, resolve: wake } = Promise.withResolvers<void>()
     let done: Promise<unknown> | undefined
@@ -264,11 +264,11 @@ describe('the time a transaction has', () => {
     expect(await isThere(text)).toBe(false)
   })
 
-  it('the time limit applies even if the process was too busy for its timer', async () => {
+  it('the time limit of a transaction applies even if the process was too busy for its timer', async () => {
     const text = randomUUID()
     const work = short.begin(async (tx) => {
       await write(tx, text)
-      // Nothing but the answer comes between this and the commit: no timer gets its turn.
+      // Only the response is processed between this and the commit, so no timer can fire.
       const end = performance.now() + LIMIT_MS
       while (performance.now() < end);
     })
@@ -276,7 +276,7 @@ describe('the time a transaction has', () => {
     expect(await isThere(text)).toBe(false)
   })
 
-  it('after an aborted transaction the next one in the queue has its own time limit', async () => {
+  it('after an aborted transaction the next transaction in the queue has its own time limit', async () => {
     const text = randomUUID()
     const first = short.begin((tx) => tx`select pg_sleep(60)`)
     const second = short.begin((tx) => write(tx, text))
@@ -285,7 +285,7 @@ describe('the time a transaction has', () => {
     expect(await isThere(text)).toBe(true)
   })
 
-  it('the time limit does not interrupt a commit that was sent', async () => {
+  it('the time limit of a transaction does not interrupt a commit that was sent', async () => {
     await db.unsafe(`
       create function linger() returns trigger language plpgsql as
       $$ begin perform pg_sleep(0.5); return null; end $$;
@@ -301,7 +301,7 @@ describe('the time a transaction has', () => {
     expect(await isThere(text)).toBe(true)
   })
 
-  it('snapshots and unbounded writes have no time limit', async () => {
+  it('snapshot transactions and unbounded writes have no time limit', async () => {
     await short.begin((tx) => tx`select pg_sleep(0.4)`, 'snapshot')
     const text = randomUUID()
     await short.begin(async (tx) => {
@@ -311,7 +311,7 @@ describe('the time a transaction has', () => {
     expect(await isThere(text)).toBe(true)
   })
 
-  it('a server that supports it enforces the time limit too', async () => {
+  it('PostgreSQL enforces the time limit of a transaction too, with transaction_timeout', async () => {
     const kept = async (mode: TransactionMode) => {
       const [row] = await short.begin(
         (tx) => tx`select current_setting('transaction_timeout') as time`,
@@ -323,7 +323,7 @@ describe('the time a transaction has', () => {
     expect([await kept('snapshot'), await kept('unboundedWrite')]).toEqual(['0', '0'])
   })
 
-  it('the timer of a transaction affects no later one and keeps no process alive', async () => {
+  it('the timer of a transaction affects no later transaction and keeps no process alive', async () => {
     const timers = () =>
       process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
     const before = timers()
@@ -337,7 +337,7 @@ describe('the time a transaction has', () => {
   })
 })
 
-describe('a part of a transaction', () => {
+describe('savepoints', () => {
   it('a savepoint can fail without the rest of the transaction', async () => {
     const [lost, kept] = [randomUUID(), randomUUID()]
     await transactions.begin(async (tx) => {
@@ -351,7 +351,7 @@ describe('a part of a transaction', () => {
     expect([await isThere(lost), await isThere(kept)]).toEqual([false, true])
   })
 
-  it('a savepoint that cannot be created does not roll back the outer one with the same name', async () => {
+  it('a savepoint that cannot be created does not roll back the outer savepoint of the same name', async () => {
     const work = transactions.begin((tx) =>
       savepoint(tx, async (outer) => {
         await outer`select 1 / 0`.catch(() => {})

@@ -150,7 +150,7 @@ describe('npm run listen', () => {
     await until('it arrived', () => receiver.arrived.length === 1)
     expect(await service.stop()).toMatchObject({ code: 0 })
     await command.says('is unavailable')
-    // Another process sells something meanwhile.
+    // Another process sells a unit in the meantime.
     await db`
       insert into events (account_id, event, data, created_at)
       select account_id, event, data, created_at from events order by id desc limit 1
@@ -257,7 +257,7 @@ describe('npm run listen with a mistake', () => {
     expect(await told('--events', 'order.created,order.lost')).toMatch(/"order.lost" is none\.$/)
     expect(await told('--account', '0')).toMatch(/^--account must be/)
     expect(await told('--token', '')).toMatch(/^--token must be/)
-    // What DATA_DIR keeps is for this machine's service.
+    // The secrets in DATA_DIR belong to this machine's service.
     expect(await told('--url', 'http://cards.example', '--account', '1')).toBe(
       'The operator token of http://cards.example is not in the settings: give it with --token or OPERATOR_TOKEN.',
     )

@@ -66,7 +66,7 @@ describe('changes of other fields', () => {
     expect(applyChanges(listing(status), {})).toEqual(listing(status))
   })
 
-  it('a change of price or description leaves the other fields as they are', () => {
+  it('changing price or description of a listing leaves the other fields as they are', () => {
     expect(applyChanges(listing('active'), { priceCents: 1 })).toEqual({
       ...listing('active'),
       priceCents: 1,
@@ -77,7 +77,7 @@ describe('changes of other fields', () => {
     })
   })
 
-  it.each([null, ''])('a description of %j clears it', (description) => {
+  it.each([null, ''])('the description %j clears the description of a listing', (description) => {
     expect(applyChanges(listing('active'), { description }).description).toBeNull()
   })
 })
@@ -89,7 +89,7 @@ describe('quantityAvailable', () => {
     [5, 5, 0],
     [1, 3, 0],
     [0, 0, 0],
-  ])('of %d units, %d of them reserved, %d are available', (quantity, reserved, available) => {
+  ])('a listing of %d units with %d reserved has %d available', (quantity, reserved, available) => {
     expect(quantityAvailable({ quantity, reserved })).toBe(available)
   })
 })

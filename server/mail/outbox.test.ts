@@ -132,7 +132,7 @@ describe('an e-mail', () => {
     expect(text).toBe(MAIL.text)
   })
 
-  it('the address is used literally, not parsed as a group or list', async () => {
+  it('the recipient’s address is used literally, not parsed as a group or list', async () => {
     await sendMail(app.ctx, { ...MAIL, to: 'all:kanto@shops.example' })
     await app.runMail()
     expect(mailServer.received).toMatchObject([{ to: ['"all:kanto"@shops.example'] }])
@@ -331,7 +331,7 @@ describe('a mail server', () => {
     }
   })
 
-  it('nothing is sent to a server without encryption if SMTP_URL requires it', async () => {
+  it('nothing is sent to a mail server without encryption if SMTP_URL requires encryption', async () => {
     const open = await startMailServer()
     const SMTP_URL = `${open.url}?requireTLS=true`
     const careful = await startTestApp({ settings: { ...settingsFor(open), SMTP_URL } })
@@ -344,7 +344,7 @@ describe('a mail server', () => {
     })
   })
 
-  it('no login is sent if SMTP_URL has none', async () => {
+  it('no login is sent to the mail server if SMTP_URL has none', async () => {
     const open = await startMailServer()
     const plain = await startTestApp({ settings: { ...settingsFor(open), SMTP_URL: open.url } })
     await sendMail(plain.ctx, MAIL)

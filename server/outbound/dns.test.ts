@@ -22,7 +22,7 @@ beforeEach(async () => {
   server = await startDnsServer()
 })
 
-/** Names as they're looked up with these DNS servers; the hosts file knows none unless it's given. */
+/** A lookup with these DNS servers and, by default, an empty hosts file. */
 const namesBy = (
   servers: (DnsServer | string)[] = [server],
   {
@@ -52,7 +52,7 @@ describe('a name that DNS knows', () => {
   })
 
   it.each(['SERVFAIL', 'REFUSED', 'NXDOMAIN', 'silence'] as const)(
-    'has the addresses of one family when the other ends in %s',
+    'a lookup returns the addresses of one family when the query for the other ends in %s',
     async (failure) => {
       server.names.set('four.example', { A: [FOUR], AAAA: failure })
       server.names.set('six.example', { A: failure, AAAA: [SIX] })
@@ -72,7 +72,7 @@ describe('a name that DNS knows', () => {
   })
 
   it.each(['shop.example.', 'SHOP.Example', 'a_b.example', 'xn--80a1acny.example'])(
-    'may be written as %s',
+    'a lookup finds the name written as %s',
     async (hostname) => {
       server.names.set(hostname.toLowerCase().replace(/\.$/, ''), { A: [FOUR] })
       expect(await namesBy()(hostname)).toEqual([FOUR])
@@ -142,10 +142,10 @@ describe('a look-up that fails', () => {
   it.each<[string, NameData]>([
     ['the server fails', 'SERVFAIL'],
     ['the server refuses', 'REFUSED'],
-    ['the server says nothing', 'silence'],
-    ['it fails for one family, and there is nothing of the other', { AAAA: 'SERVFAIL' }],
-  ])('says EAI_AGAIN when %s', async (_, said) => {
-    server.names.set('shop.example', said)
+    ['the server does not respond', 'silence'],
+    ['the server fails for one family and has no address of the other', { AAAA: 'SERVFAIL' }],
+  ])('a lookup fails with EAI_AGAIN if %s', async (_, data) => {
+    server.names.set('shop.example', data)
     await expect(namesBy([server], { queryTimeoutMs: 50 })('shop.example')).rejects.toMatchObject({
       code: 'EAI_AGAIN',
     })
@@ -168,7 +168,7 @@ describe('a look-up that fails', () => {
       { reason: { code: 'EAI_AGAIN' } },
       { reason: { code: 'EAI_AGAIN' } },
     ])
-    // Two tries of two seconds at each of three servers would take twelve.
+    // Two queries of two seconds to each of three servers would take twelve seconds.
     expect(performance.now() - began).toBeLessThan(10_000)
     expect(silent.asked).toContain('A shop.example')
   })
@@ -216,7 +216,7 @@ describe('a name in the hosts file', () => {
     await becomes(FOUR)
   })
 
-  it('localhost is always the loopback address, whatever the hosts file and DNS say', async () => {
+  it('localhost is always the loopback address, whatever the hosts file and DNS contain', async () => {
     server.names.set('localhost', { A: [FOUR] })
     server.names.set('shop.localhost', { A: [FOUR] })
     const { resolve } = await written(`${FOUR} localhost shop.localhost\n`)
@@ -227,7 +227,7 @@ describe('a name in the hosts file', () => {
   })
 })
 
-describe('names whose servers never answer', () => {
+describe('names with silent DNS servers', () => {
   it('names with silent servers block neither other names nor files', async () => {
     server.names.set('shop.example', { A: [FOUR] })
     const hanging = Array.from({ length: 20 }, (_, number) => `hanging-${number}.example`)
@@ -238,7 +238,7 @@ describe('names whose servers never answer', () => {
     await until('all of them are under way', () => server.asked.length >= 2 * hanging.length)
 
     expect(await resolve('shop.example')).toEqual([FOUR])
-    expect(await readFile(import.meta.filename, 'utf8')).toContain('hold up neither')
+    expect(await readFile(import.meta.filename, 'utf8')).toContain('silent servers')
     expect(ended).toBe(0)
   })
 
@@ -248,7 +248,7 @@ describe('names whose servers never answer', () => {
     await writeFile(hostsFile, '10.0.0.1 local.example\n')
     const pipe = path.join(directory, 'pipe')
     expect(spawnSync('mkfifo', [pipe]).status).toBe(0)
-    // Opening a pipe to read takes a thread until somebody opens it to write; there are 4 unless told otherwise.
+    // Opening a pipe for reading blocks a thread until it is opened for writing. By default, there are four threads.
     const readers = Array.from({ length: 64 }, () => open(pipe, 'r'))
     let isFileRead = false
     const read = readFile(hostsFile).then(() => {

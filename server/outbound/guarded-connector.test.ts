@@ -29,7 +29,7 @@ async function get(
   }
 }
 
-describe('a connection to an address that others gave us', () => {
+describe('a guarded connection', () => {
   it('a guarded connection sends the host’s own name and port', async () => {
     await internet.site('photos.example', ({ headers }, res) => res.end(headers.host))
     expect(await get('http://photos.example:8080/')).toEqual({
@@ -45,15 +45,18 @@ describe('a connection to an address that others gave us', () => {
     ['a private IPv6 address', ['fd00::5']],
     ['a public and a private address', [PUBLIC, '192.168.0.1']],
     ['a private and a public address', ['::1', PUBLIC]],
-  ])('is refused when the name points to %s, before anything is sent', async (_, addresses) => {
-    internet.names.set('photos.example', addresses)
-    for (const address of addresses) internet.ports.set(address, 1)
-    await expect(get('http://photos.example/')).rejects.toThrow(PrivateAddressError)
-    expect(internet.dialled).toEqual([])
-  })
+  ])(
+    'a connection is refused before anything is sent when the name resolves to %s',
+    async (_, addresses) => {
+      internet.names.set('photos.example', addresses)
+      for (const address of addresses) internet.ports.set(address, 1)
+      await expect(get('http://photos.example/')).rejects.toThrow(PrivateAddressError)
+      expect(internet.dialled).toEqual([])
+    },
+  )
 
   it.each(['http://127.0.0.1/', 'http://[::1]/', 'http://2130706433/', 'http://[::ffff:7f00:1]/'])(
-    'is refused when a private address stands in place of the name: %s',
+    'a connection to a URL with a private address is refused without a lookup: %s',
     async (url) => {
       await expect(get(url)).rejects.toThrow(PrivateAddressError)
       expect([internet.resolved, internet.dialled]).toEqual([[], []])

@@ -4,7 +4,7 @@ import { isPublicAddress, refusalOfUrl } from './public-address.ts'
 const PRIVATE = 'must not point to a private or reserved address.'
 const NO_URL = 'must be a public http or https URL.'
 
-describe('a URL that is registered', () => {
+describe('a registered URL', () => {
   it.each([
     'http://127.0.0.1/',
     'http://127.0.0.1:8080/hook',
@@ -49,7 +49,7 @@ describe('a URL that is registered', () => {
     'http://[2002:7f00:1::]/',
     'http://[2001::1]/',
     'http://[ff02::1]/',
-  ])('must not be a private or reserved address in any spelling: %j', (url) => {
+  ])('a URL with a private or reserved address is refused in any spelling: %j', (url) => {
     expect(refusalOfUrl(url)).toBe(PRIVATE)
   })
 
@@ -63,7 +63,7 @@ describe('a URL that is registered', () => {
     '//photos.example/1.jpg',
     'photos.example/1.jpg',
     'http://',
-    // Longer than a name or its labels may be: converting it to ASCII would take long.
+    // Names or labels that exceed the maximum length: converting them to ASCII would take long.
     `http://${'一'.repeat(100)}.example/`,
     `http://${`${'一'.repeat(50)}.`.repeat(3)}example/`,
     `http://user:password@${'a.'.repeat(200)}example/`,
@@ -72,7 +72,7 @@ describe('a URL that is registered', () => {
     'http://[fe80::1%25eth0]/',
     'http://[::1/',
     '',
-  ])('must be an http or https URL: %j', (url) => {
+  ])('a text that is no valid http or https URL is refused: %j', (url) => {
     expect(refusalOfUrl(url)).toBe(NO_URL)
   })
 
@@ -86,19 +86,19 @@ describe('a URL that is registered', () => {
     'http://134744072/',
     'http://[2606:4700::1111]/',
     'http://[64:ff9b::8.8.8.8]/',
-    // Names are looked up when they're used, never here (§4.16.3).
+    // Names are resolved when they are used, never at registration (§4.16.3).
     'http://localhost/',
     'http://localhost.:3000/',
     'http://printer.local/',
     'http://127.0.0.1.photos.example/',
     'http://10.0.0.1.nip.io/',
-  ])('is accepted otherwise, a name whatever it may resolve to: %j', (url) => {
+  ])('a URL with a public address or any name is accepted: %j', (url) => {
     expect(refusalOfUrl(url)).toBeUndefined()
   })
 })
 
-describe('the public internet', () => {
-  // First and last of each block that the IANA registries call not globally reachable, or reserved.
+describe('public addresses', () => {
+  // The first and last address of each block that the IANA registries list as reserved or not globally reachable.
   it.each([
     ['0.0.0.0', '0.255.255.255'],
     ['10.0.0.0', '10.255.255.255'],
@@ -134,7 +134,7 @@ describe('the public internet', () => {
     ['fe80::1%eth0', 'fe80::1%1'],
     ['fec0::', 'feff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
     ['ff00::', 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
-  ])('has no %s to %s', (first, last) => {
+  ])('the addresses %s and %s are not public', (first, last) => {
     expect([isPublicAddress(first), isPublicAddress(last)]).toEqual([false, false])
   })
 
@@ -158,10 +158,10 @@ describe('the public internet', () => {
     ['2001:200::', '2001:db7:ffff::'],
     ['2001:db9::', '2001:ffff::'],
     ['2003::', '3ffe:ffff::'],
-    // Globally reachable by the registries, though special: AS112 and AMT.
+    // Special blocks that the registries list as globally reachable: AS112 and AMT.
     ['192.31.196.1', '192.175.48.1'],
     ['192.52.193.1', '2620:4f:8000::1'],
-  ])('has %s and %s', (first, last) => {
+  ])('the addresses %s and %s are public', (first, last) => {
     expect([isPublicAddress(first), isPublicAddress(last)]).toEqual([true, true])
   })
 

@@ -37,7 +37,7 @@ describe('a label being bought', () => {
     }
   }
 
-  it('after kill -9 between the carrier’s response and our record of it, nothing is bought twice', async () => {
+  it('after kill -9 between the carrier’s response and its record, no label is bought twice', async () => {
     const killed = await (await startService(settings)).ready()
     const { key } = killed.told()
     const [account] = await db<{ id: number }[]>`select id from accounts`

@@ -65,7 +65,7 @@ const timeOut = (): never => {
 }
 
 describe('a purchase whose response is lost', () => {
-  it('the next call finds a shipment whose response was lost, and buys nothing', async () => {
+  it('the next label call finds a shipment whose response was lost, and buys nothing', async () => {
     const parcel = await order()
     const before = await bought()
     interfere({
@@ -87,7 +87,7 @@ describe('a purchase whose response is lost', () => {
     expect(await eventsOf(parcel)).toHaveLength(1)
   })
 
-  it('a shipment that is found later covers the rows of its purchase, although one was cancelled since', async () => {
+  it('a shipment that is found later covers the rows of its purchase, even a row cancelled since', async () => {
     const [found, lost] = [await order({ rows: 3 }), await order({ rows: 3 })]
     interfere({
       async buy(parcel) {
@@ -106,7 +106,7 @@ describe('a purchase whose response is lost', () => {
     expect((await label(lost)).body.data.shipped_lines).toBe(2)
   })
 
-  it('without a further call, a poll finds the shipment and records its event once', async () => {
+  it('without a further label call, a poll finds the shipment and records its event once', async () => {
     const parcel = await order()
     interfere({
       async buy(parcel) {
@@ -207,7 +207,7 @@ describe('a purchase whose response is lost', () => {
 })
 
 describe('a purchase that the carrier refused', () => {
-  it('after a refusal the next call buys without a look-up', async () => {
+  it('after a refusal by the carrier the next label call buys without a lookup', async () => {
     const parcel = await order()
     interfere({
       buy: async () => {
@@ -222,7 +222,7 @@ describe('a purchase that the carrier refused', () => {
     expect(calls).toEqual(['buy', 'buy', 'label'])
   })
 
-  it('after a refusal and a lost response the purchase is looked up', async () => {
+  it('after a refusal and a lost response the purchase of a label is looked up', async () => {
     const parcel = await order()
     interfere({
       buy: async () => {
@@ -237,7 +237,7 @@ describe('a purchase that the carrier refused', () => {
     expect(calls).toEqual(['buy', 'buy', 'find', 'buy', 'label'])
   })
 
-  it('after a refusal and an attempt that died the purchase is looked up', async () => {
+  it('after a refusal and an interrupted attempt the purchase of a label is looked up', async () => {
     const parcel = await order()
     interfere({
       buy: async () => {
@@ -259,7 +259,7 @@ describe('a purchase that the carrier refused', () => {
     expect(calls).toEqual(['buy', 'find', 'buy', 'label'])
   })
 
-  it('after an unexpected error the purchase is looked up', async () => {
+  it('after an unexpected error of the carrier the purchase of a label is looked up', async () => {
     const parcel = await order()
     interfere({
       buy: async () => {
@@ -274,7 +274,7 @@ describe('a purchase that the carrier refused', () => {
 })
 
 describe('concurrent calls', () => {
-  it('twenty concurrent calls buy one shipment', async () => {
+  it('twenty concurrent label calls buy one shipment', async () => {
     const parcel = await order({ rows: 2 })
     const responses = await Promise.all(Array.from({ length: 20 }, () => label(parcel)))
     expect(responses.map(({ status }) => status)).toEqual(Array(20).fill(200))
@@ -297,7 +297,7 @@ describe('a call during the purchase of another', () => {
     return respond
   }
 
-  it('a call waits for the purchase of another and returns its shipment', async () => {
+  it('a label call waits for the purchase of another call and returns its shipment', async () => {
     const respond = slowCarrier()
     const parcel = await order({ rows: 2 })
     const [first, second] = [label(parcel), label(parcel)]
@@ -310,7 +310,7 @@ describe('a call during the purchase of another', () => {
     expect(await eventsOf(parcel)).toHaveLength(1)
   })
 
-  it('a call that waited does not read a pending shipment again', async () => {
+  it('a label call that waited does not read a pending shipment again', async () => {
     await app.operator.put('/operator/v1/sandbox/carrier', { payload: { label: 'processing' } })
     onTestFinished(async () => {
       await app.operator.put('/operator/v1/sandbox/carrier', { payload: {} })
@@ -334,7 +334,7 @@ describe('a call during the purchase of another', () => {
     expect(calls).toEqual(['buy'])
   })
 
-  it('a call waits for ten seconds, then responds with 409', async () => {
+  it('a label call waits for another purchase for ten seconds, then responds with 409', async () => {
     const respond = slowCarrier()
     const parcel = await order()
     const first = label(parcel)
@@ -349,7 +349,7 @@ describe('a call during the purchase of another', () => {
     expect(calls).toEqual(['buy', 'label'])
   })
 
-  it('a call buys the label when the purchase that it waited for fails', async () => {
+  it('a label call buys the label when the purchase that it waited for fails', async () => {
     const { promise: released, resolve: fail } = Promise.withResolvers<void>()
     let purchases = 0
     interfere({
@@ -368,7 +368,7 @@ describe('a call during the purchase of another', () => {
     expect((await second).status).toBe(200)
   })
 
-  it('a call takes over a purchase whose lease has expired, and the late response changes nothing', async () => {
+  it('a label call takes over a purchase whose lease has expired, and the late response changes nothing', async () => {
     const respond = slowCarrier()
     const parcel = await order()
     const before = await bought()
@@ -402,7 +402,7 @@ describe('a reading of the carrier', () => {
     }),
   })
 
-  it('a reading without a tracking code keeps the known code', async () => {
+  it('reading a shipment without a tracking code keeps the known code', async () => {
     const parcel = await order()
     interfere({
       buy: async (parcel) => ({ ...(await simulated.buy(parcel)), status: 'processing' as const }),
@@ -420,7 +420,7 @@ describe('a reading of the carrier', () => {
     ])
   })
 
-  it('a reading without a label keeps the stored label', async () => {
+  it('reading a shipment without a label keeps the stored label', async () => {
     const parcel = await order()
     interfere({
       buy: async (parcel) => ({ ...(await simulated.buy(parcel)), trackingCode: null }),
@@ -435,7 +435,7 @@ describe('a reading of the carrier', () => {
     expect(await eventsOf(parcel)).toHaveLength(1)
   })
 
-  it('a reading with a new code replaces the carrier’s earlier code and emits an event', async () => {
+  it('reading a shipment with a new tracking code replaces the earlier code and emits an event', async () => {
     const parcel = await order()
     interfere({
       buy: async (parcel) => ({ ...(await simulated.buy(parcel)), status: 'processing' as const }),

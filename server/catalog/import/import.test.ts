@@ -525,7 +525,7 @@ describe('a series', () => {
     expect((await seriesShortcuts()).Gym).toBeNull()
   })
 
-  it('a series cannot have the shortcut of another one', async () => {
+  it('a series cannot have the shortcut of another series', async () => {
     await importRecords(series('Base', 'base'))
     const report = await importRecords(
       series('First', 'base'),
@@ -541,7 +541,7 @@ describe('a series', () => {
     expect(await seriesShortcuts()).toEqual({ Base: 'base', Second: 'x', Third: null })
   })
 
-  it('a series is created without its published shortcut when another series has it', async () => {
+  it('a series is created without its published shortcut when another series uses that shortcut', async () => {
     expect(
       counts(await importRecords(series('Base Set', 'base'), set('a', { series: 'Base' }))),
     ).toEqual([2, 0, 0, 0])
@@ -620,7 +620,7 @@ describe('the version of a set', () => {
     })
   })
 
-  it('changed products get the new catalog version', async () => {
+  it('an import gives changed products the new catalog version', async () => {
     await importRecords(
       product('tin', 'a', { name: 'New' }),
       product('loose-tin', null),
@@ -744,7 +744,7 @@ describe('interrupted imports', () => {
     ])
   })
 
-  it('an import that fails before its first line says so', async () => {
+  it('an import that fails before its first line reports it', async () => {
     const failure = await importCatalog(ctx, linesOf(gunzip(stream(Buffer.from('no gzip'))))).catch(
       (error) => error,
     )
@@ -755,7 +755,7 @@ describe('interrupted imports', () => {
     })
   })
 
-  it('an import that loses its lock while reading changes nothing, and the next one can run', async () => {
+  it('an import that loses its lock while reading changes nothing, and the next import can run', async () => {
     async function* losing(): AsyncGenerator<Line> {
       let number = 0
       for (const record of [set('a'), ...padding(1_500, 'a')]) {
@@ -769,7 +769,7 @@ describe('interrupted imports', () => {
     expect(await idsOf('sets')).toEqual(['b'])
   })
 
-  it('an import that loses its lock while saving keeps earlier batches, and the next one can run', async () => {
+  it('an import that loses its lock while saving keeps earlier batches, and the next import can run', async () => {
     const lines = [set('a'), ...padding(1_500, 'a')]
     let cut: Promise<void> | undefined
     const losing = importCatalog(ctx, linesOf(stream(ndjson(lines))), {
@@ -797,7 +797,7 @@ describe('interrupted imports', () => {
     expect((await idsOf('cards')).length).toBe(report.created - 1)
   })
 
-  it('an interrupted import leaves no record for the next one', async () => {
+  it('an interrupted import leaves no record for the next import', async () => {
     const cards = padding(1_500, 'a')
     async function* failing(): AsyncGenerator<Line> {
       for (const [index, record] of [set('a'), ...cards].entries()) {

@@ -78,7 +78,7 @@ describe('the embedded database', () => {
     await expect(query(stranger, 'select 1')).rejects.toThrow('password authentication failed')
   })
 
-  test('stopping keeps the data, leaves no process, and may be repeated', async () => {
+  test('stopping the embedded database keeps the data, leaves no process, and may be repeated', async () => {
     const dataDir = await emptyDatabase()
     const first = await start(dataDir)
     await query(first.url, 'create table cards as select 4 as number')
@@ -92,14 +92,14 @@ describe('the embedded database', () => {
     expect(await query(second.url, 'select number from cards')).toEqual([{ number: 4 }])
   })
 
-  test('the database can have another name', async () => {
+  test('the embedded database can have another name', async () => {
     const dataDir = await emptyDatabase()
     const database = await start(dataDir, { databaseName: 'alola' })
     const [row] = await query(database.url, 'select current_database() as name')
     expect(row).toEqual({ name: 'alola' })
   })
 
-  test('a start rotates a large log', async () => {
+  test('starting the embedded database rotates a large log', async () => {
     const dataDir = await emptyDatabase()
     writeFileSync(join(dataDir, 'postgres.log'), 'x'.repeat(5_000_000))
     await start(dataDir)
@@ -107,7 +107,7 @@ describe('the embedded database', () => {
     expect(statSync(join(dataDir, 'postgres.log.1')).size).toBe(5_000_000)
   })
 
-  test('a start uses another port if the chosen one was taken in the meantime', async () => {
+  test('the embedded database uses another port if the chosen port was taken in the meantime', async () => {
     const dataDir = await emptyDatabase()
     const squatter = createServer().listen(0, '127.0.0.1')
     await once(squatter, 'listening')
@@ -137,7 +137,7 @@ describe('the embedded database', () => {
 })
 
 describe('after a kill', () => {
-  test('after kill -9 of the process alone, the next one adopts its server', async () => {
+  test('after kill -9 of the service alone, the next process adopts its PostgreSQL', async () => {
     const dataDir = await emptyDatabase()
     const killed = await startProcess(dataDir)
     const pid = postmasterOf(dataDir)
@@ -151,7 +151,7 @@ describe('after a kill', () => {
     expect(isAlive(pid)).toBe(false)
   })
 
-  test('after kill -9 of the process and the server, committed data is recovered', async () => {
+  test('after kill -9 of the service and its PostgreSQL, committed data is recovered', async () => {
     const dataDir = await emptyDatabase()
     const killed = await startProcess(dataDir)
     await query(killed.database.url, 'create table orders as select generate_series(1, 1000) as id')
@@ -200,7 +200,7 @@ describe('after a kill', () => {
     }
   })
 
-  test('a reused pid in the pid file is not taken for the server', async () => {
+  test('a reused pid in the pid file is not taken for the PostgreSQL server', async () => {
     const dataDir = await emptyDatabase()
     const { uid, gid } = statSync(join(dataDir, 'postgres'))
     const owner = isRoot ? { uid, gid } : {}
@@ -218,7 +218,7 @@ describe('after a kill', () => {
     await kill(other)
   })
 
-  test('a start waits for a server that is shutting down, and starts it again', async () => {
+  test('a start waits for a PostgreSQL that is shutting down, and starts it again', async () => {
     const dataDir = await emptyDatabase()
     const killed = await startProcess(dataDir)
     await kill(killed.child)
@@ -240,7 +240,7 @@ describe('after a kill', () => {
 })
 
 describe('several processes on one directory', () => {
-  test('processes that start together share one server, which stops with the last of them', async () => {
+  test('processes that start together share one PostgreSQL, which stops with the last of them', async () => {
     const dataDir = newHome()
     const [first, second, third] = await Promise.all([
       startProcess(dataDir),
@@ -260,7 +260,7 @@ describe('several processes on one directory', () => {
     expect(isAlive(pid)).toBe(false)
   })
 
-  test('a process that starts while another stops always gets a server', async () => {
+  test('a process that starts while another stops always gets a PostgreSQL', async () => {
     const dataDir = await emptyDatabase()
     let last = await start(dataDir)
     for (let turn = 0; turn < 10; turn++) {
@@ -272,7 +272,7 @@ describe('several processes on one directory', () => {
     }
   })
 
-  test('the users of a server are counted again after a crash that drops all connections', async () => {
+  test('the users of the embedded database are counted again after a crash that drops all connections', async () => {
     const dataDir = await emptyDatabase()
     const first = await start(dataDir)
     const second = await start(dataDir)
@@ -292,7 +292,7 @@ describe('several processes on one directory', () => {
     expect(isAlive(pid)).toBe(false)
   })
 
-  test('Ctrl-C reaches the process and not the server', async () => {
+  test('Ctrl-C reaches the service and not its PostgreSQL', async () => {
     const dataDir = await emptyDatabase()
     const user = await startProcess(dataDir)
     const pid = postmasterOf(dataDir)
@@ -315,14 +315,14 @@ describe('a start that cannot succeed', () => {
     expect(existsSync(join(dataDir, 'postgres/postmaster.pid'))).toBe(false)
   })
 
-  test('a wrong password is reported in one line, and nothing is left running', async () => {
+  test('a wrong database password is reported in one line, and nothing is left running', async () => {
     const dataDir = await emptyDatabase()
     writeFileSync(join(dataDir, 'postgres.password'), 'forgotten\n')
     await expectStartError(startEmbedded({ dataDir }), /password authentication failed/)
     expect(existsSync(join(dataDir, 'postgres/postmaster.pid'))).toBe(false)
   })
 
-  test('a missing password file is reported in one line', async () => {
+  test('a missing database password file is reported in one line', async () => {
     const dataDir = await emptyDatabase()
     unlinkSync(join(dataDir, 'postgres.password'))
     await expectStartError(startEmbedded({ dataDir }), /postgres\.password is gone/)
@@ -343,13 +343,13 @@ describe('a start that cannot succeed', () => {
     await expectStartError(startEmbedded({ dataDir }), /is gone from \/nowhere\/at\/all/)
   })
 
-  test('an unwritable directory is reported in one line', async () => {
+  test('an unwritable DATA_DIR is reported in one line', async () => {
     const file = join(newHome(), 'file')
     writeFileSync(file, '')
     await expectStartError(startEmbedded({ dataDir: join(file, 'data') }), /is not writable/)
   })
 
-  test('missing binaries for this platform are reported in one line', async () => {
+  test('missing PostgreSQL binaries for this platform are reported in one line', async () => {
     const preload = `Object.defineProperty(process, 'arch', { value: 'abacus' })`
     const child = spawnUser(newHome(), { preload })
     expect(await firstLine(child)).toEqual({

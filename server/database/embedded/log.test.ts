@@ -5,13 +5,13 @@ import { cleanUp, emptyDatabase, logOf, query, start } from '../../test/embedded
 import { until } from '../../test/until.ts'
 import { rotateLog } from './log.ts'
 
-// A server, on a machine that may have other things to do.
+// This test starts PostgreSQL, possibly on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
 afterAll(cleanUp)
 
 const FIVE_MIB = 5 * 1024 * 1024
 
-test('the log of a running server is rotated when it is too large, and the server goes on writing', async () => {
+test('the log of a running PostgreSQL is rotated when it is too large, and PostgreSQL continues to write it', async () => {
   const dataDir = await emptyDatabase()
   const { url } = await start(dataDir)
   const log = join(dataDir, 'postgres.log')
@@ -29,7 +29,7 @@ test('the log of a running server is rotated when it is too large, and the serve
     expect(readFileSync(`${log}.1`, 'utf8')).toContain(filling)
     await say(`after the ${filling}`)
     await until('it is logged', () => logOf(dataDir).includes(`after the ${filling}`))
-    // At the beginning of the file: nothing was left out before it.
+    // PostgreSQL continues at the beginning of the truncated file, without a gap of zeros.
     expect(logOf(dataDir)).not.toContain('\0')
   }
   expect(statSync(`${log}.1`).mode & 0o777).toBe(0o600)

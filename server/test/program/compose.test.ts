@@ -17,7 +17,7 @@ const { services } = parse(textOf('compose.yaml'), { merge: true }) as {
   services: Record<string, Service>
 }
 const example = Object.keys(parseEnv(textOf('.env.example')))
-/** For compose.yaml alone: the service is told of them in addresses. */
+/** Settings that only compose.yaml uses: the service gets them as parts of addresses. */
 const PASSWORDS = ['POSTGRES_PASSWORD', 'VALKEY_PASSWORD']
 
 /** Resolves `${NAME:-default}` and `${NAME:?message}` as compose does; they may be nested. */

@@ -51,7 +51,7 @@ beforeAll(async () => {
 const errorsLogged = () => service.log().filter(({ level }) => Number(level) >= ERROR_LEVEL)
 
 describe('a connection that is dropped at any moment of any request', () => {
-  it('connections that are dropped at any moment neither end the process nor log an error', async () => {
+  it('connections dropped at any moment neither end the process nor log an error', async () => {
     const { key, token } = service.told()
     const operator = (path: string, body?: unknown) =>
       service.call('POST', `/operator/v1${path}`, { token, body })
@@ -124,7 +124,7 @@ describe('a connection that is dropped at any moment of any request', () => {
 })
 
 describe('an error that nothing in a request catches', () => {
-  it('an uncaught error ends its request with 500, is logged with the request id, and spares the process', async () => {
+  it('an uncaught error ends its request with 500 and is logged with the request id, and the process continues', async () => {
     for (const path of ['/timer', '/promise', '/body', '/at-once']) {
       const answer = await service.call('POST', path, { body: {} })
       expect(answer.status).toBe(500)
@@ -138,7 +138,7 @@ describe('an error that nothing in a request catches', () => {
     }
   })
 
-  it('an uncaught error after the response spares the connection', async () => {
+  it('an uncaught error after the response does not close the connection', async () => {
     expect((await service.get('/afterwards')).status).toBe(404)
     await until('it is logged', () =>
       errorsLogged().some(({ err }) => (err as Error).message === 'thrown by /afterwards'),
