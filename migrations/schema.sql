@@ -1,4 +1,4 @@
--- What the migrations add up to, for reading. Made by "npm run generate"; never run.
+-- The schema after all migrations, for reading. Written by "npm run generate"; never executed.
 
 create table accounts (
   id bigint generated always as identity not null,

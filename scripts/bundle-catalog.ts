@@ -1,6 +1,6 @@
 /**
- * Makes catalog/english.ndjson.gz from a checkout of pokemon-tcg-data: `node scripts/bundle-catalog.ts FOLDER`.
- * The same folder gives the same bytes again.
+ * Writes catalog/english.ndjson.gz from a checkout of pokemon-tcg-data: `node scripts/bundle-catalog.ts FOLDER`.
+ * The output is reproducible: the same folder produces the same bytes.
  */
 import { writeFile } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
@@ -9,13 +9,13 @@ import { openSource } from '../server/catalog/import/sources.ts'
 import { type CatalogRecord, parseRecord } from '../server/catalog/record.ts'
 
 const TARGET = new URL('../catalog/english.ndjson.gz', import.meta.url)
-/** The header's note of the operating system, which says nothing and differs. */
-const GZIP_SYSTEM_AT = 9
-const UNIX = 3
+/** Offset of the operating system in a gzip header. A fixed value makes the file the same on every system. */
+const GZIP_OS_OFFSET = 9
+const GZIP_OS_UNIX = 3
 
 const [folder] = process.argv.slice(2)
 if (!folder) {
-  console.error('Usage: node scripts/bundle-catalog.ts FOLDER (an unpacked pokemon-tcg-data)')
+  console.error('Usage: node scripts/bundle-catalog.ts FOLDER (a checkout of pokemon-tcg-data)')
   process.exit(2)
 }
 
@@ -39,7 +39,7 @@ const series: CatalogRecord[] = [...seriesNames].map((name) => ({
 
 const text = [...series, ...records].map((record) => `${JSON.stringify(record)}\n`).join('')
 const bytes = gzipSync(text, { level: 9 })
-bytes[GZIP_SYSTEM_AT] = UNIX
+bytes[GZIP_OS_OFFSET] = GZIP_OS_UNIX
 await writeFile(TARGET, bytes)
 console.log(
   `${series.length} series, ${sets.length} sets, ${records.length - sets.length} cards: ${bytes.length} bytes`,

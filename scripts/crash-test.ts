@@ -5,13 +5,13 @@ import { parseArgs } from 'node:util'
 import { crashTest } from './crash-test/run.ts'
 
 /**
- * `npm run crash-test -- [--minutes 2] [--kills N] [--processes 1|2] [--seed N]`: sells under load while the service is
- * killed with `kill -9` again and again, and tells whether everything that was committed was announced, and nothing
- * else. The service runs on an embedded PostgreSQL in a temporary folder, or on DATABASE_URL: an empty database, which
- * is left as it is afterwards.
+ * `npm run crash-test -- [--minutes 2] [--kills N] [--processes 1|2] [--seed N]`: sells under load while it kills the
+ * service repeatedly with `kill -9`, and checks that every committed order was announced and nothing else was. The
+ * service runs on an embedded PostgreSQL in a temporary folder, or on DATABASE_URL, an empty database that is not
+ * cleaned up afterwards.
  */
 
-const MAX_WRONGS_SHOWN = 50
+const MAX_VIOLATIONS_SHOWN = 50
 
 const { values } = parseArgs({
   options: {
@@ -23,15 +23,15 @@ const { values } = parseArgs({
 })
 const { minutes, kills, processes, seed } = numbersIn(values)
 
-// So that nothing of what was started stays behind.
+// `exit` handlers kill the processes that this script started.
 process.once('SIGINT', () => process.exit(130)).once('SIGTERM', () => process.exit(143))
 
 const folder = await mkdtemp(join(await realpath(tmpdir()), 'cardstall-crash-'))
-// Started by root, PostgreSQL runs as another user, who has to reach its files.
+// When root starts it, PostgreSQL runs as another user, who must reach its files.
 await chmod(folder, 0o755)
 console.log(`crash test: ${minutes} min, processes: ${processes}, seed: ${seed}, in ${folder}`)
 
-const { figures, wrong } = await crashTest({
+const { figures, violations } = await crashTest({
   seconds: minutes * 60,
   kills,
   processes,
@@ -42,16 +42,16 @@ const { figures, wrong } = await crashTest({
   buyers: 16,
   secondsBetweenKills: [1, 4],
 })
-for (const [what, count] of Object.entries(figures)) {
-  console.log(`${count.toLocaleString('en-US').padStart(10)}  ${what}`)
+for (const [name, count] of Object.entries(figures)) {
+  console.log(`${count.toLocaleString('en-US').padStart(10)}  ${name}`)
 }
-if (wrong.length > 0) {
-  console.log(`\n${wrong.length} things are wrong; the logs and the database are in ${folder}:`)
-  for (const sentence of wrong.slice(0, MAX_WRONGS_SHOWN)) console.log(`- ${sentence}`)
+if (violations.length > 0) {
+  console.log(`\n${violations.length} violations. The logs and the database are in ${folder}.`)
+  for (const violation of violations.slice(0, MAX_VIOLATIONS_SHOWN)) console.log(`- ${violation}`)
   process.exit(1)
 }
 await rm(folder, { recursive: true, force: true })
-console.log('\nEverything that was committed was announced, nothing else was, and stock adds up.')
+console.log('\nEvery committed order was announced, nothing else was, and the stock adds up.')
 
 function numbersIn<Name extends string>(texts: Record<Name, string>): Record<Name, number> {
   const numbers = Object.entries<string>(texts).map(([name, text]) => {

@@ -10,9 +10,8 @@ import { settingsTable } from '../server/settings/settings.ts'
 import { schemaSql } from './schema-sql.ts'
 
 /**
- * Writes the files that are made from the code: both OpenAPI descriptions, the dump of the database's schema and the
- * table of settings in docs/configuration.md.
- * With `--check` nothing is written; a file that isn't up to date ends with exit code 1.
+ * Writes the generated files: both OpenAPI descriptions, the dump of the database schema and the table of settings in
+ * docs/configuration.md. With `--check` it writes nothing, and exits with code 1 if a file is out of date.
  */
 const ROOT = path.join(import.meta.dirname, '..')
 const check = process.argv.includes('--check')
@@ -22,7 +21,7 @@ await chmod(dataDir, 0o755)
 const database = await startEmbedded({ dataDir })
 const closers: Closers = []
 try {
-  // The address of an example: what is published must not depend on where it was made.
+  // Fixed example values: the output must not depend on the machine.
   const config = readConfig({
     SANDBOX: 'true',
     PUBLIC_URL: 'https://cardstall.example',
@@ -33,13 +32,13 @@ try {
   const ctx = await openService(config, database.url, pino({ level: 'silent' }), closers)
   const app = await buildApp(ctx)
   closers.push(() => app.close())
-  const described = async (address: string) =>
-    `${JSON.stringify((await app.inject(address)).json(), null, 2)}\n`
+  const fetchDescription = async (url: string) =>
+    `${JSON.stringify((await app.inject(url)).json(), null, 2)}\n`
 
-  await settle('openapi/seller.json', await described('/openapi.json'))
-  await settle('openapi/operator.json', await described('/operator/openapi.json'))
-  await settle('migrations/schema.sql', await schemaSql(ctx.db))
-  await settleTable('docs/configuration.md', settingsTable())
+  await writeOrCheck('openapi/seller.json', await fetchDescription('/openapi.json'))
+  await writeOrCheck('openapi/operator.json', await fetchDescription('/operator/openapi.json'))
+  await writeOrCheck('migrations/schema.sql', await schemaSql(ctx.db))
+  await writeTable('docs/configuration.md', settingsTable())
 } finally {
   for (const close of closers.reverse()) await close()
   await database.stop()
@@ -47,24 +46,24 @@ try {
   await rm(dataDir, { recursive: true, force: true })
 }
 
-async function settle(file: string, text: string): Promise<void> {
-  const at = path.join(ROOT, file)
-  const present = await readFile(at, 'utf8').catch(() => '')
-  if (present === text) return
+async function writeOrCheck(file: string, text: string): Promise<void> {
+  const target = path.join(ROOT, file)
+  const current = await readFile(target, 'utf8').catch(() => '')
+  if (current === text) return
   if (check) {
-    process.stderr.write(`${file} is not up to date: run "npm run generate".\n`)
+    process.stderr.write(`${file} is out of date: run "npm run generate".\n`)
     process.exitCode = 1
   } else {
-    await writeFile(at, text)
+    await writeFile(target, text)
     process.stdout.write(`${file} written\n`)
   }
 }
 
-/** Replaces what stands between the two comments that mark the table. */
-async function settleTable(file: string, table: string): Promise<void> {
+/** Replaces the table between its two marker comments. */
+async function writeTable(file: string, table: string): Promise<void> {
   const text = await readFile(path.join(ROOT, file), 'utf8')
   const marked = /(<!-- settings.*?-->\n).*?(<!-- end of settings -->)/s
-  await settle(
+  await writeOrCheck(
     file,
     text.replace(marked, (_, begin, end) => `${begin}\n${table}\n\n${end}`),
   )

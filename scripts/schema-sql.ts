@@ -1,9 +1,9 @@
 import type { Db } from '../server/database/sql.ts'
 
-const HEADER = `-- What the migrations add up to, for reading. Made by "npm run generate"; never run.
+const HEADER = `-- The schema after all migrations, for reading. Written by "npm run generate"; never executed.
 `
 
-/** The database's tables, constraints and indexes as text that is the same wherever it's made. */
+/** The database's tables, constraints and indexes as text in a stable order. */
 export async function schemaSql(db: Db): Promise<string> {
   const tables = await db<{ name: string; columns: string[]; constraints: string[] }[]>`
     select

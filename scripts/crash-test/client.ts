@@ -1,43 +1,46 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../random.ts'
 
-/** What the service answered. */
-export type Answer = {
+export type Response = {
   status: number
   text: string
-  // biome-ignore lint/suspicious/noExplicitAny: answers are of many shapes
+  // biome-ignore lint/suspicious/noExplicitAny: responses have many shapes
   body: any
 }
 
 export type Request = { token: string; body?: unknown; idempotencyKey?: string }
 
-/** How a back end talks to a service that may go away at any moment. */
-export type Ask = {
-  /** Sends it to one of the processes, once. undefined: nobody knows what became of it. */
-  once(method: string, path: string, request: Request): Promise<Answer | undefined>
-  /** Sends it again until there is an answer; `lost` says how often there was none before. */
-  insist(method: string, path: string, request: Request): Promise<Answer & { lost: number }>
-  /** The same for what must succeed. Throws when it's refused. */
-  must(method: string, path: string, request: Request): Promise<Answer>
-  /** Requests that were answered with 5xx, by status, and those that weren't answered. */
-  lost: Record<string, number>
+/** An API client of a service whose processes may be killed at any moment. Each attempt goes to a random process. */
+export type Client = {
+  /** Makes one attempt. Returns undefined if its outcome is unknown: a 5xx or no response. */
+  sendOnce(method: string, path: string, request: Request): Promise<Response | undefined>
+  /** Repeats the request until its outcome is known. `failedAttempts` counts the attempts before. */
+  send(
+    method: string,
+    path: string,
+    request: Request,
+  ): Promise<Response & { failedAttempts: number }>
+  /** Like `send`, but throws if the request is rejected. */
+  sendOk(method: string, path: string, request: Request): Promise<Response>
+  /** Counts attempts with an unknown outcome, by 5xx status or `no response`. */
+  failures: Record<string, number>
 }
 
-/** Longer than the service takes for anything: a label call waits for another one's purchase for 10 seconds. */
+/** Longer than any response takes: a label call waits up to 10 seconds for a concurrent purchase. */
 const TIMEOUT_MS = 20_000
-const BACK_AFTER_MS = 60_000
-const AGAIN_AFTER_MS = 50
+const OUTAGE_TIMEOUT_MS = 60_000
+const RETRY_AFTER_MS = 50
 
-export function askAt(urls: string[], random: Random): Ask {
-  const lost: Ask['lost'] = {}
-  const lose = (why: string) => {
-    lost[why] = (lost[why] ?? 0) + 1
+export function clientFor(urls: string[], random: Random): Client {
+  const failures: Client['failures'] = {}
+  const recordFailure = (reason: string) => {
+    failures[reason] = (failures[reason] ?? 0) + 1
     return undefined
   }
 
-  const ask: Ask = {
-    lost,
-    async once(method, path, { token, body, idempotencyKey }) {
+  const client: Client = {
+    failures,
+    async sendOnce(method, path, { token, body, idempotencyKey }) {
       try {
         const response = await fetch(random.pick(urls) + path, {
           method,
@@ -50,32 +53,32 @@ export function askAt(urls: string[], random: Random): Ask {
           signal: AbortSignal.timeout(TIMEOUT_MS),
         })
         const text = await response.text()
-        if (response.status >= 500) return lose(String(response.status))
+        if (response.status >= 500) return recordFailure(String(response.status))
         return { status: response.status, text, body: text ? JSON.parse(text) : undefined }
       } catch {
-        return lose('no answer')
+        return recordFailure('no response')
       }
     },
 
-    async insist(method, path, request) {
-      const deadline = performance.now() + BACK_AFTER_MS
-      for (let lostBefore = 0; ; lostBefore++) {
-        const answer = await ask.once(method, path, request)
-        if (answer) return { ...answer, lost: lostBefore }
+    async send(method, path, request) {
+      const deadline = performance.now() + OUTAGE_TIMEOUT_MS
+      for (let failedAttempts = 0; ; failedAttempts++) {
+        const response = await client.sendOnce(method, path, request)
+        if (response) return { ...response, failedAttempts }
         if (performance.now() > deadline) {
-          throw new Error(`${method} ${path}: no answer for ${BACK_AFTER_MS / 1000} s.`)
+          throw new Error(`${method} ${path}: no response for ${OUTAGE_TIMEOUT_MS / 1000} s.`)
         }
-        await sleep(AGAIN_AFTER_MS)
+        await sleep(RETRY_AFTER_MS)
       }
     },
 
-    async must(method, path, request) {
-      const answer = await ask.insist(method, path, request)
-      if (answer.status >= 400) {
-        throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`)
+    async sendOk(method, path, request) {
+      const response = await client.send(method, path, request)
+      if (response.status >= 400) {
+        throw new Error(`${method} ${path}: ${response.status} ${response.text}`)
       }
-      return answer
+      return response
     },
   }
-  return ask
+  return client
 }

@@ -1,11 +1,11 @@
-import type { Ask } from './client.ts'
+import type { Client } from './client.ts'
 import { OPERATOR_TOKEN } from './processes.ts'
 import type { Receiver } from './receiver.ts'
 
 export type Seller = {
   id: number
   key: string
-  /** The service buys its labels. */
+  /** The service buys labels for this seller. */
   hasLabels: boolean
   endpoints: Endpoint[]
 }
@@ -15,7 +15,7 @@ export type Endpoint = { path: string; seller: Seller }
 export type Listing = {
   id: number
   seller: Seller
-  /** Units that it began with. */
+  /** Units at the start of the test. */
   stock: number
   isHidden: boolean
 }
@@ -26,33 +26,33 @@ const SCOPES = ['catalog:read', 'listings:read', 'listings:write', 'orders:read'
 const EVENTS = ['order.created', 'order.cancelled', 'order.label_ready', 'listing.sold']
 const ENDPOINTS = 2
 const LISTINGS = 30
-/** Every tenth is soon sold out. */
-const FEW = 5
-const MANY = 999
+/** Every tenth listing soon sells out. */
+const SMALL_STOCK = 5
+const LARGE_STOCK = 999
 
-/** Opens some shops through both doors, with stock and with endpoints at the receiver. */
+/** Opens shops through both APIs, with stock and with webhook endpoints at the receiver. */
 export async function openMarket(
-  ask: Ask,
+  client: Client,
   sellers: number,
   receiver: Pick<Receiver, 'url' | 'secrets'>,
 ): Promise<Market> {
   const market: Market = { sellers: [], listings: [] }
   while (market.sellers.length < sellers) {
-    const seller = await openShop(ask, market.sellers.length + 1)
+    const seller = await openShop(client, market.sellers.length + 1)
     market.sellers.push(seller)
-    market.listings.push(...(await stock(ask, seller)))
+    market.listings.push(...(await createListings(client, seller)))
     while (seller.endpoints.length < ENDPOINTS) {
-      seller.endpoints.push(await register(ask, seller, receiver))
+      seller.endpoints.push(await registerEndpoint(client, seller, receiver))
     }
   }
   return market
 }
 
-/** Every other one has its labels bought by the service. */
-async function openShop(ask: Ask, number: number): Promise<Seller> {
+/** Opens a shop. The service buys the labels of every second shop. */
+async function openShop(client: Client, number: number): Promise<Seller> {
   const hasLabels = number % 2 === 1
   const token = OPERATOR_TOKEN
-  const account = await ask.must('POST', '/operator/v1/accounts', {
+  const account = await client.sendOk('POST', '/operator/v1/accounts', {
     token,
     body: {
       shop_name: `Shop ${number}`,
@@ -72,27 +72,27 @@ async function openShop(ask: Ask, number: number): Promise<Seller> {
     },
   })
   const { id } = account.body.data
-  const key = await ask.must('POST', `/operator/v1/accounts/${id}/keys`, {
+  const key = await client.sendOk('POST', `/operator/v1/accounts/${id}/keys`, {
     token,
     body: { scopes: [...SCOPES, 'webhooks:manage'] },
   })
   return { id, key: key.body.key, hasLabels, endpoints: [] }
 }
 
-/** The last one is hidden: nobody can buy it. */
-async function stock(ask: Ask, seller: Seller): Promise<Listing[]> {
+/** Lists a seller's stock. The last listing is hidden, so it can't be bought. */
+async function createListings(client: Client, seller: Seller): Promise<Listing[]> {
   const token = seller.key
-  const cards = await ask.must('GET', `/v1/cards?per_page=${LISTINGS}`, { token })
+  const cards = await client.sendOk('GET', `/v1/cards?per_page=${LISTINGS}`, { token })
   const items = cards.body.data.map(({ id }: { id: string }, i: number) => ({
     card: id,
     condition: 'NM',
     language: 'EN',
     price: 1 + i / 4,
-    quantity: i % 10 === 0 ? FEW : MANY,
+    quantity: i % 10 === 0 ? SMALL_STOCK : LARGE_STOCK,
   }))
-  const { body } = await ask.must('POST', '/v1/listings', { token, body: { items } })
+  const { body } = await client.sendOk('POST', '/v1/listings', { token, body: { items } })
   const ids: number[] = body.results.map((result: { listing: { id: number } }) => result.listing.id)
-  await ask.must('PATCH', `/v1/listings/${ids.at(-1)}`, { token, body: { status: 'hidden' } })
+  await client.sendOk('PATCH', `/v1/listings/${ids.at(-1)}`, { token, body: { status: 'hidden' } })
   return ids.map((id, i) => ({
     id,
     seller,
@@ -101,13 +101,13 @@ async function stock(ask: Ask, seller: Seller): Promise<Listing[]> {
   }))
 }
 
-async function register(
-  ask: Ask,
+async function registerEndpoint(
+  client: Client,
   seller: Seller,
   { url, secrets }: Pick<Receiver, 'url' | 'secrets'>,
 ): Promise<Endpoint> {
   const path = `/hooks/${seller.id}/${seller.endpoints.length + 1}`
-  const { body } = await ask.must('POST', '/v1/webhooks', {
+  const { body } = await client.sendOk('POST', '/v1/webhooks', {
     token: seller.key,
     body: { url: url + path, events: EVENTS },
   })

@@ -7,37 +7,42 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../../server/test/free-port.ts'
 
-/** The operator's token of a service that lives for a crash test. */
+/** The operator token of the service under test. */
 export const OPERATOR_TOKEN = 'a-token-for-the-crash-test-alone'
 
 const PROGRAM = fileURLToPath(new URL('../../cardstall.js', import.meta.url))
 const START_TIMEOUT_MS = 60_000
 
-/** One service in one or more processes, each of which can be killed and started again where it was. */
+/** A service in one or more processes, which can be killed and restarted. An index identifies a process across restarts. */
 export type Processes = {
-  /** Where each is reached while it's up. */
+  /** Base URL of each process. */
   urls: string[]
-  /** The file that each one's log goes to. */
+  /** Log file of each process. */
   logs: string[]
-  /** Starts one that isn't running; it isn't ready yet. */
-  start(place: number): void
-  /** Resolves once it's ready, or was killed. */
-  ready(place: number): Promise<void>
-  /** kill -9 */
-  kill(place: number): Promise<void>
-  /** kill -9 of the embedded PostgreSQL; of no other. */
+  /** Starts a process that isn't running, without waiting until it is ready. */
+  start(index: number): void
+  /** Resolves when the process is ready or was killed. */
+  ready(index: number): Promise<void>
+  /** Sends SIGKILL to a process. */
+  kill(index: number): Promise<void>
+  /** Sends SIGKILL to the embedded PostgreSQL; does nothing to another one. */
   killDatabase(): Promise<void>
-  /** Ends all of them as an operator would, and the embedded PostgreSQL with them. */
+  /** Stops all processes with SIGTERM; the last one stops the embedded PostgreSQL. */
   stop(): Promise<void>
-  /** Ends and starts that went wrong by themselves. */
-  accidents: string[]
+  /** Processes that exited by themselves, or with an error after SIGTERM. */
+  unexpectedExits: string[]
 }
 
-type Running = { child: ChildProcess; isReady: boolean; isWanted: boolean; ended: Promise<void> }
+type Running = {
+  child: ChildProcess
+  isReady: boolean
+  isExpectedToRun: boolean
+  ended: Promise<void>
+}
 
 /**
- * @param folder where each process's log goes, and DATA_DIR is
- * @param settings in addition to those of every crash test, or instead of them
+ * @param folder contains DATA_DIR and the logs
+ * @param settings override the defaults of a crash test
  */
 export async function openProcesses(
   count: number,
@@ -49,79 +54,79 @@ export async function openProcesses(
   const ports: number[] = []
   while (ports.length < count) ports.push(await freePort())
   const running: (Running | undefined)[] = ports.map(() => undefined)
-  const accidents: string[] = []
-  const logs = ports.map((_port, place) => join(folder, `process-${place + 1}.log`))
+  const unexpectedExits: string[] = []
+  const logs = ports.map((_port, index) => join(folder, `process-${index + 1}.log`))
   mkdirSync(dataDir, { recursive: true })
 
-  const leaveNothing = () => {
-    for (const one of running) one?.child.kill('SIGKILL')
+  const killAll = () => {
+    for (const process of running) process?.child.kill('SIGKILL')
     const postmaster = postmasterOf(dataDir)
     if (postmaster) process.kill(postmaster, 'SIGQUIT')
   }
-  // Should the script itself be ended half-way.
-  process.once('exit', leaveNothing)
+  // In case the script exits early.
+  process.once('exit', killAll)
 
-  const start = (place: number) => {
-    const log = logs[place]!
+  const start = (index: number) => {
+    const log = logs[index]!
     const output = openSync(log, 'a')
     const child = spawn(process.execPath, [PROGRAM, 'serve'], {
       cwd: folder,
-      // Nothing of our own environment: it may hold settings for somebody else's service.
+      // The script's own environment may contain settings of another service.
       env: {
         PATH: process.env.PATH,
         HOME: homedir(),
         ...SETTINGS,
         ...settings,
-        PORT: String(ports[place]),
+        PORT: String(ports[index]),
         DATA_DIR: dataDir,
         ...(databaseUrl ? { DATABASE_URL: databaseUrl } : {}),
       },
-      // Ctrl-C is for the script, which ends what it has started.
+      // Keeps Ctrl-C from reaching the service: the script stops it.
       detached: true,
       stdio: ['ignore', 'pipe', output],
     })
     closeSync(output)
-    const one: Running = {
+    const started: Running = {
       child,
       isReady: false,
-      isWanted: true,
+      isExpectedToRun: true,
       ended: once(child, 'exit').then(([code, signal]) => {
-        if (one.isWanted || (!signal && code !== 0)) {
-          accidents.push(
-            `Process ${place + 1} ended by itself with ${signal ?? code}. Its log ends:\n${readFileSync(log, 'utf8').slice(-1_000)}`,
+        if (started.isExpectedToRun || (!signal && code !== 0)) {
+          unexpectedExits.push(
+            `Process ${index + 1} exited unexpectedly with ${signal ?? code}. The end of its log:\n${readFileSync(log, 'utf8').slice(-1_000)}`,
           )
         }
       }),
     }
     child.stdout!.setEncoding('utf8').on('data', (text: string) => {
-      if (text.includes('Cardstall is ready.')) one.isReady = true
+      if (text.includes('Cardstall is ready.')) started.isReady = true
     })
-    running[place] = one
+    running[index] = started
   }
 
-  const end = async (one: Running | undefined, signal: 'SIGKILL' | 'SIGTERM') => {
-    if (!one) return
-    one.isWanted = false
-    one.child.kill(signal)
-    await one.ended
+  const end = async (target: Running | undefined, signal: 'SIGKILL' | 'SIGTERM') => {
+    if (!target) return
+    target.isExpectedToRun = false
+    target.child.kill(signal)
+    await target.ended
   }
 
   return {
     urls: ports.map((port) => `http://127.0.0.1:${port}`),
     logs,
-    accidents,
+    unexpectedExits,
     start,
-    async ready(place) {
+    async ready(index) {
       const deadline = performance.now() + START_TIMEOUT_MS
-      const one = running[place]!
-      while (!one.isReady && one.isWanted && one.child.exitCode === null) {
+      const target = running[index]!
+      while (!target.isReady && target.isExpectedToRun && target.child.exitCode === null) {
         if (performance.now() > deadline) {
-          throw new Error(`Process ${place + 1} isn’t ready after ${START_TIMEOUT_MS / 1000} s.`)
+          throw new Error(`Process ${index + 1} is not ready after ${START_TIMEOUT_MS / 1000} s.`)
         }
         await sleep(10)
       }
     },
-    kill: (place) => end(running[place], 'SIGKILL'),
+    kill: (index) => end(running[index], 'SIGKILL'),
     async killDatabase() {
       const pid = postmasterOf(dataDir)
       if (!pid) return
@@ -129,8 +134,8 @@ export async function openProcesses(
       while (postmasterOf(dataDir)) await sleep(10)
     },
     async stop() {
-      await Promise.all(running.map((one) => end(one, 'SIGTERM')))
-      process.removeListener('exit', leaveNothing)
+      await Promise.all(running.map((target) => end(target, 'SIGTERM')))
+      process.removeListener('exit', killAll)
     },
   }
 }
@@ -143,11 +148,11 @@ const SETTINGS = {
   RATE_LIMIT_READ: '1000000000',
   RATE_LIMIT_WRITE: '1000000000',
   WEBHOOK_ALLOW_PRIVATE: 'true',
-  // With it the lease of a delivery ends soon after its process.
+  // The lease of a delivery depends on this timeout: a short one makes recovery after a kill faster.
   WEBHOOK_TIMEOUT_MS: '2000',
 }
 
-/** The server of this directory, while it runs: the number in its file may be anybody's by now. */
+/** The pid of this directory's PostgreSQL, if it runs. The pid file alone may be stale, and its pid reused. */
 function postmasterOf(dataDir: string): number | undefined {
   try {
     const cluster = realpathSync(join(dataDir, 'postgres'))

@@ -5,97 +5,101 @@ import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import type { Random } from '../random.ts'
 
-/** A delivery and every time it came. */
+/** A delivery, and how many times it arrived. */
 export type Delivery = {
   id: number
   path: string
   body: Buffer
   event: string
   createdAt: string
-  // biome-ignore lint/suspicious/noExplicitAny: each event has a shape of its own
+  // biome-ignore lint/suspicious/noExplicitAny: each event has its own shape
   data: any
-  times: number
-  /** How often it was answered with 204. */
-  taken: number
+  attempts: number
+  /** The number of attempts that the receiver accepted with 204. */
+  accepted: number
 }
 
-/** The sellers' own servers: they note everything that comes, and don't always answer well. */
+/** The sellers' webhook receiver. It records every attempt and sometimes misbehaves. */
 export type Receiver = {
   url: string
   deliveries: Map<number, Delivery>
-  /** What no delivery may be: badly signed, or another one than it was before. */
-  wrong: string[]
-  /** Whom the secret of an endpoint belongs to, by path. */
+  /** Deliveries with a bad signature or headers, or that changed between attempts. */
+  violations: string[]
+  /** The endpoints' secrets by path. */
   secrets: Map<string, string>
-  /** From now on every delivery is taken. */
-  calmDown(): void
+  /** Accepts every delivery from now on. */
+  acceptAll(): void
   close(): void
 }
 
-type Mood = 'takes it' | 'refuses' | 'cuts off' | 'is silent'
+type Behaviour = 'accept' | 'reject' | 'disconnect' | 'stay silent'
 
-/** So that none fails for good: of five tries three may fail. */
+/** Less than the five attempts of a delivery, so that no delivery fails permanently. */
 const MAX_FAILURES = 3
 
 export async function startReceiver(random: Random): Promise<Receiver> {
   const deliveries: Receiver['deliveries'] = new Map()
   const secrets: Receiver['secrets'] = new Map()
   const failures = new Map<number, number>()
-  const wrong: string[] = []
-  let isMoody = true
+  const violations: string[] = []
+  let misbehaves = true
 
-  const moodFor = (id: number): Mood => {
+  const behaviourFor = (id: number): Behaviour => {
     const failed = failures.get(id) ?? 0
-    if (!isMoody || failed === MAX_FAILURES || random.chance(0.93)) return 'takes it'
+    if (!misbehaves || failed === MAX_FAILURES || random.chance(0.93)) return 'accept'
     failures.set(id, failed + 1)
-    return random.pick(['refuses', 'refuses', 'refuses', 'cuts off', 'cuts off', 'is silent'])
+    return random.pick(['reject', 'reject', 'reject', 'disconnect', 'disconnect', 'stay silent'])
   }
 
   const receive = async (request: IncomingMessage, response: ServerResponse) => {
-    // Whoever is killed while sending hasn't sent anything.
+    // A request that is cut off by a kill doesn't count.
     const body = await buffer(request).catch(() => undefined)
     if (!body || !request.complete) return
     const { event, delivery_id: id, created_at: createdAt, data } = JSON.parse(body.toString())
     const path = request.url!
-    wrong.push(...faultsOf(request, body, { id, event, secret: secrets.get(path) }))
+    violations.push(...faultsOf(request, body, { id, event, secret: secrets.get(path) }))
 
     const known = deliveries.get(id)
-    const delivery = known ?? { id, path, body, event, createdAt, data, times: 0, taken: 0 }
+    const delivery = known ?? { id, path, body, event, createdAt, data, attempts: 0, accepted: 0 }
     deliveries.set(id, delivery)
-    delivery.times++
-    if (delivery.path !== path) wrong.push(`Delivery ${id} came to ${path}, and to ${known!.path}.`)
+    delivery.attempts++
+    if (delivery.path !== path) {
+      violations.push(`Delivery ${id} was sent to ${path}, and before to ${known!.path}.`)
+    }
     if (!delivery.body.equals(body)) {
-      wrong.push(`Delivery ${id} came as ${body}, and before as ${known!.body}.`)
+      violations.push(
+        `Delivery ${id} was sent with the body ${body}, and before with ${known!.body}.`,
+      )
     }
 
-    switch (moodFor(id)) {
-      case 'takes it':
-        delivery.taken++
+    switch (behaviourFor(id)) {
+      case 'accept':
+        delivery.accepted++
         return response.writeHead(204).end()
-      case 'refuses':
+      case 'reject':
         return response.writeHead(500).end()
-      case 'cuts off':
+      case 'disconnect':
         return response.destroy()
-      case 'is silent':
+      case 'stay silent':
         return
     }
   }
 
   const server = createServer((request, response) => {
     receive(request, response).catch((error) => {
-      wrong.push(`What came to ${request.url} can’t be understood: ${error}`)
+      violations.push(`The receiver can’t read a request to ${request.url}: ${error}`)
       response.destroy()
     })
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   return {
-    // By its name: addresses of machines are refused at registration.
+    // A name, because registration refuses private addresses.
     url: `http://localhost:${(server.address() as AddressInfo).port}`,
     deliveries,
-    wrong,
+    violations,
     secrets,
-    calmDown() {
-      isMoody = false
+    acceptAll() {
+      misbehaves = false
     },
     close() {
       server.close()
@@ -104,20 +108,20 @@ export async function startReceiver(random: Random): Promise<Receiver> {
   }
 }
 
-/** What is wrong with the headers (§6.4) and the signature (§6.5). */
+/** Checks the headers (§6.4) and the signature (§6.5); returns violations. */
 function faultsOf(
   { headers, url }: IncomingMessage,
   body: Buffer,
   { id, event, secret }: { id: number; event: string; secret: string | undefined },
 ): string[] {
   const faults: string[] = []
-  if (secret === undefined) return [`Delivery ${id} came to ${url}, where nobody is.`]
+  if (secret === undefined) return [`Delivery ${id} was sent to ${url}, which is not an endpoint.`]
   const signed = createHmac('sha256', secret).update(`${headers['x-service-timestamp']}.`)
   if (headers['x-service-signature'] !== signed.update(body).digest('hex')) {
-    faults.push(`Delivery ${id} is badly signed.`)
+    faults.push(`Delivery ${id} has an invalid signature.`)
   }
   if (headers['x-service-delivery'] !== String(id) || headers['x-service-event'] !== event) {
-    faults.push(`Delivery ${id} has headers of another one.`)
+    faults.push(`Delivery ${id} has headers that don’t match its body.`)
   }
   return faults
 }

@@ -46,7 +46,7 @@ export async function fuzz(options: Fuzz): Promise<Report> {
   try {
     processes.start(0)
     await processes.ready(0)
-    if (processes.accidents.length > 0) throw new Error(processes.accidents.join('\n'))
+    if (processes.unexpectedExits.length > 0) throw new Error(processes.unexpectedExits.join('\n'))
     const url = processes.urls[0]!
     const port = Number(new URL(url).port)
     const shared = await prepare(url, port, receiver.url, figures, options)
@@ -67,7 +67,7 @@ export async function fuzz(options: Fuzz): Promise<Report> {
     await processes.killDatabase()
     receiver.close()
   }
-  problems.push(...processes.accidents, ...errorsIn(readFileSync(processes.logs[0]!, 'utf8')))
+  problems.push(...processes.unexpectedExits, ...errorsIn(readFileSync(processes.logs[0]!, 'utf8')))
   return { figures: toFigures(figures), ...(failure ? { failure } : {}), problems }
 }
 

@@ -13,7 +13,7 @@ vi.setConfig({ testTimeout: 120_000 })
 describe('a market whose processes are killed again and again', () => {
   it('under repeated kill -9, every committed order is announced, nothing else is, and the stock adds up', async () => {
     const { url } = await testDatabase('fixture')
-    const { wrong, figures } = await crashTest({
+    const { violations, figures } = await crashTest({
       seconds: 60,
       kills: 4,
       processes: 2,
@@ -23,9 +23,9 @@ describe('a market whose processes are killed again and again', () => {
       sellers: 3,
       buyers: 12,
       secondsBetweenKills: [0.2, 0.6],
-      endsLeases: true,
+      expiresLeases: true,
     })
-    expect(wrong).toEqual([])
+    expect(violations).toEqual([])
     expect(figures.kills).toBeGreaterThanOrEqual(3)
     expect(figures['order rows']).toBeGreaterThan(50)
   })
