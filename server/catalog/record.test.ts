@@ -416,7 +416,7 @@ describe('a rejection', () => {
     expect(refusal(record).message).toMatch(message)
   })
 
-  it('labelOf names a valid record the same way', () => {
+  it('labelOf names a valid record as a refusal does', () => {
     expect([SERIES, SET, CARD, PRODUCT].map(labelOf)).toEqual([
       'series Scarlet & Violet',
       'set sv1',

@@ -138,7 +138,7 @@ describe('the administration commands', () => {
     const ids = [String(account.id), String(data.id)]
     const revoked = await runToEnd(['keys:revoke', ...ids], settings)
     expect(revoked).toMatchObject({ code: 0, stderr: '' })
-    await until('it is refused', async () => (await service.get('/v1/me', key)).status === 401)
+    await until('the key is refused', async () => (await service.get('/v1/me', key)).status === 401)
     await service.stop()
   })
 
@@ -193,7 +193,7 @@ describe('a signal to a command without a running service', () => {
   it('SIGINT ends migrate while it connects to a silent database', async () => {
     const silent = createServer((socket) => socket.on('error', () => {})).listen(0, '127.0.0.1')
     const asked = new Promise((resolve) => silent.once('connection', resolve))
-    await until('it listens', () => silent.address())
+    await until('the silent server listens', () => silent.address())
     const { port } = silent.address() as { port: number }
     const settings = { DATABASE_URL: `postgres://me@127.0.0.1:${port}/cards` }
     const migrating = startCommand(['migrate'], settings)

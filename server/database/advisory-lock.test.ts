@@ -45,7 +45,7 @@ describe('a lock whose connection is lost', () => {
             order.push('second is let in')
           }),
         )
-        await until('the second waits', async () => {
+        await until('the second holder waits', async () => {
           const waiting = await db`
             select
             from pg_locks

@@ -87,14 +87,14 @@ describe('a pool', () => {
       await proxy.refuse()
       for (let i = 0; i < 300; i++) await failure(one(pool))
       await proxy.restore()
-      await until('it answers', () => works(pool), 1_000)
+      await until('the pool works', () => works(pool), 1_000)
     }))
 
   it('a connection reset fails its statements, and the next statement works', () =>
     withPool(
       async (pool) => {
         const running = failure(pool`select pg_sleep(30)`)
-        await until('it runs', async () => {
+        await until('the statement runs', async () => {
           const rows = await direct`
             select from pg_stat_activity
             where query like 'select pg_sleep(30)%' and state = 'active'
@@ -126,7 +126,7 @@ describe('a pool', () => {
       // The circuit is open, so nothing is sent.
       expect(await failure(one(pool))).toBeInstanceOf(DatabaseUnavailable)
       await proxy.restore()
-      await until('it answers', () => works(pool), 1_000)
+      await until('the pool works', () => works(pool), 1_000)
     }))
 
   it('a pool discards the connections to a frozen server', () =>
@@ -135,8 +135,8 @@ describe('a pool', () => {
       proxy.freeze()
       await Promise.all(Array.from({ length: 10 }, () => failure(one(pool))))
       await proxy.restore()
-      await until('it answers', () => works(pool))
-      await until('the others are closed', () => proxy.connections <= 3)
+      await until('the pool works', () => works(pool))
+      await until('the other connections are closed', () => proxy.connections <= 3)
     }))
 
   it('a pool fails statements beyond its maximum at once', () =>
@@ -215,13 +215,13 @@ describe('a pool', () => {
 })
 
 describe('transactions', () => {
-  it('transactions fail at once while the server refuses connections, and work within a second once it is back', () =>
+  it('transactions fail at once while the server refuses connections, and work within a second once the server is back', () =>
     withTransactions(async (begin) => {
       await begin(one)
       await proxy.refuse()
       for (let i = 0; i < 100; i++) expect(isUnavailable(await failure(begin(one)))).toBe(true)
       await proxy.restore()
-      await until('they run', async () => !(await failure(begin(one))), 1_000)
+      await until('transactions work', async () => !(await failure(begin(one))), 1_000)
     }))
 
   it.each(['write', 'snapshot', 'unboundedWrite'] as const)(
@@ -233,7 +233,7 @@ describe('transactions', () => {
         const errors = await Promise.all(Array.from({ length: 6 }, () => failure(begin(one, mode))))
         for (const error of errors) expect(isUnavailable(error)).toBe(true)
         await proxy.restore()
-        await until('they run', async () => !(await failure(begin(one))), 1_000)
+        await until('transactions work', async () => !(await failure(begin(one))), 1_000)
       }),
   )
 

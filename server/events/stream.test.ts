@@ -140,7 +140,7 @@ describe('the stream', () => {
     })
     while (writing) await readMore()
     await written
-    await until('all are visible', async () => {
+    await until('all events are visible', async () => {
       await readMore()
       return events.length >= numbers.length
     })
@@ -248,7 +248,7 @@ describe('followEvents', () => {
     })
     await write({ ...app.ctx, signal }, 3)
     await early.commit()
-    await until('all three are visible', () => events.length === 3)
+    await until('all three events are visible', () => events.length === 3)
     ended.abort()
     await following
     expect(numbersOf(events)).toEqual([1, 2, 3])

@@ -134,10 +134,10 @@ describe('npm run listen', () => {
     })
     const command = await listen('--forward', receiver.url)
     await sendSampleEvent('order.cancelled')
-    await until('it arrived', () => receiver.arrived.length === 1)
+    await until('the event is forwarded', () => receiver.arrived.length === 1)
     const { data } = await asOperator('GET', `/deliveries?account_id=${accountId}`)
     await asOperator('POST', `/deliveries/${data[0].id}/resend`)
-    await until('it arrived again', () => receiver.arrived.length === 2)
+    await until('the resend is forwarded', () => receiver.arrived.length === 2)
     const [first, again] = receiver.arrived
     expect(again!.body).toEqual(first!.body)
     expect(isSignedWith(secretIn(command.stdout()), again!)).toBe(true)
@@ -147,7 +147,7 @@ describe('npm run listen', () => {
   it('listen resumes after an outage of the service without losing or repeating an event', async () => {
     const command = await listen('--forward', receiver.url)
     await sendSampleEvent()
-    await until('it arrived', () => receiver.arrived.length === 1)
+    await until('the event is forwarded', () => receiver.arrived.length === 1)
     expect(await service.stop()).toMatchObject({ code: 0 })
     await command.says('is unavailable')
     // Another process sells a unit in the meantime.
@@ -158,7 +158,7 @@ describe('npm run listen', () => {
     service = await (await startService(settings)).ready()
     await command.says('is available again')
     await sendSampleEvent()
-    await until('they arrived', () => receiver.arrived.length === 3)
+    await until('all three events are forwarded', () => receiver.arrived.length === 3)
     const written = await db<{ id: number }[]>`select id from events order by id desc limit 3`
     expect(arrivedIds()).toEqual(written.map(({ id }) => id).toReversed())
     expect(command.stdout().match(/is unavailable/g)).toHaveLength(1)
@@ -171,16 +171,19 @@ describe('npm run listen', () => {
     const away = await listen('--forward', `http://localhost:${port}/hook`)
     const command = await listen('--forward', receiver.url)
     await sendSampleEvent()
-    await until('it is told', () => lines(away).length === 1 && lines(command).length === 1)
+    await until(
+      'both results are shown',
+      () => lines(away).length === 1 && lines(command).length === 1,
+    )
     expect(lines(away)[0]).toMatch(/#\d+ {2}The server refused the connection\. \(in \d+ ms\)$/)
     receiver.respond = (response) =>
       response.writeHead(302, { location: receiver.url }).end('else\x1b[31mwhere\nand more')
     await sendSampleEvent()
-    await until('it is told', () => lines(command).length === 2)
+    await until('the result is shown', () => lines(command).length === 2)
     expect(lines(command)[1]).toMatch(/ 302 in \d+ ms: else\?\[31mwhere$/)
     receiver.respondWith(500)
     await sendSampleEvent()
-    await until('it is told', () => lines(command).length === 3)
+    await until('the result is shown', () => lines(command).length === 3)
     expect(lines(command)[2]).toMatch(/ 500 in \d+ ms$/)
     expect(receiver.arrived).toHaveLength(3)
     expect(away.stderr() + command.stderr()).toBe('')
@@ -209,7 +212,7 @@ describe('npm run listen', () => {
     const posting = await listen('--forward', receiver.url)
     receiver.respond = () => {}
     await sendSampleEvent()
-    await until('it arrived', () => receiver.arrived.length === 1)
+    await until('the event is forwarded', () => receiver.arrived.length === 1)
     const began = performance.now()
     for (const ended of await Promise.all([waiting.stop('SIGINT'), posting.stop('SIGINT')])) {
       expect(ended).toMatchObject({ code: 0, signal: null, stderr: '' })
@@ -240,30 +243,36 @@ describe('npm run listen', () => {
 
 describe('npm run listen with a mistake', () => {
   it('listen reports unknown options and invalid values in one line', async () => {
-    const told = (...parameters: string[]) =>
+    const errorOf = (...parameters: string[]) =>
       readOptions(readConfig(onThisMachine()), parameters).then(
         () => 'nothing',
         (error) => (error instanceof StartError ? error.message : error),
       )
     const possible =
       'Possible: --forward URL, --account ID, --events a,b, --url URL, --token TOKEN.'
-    expect(await told('--port', '1')).toBe(`Unknown option '--port'. ${possible}`)
-    expect(await told('3001')).toBe(`Unexpected argument '3001'. ${possible}`)
-    expect(await told('--forward')).toBe(`Option '--forward <value>' argument missing. ${possible}`)
-    expect(await told('--forward', '--events')).toMatch(/^Option '--forward' argument is ambiguous/)
-    expect(await told('--forward', 'localhost:3001')).toMatch(/^--forward must be an address/)
-    expect(await told('--url', 'cards.example')).toMatch(/^--url must be an address/)
-    expect(await told('--url', 'http://cards.example?a')).toMatch(/^--url must be a plain address/)
-    expect(await told('--events', 'order.created,order.lost')).toMatch(/"order.lost" is none\.$/)
-    expect(await told('--account', '0')).toMatch(/^--account must be/)
-    expect(await told('--token', '')).toMatch(/^--token must be/)
+    expect(await errorOf('--port', '1')).toBe(`Unknown option '--port'. ${possible}`)
+    expect(await errorOf('3001')).toBe(`Unexpected argument '3001'. ${possible}`)
+    expect(await errorOf('--forward')).toBe(
+      `Option '--forward <value>' argument missing. ${possible}`,
+    )
+    expect(await errorOf('--forward', '--events')).toMatch(
+      /^Option '--forward' argument is ambiguous/,
+    )
+    expect(await errorOf('--forward', 'localhost:3001')).toMatch(/^--forward must be an address/)
+    expect(await errorOf('--url', 'cards.example')).toMatch(/^--url must be an address/)
+    expect(await errorOf('--url', 'http://cards.example?a')).toMatch(
+      /^--url must be a plain address/,
+    )
+    expect(await errorOf('--events', 'order.created,order.lost')).toMatch(/"order.lost" is none\.$/)
+    expect(await errorOf('--account', '0')).toMatch(/^--account must be/)
+    expect(await errorOf('--token', '')).toMatch(/^--token must be/)
     // The secrets in DATA_DIR belong to this machine's service.
-    expect(await told('--url', 'http://cards.example', '--account', '1')).toBe(
+    expect(await errorOf('--url', 'http://cards.example', '--account', '1')).toBe(
       'The operator token of http://cards.example is not in the settings: give it with --token or OPERATOR_TOKEN.',
     )
   })
 
-  const told = async (parameters: string[], more: Settings = {}) => {
+  const errorOf = async (parameters: string[], more: Settings = {}) => {
     const ended = await runToEnd(['listen', ...parameters], { ...onThisMachine(), ...more })
     const { code, stdout, stderr } = ended
     const [line, ...rest] = stderr.split('\n')
@@ -274,10 +283,10 @@ describe('npm run listen with a mistake', () => {
   it('listen reports a missing token or account in one line, and creates no DATA_DIR', async () => {
     const nowhere = newDataDir()
     const url = `http://localhost:${settings.PORT}`
-    expect(await told([], { DATA_DIR: nowhere })).toBe(
+    expect(await errorOf([], { DATA_DIR: nowhere })).toBe(
       `The operator token of ${url} is not in ${nowhere}: give it with --token or OPERATOR_TOKEN.`,
     )
-    expect(await told(['--token', 'x'], { DATA_DIR: nowhere })).toBe(
+    expect(await errorOf(['--token', 'x'], { DATA_DIR: nowhere })).toBe(
       `Say with --account whose events: there is no demo key for ${url} in ${nowhere}.`,
     )
     expect(existsSync(nowhere)).toBe(false)
@@ -285,19 +294,21 @@ describe('npm run listen with a mistake', () => {
 
   it('listen reports a refused token, an unknown account, or another kind of server in one line', async () => {
     const url = `http://localhost:${settings.PORT}`
-    expect(await told(['--token', 'x'])).toBe(
+    expect(await errorOf(['--token', 'x'])).toBe(
       `${url} doesn't take this operator token: give the right one with --token.`,
     )
-    expect(await told(['--account', '4711'])).toBe(`${url} answered 404: There is no such account.`)
+    expect(await errorOf(['--account', '4711'])).toBe(
+      `${url} answered 404: There is no such account.`,
+    )
     const { port } = await startWebServer((_request, response) =>
       response.writeHead(404).end('<html>'),
     )
     const other = `http://localhost:${port}`
-    expect(await told(['--account', '1', '--url', other])).toBe(
+    expect(await errorOf(['--account', '1', '--url', other])).toBe(
       `${other} answered 404: this is not a Cardstall service. Set its address with --url.`,
     )
     const nobody = `http://localhost:${await freePort()}`
-    expect(await told(['--url', nobody])).toBe(
+    expect(await errorOf(['--url', nobody])).toBe(
       `${nobody} can't be reached: The server refused the connection. Start the service, or set its address with --url.`,
     )
   })

@@ -64,7 +64,7 @@ describe('an e-mail being sent', () => {
     // Instead of waiting two minutes for the lease to expire.
     await db`update mails set leased_until = clock_timestamp()`
     const service = await (await startService(settings)).ready()
-    await until('it is sent', async () => (await statuses())[0] === 'sent 2')
+    await until('the e-mail is sent', async () => (await statuses())[0] === 'sent 2')
     expect(await service.stop('SIGTERM')).toMatchObject({ code: 0 })
     const [first, second, ...others] = server.received.map(({ headers }) => headers['message-id'])
     expect([second, others]).toEqual([first, []])

@@ -477,15 +477,15 @@ describe('the mail worker', () => {
     try {
       await sendMail(app.ctx, MAIL)
       await app.ctx.signal('mail')
-      await until('it is sent', async () => (await row())!.status === 'sent')
+      await until('the e-mail is sent', async () => (await row())!.status === 'sent')
 
       server.recipient = refuse(451, 'later')
       await sendMail(app.ctx, MAIL)
       await app.ctx.signal('mail')
-      await until('it has failed once', async () => (await row())!.error !== null)
+      await until('the first attempt has failed', async () => (await row())!.error !== null)
       server.recipient = accept
       await advance(app.operator, 60)
-      await until('it is sent', async () => (await row())!.status === 'sent')
+      await until('the e-mail is sent', async () => (await row())!.status === 'sent')
     } finally {
       await worker.stop()
     }
@@ -495,7 +495,7 @@ describe('the mail worker', () => {
     const worker = startMailWorker(app.ctx)
     try {
       await sendMail(app.ctx, MAIL)
-      await until('it is sent', async () => (await row())!.status === 'sent')
+      await until('the e-mail is sent', async () => (await row())!.status === 'sent')
     } finally {
       await worker.stop()
     }
@@ -528,7 +528,7 @@ describe('the mail worker', () => {
     }
     await sendMail(app.ctx, MAIL)
     const worker = startMailWorker(app.ctx, { graceMs: 50 })
-    await until('it is under way', () => connected === 1)
+    await until('the attempt is under way', () => connected === 1)
     await worker.stop()
     expect(await row()).toMatchObject({
       status: 'waiting',

@@ -68,7 +68,7 @@ describe('a shipped order', () => {
   it('receiving a long-shipped order changes only its status and records no event', async () => {
     const order = await shipped()
     const before = await rowOf(seller, order)
-    const told = await eventsOf(app, seller.accountId)
+    const events = await eventsOf(app, seller.accountId)
     await advance(app.operator, 14 * DAYS)
     await runSchedule(app.ctx)
     const after = await rowOf(seller, order)
@@ -76,7 +76,7 @@ describe('a shipped order', () => {
     expect(Date.parse(after.received_at) - Date.parse(after.shipped_at)).toBeGreaterThanOrEqual(
       14 * DAYS * 1000,
     )
-    expect(await eventsOf(app, seller.accountId)).toEqual(told)
+    expect(await eventsOf(app, seller.accountId)).toEqual(events)
   })
 
   it('the 14 days until an order is received count from its shipping, not from the checkout', async () => {
@@ -181,7 +181,7 @@ describe('a shipped order', () => {
       body: { advance_seconds: 14 * DAYS },
     })
     expect(status).toBe(200)
-    await until('all of them are received', async () => {
+    await until('all orders are received', async () => {
       const left = await app.ctx.db`select from orders where status = 'shipped'`
       return left.length === 0
     })

@@ -91,7 +91,7 @@ describe('a name that DNS knows', () => {
     expect(await resolve('shop.example')).toEqual([SIX])
   })
 
-  it('the next DNS server is asked if one fails, refuses, is unreachable or silent', async () => {
+  it('a lookup queries the next DNS server if one fails, refuses, is unreachable or silent', async () => {
     const next = await startDnsServer({ 'shop.example': { A: [FOUR] } })
     for (const failure of ['SERVFAIL', 'REFUSED', 'silence'] as const) {
       server.names.set('shop.example', failure)
@@ -102,7 +102,7 @@ describe('a name that DNS knows', () => {
     ).toEqual([FOUR])
   })
 
-  it('a slow name is found after fast ones', async () => {
+  it('a slow DNS response is awaited, however many fast lookups finish meanwhile', async () => {
     const slow = Promise.withResolvers<void>()
     server.names.set('fast.example', { A: [FOUR] })
     server.names.set('slow.example', async () => {
@@ -113,7 +113,7 @@ describe('a name that DNS knows', () => {
     for (let times = 0; times < 10; times++) await resolve('fast.example')
     const found = resolve('slow.example')
     const began = performance.now()
-    await until('a second is over, full of fast ones', async () => {
+    await until('fast lookups have taken a second', async () => {
       await resolve('fast.example')
       return performance.now() - began > 1_000
     })
@@ -204,7 +204,7 @@ describe('a name in the hosts file', () => {
     }
   })
 
-  it('a changed or removed hosts file takes effect', async () => {
+  it('lookups use a changed or removed hosts file without a restart', async () => {
     server.names.set('shop.example', { A: [FOUR] })
     const { hostsFile, resolve } = await written('10.0.0.1 shop.example\n')
     const becomes = (address: string) =>
@@ -228,17 +228,17 @@ describe('a name in the hosts file', () => {
 })
 
 describe('names with silent DNS servers', () => {
-  it('names with silent servers block neither other names nor files', async () => {
+  it('unanswered DNS lookups block neither other lookups nor file access', async () => {
     server.names.set('shop.example', { A: [FOUR] })
     const hanging = Array.from({ length: 20 }, (_, number) => `hanging-${number}.example`)
     for (const name of hanging) server.names.set(name, 'silence')
     const resolve = namesBy()
     let ended = 0
     for (const name of hanging) resolve(name).catch(() => ended++)
-    await until('all of them are under way', () => server.asked.length >= 2 * hanging.length)
+    await until('all lookups are under way', () => server.asked.length >= 2 * hanging.length)
 
     expect(await resolve('shop.example')).toEqual([FOUR])
-    expect(await readFile(import.meta.filename, 'utf8')).toContain('silent servers')
+    expect(await readFile(import.meta.filename, 'utf8')).toContain('silent DNS servers')
     expect(ended).toBe(0)
   })
 

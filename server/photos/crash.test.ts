@@ -46,7 +46,7 @@ describe('a photo being fetched', () => {
     const now = new Date(accounts.body.data[0].created_at)
     const listingId = await insertListing(db, accounts.body.data[0].id, now)
     await insertPhotos(db, listingId, [`http://127.0.0.1:${site.port}/1.jpg`], now)
-    await until('it is being fetched', () => requests === before + 1)
+    await until('the photo is being fetched', () => requests === before + 1)
     return { service, listingId }
   }
 
@@ -55,7 +55,7 @@ describe('a photo being fetched', () => {
     const picture = await jpeg()
     respond = (_, res) => res.end(picture)
     const service = await (await startService(settings)).ready()
-    const photo = await until('it is stored', async () => {
+    const photo = await until('the photo is stored', async () => {
       const { body } = await service.get(`/operator/v1/listings/${listingId}/photos`, TOKEN)
       return body.data[0].status === 'stored' && body.data[0]
     })

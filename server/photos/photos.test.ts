@@ -112,7 +112,7 @@ describe('a photo', () => {
     expect((await listing(id)).photos[2]).toBe(photos[1])
   })
 
-  it('a failing photo is attempted at once, after 1 minute and after 10 more, then fails permanently', async () => {
+  it('a failing photo is attempted at once, after 1 minute and after 10 more minutes, then fails permanently', async () => {
     const id = await insertListingWithPhotos(app, at('1'))
     let requests = 0
     respond = (_, res) => {
@@ -360,15 +360,15 @@ describe('the photo worker', () => {
       const id = await insertListingWithPhotos(app)
       await insertPhotos(app.ctx.db, id, [at('1')], app.ctx.now())
       await app.ctx.signal('photos')
-      await until('it is stored', async () => (await photoOf(id)).status === 'stored')
+      await until('the photo is stored', async () => (await photoOf(id)).status === 'stored')
 
       respond = (_, res) => res.writeHead(500).end()
       const later = await insertListingWithPhotos(app, at('2'))
       await app.ctx.signal('photos')
-      await until('it has failed once', async () => (await photoOf(later)).error !== null)
+      await until('the first attempt has failed', async () => (await photoOf(later)).error !== null)
       respond = sendPicture
       await advance(60)
-      await until('it is stored', async () => (await photoOf(later)).status === 'stored')
+      await until('the photo is stored', async () => (await photoOf(later)).status === 'stored')
     } finally {
       await worker.stop()
     }
@@ -378,7 +378,7 @@ describe('the photo worker', () => {
     const worker = startPhotoWorker(app.ctx)
     try {
       const id = await insertListingWithPhotos(app, at('1'))
-      await until('it is stored', async () => (await photoOf(id)).status === 'stored')
+      await until('the photo is stored', async () => (await photoOf(id)).status === 'stored')
     } finally {
       await worker.stop()
     }
@@ -405,7 +405,10 @@ describe('the photo worker', () => {
     }
     const worker = startPhotoWorker(app.ctx)
     try {
-      await until('the others are stored', async () => (await listing(id)).photos.length === 6)
+      await until(
+        'the other photos are stored',
+        async () => (await listing(id)).photos.length === 6,
+      )
       expect(maxRunning).toBe(6)
       expect(hung).toEqual(new Set(['/hang1.jpg', '/hang2.jpg', '/hang4.jpg', '/hang5.jpg']))
     } finally {

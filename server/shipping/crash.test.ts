@@ -47,7 +47,9 @@ describe('a label being bought', () => {
     // First the carrier waits for its table, then the service waits for the slice.
     const unlockCarrier = await takeLock('lock table simulated_shipments in exclusive mode')
     const response = killed.call('POST', address, { token: key }).catch(() => undefined)
-    await until('it is claimed', () => count(db`select 1 from shipments where state = 'buying'`))
+    await until('the purchase is claimed', () =>
+      count(db`select 1 from shipments where state = 'buying'`),
+    )
     const unlockSlice = await takeLock(
       `select 1 from slices where id = ${parcel.sliceId} for update`,
     )

@@ -250,7 +250,7 @@ describe('a purchase that the carrier refused', () => {
     interfere({ buy: () => never })
     calls = []
     label(parcel).catch(() => {})
-    await until('it is being bought', () => calls.includes('buy'))
+    await until('the label is being bought', () => calls.includes('buy'))
     await app.ctx.db`
       update shipments set leased_until = clock_timestamp() where slice_id = ${parcel.sliceId}
     `
@@ -301,7 +301,7 @@ describe('a call during the purchase of another', () => {
     const respond = slowCarrier()
     const parcel = await order({ rows: 2 })
     const [first, second] = [label(parcel), label(parcel)]
-    await until('it is being bought', () => calls.includes('buy'))
+    await until('the label is being bought', () => calls.includes('buy'))
     respond()
     const [a, b] = [(await first).body.data, (await second).body.data]
     expect(a.tracking_code).toBe(b.tracking_code)
@@ -327,7 +327,10 @@ describe('a call during the purchase of another', () => {
       }
     }
     const responses = [label(parcel), label(parcel), label(parcel)]
-    await until('all have tried to claim', () => claimed === 3 && calls.includes('buy'))
+    await until(
+      'all calls have tried to claim the purchase',
+      () => claimed === 3 && calls.includes('buy'),
+    )
     app.ctx.begin = begin
     respond()
     for (const { body } of await Promise.all(responses)) expect(body.data.status).toBe('processing')
@@ -338,7 +341,7 @@ describe('a call during the purchase of another', () => {
     const respond = slowCarrier()
     const parcel = await order()
     const first = label(parcel)
-    await until('it is being bought', () => calls.includes('buy'))
+    await until('the label is being bought', () => calls.includes('buy'))
     const began = performance.now()
     const { status, body } = await label(parcel)
     expect([status, body.error.type]).toEqual([409, 'conflict'])
@@ -361,7 +364,7 @@ describe('a call during the purchase of another', () => {
     })
     const parcel = await order()
     const first = label(parcel)
-    await until('it is being bought', () => calls.includes('buy'))
+    await until('the label is being bought', () => calls.includes('buy'))
     const second = label(parcel)
     fail()
     expect((await first).status).toBe(502)

@@ -79,7 +79,7 @@ describe('a delivery that is under way when its process ends', () => {
       token,
       body: { account_id: body.data.id, event: 'order.cancelled' },
     })
-    await until('the receiver has it', () => receiver.arrived.length === 1)
+    await until('the receiver has the delivery', () => receiver.arrived.length === 1)
     return { service, id: receiver.arrived[0]!.json.delivery_id }
   }
 
@@ -102,7 +102,7 @@ describe('a delivery that is under way when its process ends', () => {
 
     // End the lease instead of waiting for it.
     await db`update deliveries set leased_until = clock_timestamp() where id = ${id}`
-    const tried = await until('it is tried', async () => {
+    const tried = await until('the delivery is attempted', async () => {
       const delivery = await seenBy(next, id)
       return delivery.attempts.length > 0 && delivery
     })
@@ -118,7 +118,10 @@ describe('a delivery that is under way when its process ends', () => {
     receiver.respondWith(204)
     const { token } = next.told()
     await next.call('POST', '/operator/v1/sandbox/clock', { token, body: { advance_seconds: 61 } })
-    await until('it is delivered', async () => (await seenBy(next, id)).status === 'delivered')
+    await until(
+      'the event is delivered',
+      async () => (await seenBy(next, id)).status === 'delivered',
+    )
     expect(receiver.arrived).toHaveLength(3)
     expect(await next.stop('SIGTERM')).toMatchObject({ code: 0 })
   })
@@ -137,7 +140,10 @@ describe('a delivery that is under way when its process ends', () => {
 
     receiver.respondWith(204)
     const next = await started()
-    await until('it is delivered', async () => (await seenBy(next, id)).status === 'delivered')
+    await until(
+      'the event is delivered',
+      async () => (await seenBy(next, id)).status === 'delivered',
+    )
     const [first, second, ...others] = receiver.arrived
     expect(others).toEqual([])
     expect(second!.body.equals(first!.body)).toBe(true)

@@ -74,8 +74,8 @@ async function startIdleWorker(): Promise<void> {
   startWorker()
   const before = receiver.arrived.length
   await sendSampleEvent(app, seller.accountId)
-  await until('the first is sent', () => receiver.arrived.length > before)
-  await until('the first is recorded', async () => (await waiting()) === 0)
+  await until('the first delivery is sent', () => receiver.arrived.length > before)
+  await until('its outcome is recorded', async () => (await waiting()) === 0)
 }
 
 /** Writes events without a signal. */
@@ -134,13 +134,13 @@ describe('the start of a delivery', () => {
     await inTransaction(app.ctx, async (tx) => {
       await recordEvent(tx, { accountId: seller.accountId, event: 'order.cancelled', data })
     })
-    await until('it is sent', () => receiver.arrived.length === 2)
+    await until('the delivery is sent', () => receiver.arrived.length === 2)
   })
 
   it('a delivery is sent as soon as another process commits its event', async () => {
     await startIdleWorker()
     await sendSampleEvent(second, seller.accountId)
-    await until('it is sent', () => receiver.arrived.length === 2)
+    await until('the delivery is sent', () => receiver.arrived.length === 2)
     expect(receiver.arrived[1]!.headers['user-agent']).toBe('Cardstall (+https://cards.example)')
   })
 
@@ -149,19 +149,22 @@ describe('the start of a delivery', () => {
     await write(1)
     startWorker(app, { pollIntervalMs: 20 })
     await write(1)
-    await until('they are sent', () => receiver.arrived.length === 3)
+    await until('the deliveries are sent', () => receiver.arrived.length === 3)
   })
 
   it('a retry is sent as soon as the clock is moved to its time', async () => {
     await startIdleWorker()
     receiver.respondWith(500)
     await sendSampleEvent(app, seller.accountId)
-    await until('it has failed', async () => (await deliveries())[0].attempts.length === 1)
+    await until(
+      'the first attempt has failed',
+      async () => (await deliveries())[0].attempts.length === 1,
+    )
     receiver.respondWith(200)
     await advance(app.operator, 50)
     expect(receiver.arrived).toHaveLength(2)
     await advance(app.operator, 11)
-    await until('it is sent again', () => receiver.arrived.length === 3)
+    await until('the delivery is retried', () => receiver.arrived.length === 3)
   })
 
   it('a delivery to an endpoint that is disabled when it is recorded is never sent', async () => {
@@ -206,7 +209,7 @@ describe('endpoints that never respond', () => {
     const { id } = await subscribe(other, well.url)
     await sendSampleEvent(app, other.accountId)
     await until('the other endpoint’s delivery is sent', () => well.arrived.length === 1)
-    await until('it is recorded', async () => (await waiting({ id })) === 0)
+    await until('the outcome is recorded', async () => (await waiting({ id })) === 0)
     await write(100, { id }, other)
     signal()
     await until('all deliveries of the other endpoint are sent', () => well.arrived.length === 101)
@@ -277,7 +280,7 @@ describe('a backlog', () => {
   it('a backlog of a thousand deliveries for one endpoint is sent after a single poll', async () => {
     await write(1_000)
     startWorker()
-    await until('all arrived', () => receiver.arrived.length === 1_000)
+    await until('all deliveries are sent', () => receiver.arrived.length === 1_000)
     const ids = receiver.arrived.map(({ json }) => json.delivery_id)
     expect(new Set(ids).size).toBe(1_000)
   })
@@ -287,7 +290,7 @@ describe('a deleted endpoint', () => {
   it('deliveries to a deleted endpoint are not sent, except those under way', async () => {
     await write(40)
     startWorker()
-    await until('it is at maximum concurrency', () => receiver.arrived.length === 40)
+    await until('the endpoint is at maximum concurrency', () => receiver.arrived.length === 40)
     const held = holding(receiver)
     await write(300)
     signal()
@@ -423,13 +426,13 @@ describe('stopping a worker', () => {
     await write(1, other)
     const worker = startDeliveryWorker(app.ctx, { ...NO_POLLING, graceMs: 1_500 })
     workers.push(worker)
-    await until('both are under way', () => held.length === 2)
+    await until('both attempts are under way', () => held.length === 2)
     const stopped = worker.stop()
     await write(1)
     signal()
     const id = (await deliveries(other))[0].id
     held.find(({ delivery }) => delivery.json.delivery_id === id)!.answer()
-    await until('one is delivered', async () => (await waiting(other)) === 0)
+    await until('one delivery has finished', async () => (await waiting(other)) === 0)
     expect(held).toHaveLength(1)
     await stopped
     expect(receiver.arrived).toHaveLength(2)
@@ -475,7 +478,7 @@ describe('an unavailable database', () => {
       where endpoint_id = ${refused.id}
     `
     startWorker(alone, { pollIntervalMs: 100 })
-    await until('both are under way', () => held.length === 2)
+    await until('both attempts are under way', () => held.length === 2)
 
     const admin = connect(inject('databaseServer'), { max: 1 })
     const name = new URL(alone.databaseUrl).pathname.slice(1)

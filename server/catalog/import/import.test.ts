@@ -563,7 +563,7 @@ describe('a series', () => {
       counts(await importRecords(series('B', null), series('A', 'y'), series('C', 'x'))),
     ).toEqual([0, 3, 0, 0])
     expect(await seriesShortcuts()).toEqual({ A: 'y', B: null, C: 'x' })
-    // So would the order in which they first occur.
+    // The order of their first occurrence would violate it, too.
     expect(
       counts(
         await importRecords(set('a', { series: 'Neo' }), series('C', null), series('Neo', 'x')),
@@ -669,9 +669,9 @@ describe('imports and the processes around them', () => {
       yield { number: 1, text: JSON.stringify(card('a-1', 'a')) }
     }
     const first = importCatalog(ctx, slow())
-    await until('the first has begun', () => order.length === 1)
+    await until('the first import has begun', () => order.length === 1)
     const second = importCatalog(ctx, quick())
-    await until('the second waits', async () => {
+    await until('the second import waits', async () => {
       const [row] = await db`
         select count(*)::int as waiting
         from pg_locks

@@ -18,7 +18,7 @@ test('the log of a running PostgreSQL is rotated when it is too large, and Postg
   const say = (word: string) => query(url, `do $$ begin raise log '${word}'; end $$`)
 
   await say('before')
-  await until('it is logged', () => logOf(dataDir).includes('before'))
+  await until('PostgreSQL has logged the word', () => logOf(dataDir).includes('before'))
   await rotateLog(log)
   expect(logOf(dataDir)).toContain('before')
 
@@ -28,7 +28,9 @@ test('the log of a running PostgreSQL is rotated when it is too large, and Postg
     expect(statSync(log).size).toBeLessThan(FIVE_MIB)
     expect(readFileSync(`${log}.1`, 'utf8')).toContain(filling)
     await say(`after the ${filling}`)
-    await until('it is logged', () => logOf(dataDir).includes(`after the ${filling}`))
+    await until('PostgreSQL has logged the word', () =>
+      logOf(dataDir).includes(`after the ${filling}`),
+    )
     // PostgreSQL continues at the beginning of the truncated file, without a gap of zeros.
     expect(logOf(dataDir)).not.toContain('\0')
   }

@@ -155,7 +155,7 @@ describe.runIf(isRoot)('started by root, the embedded database', () => {
   })
 })
 
-describe.runIf(nobodyCanRunUs)('started by anybody else, the embedded database', () => {
+describe.runIf(nobodyCanRunUs)('started by another user, the embedded database', () => {
   test('under another user, PostgreSQL runs as that user', async () => {
     const dataDir = newHome()
     chownSync(dataDir, NOBODY.uid, NOBODY.gid)

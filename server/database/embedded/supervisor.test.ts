@@ -71,13 +71,16 @@ describe('an embedded server that dies while it is in use', () => {
     ])
     expect(starts(dataDir)).toBe(1)
     process.kill(postmasterOf(dataDir), 'SIGKILL')
-    await until('it was started again', () => starts(dataDir) === 2)
+    await until('PostgreSQL was restarted', () => starts(dataDir) === 2)
     await isBack(third.url)
     const users = `
       select count(*)::int from pg_locks
       where locktype = 'advisory' and granted and mode = 'ShareLock'
     `
-    await until('all use it', async () => (await query(third.url, users))[0]!.count === 3)
+    await until(
+      'all processes use the new server',
+      async () => (await query(third.url, users))[0]!.count === 3,
+    )
     expect(starts(dataDir)).toBe(2)
 
     await third.stop()

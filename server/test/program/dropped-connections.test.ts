@@ -130,7 +130,7 @@ describe('an error that nothing in a request catches', () => {
       expect(answer.status).toBe(500)
       expect(answer.body.error.type).toBe('server_error')
       const reqId = answer.headers.get('x-request-id')
-      await until('it is logged', () =>
+      await until('the error is logged', () =>
         errorsLogged().some(
           (line) => line.reqId === reqId && (line.err as Error).message === `thrown by ${path}`,
         ),
@@ -140,7 +140,7 @@ describe('an error that nothing in a request catches', () => {
 
   it('an uncaught error after the response does not close the connection', async () => {
     expect((await service.get('/afterwards')).status).toBe(404)
-    await until('it is logged', () =>
+    await until('the error is logged', () =>
       errorsLogged().some(({ err }) => (err as Error).message === 'thrown by /afterwards'),
     )
     expect((await service.get('/health/live')).status).toBe(200)

@@ -40,11 +40,11 @@ it('SIGTERM to npm alone, as `npm start & kill $!` sends it, ends node and the e
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   started.push(npm)
-  let said = ''
+  let output = ''
   npm.stdout.setEncoding('utf8').on('data', (text) => {
-    said += text
+    output += text
   })
-  await until('the service listens', () => said.includes('Importing the bundled'), 45_000)
+  await until('the service listens', () => output.includes('Importing the bundled'), 45_000)
   const { pid } = embedded(dataDir)
 
   npm.kill('SIGTERM')
