@@ -1,6 +1,15 @@
-import type { Catalog, Names } from './catalog.ts'
+import type { Catalog } from './catalog.ts'
 import type { CardEntry, ProductEntry, SetEntry } from './entries.ts'
 import { findSetForFilter, matchesFilters } from './identifiers.ts'
+import {
+  type Attributes,
+  type Names,
+  type Strictness,
+  searchWithAttributes,
+} from './search/attributes.ts'
+import { fold } from './search/fold.ts'
+import { Tier } from './search/name-grades.ts'
+import type { SearchOptions } from './search/name-index.ts'
 
 export type SetFilters = { q?: string; language?: string; region?: string; series?: string }
 export type CardFilters = {
@@ -16,7 +25,7 @@ export type ProductFilters = { q?: string; set?: string; category?: string }
 export function browseSets(catalog: Catalog, filters: SetFilters): SetEntry[] {
   const { series } = filters
   const seriesName = series === undefined ? undefined : namedSeries(catalog, series)
-  return listed(catalog.sets, catalog.setNames, filters.q, (set) => {
+  return listed(catalog.sets, catalog.setNames, undefined, filters.q, (set) => {
     if (seriesName !== undefined && set.series.toLowerCase() !== seriesName) return false
     return matchesFilters(set, filters)
   })
@@ -37,7 +46,7 @@ export function browseCards(catalog: Catalog, filters: CardFilters): CardEntry[]
     among = setWanted.cards
   }
   return cached(catalog, filters, () =>
-    listed(among, catalog.cardNames, filters.q, (card) => {
+    listed(among, catalog.cardNames, catalog.cardAttributes, filters.q, (card) => {
       if (setWanted && card.set !== setWanted) return false
       if (rarity !== undefined && card.rarity !== rarity) return false
       return matchesFilters(card.set, filters)
@@ -52,10 +61,16 @@ export function browseCards(catalog: Catalog, filters: CardFilters): CardEntry[]
  */
 export function browseProducts(catalog: Catalog, filters: ProductFilters): ProductEntry[] {
   const set = filters.set === undefined ? undefined : findSetForFilter(catalog, filters.set, {})
-  return listed(catalog.products, catalog.productNames, filters.q, (product) => {
-    if (set && product.set !== set) return false
-    return filters.category === undefined || product.category === filters.category
-  })
+  return listed(
+    catalog.products,
+    catalog.productNames,
+    catalog.productAttributes,
+    filters.q,
+    (product) => {
+      if (set && product.set !== set) return false
+      return filters.category === undefined || product.category === filters.category
+    },
+  )
 }
 
 /** The lower-case name of a series, by its shortcut or its name in any case. An unknown value counts as a name. */
@@ -65,18 +80,32 @@ function namedSeries(catalog: Catalog, value: string): string {
   return (byShortcut?.name ?? value).toLowerCase()
 }
 
+/** The entries that a search finds: names that have every word; else names with attributes; else names with typos. */
 function listed<T>(
   all: T[],
   names: Names<T>,
+  attributes: Attributes<T> | undefined,
   q: string | undefined,
   passes: (entry: T) => boolean,
 ): T[] {
   if (q === undefined) return all.filter(passes)
-  const found: T[] = []
-  for (const position of names.index.search(q).positions) {
-    for (const entry of names.entriesByName[position]!) if (passes(entry)) found.push(entry)
+  const byName = (options?: SearchOptions) => {
+    const found: T[] = []
+    for (const position of names.index.search(q, options).positions) {
+      for (const entry of names.entriesByName[position]!) if (passes(entry)) found.push(entry)
+    }
+    return found
   }
-  return found
+  const words = fold(q).split(' ')
+  if (!attributes || !words.some((word) => attributes.describes(word))) return byName()
+  const described = (strictness: Strictness) =>
+    searchWithAttributes(names, attributes, words, passes, strictness)
+  if (byName({ upTo: Tier.inside }).length > 0) return byName()
+  for (const find of [() => described('exact'), () => described('words'), byName]) {
+    const found = find()
+    if (found.length > 0) return found
+  }
+  return described('typos')
 }
 
 /**

@@ -8,7 +8,13 @@ import {
   type SeriesEntry,
   type SetEntry,
 } from './entries.ts'
-import { buildNameIndex, type NameIndex } from './search/name-index.ts'
+import {
+  type Attributes,
+  cardAttributes,
+  type Names,
+  productAttributes,
+} from './search/attributes.ts'
+import { buildNameIndex } from './search/name-index.ts'
 
 /** An immutable snapshot of the whole catalog. Requests read it without waiting; an import replaces it. */
 export type Catalog = {
@@ -29,12 +35,11 @@ export type Catalog = {
   setNames: Names<SetEntry>
   cardNames: Names<CardEntry>
   productNames: Names<ProductEntry>
+  cardAttributes: Attributes<CardEntry>
+  productAttributes: Attributes<ProductEntry>
   /** Products without a set, separate so that the next snapshot can be built from this one. */
   looseProducts: ProductEntry[]
 }
-
-/** A search index over distinct names, and the entries with each name, in the order of the whole list. */
-export type Names<T> = { index: NameIndex; entriesByName: T[][] }
 
 export type CatalogParts = {
   version: number
@@ -84,6 +89,8 @@ export async function assembleCatalog(
     setNames: await namesOf(sets, yieldToEventLoop),
     cardNames: await namesOf(cards, yieldToEventLoop),
     productNames: await namesOf(products, yieldToEventLoop),
+    cardAttributes: cardAttributes(sets, cards),
+    productAttributes: productAttributes(sets, products),
     looseProducts: parts.looseProducts,
   }
 }

@@ -16,6 +16,7 @@ export type SetEntry = {
   language: string
   region: string
   releaseDate: string | null
+  printedTotal: number | null
   /** By natural number, then id. */
   cards: CardEntry[]
   /** By name, then slug. */
@@ -66,6 +67,7 @@ export function setEntry(
     language,
     region,
     releaseDate,
+    printedTotal: row.printed_total,
     cards: [],
     products: [],
     json: setJson(row, { cards: cards.length, products: products.length }),

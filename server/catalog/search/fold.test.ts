@@ -26,6 +26,7 @@ describe('fold', () => {
     ],
     ['Greek letters', 'Pikachu Δ', 'pikachu δ'],
     ['full-width letters and spaces', 'ＭＥＷ\u3000ｅｘ', 'mew ex'],
+    ['hiragana', 'ぴかちゅう ゞ', 'ピカチュウ ヾ'],
     ['half-width kana', 'ﾋﾟｶﾁｭｳ', 'ピカチュウ'],
     ['an ampersand', 'Pikachu&Zekrom', 'pikachu and zekrom'],
     ['a full-width ampersand', 'ナツメ＆ハチク', 'ナツメ and ハチク'],
@@ -43,8 +44,8 @@ describe('fold', () => {
   })
 
   it('fold keeps Japanese voicing marks, which make another letter', () => {
-    expect(fold('が')).toBe('が')
-    expect(fold('か\u3099')).toBe('が')
+    expect(fold('ガ')).toBe('ガ')
+    expect(fold('カ\u3099')).toBe('ガ')
     expect(fold('パ')).not.toBe(fold('ハ'))
   })
 
@@ -64,7 +65,7 @@ describe('fold', () => {
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         expect(fold(fold(text))).toBe(fold(text))
       }),
-      { numRuns: 2000 },
+      { numRuns: 500 },
     )
   })
 

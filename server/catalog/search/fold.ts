@@ -9,6 +9,7 @@
  * - Apostrophes of every kind go, and so do invisible characters: Farfetch'd is farfetchd.
  * - ♀ ♂ ★ ◇ are words of their own, however they are attached. Greek letters are letters.
  * - & is the word `and`.
+ * - Hiragana becomes katakana: people type ぴかちゅう for ピカチュウ.
  * - Every other sign is a space, and runs of spaces are one: Ho-Oh and [Ho Oh] are ho oh.
  * - A word ends where East Asian script meets another: ピカチュウex is ピカチュウ ex.
  *
@@ -22,6 +23,7 @@ export function fold(text: string): string {
     .toLowerCase()
     .replace(RESPELLED, (letter) => RESPELLING[letter]!)
     .normalize('NFC')
+    .replace(HIRAGANA, (kana) => String.fromCharCode(kana.charCodeAt(0) + HIRAGANA_TO_KATAKANA))
     .replace(SYMBOL_WORD, ' $& ')
     .replace(BETWEEN_WORDS, ' ')
     .replace(SCRIPT_CHANGE, ' ')
@@ -49,6 +51,8 @@ const RESPELLING: Record<string, string> = {
   '♢': '◇',
 }
 const RESPELLED = /[ßœæøłıς&☆♢]/g
+const HIRAGANA = /[\u3041-\u3096\u309d\u309e]/g
+const HIRAGANA_TO_KATAKANA = 0x60
 const SYMBOL_WORD = /[♀♂★◇]/g
 const BETWEEN_WORDS = /[^\p{L}\p{M}\p{N}♀♂★◇]+/gu
 const SCRIPT_CHANGE = new RegExp(

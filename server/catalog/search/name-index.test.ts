@@ -185,6 +185,26 @@ describe('words', () => {
   })
 })
 
+describe('the names of symbols', () => {
+  it.each([
+    ['pikachu star', 'Pikachu ★'],
+    ['pikachu gold star', 'Pikachu ★'],
+    ['mew delta', 'Mew δ'],
+    ['mew delta species', 'Mew δ'],
+    ['nidoran male', 'Nidoran ♂'],
+    ['NIDORAN FEMALE', 'Nidoran ♀'],
+  ])('the name of a symbol finds it: %s', (query, name) => {
+    expect(find(query)[0]).toBe(name)
+    expect(index.search(query).tiers[0]).toBe(Tier.exact)
+  })
+
+  it('the name of a symbol is an ordinary word, too', async () => {
+    const names = ['Starmie', 'Star Piece', 'Delta Plus']
+    const { positions } = (await buildNameIndex(names)).search('star')
+    expect([...positions]).toEqual([1, 0])
+  })
+})
+
 describe('letters inside a word', () => {
   it('three or more letters inside a word match', () => {
     expect(findIn(Tier.inside, 'zard')).toContain('Charizard')
@@ -269,8 +289,33 @@ describe('typos', () => {
     const alone = await buildNameIndex(['Raichu'])
     expect(alone.search('raihcuu').positions).toHaveLength(1)
     expect(alone.search('raykhu').positions).toHaveLength(1)
-    expect(alone.search('raihcuuu').positions).toHaveLength(0)
+    expect(alone.search('raihcuuux').positions).toHaveLength(0)
     expect((await buildNameIndex(['Entei'])).search('netie').positions).toHaveLength(0)
+  })
+
+  it('a word of three letters may have one typo, and one of eight letters three, if nothing else is found', async () => {
+    const names = await buildNameIndex([
+      'Umbreon V',
+      'Umbreon VMAX',
+      'Alolan Vulpix',
+      'Alolan Raichu',
+    ])
+    expect([...names.search('umbreon vmx').positions]).toEqual([1])
+    expect([...names.search('alolan vulpicks').positions]).toEqual([2])
+    expect([...names.search('umbreon xq').positions]).toEqual([])
+  })
+
+  it('a typo means the more frequent name, the one with more letters, and the one with the same first letter', async () => {
+    const first = async (query: string, ...names: string[]) =>
+      names[(await buildNameIndex(names)).search(query).positions[0]!]
+    expect(await first('pikchu', 'Pichu', 'Pikachu', 'Pikachu V')).toBe('Pikachu')
+    expect(await first('gyrados', 'Garados', 'Gyarados')).toBe('Gyarados')
+    expect(await first('drant', 'Grant', 'Durant')).toBe('Durant')
+  })
+
+  it('a name with the other words in full comes before a name with their beginnings', async () => {
+    const names = await buildNameIndex(['Venusaur', 'Venusaur V'])
+    expect([...names.search('veunsaur v').positions]).toEqual([1, 0])
   })
 
   it('typos are compared with whole words', () => {

@@ -1,13 +1,18 @@
 import type { YieldToEventLoop } from '../../time/time-slices.ts'
 import { EAST_ASIAN, fold } from './fold.ts'
-import { Grade, inOrder, type Matches } from './name-grades.ts'
+import { Grade, inOrder, type Matches, Tier } from './name-grades.ts'
 import { findLetters, findWords } from './name-lookup.ts'
 import { joinNames, type NameText } from './name-text.ts'
 import { collectWords, similarWords, type Vocabulary, wordsAround } from './name-vocabulary.ts'
 
+export type SearchOptions = {
+  /** The last tier that is searched: searching for typos costs the most. */
+  upTo?: typeof Tier.word | typeof Tier.inside | typeof Tier.typo
+}
+
 export type NameIndex = {
   size: number
-  search(query: string): Matches
+  search(query: string, options?: SearchOptions): Matches
 }
 
 /** Builds an index over distinct display names. A search finds the matches that `Tier` describes, best first. */
@@ -24,9 +29,10 @@ export async function buildNameIndex(
     matched: [],
     grades: new Uint8Array(names.length),
     wordsFound: new Uint8Array(names.length),
-    flaws: new Uint8Array(names.length),
+    penalties: new Uint16Array(names.length),
+    isInside: new Uint8Array(names.length),
   }
-  return { size: names.length, search: (query) => search(state, query) }
+  return { size: names.length, search: (query, options) => search(state, query, options) }
 }
 
 /** The index, and arrays by rank that all searches reuse. */
@@ -37,19 +43,24 @@ type SearchState = {
   /** The ranks of the names that match, and by rank the best grade so far. */
   matched: number[]
   grades: Uint8Array
-  /** For `matchWords`: the number of the query's words in the name, and the sum of their flaws. */
+  /** For `matchWords`: the number of the query's words in the name, the penalties of its typos, and whether a word is inside. */
   wordsFound: Uint8Array
-  flaws: Uint8Array
+  penalties: Uint16Array
+  isInside: Uint8Array
 }
 
 // Longer queries are truncated.
 const MAX_QUERY_LENGTH = 200
 const MIN_INFIX_LENGTH = 3
-// A name's flaws are one number, so that they add up: 1 for a word found inside, 2 for an edit.
-const INSIDE = 1
-const EDIT = 2
+// Of two names with the same typo, the one that has the other words in full comes first.
+const UNFINISHED_PENALTY = 2
+const INSIDE_PENALTY = 4
 
-function search(state: SearchState, query: string): Matches {
+function search(
+  state: SearchState,
+  query: string,
+  { upTo = Tier.typo }: SearchOptions = {},
+): Matches {
   state.matched = []
   state.grades.fill(Grade.none)
   const asked = query.slice(0, MAX_QUERY_LENGTH).trim()
@@ -57,11 +68,36 @@ function search(state: SearchState, query: string): Matches {
   if (words[0] === '') {
     matchLiterally(state, asked)
   } else {
-    matchTogether(state, words, asked)
-    matchWords(state, words, editsAllowed)
-    if (state.matched.length === 0) matchWords(state, words, editsAllowedAtLast)
+    const readings = [words, ...symbolReadings(words)]
+    for (const reading of readings) {
+      matchTogether(state, reading, asked)
+      matchWords(state, reading, upTo, editsAllowed)
+    }
+    if (upTo === Tier.typo && state.matched.length === 0) {
+      for (const reading of readings) matchWords(state, reading, upTo, editsAllowedAtLast)
+    }
   }
   return inOrder(state.matched, state.grades, state.text.positions)
+}
+
+/** The words for symbols that no keyboard has. Longer phrases come first. */
+const SYMBOL_NAMES: [string, string][] = [
+  ['gold star', '★'],
+  ['star', '★'],
+  ['prism star', '◇'],
+  ['prism', '◇'],
+  ['delta species', 'δ'],
+  ['delta', 'δ'],
+  ['female', '♀'],
+  ['male', '♂'],
+]
+
+/** The same query with the name of a symbol replaced by the symbol: `umbreon star` is Umbreon ★. */
+function symbolReadings(words: string[]): string[][] {
+  const text = ` ${words.join(' ')} `
+  return SYMBOL_NAMES.filter(([name]) => text.includes(` ${name} `)).map(([name, symbol]) =>
+    text.replace(` ${name} `, ` ${symbol} `).trim().split(' '),
+  )
 }
 
 function match({ matched, grades }: SearchState, rank: number, grade: number): void {
@@ -104,42 +140,69 @@ function gradeExact(name: string, asked: string, sameSpaces: boolean): number {
 }
 
 /** Matches names that contain every word of the query: as a word or its prefix, inside a word, or misspelled. */
-function matchWords(state: SearchState, asked: string[], allowed: (word: string) => number): void {
-  const { text, vocabulary, wordsFound, flaws } = state
+function matchWords(
+  state: SearchState,
+  asked: string[],
+  upTo: number,
+  allowed: (word: string) => number,
+): void {
+  const { text, vocabulary, wordsFound, penalties, isInside } = state
   wordsFound.fill(0)
-  flaws.fill(0)
+  penalties.fill(0)
+  isInside.fill(0)
   // Longest first: long words match the fewest names.
   const words = [...new Set(asked)].sort((a, b) => b.length - a.length)
+  const unfinished = new Map<number, number>()
   let left: number[] = []
   for (const [before, word] of words.entries()) {
     left = []
     // The kinds of matches are tried best first, so a name's first match of a word is its best.
-    const reach = (rank: number, flaw: number) => {
-      if (wordsFound[rank] !== before) return
+    const reach = (rank: number) => {
+      if (wordsFound[rank] !== before) return false
       wordsFound[rank] = before + 1
-      flaws[rank]! += flaw
       left.push(rank)
+      return true
     }
-    const reachAll = (whole: string, flaw: number) => {
+    const begun: number[] = []
+    findWords(text, [word], (at, _, wordEnds) => {
+      if (wordEnds) reach(text.ranks[at]!)
+      else begun.push(text.ranks[at]!)
+    })
+    for (const rank of begun) {
+      if (reach(rank)) unfinished.set(rank, (unfinished.get(rank) ?? 0) + 1)
+    }
+    const reachInside = (rank: number) => {
+      if (reach(rank)) isInside[rank] = 1
+    }
+    const reachAll = (whole: string, visit: (rank: number) => void) => {
       findWords(text, [whole], (at, _, wordEnds) => {
-        if (wordEnds) reach(text.ranks[at]!, flaw)
+        if (wordEnds) visit(text.ranks[at]!)
       })
     }
-    findWords(text, [word], (at) => reach(text.ranks[at]!, 0))
-    if (EAST_ASIAN.test(word)) {
-      findLetters(text, word, (rank) => reach(rank, INSIDE))
-    } else if (word.length >= MIN_INFIX_LENGTH) {
-      for (const longer of wordsAround(vocabulary, word)) reachAll(longer, INSIDE)
+    if (upTo < Tier.inside) {
+      if (left.length === 0) return
+      continue
     }
-    for (const similar of similarWords(vocabulary, word, allowed(word))) {
-      reachAll(similar.word, EDIT * similar.edits)
+    if (EAST_ASIAN.test(word)) {
+      findLetters(text, word, reachInside)
+    } else if (word.length >= MIN_INFIX_LENGTH) {
+      for (const longer of wordsAround(vocabulary, word)) reachAll(longer, reachInside)
+    }
+    const limit = upTo === Tier.typo ? allowed(word) : 0
+    for (const { word: similar, penalty } of similarWords(vocabulary, word, limit)) {
+      reachAll(similar, (rank) => {
+        if (reach(rank)) penalties[rank]! += penalty
+      })
     }
     if (left.length === 0) return
   }
   for (const rank of left) {
-    const edits = Math.floor(flaws[rank]! / EDIT)
-    const apart = flaws[rank] === 0 ? Grade.wordsApart : Grade.inside
-    match(state, rank, edits === 0 ? apart : Grade.inside + edits)
+    if (penalties[rank] === 0) match(state, rank, isInside[rank] ? Grade.inside : Grade.wordsApart)
+    else {
+      const loose = UNFINISHED_PENALTY * (unfinished.get(rank) ?? 0)
+      const penalty = penalties[rank]! + loose + INSIDE_PENALTY * isInside[rank]!
+      match(state, rank, Math.min(Grade.none - 1, Grade.inside + penalty))
+    }
   }
 }
 
@@ -148,7 +211,9 @@ function editsAllowed(word: string): number {
   return word.length <= 7 ? 1 : 2
 }
 
-/** For a second attempt when nothing was found: `mewtooo`. */
+/** For a second attempt when nothing was found: `mewtooo`, `umbreon vmx`, `alolan vulpicks`. */
 function editsAllowedAtLast(word: string): number {
-  return word.length >= 6 ? 2 : editsAllowed(word)
+  if (word.length <= 2) return 0
+  if (word.length <= 5) return 1
+  return word.length <= 7 ? 2 : 3
 }

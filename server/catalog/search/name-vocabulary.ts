@@ -9,9 +9,12 @@ export type Vocabulary = {
   longerFrom: Uint32Array
   /** By word: the set of its letters, see `lettersOf`. */
   letters: Uint32Array
+  /** By word: the number of names that contain it. */
+  frequencies: Uint32Array
 }
 
-export type SimilarWord = { word: string; edits: number }
+/** `penalty` is lower the likelier the query is a typo of the word. */
+export type SimilarWord = { word: string; edits: number; penalty: number }
 
 const WORDS_PER_SLICE = 4000
 
@@ -20,13 +23,14 @@ export async function collectWords(
   yieldToEventLoop?: YieldToEventLoop,
 ): Promise<Vocabulary> {
   const { text, boundaries, wordStarts } = names
-  const distinct = new Set<string>()
+  const distinct = new Map<string, number>()
   let seen = 0
   for (const start of wordStarts) {
-    distinct.add(text.slice(start, boundaries.indexOf(1, start + 1)))
+    const word = text.slice(start, boundaries.indexOf(1, start + 1))
+    distinct.set(word, (distinct.get(word) ?? 0) + 1)
     if (++seen % WORDS_PER_SLICE === 0) await yieldToEventLoop?.()
   }
-  const words = [...distinct].sort((a, b) => a.length - b.length)
+  const words = [...distinct.keys()].sort((a, b) => a.length - b.length)
   await yieldToEventLoop?.()
 
   const longest = words.at(-1)?.length ?? 0
@@ -35,12 +39,17 @@ export async function collectWords(
   for (let length = longest; length >= 0; length--) {
     longerFrom[length] = Math.min(longerFrom[length]!, longerFrom[length + 1]!)
   }
-  return { words, longerFrom, letters: Uint32Array.from(words, lettersOf) }
+  return {
+    words,
+    longerFrom,
+    letters: Uint32Array.from(words, lettersOf),
+    frequencies: Uint32Array.from(words, (word) => distinct.get(word)!),
+  }
 }
 
-/** The words that are 1 to `limit` edits away from `word`, fewest edits first. */
+/** The words that are 1 to `limit` edits away from `word`, the likeliest first. */
 export function similarWords(vocabulary: Vocabulary, word: string, limit: number): SimilarWord[] {
-  const { words, longerFrom, letters } = vocabulary
+  const { words, longerFrom, letters, frequencies } = vocabulary
   const shortest = Math.min(Math.max(word.length - limit, 0), longerFrom.length - 1)
   const tooLong = Math.min(word.length + limit + 1, longerFrom.length - 1)
   const end = longerFrom[tooLong]!
@@ -51,9 +60,29 @@ export function similarWords(vocabulary: Vocabulary, word: string, limit: number
     const has = letters[i]!
     if (bitCount(asked & ~has) > limit || bitCount(has & ~asked) > limit) continue
     const edits = editDistance(word, words[i]!, limit)
-    if (edits > 0 && edits <= limit) found.push({ word: words[i]!, edits })
+    if (edits === 0 || edits > limit) continue
+    found.push({
+      word: words[i]!,
+      edits,
+      penalty: penaltyOf(word, words[i]!, edits, frequencies[i]!),
+    })
   }
-  return found.sort((a, b) => a.edits - b.edits)
+  return found.sort((a, b) => a.penalty - b.penalty)
+}
+
+const EDIT_PENALTY = 10
+const FIRST_LETTER_PENALTY = 3
+const MAX_FREQUENCY_BONUS = 4
+
+/**
+ * Fewer edits always come first. Among equal ones, people get the first letter right, leave letters out more often than
+ * they add some, and mean the name that many cards have.
+ */
+function penaltyOf(asked: string, word: string, edits: number, frequency: number): number {
+  const firstLetter = asked[0] === word[0] ? 0 : FIRST_LETTER_PENALTY
+  const leftOut = word.length > asked.length ? 1 : 0
+  const frequencyBonus = Math.min(MAX_FREQUENCY_BONUS, Math.floor(Math.log2(frequency) / 1.5))
+  return edits * EDIT_PENALTY + firstLetter - leftOut - frequencyBonus
 }
 
 /** The longer words that contain this one. */

@@ -34,7 +34,10 @@ export const cardRoutes =
             'Returns the cards of the newest set first, within a set by number (2 before 10). With `q`, the best match comes first. Responds with 404 if `set` matches no set, and with 409 if it matches several sets even after `language` and `region` have narrowed it. If these rule out all matching sets, the page is empty. Unknown values of the other filters also give an empty page.',
           tags: ['Catalog'],
           querystring: Type.Object({
-            q: searchParameter('card name'),
+            q: searchParameter(
+              'card name',
+              ' When no name has every word, the other words are compared with number, set name and code, and rarity: `charizard 4`, `brs 18`, `base set charizard`.',
+            ),
             set: Type.Optional(
               Text({
                 maxLength: 100,

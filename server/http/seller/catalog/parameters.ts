@@ -19,11 +19,11 @@ export const regionParameter = Type.Optional(
   }),
 )
 
-export const searchParameter = (what: string) =>
+export const searchParameter = (what: string, attributes = '') =>
   Type.Optional(
     Text({
       maxLength: 100,
-      description: `Search by ${what}. Exact names come first, then prefixes, words, other parts and similar spellings. Case, accents and apostrophes are ignored.`,
+      description: `Search by ${what}. Exact names come first, then prefixes, words, other parts and similar spellings. Case, accents and apostrophes are ignored.${attributes}`,
     }),
   )
 

@@ -30,7 +30,10 @@ export const productRoutes =
             'Returns the products of the newest set first, then by name. With `q`, the best match comes first. There is no language parameter: a shortcut that several sets share is answered with 409; use the canonical id of the set instead.',
           tags: ['Catalog'],
           querystring: Type.Object({
-            q: searchParameter('product name'),
+            q: searchParameter(
+              'product name',
+              ' When no name has every word, the other words are compared with set name and code, and category: `evs etb`.',
+            ),
             set: Type.Optional(
               Text({
                 maxLength: 100,

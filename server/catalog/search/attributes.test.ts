@@ -1,0 +1,182 @@
+import fc from 'fast-check'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { browseCards, browseProducts } from '../browse.ts'
+import { assembleCatalog, type Catalog } from '../catalog.ts'
+import { type CardRow, type ProductRow, type SetRow, setEntry } from '../entries.ts'
+
+type CardInput = [number: string, name: string, rarity?: string]
+
+/** From the newest set to the oldest: this is also the order of equally good cards. */
+const SETS: { set: Partial<SetRow> & { id: string; name: string }; cards: CardInput[] }[] = [
+  {
+    set: { id: 'sv3pt5', name: '151', shortcut: 'mew', release_date: '2023-09-22' },
+    cards: [
+      ['4', 'Charmander', 'Common'],
+      ['25', 'Pikachu', 'Common'],
+      ['151', 'Mew ex', 'Double Rare'],
+      ['193', 'Mew ex', 'Ultra Rare'],
+    ],
+  },
+  {
+    set: { id: 'swsh9', name: 'Brilliant Stars', shortcut: 'brs', release_date: '2022-02-25' },
+    cards: [
+      ['018', 'Charizard VSTAR', 'Rare Holo VSTAR'],
+      ['TG02', 'Vaporeon', 'Trainer Gallery Rare Holo'],
+    ],
+  },
+  {
+    set: { id: 'base4', name: 'Base Set 2', shortcut: 'b2', release_date: '2000-02-24' },
+    cards: [
+      ['4', 'Charizard', 'Rare Holo'],
+      ['87', 'Pikachu', 'Common'],
+    ],
+  },
+  {
+    set: { id: 'base1', name: 'Base', shortcut: 'bs', release_date: '1999-01-09' },
+    cards: [
+      ['4', 'Charizard', 'Rare Holo'],
+      ['46', 'Charmander', 'Common'],
+      ['58', 'Pikachu', 'Common'],
+      ['71', "Professor Oak's Hint", 'Uncommon'],
+    ],
+  },
+  {
+    set: { id: 'exp', name: 'Expedition', shortcut: 'ex', release_date: '1998-01-01' },
+    cards: [
+      ['58', 'Pikachu', 'Rare'],
+      ['6', 'Charizard', 'Rare'],
+      ['39', 'Charizard 100', 'Common'],
+    ],
+  },
+]
+
+let catalog: Catalog
+beforeAll(async () => {
+  const sets = SETS.map(({ set, cards }) =>
+    setEntry(setRow(set), cards.map(cardRow(set.id)), productRows(set), 'https://market.example'),
+  )
+  catalog = await assembleCatalog(
+    { version: 1, series: [], sets, looseProducts: [] },
+    () => undefined,
+  )
+})
+
+const setRow = (set: Partial<SetRow> & { id: string; name: string }): SetRow => ({
+  shortcut: null,
+  series: 'Base',
+  language: 'EN',
+  region: 'int',
+  release_date: null,
+  total_cards: null,
+  printed_total: set.id === 'base1' ? 102 : 165,
+  logo_url: null,
+  symbol_url: null,
+  ...set,
+})
+
+const cardRow =
+  (setId: string) =>
+  ([number, name, rarity = null]: [string, string, (string | null)?]) =>
+    ({ id: `${setId}-${number}`, set_id: setId, name, number, rarity }) as CardRow
+
+const productRows = ({ id, name }: { id: string; name: string }) =>
+  [
+    ['Elite Trainer Box', 'elite_trainer_box'],
+    ['Booster Box', 'booster_box'],
+    ['Booster Pack', 'booster_pack'],
+  ].map(
+    ([title, category]) =>
+      ({
+        slug: `${id}-${category}`,
+        // Its name leaves the set out: only the set itself knows.
+        name: id === 'base1' ? title : `${name} ${title}`,
+        category,
+        set_id: id,
+      }) as ProductRow,
+  )
+
+const find = (q: string, filters = {}) =>
+  browseCards(catalog, { q, ...filters }).map(({ id }) => id)
+
+describe('a search for cards', () => {
+  it.each([
+    ['a number', 'charizard 6', 'exp-6'],
+    ['a number with zeros in front', 'charmander 0046', 'base1-46'],
+    ['a number whose card has the zeros', 'charizard vstar 18', 'swsh9-018'],
+    ['a number with letters', 'vaporeon tg2', 'swsh9-TG02'],
+    ['a number of the printed total', 'pikachu 58/102', 'base1-58'],
+    ['the code of a set', 'pikachu b2', 'base4-87'],
+    ['the name of a set', 'charizard expedition', 'exp-6'],
+    ['the name of a set before it', 'brilliant stars vaporeon', 'swsh9-TG02'],
+    ['the name of a set and the word set', 'base set charizard', 'base1-4'],
+    ['the longer name of a set', 'base set 2 charizard', 'base4-4'],
+    ['a rarity', 'charizard rare holo', 'base4-4'],
+    ['the same rarity as a single word', 'charizard rare', 'exp-6'],
+    ['a number that is also the name of its set', 'mew ex 151', 'sv3pt5-151'],
+    ['set and number', 'pikachu base 58', 'base1-58'],
+    ['several attributes', 'mew ex ultra rare 151 193', 'sv3pt5-193'],
+  ])('a search finds a card by name and %s: %s', (_, q, id) => {
+    expect(find(q)[0]).toBe(id)
+  })
+
+  it.each([
+    ['a code and a number', 'brs 18', 'swsh9-018'],
+    ['a friendly id', 'bs_4', 'base1-4'],
+    ['the name of a set and a number', 'base 46', 'base1-46'],
+  ])('a search finds a card by %s alone: %s', (_, q, id) => {
+    expect(find(q)[0]).toBe(id)
+  })
+
+  it('a name that has every word comes before a name with attributes', () => {
+    expect(find('charizard 100')).toEqual(['exp-39'])
+    expect(find('mew ex')).toEqual(['sv3pt5-151', 'sv3pt5-193'])
+  })
+
+  it('a mistyped name with attributes is found when nothing else is', () => {
+    expect(find('pikahcu 58')).toEqual(['base1-58', 'exp-58'])
+    expect(find('profesor oak 71')).toEqual(['base1-71'])
+  })
+
+  it('a word that neither belongs to a name nor describes a card finds nothing', () => {
+    expect(find('charizard 4 zzzz')).toEqual([])
+    expect(find('pikachu 9999')).toEqual([])
+  })
+
+  it('a search with attributes finds only cards that pass the filters', () => {
+    expect(find('pikachu 58', { rarity: 'Rare' })).toEqual(['exp-58'])
+    expect(find('pikachu 58', { set: 'base4' })).toEqual([])
+  })
+
+  it('every card comes first for its name, set and number, in either order', () => {
+    fc.assert(
+      fc.property(fc.nat(), fc.boolean(), (pick, isSetFirst) => {
+        const card = catalog.cards[pick % catalog.cards.length]!
+        const parts = [card.name, `${card.set.name} ${card.number}`]
+        expect(find((isSetFirst ? parts.toReversed() : parts).join(' '))[0]).toBe(card.id)
+      }),
+    )
+  })
+
+  it('any query finds each card at most once', () => {
+    const words = fc.constantFrom(
+      ...['charizard', '4', 'set', 'rare', 'holo', 'base', 'ex', 'mew', '151', '102', 'zzz', '★'],
+    )
+    fc.assert(
+      fc.property(fc.array(words, { maxLength: 30 }), (query) => {
+        const found = find(query.join(' '))
+        expect(new Set(found).size).toBe(found.length)
+      }),
+    )
+  })
+})
+
+describe('a search for sealed products', () => {
+  it.each([
+    ['the code of a set and a category', 'bs booster box', 'base1-booster_box'],
+    ['another code and category', 'brs elite trainer box', 'swsh9-elite_trainer_box'],
+    ['the shorthand of a category', 'mew etb', 'sv3pt5-elite_trainer_box'],
+    ['a category as filters spell it', 'bs booster_pack', 'base1-booster_pack'],
+  ])('a search finds a sealed product by %s: %s', (_, q, slug) => {
+    expect(browseProducts(catalog, { q })[0]?.slug).toBe(slug)
+  })
+})

@@ -1,0 +1,292 @@
+import { fold } from './fold.ts'
+import { type Matches, Tier } from './name-grades.ts'
+import type { NameIndex } from './name-index.ts'
+
+/**
+ * Searches that contain more than a name: `charizard 4`, `brs 18`, `base set charizard`, `charizard rare holo`. The words
+ * that are no part of a name must describe the entry: its number, its set, its rarity, its category.
+ */
+
+/** How words of a query can describe an entry besides its name. */
+export type Attributes<T> = {
+  /** Whether the word describes any entry at all. */
+  describes(word: string): boolean
+  matcher(words: string[]): Matcher<T>
+}
+
+export type Matcher<T> = {
+  /** For a query without a name: all entries that the words describe are among these. */
+  candidates(): Iterable<T>
+  /** How well the words describe the entry; 0 when one of them doesn't. */
+  score(entry: T): number
+}
+
+export type Names<T> = { index: NameIndex; entriesByName: T[][] }
+
+/** Which names a search considers: those that are the words, that have them, or that have similar ones. */
+export type Strictness = 'exact' | 'words' | 'typos'
+
+/** A longer query is searched by name alone. */
+const MAX_WORDS = 10
+/** Words that may belong to the name or not: each doubles the number of divisions that are tried. */
+const MAX_AMBIGUOUS = 4
+
+/**
+ * The entries that a query of name and attributes finds, best first: with the most words in the name, then by how well
+ * the name matches, then by how well the attributes do. Empty when no word of the query is an attribute.
+ */
+export function searchWithAttributes<T>(
+  { index, entriesByName }: Names<T>,
+  attributes: Attributes<T>,
+  words: string[],
+  passes: (entry: T) => boolean,
+  strictness: Strictness,
+): T[] {
+  if (words.length > MAX_WORDS) return []
+  const options = { upTo: strictness === 'typos' ? Tier.typo : Tier.word } as const
+  const search = (name: string) => index.search(name, options)
+
+  const divided =
+    strictness === 'typos'
+      ? likelyDivisions(words, attributes)
+      : divisions(words, attributes, search)
+  for (const isAttribute of divided) {
+    const { score, candidates } = attributes.matcher(words.filter((_, i) => isAttribute[i]))
+    const found: { entry: T; match: number; score: number }[] = []
+    const consider = (entry: T, match: number) => {
+      if (!passes(entry)) return
+      const scored = score(entry)
+      if (scored > 0) found.push({ entry, match, score: scored })
+    }
+    const name = words.filter((_, i) => !isAttribute[i]).join(' ')
+    if (name === '') {
+      for (const entry of candidates()) consider(entry, 0)
+    } else {
+      const { positions, tiers } = search(name)
+      for (const [i, position] of positions.entries()) {
+        if (strictness === 'exact' && tiers[i] !== Tier.exact) break
+        const match = strictness === 'typos' ? i : tiers[i]!
+        for (const entry of entriesByName[position]!) consider(entry, match)
+      }
+    }
+    if (found.length === 0) continue
+    // Equals keep the order of the whole list.
+    return found.sort((a, b) => a.match - b.match || b.score - a.score).map(({ entry }) => entry)
+  }
+  return []
+}
+
+/**
+ * The ways to divide a query, those with the most words in the name first: for each word, whether it is an attribute.
+ */
+function divisions<T>(
+  words: string[],
+  attributes: Attributes<T>,
+  search: (name: string) => Matches,
+): boolean[][] {
+  const describes = words.map((word) => attributes.describes(word))
+  const certain = words.filter((_, i) => !describes[i])
+  const isName = (name: string[]) => search(name.join(' ')).positions.length > 0
+  if (certain.length > 0 && !isName(certain)) return []
+
+  // Most attributes belong to no name that has the other words: these aren't tried as part of one.
+  const ambiguous: number[] = []
+  for (const i of words.keys()) {
+    if (!describes[i] || ambiguous.length === MAX_AMBIGUOUS) continue
+    if (isName(words.filter((_, j) => j === i || !describes[j]))) ambiguous.push(i)
+  }
+  const made: boolean[][] = []
+  for (let chosen = 0; chosen < 2 ** ambiguous.length; chosen++) {
+    const division = [...describes]
+    for (const [bit, i] of ambiguous.entries()) if (chosen & (1 << bit)) division[i] = false
+    if (division.includes(true)) made.push(division)
+  }
+  const attributesIn = (division: boolean[]) => division.filter(Boolean).length
+  return made.sort((a, b) => attributesIn(a) - attributesIn(b))
+}
+
+/** Two divisions, because a search for typos is expensive: numbers alone, or every word that can be, is an attribute. */
+function likelyDivisions<T>(words: string[], attributes: Attributes<T>): boolean[][] {
+  const every = words.map((word) => attributes.describes(word))
+  const numbers = every.map((describes, i) => describes && /\d/.test(words[i]!))
+  return [numbers, every].filter((division) => division.includes(true) && division.includes(false))
+}
+
+const EXACT = 4
+const PART = 1
+
+/** Words that people add to a set's name, and that say nothing by themselves. */
+const FILLER = new Set(['set', 'card', 'cards', 'promo', 'promos'])
+const CATEGORY_SHORTHANDS: Record<string, string[]> = {
+  etb: ['elite', 'trainer', 'box'],
+  bb: ['booster', 'box'],
+}
+
+/** The sets that words of a query can mean: by a word of their name, or by their code. */
+export function describeSets<S extends { id: string; shortcut: string | null; name: string }>(
+  sets: S[],
+) {
+  const words = new Map<S, string[]>()
+  const codes = new Map<S, string[]>()
+  const byWord = new Map<string, Set<S>>()
+  for (const set of sets) {
+    const ofName = fold(set.name).split(' ')
+    const ofCode = [set.shortcut ?? '', set.id].flatMap((code) => fold(code).split(' '))
+    words.set(set, ofName)
+    codes.set(set, ofCode)
+    for (const word of [...ofName, ...ofCode]) {
+      if (word === '') continue
+      const described = byWord.get(word)
+      if (described) described.add(set)
+      else byWord.set(word, new Set([set]))
+    }
+  }
+  return {
+    byWord,
+    isMeant: (set: S, word: string) => byWord.get(word)?.has(set) ?? false,
+    /** `EXACT` when the words are the set's whole name or its code. */
+    score(set: S, meant: string[]): number {
+      if (meant.length === 0) return 0
+      const isWhole = words.get(set)!.every((word) => meant.includes(word))
+      const isCode = fold(set.shortcut ?? set.id)
+        .split(' ')
+        .every((word) => meant.includes(word))
+      return isWhole || isCode ? EXACT : PART
+    },
+  }
+}
+
+/** `TG02`, `tg2` and `Tg002` are one number. */
+export const plainNumber = (number: string) =>
+  fold(number)
+    .replace(/ /g, '')
+    .replace(/^(\D*)0+(?=\d)/, '$1')
+
+type DescribedSet = {
+  id: string
+  shortcut: string | null
+  name: string
+  printedTotal: number | null
+}
+
+export function cardAttributes<
+  S extends DescribedSet & { cards: C[] },
+  C extends { number: string; rarity: string | null; set: S },
+>(sets: S[], cards: C[]): Attributes<C> {
+  const described = describeSets(sets)
+  const byNumber = new Map<string, C[]>()
+  const rarities = new Map<string, { words: string[]; cards: C[] }>()
+  const rarityWords = new Set<string>()
+  for (const card of cards) {
+    append(byNumber, plainNumber(card.number), card)
+    if (card.rarity === null) continue
+    const rarity = rarities.get(card.rarity) ?? { words: fold(card.rarity).split(' '), cards: [] }
+    rarities.set(card.rarity, rarity)
+    rarity.cards.push(card)
+    for (const word of rarity.words) rarityWords.add(word)
+  }
+  const totals = new Set(sets.map(({ printedTotal }) => String(printedTotal)))
+
+  const entriesOf = (word: string): C[][] => [
+    byNumber.get(plainNumber(word)) ?? [],
+    ...[...(described.byWord.get(word) ?? [])].map((set) => set.cards),
+    ...[...rarities.values()].filter(({ words }) => words.includes(word)).map(({ cards }) => cards),
+  ]
+  const scoreOf = (words: string[]) => {
+    const numbered = words.map((word) => new Set(byNumber.get(plainNumber(word))))
+    return (card: C): number => {
+      const { rarity, set } = card
+      let score = 0
+      let isNumbered = false
+      const ofSet: string[] = []
+      const ofRarity: string[] = []
+      const rarityHas = rarity === null ? [] : rarities.get(rarity)!.words
+      for (const [i, word] of words.entries()) {
+        let isDescribed = FILLER.has(word)
+        if (!isNumbered && numbered[i]!.has(card)) {
+          isNumbered = true
+          isDescribed = true
+          score += EXACT
+        } else if (isNumbered && word === String(set.printedTotal)) {
+          isDescribed = true
+          score += PART
+        }
+        if (described.isMeant(set, word)) {
+          isDescribed = true
+          ofSet.push(word)
+        }
+        if (rarityHas.includes(word)) {
+          isDescribed = true
+          ofRarity.push(word)
+        }
+        if (!isDescribed) return 0
+      }
+      if (ofRarity.length > 0) {
+        score += rarityHas.every((word) => ofRarity.includes(word)) ? EXACT : PART
+      }
+      return score + described.score(set, ofSet) || PART
+    }
+  }
+  return {
+    describes: (word) =>
+      byNumber.has(plainNumber(word)) ||
+      described.byWord.has(word) ||
+      rarityWords.has(word) ||
+      totals.has(word) ||
+      FILLER.has(word),
+    matcher: (words) => ({
+      candidates() {
+        const telling = words.filter((word) => !FILLER.has(word)).map(entriesOf)
+        const sizeOf = (lists: C[][]) => lists.reduce((sum, list) => sum + list.length, 0)
+        const [least = []] = telling
+          .filter((lists) => sizeOf(lists) > 0)
+          .sort((a, b) => sizeOf(a) - sizeOf(b))
+        return new Set(least.flat())
+      },
+      score: scoreOf(words),
+    }),
+  }
+}
+
+export function productAttributes<
+  S extends Omit<DescribedSet, 'printedTotal'>,
+  P extends { category: string; set: S | null },
+>(sets: S[], products: P[]): Attributes<P> {
+  const described = describeSets(sets)
+  const categories = new Set(products.flatMap(({ category }) => category.split('_')))
+  return {
+    describes: (word) =>
+      described.byWord.has(word) ||
+      categories.has(word) ||
+      word in CATEGORY_SHORTHANDS ||
+      FILLER.has(word),
+    matcher(words) {
+      const inFull = words.flatMap((word) => CATEGORY_SHORTHANDS[word] ?? [word])
+      return {
+        candidates: () => products,
+        score({ category, set }) {
+          const ofSet: string[] = []
+          const ofCategory: string[] = []
+          const categoryHas = category.split('_')
+          for (const word of inFull) {
+            const isOfSet = set !== null && described.isMeant(set, word)
+            const isOfCategory = categoryHas.includes(word)
+            if (isOfSet) ofSet.push(word)
+            if (isOfCategory) ofCategory.push(word)
+            if (!isOfSet && !isOfCategory && !FILLER.has(word)) return 0
+          }
+          const setScore = set === null ? 0 : described.score(set, ofSet)
+          const isWhole =
+            ofCategory.length > 0 && categoryHas.every((word) => ofCategory.includes(word))
+          return setScore + (isWhole ? EXACT : PART)
+        },
+      }
+    },
+  }
+}
+
+function append<K, V>(map: Map<K, V[]>, key: K, value: V): void {
+  const values = map.get(key)
+  if (values) values.push(value)
+  else map.set(key, [value])
+}
