@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { pino } from 'pino'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { openSignals } from '../../database/signals.ts'
+import { openSignals, signalOnly } from '../../database/signals.ts'
 import type { Sql } from '../../database/sql.ts'
 import { cutLock, testDatabase } from '../../test/database.ts'
 import { until } from '../../test/until.ts'
@@ -644,7 +644,8 @@ describe('imports and the processes around them', () => {
       await importRecords(set('a'), card('a-1', 'a'))
       await importRecords(set('a'), card('a-1', 'a'))
       await importRecords(card('x-1', 'x'), 'bad')
-      await signals.signal('clock')
+      // As another process sends it: after the imports' own.
+      await signalOnly(ctx.db)('clock')
       await until('the last signal has arrived', () => received.includes('end'))
       expect(received).toEqual(['catalog', 'end'])
     } finally {
