@@ -1,15 +1,13 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { SellerTier } from '../enums.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { importCatalogFixture } from '../test/catalog-fixture.ts'
 import { advance, cardItem, changeAccount, list } from '../test/fixtures/listings.ts'
 import { SHIPS } from '../test/fixtures/orders.ts'
 import { recalculateTiers } from './recalculate-tiers.ts'
 
 let market: TestApp
 beforeEach(async () => {
-  market = await startTestApp()
-  await importCatalogFixture(market.operator)
+  market = await startTestApp({ template: 'fixture' })
   // To the 10th of a month, so that what is sold now is sold in the month before the next run.
   await advanceTo(market, 10)
   await recalculateTiers(market.ctx)

@@ -96,7 +96,7 @@ function listed<T>(
     }
     return found
   }
-  const words = fold(q).split(' ')
+  const words = fold(q).split(' ').filter(Boolean)
   if (!attributes || !words.some((word) => attributes.describes(word))) return byName()
   const described = (strictness: Strictness) =>
     searchWithAttributes(names, attributes, words, passes, strictness)

@@ -1,14 +1,7 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, PUBLIC_URL, startTestApp } from '../test/app.ts'
-import {
-  CARDS,
-  idsOf,
-  importCatalogFixture,
-  PRODUCTS,
-  SETS,
-  slugsOf,
-} from '../test/catalog-fixture.ts'
+import { CARDS, idsOf, PRODUCTS, SETS, slugsOf } from '../test/catalog-fixture.ts'
 import { allRecords, pathOf, walk } from '../test/walk.ts'
 import { pageEnd, pageOf } from './paginate.ts'
 
@@ -124,9 +117,9 @@ describe('pageEnd', () => {
 let seller: Client
 beforeAll(async () => {
   const market = await startTestApp({
+    template: 'fixture',
     settings: { RATE_LIMIT_READ: '10000', MARKETPLACE_URL: 'https://market.example' },
   })
-  await importCatalogFixture(market.operator)
   seller = await market.seller()
 })
 

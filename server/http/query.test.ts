@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, startTestApp, type TestApp } from '../test/app.ts'
-import { idsOf, importCatalogFixture } from '../test/catalog-fixture.ts'
+import { idsOf } from '../test/catalog-fixture.ts'
 import { isMalformed, parseQuery } from './query.ts'
 
 describe('a query string', () => {
@@ -70,8 +70,7 @@ describe('queries of GET /v1/sets', () => {
   let market: TestApp
   let seller: Client
   beforeAll(async () => {
-    market = await startTestApp()
-    await importCatalogFixture(market.operator)
+    market = await startTestApp({ template: 'fixture' })
     seller = await market.seller()
   })
   const found = async (query: string) => {

@@ -2,7 +2,7 @@ import Fastify, { type RouteOptions } from 'fastify'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { routes } from '../routes.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { CARDS, importCatalogFixture } from '../test/catalog-fixture.ts'
+import { CARDS } from '../test/catalog-fixture.ts'
 import { PARCEL, shipsBy } from '../test/fixtures/orders.ts'
 import { type HostileRequest, hostileRecords, hostileRequests } from '../test/hostile-requests.ts'
 import { IgnoredFields, knownFields } from './known-fields.ts'
@@ -10,8 +10,7 @@ import { MAX_MESSAGES, validatorCompiler } from './validate.ts'
 
 let app: TestApp
 beforeAll(async () => {
-  app = await startTestApp()
-  await importCatalogFixture(app.operator)
+  app = await startTestApp({ template: 'fixture' })
 })
 
 type BodySchema = { properties?: Record<string, object> }

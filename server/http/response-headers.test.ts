@@ -1,12 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { CARDS, importCatalogFixture, importRecords } from '../test/catalog-fixture.ts'
+import { CARDS, importRecords } from '../test/catalog-fixture.ts'
 
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
 beforeAll(async () => {
-  app = await startTestApp()
-  await importCatalogFixture(app.operator)
+  app = await startTestApp({ template: 'fixture' })
   seller = await app.seller()
 })
 

@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Answer, OPERATOR_TOKEN, startTestApp, type TestApp } from '../test/app.ts'
-import { importCatalogFixture } from '../test/catalog-fixture.ts'
 import { cardItem, list, listed, NO_LIMITS } from '../test/fixtures/listings.ts'
 import {
   ADDRESS,
@@ -19,8 +18,7 @@ type Seller = Awaited<ReturnType<TestApp['seller']>>
 let app: TestApp
 let seller: Seller
 beforeAll(async () => {
-  app = await startTestApp({ settings: NO_LIMITS })
-  await importCatalogFixture(app.operator)
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
   seller = await app.seller({ account: SHIPS })
 })
 

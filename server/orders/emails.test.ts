@@ -1,14 +1,12 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { importCatalogFixture } from '../test/catalog-fixture.ts'
 import { cardItem, list, NO_LIMITS, productItem } from '../test/fixtures/listings.ts'
 import { SHIPS } from '../test/fixtures/orders.ts'
 
 let market: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
 beforeAll(async () => {
-  market = await startTestApp({ settings: NO_LIMITS })
-  await importCatalogFixture(market.operator)
+  market = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
   seller = await market.seller({
     account: { ...SHIPS, shopName: 'Kanto Cards', email: 'kanto@shops.example' },
   })

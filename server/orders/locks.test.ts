@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { inTransaction } from '../database/in-transaction.ts'
 import { type Answer, startTestApp, type TestApp } from '../test/app.ts'
-import { importCatalogFixture } from '../test/catalog-fixture.ts'
 import { cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { act, buy, cancel, type Line, SHIPS, sendCart, ship } from '../test/fixtures/orders.ts'
 import { until } from '../test/until.ts'
@@ -13,8 +12,7 @@ type Table = 'listings' | 'slices' | 'orders'
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
 beforeAll(async () => {
-  app = await startTestApp({ settings: NO_LIMITS })
-  await importCatalogFixture(app.operator)
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
   seller = await app.seller({ account: SHIPS })
 })
 

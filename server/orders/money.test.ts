@@ -4,7 +4,6 @@ import { COMMISSION_RATES } from '../accounts/tiers.ts'
 import { FULFILMENTS, SELLER_TIERS, type SellerTier } from '../enums.ts'
 import { eurosFromCents } from '../money.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { importCatalogFixture } from '../test/catalog-fixture.ts'
 import { cardItem, changeAccount, list, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { buy, cancel, LABEL, type Line, PARCEL, shipsBy, sliceOf } from '../test/fixtures/orders.ts'
 import { commissionOf, grossOf, netOf, paidTo, totalsOf } from './money.ts'
@@ -154,8 +153,7 @@ describe('the API', () => {
   let app: TestApp
   let seller: Awaited<ReturnType<TestApp['seller']>>
   beforeAll(async () => {
-    app = await startTestApp({ settings: NO_LIMITS })
-    await importCatalogFixture(app.operator)
+    app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
     seller = await app.seller({ account: shipsBy(PARCEL, LABEL) })
   })
 

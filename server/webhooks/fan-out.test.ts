@@ -5,7 +5,6 @@ import { recordEvents } from '../events/record.ts'
 import { checkOut } from '../orders/checkout.ts'
 import { cancelOrder } from '../orders/transitions.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { importCatalogFixture } from '../test/catalog-fixture.ts'
 import { fakeNetwork } from '../test/fakes/network.ts'
 import {
   ALL_EVENTS,
@@ -34,8 +33,7 @@ let seller: Awaited<ReturnType<TestApp['seller']>>
 beforeAll(async () => {
   const internet = fakeNetwork()
   internet.names.set('dead.example', ['10.0.0.1'])
-  app = await startTestApp({ network: internet, settings: NO_LIMITS })
-  await importCatalogFixture(app.operator)
+  app = await startTestApp({ template: 'fixture', network: internet, settings: NO_LIMITS })
 })
 beforeEach(async () => {
   seller = await shop()

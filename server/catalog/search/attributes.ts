@@ -178,7 +178,8 @@ export function cardAttributes<
   const rarities = new Map<string, { words: string[]; cards: C[] }>()
   const rarityWords = new Set<string>()
   for (const card of cards) {
-    append(byNumber, plainNumber(card.number), card)
+    const number = plainNumber(card.number)
+    if (number !== '') append(byNumber, number, card)
     if (card.rarity === null) continue
     const rarity = rarities.get(card.rarity) ?? { words: fold(card.rarity).split(' '), cards: [] }
     rarities.set(card.rarity, rarity)

@@ -59,6 +59,8 @@ export function similarWords(vocabulary: Vocabulary, word: string, limit: number
     // One edit adds at most one new letter and removes at most one.
     const has = letters[i]!
     if (bitCount(asked & ~has) > limit || bitCount(has & ~asked) > limit) continue
+    // Three edits leave little of a word: at least its first letter must be right.
+    if (limit > 2 && word[0] !== words[i]![0]) continue
     const edits = editDistance(word, words[i]!, limit)
     if (edits === 0 || edits > limit) continue
     found.push({

@@ -23,8 +23,7 @@ import {
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
 beforeAll(async () => {
-  app = await startTestApp({ settings: NO_LIMITS })
-  await importCatalogFixture(app.operator)
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
   seller = await app.seller({ account: shipsBy(PARCEL) })
 })
 

@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { checkOut } from '../../orders/checkout.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { importCatalogFixture } from '../../test/catalog-fixture.ts'
 import {
   cardItem,
   changeAccount,
@@ -33,8 +32,7 @@ let app: TestApp
 let firstSeller: Seller
 let secondSeller: Seller
 beforeAll(async () => {
-  app = await startTestApp({ settings: NO_LIMITS })
-  await importCatalogFixture(app.operator)
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
   firstSeller = await app.seller({ account: shipsBy(PARCEL) })
   secondSeller = await app.seller({ account: shipsBy(LABEL) })
 })

@@ -2,7 +2,6 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { inTransaction } from '../../database/in-transaction.ts'
 import { free, pruneReservations, reserve } from '../../listings/reservations.ts'
 import { type Answer, OPERATOR_TOKEN, startTestApp, type TestApp } from '../../test/app.ts'
-import { importCatalogFixture } from '../../test/catalog-fixture.ts'
 import { testDatabase } from '../../test/database.ts'
 import { advance, cardItem, hold, list, listed, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import { untilLockWaiters } from '../../test/lock-waiters.ts'
@@ -16,8 +15,7 @@ const NO_RESERVATION = ['999999', '9007199254740991', '0', '-1', '1.5', 'x', '99
 let app: TestApp
 let shop: Awaited<ReturnType<TestApp['seller']>>
 beforeAll(async () => {
-  app = await startTestApp({ settings: NO_LIMITS })
-  await importCatalogFixture(app.operator)
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
   shop = await app.seller()
 })
 

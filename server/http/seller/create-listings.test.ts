@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, startTestApp, type TestApp } from '../../test/app.ts'
-import { importCatalogFixture } from '../../test/catalog-fixture.ts'
 import {
   cardItem,
   changeAccount,
@@ -17,8 +16,7 @@ import { allRecords } from '../../test/walk.ts'
 
 let app: TestApp
 beforeAll(async () => {
-  app = await startTestApp({ settings: NO_LIMITS })
-  await importCatalogFixture(app.operator)
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
 })
 
 const shippingSeller = () => app.seller({ account: SHIPS })
@@ -121,8 +119,7 @@ describe('POST /v1/listings', () => {
   })
 
   it('POST /v1/listings counts as one write, however many items it has', async () => {
-    const limited = await startTestApp({ settings: { RATE_LIMIT_WRITE: '2' } })
-    await importCatalogFixture(limited.operator)
+    const limited = await startTestApp({ template: 'fixture', settings: { RATE_LIMIT_WRITE: '2' } })
     const seller = await limited.seller()
     const { headers } = await createListings(seller, items(100))
     expect(headers).toMatchObject({ 'x-ratelimit-limit': '2', 'x-ratelimit-remaining': '1' })
@@ -370,8 +367,7 @@ describe('a large request', () => {
 describe('items that violate a database constraint', () => {
   let strict: TestApp
   beforeAll(async () => {
-    strict = await startTestApp({ settings: NO_LIMITS })
-    await importCatalogFixture(strict.operator)
+    strict = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
     await strict.ctx.db`
       alter table listings add constraint refused check (description <> 'refused')
     `

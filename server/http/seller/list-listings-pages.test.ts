@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, PUBLIC_URL, startTestApp, type TestApp } from '../../test/app.ts'
-import { importCatalogFixture } from '../../test/catalog-fixture.ts'
 import { advance, cardItem, items, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import { allRecords, pathOf, walk } from '../../test/walk.ts'
 
@@ -16,8 +15,7 @@ let newestFirst: number[]
 let hidden: number[]
 let byChange: number[]
 beforeAll(async () => {
-  app = await startTestApp({ settings: NO_LIMITS })
-  await importCatalogFixture(app.operator)
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
   seller = await app.seller()
   const made = await list(seller, ...items(140))
   for (const at of [0, 70, 139]) await seller.delete(`${LISTINGS}/${made[at]}`)

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, startTestApp, type TestApp } from '../../test/app.ts'
-import { idsOf, importCatalogFixture } from '../../test/catalog-fixture.ts'
+import { idsOf } from '../../test/catalog-fixture.ts'
 import {
   advance,
   cardItem,
@@ -24,10 +24,10 @@ const WHOLE_SECONDS = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/
 let app: TestApp
 beforeAll(async () => {
   app = await startTestApp({
+    template: 'fixture',
     settings: { ...NO_LIMITS, MARKETPLACE_URL },
     rateLimitTime: () => 0,
   })
-  await importCatalogFixture(app.operator)
 })
 
 const found = async (seller: Client, query: string): Promise<number[]> => {

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { CONDITIONS, GRADES, GRADING_COMPANIES, LANGUAGES, PRINTINGS } from '../../enums.ts'
 import { type Client, startTestApp } from '../../test/app.ts'
-import { idsOf, importCatalogFixture, LONGEST_SLUG } from '../../test/catalog-fixture.ts'
+import { idsOf, LONGEST_SLUG } from '../../test/catalog-fixture.ts'
 import {
   cardItem,
   createListings,
@@ -12,8 +12,7 @@ import {
 
 let seller: Client
 beforeAll(async () => {
-  const app = await startTestApp({ settings: NO_LIMITS })
-  await importCatalogFixture(app.operator)
+  const app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
   seller = await app.seller()
 })
 

@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startPhotoWorker } from '../../photos/photo-worker.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { importCatalogFixture } from '../../test/catalog-fixture.ts'
 import { type FakeNetwork, fakeNetwork } from '../../test/fakes/network.ts'
 import { cardItem, list, listed } from '../../test/fixtures/listings.ts'
 import { jpeg } from '../../test/pictures.ts'
@@ -13,8 +12,7 @@ let seller: Awaited<ReturnType<TestApp['seller']>>
 let internet: FakeNetwork
 beforeAll(async () => {
   internet = fakeNetwork()
-  market = await startTestApp({ network: internet })
-  await importCatalogFixture(market.operator)
+  market = await startTestApp({ template: 'fixture', network: internet })
   seller = await market.seller()
   const picture = await jpeg(600, 400)
   await internet.site('shop.example', (request, answer) => {

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ShippingOption } from '../../accounts/account.ts'
 import { PUBLIC_URL, startTestApp, type TestApp } from '../../test/app.ts'
-import { idsOf, importCatalogFixture } from '../../test/catalog-fixture.ts'
+import { idsOf } from '../../test/catalog-fixture.ts'
 import {
   advance,
   cardItem,
@@ -41,8 +41,7 @@ type Seller = Awaited<ReturnType<TestApp['seller']>>
 
 let app: TestApp
 beforeAll(async () => {
-  app = await startTestApp({ settings: NO_LIMITS, rateLimitTime: () => 0 })
-  await importCatalogFixture(app.operator)
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS, rateLimitTime: () => 0 })
 })
 
 const shop = (...options: ShippingOption[]) => openShop(app, ...options)

@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ShippingOption } from '../../accounts/account.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { importCatalogFixture } from '../../test/catalog-fixture.ts'
 import { cardItem, gradedItem, list, NO_LIMITS, productItem } from '../../test/fixtures/listings.ts'
 import {
   ADDRESS,
@@ -32,8 +31,7 @@ type Seller = Awaited<ReturnType<TestApp['seller']>>
 
 let app: TestApp
 beforeAll(async () => {
-  app = await startTestApp({ settings: NO_LIMITS })
-  await importCatalogFixture(app.operator)
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
 })
 
 const shop = (...options: ShippingOption[]) => openShop(app, ...options)

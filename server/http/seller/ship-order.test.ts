@@ -2,7 +2,6 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { ShippingOption } from '../../accounts/account.ts'
 import { inTransaction } from '../../database/in-transaction.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { importCatalogFixture } from '../../test/catalog-fixture.ts'
 import { advance, cardItem, changeAccount, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import {
   act,
@@ -27,8 +26,7 @@ let app: TestApp
 /** Offers all three shipping options. */
 let seller: Seller
 beforeAll(async () => {
-  app = await startTestApp({ settings: NO_LIMITS })
-  await importCatalogFixture(app.operator)
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
   seller = await app.seller({ account: shipsBy(PARCEL, LETTER, LABEL) })
 })
 

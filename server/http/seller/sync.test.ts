@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { syncListings } from '../../../docs/examples/sync-listings.ts'
 import { type Client, startTestApp, type TestApp } from '../../test/app.ts'
-import { importCatalogFixture } from '../../test/catalog-fixture.ts'
 import { advance, cardItem, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import { freePort } from '../../test/free-port.ts'
 import { until } from '../../test/until.ts'
@@ -21,13 +20,13 @@ beforeAll(async () => {
   const port = await freePort()
   baseUrl = `http://127.0.0.1:${port}/v1`
   app = await startTestApp({
+    template: 'fixture',
     settings: {
       PUBLIC_URL: `http://127.0.0.1:${port}`,
       ...NO_LIMITS,
     },
   })
   await app.app.listen({ port, host: '127.0.0.1' })
-  await importCatalogFixture(app.operator)
 })
 
 describe('a copy kept with docs/examples/sync-listings.ts', () => {

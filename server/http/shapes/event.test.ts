@@ -2,7 +2,6 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { CANCELLERS, WEBHOOK_EVENTS, type WebhookEvent } from '../../enums.ts'
 import { sampleData } from '../../sandbox/sample-events.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { importCatalogFixture } from '../../test/catalog-fixture.ts'
 import { misfitsOf } from '../../test/described-responses.ts'
 import { cardItem, list, NO_LIMITS, productItem } from '../../test/fixtures/listings.ts'
 import {
@@ -51,8 +50,7 @@ let document: any
 /** Describes how an event differs from its published schema; null if it matches. */
 let mismatch: (event: RecordedEvent) => string | null
 beforeAll(async () => {
-  app = await startTestApp({ settings: NO_LIMITS })
-  await importCatalogFixture(app.operator)
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
   seller = await app.seller({ account: shipsBy(LABEL) })
   document = (await app.anyone.get('/openapi.json')).body
   const mismatchOf = misfitsOf(document)

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, PUBLIC_URL, startTestApp } from '../../../test/app.ts'
-import { CARDS, idsOf, importCatalogFixture, importRecords } from '../../../test/catalog-fixture.ts'
+import { CARDS, idsOf, importRecords } from '../../../test/catalog-fixture.ts'
 
 /** The fields of a Card (§2.4), all of them on every card. */
 const CARD_KEYS = [
@@ -11,8 +11,7 @@ const MARKETPLACE_URL = 'https://market.example/tcg'
 
 let seller: Client
 beforeAll(async () => {
-  const market = await startTestApp({ settings: { MARKETPLACE_URL } })
-  await importCatalogFixture(market.operator)
+  const market = await startTestApp({ template: 'fixture', settings: { MARKETPLACE_URL } })
   seller = await market.seller()
 })
 

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { SCOPES } from '../../../keys/scopes.ts'
 import { type Client, startTestApp, type TestApp } from '../../../test/app.ts'
-import { importCatalogFixture, LONGEST_SLUG } from '../../../test/catalog-fixture.ts'
+import { LONGEST_SLUG } from '../../../test/catalog-fixture.ts'
 import { pathOf } from '../../../test/walk.ts'
 
 // The rules that all catalog endpoints share.
@@ -9,8 +9,7 @@ import { pathOf } from '../../../test/walk.ts'
 let market: TestApp
 let seller: Client
 beforeAll(async () => {
-  market = await startTestApp({ settings: { RATE_LIMIT_READ: '10000' } })
-  await importCatalogFixture(market.operator)
+  market = await startTestApp({ template: 'fixture', settings: { RATE_LIMIT_READ: '10000' } })
   seller = await market.seller()
 })
 

@@ -5,7 +5,6 @@ import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../../test/app.ts'
-import { importCatalogFixture } from '../../../test/catalog-fixture.ts'
 import { changeAccount, hold, list, NO_LIMITS } from '../../../test/fixtures/listings.ts'
 import { until } from '../../../test/until.ts'
 
@@ -21,10 +20,7 @@ type Shop = Awaited<ReturnType<TestApp['seller']>>
 let app: TestApp
 let reader: Shop
 beforeAll(async () => {
-  app = await startTestApp({
-    settings: { ...NO_LIMITS, MARKETPLACE_URL },
-  })
-  await importCatalogFixture(app.operator)
+  app = await startTestApp({ template: 'fixture', settings: { ...NO_LIMITS, MARKETPLACE_URL } })
   reader = await app.seller()
 })
 

@@ -2,7 +2,6 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, PUBLIC_URL, startTestApp } from '../../../test/app.ts'
 import {
   idsOf,
-  importCatalogFixture,
   importRecords,
   LONGEST_SLUG,
   PRODUCTS,
@@ -15,8 +14,10 @@ const MARKETPLACE_URL = 'https://market.example'
 
 let seller: Client
 beforeAll(async () => {
-  const market = await startTestApp({ settings: { MARKETPLACE_URL: `${MARKETPLACE_URL}/` } })
-  await importCatalogFixture(market.operator)
+  const market = await startTestApp({
+    template: 'fixture',
+    settings: { MARKETPLACE_URL: `${MARKETPLACE_URL}/` },
+  })
   seller = await market.seller()
 })
 

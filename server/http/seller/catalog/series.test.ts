@@ -1,13 +1,12 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, startTestApp, type TestApp } from '../../../test/app.ts'
-import { importCatalogFixture, importRecords } from '../../../test/catalog-fixture.ts'
+import { importRecords } from '../../../test/catalog-fixture.ts'
 
 describe('GET /v1/series', () => {
   let app: TestApp
   let seller: Client
   beforeAll(async () => {
-    app = await startTestApp()
-    await importCatalogFixture(app.operator)
+    app = await startTestApp({ template: 'fixture' })
     seller = await app.seller()
   })
 

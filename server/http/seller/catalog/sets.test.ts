@@ -1,13 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, startTestApp, type TestApp } from '../../../test/app.ts'
-import {
-  CARDS,
-  idsOf,
-  importCatalogFixture,
-  importRecords,
-  SETS,
-  slugsOf,
-} from '../../../test/catalog-fixture.ts'
+import { CARDS, idsOf, importRecords, SETS, slugsOf } from '../../../test/catalog-fixture.ts'
 
 /** The fields of every Set (§2.3). */
 const SET_KEYS = [
@@ -18,8 +11,7 @@ const SET_KEYS = [
 let market: TestApp
 let seller: Client
 beforeAll(async () => {
-  market = await startTestApp()
-  await importCatalogFixture(market.operator)
+  market = await startTestApp({ template: 'fixture' })
   seller = await market.seller()
 })
 
