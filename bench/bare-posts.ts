@@ -1,6 +1,6 @@
 import { Pool } from 'undici'
 
-/** The same POSTs by undici alone: nothing is claimed, looked up, signed or noted. Runs as a process of its own. */
+/** Sends the same POSTs with undici alone, without claims, DNS, signatures or records. Runs in its own process. */
 export type BarePosts = {
   origin: string
   path: string
@@ -15,11 +15,11 @@ let pool: Pool | undefined
 process.on('message', async ({ origin, path, headers, body, connections, posts }: BarePosts) => {
   pool ??= new Pool(origin)
   const cpu = process.cpuUsage()
-  let left = posts
+  let remaining = posts
   const loop = async () => {
-    while (left-- > 0) {
-      const answer = await pool!.request({ method: 'POST', path, headers, body })
-      await answer.body.dump()
+    while (remaining-- > 0) {
+      const response = await pool!.request({ method: 'POST', path, headers, body })
+      await response.body.dump()
     }
   }
   await Promise.all(Array.from({ length: connections }, loop))

@@ -10,8 +10,8 @@ import { listOrders } from '../server/orders/orders.ts'
 import { getSlice } from '../server/orders/slice.ts'
 
 /**
- * The same statements as the service's, sent over one pool of prepared connections and nothing else: no HTTP, key,
- * limit, checks, transaction or JSON. Runs as a process of its own.
+ * Sends the service's statements over one pool of prepared connections, without HTTP, keys, rate limits, validation or
+ * JSON. Bulk creates and updates have no transaction. Runs in its own process.
  */
 export type BareSql = {
   url: string
@@ -23,7 +23,7 @@ export type BareSql = {
     | { kind: 'orders'; accountId: number; offset: number }
     | { kind: 'slice'; accountId: number; orderId: number }
     | { kind: 'checkout'; listingIds: number[] }
-  /** Statements under way at a time. */
+  /** Concurrent statements. */
   connections: number
   ms: number
 }
@@ -37,25 +37,25 @@ process.on('message', async ({ url, work, connections, ms }: BareSql) => {
   const run = workOf(db, begin, work)
   const began = performance.now()
   const cpu = process.cpuUsage()
-  let answers = 0
+  let responses = 0
   const loop = async () => {
     while (performance.now() - began < ms) {
       await run()
-      answers++
+      responses++
     }
   }
   await Promise.all(Array.from({ length: connections }, loop))
   const took = performance.now() - began
   const { user, system } = process.cpuUsage(cpu)
-  process.send!({ answers, ms: took, cpuMs: (user + system) / 1000 })
+  process.send!({ responses, ms: took, cpuMs: (user + system) / 1000 })
 })
 
-let turn = 0
+let next = 0
 
 function workOf(db: Sql, begin: Begin, work: BareSql['work']): () => Promise<unknown> {
   const now = new Date('2026-03-01')
   const signal = signalOnly(db)
-  // The verbs that are measured use neither settings nor the log.
+  // The measured verbs use neither settings nor the log.
   const ctx = { db, begin, now: () => now, signal } as unknown as Context
   switch (work.kind) {
     case 'page': {
@@ -81,7 +81,7 @@ function workOf(db: Sql, begin: Begin, work: BareSql['work']): () => Promise<unk
         checkOut(ctx, {
           buyer: { name: 'Buyer', email: 'buyer@mail.example' },
           address: null,
-          lines: [{ listingId: listingIds[turn++ % listingIds.length]!, quantity: 1 }],
+          lines: [{ listingId: listingIds[next++ % listingIds.length]!, quantity: 1 }],
           cartId: undefined,
           shipping: [],
         })
@@ -91,10 +91,10 @@ function workOf(db: Sql, begin: Begin, work: BareSql['work']): () => Promise<unk
     case 'update': {
       const { accountId, listingIds } = work
       return () => {
-        const id = listingIds[turn++ % listingIds.length]!
+        const id = listingIds[next++ % listingIds.length]!
         return db`
           update listings
-          set price_cents = ${100 + (turn % 1000)}, updated_at = ${now}
+          set price_cents = ${100 + (next % 1000)}, updated_at = ${now}
           where id = ${id} and account_id = ${accountId} and status <> 'removed'
           returning *
         `

@@ -4,13 +4,13 @@ import { measureReadsDuringImport } from './import-reads.ts'
 import { reads } from './reads.ts'
 import { median, showFigures } from './report.ts'
 import { measureSearch } from './search.ts'
-import { runVerb, type Service, startService } from './service.ts'
+import { runCommand, type Service, startService } from './service.ts'
 import { usageOf } from './usage.ts'
 
 const CATALOG = ['english', 'products', 'europe', 'asia'].map((name) => `catalog/${name}.ndjson.gz`)
 const RESTARTS = 5
 
-/** Reads of the catalog next to bare node:http, search in process, starts and imports. */
+/** Measures reads of the catalog compared with bare node:http, search in process, starts and imports. */
 export async function benchCatalog(folder: string): Promise<void> {
   let service: Service | undefined
   try {
@@ -18,9 +18,9 @@ export async function benchCatalog(folder: string): Promise<void> {
     await first.stop()
 
     const dataDir = join(folder, 'full')
-    await runVerb(dataDir, 'migrate')
-    const imported = await runVerb(dataDir, 'catalog:import', ...CATALOG)
-    const unchanged = await runVerb(dataDir, 'catalog:import', ...CATALOG)
+    await runCommand(dataDir, 'migrate')
+    const imported = await runCommand(dataDir, 'catalog:import', ...CATALOG)
+    const unchanged = await runCommand(dataDir, 'catalog:import', ...CATALOG)
 
     const starts: number[] = []
     for (let i = 0; i < RESTARTS; i++) {
@@ -42,7 +42,7 @@ export async function benchCatalog(folder: string): Promise<void> {
       { name: 'first start, English imported', value: first.readySeconds, unit: 's' },
       { name: `warm start, median of ${RESTARTS}`, value: median(starts), unit: 's', below: 2 },
       { name: 'import of the whole catalog', value: imported.seconds, unit: 's' },
-      { name: 'the same import again', value: unchanged.seconds, unit: 's' },
+      { name: 'repeated import, nothing changed', value: unchanged.seconds, unit: 's' },
       { name: 'memory after the start (RSS)', value: loaded.rssMiB, unit: 'MiB' },
       { name: 'memory after the reads (RSS)', value: after.rssMiB, unit: 'MiB' },
     ]

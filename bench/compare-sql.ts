@@ -1,18 +1,18 @@
 import type { BareSql } from './bare-sql.ts'
 import {
-  ask,
+  alternate,
   CONNECTIONS,
   type Comparison,
-  child,
-  inTurns,
+  callWorker,
   measureOnce,
   type Rate,
+  startWorker,
 } from './compare.ts'
 import type { Load, LoadRequest, LoadResult } from './load.ts'
 import { table, verdict } from './report.ts'
 import type { Service } from './service.ts'
 
-/** Requests, and the same work as statements alone. */
+/** Requests, and the same work as SQL alone. */
 export type SqlScenario = {
   name: string
   atLeast?: number
@@ -20,26 +20,26 @@ export type SqlScenario = {
   key: string
   work: BareSql['work']
   connections?: number
-  /** How long a run takes: longer for what takes long. */
+  /** Duration of a run; longer for slow requests. */
   runMs?: number
 }
 
-/** Compares a service with the same SQL run bare over one pool of prepared connections, in turns. */
+/** Compares a service with the same SQL alone, sent over one pool of prepared connections, in alternating runs. */
 export function sqlBench(service: Service, url: string) {
-  const generator = child('./load.ts')
-  const bare = child('./bare-sql.ts')
+  const generator = startWorker('./load.ts')
+  const bare = startWorker('./bare-sql.ts')
 
   const compare = ({ connections = CONNECTIONS, runMs, ...scenario }: SqlScenario) => {
     const { requests, key, work } = scenario
-    return inTurns(
+    return alternate(
       scenario,
       (ms) => {
         const load: Load = { port: service.port, key, requests, connections, ms: runMs ?? ms }
         return measureOnce(generator, service.pid, load)
       },
       async (ms) => {
-        const asked: BareSql = { url, work, connections, ms: runMs ?? ms }
-        return rateOf((await ask(bare, asked)) as LoadResult)
+        const message: BareSql = { url, work, connections, ms: runMs ?? ms }
+        return rateOf((await callWorker(bare, message)) as LoadResult)
       },
     )
   }
@@ -58,16 +58,16 @@ export function sqlBench(service: Service, url: string) {
   }
 }
 
-const rateOf = ({ answers, ms, cpuMs }: LoadResult): Rate => ({
-  perSecond: (answers * 1000) / ms,
-  cpuPerAnswer: (cpuMs * 1000) / answers,
+const rateOf = ({ responses, ms, cpuMs }: LoadResult): Rate => ({
+  perSecond: (responses * 1000) / ms,
+  cpuPerRequest: (cpuMs * 1000) / responses,
   busy: cpuMs / ms,
   generatorBusy: Number.NaN,
 })
 
 export type Growth = { title: string; from: string; to: string; atMost: number }
 
-/** What more rows around the measured ones cost. */
+/** The slowdown of the same requests in a larger table. */
 export const showGrowth = (
   { title, from, to, atMost }: Growth,
   before: Comparison[],

@@ -1,34 +1,33 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { request } from 'node:http'
-import type { BareAnswers } from './bare-server.ts'
+import type { BareResponses } from './bare-server.ts'
 import type { Load, LoadResult } from './load.ts'
 import { count, median, percent, table, verdict } from './report.ts'
 import type { Service } from './service.ts'
 import { usageOf } from './usage.ts'
 
-/** Addresses that are asked for in turn, and how near to the bare server they are meant to come. */
+/** Paths to request in rotation, and the smallest acceptable ratio to the bare server's rate. */
 export type Scenario = { name: string; paths: string[]; atLeast?: number }
 
-/** The service and something that does the least there is to do, measured in turns. */
+/** Rates of the service and of a bare program that does only the unavoidable work. */
 export type Comparison = {
   name: string
   atLeast?: number | undefined
-  service: Side
-  bare: Side
-  /** The service's answers a second in parts of the bare server's: of each pair of runs. */
+  /** Medians of all runs. */
+  service: Rate
+  bare: Rate
+  /** The service's rate divided by the bare program's, for each pair of runs. */
   ratios: number[]
 }
 
-/** Medians of all runs. */
-type Side = Rate
-
 export type Rate = {
   perSecond: number
-  /** The server's own processor time, in microseconds. */
-  cpuPerAnswer: number
-  /** How much of a core each used. */
+  /** The server's CPU time in microseconds. */
+  cpuPerRequest: number
+  /** Cores used by the server. */
   busy: number
+  /** Cores used by the load generator. */
   generatorBusy: number
 }
 
@@ -38,18 +37,18 @@ const RUN_MS = 1_500
 const WARM_UP_MS = 1_000
 
 /**
- * Measures the service next to a bare node:http server that sends the same bytes, in short runs that take turns:
- * what else the machine does meanwhile meets both.
+ * Compares the service with a bare node:http server that sends the same bytes. Short runs alternate, so that other load
+ * on the machine affects both.
  */
 export async function compare(service: Service, scenario: Scenario): Promise<Comparison> {
-  const answers: BareAnswers = new Map()
-  for (const path of scenario.paths) answers.set(path, await fetchOnce(service, path))
-  const requests = [...answers].map(([path, { body }]) => ({ path, bodyLength: body.length }))
+  const responses: BareResponses = new Map()
+  for (const path of scenario.paths) responses.set(path, await fetchOnce(service, path))
+  const requests = [...responses].map(([path, { body }]) => ({ path, bodyLength: body.length }))
 
-  const bareServer = child('./bare-server.ts')
-  const generator = child('./load.ts')
+  const bareServer = startWorker('./bare-server.ts')
+  const generator = startWorker('./load.ts')
   try {
-    const port = (await ask(bareServer, answers)) as number
+    const port = (await callWorker(bareServer, responses)) as number
     const measure = (server: { pid: number; port: number }, ms: number) =>
       measureOnce(generator, server.pid, {
         port: server.port,
@@ -59,7 +58,7 @@ export async function compare(service: Service, scenario: Scenario): Promise<Com
         ms,
       })
     const bare = { pid: bareServer.pid!, port }
-    return await inTurns(
+    return await alternate(
       scenario,
       (ms) => measure(service, ms),
       (ms) => measure(bare, ms),
@@ -70,99 +69,99 @@ export async function compare(service: Service, scenario: Scenario): Promise<Com
   }
 }
 
-/** Runs of the service and of the bare thing, one after the other. */
-export async function inTurns(
+/** Alternates runs of the service and of the bare program, after a warm-up of each. */
+export async function alternate(
   { name, atLeast }: Pick<Scenario, 'name' | 'atLeast'>,
   measureService: (ms: number) => Promise<Rate>,
   measureBare: (ms: number) => Promise<Rate>,
 ): Promise<Comparison> {
   await measureService(WARM_UP_MS)
   await measureBare(WARM_UP_MS)
-  const ours: Rate[] = []
-  const theirs: Rate[] = []
+  const serviceRates: Rate[] = []
+  const bareRates: Rate[] = []
   for (let round = 0; round < ROUNDS; round++) {
-    // Neither is always the first: what drifts cancels out.
-    if (round % 2 === 0) ours.push(await measureService(RUN_MS))
-    theirs.push(await measureBare(RUN_MS))
-    if (round % 2 === 1) ours.push(await measureService(RUN_MS))
+    // The order changes in each round, so that drift cancels out.
+    if (round % 2 === 0) serviceRates.push(await measureService(RUN_MS))
+    bareRates.push(await measureBare(RUN_MS))
+    if (round % 2 === 1) serviceRates.push(await measureService(RUN_MS))
   }
   return {
     name,
     atLeast,
-    service: medians(ours),
-    bare: medians(theirs),
-    ratios: ours.map((rate, i) => rate.perSecond / theirs[i]!.perSecond),
+    service: medians(serviceRates),
+    bare: medians(bareRates),
+    ratios: serviceRates.map((rate, i) => rate.perSecond / bareRates[i]!.perSecond),
   }
 }
 
-/** Sends this load with the generator and takes note of what the server used meanwhile. */
+/** Sends this load with the generator, and measures the server's CPU time. */
 export async function measureOnce(generator: ChildProcess, pid: number, load: Load): Promise<Rate> {
   const before = usageOf(pid)
-  const { answers, ms, cpuMs } = (await ask(generator, load)) as LoadResult
+  const { responses, ms, cpuMs } = (await callWorker(generator, load)) as LoadResult
   const serverMs = usageOf(pid).cpuMs - before.cpuMs
   return {
-    perSecond: (answers * 1000) / ms,
-    cpuPerAnswer: (serverMs * 1000) / answers,
+    perSecond: (responses * 1000) / ms,
+    cpuPerRequest: (serverMs * 1000) / responses,
     busy: serverMs / ms,
     generatorBusy: cpuMs / ms,
   }
 }
 
-const medians = (rates: Rate[]): Side => ({
+const medians = (rates: Rate[]): Rate => ({
   perSecond: median(rates.map((rate) => rate.perSecond)),
-  cpuPerAnswer: median(rates.map((rate) => rate.cpuPerAnswer)),
+  cpuPerRequest: median(rates.map((rate) => rate.cpuPerRequest)),
   busy: median(rates.map((rate) => rate.busy)),
   generatorBusy: median(rates.map((rate) => rate.generatorBusy)),
 })
 
-/** Node sends these by itself. */
-const OF_NODE = new Set(['date', 'connection', 'keep-alive'])
+/** Headers that Node adds by itself. */
+const NODE_HEADERS = new Set(['date', 'connection', 'keep-alive'])
 
 function fetchOnce({ port, key }: Service, path: string) {
   return new Promise<{ headers: string[]; body: Buffer }>((resolve, reject) => {
     const headers = { authorization: `Bearer ${key}` }
-    const sent = request({ port, host: '127.0.0.1', path, headers }, async (answer) => {
-      const body = Buffer.concat(await answer.toArray())
-      if (answer.statusCode !== 200) reject(new Error(`${path}: ${answer.statusCode} ${body}`))
-      const { rawHeaders } = answer
-      const isOurs = (i: number) => !OF_NODE.has(rawHeaders[i - (i % 2)]!.toLowerCase())
-      resolve({ headers: rawHeaders.filter((_, i) => isOurs(i)), body })
+    const sent = request({ port, host: '127.0.0.1', path, headers }, async (response) => {
+      const body = Buffer.concat(await response.toArray())
+      if (response.statusCode !== 200) reject(new Error(`${path}: ${response.statusCode} ${body}`))
+      const { rawHeaders } = response
+      const isOwn = (i: number) => !NODE_HEADERS.has(rawHeaders[i - (i % 2)]!.toLowerCase())
+      resolve({ headers: rawHeaders.filter((_, i) => isOwn(i)), body })
     })
     sent.on('error', reject).end()
   })
 }
 
-/** Another process that runs this file and is asked by messages. */
-export const child = (file: string) =>
+/** Starts a process that runs this file and exchanges messages with this one. */
+export const startWorker = (file: string) =>
   fork(new URL(file, import.meta.url), { serialization: 'advanced', execArgv: [] })
 
-/** Sends a message to a child and waits for its answer; a child that ends instead has said why. */
-export async function ask(process: ChildProcess, message: object): Promise<unknown> {
+/** Sends a message to a worker and returns its reply. Throws if the worker exits first; its error is on stderr. */
+export async function callWorker(process: ChildProcess, message: object): Promise<unknown> {
   process.send(message)
-  const answered = new AbortController()
-  const { signal } = answered
-  const [answer] = await Promise.race([
+  const settled = new AbortController()
+  const { signal } = settled
+  const [reply] = await Promise.race([
     once(process, 'message', { signal }),
     once(process, 'exit', { signal }).then(([code]) => {
-      throw new Error(`${process.spawnargs.at(-1)} ended with ${code}`)
+      throw new Error(`${process.spawnargs.at(-1)} exited with code ${code}`)
     }),
   ])
-  answered.abort()
-  return answer
+  settled.abort()
+  return reply
 }
 
-export function showComparisons(what: string, comparisons: Comparison[]): string {
+export function showComparisons(title: string, comparisons: Comparison[]): string {
   return table(
     [
       [
         '',
-        'answers/s',
+        'requests/s',
         '',
         'ratio',
         '',
         '',
         '',
-        'CPU µs/answer',
+        'CPU µs/request',
         '',
         'cores busy',
         '',
@@ -170,7 +169,7 @@ export function showComparisons(what: string, comparisons: Comparison[]): string
         '',
       ],
       [
-        what,
+        title,
         'service',
         'bare',
         'median',
@@ -193,8 +192,8 @@ export function showComparisons(what: string, comparisons: Comparison[]): string
       `${Math.min(...ratios).toFixed(2)}–${Math.max(...ratios).toFixed(2)}`,
       atLeast === undefined ? '' : `≥ ${atLeast}`,
       atLeast === undefined ? '' : verdict(median(ratios) >= atLeast),
-      service.cpuPerAnswer.toFixed(1),
-      bare.cpuPerAnswer.toFixed(1),
+      service.cpuPerRequest.toFixed(1),
+      bare.cpuPerRequest.toFixed(1),
       percent(service.busy),
       percent(bare.busy),
       percent(service.generatorBusy),

@@ -6,8 +6,15 @@ import type { Sql } from '../server/database/sql.ts'
 import { sampleData } from '../server/sandbox/sample-events.ts'
 import { MAX_CONCURRENCY } from '../server/webhooks/endpoint-concurrency.ts'
 import type { BarePosts } from './bare-posts.ts'
-import { ask, type Comparison, child, inTurns, type Rate, showComparisons } from './compare.ts'
-import type { ReceiverAsked, ReceiverSaid } from './receiver.ts'
+import {
+  alternate,
+  type Comparison,
+  callWorker,
+  type Rate,
+  showComparisons,
+  startWorker,
+} from './compare.ts'
+import type { Arrivals, ArrivalsRequest } from './receiver.ts'
 import { type Figure, median, quantile, showFigures } from './report.ts'
 import { type Service, startService } from './service.ts'
 import { usageOf } from './usage.ts'
@@ -20,35 +27,36 @@ const IDLE_SALES = 200
 const BUYERS = 16
 const LOADED_SALES = 3_000
 const SINGLE_SALES = 300
-/** Deliveries a second next to undici alone, how soon they come, and what sixteen endpoints cost a sale. */
+
+/** Measures the rate of deliveries compared with undici alone, their latency, and the cost of endpoints for a checkout. */
 export async function benchDeliveries(folder: string): Promise<void> {
   const dataDir = join(folder, 'deliveries')
   const service = await startService(dataDir, [], { WEBHOOK_ALLOW_PRIVATE: 'true' })
-  // The service's server is running: this finds it, and leaves it running.
+  // `startEmbedded` shares the server that the service already runs.
   const database = await startEmbedded({ dataDir })
   const db = connect(database.url, { max: 1 })
   await db`set statement_timeout = 0`
-  const receiver = child('./receiver.ts')
-  const barePosts = child('./bare-posts.ts')
+  const receiver = startWorker('./receiver.ts')
+  const barePosts = startWorker('./bare-posts.ts')
   try {
-    const port = (await ask(receiver, {})) as number
+    const port = (await callWorker(receiver, {})) as number
     const market = await openMarket(service, dataDir, db, `http://localhost:${port}/hooks`)
-    const arrived = (arrivals: number) =>
-      ask(receiver, { arrivals } satisfies ReceiverAsked) as Promise<ReceiverSaid>
+    const waitForArrivals = (arrivals: number) =>
+      callWorker(receiver, { arrivals } satisfies ArrivalsRequest) as Promise<Arrivals>
 
     const compare = (name: string, endpoints: number[], connections: number) =>
-      inTurns(
+      alternate(
         { name, atLeast: 0.5 },
         async () => {
           const before = usageOf(service.pid)
-          const all = arrived(DELIVERIES)
-          await addWaiting(db, endpoints)
+          const all = waitForArrivals(DELIVERIES)
+          await addPending(db, endpoints)
           return rateOf(await all, usageOf(service.pid).cpuMs - before.cpuMs)
         },
         async () => {
-          const all = arrived(DELIVERIES)
+          const all = waitForArrivals(DELIVERIES)
           const posts: BarePosts = { ...post(port), connections, posts: DELIVERIES }
-          const { cpuMs } = (await ask(barePosts, posts)) as { cpuMs: number }
+          const { cpuMs } = (await callWorker(barePosts, posts)) as { cpuMs: number }
           return rateOf(await all, cpuMs)
         },
       )
@@ -59,12 +67,12 @@ export async function benchDeliveries(folder: string): Promise<void> {
 
     const empty = await compareAll()
     const figures = [
-      ...(await soon('at idle', market, arrived, { sales: IDLE_SALES, buyers: 1 })),
-      ...(await soon(`with ${BUYERS} buyers at once`, market, arrived, {
+      ...(await measureLatency('idle', market, waitForArrivals, { sales: IDLE_SALES, buyers: 1 })),
+      ...(await measureLatency(`${BUYERS} concurrent buyers`, market, waitForArrivals, {
         sales: LOADED_SALES,
         buyers: BUYERS,
       })),
-      ...(await costOfEndpoints(market, arrived)),
+      ...(await costOfEndpoints(market, waitForArrivals)),
     ]
     await addFinished(db, market.endpoints)
     const full = await compareAll()
@@ -80,7 +88,7 @@ export async function benchDeliveries(folder: string): Promise<void> {
   }
 }
 
-/** As a delivery is: the same size, the same headers. */
+/** A request of the same size and with the same headers as a delivery. */
 const post = (port: number): Pick<BarePosts, 'origin' | 'path' | 'headers' | 'body'> => ({
   origin: `http://127.0.0.1:${port}`,
   path: '/hooks',
@@ -96,20 +104,20 @@ const post = (port: number): Pick<BarePosts, 'origin' | 'path' | 'headers' | 'bo
   body: `{"event":"order.created","delivery_id":1000000,"created_at":"2026-01-01T00:00:00Z","data":${JSON.stringify(sampleData('order.created'))}}`,
 })
 
-/** From the first arrival to the last one. */
-const rateOf = ({ first, last }: ReceiverSaid, cpuMs: number): Rate => ({
+/** The rate from the first arrival to the last one. */
+const rateOf = ({ first, last }: Arrivals, cpuMs: number): Rate => ({
   perSecond: (DELIVERIES * 1000) / (last - first),
-  cpuPerAnswer: (cpuMs * 1000) / DELIVERIES,
+  cpuPerRequest: (cpuMs * 1000) / DELIVERIES,
   busy: cpuMs / (last - first),
   generatorBusy: Number.NaN,
 })
 
 type Market = {
-  /** Of sixteen sellers, one each. */
+  /** One endpoint of each of sixteen sellers. */
   endpoints: number[]
   /** Listings of sellers with one, no and sixteen endpoints. */
   listings: { one: number; none: number; many: number }
-  /** Sells a unit; answers its order. */
+  /** Sells a unit and returns the id of its order row. */
   sell(listingId: number): Promise<number>
 }
 
@@ -127,7 +135,7 @@ async function openMarket(
       body: JSON.stringify(body),
     })
     if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`)
-    // biome-ignore lint/suspicious/noExplicitAny: answers that are known
+    // biome-ignore lint/suspicious/noExplicitAny: the shapes of these responses are known
     return (await response.json()) as any
   }
   const openSeller = async (name: string, endpoints: number) => {
@@ -186,8 +194,8 @@ async function openMarket(
   }
 }
 
-/** Deliveries that wait for these endpoints all at once, as after an outage. */
-async function addWaiting(db: Sql, endpointIds: number[]): Promise<void> {
+/** Adds pending deliveries for these endpoints, as after an outage. */
+async function addPending(db: Sql, endpointIds: number[]): Promise<void> {
   await db`
     with happened as (
       insert into events (account_id, event, data, created_at)
@@ -206,7 +214,7 @@ async function addWaiting(db: Sql, endpointIds: number[]): Promise<void> {
   await db`select pg_notify('cardstall', 'deliveries')`
 }
 
-/** A month's log. */
+/** Adds a month of finished deliveries. */
 async function addFinished(db: Sql, endpointIds: number[]): Promise<void> {
   await db`
     with happened as (
@@ -237,63 +245,80 @@ async function addFinished(db: Sql, endpointIds: number[]): Promise<void> {
   await db`checkpoint`
 }
 
-type Arrived = (arrivals: number) => Promise<ReceiverSaid>
+type WaitForArrivals = (arrivals: number) => Promise<Arrivals>
 
-/** How soon an event comes after its checkout: the commit is between its being asked for and its answer. */
-async function soon(
+/**
+ * Measures the latency of an event from the request of its checkout, and from its response. The commit is between the
+ * two.
+ */
+async function measureLatency(
   when: string,
   { sell, listings }: Market,
-  arrived: Arrived,
+  waitForArrivals: WaitForArrivals,
   { sales, buyers }: { sales: number; buyers: number },
 ): Promise<Figure[]> {
-  const sold = new Map<number, { askedAt: number; answeredAt: number }>()
+  const sold = new Map<number, { requestedAt: number; respondedAt: number }>()
   const now = () => performance.timeOrigin + performance.now()
-  const all = arrived(sales)
+  const all = waitForArrivals(sales)
   let left = sales
   const buy = async () => {
     while (left-- > 0) {
-      const askedAt = now()
-      sold.set(await sell(listings.one), { askedAt, answeredAt: now() })
+      const requestedAt = now()
+      sold.set(await sell(listings.one), { requestedAt, respondedAt: now() })
     }
   }
   await Promise.all(Array.from({ length: buyers }, buy))
   const { at } = await all
-  const msSince = (moment: 'askedAt' | 'answeredAt') =>
-    [...sold].map(([order, moments]) => at.get(order)! - moments[moment])
-  const answered = [...sold.values()].map(({ askedAt, answeredAt }) => answeredAt - askedAt)
-  const [sinceAsked, sinceAnswered] = [msSince('askedAt'), msSince('answeredAt')]
+  const latenciesSince = (start: 'requestedAt' | 'respondedAt') =>
+    [...sold].map(([order, times]) => at.get(order)! - times[start])
+  const responseTimes = [...sold.values()].map(
+    ({ requestedAt, respondedAt }) => respondedAt - requestedAt,
+  )
+  const sinceRequest = latenciesSince('requestedAt')
+  const sinceResponse = latenciesSince('respondedAt')
   const isIdle = buyers === 1
   return [
-    { name: `checkout, ${when}: answered, median`, value: quantile(answered, 0.5), unit: 'ms' },
+    { name: `checkout response, ${when}, median`, value: quantile(responseTimes, 0.5), unit: 'ms' },
     {
-      name: '  its event received after it was asked for, median',
-      value: quantile(sinceAsked, 0.5),
+      name: '  request to arrival of its event, median',
+      value: quantile(sinceRequest, 0.5),
       unit: 'ms',
       ...(isIdle && { below: 100 }),
     },
-    { name: '  the same, p99', value: quantile(sinceAsked, 0.99), unit: 'ms' },
     {
-      name: '  its event received after it was answered, median',
-      value: quantile(sinceAnswered, 0.5),
+      name: '  request to arrival of its event, p99',
+      value: quantile(sinceRequest, 0.99),
       unit: 'ms',
     },
-    { name: '  the same, p99', value: quantile(sinceAnswered, 0.99), unit: 'ms' },
+    {
+      name: '  response to arrival of its event, median',
+      value: quantile(sinceResponse, 0.5),
+      unit: 'ms',
+    },
+    {
+      name: '  response to arrival of its event, p99',
+      value: quantile(sinceResponse, 0.99),
+      unit: 'ms',
+    },
   ]
 }
 
-/** Next to undici at the same time: the machine isn't always as quick. */
+/** Computes the slowdown from the ratios to undici, because the machine's speed varies over time. */
 const growth = (empty: Comparison[], full: Comparison[]): Figure[] =>
   empty.map(({ name, ratios }, i) => ({
-    name: `slower with 1,000,000 in the log, ${name}`,
+    name: `slowdown with 1,000,000 in the log, ${name}`,
     value: median(ratios) / median(full[i]!.ratios),
     unit: '×',
     below: 1.2,
   }))
 
-/** Checkouts one after the other, of sellers with more and more endpoints. */
-async function costOfEndpoints({ sell, listings }: Market, arrived: Arrived): Promise<Figure[]> {
+/** Measures consecutive checkouts of sellers with no, one and sixteen endpoints. */
+async function costOfEndpoints(
+  { sell, listings }: Market,
+  waitForArrivals: WaitForArrivals,
+): Promise<Figure[]> {
   const measure = async (listingId: number, endpoints: number) => {
-    const all = endpoints > 0 ? arrived(SINGLE_SALES * endpoints) : undefined
+    const all = endpoints > 0 ? waitForArrivals(SINGLE_SALES * endpoints) : undefined
     const ms: number[] = []
     for (let i = 0; i < SINGLE_SALES; i++) {
       const began = performance.now()

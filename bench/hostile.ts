@@ -10,20 +10,20 @@ import {
 import { startService } from './service.ts'
 
 /**
- * `npm run hostile -- [text]`: sends the most expensive requests there are, or those whose name has this text, to a
- * service of its own, and prints the CPU time that its process spent on each, the most expensive first. Linux only.
- * Exit code 1 when one costs more than 100 ms, or an error response has more than 64 KiB.
+ * `npm run hostile -- [text]`: starts a service, sends it the most expensive requests (those with this text in their
+ * name), and prints the CPU time of its process for each, the most expensive first. Linux only. Exits with code 1 if a
+ * request costs more than 100 ms or returns a 5xx, or an error response exceeds 64 KiB.
  */
 const REPETITIONS = 5
 const MAX_CPU_MS = 100
 const MAX_ERROR_BYTES = 64 * 1024
-const SHOWN = 40
+const MAX_SHOWN = 40
 
 const kib = (bytes: number) => `${(bytes / 1024).toFixed(1).padStart(8)} KiB`
 
-const wanted = process.argv[2] ?? ''
+const filter = process.argv[2] ?? ''
 const folder = await mkdtemp(join(await realpath(tmpdir()), 'cardstall-hostile-'))
-// Started by root, PostgreSQL runs as another user, who has to reach its files.
+// When root starts it, PostgreSQL runs as another user, who must reach its files.
 await chmod(folder, 0o755)
 const service = await startService(folder)
 try {
@@ -53,30 +53,30 @@ try {
   const requests = [
     ...hostileRequests(await json('/openapi.json'), '/v1', records),
     ...hostileRequests(await json('/operator/openapi.json'), '/operator/v1', records),
-  ].filter(({ name }) => name.includes(wanted))
+  ].filter(({ name }) => name.includes(filter))
 
   const measured = []
   for (const request of requests) measured.push(await measure(request, send, service.pid))
   measured.sort((a, b) => b.cpuMs - a.cpuMs)
-  for (const { name, status, cpuMs, bytes } of measured.slice(0, SHOWN)) {
+  for (const { name, status, cpuMs, bytes } of measured.slice(0, MAX_SHOWN)) {
     console.log(`${cpuMs.toFixed(1).padStart(8)} ms  ${status}  ${kib(bytes)}  ${name}`)
   }
-  const tooMuch = measured.filter(
+  const failed = measured.filter(
     ({ status, cpuMs, bytes }) =>
       cpuMs > MAX_CPU_MS || status >= 500 || (status >= 400 && bytes > MAX_ERROR_BYTES),
   )
-  console.log(`\n${measured.length} requests, ${tooMuch.length} cost too much or failed`)
-  for (const { name, status, cpuMs, bytes } of tooMuch) {
+  console.log(`\n${measured.length} requests, ${failed.length} too expensive or failed`)
+  for (const { name, status, cpuMs, bytes } of failed) {
     console.log(`- ${name}: ${status}, ${cpuMs.toFixed(1)} ms, ${kib(bytes)}`)
   }
-  process.exitCode = tooMuch.length > 0 ? 1 : 0
+  process.exitCode = failed.length > 0 ? 1 : 0
 } finally {
   await service.stop()
   await rm(folder, { recursive: true, force: true })
   await rm(`${folder}.log`, { force: true })
 }
 
-/** The least of some repetitions: other processes and code that isn't compiled yet add to the rest. */
+/** Measures the minimum of several repetitions: code that isn't compiled yet makes the first ones slower. */
 async function measure(
   { name, method, path, payload }: HostileRequest,
   send: (
@@ -98,7 +98,7 @@ async function measure(
   return { name, status, bytes, cpuMs: Math.min(...times) }
 }
 
-/** CPU time of all threads of a process, to the nanosecond. */
+/** CPU time of all threads of a process in milliseconds, with a resolution of nanoseconds. */
 function cpuMsOf(pid: number): number {
   const threads = readdirSync(`/proc/${pid}/task`)
   const times = threads.map((id) => readFileSync(`/proc/${pid}/task/${id}/schedstat`, 'utf8'))

@@ -13,11 +13,11 @@ const WARM_UP_MS = 3_000
 const QUIET_MS = 20_000
 /** An even number: the last import restores the names. */
 const IMPORTS = 4
-const AIM_MS = 100
+const TARGET_MS = 100
 
 /**
- * Latency of reads at a steady rate while the service imports the whole catalog, each time with another name for every
- * set, card and product, next to the same reads of the same process without an import.
+ * Measures the latency of reads at a steady rate, without an import and while the service imports the whole catalog.
+ * Each import changes the name of every set, card and product.
  */
 export async function measureReadsDuringImport(
   service: Service,
@@ -57,20 +57,20 @@ export async function measureReadsDuringImport(
   return [
     ...figure('median', 0.5),
     ...figure('p99', 0.99),
-    ...figure('p99.9', 0.999, AIM_MS),
+    ...figure('p99.9', 0.999, TARGET_MS),
     ...figure('longest', 1),
     { name: 'reads during imports', value: busy.length, unit: '' },
     { name: 'an import that changes everything', value: seconds, unit: 's' },
   ]
 }
 
-/** The same records with other names, all of which the import writes and the service reads again. */
+/** The records with changed names, so that the import writes each of them and the service reloads it. */
 function renamed(lines: string[]): Buffer {
   const records = lines.map((line) => JSON.parse(line))
   return gzipSync(
     records
       .map((record) =>
-        // The name of a series is its key.
+        // A series keeps its name, which is its key.
         JSON.stringify(record.type === 'series' ? record : { ...record, name: `${record.name} 2` }),
       )
       .join('\n'),
@@ -89,7 +89,7 @@ async function post({ port }: Service, token: string, body: Buffer, lines: numbe
   })
   const { data } = (await response.json()) as { data: { updated: number; rejected: number } }
   if (data.rejected > 0 || data.updated < lines * 0.9) {
-    throw new Error(`the import didn't change what it should: ${JSON.stringify(data)}`)
+    throw new Error(`the import did not change enough records: ${JSON.stringify(data)}`)
   }
 }
 

@@ -8,19 +8,19 @@ import { type Service, startService } from './service.ts'
 const PER_PAGE = 30
 const SELLERS_LISTINGS = 50_000
 const ITEMS = 100
-const AT_FIRST = { listings: 200_000, sellers: 2_000 }
+const INITIAL = { listings: 200_000, sellers: 2_000 }
 const GROWN = { listings: 2_000_000, sellers: 20_000 }
 const GROWTH = {
-  title: 'with ten times the listings around it',
+  title: 'ten times the listings of others',
   from: '200,000',
   to: '2,000,000',
   atMost: 1.3,
 }
-const MAX_LAST_TO_FIRST = 2
+const MAX_LAST_PAGE_SLOWDOWN = 2
 
 /**
- * What sellers' tools do with their listings, next to the same SQL alone, and again with ten times as many listings
- * of others around them.
+ * Compares typical requests of sellers' tools with the same SQL alone, and repeats them when other sellers have ten
+ * times as many listings.
  */
 export async function benchListings(folder: string): Promise<void> {
   const dataDir = join(folder, 'listings')
@@ -29,11 +29,11 @@ export async function benchListings(folder: string): Promise<void> {
   const bench = sqlBench(service, market.url)
   const compareAll = () => bench.compareAll(scenarios(service, market))
   try {
-    await market.growTo(AT_FIRST.listings, AT_FIRST.sellers)
+    await market.growTo(INITIAL.listings, INITIAL.sellers)
     const comparisons = await compareAll()
     console.log(`${showComparisons('listings', comparisons)}\n`)
     const stalls = await measureStalls(service, market)
-    console.log(`${showFigures([lastToFirst(comparisons), ...stalls])}\n`)
+    console.log(`${showFigures([lastPageSlowdown(comparisons), ...stalls])}\n`)
 
     await market.growTo(GROWN.listings, GROWN.sellers)
     console.log(`${showGrowth(GROWTH, comparisons, await compareAll())}\n`)
@@ -111,7 +111,7 @@ const bulkBody = (cardIds: string[]) =>
     })),
   })
 
-/** How long other requests wait at most while popular cards are asked for. */
+/** Measures the longest wait of a small request while a card is requested with all its listings. */
 async function measureStalls(service: Service, market: Market): Promise<Figure[]> {
   const get = async (path: string) => {
     const headers = { authorization: `Bearer ${service.key}` }
@@ -120,7 +120,7 @@ async function measureStalls(service: Service, market: Market): Promise<Figure[]
   }
   let busy = true
   const waits: number[] = []
-  const others = (async () => {
+  const small = (async () => {
     while (busy) {
       const began = performance.now()
       await get('/v1/me')
@@ -131,20 +131,20 @@ async function measureStalls(service: Service, market: Market): Promise<Figure[]
   let bytes = 0
   for (let i = 0; i < 10; i++) bytes = await get(path)
   busy = false
-  await others
+  await small
   return [
-    { name: 'size of that embed', value: bytes / 1024 / 1024, unit: 'MiB' },
-    { name: 'longest wait of another request beside it', value: Math.max(...waits), unit: 'ms' },
+    { name: 'size of the embed', value: bytes / 1024 / 1024, unit: 'MiB' },
+    { name: 'longest wait of a concurrent request', value: Math.max(...waits), unit: 'ms' },
   ]
 }
 
-function lastToFirst(comparisons: Comparison[]): Figure {
+function lastPageSlowdown(comparisons: Comparison[]): Figure {
   const perSecond = (name: string) =>
     comparisons.find((comparison) => comparison.name === name)!.service.perSecond
   return {
-    name: 'last page of 50,000 to the first one',
+    name: 'slowdown of the last page of 50,000',
     value: perSecond('own listings, first page') / perSecond('own listings, last page'),
     unit: '×',
-    below: MAX_LAST_TO_FIRST,
+    below: MAX_LAST_PAGE_SLOWDOWN,
   }
 }

@@ -2,13 +2,14 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
 /**
- * Sends requests as fast as they are answered and counts the answers; each must be a 200 or 201, of the expected length
- * where one is given. As little as possible is done for each, so that it's the server that is measured. Runs as a process of its own.
+ * Sends a request on each connection as soon as it has the previous response, and counts the responses. A response must
+ * be a 2xx and have the expected length, if there is one. The client does as little as possible for each request, so
+ * that the server is the bottleneck. Runs in its own process.
  */
 export type Load = {
   port: number
   key: string
-  /** Asked for in turn. */
+  /** Sent in rotation. */
   requests: LoadRequest[]
   connections: number
   ms: number
@@ -16,15 +17,15 @@ export type Load = {
 
 export type LoadRequest = {
   path: string
-  /** Of the answer. */
+  /** The expected length of the response's body. */
   bodyLength?: number
-  /** GET where it isn't given. */
+  /** GET by default. */
   method?: string
-  /** JSON that is sent along. */
+  /** The JSON body. */
   body?: string
 }
 
-export type LoadResult = { answers: number; ms: number; cpuMs: number }
+export type LoadResult = { responses: number; ms: number; cpuMs: number }
 
 process.on('message', async (load: Load) => {
   process.send!((await run(load)) satisfies LoadResult)
@@ -32,7 +33,7 @@ process.on('message', async (load: Load) => {
 
 async function run(load: Load): Promise<LoadResult> {
   const requests = load.requests.map((request) => prepared(load, request))
-  const tally = { answers: 0, sending: true }
+  const tally = { responses: 0, sending: true }
   const clients = Array.from({ length: load.connections }, (_, i) =>
     client(load.port, requests, i, tally),
   )
@@ -42,13 +43,13 @@ async function run(load: Load): Promise<LoadResult> {
   const cpu = process.cpuUsage()
   for (const { send } of clients) send()
   await new Promise((resolve) => setTimeout(resolve, load.ms))
-  const { answers } = tally
+  const { responses } = tally
   const ms = performance.now() - began
   const { user, system } = process.cpuUsage(cpu)
 
   tally.sending = false
   await Promise.all(clients.map(({ socket }) => once(socket, 'close')))
-  return { answers, ms, cpuMs: (user + system) / 1000 }
+  return { responses, ms, cpuMs: (user + system) / 1000 }
 }
 
 type Prepared = { path: string; bytes: Buffer; bodyLength: number | undefined }
@@ -71,16 +72,16 @@ function prepared({ port, key }: Load, request: LoadRequest): Prepared {
 
 const READ_BYTES = 256 * 1024
 
-/** One connection with one request under way at a time. It closes itself once nothing more is to be sent. */
+/** A connection with one request at a time. It closes itself after the last response. */
 function client(
   port: number,
   requests: Prepared[],
   first: number,
-  tally: { answers: number; sending: boolean },
+  tally: { responses: number; sending: boolean },
 ): { socket: Socket; send(): void } {
   const buffer = Buffer.allocUnsafe(READ_BYTES)
-  let turn = first
-  let asked = requests[0]!
+  let next = first
+  let current = requests[0]!
   let missing = 0
 
   const send = () => {
@@ -88,8 +89,8 @@ function client(
       socket.destroy()
       return
     }
-    asked = requests[turn++ % requests.length]!
-    socket.write(asked.bytes)
+    current = requests[next++ % requests.length]!
+    socket.write(current.bytes)
   }
   const socket = connect({
     port,
@@ -98,11 +99,11 @@ function client(
     onread: {
       buffer,
       callback(length) {
-        if (missing === 0) missing = answerLength(buffer, length, asked)
+        if (missing === 0) missing = responseLength(buffer, length, current)
         missing -= length
-        if (missing < 0) throw new Error(`${asked.path}: more bytes than its content-length says`)
+        if (missing < 0) throw new Error(`${current.path}: more bytes than its content-length`)
         if (missing === 0) {
-          tally.answers++
+          tally.responses++
           send()
         }
         return true
@@ -110,7 +111,7 @@ function client(
     },
   })
   socket.once('end', () => {
-    throw new Error(`${asked.path}: the server closed the connection`)
+    throw new Error(`${current.path}: the server closed the connection`)
   })
   return { socket, send }
 }
@@ -119,21 +120,21 @@ const OK = Buffer.from('HTTP/1.1 20')
 const HEAD_END = Buffer.from('\r\n\r\n')
 const LENGTH = Buffer.from('\r\ncontent-length: ')
 
-/** How long the answer that begins in the buffer will be, if it's the expected one. */
-function answerLength(buffer: Buffer, length: number, { path, bodyLength }: Prepared): number {
+/** The length of the response that begins in the buffer. Throws if it isn't the expected one. */
+function responseLength(buffer: Buffer, length: number, { path, bodyLength }: Prepared): number {
   const headEnd = buffer.indexOf(HEAD_END)
   const lengthAt = buffer.indexOf(LENGTH)
   const announced = Number.parseInt(
     buffer.toString('latin1', lengthAt + LENGTH.length, lengthAt + LENGTH.length + 12),
     10,
   )
-  const isRight =
+  const isExpected =
     OK.compare(buffer, 0, OK.length) === 0 &&
     lengthAt !== -1 &&
     lengthAt < headEnd &&
     (bodyLength === undefined || announced === bodyLength)
-  if (!isRight || headEnd + HEAD_END.length > length) {
-    throw new Error(`${path}: not the expected answer\n${buffer.toString('utf8', 0, length)}`)
+  if (!isExpected || headEnd + HEAD_END.length > length) {
+    throw new Error(`${path}: unexpected response\n${buffer.toString('utf8', 0, length)}`)
   }
   return headEnd + HEAD_END.length + announced
 }

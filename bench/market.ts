@@ -5,36 +5,36 @@ import { startEmbedded } from '../server/database/embedded/embedded.ts'
 import type { Sql } from '../server/database/sql.ts'
 import type { Service } from './service.ts'
 
-/** Who and what is measured among all the listings; its size stays while the rest grows. */
+/** The measured sellers and cards, whose listings keep their number while those of other sellers grow. */
 export type Market = {
   url: string
   db: Sql
-  /** Of the demo seller, who has 50,000 listings and the service's key. */
+  /** The demo seller, who has 50,000 listings and the service's key. */
   sellerId: number
-  /** A card of which that seller has some listings. */
+  /** A card with 25 listings of that seller. */
   cardId: string
   /** A card with 20,000 active listings. */
   popularCardId: string
-  /** A seller that lists and changes. */
+  /** A seller that creates and changes listings. */
   writer: { id: number; key: string; listingIds: number[] }
-  /** Cards to list. */
+  /** Cards for new listings. */
   cardIds: string[]
-  /** Adds sellers with listings of other cards, up to this many listings in all. */
+  /** Adds sellers and listings of other cards, up to these totals. */
   growTo(listings: number, sellers: number): Promise<void>
   close(): Promise<void>
 }
 
 const SELLERS_LISTINGS = 50_000
-const OF_THE_CARD = 25
+const CARD_LISTINGS = 25
 const POPULAR_LISTINGS = 20_000
 const WRITERS_LISTINGS = 5_000
 
-/** Fills the service's own database with a market, by SQL: through the door it would take an hour. */
+/** Fills the service's database by SQL; through the API it would take an hour. */
 export async function openMarket(service: Service, dataDir: string): Promise<Market> {
-  // The service's server is running: this finds it, and leaves it running.
+  // `startEmbedded` shares the server that the service already runs.
   const database = await startEmbedded({ dataDir })
   const db = connect(database.url, { max: 1 })
-  // Rows made up here are right: their foreign keys need no check one by one.
+  // Skips the checks of foreign keys: the rows below are consistent.
   await db`set session_replication_role = replica`
   await db`set statement_timeout = 0`
 
@@ -43,10 +43,10 @@ export async function openMarket(service: Service, dataDir: string): Promise<Mar
   const sellerId = 1
   const writer = await openWriter(service, dataDir)
 
-  await addListings(db, SELLERS_LISTINGS - OF_THE_CARD, { accounts: [sellerId, sellerId] })
-  await addListings(db, OF_THE_CARD, { accounts: [sellerId, sellerId], cardId })
+  await addListings(db, SELLERS_LISTINGS - CARD_LISTINGS, { accounts: [sellerId, sellerId] })
+  await addListings(db, CARD_LISTINGS, { accounts: [sellerId, sellerId], cardId })
   await addListings(db, WRITERS_LISTINGS, { accounts: [writer.id, writer.id] })
-  let popular = false
+  let hasPopularListings = false
 
   return {
     url: database.url,
@@ -59,8 +59,9 @@ export async function openMarket(service: Service, dataDir: string): Promise<Mar
 
     async growTo(listings, sellers) {
       const accounts = await addSellers(db, sellers)
-      if (!popular) await addListings(db, POPULAR_LISTINGS, { accounts, cardId: popularCardId })
-      popular = true
+      if (!hasPopularListings)
+        await addListings(db, POPULAR_LISTINGS, { accounts, cardId: popularCardId })
+      hasPopularListings = true
       const [{ present } = { present: 0 }] = await db<{ present: number }[]>`
         select count(*) as present from listings
       `
@@ -84,7 +85,7 @@ async function openWriter({ port }: Service, dataDir: string) {
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: JSON.stringify(body),
     })
-    // biome-ignore lint/suspicious/noExplicitAny: two answers that are known
+    // biome-ignore lint/suspicious/noExplicitAny: the shapes of these responses are known
     return (await response.json()) as any
   }
   const { data } = await post('/accounts', {
@@ -97,7 +98,7 @@ async function openWriter({ port }: Service, dataDir: string) {
   return { id: data.id as number, key: key as string }
 }
 
-/** Brings the sellers beside the measured ones to this number; answers the first and last of their ids. */
+/** Adds other sellers up to this number, and returns the first and last of their ids. */
 async function addSellers(db: Sql, sellers: number): Promise<[number, number]> {
   await db`
     insert into accounts (shop_name, slug, email, payout_verified, api_access, rating, reviews, created_at)
@@ -115,8 +116,8 @@ async function addSellers(db: Sql, sellers: number): Promise<[number, number]> {
 }
 
 /**
- * Adds listings in an order that isn't that of sellers or cards, with a day's and a month's changes between them.
- * Without a card, of all but the first two cards.
+ * Adds listings whose order in the table matches neither sellers nor cards, and which were changed within a month.
+ * Without a card, they are of all cards except the first two.
  */
 async function addListings(
   db: Sql,

@@ -15,17 +15,17 @@ const SPREAD_LISTINGS = 2_000
 const BUYERS = 32
 const SELLER_ID = 1
 const GROWTH = {
-  title: 'with nine times the orders around it',
+  title: 'ten times the orders, by others',
   from: '100,000',
   to: '1,000,000',
   atMost: 1.3,
 }
 
-/** Checkouts of many buyers at once, and what sellers read of their orders, next to the same SQL alone. */
+/** Compares reads of orders and concurrent checkouts with the same SQL alone. */
 export async function benchOrders(folder: string): Promise<void> {
   const dataDir = join(folder, 'orders')
   const service = await startService(dataDir)
-  // The service's server is running: this finds it, and leaves it running.
+  // `startEmbedded` shares the server that the service already runs.
   const database = await startEmbedded({ dataDir })
   const db = connect(database.url, { max: 1 })
   await db`set session_replication_role = replica`
@@ -34,9 +34,9 @@ export async function benchOrders(folder: string): Promise<void> {
   try {
     const token = readFileSync(join(dataDir, 'secrets/operator-token'), 'utf8').trim()
     await addOrders(db, SELLERS_ORDERS, [SELLER_ID, SELLER_ID])
-    const before = await bench.compareAll(reads(service, await oneOrder(db)))
+    const before = await bench.compareAll(reads(service, await someOrderId(db)))
     await addOrders(db, OTHERS_ORDERS, await addSellers(db))
-    const after = await bench.compareAll(reads(service, await oneOrder(db)))
+    const after = await bench.compareAll(reads(service, await someOrderId(db)))
     console.log(`${showComparisons('orders, 1,000,000 rows', after)}\n`)
     console.log(`${showGrowth(GROWTH, before, after)}\n`)
 
@@ -44,7 +44,7 @@ export async function benchOrders(folder: string): Promise<void> {
     console.log(
       `${showComparisons('checkouts', await bench.compareAll(checkouts(token, listingIds)))}\n`,
     )
-    console.log(`${await whatAddsUp(db)}\n`)
+    console.log(`${await checkStock(db)}\n`)
   } finally {
     bench.close()
     await db.end()
@@ -72,7 +72,7 @@ function reads({ key }: Service, orderId: number): SqlScenario[] {
 }
 
 function checkouts(key: string, listingIds: number[]): SqlScenario[] {
-  const of = (name: string, ids: number[]): SqlScenario => ({
+  const scenario = (name: string, ids: number[]): SqlScenario => ({
     name,
     key,
     connections: BUYERS,
@@ -89,8 +89,8 @@ function checkouts(key: string, listingIds: number[]): SqlScenario[] {
     runMs: 3_000,
   })
   return [
-    of(`${BUYERS} buyers, spread listings`, listingIds),
-    of(`${BUYERS} buyers, one hot listing`, listingIds.slice(0, 1)),
+    scenario(`${BUYERS} buyers, spread listings`, listingIds),
+    scenario(`${BUYERS} buyers, one hot listing`, listingIds.slice(0, 1)),
   ]
 }
 
@@ -107,7 +107,7 @@ async function addSellers(db: Sql): Promise<[number, number]> {
   return [range!.first, range!.last]
 }
 
-/** Slices of two rows each, one after the other in time. */
+/** Adds slices of two order rows each, one minute apart. */
 async function addOrders(db: Sql, count: number, [first, last]: [number, number]): Promise<void> {
   await db`
     with sold as (
@@ -143,14 +143,14 @@ async function addOrders(db: Sql, count: number, [first, last]: [number, number]
   await db`checkpoint`
 }
 
-const oneOrder = async (db: Sql): Promise<number> => {
+const someOrderId = async (db: Sql): Promise<number> => {
   const [order] = await db<{ id: number }[]>`
     select id from orders where account_id = ${SELLER_ID} order by id offset 50000 limit 1
   `
   return order!.id
 }
 
-/** What is bought: more of each than anybody will buy here. */
+/** Adds listings with more stock than the benchmark can sell. */
 async function addListings(db: Sql): Promise<number[]> {
   const rows = await db<{ id: number }[]>`
     insert into listings (
@@ -166,8 +166,8 @@ async function addListings(db: Sql): Promise<number[]> {
   return rows.map(({ id }) => id)
 }
 
-/** The proof that nothing was sold twice or lost: what is left and what was sold is what there was. */
-async function whatAddsUp(db: Sql): Promise<string> {
+/** Checks that no unit was sold twice or lost: remaining and sold units add up to the initial stock. */
+async function checkStock(db: Sql): Promise<string> {
   const [sums] = await db<{ left: number; sold: number; listings: number; negative: number }[]>`
     select
       sum(quantity) as left,

@@ -2,16 +2,16 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 /**
- * A seller's receiver that does the least: reads, answers 204, notes the time. Runs as a process of its own; asked for
- * a number of arrivals it answers once they are there.
+ * A minimal webhook receiver: it reads the request, responds with 204 and records the time. Runs in its own process. A
+ * message with a number of arrivals gets a reply when they have arrived.
  */
-export type ReceiverAsked = { arrivals: number }
+export type ArrivalsRequest = { arrivals: number }
 
-/** Moments in Unix milliseconds with fractions, as the processes of one machine can compare them. */
-export type ReceiverSaid = { first: number; last: number; at: Map<number, number> }
+/** Times in fractional Unix milliseconds, which processes on one machine can compare; `at` is by order id. */
+export type Arrivals = { first: number; last: number; at: Map<number, number> }
 
 let arrivals = 0
-let wanted = Number.POSITIVE_INFINITY
+let expected = Number.POSITIVE_INFINITY
 let first = 0
 let at = new Map<number, number>()
 
@@ -22,24 +22,23 @@ const server = createServer((request, response) => {
     response.writeHead(204).end()
     const now = performance.timeOrigin + performance.now()
     if (arrivals++ === 0) first = now
-    // Which order it's about, without reading all of it.
+    // Finds the order id without parsing the body.
     const order = /"order_id":(\d+)/.exec(chunks[0]!.toString('latin1'))
     if (order && !at.has(Number(order[1]))) at.set(Number(order[1]), now)
-    if (arrivals === wanted) say(now)
+    if (arrivals === expected) reportArrivals(now)
   })
 })
 server.keepAliveTimeout = 72_000
 server.listen(0, '127.0.0.1', () => process.send!((server.address() as AddressInfo).port))
 
-process.on('message', (asked: ReceiverAsked) => {
-  wanted = asked.arrivals
-  if (arrivals >= wanted) say(performance.timeOrigin + performance.now())
+process.on('message', (request: ArrivalsRequest) => {
+  expected = request.arrivals
+  if (arrivals >= expected) reportArrivals(performance.timeOrigin + performance.now())
 })
 
-function say(last: number): void {
-  const said: ReceiverSaid = { first, last, at }
-  process.send!(said)
+function reportArrivals(last: number): void {
+  process.send!({ first, last, at } satisfies Arrivals)
   arrivals = 0
-  wanted = Number.POSITIVE_INFINITY
+  expected = Number.POSITIVE_INFINITY
   at = new Map()
 }

@@ -1,9 +1,9 @@
 import { availableParallelism, cpus, loadavg, release, type } from 'node:os'
 
-/** One figure, and what it's meant to stay below. */
+/** A measured value, and its upper limit. */
 export type Figure = { name: string; value: number; unit: string; below?: number }
 
-/** Where the figures are from. */
+/** Describes the machine and its load. */
 export function machine(): string {
   const load = loadavg().map((figure) => figure.toFixed(1))
   return `${availableParallelism()} cores of ${cpus()[0]?.model.trim()}, Node ${process.versions.node}, ${type()} ${release()}; load before: ${load.join(', ')}`
@@ -21,7 +21,7 @@ export function showFigures(figures: Figure[]): string {
   )
 }
 
-/** Text in columns, the first one flush left and the others flush right. */
+/** Formats text in columns: the first one left-aligned, the others right-aligned. */
 export function table(heads: string[][], rows: string[][]): string {
   const widths = heads[0]!.map((_, i) =>
     Math.max(...[...heads, ...rows].map((row) => row[i]!.length)),
@@ -35,7 +35,7 @@ export function table(heads: string[][], rows: string[][]): string {
   return [...heads.map(line), rule, ...rows.map(line)].join('\n')
 }
 
-/** The value below which this share of all lies. */
+/** The value at this quantile, from 0 to 1. */
 export function quantile(values: number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)] ?? Number.NaN

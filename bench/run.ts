@@ -7,27 +7,27 @@ import { benchListings } from './listings.ts'
 import { benchOrders } from './orders.ts'
 import { machine } from './report.ts'
 
-/** `npm run bench` measures everything, `npm run bench -- listings` a part of it. */
-const PARTS = {
+/** `npm run bench` measures everything, `npm run bench -- listings` only the listings. */
+const BENCHMARKS = {
   catalog: benchCatalog,
   listings: benchListings,
   orders: benchOrders,
   deliveries: benchDeliveries,
 }
 
-const wanted = process.argv.slice(2)
-const unknown = wanted.filter((name) => !(name in PARTS))
+const selected = process.argv.slice(2)
+const unknown = selected.filter((name) => !(name in BENCHMARKS))
 if (unknown.length > 0) {
   throw new Error(
-    `No such part: ${unknown.join(', ')}. There are: ${Object.keys(PARTS).join(', ')}`,
+    `Unknown benchmark: ${unknown.join(', ')}. Available: ${Object.keys(BENCHMARKS).join(', ')}.`,
   )
 }
 
 const folder = await mkdtemp(join(tmpdir(), 'cardstall-bench-'))
 try {
   console.log(`${machine()}\n`)
-  for (const [name, bench] of Object.entries(PARTS)) {
-    if (wanted.length === 0 || wanted.includes(name)) await bench(folder)
+  for (const [name, bench] of Object.entries(BENCHMARKS)) {
+    if (selected.length === 0 || selected.includes(name)) await bench(folder)
   }
 } finally {
   await rm(folder, { recursive: true, force: true })

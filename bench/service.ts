@@ -4,21 +4,21 @@ import { mkdirSync, openSync } from 'node:fs'
 import { SETTING_NAMES } from '../server/settings/settings.ts'
 import { freePort } from '../server/test/free-port.ts'
 
-/** The service as anybody runs it: a process of its own, with the embedded database in a folder of its own. */
+/** A service in its own process, with an embedded database in its own folder. */
 export type Service = {
   pid: number
   port: number
   /** The demo seller's key. */
   key: string
-  /** From spawning the process to the line that says it's ready. */
+  /** Time from spawning the process to its ready line. */
   readySeconds: number
   stop(): Promise<void>
 }
 
 const ROOT = new URL('../', import.meta.url)
-const READY = /^ *demo key +(\S+)$/m
+const DEMO_KEY_LINE = /^ *demo key +(\S+)$/m
 
-/** Starts the service, logging as it does by default, and waits until it's ready. The log goes to `DATA_DIR.log`. */
+/** Starts the service with its default log level, and waits until it is ready. The log goes to `DATA_DIR.log`. */
 export async function startService(
   dataDir: string,
   nodeFlags: string[] = [],
@@ -28,13 +28,15 @@ export async function startService(
   const began = performance.now()
   const child = launch(dataDir, ['serve'], { PORT: String(port), ...settings }, nodeFlags)
   const key = await new Promise<string>((resolve, reject) => {
-    let told = ''
+    let output = ''
     child.stdout?.on('data', (text) => {
-      told += text
-      const ready = READY.exec(told)
+      output += text
+      const ready = DEMO_KEY_LINE.exec(output)
       if (ready) resolve(ready[1]!)
     })
-    child.once('exit', (code) => reject(new Error(`serve ended with ${code}, see ${dataDir}.log`)))
+    child.once('exit', (code) =>
+      reject(new Error(`serve exited with code ${code}, see ${dataDir}.log`)),
+    )
   })
   const readySeconds = (performance.now() - began) / 1000
   return {
@@ -50,13 +52,13 @@ export async function startService(
   }
 }
 
-/** Runs a verb of the service that ends by itself. */
-export async function runVerb(dataDir: string, ...parameters: string[]) {
+/** Runs a command that exits by itself, and measures its duration. */
+export async function runCommand(dataDir: string, ...parameters: string[]) {
   const began = performance.now()
   const child = launch(dataDir, parameters)
   child.stdout?.resume()
   const [code] = await once(child, 'exit')
-  if (code !== 0) throw new Error(`${parameters[0]} ended with ${code}, see ${dataDir}.log`)
+  if (code !== 0) throw new Error(`${parameters[0]} exited with code ${code}, see ${dataDir}.log`)
   return { seconds: (performance.now() - began) / 1000 }
 }
 
@@ -70,16 +72,16 @@ function launch(
   const log = openSync(`${dataDir}.log`, 'a')
   const child = spawn(process.execPath, [...nodeFlags, 'cardstall.js', ...parameters], {
     cwd: ROOT,
-    env: { ...withoutSettings(), DATA_DIR: dataDir, ...NEVER_REFUSED, ...settings },
+    env: { ...withoutSettings(), DATA_DIR: dataDir, ...HIGH_RATE_LIMITS, ...settings },
     stdio: ['ignore', 'pipe', log],
   })
   return child
 }
 
-/** Requests are counted as ever, but the limit is out of reach. */
-const NEVER_REFUSED = { RATE_LIMIT_READ: '1000000000', RATE_LIMIT_WRITE: '1000000000' }
+/** Requests are counted as usual, but never reach the limit. */
+const HIGH_RATE_LIMITS = { RATE_LIMIT_READ: '1000000000', RATE_LIMIT_WRITE: '1000000000' }
 
-/** The environment without settings. They are empty, so that neither the environment's nor those of .env count. */
+/** The environment with every setting empty, which also overrides the settings in .env. */
 const withoutSettings = (): NodeJS.ProcessEnv => ({
   ...process.env,
   ...Object.fromEntries(SETTING_NAMES.map((name) => [name, ''])),

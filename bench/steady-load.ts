@@ -1,8 +1,8 @@
 import { Pool } from 'undici'
 
 /**
- * Sends requests at a steady rate, whether or not earlier ones were answered, and measures each from the moment at which
- * it was due: a server that stands still delays all requests of that time. Runs as a process of its own.
+ * Sends requests at a steady rate, whether or not earlier responses have arrived, and measures each from its scheduled
+ * time, so that a stall of the server counts for every request that was due during it. Runs in its own process.
  */
 export type SteadyLoad = { port: number; key: string; paths: string[]; perSecond: number }
 
@@ -30,7 +30,7 @@ function start({ port, key, paths, perSecond }: SteadyLoad): () => Promise<Laten
   const send = async (path: string, due: number) => {
     const response = await pool.request({ method: 'GET', path, headers })
     await response.body.dump()
-    if (response.statusCode !== 200) throw new Error(`${path} answered ${response.statusCode}`)
+    if (response.statusCode !== 200) throw new Error(`${path} returned ${response.statusCode}`)
     latencies.push(performance.now() - due)
   }
   const timer = setInterval(() => {

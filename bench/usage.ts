@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs'
 
-/** What a process has used so far. */
+/** CPU time since the start of a process, and its current memory. */
 export type Usage = { cpuMs: number; rssMiB: number }
 
 const MS_PER_TICK = 10
 const UNKNOWN: Usage = { cpuMs: Number.NaN, rssMiB: Number.NaN }
 
-/** As Linux tells it; no figures elsewhere. */
+/** Reads /proc; on other systems than Linux the figures are NaN. */
 export function usageOf(pid: number): Usage {
   if (process.platform !== 'linux') return UNKNOWN
-  // The name stands in parentheses and may hold anything; the 14th and 15th fields are user and system time.
+  // The second field is the name in parentheses, which may contain spaces. Fields 14 and 15 are user and system time.
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ')
   const resident = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
   return {

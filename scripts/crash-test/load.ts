@@ -142,12 +142,12 @@ async function checkOut(
 function linesFor({ sellers, listings }: Market, random: Random, isUnsellable: boolean) {
   const chosenSellers = [random.pick(sellers), random.pick(sellers)]
   const visible = listings.filter(({ isHidden }) => !isHidden)
-  const wanted = new Set<Listing>()
+  const chosen = new Set<Listing>()
   for (let lines = random.integer(1, 3); lines > 0; lines--) {
     const seller = chosenSellers[lines % 2]
-    wanted.add(random.pick(visible.filter((listing) => listing.seller === seller)))
+    chosen.add(random.pick(visible.filter((listing) => listing.seller === seller)))
   }
-  const lines = [...wanted].map(({ id }) => ({ listing_id: id, quantity: random.integer(1, 3) }))
+  const lines = [...chosen].map(({ id }) => ({ listing_id: id, quantity: random.integer(1, 3) }))
   if (!isUnsellable) return lines
   const hidden = random.pick(listings.filter(({ isHidden }) => isHidden))
   const tooMuch = { listing_id: random.pick(visible).id, quantity: 5_000 }

@@ -30,10 +30,10 @@ export function createGenerator(
   const build = (
     operation: Operation,
     body: (known: Known) => string | undefined,
-    { ids: given = {}, accountId: wanted, fields = {} }: Options = {},
+    { ids: given = {}, accountId: requested, fields = {} }: Options = {},
   ): Request => {
     const { ids, accountId: owner } = idsFor(operation, memory, random, given)
-    const seller = sellerFor(memory, random, wanted ?? owner)
+    const seller = sellerFor(memory, random, requested ?? owner)
     const known = knownValues(memory, receiverUrl, fields)
     const key = operation.api === 'operator' ? operatorToken : (seller?.key ?? 'svc_live_none')
     const text = body(known)
