@@ -13,7 +13,6 @@ import { testDatabase } from './test/database.ts'
 import { isAlive, logOf, newHome, query } from './test/embedded-homes.ts'
 import { freePort } from './test/free-port.ts'
 import {
-  type Answer,
   type Ended,
   embedded,
   isOff,
@@ -24,6 +23,7 @@ import {
   type Service,
   type Settings,
   startService,
+  type TestResponse,
 } from './test/process.ts'
 import { copySmallProgram, SMALL_CATALOG } from './test/small-program.ts'
 import { until } from './test/until.ts'
@@ -51,7 +51,7 @@ describe('the first start on an empty DATA_DIR', () => {
 
   it('a first start prints a base URL, a demo key, an operator token and a docs URL that work', async () => {
     const { service } = await firstStart()
-    const { baseUrl, key, token, docs } = service.told()
+    const { baseUrl, key, token, docs } = service.printed()
     expect(baseUrl).toBe(`http://localhost:${service.port}/v1`)
     const me = await fetch(`${baseUrl}/me`, { headers: { authorization: `Bearer ${key}` } })
     expect(await me.json()).toMatchObject({ data: { shop_name: 'Demo Cards' } })
@@ -62,7 +62,7 @@ describe('the first start on an empty DATA_DIR', () => {
 
   it('a first start prints a curl command that works as pasted', async () => {
     const { service } = await firstStart()
-    const { curl } = service.told()
+    const { curl } = service.printed()
     const { data } = JSON.parse(await runCurl(curl))
     expect(data).toHaveLength(3)
     expect(data[0].name).toContain('Charizard')
@@ -111,9 +111,9 @@ describe('the first start on an empty DATA_DIR', () => {
     const { service } = await firstStart()
     expect(await service.stop()).toMatchObject({ code: 0 })
     const next = await started({ DATA_DIR: service.dataDir, PORT: String(service.port) })
-    expect(next.told()).toEqual(service.told())
+    expect(next.printed()).toEqual(service.printed())
     expect(next.stdout()).toMatch(/^\nCardstall is ready\.\n/)
-    expect(await totals(next, next.told().key)).toEqual(BUNDLED_CATALOG)
+    expect(await totals(next, next.printed().key)).toEqual(BUNDLED_CATALOG)
     await next.stop()
   })
 })
@@ -148,14 +148,14 @@ describe('after a kill', () => {
   it('after kill -9 during the first import, the next start imports the whole catalog', async () => {
     const { url } = await testDatabase('empty')
     const killed = await startService(onDatabase(url))
-    await killed.says('Importing the bundled catalog')
+    await killed.prints('Importing the bundled catalog')
     expect(await killed.stop('SIGKILL')).toMatchObject({ signal: 'SIGKILL' })
     expect(killed.stdout()).not.toContain('Imported')
 
     const settings = { ...onDatabase(url), DATA_DIR: killed.dataDir }
     const next = await started(settings, { program: smallProgram() })
     expect(next.stdout()).toContain('Imported the bundled catalog: ')
-    expect(await totals(next, next.told().key)).toEqual(SMALL_CATALOG)
+    expect(await totals(next, next.printed().key)).toEqual(SMALL_CATALOG)
     await next.stop()
   })
 })
@@ -187,7 +187,7 @@ describe('a signal to a service with a database of its own', () => {
 
   it('a signal during the first import ends it, and the next start imports the whole catalog', async () => {
     const interrupted = await startService()
-    await interrupted.says('Importing the bundled catalog')
+    await interrupted.prints('Importing the bundled catalog')
     const { pid } = embedded(interrupted.dataDir)
     const { code, stdout } = await interrupted.stop('SIGINT')
     expect(code).toBe(0)
@@ -196,7 +196,7 @@ describe('a signal to a service with a database of its own', () => {
 
     const settings = { DATA_DIR: interrupted.dataDir }
     const next = await started(settings, { program: smallProgram() })
-    expect(await totals(next, next.told().key)).toEqual(SMALL_CATALOG)
+    expect(await totals(next, next.printed().key)).toEqual(SMALL_CATALOG)
     await next.stop()
   })
 })
@@ -448,8 +448,8 @@ describe.concurrent('outside the sandbox', () => {
   it('outside the sandbox there is no operator API without a token, no demo seller, and no printed secret', async () => {
     const { db, url } = await testDatabase('product')
     const service = await started({ DATABASE_URL: url, ...PRODUCTION })
-    const { baseUrl, docs } = service.told()
-    expect(service.told()).toEqual({ baseUrl, docs, key: '', token: '', curl: '' })
+    const { baseUrl, docs } = service.printed()
+    expect(service.printed()).toEqual({ baseUrl, docs, key: '', token: '', curl: '' })
     expect(service.stdout()).not.toMatch(/token|key|geheim|undefined/)
     expect(readdirSync(service.dataDir).sort()).toEqual(['files', 'in-use.lock'])
 
@@ -506,7 +506,7 @@ describe('several processes', () => {
     const starting = [1, 2].map(() => startService(onDatabase(url), options))
     ;[a, b] = (await Promise.all(starting)) as [Service, Service]
     atReady = await Promise.all(
-      [a, b].map(async (service) => totals(service, (await service.ready()).told().key)),
+      [a, b].map(async (service) => totals(service, (await service.ready()).printed().key)),
     )
   })
 
@@ -528,7 +528,7 @@ describe('several processes', () => {
   })
 
   it('two processes accept each other’s demo key', async () => {
-    for (const key of [a.told().key, b.told().key]) {
+    for (const key of [a.printed().key, b.printed().key]) {
       for (const service of [a, b]) {
         expect(await totals(service, key)).toEqual(SMALL_CATALOG)
       }
@@ -539,19 +539,19 @@ describe('several processes', () => {
     const id = await openAccount(a)
     const keys = `/operator/v1/accounts/${id}/keys`
     const made = await a.call('POST', keys, {
-      token: a.told().token,
+      token: a.printed().token,
       body: { scopes: ['catalog:read'] },
     })
     const { key, data } = made.body
     expect((await b.get('/v1/sets', key)).status).toBe(200)
-    await a.call('DELETE', `${keys}/${data.id}`, { token: a.told().token })
+    await a.call('DELETE', `${keys}/${data.id}`, { token: a.printed().token })
     await until('B refuses it', async () => (await b.get('/v1/sets', key)).status === 401)
   })
 
   it('a card that one process imports is served by the other', async () => {
     const { finish } = await openImport(a, (text) => db.unsafe(text))
     expect(await finish()).toMatchObject({ status: 200 })
-    const read = (service: Service) => service.get('/v1/cards/late-1', service.told().key)
+    const read = (service: Service) => service.get('/v1/cards/late-1', service.printed().key)
     expect((await read(a)).status).toBe(200)
     await until('B serves it', async () => (await read(b)).status === 200)
   })
@@ -564,7 +564,7 @@ describe('several processes', () => {
     expect(imported.stdout).toContain('2 created, 0 updated, 0 unchanged, 0 rejected')
     for (const service of [a, b]) {
       await until('it is served', async () => {
-        const { key } = service.told()
+        const { key } = service.printed()
         return (await service.get('/v1/cards/command-line-1', key)).status === 200
       })
     }
@@ -573,10 +573,10 @@ describe('several processes', () => {
   it('a clock that one process moves is moved for the other', async () => {
     const clock = '/operator/v1/sandbox/clock'
     const time = async (service: Service) =>
-      Date.parse((await service.get(clock, service.told().token)).body.data.now)
+      Date.parse((await service.get(clock, service.printed().token)).body.data.now)
     const before = await time(b)
     const day = 24 * 60 * 60
-    await a.call('POST', clock, { token: a.told().token, body: { advance_seconds: day } })
+    await a.call('POST', clock, { token: a.printed().token, body: { advance_seconds: day } })
     expect(await time(a)).toBeGreaterThanOrEqual(before + day * 1000)
     await until('B agrees', async () => (await time(b)) >= before + day * 1000)
   })
@@ -589,11 +589,11 @@ describe('several processes', () => {
     ])
     const { pid } = embedded(dataDir)
     expect(logOf(dataDir).match(/starting PostgreSQL/g)).toHaveLength(1)
-    expect(second.told().token).toBe(first.told().token)
-    expect(second.told().key).toBe(first.told().key)
+    expect(second.printed().token).toBe(first.printed().token)
+    expect(second.printed().key).toBe(first.printed().key)
 
     expect(await first.stop()).toMatchObject({ code: 0 })
-    expect(await totals(second, first.told().key)).toEqual(SMALL_CATALOG)
+    expect(await totals(second, first.printed().key)).toEqual(SMALL_CATALOG)
     expect(embedded(dataDir).pid).toBe(pid)
     expect(await second.stop()).toMatchObject({ code: 0 })
     expect(isOff(dataDir, pid)).toBe(true)
@@ -611,7 +611,7 @@ const started = async (...options: Parameters<typeof startService>) =>
 type Watched = {
   service: Service
   /** Its health before the end of the import. */
-  whileImporting: { live: Answer; ready: Answer } | undefined
+  whileImporting: { live: TestResponse; ready: TestResponse } | undefined
   /** The totals at the moment when it became ready. */
   atReady: Totals
 }
@@ -682,7 +682,7 @@ let accounts = 0
 
 async function openAccount(service: Service): Promise<number> {
   const { status, text, body } = await service.call('POST', '/operator/v1/accounts', {
-    token: service.told().token,
+    token: service.printed().token,
     body: {
       shop_name: `Shop ${++accounts}`,
       email: `shop-${accounts}@shops.example`,
@@ -695,7 +695,7 @@ async function openAccount(service: Service): Promise<number> {
 
 /** The service has the whole catalog and the account. */
 async function expectWhole(service: Service, accountId: number): Promise<void> {
-  const { key, token } = service.told()
+  const { key, token } = service.printed()
   expect(await totals(service, key)).toEqual(SMALL_CATALOG)
   const account = await service.get(`/operator/v1/accounts/${accountId}`, token)
   expect(account.status).toBe(200)
@@ -712,7 +712,7 @@ async function openImport(
   const sent = ask(service, agent, '/operator/v1/catalog/import', {
     method: 'POST',
     headers: {
-      authorization: `Bearer ${service.told().token}`,
+      authorization: `Bearer ${service.printed().token}`,
       'content-type': 'application/x-ndjson',
     },
   })

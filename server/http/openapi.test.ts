@@ -4,7 +4,7 @@ import { createConfig, lint } from '@redocly/openapi-core'
 import Fastify from 'fastify'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { misfitsOf } from '../test/described-responses.ts'
+import { mismatchesOf } from '../test/described-responses.ts'
 import { guardSellerRoutes } from './authenticate.ts'
 
 let app: TestApp
@@ -114,11 +114,11 @@ describe('the description of webhooks', () => {
   const EVENTS = ['order.created', 'order.cancelled', 'order.label_ready', 'listing.sold']
 
   let seller: Document
-  let mismatch: ReturnType<typeof misfitsOf>
+  let mismatch: ReturnType<typeof mismatchesOf>
   let webhooks: { event: string; operation: Document; schemaRef: string; example: Document }[]
   beforeAll(async () => {
     seller = (await app.anyone.get('/openapi.json')).body
-    mismatch = misfitsOf(seller)
+    mismatch = mismatchesOf(seller)
     webhooks = Object.entries(seller.webhooks as Document).map(([event, { post }]: Document) => {
       const { schema, example } = post.requestBody.content['application/json']
       return { event, operation: post, schemaRef: schema.$ref, example }

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { type Answer, startTestApp, type TestApp } from '../test/app.ts'
+import { startTestApp, type TestApp, type TestResponse } from '../test/app.ts'
 import { testDatabase } from '../test/database.ts'
 import { type DatabaseProxy, databaseProxy } from '../test/database-proxy.ts'
 import { until } from '../test/until.ts'
@@ -15,7 +15,7 @@ beforeAll(async () => {
   expect((await seller.get('/v1/me')).status).toBe(200)
 })
 
-const expectUnavailable = (response: Answer) => {
+const expectUnavailable = (response: TestResponse) => {
   expect(response.status).toBe(503)
   expect(response.body.error.type).toBe('service_unavailable')
   expect(Number(response.headers['retry-after'])).toBeGreaterThanOrEqual(1)
@@ -70,7 +70,7 @@ it('after a database outage everything works within a second', async () => {
 })
 
 it('a reset of a database connection causes a 503, never a 4xx', async () => {
-  const responses: Answer[] = []
+  const responses: TestResponse[] = []
   const requests = Array.from({ length: 40 }, async (_, i) => {
     responses.push(await (i % 2 ? create() : seller.get('/v1/listings')))
   })

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { demoKey } from '../sandbox/demo-seller.ts'
 import { type Client, OPERATOR_TOKEN, startTestApp } from '../test/app.ts'
-import { misfitsOf } from '../test/described-responses.ts'
+import { mismatchesOf } from '../test/described-responses.ts'
 
 // Sends the published request examples to a new sandbox, as a reader of the reference page would.
 
@@ -121,14 +121,14 @@ it('every POST, PUT and PATCH has an example that succeeds unchanged on a new sa
 
 it('every request example matches the published schema of its body', () => {
   for (const [id, { document, schemaRef, type, examples }] of operations) {
-    const mismatch = misfitsOf(document)
+    const mismatch = mismatchesOf(document)
     for (const example of type ? examples : []) expect(mismatch(schemaRef, example), id).toBeNull()
   }
 })
 
 it('the published schema of a bulk-create item requires either a card or a product', () => {
   const { document } = operations.get('createListings')!
-  const mismatch = misfitsOf(document)
+  const mismatch = mismatchesOf(document)
   const item = { language: 'EN', price: 4.5, quantity: 1 }
   const card = { card: 'swsh9-18', condition: 'NM' }
   const product = { product: 'brilliant-stars-booster-box' }
@@ -144,7 +144,7 @@ it('the published schema of a bulk-create item requires either a card or a produ
 
 it('the published schema of a bulk-create result requires a listing if created, errors if failed', () => {
   const { document } = operations.get('createListings')!
-  const mismatch = misfitsOf(document)
+  const mismatch = mismatchesOf(document)
   const listing = { id: 1, price: 4.5, currency: 'EUR', quantity: 3, status: 'active' }
   const isValid = (result: object) =>
     mismatch('#/components/schemas/BulkCreateResult', {

@@ -39,7 +39,7 @@ beforeAll(async () => {
     PORT: String(await freePort()),
   }
   service = await (await startService(settings)).ready()
-  accountId = (await service.get('/v1/me', service.told().key)).body.data.id
+  accountId = (await service.get('/v1/me', service.printed().key)).body.data.id
 })
 
 beforeEach(async () => {
@@ -49,7 +49,7 @@ beforeEach(async () => {
 /** Runs the command as a developer does: it finds the secrets in the sandbox's DATA_DIR. */
 async function listen(...parameters: string[]): Promise<Command> {
   const command = startCommand(['listen', ...parameters], onThisMachine())
-  await command.says('Ctrl-C')
+  await command.prints('Ctrl-C')
   return command
 }
 
@@ -57,7 +57,7 @@ const onThisMachine = (): Settings => ({ DATA_DIR: settings.DATA_DIR, PORT: sett
 
 const asOperator = async (method: string, path: string, body?: object) => {
   const answer = await service.call(method, `/operator/v1${path}`, {
-    token: service.told().token,
+    token: service.printed().token,
     body,
   })
   if (answer.status >= 300) throw new Error(`${method} ${path} answered ${answer.text}`)
@@ -81,7 +81,7 @@ const arrivedIds = () => receiver.arrived.map(({ json }) => json.delivery_id)
 describe('npm run listen', () => {
   it('listen shows a sale’s events and forwards them, signed with the secret that it prints', async () => {
     const command = await listen('--forward', `${receiver.url}?a=b`)
-    const { key } = service.told()
+    const { key } = service.printed()
     const { body } = await service.call('POST', '/v1/listings', {
       token: key,
       body: {
@@ -129,7 +129,7 @@ describe('npm run listen', () => {
 
   it('listen forwards a resent event with the same delivery id', async () => {
     await service.call('POST', '/v1/webhooks', {
-      token: service.told().key,
+      token: service.printed().key,
       body: { url: 'http://localhost:1/hook', events: ['order.cancelled'] },
     })
     const command = await listen('--forward', receiver.url)
@@ -149,14 +149,14 @@ describe('npm run listen', () => {
     await sendSampleEvent()
     await until('the event is forwarded', () => receiver.arrived.length === 1)
     expect(await service.stop()).toMatchObject({ code: 0 })
-    await command.says('is unavailable')
+    await command.prints('is unavailable')
     // Another process sells a unit in the meantime.
     await db`
       insert into events (account_id, event, data, created_at)
       select account_id, event, data, created_at from events order by id desc limit 1
     `
     service = await (await startService(settings)).ready()
-    await command.says('is available again')
+    await command.prints('is available again')
     await sendSampleEvent()
     await until('all three events are forwarded', () => receiver.arrived.length === 3)
     const written = await db<{ id: number }[]>`select id from events order by id desc limit 3`
@@ -195,7 +195,7 @@ describe('npm run listen', () => {
     expect(command.stdout()).not.toContain('svc_whsec_')
     await sendSampleEvent('order.created')
     await sendSampleEvent('order.cancelled')
-    await command.says('\n}\n')
+    await command.prints('\n}\n')
     const [event] = await db<{ id: number }[]>`select id from events order by id desc limit 1`
     expect(lines(command)).toEqual([expect.stringMatching(`order.cancelled +#${event!.id}$`)])
     const shown = JSON.parse(command.stdout().slice(command.stdout().indexOf('{')))
@@ -223,13 +223,13 @@ describe('npm run listen', () => {
   it('listen keeps its secret between runs, if there is a DATA_DIR', async () => {
     const secrets: string[] = []
     const elsewhere = newDataDir()
-    const remote = ['--account', String(accountId), '--token', service.told().token]
+    const remote = ['--account', String(accountId), '--token', service.printed().token]
     for (const dataDir of [settings.DATA_DIR, settings.DATA_DIR, elsewhere, elsewhere]) {
       const command = startCommand(['listen', ...remote, '--forward', receiver.url], {
         ...onThisMachine(),
         DATA_DIR: dataDir,
       })
-      await command.says('WEBHOOK_SECRET')
+      await command.prints('WEBHOOK_SECRET')
       await command.stop('SIGINT')
       secrets.push(secretIn(command.stdout()))
     }

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { type Answer, OPERATOR_TOKEN, startTestApp, type TestApp } from '../test/app.ts'
+import { OPERATOR_TOKEN, startTestApp, type TestApp, type TestResponse } from '../test/app.ts'
 import { cardItem, list, listed, NO_LIMITS } from '../test/fixtures/listings.ts'
 import {
   ADDRESS,
@@ -187,7 +187,7 @@ describe('carts that hold the same listings', () => {
         )
       }
       const toCancel = sales.flatMap(({ slices }) => slices.flatMap(({ order_ids }) => order_ids))
-      const works: (() => Promise<Answer>)[] = [
+      const works: (() => Promise<TestResponse>)[] = [
         ...times(20, () => () => sendCart(app, cart())),
         ...shuffled(toCancel, pick).map((id) => () => cancel(app, id)),
         // Changes of the price, not of the stock, so that the stock can be added up.
@@ -227,7 +227,7 @@ describe('carts that hold the same listings', () => {
     for (let round = 0; round < ROUNDS; round++) {
       const pick = chance(2_000 + round)
       const listings = await list(seller, ...times(3, () => cardItem({ quantity: 5 })))
-      const works: (() => Promise<Answer>)[] = [
+      const works: (() => Promise<TestResponse>)[] = [
         ...times(20, () => () => {
           const order = shuffled(listings, pick)
           return sendCart(

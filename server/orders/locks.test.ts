@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { inTransaction } from '../database/in-transaction.ts'
-import { type Answer, startTestApp, type TestApp } from '../test/app.ts'
+import { startTestApp, type TestApp, type TestResponse } from '../test/app.ts'
 import { cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { act, buy, cancel, type Line, SHIPS, sendCart, ship } from '../test/fixtures/orders.ts'
 import { until } from '../test/until.ts'
@@ -39,9 +39,9 @@ const isFree = async (table: Table, id: number): Promise<boolean> => {
 async function whileHeld<T>(
   table: Table,
   id: number,
-  work: () => Promise<Answer>,
+  work: () => Promise<TestResponse>,
   look: () => Promise<T>,
-): Promise<{ seen: T; answer: Answer }> {
+): Promise<{ seen: T; answer: TestResponse }> {
   const { seen, answer } = await inTransaction(app.ctx, async ({ db }) => {
     await db`select from ${db(table)} where id = ${id} for update`
     const answer = work()
@@ -115,7 +115,7 @@ describe('a cancellation', () => {
 })
 
 describe('a transition of an order', () => {
-  const changes: [string, boolean, (order: number) => Promise<Answer>][] = [
+  const changes: [string, boolean, (order: number) => Promise<TestResponse>][] = [
     ['shipping', false, (order) => ship(seller, order)],
     ['cancelling', false, (order) => cancel(app, order, { restock: false })],
     ['receiving', true, (order) => act(app, order, 'receive')],

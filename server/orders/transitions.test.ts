@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { inTransaction } from '../database/in-transaction.ts'
 import { CANCELLERS, ORDER_STATUSES, type OrderStatus } from '../enums.ts'
-import { type Answer, startTestApp, type TestApp } from '../test/app.ts'
+import { startTestApp, type TestApp, type TestResponse } from '../test/app.ts'
 import { advance, cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
 import {
   act,
@@ -76,7 +76,7 @@ const everythingOf = async ({ id, listing }: { id: number; listing: number }) =>
 })
 
 /** The order row in a response of the seller API or the operator API. */
-const rowIn = ({ body }: Answer, id: number) =>
+const rowIn = ({ body }: TestResponse, id: number) =>
   body.data.orders?.find((row: { id: number }) => row.id === id) ?? body.data
 
 describe('a transition', () => {

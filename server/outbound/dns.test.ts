@@ -170,7 +170,7 @@ describe('a look-up that fails', () => {
     ])
     // Two queries of two seconds to each of three servers would take twelve seconds.
     expect(performance.now() - began).toBeLessThan(10_000)
-    expect(silent.asked).toContain('A shop.example')
+    expect(silent.queries).toContain('A shop.example')
   })
 })
 
@@ -198,7 +198,7 @@ describe('a name in the hosts file', () => {
     }
     expect(await resolve('alias.example')).toEqual([SIX])
     expect(await resolve('blocked.example')).toEqual(['0.0.0.0'])
-    expect(server.asked).toEqual([])
+    expect(server.queries).toEqual([])
     for (const hostname of ['unused.example', 'comment.example', 'nobody.example', 'example']) {
       await expect(resolve(hostname)).rejects.toMatchObject({ code: 'ENOTFOUND' })
     }
@@ -235,7 +235,7 @@ describe('names with silent DNS servers', () => {
     const resolve = namesBy()
     let ended = 0
     for (const name of hanging) resolve(name).catch(() => ended++)
-    await until('all lookups are under way', () => server.asked.length >= 2 * hanging.length)
+    await until('all lookups are under way', () => server.queries.length >= 2 * hanging.length)
 
     expect(await resolve('shop.example')).toEqual([FOUR])
     expect(await readFile(import.meta.filename, 'utf8')).toContain('silent DNS servers')

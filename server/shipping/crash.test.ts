@@ -39,7 +39,7 @@ describe('a label being bought', () => {
 
   it('after kill -9 between the carrier’s response and its record, no label is bought twice', async () => {
     const killed = await (await startService(settings)).ready()
-    const { key } = killed.told()
+    const { key } = killed.printed()
     const [account] = await db<{ id: number }[]>`select id from accounts`
     const parcel = await insertSlice(db, account!.id)
     const address = `/v1/orders/${parcel.orderIds[0]}/label`

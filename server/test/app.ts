@@ -28,7 +28,7 @@ export const PUBLIC_URL = 'https://cards.example'
 export const OPERATOR_TOKEN = 'operator-token-for-tests-and-more'
 
 /** A response, with its body parsed. */
-export type Answer = {
+export type TestResponse = {
   status: number
   // biome-ignore lint/suspicious/noExplicitAny: tests reach into responses freely; every response is checked against its schema
   body: any
@@ -41,7 +41,7 @@ type Sent = Omit<InjectOptions, 'method' | 'url'>
 /** Sends requests with one credential, and checks every response against the published description. */
 export type Client = Record<
   'get' | 'head' | 'post' | 'patch' | 'put' | 'delete',
-  (url: string, options?: Sent) => Promise<Answer>
+  (url: string, options?: Sent) => Promise<TestResponse>
 >
 
 export type TestApp = {
@@ -151,22 +151,22 @@ function client(
   token: string | undefined,
 ): Client {
   const send = (method: NonNullable<InjectOptions['method']>) => {
-    return async (url: string, { headers, ...options }: Sent = {}): Promise<Answer> => {
-      const response = await app.inject({
+    return async (url: string, { headers, ...options }: Sent = {}): Promise<TestResponse> => {
+      const injected = await app.inject({
         method,
         url,
         headers: { ...(token ? { authorization: `Bearer ${token}` } : {}), ...headers },
         ...options,
       })
-      const isJson = String(response.headers['content-type']).startsWith('application/json')
-      const answer: Answer = {
-        status: response.statusCode,
-        body: isJson && response.payload ? response.json() : undefined,
-        headers: response.headers as Record<string, string>,
-        text: response.payload,
+      const isJson = String(injected.headers['content-type']).startsWith('application/json')
+      const response: TestResponse = {
+        status: injected.statusCode,
+        body: isJson && injected.payload ? injected.json() : undefined,
+        headers: injected.headers as Record<string, string>,
+        text: injected.payload,
       }
-      await check(method, url, answer)
-      return answer
+      await check(method, url, response)
+      return response
     }
   }
   return {

@@ -9,7 +9,7 @@ export type DatabaseProxy = {
   /** The number of open connections. */
   readonly connections: number
   /** The number of connections accepted so far. */
-  readonly taken: number
+  readonly accepted: number
   /** Resets every connection; new ones are accepted. */
   reset(): void
   /** Resets every connection and refuses new ones, as after a stop of the server. */
@@ -30,10 +30,10 @@ export async function databaseProxy(databaseUrl: string): Promise<DatabaseProxy>
   const target = new URL(databaseUrl)
   const sockets = new Set<Socket>()
   let isFrozen = false
-  let taken = 0
+  let accepted = 0
 
   const relay = (client: Socket) => {
-    taken++
+    accepted++
     const server = connect(Number(target.port), target.hostname)
     for (const [socket, other] of [
       [client, server],
@@ -73,8 +73,8 @@ export async function databaseProxy(databaseUrl: string): Promise<DatabaseProxy>
     get connections() {
       return sockets.size / 2
     },
-    get taken() {
-      return taken
+    get accepted() {
+      return accepted
     },
     reset,
     async refuse() {

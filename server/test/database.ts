@@ -11,7 +11,7 @@ import { databaseUrl, EMPTY_TEMPLATE } from './global-setup.ts'
 import { whenFileEnds } from './when-file-ends.ts'
 
 /**
- * What a test's database holds at first, in addition to the migrated schema.
+ * The initial content of a test's database, in addition to the migrated schema.
  * - `empty`: nothing
  * - `product`: one product, the smallest catalog with which a service has nothing to import when it starts
  * - `fixture`: the catalog fixture
@@ -19,7 +19,7 @@ import { whenFileEnds } from './when-file-ends.ts'
  */
 export type Template = 'empty' | 'product' | keyof typeof PREPARED
 
-/** Templates that the first test file of a run prepares which asks for them: an import takes seconds of CPU time. */
+/** Templates that are prepared by the first test file that needs them: an import takes seconds of CPU time. */
 const PREPARED = {
   fixture: async (ctx: ImportContext) => {
     await importCatalog(ctx, fixtureLines())

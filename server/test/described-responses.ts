@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 
-type Description = { operations: Located[]; misfit: Misfit }
+type Description = { operations: Located[]; mismatch: Mismatch }
 
 /** An operation with the pattern of its paths and its location in the description. */
 type Located = { path: RegExp; method: string; at: string; operation: Operation }
@@ -16,25 +16,25 @@ type Read = (path: string) => Promise<object | undefined>
  * body must match its schema without additional keys. Paths outside of the two APIs are not checked.
  */
 export function describedResponses(read: Read) {
-  let doors: Promise<Description[]> | undefined
+  let descriptions: Promise<Description[]> | undefined
   return async (
     method: string,
     url: string,
     { status, body }: { status: number; body: unknown },
   ): Promise<void> => {
-    doors ??= Promise.all([
+    descriptions ??= Promise.all([
       readDescription(read, '/openapi.json', '/v1'),
       readDescription(read, '/operator/openapi.json', '/operator/v1'),
     ])
-    for (const door of await doors) {
-      const operation = operationAt(door, method, url)
+    for (const description of await descriptions) {
+      const operation = operationAt(description, method, url)
       if (!operation) continue
       const schema = schemaAt(operation, status)
       if (body === undefined) continue
-      const misfit = door.misfit(schema, body)
-      if (misfit) {
+      const mismatch = description.mismatch(schema, body)
+      if (mismatch) {
         throw new Error(
-          `${method} ${url} answered ${status} with a body that isn't as described: ${misfit}`,
+          `${method} ${url} returned ${status} with a body that does not match its description: ${mismatch}`,
         )
       }
     }
@@ -42,10 +42,10 @@ export function describedResponses(read: Read) {
 }
 
 /** How a value violates the schema at a location (`#/components/schemas/…`); null if it is valid. */
-type Misfit = (place: string, value: unknown) => string | null
+type Mismatch = (place: string, value: unknown) => string | null
 
 /** Checks values against the schemas of a published description, without additional keys. */
-export function misfitsOf(document: object): Misfit {
+export function mismatchesOf(document: object): Mismatch {
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   ;(addFormats as unknown as (ajv: Ajv2020) => void)(ajv)
   ajv.addSchema({ $id: 'document', ...closed(document) })
@@ -57,16 +57,16 @@ export function misfitsOf(document: object): Misfit {
 }
 
 /** Compiled schemas by the text of their description, which many services of a test run have in common. */
-const checkers = new Map<string, Misfit>()
+const checkers = new Map<string, Mismatch>()
 
 async function readDescription(read: Read, path: string, prefix: string): Promise<Description> {
   const document = ((await read(path)) ?? { paths: {} }) as {
     paths: Record<string, Record<string, Operation>>
   }
   const text = JSON.stringify(document)
-  const misfit = checkers.get(text) ?? misfitsOf(document)
-  checkers.set(text, misfit)
-  return { operations: Object.entries(document.paths).flatMap(operationsAt(prefix)), misfit }
+  const mismatch = checkers.get(text) ?? mismatchesOf(document)
+  checkers.set(text, mismatch)
+  return { operations: Object.entries(document.paths).flatMap(operationsAt(prefix)), mismatch }
 }
 
 const operationsAt =

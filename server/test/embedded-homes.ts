@@ -78,15 +78,15 @@ export type Spawned = { checkout?: string; preload?: string; uid?: number; gid?:
 export async function startProcess(dataDir: string, spawned: Spawned = {}) {
   const child = spawnUser(dataDir, spawned)
   const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]()
-  const says = async () => JSON.parse((await lines.next()).value ?? 'null')
-  const database: EmbeddedDatabase & { message?: string } = await says()
-  if (!database?.url) throw new Error(database?.message ?? 'the process said nothing')
+  const nextMessage = async () => JSON.parse((await lines.next()).value ?? 'null')
+  const database: EmbeddedDatabase & { message?: string } = await nextMessage()
+  if (!database?.url) throw new Error(database?.message ?? 'the process printed no message')
   const stop = async () => {
     child.stdin!.write('stop\n')
-    expect(await says()).toBe('stopped')
+    expect(await nextMessage()).toBe('stopped')
     await exited(child)
   }
-  return { child, database, says, stop }
+  return { child, database, nextMessage, stop }
 }
 
 /** Starts such a process without waiting for its output. */

@@ -7,21 +7,21 @@ import { startEmbedded } from '../database/embedded/embedded.ts'
  * after a line `stop` on standard input. It only reports a SIGINT, like a server that drains first.
  */
 const [dataDir = '', settings = '{}'] = process.argv.slice(2)
-const say = (line: unknown) => process.stdout.write(`${JSON.stringify(line)}\n`)
+const print = (line: unknown) => process.stdout.write(`${JSON.stringify(line)}\n`)
 
-process.on('SIGINT', () => say('interrupted'))
+process.on('SIGINT', () => print('interrupted'))
 
 try {
   const database = await startEmbedded({ dataDir, settings: JSON.parse(settings) })
-  say(database)
+  print(database)
   for await (const line of createInterface({ input: process.stdin })) {
     if (line === 'stop') break
   }
   await database.stop()
-  say('stopped')
+  print('stopped')
 } catch (error) {
   const { name, message } = error as Error
-  say({ name, message })
+  print({ name, message })
   process.exitCode = 1
 }
 process.stdin.destroy()

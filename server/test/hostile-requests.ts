@@ -1,17 +1,17 @@
 /**
  * Requests that are as expensive as their limits allow: the largest, deepest and most repetitive form of every body and
- * query. Generated from the published descriptions, so that a new operation is covered from its first day. A test
- * bounds the work they cause, `npm run hostile` measures their CPU time.
+ * query. They are generated from the published descriptions, which covers new operations automatically. A test limits
+ * the work that they cause; `npm run hostile` measures their CPU time.
  */
 export type HostileRequest = {
   name: string
   method: string
-  /** Another address for each repetition, so that none is answered from a cache. */
+  /** The path differs for each repetition, so that no response comes from a cache. */
   path: (repetition: number) => string
   payload?: string
 }
 
-/** Records that exist, by the parameter of a path that names them. */
+/** Ids of existing records, for path parameters. */
 export type Records = {
   account: number
   listing: number
@@ -28,11 +28,11 @@ type Document = any
 
 const BODY_BYTES = 256 * 1024
 const BULK_BYTES = 4 * 1024 * 1024
-/** Slightly less than a body may have, so that it is looked at. */
+/** Slightly below the limit for values in a body, so that the body is not rejected early. */
 const VALUES = 19_000
 const QUERY_BYTES = 14_000
 
-/** @param share of the largest body; a test sends smaller ones */
+/** @param share fraction of the maximum body size; a test sends smaller bodies */
 export function hostileRequests(
   document: Document,
   prefix: string,
@@ -88,7 +88,7 @@ function filledIn(template: string, method: string, records: Records): string {
 
 type Schema = { properties?: Record<string, Schema>; items?: Schema; maxItems?: number }
 
-/** A schema without references; of alternatives, the properties of all. */
+/** Resolves the references of a schema, and merges the properties of its alternatives. */
 function resolved(document: Document, schema: Document): Schema {
   if (!schema) return {}
   if (schema.$ref)
@@ -118,7 +118,7 @@ const POISONS: Record<string, Poison> = {
   'long texts': (room) => `"${repeated('a', room)}"`,
   'escaped texts': (room) => `"${repeated('\\u00e9', room)}"`,
   'URLs with long hosts': (room) => `"http://${ideographs(room / 3)}/"`,
-  'URLs with many signs': (room) =>
+  'URLs with many @ and ../': (room) =>
     `"http://${repeated('@', room / 2)}a/${repeated('../', room / 2)}"`,
   'almost e-mail addresses': (room) => `"${repeated('a-', room)}@"`,
   'long integers': (room) => repeated('1', Math.max(room, 1)),
@@ -127,7 +127,7 @@ const POISONS: Record<string, Poison> = {
   'lists of numbers': (room, values) => list('0', room, values),
   'lists of empty objects': (room, values) => list('{}', room, values / 2),
   'many fields': (room, values) => object((i) => `field${i}`, room, values),
-  'fields that are numbers': (room, values) => object((i) => `${i * 65_537}`, room, values),
+  'numeric field names': (room, values) => object((i) => `${i * 65_537}`, room, values),
   'one field repeated': (room, values) => object(() => 'field', room, values),
   prototypes: (room, values) => list('{"__proto__":{"price":1}}', room, values / 4),
   'nested lists': () => '['.repeat(20) + ']'.repeat(20),
@@ -182,7 +182,7 @@ function filled(
   return list(entry, Math.max(room, entry.length + 1), Math.min(maxItems, values))
 }
 
-/** Items that pass all early checks, and cost what an item can cost. */
+/** Items that pass all early checks and are as expensive as possible. */
 function bulkBodies({ card }: Records): [string, string][] {
   const labels = [ideographs(63), ideographs(126).slice(63)]
   const urls = Array(10).fill(`http://${labels.join('.')}/${'../'.repeat(500)}`)
@@ -190,12 +190,12 @@ function bulkBodies({ card }: Records): [string, string][] {
   const items = (more: object) => JSON.stringify({ items: Array(100).fill({ ...item, ...more }) })
   return [
     ['photo URLs that take long to parse', items({ photo_urls: urls, price: 0 })],
-    ['photo URLs that are private', items({ photo_urls: Array(10).fill('http://0x7f.1/') })],
+    ['private photo URLs', items({ photo_urls: Array(10).fill('http://0x7f.1/') })],
     [
-      'everything wrong',
+      'every field invalid',
       items({ card: 'x', price: 0, quantity: 0, photo_urls: Array(10).fill(0) }),
     ],
-    ['everything right', items({ description: '€'.repeat(1_000) })],
+    ['every field valid', items({ description: '€'.repeat(1_000) })],
   ]
 }
 
@@ -215,7 +215,7 @@ function queries(document: Document, operation: Document): Query[] {
   }
   const all: Query[] = [
     ['many unknown parameters', (n) => `n=${n}${many((i) => `${i.toString(36)}=1`)}`],
-    ['unknown parameters that are percent-encoded', (n) => `n=${n}${many((i) => `%FF${i}=%22`)}`],
+    ['percent-encoded unknown parameters', (n) => `n=${n}${many((i) => `%FF${i}=%22`)}`],
     ['many empty parameters', (n) => `n=${n}${many(() => '')}`],
   ]
   const long = QUERY_BYTES / Math.max(1, parameters.length)

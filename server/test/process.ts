@@ -20,7 +20,7 @@ export type Ended = {
 }
 
 /** A response of a service. */
-export type Answer = {
+export type TestResponse = {
   status: number
   headers: Headers
   text: string
@@ -66,7 +66,7 @@ export type Command = {
   stdout(): string
   stderr(): string
   /** Resolves when standard output contains this text. Throws if the process exits first. */
-  says(text: string): Promise<void>
+  prints(text: string): Promise<void>
   signal(signal: NodeJS.Signals): void
   /** Resolves when the process has ended. */
   ended: Promise<Ended>
@@ -87,9 +87,13 @@ export type Service = Command & {
   /** Resolves when the service has printed that it is ready. */
   ready(): Promise<Service>
   /** The values that it printed for its user. */
-  told(): { key: string; token: string; baseUrl: string; docs: string; curl: string }
-  call(method: string, path: string, options?: { token?: string; body?: unknown }): Promise<Answer>
-  get(path: string, token?: string): Promise<Answer>
+  printed(): { key: string; token: string; baseUrl: string; docs: string; curl: string }
+  call(
+    method: string,
+    path: string,
+    options?: { token?: string; body?: unknown },
+  ): Promise<TestResponse>
+  get(path: string, token?: string): Promise<TestResponse>
 }
 
 /**
@@ -134,10 +138,10 @@ export async function startService(
     dataDir,
     log: () => jsonLines(command.stderr()),
     async ready() {
-      await command.says('Cardstall is ready.')
+      await command.prints('Cardstall is ready.')
       return service
     },
-    told: () => toldIn(command.stdout()),
+    printed: () => parseReadyOutput(command.stdout()),
     call,
     get: (path, token) => call('GET', path, { token }),
   }
@@ -145,19 +149,19 @@ export async function startService(
 }
 
 function commandOf(
-  { child, ended, said }: Launched,
+  { child, ended, output }: Launched,
   { group = false }: { group?: boolean } = {},
 ): Command {
   const signal = (name: NodeJS.Signals) => {
     if (!hasExited(child)) process.kill(group ? -child.pid! : child.pid!, name)
   }
   return {
-    stdout: () => said.stdout,
-    stderr: () => said.stderr,
-    async says(text) {
-      while (!said.stdout.includes(text)) {
+    stdout: () => output.stdout,
+    stderr: () => output.stderr,
+    async prints(text) {
+      while (!output.stdout.includes(text)) {
         if (await Promise.race([ended, once(child.stdout!, 'data').then(() => undefined)])) {
-          throw new Error(`The process ended without printing "${text}":\n${said.stderr}`)
+          throw new Error(`The process ended without printing "${text}":\n${output.stderr}`)
         }
       }
     },
@@ -173,7 +177,7 @@ function commandOf(
 type Launched = {
   child: ChildProcess
   ended: Promise<Ended>
-  said: { stdout: string; stderr: string }
+  output: { stdout: string; stderr: string }
 }
 
 function launch(
@@ -203,20 +207,20 @@ function launch(
   })
   children.push(child)
   whenFileEnds(killLeftovers)
-  const said = { stdout: '', stderr: '' }
+  const output = { stdout: '', stderr: '' }
   for (const stream of ['stdout', 'stderr'] as const) {
     child[stream]?.setEncoding('utf8').on('data', (text: string) => {
-      said[stream] += text
+      output[stream] += text
     })
   }
   const ended = new Promise<Ended>((resolve) => {
     // Not "exit": at that event, some output may not have arrived yet.
-    child.once('close', (code, signal) => resolve({ code, signal, ...said }))
+    child.once('close', (code, signal) => resolve({ code, signal, ...output }))
   })
-  return { child, ended, said }
+  return { child, ended, output }
 }
 
-function toldIn(stdout: string): ReturnType<Service['told']> {
+function parseReadyOutput(stdout: string): ReturnType<Service['printed']> {
   const after = (label: RegExp) => stdout.match(label)?.[1] ?? ''
   return {
     baseUrl: after(/^ +base URL +(\S+)$/m),

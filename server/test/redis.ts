@@ -42,7 +42,7 @@ export async function startRedis(options: { arguments?: string[] } = {}): Promis
 
   async function start(): Promise<void> {
     // Another program may take the port for a moment between two starts.
-    await until(`a Redis server answers on port ${port}`, async () => {
+    await until(`a Redis server responds on port ${port}`, async () => {
       if (!server || server.exitCode !== null || server.signalCode !== null) {
         server = spawn(
           redisServer!,
@@ -53,7 +53,7 @@ export async function startRedis(options: { arguments?: string[] } = {}): Promis
           { stdio: 'ignore' },
         )
       }
-      return answers(port)
+      return responds(port)
     })
   }
 
@@ -96,7 +96,7 @@ export async function startRedis(options: { arguments?: string[] } = {}): Promis
   }
 }
 
-function answers(port: number): Promise<boolean> {
+function responds(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => socket.write('PING\r\n'))
     // Any response will do, also the one that demands a password.

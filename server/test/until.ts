@@ -13,10 +13,10 @@ export async function until<T>(
 ): Promise<Exclude<T, Falsy>> {
   const deadline = performance.now() + timeoutMs
   for (;;) {
-    const answer = await condition()
-    if (answer) return answer as Exclude<T, Falsy>
+    const result = await condition()
+    if (result) return result as Exclude<T, Falsy>
     if (performance.now() > deadline) {
-      throw new Error(`Still not so after ${timeoutMs / 1000} s: ${what}`)
+      throw new Error(`Timed out after ${timeoutMs / 1000} s: ${what}`)
     }
     await sleep(INTERVAL_MS)
   }

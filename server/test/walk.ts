@@ -1,16 +1,16 @@
-import { type Answer, type Client, PUBLIC_URL } from './app.ts'
+import { type Client, PUBLIC_URL, type TestResponse } from './app.ts'
 
-/** The pages of a list from a path on, following the links. */
+/** Follows the links of a list from this path, and returns its pages. */
 export async function walk(
   client: Client,
   path: string,
   direction: 'next' | 'prev' = 'next',
-): Promise<Answer[]> {
-  const pages: Answer[] = []
+): Promise<TestResponse[]> {
+  const pages: TestResponse[] = []
   let at: string | null = path
   while (at !== null) {
     const page = await client.get(at)
-    if (page.status !== 200) throw new Error(`${at} answered ${page.status}: ${page.text}`)
+    if (page.status !== 200) throw new Error(`${at} returned ${page.status}: ${page.text}`)
     pages.push(page)
     const link: string | null = page.body.links[direction]
     at = link && pathOf(link)
@@ -26,6 +26,6 @@ export async function allRecords(client: Client, path: string) {
 
 /** The path of an absolute link to this service. */
 export function pathOf(link: string): string {
-  if (!link.startsWith(`${PUBLIC_URL}/`)) throw new Error(`${link} doesn't lead to this service`)
+  if (!link.startsWith(`${PUBLIC_URL}/`)) throw new Error(`${link} is not a link to this service`)
   return link.slice(PUBLIC_URL.length)
 }

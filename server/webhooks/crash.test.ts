@@ -53,7 +53,7 @@ describe('a delivery that is under way when its process ends', () => {
 
   /** A delivery as the operator sees it. */
   const seenBy = async (service: Service, id: number) => {
-    const { token } = service.told()
+    const { token } = service.printed()
     const { body } = await service.get(
       `/operator/v1/deliveries?endpoint_id=${endpointId}&per_page=100`,
       token,
@@ -64,7 +64,7 @@ describe('a delivery that is under way when its process ends', () => {
   /** Starts a service and waits until the silent receiver has a delivery from it. */
   async function midAttempt(): Promise<{ service: Service; id: number }> {
     const service = await started()
-    const { key, token } = service.told()
+    const { key, token } = service.printed()
     const { body } = await service.get('/v1/me', key)
     if (endpointId === undefined) {
       const endpoint = await service.call('POST', '/v1/webhooks', {
@@ -116,7 +116,7 @@ describe('a delivery that is under way when its process ends', () => {
     expect(Date.parse(tried.next_attempt_at) - Date.parse(attempt.at)).toBe(60_000)
 
     receiver.respondWith(204)
-    const { token } = next.told()
+    const { token } = next.printed()
     await next.call('POST', '/operator/v1/sandbox/clock', { token, body: { advance_seconds: 61 } })
     await until(
       'the event is delivered',

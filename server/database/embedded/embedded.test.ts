@@ -297,7 +297,7 @@ describe('several processes on one directory', () => {
     const user = await startProcess(dataDir)
     const pid = postmasterOf(dataDir)
     process.kill(-user.child.pid!, 'SIGINT')
-    expect(await user.says()).toBe('interrupted')
+    expect(await user.nextMessage()).toBe('interrupted')
     expect(await query(user.database.url, 'select 1 as one')).toEqual([{ one: 1 }])
     expect(postmasterOf(dataDir)).toBe(pid)
     expect(logOf(dataDir)).not.toContain('shutdown request')

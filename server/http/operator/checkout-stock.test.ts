@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { inTransaction } from '../../database/in-transaction.ts'
 import { reserve } from '../../listings/reservations.ts'
-import { type Answer, startTestApp, type TestApp } from '../../test/app.ts'
+import { startTestApp, type TestApp, type TestResponse } from '../../test/app.ts'
 import {
   advance,
   cardItem,
@@ -44,7 +44,7 @@ async function saleState() {
   }
 }
 
-function expectConflict({ status, body }: Answer, message: string) {
+function expectConflict({ status, body }: TestResponse, message: string) {
   expect(status).toBe(409)
   expect(body.error).toEqual({ type: 'conflict', message })
 }

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { inTransaction } from '../../database/in-transaction.ts'
 import { free, pruneReservations, reserve } from '../../listings/reservations.ts'
-import { type Answer, OPERATOR_TOKEN, startTestApp, type TestApp } from '../../test/app.ts'
+import { OPERATOR_TOKEN, startTestApp, type TestApp, type TestResponse } from '../../test/app.ts'
 import { testDatabase } from '../../test/database.ts'
 import { advance, cardItem, hold, list, listed, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import { untilLockWaiters } from '../../test/lock-waiters.ts'
@@ -431,7 +431,7 @@ describe('a listing deleted, sold or hidden while carts reserve it', () => {
   })
 
   /** Reserves the listing while `withdraw` runs (`responses`) and again after it (`later`). */
-  async function race(listing: number, withdraw: () => Promise<Answer>) {
+  async function race(listing: number, withdraw: () => Promise<TestResponse>) {
     const attempt = () => reserveUnits({ listing_id: listing })
     const before = Array.from({ length: CARTS }, attempt)
     const withdrawal = withdraw()
@@ -500,7 +500,7 @@ async function listWith(quantity: number): Promise<number> {
   return id!
 }
 
-const reserveUnits = (wanted: object, key?: string): Promise<Answer> =>
+const reserveUnits = (wanted: object, key?: string): Promise<TestResponse> =>
   app.operator.post(RESERVATIONS, {
     payload: { quantity: 1, cart_id: 'cart', ...wanted },
     headers: key === undefined ? {} : { 'idempotency-key': key },
@@ -536,7 +536,7 @@ const countByStatus = (responses: { status: number }[]) =>
     ]),
   )
 
-function expectConflict({ status, body }: Answer, message: string) {
+function expectConflict({ status, body }: TestResponse, message: string) {
   expect(status).toBe(409)
   expect(body.error).toEqual({ type: 'conflict', message })
 }

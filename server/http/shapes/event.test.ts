@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { CANCELLERS, WEBHOOK_EVENTS, type WebhookEvent } from '../../enums.ts'
 import { sampleData } from '../../sandbox/sample-events.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { misfitsOf } from '../../test/described-responses.ts'
+import { mismatchesOf } from '../../test/described-responses.ts'
 import { cardItem, list, NO_LIMITS, productItem } from '../../test/fixtures/listings.ts'
 import {
   act,
@@ -53,7 +53,7 @@ beforeAll(async () => {
   app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
   seller = await app.seller({ account: shipsBy(LABEL) })
   document = (await app.anyone.get('/openapi.json')).body
-  const mismatchOf = misfitsOf(document)
+  const mismatchOf = mismatchesOf(document)
   mismatch = ({ event, data }) =>
     mismatchOf(schemaOf(event as WebhookEvent).$ref, {
       event,

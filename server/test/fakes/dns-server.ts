@@ -17,7 +17,7 @@ export type DnsServer = {
   /** The data by name in lower case; other names do not exist. A function is called for each query. */
   names: Map<string, NameData | (() => NameData | Promise<NameData>)>
   /** The queries so far, for example `A shop.example`. */
-  asked: string[]
+  queries: string[]
 }
 
 const FAILURES = { SERVFAIL: 2, NXDOMAIN: 3, REFUSED: 5 }
@@ -28,11 +28,11 @@ const sockets = new Set<Socket>()
 /** Starts a DNS server for these names on a free loopback port. It stops when the test file ends. */
 export async function startDnsServer(names: Record<string, NameData> = {}): Promise<DnsServer> {
   const socket = createSocket('udp4')
-  const server: DnsServer = { address: '', names: new Map(Object.entries(names)), asked: [] }
+  const server: DnsServer = { address: '', names: new Map(Object.entries(names)), queries: [] }
   socket.on('message', async (query, { port, address }) => {
-    const answer = await answerTo(query, server)
+    const response = await responseTo(query, server)
     // The test may have ended in the meantime.
-    if (answer && sockets.has(socket)) socket.send(answer, port, address)
+    if (response && sockets.has(socket)) socket.send(response, port, address)
   })
   sockets.add(socket)
   whenFileEnds(() => {
@@ -47,9 +47,9 @@ export async function startDnsServer(names: Record<string, NameData> = {}): Prom
 type Reply = { failure?: Failure; records: Buffer[] }
 
 /** Builds a response (RFC 1035). */
-async function answerTo(query: Buffer, server: DnsServer): Promise<Buffer | undefined> {
+async function responseTo(query: Buffer, server: DnsServer): Promise<Buffer | undefined> {
   const { name, type, end } = questionOf(query)
-  server.asked.push(`${type} ${name}`)
+  server.queries.push(`${type} ${name}`)
   const { failure, records } = await replyOf(server.names, name.toLowerCase(), type)
   if (failure === 'silence') return undefined
   const header = Buffer.alloc(12)

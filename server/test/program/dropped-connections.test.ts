@@ -52,7 +52,7 @@ const errorsLogged = () => service.log().filter(({ level }) => Number(level) >= 
 
 describe('a connection that is dropped at any moment of any request', () => {
   it('connections dropped at any moment neither end the process nor log an error', async () => {
-    const { key, token } = service.told()
+    const { key, token } = service.printed()
     const operator = (path: string, body?: unknown) =>
       service.call('POST', `/operator/v1${path}`, { token, body })
     const makeKey = async () => {
