@@ -8,8 +8,6 @@ export type DatabaseProxy = {
   url: string
   /** The number of open connections. */
   readonly connections: number
-  /** The number of connections accepted so far. */
-  readonly accepted: number
   /** Resets every connection; new ones are accepted. */
   reset(): void
   /** Resets every connection and refuses new ones, as after a stop of the server. */
@@ -30,10 +28,8 @@ export async function databaseProxy(databaseUrl: string): Promise<DatabaseProxy>
   const target = new URL(databaseUrl)
   const sockets = new Set<Socket>()
   let isFrozen = false
-  let accepted = 0
 
   const relay = (client: Socket) => {
-    accepted++
     const server = connect(Number(target.port), target.hostname)
     for (const [socket, other] of [
       [client, server],
@@ -72,9 +68,6 @@ export async function databaseProxy(databaseUrl: string): Promise<DatabaseProxy>
     url: url.href,
     get connections() {
       return sockets.size / 2
-    },
-    get accepted() {
-      return accepted
     },
     reset,
     async refuse() {
