@@ -26,7 +26,7 @@ const LAYERS = [
   ...['errors', 'start-error', 'enums', 'money', 'text', 'time'],
   ...['settings', 'config', 'log', 'crypto', 'files', 'database', 'metrics', 'context'],
   ...['limits', 'outbound', 'queue'],
-  ...['catalog', 'mail', 'orders/address', 'events', 'accounts', 'keys', 'listings', 'photos'],
+  ...['catalog', 'mail', 'events', 'accounts', 'keys', 'listings', 'photos'],
   ...['orders', 'carriers', 'shipping', 'webhooks', 'sandbox', 'service'],
   ...['http', 'http/shapes', 'http/seller', 'http/operator', 'http/public'],
   ...['routes', 'app', 'schedule', 'listen', 'serve', 'commands', 'main'],

@@ -1,5 +1,5 @@
 import type { LabelStatus } from '../enums.ts'
-import type { Address } from '../orders/address.ts'
+import type { Address } from '../text/address.ts'
 
 /** A carrier platform that sells labels. Its methods are network calls: never call them inside a transaction. */
 export type Carrier = {

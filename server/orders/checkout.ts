@@ -10,7 +10,7 @@ import { listingSold, orderCreated } from '../events/payloads.ts'
 import { type NewEvent, recordEvents } from '../events/record.ts'
 import { statusFor } from '../listings/listing.ts'
 import { sendMail } from '../mail/outbox.ts'
-import type { Address } from './address.ts'
+import type { Address } from '../text/address.ts'
 import { soldEmail } from './emails.ts'
 import { commissionOf, grossOf } from './money.ts'
 

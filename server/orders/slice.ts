@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import type { Db } from '../database/sql.ts'
 import type { Fulfilment } from '../enums.ts'
-import type { Address } from './address.ts'
+import type { Address } from '../text/address.ts'
 import { type Order, orderNotFound, type Tracking } from './order.ts'
 import { ordersOfSlice, sliceIdOf } from './orders.ts'
 

@@ -6,7 +6,7 @@ import {
   orderLabelReady,
   type Payload,
 } from '../events/payloads.ts'
-import type { Address } from '../orders/address.ts'
+import type { Address } from '../text/address.ts'
 
 /** A fictitious buyer's address. */
 export const SAMPLE_ADDRESS: Address = {

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import type { Address } from '../../orders/address.ts'
+import type { Address } from '../../text/address.ts'
 import { component, FilledText, Nullable, Text } from '../schema.ts'
 
 export const AddressSchema = component(
