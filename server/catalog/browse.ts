@@ -4,7 +4,7 @@ import { findSetForFilter, matchesFilters } from './identifiers.ts'
 import {
   type Attributes,
   type Names,
-  type Strictness,
+  searchTyposWithAttributes,
   searchWithAttributes,
 } from './search/attributes.ts'
 import { fold } from './search/fold.ts'
@@ -98,14 +98,13 @@ function listed<T>(
   }
   const words = fold(q).split(' ').filter(Boolean)
   if (!attributes || !words.some((word) => attributes.describes(word))) return byName()
-  const described = (strictness: Strictness) =>
-    searchWithAttributes(names, attributes, words, passes, strictness)
   if (byName({ upTo: Tier.inside }).length > 0) return byName()
-  for (const find of [() => described('exact'), () => described('words'), byName]) {
-    const found = find()
-    if (found.length > 0) return found
-  }
-  return described('typos')
+  const described = searchWithAttributes(names, attributes, words, passes)
+  if (described.length > 0) return described
+  const mistyped = byName()
+  return mistyped.length > 0
+    ? mistyped
+    : searchTyposWithAttributes(names, attributes, words, passes)
 }
 
 /**

@@ -23,58 +23,93 @@ export type Matcher<T> = {
 
 export type Names<T> = { index: NameIndex; entriesByName: T[][] }
 
-/** Which names a search considers: those that are the words, that have them, or that have similar ones. */
-export type Strictness = 'exact' | 'words' | 'typos'
-
 /** A longer query is searched by name alone. */
 const MAX_WORDS = 10
 /** Words that may belong to the name or not: each doubles the number of divisions that are tried. */
-const MAX_AMBIGUOUS = 4
+const MAX_AMBIGUOUS = 3
 
 /**
- * The entries that a query of name and attributes finds, best first: with the most words in the name, then by how well
- * the name matches, then by how well the attributes do. Empty when no word of the query is an attribute.
+ * The entries that a query of name and attributes finds, best first: those whose name is exactly the name in the query
+ * before those that have its words, then those with the most words in the name, then those that the attributes describe
+ * best. Empty when no word of the query is an attribute.
  */
 export function searchWithAttributes<T>(
   { index, entriesByName }: Names<T>,
   attributes: Attributes<T>,
   words: string[],
   passes: (entry: T) => boolean,
-  strictness: Strictness,
 ): T[] {
   if (words.length > MAX_WORDS) return []
-  const options = { upTo: strictness === 'typos' ? Tier.typo : Tier.word } as const
-  const search = (name: string) => index.search(name, options)
-
-  const divided =
-    strictness === 'typos'
-      ? likelyDivisions(words, attributes)
-      : divisions(words, attributes, search)
-  for (const isAttribute of divided) {
-    const { score, candidates } = attributes.matcher(words.filter((_, i) => isAttribute[i]))
-    const found: { entry: T; match: number; score: number }[] = []
-    const consider = (entry: T, match: number) => {
-      if (!passes(entry)) return
-      const scored = score(entry)
-      if (scored > 0) found.push({ entry, match, score: scored })
-    }
-    const name = words.filter((_, i) => !isAttribute[i]).join(' ')
-    if (name === '') {
-      for (const entry of candidates()) consider(entry, 0)
-    } else {
-      const { positions, tiers } = search(name)
-      for (const [i, position] of positions.entries()) {
-        if (strictness === 'exact' && tiers[i] !== Tier.exact) break
-        const match = strictness === 'typos' ? i : tiers[i]!
-        for (const entry of entriesByName[position]!) consider(entry, match)
+  const searched = new Map<string, Matches>()
+  const search = (name: string): Matches => {
+    const matches = searched.get(name) ?? index.search(name, { upTo: Tier.word })
+    searched.set(name, matches)
+    return matches
+  }
+  const divided = divisions(words, attributes, search)
+  for (const lastTier of [Tier.exact, Tier.word]) {
+    for (const isAttribute of divided) {
+      const { name, described } = split(words, isAttribute)
+      const { score, candidates } = attributes.matcher(described)
+      const found: Found<T>[] = []
+      if (name === '') {
+        for (const entry of candidates()) {
+          if (passes(entry)) found.push({ entry, match: 0, score: score(entry) })
+        }
+      } else {
+        const { positions, tiers } = search(name)
+        for (const [i, position] of positions.entries()) {
+          const match = tiers[i]!
+          if (match > lastTier) break
+          for (const entry of entriesByName[position]!) {
+            if (passes(entry)) found.push({ entry, match, score: score(entry) })
+          }
+        }
       }
+      const best = bestFirst(found)
+      if (best.length > 0) return best
     }
-    if (found.length === 0) continue
-    // Equals keep the order of the whole list.
-    return found.sort((a, b) => a.match - b.match || b.score - a.score).map(({ entry }) => entry)
   }
   return []
 }
+
+/** The same for a name with typos. Only two divisions are tried, because a search for typos is expensive. */
+export function searchTyposWithAttributes<T>(
+  { index, entriesByName }: Names<T>,
+  attributes: Attributes<T>,
+  words: string[],
+  passes: (entry: T) => boolean,
+): T[] {
+  if (words.length > MAX_WORDS) return []
+  for (const isAttribute of likelyDivisions(words, attributes)) {
+    const { name, described } = split(words, isAttribute)
+    const { score } = attributes.matcher(described)
+    const found: Found<T>[] = []
+    for (const [match, position] of index.search(name).positions.entries()) {
+      for (const entry of entriesByName[position]!) {
+        if (passes(entry)) found.push({ entry, match, score: score(entry) })
+      }
+    }
+    const best = bestFirst(found)
+    if (best.length > 0) return best
+  }
+  return []
+}
+
+/** `match` is lower the better the name matches, `score` 0 when the attributes don't describe the entry. */
+type Found<T> = { entry: T; match: number; score: number }
+
+/** Equals keep the order of the whole list. */
+const bestFirst = <T>(found: Found<T>[]): T[] =>
+  found
+    .filter(({ score }) => score > 0)
+    .sort((a, b) => a.match - b.match || b.score - a.score)
+    .map(({ entry }) => entry)
+
+const split = (words: string[], isAttribute: boolean[]) => ({
+  name: words.filter((_, i) => !isAttribute[i]).join(' '),
+  described: words.filter((_, i) => isAttribute[i]),
+})
 
 /**
  * The ways to divide a query, those with the most words in the name first: for each word, whether it is an attribute.
