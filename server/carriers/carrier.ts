@@ -35,7 +35,7 @@ export type CarrierShipment = {
   /** The carrier's id. */
   id: string
   status: Exclude<LabelStatus, 'self_ship'>
-  /** For the seller. Our own words, never the carrier's. */
+  /** Shown to the seller: our own words, never the carrier's. */
   message: string | null
   trackingCode: string | null
   trackingUrl: string | null

@@ -12,7 +12,7 @@ export const orderCreated = (order: {
   sliceKey: string
   listingId: number
   quantity: number
-  /** Of one unit. */
+  /** Price of one unit. */
   priceCents: number
   itemName: string
   buyerName: string

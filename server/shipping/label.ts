@@ -6,7 +6,7 @@ export type Label = {
   status: LabelStatus
   labelUrl: string | null
   expiresAt: Date | null
-  /** For people. */
+  /** A sentence for the seller about the state of the label. */
   message: string | null
   trackingCode: string | null
   trackingUrl: string | null

@@ -130,7 +130,7 @@ export async function isBeingBought({ db }: Context, sliceId: number): Promise<b
   return shipment !== undefined
 }
 
-/** What the carrier needs besides the purchase. */
+/** The data that the carrier needs in addition to the purchase. */
 export type Consignment = {
   sliceKey: string
   shippingCode: string

@@ -35,7 +35,7 @@ const killChildren = () => {
   for (const child of children) child.kill('SIGKILL')
 }
 
-// For a test run that is interrupted.
+// Ends the processes of an interrupted test run.
 process.once('exit', killChildren)
 
 /** Kills the processes that a failed test left running, and cleans up their directories. */

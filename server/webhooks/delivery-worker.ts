@@ -77,7 +77,7 @@ export async function runDueDeliveries(ctx: DeliveryContext): Promise<void> {
 type Tools = {
   pools: Promise<PinnedPools>
   /**
-   * For claims and outcomes, with asynchronous commit: waiting for the disk would make deliveries several times slower.
+   * Connections for claims and outcomes, with asynchronous commit: waiting for the disk would make deliveries several times slower.
    * If the database crashes, deliveries of the last fraction of a second are sent again.
    */
   queue: Sql

@@ -2,7 +2,7 @@ import type { Context } from '../context.ts'
 import { credentialsIn } from './basic-auth.ts'
 import { unseal } from './secret.ts'
 
-/** What an attempt needs to know about an endpoint. None of it ever changes. */
+/** The facts about an endpoint that an attempt needs. They never change. */
 export type CachedEndpoint = {
   secret: string
   hostname: string

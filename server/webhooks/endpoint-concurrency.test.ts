@@ -44,7 +44,7 @@ async function begin(count = 1, endpointId = SHOP) {
   }
 }
 
-/** What a promise resolved to, `waits` if it hasn't yet. */
+/** The value that a promise resolved to, or `waits` while it is pending. */
 async function settled<T>(promise: Promise<T>): Promise<T | 'waits'> {
   const { promise: soon, resolve } = Promise.withResolvers<'waits'>()
   realTimeout(resolve, 1, 'waits')

@@ -1,7 +1,7 @@
 import { timestamp } from '../time/timestamp.ts'
 import { signatureOf } from './signature.ts'
 
-/** What a request says about an event. */
+/** The part of an event that its request carries. */
 export type OutgoingEvent = {
   deliveryId: number
   event: string

@@ -20,7 +20,7 @@ export type Staged<Place> = {
 /** Limits of a batch, which is one transaction: it blocks this process for a few milliseconds only. */
 const BATCH_RECORDS = 1_000
 const BATCH_BYTES = 256 * 1024
-/** For comparison: all cards ever printed are about 60 MB. */
+/** All cards ever printed are about 60 MB. */
 export const MAX_STAGED_BYTES = 1024 ** 3
 const BATCHES_PER_DELETE = 10
 

@@ -15,7 +15,7 @@ export type Attributes<T> = {
 }
 
 export type Matcher<T> = {
-  /** For a query without a name: all entries that the words describe are among these. */
+  /** Contains every entry that the words describe. Used for a query without a name. */
   candidates(): Iterable<T>
   /** How well the words describe the entry; 0 when one of them doesn't. */
   score(entry: T): number

@@ -38,7 +38,7 @@ function tierOf(grade: number): number {
 export type Matches = {
   /** Positions in the list of names that the index was built from, each at most once. */
   positions: Uint32Array
-  /** For each match its `Tier`; never decreasing. */
+  /** The `Tier` of each match; never decreasing. */
   tiers: Uint8Array
   /** The number of leading matches that are not typo matches. */
   sure: number

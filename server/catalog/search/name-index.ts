@@ -43,7 +43,7 @@ type SearchState = {
   /** The ranks of the names that match, and by rank the best grade so far. */
   matched: number[]
   grades: Uint8Array
-  /** For `matchWords`: the number of the query's words in the name, the penalties of its typos, and whether a word is inside. */
+  /** State of `matchWords`, by rank: words of the query that the name has, penalties of its typos, a word found inside. */
   wordsFound: Uint8Array
   penalties: Uint16Array
   isInside: Uint8Array
@@ -52,7 +52,7 @@ type SearchState = {
 // Longer queries are truncated.
 const MAX_QUERY_LENGTH = 200
 const MIN_INFIX_LENGTH = 3
-// Of two names with the same typo, the one that has the other words in full comes first.
+// A name that has the other words in full comes before one with the same typo that only has their beginnings.
 const UNFINISHED_PENALTY = 2
 const INSIDE_PENALTY = 4
 
@@ -105,7 +105,7 @@ function match({ matched, grades }: SearchState, rank: number, grade: number): v
   if (grade < grades[rank]!) grades[rank] = grade
 }
 
-/** For a query without letters, such as `?`: matches the names that contain exactly this text. */
+/** Matches the names that contain exactly this text. Used for a query without letters, such as `?`. */
 function matchLiterally(state: SearchState, asked: string): void {
   if (asked === '') return
   for (let rank = 0; rank < state.names.length; rank++) {
@@ -211,7 +211,7 @@ function editsAllowed(word: string): number {
   return word.length <= 7 ? 1 : 2
 }
 
-/** For a second attempt when nothing was found: `mewtooo`, `umbreon vmx`, `alolan vulpicks`. */
+/** Used for a second attempt when nothing was found: `mewtooo`, `umbreon vmx`, `alolan vulpicks`. */
 function editsAllowedAtLast(word: string): number {
   if (word.length <= 2) return 0
   if (word.length <= 5) return 1
