@@ -152,15 +152,13 @@ const PART = 1
 
 /** Words that people add to a set's name, and that say nothing by themselves. */
 const FILLER = new Set(['set', 'card', 'cards', 'promo', 'promos'])
-const CATEGORY_SHORTHANDS: Record<string, string[]> = {
-  etb: ['elite', 'trainer', 'box'],
-  bb: ['booster', 'box'],
-}
+const CATEGORY_SHORTHANDS = new Map([
+  ['etb', ['elite', 'trainer', 'box']],
+  ['bb', ['booster', 'box']],
+])
 
 /** The sets that words of a query can mean: by a word of their name, or by their code. */
-export function describeSets<S extends { id: string; shortcut: string | null; name: string }>(
-  sets: S[],
-) {
+function describeSets<S extends { id: string; shortcut: string | null; name: string }>(sets: S[]) {
   const words = new Map<S, string[]>()
   const codes = new Map<S, string[]>()
   const byWord = new Map<string, Set<S>>()
@@ -192,7 +190,7 @@ export function describeSets<S extends { id: string; shortcut: string | null; na
 }
 
 /** `TG02`, `tg2` and `Tg002` are one number. */
-export const plainNumber = (number: string) =>
+const plainNumber = (number: string) =>
   fold(number)
     .replace(/ /g, '')
     .replace(/^(\D*)0+(?=\d)/, '$1')
@@ -294,10 +292,10 @@ export function productAttributes<
     describes: (word) =>
       described.byWord.has(word) ||
       categories.has(word) ||
-      word in CATEGORY_SHORTHANDS ||
+      CATEGORY_SHORTHANDS.has(word) ||
       FILLER.has(word),
     matcher(words) {
-      const inFull = words.flatMap((word) => CATEGORY_SHORTHANDS[word] ?? [word])
+      const inFull = words.flatMap((word) => CATEGORY_SHORTHANDS.get(word) ?? [word])
       return {
         candidates: () => products,
         score({ category, set }) {

@@ -14,7 +14,7 @@ export type Vocabulary = {
 }
 
 /** `penalty` is lower the likelier the query is a typo of the word. */
-export type SimilarWord = { word: string; edits: number; penalty: number }
+export type SimilarWord = { word: string; penalty: number }
 
 const WORDS_PER_SLICE = 4000
 
@@ -65,7 +65,6 @@ export function similarWords(vocabulary: Vocabulary, word: string, limit: number
     if (edits === 0 || edits > limit) continue
     found.push({
       word: words[i]!,
-      edits,
       penalty: penaltyOf(word, words[i]!, edits, frequencies[i]!),
     })
   }
