@@ -11,6 +11,11 @@ export const labelRoutes =
   (app, _options, done) => {
     // Any body is read and ignored (§4.13: no body).
     app.removeAllContentTypeParsers()
+    // Fastify refuses a malformed type before it looks for a parser.
+    app.addHook('onRequest', ({ headers }, _reply, done) => {
+      delete headers['content-type']
+      done()
+    })
     app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null))
 
     app.post(
