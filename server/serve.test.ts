@@ -308,6 +308,7 @@ describe.concurrent('a signal', () => {
 describe.concurrent('a start that cannot succeed', () => {
   const database = (change: (url: URL) => void = () => {}) => {
     const url = new URL(inject('databaseServer'))
+    url.search = ''
     change(url)
     return { DATABASE_URL: url.href, ...PRODUCTION }
   }

@@ -2,6 +2,7 @@ import postgres from 'postgres'
 import { registerArrayTypes } from './array-types.ts'
 import { type Circuit, type CircuitTimes, createCircuit } from './circuit.ts'
 import { type PoolLimits, poolOf } from './pool.ts'
+import { splitSocket } from './socket.ts'
 import type { Sql } from './sql.ts'
 
 /**
@@ -70,8 +71,10 @@ export function connectForTransactions(url: string, onclose: () => void): Sql {
 
 /** Opens a single connection that does not reconnect. */
 function connectSingle(url: string, onclose: () => void, settings: object = {}): Sql {
-  const sql: Sql = postgres(url, {
+  const { address, path } = splitSocket(url)
+  const sql: Sql = postgres(address, {
     ...connectionOptions,
+    path,
     max: 1,
     onclose: () => {
       // Otherwise the client would reconnect for its pending statements, and nothing would close that connection.
@@ -108,8 +111,10 @@ export function connectAlone(
     connect_timeout?: number
   } = {},
 ): Sql {
-  return postgres(url, {
+  const { address, path } = splitSocket(url)
+  return postgres(address, {
     ...connectionOptions,
+    path,
     ...options,
     max: 1,
     idle_timeout: 0,

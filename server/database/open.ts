@@ -4,6 +4,7 @@ import { StartError } from '../start-error.ts'
 import { withTimeout } from '../time/with-timeout.ts'
 import { connectAlone } from './connect.ts'
 import { startEmbedded } from './embedded/embedded.ts'
+import { splitSocket } from './socket.ts'
 import type { Sql } from './sql.ts'
 
 export type OpenDatabase = {
@@ -79,9 +80,10 @@ async function waitForAnswer(session: Sql): Promise<void> {
 
 /** The reason for a start error. It never contains the URL's password. */
 function reasonOf(error: NodeJS.ErrnoException, databaseUrl: string): string {
-  const { host } = new URL(databaseUrl)
+  const host = splitSocket(databaseUrl).path ?? new URL(databaseUrl).host
   switch (error.code) {
     case 'ECONNREFUSED':
+    case 'ENOENT':
       return `no server listens on ${host}.`
     case 'ENOTFOUND':
     case 'EAI_AGAIN':

@@ -105,6 +105,7 @@ describe('the beginning of a transaction', () => {
     }).listen(0, '127.0.0.1')
     await until('the relay listens', () => relay.listening)
     const viaRelay = new URL(url)
+    viaRelay.search = ''
     viaRelay.port = String((relay.address() as { port: number }).port)
     const { begin, end } = transactionsOn(viaRelay.href, 1)
     try {

@@ -48,7 +48,7 @@ export const SETTINGS = {
     parse: url('postgres:', 'postgresql:'),
     fallback: 'none',
     description:
-      '`postgres://…`, PostgreSQL 15 or later. Without it an embedded PostgreSQL runs in `DATA_DIR`',
+      '`postgres://…`, PostgreSQL 15 or later; `?host=/run/postgresql` connects to the Unix socket in that folder. Without it an embedded PostgreSQL runs in `DATA_DIR`',
   },
   DATA_DIR: {
     parse: anyText,

@@ -58,6 +58,7 @@ export async function databaseProxy(databaseUrl: string): Promise<DatabaseProxy>
   let listener: Server | undefined = await listen(0)
   const { port } = listener.address() as { port: number }
   const url = new URL(databaseUrl)
+  url.search = ''
   url.host = `127.0.0.1:${port}`
   closers.push(() => {
     listener?.close()

@@ -14,8 +14,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import postgres from 'postgres'
 import { expect } from 'vitest'
+import { connectAlone } from '../database/connect.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../database/embedded/embedded.ts'
 import { SHARED_HOME } from '../database/embedded/os-user.ts'
 import { StartError } from '../start-error.ts'
@@ -124,7 +124,7 @@ async function exited(child: ChildProcess): Promise<void> {
 }
 
 export async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
-  const sql = postgres(url, { max: 1, connect_timeout: 5, onnotice: () => {} })
+  const sql = connectAlone(url, { connect_timeout: 5 })
   try {
     return [...(await sql.unsafe(text))]
   } finally {

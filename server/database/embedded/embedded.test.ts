@@ -15,7 +15,6 @@ import {
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import postgres from 'postgres'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
   cleanUp,
@@ -34,7 +33,9 @@ import {
   startProcess,
   statusOf,
 } from '../../test/embedded-homes.ts'
+import { freePort } from '../../test/free-port.ts'
 import { waitUntil } from '../../time/wait-until.ts'
+import { connectAlone } from '../connect.ts'
 import { findBinaries, reachableBinaries } from './binaries.ts'
 import { startEmbedded } from './embedded.ts'
 import { startServer } from './launch.ts'
@@ -43,7 +44,7 @@ import { osUserFor } from './os-user.ts'
 afterEach(cleanUp)
 
 describe('the embedded database', () => {
-  test('a first start creates a cluster on 127.0.0.1 with a password that only its owner can read', async () => {
+  test('a first start creates a cluster on 127.0.0.1 and a Unix socket, with a password that only its owner can read', async () => {
     const dataDir = join(newHome(), 'not', 'there', 'yet')
     const database = await start(dataDir)
     expect(database).toMatchObject({ adopted: false, notice: undefined })
@@ -55,6 +56,7 @@ describe('the embedded database', () => {
       `select current_database() as name, current_user as "user",
               current_setting('listen_addresses') as listens,
               current_setting('unix_socket_directories') as sockets,
+              inet_server_addr() is null as "usesSocket",
               current_setting('fsync') as fsync, current_setting('data_checksums') as checksums,
               (select rolpassword like 'SCRAM-SHA-256$%' from pg_authid where rolname = 'cardstall') as scram,
               pg_encoding_to_char(encoding) as encoding, datlocprovider::text as provider,
@@ -65,7 +67,8 @@ describe('the embedded database', () => {
       name: 'cardstall',
       user: 'cardstall',
       listens: '127.0.0.1',
-      sockets: '',
+      sockets: database.directory,
+      usesSocket: true,
       fsync: 'on',
       checksums: 'on',
       scram: true,
@@ -76,6 +79,39 @@ describe('the embedded database', () => {
     })
     const stranger = database.url.replace(/:[^:@]+@/, ':guess@')
     await expect(query(stranger, 'select 1')).rejects.toThrow('password authentication failed')
+  })
+
+  test('the embedded database is reached over TCP if its path is too long for a socket', async () => {
+    const dataDir = join(newHome(), 'deep'.repeat(30))
+    const database = await start(dataDir)
+    expect(await query(database.url, 'select inet_server_addr()::text as address')).toEqual([
+      { address: '127.0.0.1/32' },
+    ])
+  })
+
+  test('the embedded database starts next to sockets of a killed server whose pid is in use again', async () => {
+    const dataDir = await emptyDatabase()
+    const directory = realpathSync(join(dataDir, 'postgres'))
+    const { uid, gid } = statSync(directory)
+    const owner = isRoot ? { uid, gid } : {}
+    const other = spawn('sleep', ['60'], { ...owner, stdio: 'ignore' })
+    const password = readFileSync(join(dataDir, 'postgres.password'), 'utf8').trim()
+    const port = await freePort()
+    const lock = join(directory, `.s.PGSQL.${port}.lock`)
+    writeFileSync(lock, `${other.pid}\n${directory}\n1\n${port}\n${directory}\n`)
+    const server = await startServer(
+      {
+        cluster: { directory, password, log: join(dataDir, 'postgres.log') },
+        native: await reachableBinaries(await findBinaries(), await osUserFor(directory), dataDir),
+        osUser: await osUserFor(directory),
+        settings: {},
+      },
+      async () => port,
+    )
+    expect(readFileSync(lock, 'utf8')).toMatch(new RegExp(`^${server.pid}\n`))
+    other.kill()
+    process.kill(server.pid, 'SIGINT')
+    await server.session.close()
   })
 
   test('stopping the embedded database keeps the data, leaves no process, and may be repeated', async () => {
@@ -156,7 +192,7 @@ describe('after a kill', () => {
     const killed = await startProcess(dataDir)
     await query(killed.database.url, 'create table orders as select generate_series(1, 1000) as id')
     // The server's child processes and their shared memory outlive it for a moment.
-    const straggler = postgres(killed.database.url, { max: 1, onnotice: () => {} })
+    const straggler = connectAlone(killed.database.url)
     const busy = straggler`select sum(i) from generate_series(1, 10000000) i`.catch(() => {})
     await waitUntil(5_000, async () => {
       const [row] = await query(
@@ -224,7 +260,7 @@ describe('after a kill', () => {
     await kill(killed.child)
     const pid = postmasterOf(dataDir)
     // A client delays a smart shutdown until the next start is waiting for it.
-    const guest = postgres(killed.database.url, { max: 1, onnotice: () => {} })
+    const guest = connectAlone(killed.database.url)
     await guest`select 1`
     process.kill(pid, 'SIGTERM')
     await waitUntil(5_000, () => statusOf(dataDir) === 'stopping' || undefined)

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path'
 import { lockExclusive } from '../../files/lock.ts'
 import { makeDirectory } from '../../files/make-directory.ts'
 import { StartError } from '../../start-error.ts'
+import { withSocket } from '../socket.ts'
 import { findBinaries, reachableBinaries } from './binaries.ts'
 import {
   type Cluster,
@@ -22,7 +23,7 @@ import { supervise } from './supervisor.ts'
 
 /** The running embedded PostgreSQL, with this process as one of its users. */
 export type EmbeddedDatabase = {
-  /** `postgres://cardstall:<password>@127.0.0.1:<port>/<database>` */
+  /** `postgres://cardstall:<password>@127.0.0.1:<port>/<database>?host=<folder of its Unix socket>` */
   url: string
   /** Real path of the cluster. */
   directory: string
@@ -139,7 +140,8 @@ async function ensureDatabase({ session: { sql } }: Server, name: string): Promi
 
 function urlOf(server: Server, cluster: Cluster, databaseName: string): string {
   const password = encodeURIComponent(cluster.password)
-  return `postgres://cardstall:${password}@127.0.0.1:${server.port}/${databaseName}`
+  const url = `postgres://cardstall:${password}@127.0.0.1:${server.port}/${databaseName}`
+  return server.hasSocket ? withSocket(url, cluster.directory) : url
 }
 
 /** Restarts a server that died, on the port that the pools already use. */

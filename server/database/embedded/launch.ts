@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StartError } from '../../start-error.ts'
 import { waitUntil } from '../../time/wait-until.ts'
+import { fitsSocket, removeSockets } from '../socket.ts'
 import type { Cluster } from './cluster.ts'
 import { failureLine, logSince, openLog } from './log.ts'
 import { type OsUser, spawnEnvironment } from './os-user.ts'
@@ -64,6 +65,8 @@ async function tryStart(
 ): Promise<{ server: Server } | { failure: string }> {
   const log = await openLog(launch.cluster.log)
   try {
+    // The lock file of a socket names the pid of a killed server. Once that is reused, PostgreSQL would not start.
+    await removeSockets(launch.cluster.directory)
     const { size } = await log.stat()
     const postmaster = spawnPostmaster(launch, port, log.fd)
     try {
@@ -90,8 +93,8 @@ function spawnPostmaster(launch: Launch, port: number, log: number): Postmaster 
     ...launch.settings,
     listen_addresses: '127.0.0.1',
     port: String(port),
-    // TCP only: a deep DATA_DIR would exceed the length limit of a socket's path.
-    unix_socket_directories: '',
+    // In the cluster's folder, which only its owner can enter. In a deep DATA_DIR there is TCP only.
+    unix_socket_directories: fitsSocket(cluster.directory, port) ? cluster.directory : '',
   }
   const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const child = spawn(join(native, 'bin/postgres'), ['-D', cluster.directory, ...options], {

@@ -210,6 +210,7 @@ function privateCheckout(): string {
   chmodSync(checkout, 0o700)
   const sources = [
     'database/embedded',
+    'database/socket.ts',
     'files/lock.ts',
     'files/make-directory.ts',
     'time/wait-until.ts',

@@ -6,7 +6,14 @@ import { joinUsers, type Session, type User } from './users.ts'
 const RECONNECT_DELAY_S = 0.25
 
 /** A running server that this process uses, and the connection that registers the use. */
-export type Server = { pid: number; port: number; session: Session; user: User }
+export type Server = {
+  pid: number
+  port: number
+  /** Whether it has a Unix socket in the cluster's folder. */
+  hasSocket: boolean
+  session: Session
+  user: User
+}
 
 /** The result of connecting to a port. */
 export type ProbeResult =
@@ -21,13 +28,15 @@ export type ProbeResult =
 export async function probe(port: number, cluster: Cluster): Promise<ProbeResult> {
   const session = openSession(port, cluster.password)
   try {
-    const [row] = await session.sql<[{ directory: string; pid: number }]>`
+    const [row] = await session.sql<[{ directory: string; pid: number; hasSocket: boolean }]>`
       select current_setting('data_directory') as directory,
+             current_setting('unix_socket_directories') <> '' as "hasSocket",
              split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int as pid`
     const directory = await realpath(row.directory)
     if (directory === cluster.directory) {
       const user = await joinUsers(session)
-      return { found: 'ours', server: { pid: row.pid, port, session, user } }
+      const { pid, hasSocket } = row
+      return { found: 'ours', server: { pid, port, hasSocket, session, user } }
     }
     await session.close()
     return { found: 'foreign', reason: `that is the server of ${directory}` }

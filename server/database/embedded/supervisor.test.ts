@@ -1,6 +1,5 @@
 import { realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import postgres from 'postgres'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
   cleanUp,
@@ -14,6 +13,7 @@ import {
 } from '../../test/embedded-homes.ts'
 import { until } from '../../test/until.ts'
 import { waitUntil } from '../../time/wait-until.ts'
+import { connectAlone } from '../connect.ts'
 
 afterEach(cleanUp)
 
@@ -47,7 +47,7 @@ describe('an embedded server that dies while it is in use', () => {
   test('an embedded server that dies is restarted although one of its child processes is still running', async () => {
     const dataDir = await emptyDatabase()
     const database = await start(dataDir)
-    const guest = postgres(database.url, { max: 1, onnotice: () => {} })
+    const guest = connectAlone(database.url)
     const busy = guest`select sum(i) from generate_series(1, 1000000000) i`.catch(() => {})
     await waitUntil(5_000, async () => {
       const [row] = await query(
