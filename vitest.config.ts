@@ -9,6 +9,7 @@ const SLOW = [
   'server/listen/*.test.ts',
   'server/limits/redis-counters.test.ts',
   'server/orders/checkout-concurrency.test.ts',
+  'server/processes/processes.test.ts',
   'server/test/program/*.test.ts',
   'server/webhooks/receivers.test.ts',
   // They wait for timeouts.

@@ -25,7 +25,7 @@ const offenders = (rule: RegExp, except: (name: string) => boolean) =>
 const LAYERS = [
   ...['errors', 'start-error', 'enums', 'money', 'text', 'time'],
   ...['settings', 'config', 'log', 'crypto', 'files', 'database', 'metrics', 'context'],
-  ...['limits', 'outbound', 'queue'],
+  ...['limits', 'processes', 'outbound', 'queue'],
   ...['catalog', 'mail', 'events', 'accounts', 'keys', 'listings', 'photos'],
   ...['orders', 'carriers', 'shipping', 'webhooks', 'sandbox', 'service'],
   ...['http', 'http/shapes', 'http/seller', 'http/operator', 'http/public'],

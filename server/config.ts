@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { InvalidValue, type Parser } from './settings/parsers.ts'
+import { InvalidValue, onePerCore, type Parser } from './settings/parsers.ts'
 import {
   type CARRIERS,
   type LOG_LEVELS,
@@ -18,6 +18,8 @@ export type Config = {
   host: string
   /** Prefix of every absolute link that the service issues, without a trailing slash. */
   publicUrl: string
+  /** Processes that serve requests. With more than one, another process starts and replaces them. */
+  processes: number
   databaseUrl: string | undefined
   dataDir: string
   sandbox: boolean
@@ -115,6 +117,7 @@ export function readConfig(
     port,
     host: read('HOST'),
     publicUrl,
+    processes: read('PROCESSES') ?? (sandbox ? 1 : onePerCore()),
     databaseUrl,
     dataDir,
     sandbox,

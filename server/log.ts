@@ -11,8 +11,13 @@ const FLUSH_INTERVAL_MS = 50
 /**
  * Opens the log, which writes one JSON object per line to standard error in the background. Standard output is for
  * people. Call `flush` at the end of the process.
+ *
+ * @param base fields of every line
  */
-export function createLog(level: Config['logLevel']): { log: Log; flush: () => void } {
+export function createLog(
+  level: Config['logLevel'],
+  base: object | null = null,
+): { log: Log; flush: () => void } {
   const destination = pino.destination({
     fd: 2,
     sync: false,
@@ -21,7 +26,7 @@ export function createLog(level: Config['logLevel']): { log: Log; flush: () => v
   })
   const serializers = { err: (error: unknown) => loggableError(error) }
   const timestamp = pino.stdTimeFunctions.isoTime
-  const log = pino({ level, base: null, timestamp, serializers }, destination)
+  const log = pino({ level, base, timestamp, serializers }, destination)
   return {
     log,
     flush() {

@@ -1,4 +1,4 @@
-import { COMMANDS } from './commands/commands.ts'
+import { COMMANDS, findCommand } from './commands/commands.ts'
 import { commandHelp, programHelp, version } from './commands/help.ts'
 import { readConfig, unknownSettings } from './config.ts'
 import { StartError } from './start-error.ts'
@@ -19,7 +19,7 @@ export async function run(args: string[]): Promise<void> {
 async function runCommand([name = 'serve', ...parameters]: string[]): Promise<number> {
   if (name === '--version' || name === '-v') return print(`${version()}\n`)
   if (isHelp(name) || name === 'help') return print(programHelp(COMMANDS))
-  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+  const command = findCommand(name)
   if (!command) {
     throw new StartError(
       `Unknown command "${name}". The commands are ${Object.keys(COMMANDS).join(', ')}.`,

@@ -1,5 +1,14 @@
 import { statfs } from 'node:fs/promises'
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import {
+  AggregatorRegistry,
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  type MetricObjectWithValues,
+  type MetricValue,
+  Registry,
+} from 'prom-client'
 import type { Db } from './database/sql.ts'
 
 const MAIL_OUTCOMES = ['sent', 'captured', 'logged', 'failed', 'given_up'] as const
@@ -18,6 +27,9 @@ type ImportCounts = Record<(typeof IMPORT_RESULTS)[number], number>
 /** Where the gauges of the database and of the queues are read. */
 type Source = { db: Db; now: () => Date }
 
+/** The metrics of one process, as it sends them to another one. */
+export type ProcessMetrics = MetricObjectWithValues<MetricValue<string>>[]
+
 /** The service's Prometheus metrics. */
 export type Metrics = {
   /** @param route the pattern, never the path as sent */
@@ -35,7 +47,9 @@ export type Metrics = {
   countImport(outcome: ImportOutcome, counts?: ImportCounts): void
   /** False counts a lost connection. */
   setRedisUp(isUp: boolean): void
-  /** The response of /metrics. Gauges of the database are at most `maxAgeMs` old, and absent while it is down. */
+  /** The counters and histograms of this process, and its own CPU time and memory. */
+  ofThisProcess(): Promise<ProcessMetrics>
+  /** The response of /metrics, for all processes together. Gauges of the database are at most `maxAgeMs` old, and absent while it is down. */
   text(ctx: Source): Promise<string>
   contentType: string
   close(): void
@@ -59,6 +73,8 @@ type MetricsOptions = {
   /** The disk metrics are those of its file system. */
   dataDir: string
   hasRedis?: boolean
+  /** Reads the metrics of the other processes. */
+  others?: (() => Promise<ProcessMetrics[]>) | undefined
   maxAgeMs?: number
 }
 
@@ -66,9 +82,13 @@ type MetricsOptions = {
 export function createMetrics({
   dataDir,
   hasRedis = false,
+  others,
   maxAgeMs = MAX_AGE_MS,
 }: MetricsOptions): Metrics {
+  /** What each process counts for itself; added up. */
   const registry = new Registry()
+  /** What all processes share and any of them can read: database, queues, disk. */
+  const shared = new Registry()
   collectDefaultMetrics({ register: registry })
 
   const requests = new Histogram({
@@ -94,55 +114,56 @@ export function createMetrics({
   const deliveriesDue = new Gauge({
     name: 'cardstall_webhook_deliveries_waiting',
     help: 'Webhook deliveries with an attempt due now or later',
-    registers: [registry],
+    registers: [shared],
   })
   const databaseUp = new Gauge({
     name: 'cardstall_database_up',
     help: '1 if the database responded at the last read',
-    registers: [registry],
+    registers: [shared],
   })
   const databaseSeconds = new Gauge({
     name: 'cardstall_database_ping_seconds',
     help: 'Response time of the database at the last read',
-    registers: [registry],
+    registers: [shared],
   })
   const databaseSize = new Gauge({
     name: 'cardstall_database_size_bytes',
     help: 'Size of the database',
-    registers: [registry],
+    registers: [shared],
   })
   const connections = new Gauge({
     name: 'cardstall_database_connections',
     help: 'Connections to the database by state, all processes together',
     labelNames: ['state'],
-    registers: [registry],
+    registers: [shared],
   })
 
   const queueItems = new Gauge({
     name: 'cardstall_queue_items',
     help: 'Unfinished items of a queue, due now or later; counted to 100,000',
     labelNames: ['queue'],
-    registers: [registry],
+    registers: [shared],
   })
   const queueAge = new Gauge({
     name: 'cardstall_queue_oldest_due_seconds',
     help: 'Time for which the oldest due item of a queue has been due; 0 when nothing is due',
     labelNames: ['queue'],
-    registers: [registry],
+    registers: [shared],
   })
   const diskSize = new Gauge({
     name: 'cardstall_disk_size_bytes',
     help: 'Size of the file system of DATA_DIR',
-    registers: [registry],
+    registers: [shared],
   })
   const diskFree = new Gauge({
     name: 'cardstall_disk_free_bytes',
     help: 'Free space of the file system of DATA_DIR',
-    registers: [registry],
+    registers: [shared],
   })
   const redisUp = new Gauge({
     name: 'cardstall_redis_up',
     help: '1 while Redis counts the rate limits; absent without REDIS_URL',
+    aggregator: 'min',
     registers: [registry],
   })
   const redisLost = new Counter({
@@ -305,13 +326,22 @@ export function createMetrics({
       if (!isUp) redisLost.inc()
     },
 
+    ofThisProcess: () => registry.getMetricsAsJSON(),
+
     async text(ctx) {
-      await refresh(ctx)
-      return registry.metrics()
+      const [rest] = await Promise.all([others?.() ?? [], refresh(ctx)])
+      const sum =
+        rest.length === 0
+          ? registry
+          : AggregatorRegistry.aggregate([await registry.getMetricsAsJSON(), ...rest])
+      return `${await sum.metrics()}${await shared.metrics()}`
     },
 
     contentType: registry.contentType,
-    close: () => registry.clear(),
+    close() {
+      registry.clear()
+      shared.clear()
+    },
   }
 }
 

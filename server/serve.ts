@@ -1,25 +1,28 @@
-import { createServer } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { buildApp } from './app.ts'
 import { importBundledCatalog } from './catalog/import/bundled.ts'
 import type { Config } from './config.ts'
-import { openDatabase } from './database/open.ts'
 import { serverError } from './errors.ts'
-import { useDataDir } from './files/data-dir.ts'
 import { closeServer, currentConnection } from './http/connections.ts'
 import { rawResponse } from './http/error-handler.ts'
 import { requestIds } from './http/request-id.ts'
 import type { Log } from './log.ts'
-import { createLog } from './log.ts'
 import { startMailWorker } from './mail/mail-worker.ts'
 import { startPhotoWorker } from './photos/photo-worker.ts'
+import {
+  cannotListen,
+  onOneAddress,
+  openInstallation,
+  print,
+  refuseTakenPort,
+} from './processes/installation.ts'
+import { runUntilStopped, type Started } from './processes/lifecycle.ts'
+import type { PrimaryLink } from './processes/primary-link.ts'
 import { demoKey } from './sandbox/demo-seller.ts'
 import { getOrCreateSecret } from './sandbox/own-secrets.ts'
 import { startSchedule } from './schedule.ts'
-import type { Service } from './service.ts'
-import { type Closers, openService } from './service.ts'
+import { openService, type Service } from './service.ts'
 import { startCarrierPoll } from './shipping/carrier-poll.ts'
-import { StartError } from './start-error.ts'
 import { startDeliveryWorker } from './webhooks/delivery-worker.ts'
 import { requireSecretKey } from './webhooks/require-secret-key.ts'
 
@@ -29,106 +32,54 @@ const SHUTDOWN_TIMEOUT_MS = 10_000
 /**
  * Runs the service until a signal stops it. Requests in progress finish first, then the database is stopped.
  *
+ * @param primary set in one of several processes
  * @returns the exit code
  * @throws StartError if the service cannot start
  */
-export async function serve(settings: Config, warnings: string[] = []): Promise<number> {
-  const { log, flush } = createLog(settings.logLevel)
-  for (const warning of warnings) log.warn(warning)
-  const closers: Closers = [flush]
-  const failure = Promise.withResolvers<number>()
-  const ended = Promise.race([endOfService(log), failure.promise])
-  const databaseFailed = (error: Error) => {
-    log.fatal({ err: error }, 'the embedded database has failed')
-    failure.resolve(1)
-  }
-  try {
-    const started = start(settings, log, closers, databaseFailed)
-    const code = await Promise.race([ended, started.then(() => ended)])
-    // A start that a signal interrupted fails when its database is closed: that error must not be reported.
-    started.catch(() => {})
-    return code
-  } finally {
-    for (const close of closers.reverse()) {
-      try {
-        await close()
-      } catch (error) {
-        log.warn({ err: error }, 'an error occurred during the shutdown')
-      }
+export function serve(
+  settings: Config,
+  warnings: string[],
+  primary?: PrimaryLink,
+): Promise<number> {
+  const start = async (started: Started) => {
+    const bound = onOneAddress(settings)
+    // The primary process has checked it, and listens for all of them.
+    if (!primary) await refuseTakenPort(bound)
+    const database = await openInstallation(bound, started)
+    if (database.notice) print(database.notice)
+    const config = await withOwnSecrets(bound)
+    try {
+      await startOn(database.url, config, started, primary)
+    } catch (error) {
+      throw await database.explain(error)
     }
   }
+  return runUntilStopped(settings, start, { warnings, survives: endRequest() })
 }
 
 /**
- * Resolves with the exit code at a signal or an uncaught error. An uncaught error in a request ends only that request,
- * because requests share no state except the database, whose transactions are atomic.
+ * An uncaught error in a request ends only that request, because requests share no state except the database, whose
+ * transactions are atomic.
  */
-function endOfService(log: Log): Promise<number> {
+function endRequest() {
   const nextRequestId = requestIds()
-  return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-      // npm forwards signals that the terminal has already sent: the second one has no effect.
-      process.on(signal, () => {
-        log.info({ signal }, 'stopping')
-        resolve(0)
-      })
-    }
-    for (const kind of ['uncaughtException', 'unhandledRejection'] as const) {
-      process.on(kind, (error) => {
-        const connection = currentConnection()
-        if (!connection) {
-          log.fatal({ err: error }, kind)
-          resolve(1)
-          return
-        }
-        const reqId = nextRequestId()
-        log.error({ err: error, reqId }, `${kind} in a request`)
-        connection.fail(rawResponse(serverError(error), reqId))
-      })
-    }
-  })
-}
-
-async function start(
-  settings: Config,
-  log: Log,
-  closers: Closers,
-  databaseFailed: (error: Error) => void,
-): Promise<void> {
-  const bound = onOneAddress(settings)
-  await refuseTakenPort(bound)
-  const release = await useDataDir(bound)
-  closers.push(release)
-  const config = await withOwnSecrets(bound)
-
-  const opening = openDatabase(config, log)
-  if (config.databaseUrl === undefined) {
-    // Added before it is open, because a signal during the first start must also stop the database.
-    closers.push(() =>
-      opening.then(
-        (database) => database.close(),
-        () => {},
-      ),
-    )
-  }
-  const database = await opening
-  void database.failed?.then(databaseFailed)
-  if (database.notice) print(database.notice)
-
-  try {
-    await startOn(database.url, config, log, closers)
-  } catch (error) {
-    throw await database.explain(error)
+  return (kind: string, error: unknown, log: Log): boolean => {
+    const connection = currentConnection()
+    if (!connection) return false
+    const reqId = nextRequestId()
+    log.error({ err: error, reqId }, `${kind} in a request`)
+    connection.fail(rawResponse(serverError(error as Error), reqId))
+    return true
   }
 }
 
 async function startOn(
   databaseUrl: string,
   config: Config,
-  log: Log,
-  closers: Closers,
+  { log, closers }: Started,
+  primary: PrimaryLink | undefined,
 ): Promise<void> {
-  const ctx = await openService(config, databaseUrl, log, closers)
+  const ctx = await openService(config, databaseUrl, log, closers, { primary })
   await requireSecretKey(ctx)
   const app = await buildApp(ctx)
   closers.push(() => closeGracefully(app, log))
@@ -145,15 +96,10 @@ async function startOn(
   ]
   closers.push(() => Promise.all(workers.map((worker) => worker.stop())))
   ctx.readiness.ready = true
-  print(welcome(config, key))
+  const text = welcome(config, key)
+  if (primary) primary.ready(text)
+  else print(text)
 }
-
-/**
- * Replaces "localhost" by 127.0.0.1. Otherwise Fastify opens a second server for ::1, ignores it if that port is taken,
- * and doesn't wait for its requests at the shutdown.
- */
-const onOneAddress = (config: Config): Config =>
-  config.host === 'localhost' ? { ...config, host: '127.0.0.1' } : config
 
 /** Generates missing secrets in the sandbox. Outside of it, they only come from the settings. */
 async function withOwnSecrets(config: Config): Promise<Config> {
@@ -166,34 +112,11 @@ async function withOwnSecrets(config: Config): Promise<Config> {
   }
 }
 
-/** Checks the port before a database is started in vain. */
-function refuseTakenPort({ port, host }: Config): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer()
-    probe.once('error', (error) => reject(cannotListen(error, { port, host })))
-    probe.listen({ port, host }, () => probe.close(() => resolve()))
-  })
-}
-
 async function listen(app: FastifyInstance, { port, host }: Config): Promise<void> {
   try {
     await app.listen({ port, host, listenTextResolver: () => `listening on ${host}:${port}` })
   } catch (error) {
     throw cannotListen(error as NodeJS.ErrnoException, { port, host })
-  }
-}
-
-function cannotListen(
-  error: NodeJS.ErrnoException,
-  { port, host }: Pick<Config, 'port' | 'host'>,
-): StartError {
-  switch (error.code) {
-    case 'EADDRINUSE':
-      return new StartError(`Port ${port} on ${host} is in use: set PORT to another one.`)
-    case 'EACCES':
-      return new StartError(`Port ${port} may not be used by this user: set PORT to another one.`)
-    default:
-      return new StartError(`Cannot listen on HOST ${host}: ${error.message}`)
   }
 }
 
@@ -239,6 +162,3 @@ function welcome({ publicUrl, operatorToken, sandbox }: Config, key: string | un
   }
   return lines.join('\n')
 }
-
-/** Prints to standard output; the log is on standard error. */
-const print = (text: string) => process.stdout.write(`${text}\n`)

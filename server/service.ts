@@ -16,11 +16,17 @@ import { type RateLimiter, rateLimiter } from './limits/rate-limit.ts'
 import type { Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { type Network, realNetwork } from './outbound/network.ts'
+import type { Closers } from './processes/lifecycle.ts'
+import type { PrimaryLink } from './processes/primary-link.ts'
 import { type Clock, startClock } from './sandbox/clock.ts'
 import { realTime } from './time/real-time.ts'
 
-/** Concurrent transactions of one process, in addition to the pool for single statements. */
-const MAX_TRANSACTIONS = 10
+/**
+ * Connections of one process for single statements, and as many for transactions. Several processes share twice as many,
+ * so that they don't exceed the server's limit.
+ */
+const connectionsOf = ({ processes }: Config) =>
+  Math.max(3, Math.min(10, Math.ceil(20 / processes)))
 
 /** The whole service: the context, and members that only some verbs and the HTTP layer need. */
 export type Service = Context & {
@@ -42,9 +48,6 @@ export type Service = Context & {
   readiness: { ready: boolean }
 }
 
-/** Functions that close what was opened. They are called in reverse order when the process ends. */
-export type Closers = (() => unknown)[]
-
 /**
  * Migrates the database and opens the service. Adds to `closers` as soon as something is open, so that a start that
  * fails can close it again.
@@ -54,15 +57,16 @@ export async function openService(
   databaseUrl: string,
   log: Log,
   closers: Closers,
-  network: Network = realNetwork,
+  { network = realNetwork, primary }: { network?: Network; primary?: PrimaryLink | undefined } = {},
 ): Promise<Service> {
   const files = await openFileStore(config.storageUrl)
   const circuit = circuitFor(databaseUrl)
-  const sql = connect(databaseUrl, { circuit })
+  const max = connectionsOf(config)
+  const sql = connect(databaseUrl, { circuit, max })
   closers.push(() => sql.end({ timeout: 5 }))
   await migrate(sql, databaseUrl)
 
-  const transactions = transactionsOn(databaseUrl, MAX_TRANSACTIONS, { circuit })
+  const transactions = transactionsOn(databaseUrl, max, { circuit })
   closers.push(() => transactions.end())
   const { begin } = transactions
   const signals = await openSignals(databaseUrl, sql, log)
@@ -79,12 +83,14 @@ export async function openService(
   const metrics = createMetrics({
     dataDir: config.dataDir,
     hasRedis: config.redisUrl !== undefined,
+    others: primary?.metricsOfOthers,
   })
+  primary?.shareMetrics(metrics.ofThisProcess)
   closers.push(() => metrics.close())
   const counters =
     config.redisUrl === undefined
-      ? memoryCounters()
-      : await sharedCounters(config.redisUrl, log, metrics)
+      ? (primary?.counters() ?? memoryCounters())
+      : await countersInRedis(config.redisUrl, log, metrics)
   closers.push(() => counters.close())
   const carrier = openCarrier(config, { db: sql, now: clock.now }, closers)
 
@@ -122,7 +128,7 @@ function openCarrier(
 }
 
 /** Loaded only when used: the client costs a tenth of a second and 30 MB. */
-async function sharedCounters(url: string, log: Log, metrics: Metrics) {
+async function countersInRedis(url: string, log: Log, metrics: Metrics) {
   const { redisCounters } = await import('./limits/redis-counters.ts')
   return redisCounters(url, { log, changed: metrics.setRedisUp })
 }

@@ -1,4 +1,5 @@
 import { LISTEN_OPTIONS } from '../listen/options.ts'
+import { PROCESS_COMMAND } from '../processes/process-command.ts'
 import { parseParameters } from '../settings/parameters.ts'
 import { SETTING_NAMES } from '../settings/settings.ts'
 import { createAccountCommand, createKeyCommand, revokeKeyCommand } from './administration.ts'
@@ -15,6 +16,10 @@ export const COMMANDS: Record<string, Command> = {
     logs: true,
     async run(config, { parameters, warnings }) {
       parseParameters(parameters, {})
+      if (config.processes > 1) {
+        const { runProcesses } = await import('../processes/primary.ts')
+        return runProcesses(config, warnings)
+      }
       const { serve } = await import('../serve.ts')
       return serve(config, warnings)
     },
@@ -34,4 +39,23 @@ export const COMMANDS: Record<string, Command> = {
       return listen(config, parameters)
     },
   },
+}
+
+/** Runs one of several processes. Only the primary process uses it. */
+const processCommand: Command = {
+  summary: 'Run one of the processes of a service',
+  settings: SETTING_NAMES,
+  logs: true,
+  async run(config) {
+    const { serve } = await import('../serve.ts')
+    const { linkToPrimary } = await import('../processes/primary-link.ts')
+    // The primary process has logged the warnings.
+    return serve(config, [], linkToPrimary())
+  },
+}
+
+/** The command of this name, if there is one. */
+export function findCommand(name: string): Command | undefined {
+  if (name === PROCESS_COMMAND) return processCommand
+  return Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
 }

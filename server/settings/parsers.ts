@@ -1,4 +1,5 @@
 import { BlockList, isIP } from 'node:net'
+import { availableParallelism } from 'node:os'
 import { centsFromEuros } from '../money.ts'
 import { type Mailbox, mailbox } from '../text/mailbox.ts'
 
@@ -25,6 +26,21 @@ export const integer =
     const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
     if (number >= from && number <= to) return number
     throw new InvalidValue(`must be a whole number from ${from} to ${to}, not "${text}".`)
+  }
+
+/** More would need more connections than most database servers admit by default. */
+const MAX_AUTOMATIC = 8
+
+export const onePerCore = () => Math.min(availableParallelism(), MAX_AUTOMATIC)
+
+/** A number of processes; `auto` is one per core. */
+export const processCount =
+  (max: number): Parser<number> =>
+  (text) => {
+    if (text.toLowerCase() === 'auto') return onePerCore()
+    const number = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN
+    if (number >= 1 && number <= max) return number
+    throw new InvalidValue(`must be auto or a whole number from 1 to ${max}, not "${text}".`)
   }
 
 export const oneOf =

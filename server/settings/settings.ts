@@ -6,6 +6,7 @@ import {
   mailServer,
   oneOf,
   type Parser,
+  processCount,
   risingEuros,
   secret,
   sender,
@@ -43,6 +44,12 @@ export const SETTINGS = {
     fallback: 'sandbox: `http://localhost:$PORT`; else required',
     description:
       'Prefix of every absolute link that the service issues: pagination, labels, photos, shop pages. The seller API’s base URL is `$PUBLIC_URL/v1`',
+  },
+  PROCESSES: {
+    parse: processCount(16),
+    fallback: 'sandbox: 1; else `auto`',
+    description:
+      'Processes that serve requests; `auto` is one per core, at most 8 ([operating](operating.md#several-processes))',
   },
   DATABASE_URL: {
     parse: url('postgres:', 'postgresql:'),
@@ -86,7 +93,7 @@ export const SETTINGS = {
     parse: url('redis:', 'rediss:'),
     fallback: 'none',
     description:
-      '`redis://…` or `rediss://…` (Redis or Valkey): shares the rate-limit counters between processes. While it is unavailable each process counts for itself',
+      '`redis://…` or `rediss://…` (Redis or Valkey): shares the rate-limit counters between services, also on several machines. While it is unavailable each process counts for itself',
   },
   WEBHOOK_ALLOW_PRIVATE: {
     parse: flag,

@@ -16,8 +16,9 @@ import type { MailerOptions } from '../mail/mail.ts'
 import { runDueMail } from '../mail/mail-worker.ts'
 import type { Network } from '../outbound/network.ts'
 import { runDuePhotos } from '../photos/photo-worker.ts'
+import type { Closers } from '../processes/lifecycle.ts'
 import type { Service } from '../service.ts'
-import { type Closers, openService } from '../service.ts'
+import { openService } from '../service.ts'
 import { runDuePolls } from '../shipping/carrier-poll.ts'
 import { runDueDeliveries } from '../webhooks/delivery-worker.ts'
 import { type Template, testDatabase } from './database.ts'
@@ -97,7 +98,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   whenFileEnds(async () => {
     for (const close of closers.reverse()) await close()
   })
-  const ctx = await openService(config, databaseUrl, log, closers, options.network)
+  const ctx = await openService(config, databaseUrl, log, closers, { network: options.network })
   ctx.readiness.ready = true
   const { rateLimitTime } = options
   if (rateLimitTime) ctx.limiter = rateLimiter(memoryCounters(), rateLimitTime)

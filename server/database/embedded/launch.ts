@@ -86,7 +86,8 @@ type Postmaster = { child: ChildProcess; exited: boolean; error?: string }
 function spawnPostmaster(launch: Launch, port: number, log: number): Postmaster {
   const { cluster, native, osUser } = launch
   const settings = {
-    max_connections: '100',
+    // Enough for 16 processes.
+    max_connections: '200',
     shared_buffers: '128MB',
     timezone: 'UTC',
     log_timezone: 'UTC',

@@ -1,0 +1,62 @@
+import { createServer } from 'node:net'
+import type { Config } from '../config.ts'
+import { type OpenDatabase, openDatabase } from '../database/open.ts'
+import { useDataDir } from '../files/data-dir.ts'
+import { StartError } from '../start-error.ts'
+import type { Started } from './lifecycle.ts'
+
+type Address = Pick<Config, 'port' | 'host'>
+
+/**
+ * Replaces "localhost" by 127.0.0.1. Otherwise Fastify opens a second server for ::1, ignores it if that port is taken,
+ * and doesn't wait for its requests at the shutdown.
+ */
+export const onOneAddress = (config: Config): Config =>
+  config.host === 'localhost' ? { ...config, host: '127.0.0.1' } : config
+
+/** Checks the port before a database is started in vain. */
+export function refuseTakenPort({ port, host }: Address): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer()
+    probe.once('error', (error) => reject(cannotListen(error, { port, host })))
+    probe.listen({ port, host }, () => probe.close(() => resolve()))
+  })
+}
+
+export function cannotListen(error: NodeJS.ErrnoException, { port, host }: Address): StartError {
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return new StartError(`Port ${port} on ${host} is in use: set PORT to another one.`)
+    case 'EACCES':
+      return new StartError(`Port ${port} may not be used by this user: set PORT to another one.`)
+    default:
+      return new StartError(`Cannot listen on HOST ${host}: ${error.message}`)
+  }
+}
+
+/** Marks DATA_DIR as in use, and opens the database. A process ends when its embedded database has failed for good. */
+export async function openInstallation(
+  config: Config,
+  { log, closers, fail }: Started,
+): Promise<OpenDatabase> {
+  closers.push(await useDataDir(config))
+  const opening = openDatabase(config, log)
+  if (config.databaseUrl === undefined) {
+    // Added before it is open, because a signal during the first start must also stop the database.
+    closers.push(() =>
+      opening.then(
+        (database) => database.close(),
+        () => {},
+      ),
+    )
+  }
+  const database = await opening
+  void database.failed?.then((error) => {
+    log.fatal({ err: error }, 'the embedded database has failed')
+    fail()
+  })
+  return database
+}
+
+/** Prints to standard output; the log is on standard error. */
+export const print = (text: string) => process.stdout.write(`${text}\n`)

@@ -1,0 +1,34 @@
+import type { Counters } from '../limits/counters.ts'
+import type { ProcessMetrics } from '../metrics.ts'
+import { openChannel } from './channel.ts'
+import { sharedCounters } from './shared-counters.ts'
+
+/** Longer than the primary process waits for the other processes. */
+const METRICS_TIMEOUT_MS = 2_000
+
+/** What one of several processes tells its primary process, and asks it. */
+export type PrimaryLink = {
+  counters(): Counters
+  /** The metrics of the other processes, as far as they answer. */
+  metricsOfOthers(): Promise<ProcessMetrics[]>
+  /** Answers other processes that ask for the metrics of this one. */
+  shareMetrics(read: () => Promise<ProcessMetrics>): void
+  /** This process serves requests. The primary process prints the text when all of them do. */
+  ready(welcome: string): void
+}
+
+/** Opens the connection of a process that a primary process has started. */
+export function linkToPrimary(): PrimaryLink {
+  let readMetrics: (() => Promise<ProcessMetrics>) | undefined
+  const primary = openChannel(process, { answers: { metrics: () => readMetrics?.() } })
+  return {
+    counters: () => sharedCounters(primary),
+    async metricsOfOthers() {
+      return (await primary.ask<ProcessMetrics[]>('metrics', null, METRICS_TIMEOUT_MS)) ?? []
+    },
+    shareMetrics(read) {
+      readMetrics = read
+    },
+    ready: (welcome) => primary.tell('ready', welcome),
+  }
+}

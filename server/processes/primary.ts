@@ -1,0 +1,112 @@
+import cluster, { type Worker } from 'node:cluster'
+import type { Config } from '../config.ts'
+import { memoryCounters } from '../limits/counters.ts'
+import type { Log } from '../log.ts'
+import { waitUntil } from '../time/wait-until.ts'
+import { type Channel, openChannel } from './channel.ts'
+import { onOneAddress, openInstallation, print, refuseTakenPort } from './installation.ts'
+import { runUntilStopped, type Started } from './lifecycle.ts'
+import { PROCESS_COMMAND } from './process-command.ts'
+import { countHits } from './shared-counters.ts'
+
+/** A process that ran for less than this is replaced with a delay, which doubles each time. */
+const STABLE_MS = 10_000
+const MIN_DELAY_MS = 500
+const MAX_DELAY_MS = 30_000
+/** Longer than a process takes to stop: 10 s for its requests, then its deliveries and its connections. */
+const STOP_TIMEOUT_MS = 25_000
+/** A process that doesn't answer is left out of the metrics. */
+const METRICS_TIMEOUT_MS = 1_000
+
+/**
+ * Runs the service in `config.processes` processes, until a signal stops it. This primary process serves no requests:
+ * it accepts connections and distributes them in turn, keeps the embedded database running, counts the rate limits, and
+ * replaces processes that end.
+ *
+ * @returns the exit code
+ * @throws StartError if the service cannot start
+ */
+export const runProcesses = (settings: Config, warnings: string[]): Promise<number> =>
+  runUntilStopped(settings, (started) => start(onOneAddress(settings), started), { warnings })
+
+async function start(config: Config, started: Started): Promise<void> {
+  await refuseTakenPort(config)
+  // The first process checks an external database.
+  if (config.databaseUrl === undefined) await openInstallation(config, started)
+  const processes = openProcesses(started)
+  started.closers.push(processes.stop)
+  // Alone, because it migrates the database and imports the catalog, or reports why it cannot start.
+  const welcome = await processes.add()
+  await Promise.all(Array.from({ length: config.processes - 1 }, processes.add))
+  print(welcome)
+}
+
+type Running = { worker: Worker; channel: Channel }
+
+function openProcesses({ log, fail }: Started) {
+  const counters = memoryCounters()
+  const running = new Set<Running>()
+  let isStopping = false
+  cluster.setupPrimary({ args: [PROCESS_COMMAND] })
+
+  /** The metrics of all processes but the one that asks. */
+  const metricsOfOthers = async (asking: Worker) => {
+    const others = [...running].filter(({ worker }) => worker !== asking)
+    const answers = others.map(({ channel }) => channel.ask('metrics', null, METRICS_TIMEOUT_MS))
+    return (await Promise.all(answers)).filter((answer) => answer !== undefined)
+  }
+
+  /** Starts a process, and replaces it when it ends. Resolves when it is ready, with the text to print. */
+  const add = (): Promise<string> => {
+    const { promise, resolve } = Promise.withResolvers<string>()
+    let isReady = false
+    let delayMs = MIN_DELAY_MS
+    const run = () => {
+      if (isStopping) return
+      const worker = cluster.fork()
+      const startedAt = performance.now()
+      const channel = openChannel(worker, {
+        answers: { count: countHits(counters), metrics: () => metricsOfOthers(worker) },
+        news: {
+          ready(welcome: string) {
+            isReady = true
+            resolve(welcome)
+          },
+        },
+      })
+      const one = { worker, channel }
+      running.add(one)
+      worker.once('exit', (code, signal) => {
+        running.delete(one)
+        if (isStopping) return
+        // It has printed the reason.
+        if (!isReady) return fail()
+        const isStable = performance.now() - startedAt > STABLE_MS
+        delayMs = isStable ? MIN_DELAY_MS : Math.min(2 * delayMs, MAX_DELAY_MS)
+        report(log, worker, code, signal)
+        setTimeout(run, isStable ? 0 : delayMs)
+      })
+    }
+    run()
+    return promise
+  }
+
+  return {
+    add,
+    /** Stops all processes, and kills those that don't stop in time. */
+    async stop() {
+      isStopping = true
+      for (const { worker } of running) worker.process.kill('SIGTERM')
+      if (await waitUntil(STOP_TIMEOUT_MS, () => running.size === 0 || undefined)) return
+      log.error('shutdown timeout: killing processes that have not stopped')
+      for (const { worker } of running) worker.process.kill('SIGKILL')
+      await waitUntil(STOP_TIMEOUT_MS, () => running.size === 0 || undefined)
+    },
+  }
+}
+
+function report(log: Log, { process: { pid } }: Worker, code: number, signal: string): void {
+  const message = 'a process of the service has ended; starting another one'
+  if (code === 0) log.info({ endedPid: pid }, message)
+  else log.error({ endedPid: pid, code, signal }, message)
+}

@@ -1,0 +1,218 @@
+import { Agent, get } from 'node:http'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { isAlive, newHome } from '../test/embedded-homes.ts'
+import { NO_LIMITS } from '../test/fixtures/listings.ts'
+import { sampleValue } from '../test/metrics.ts'
+import {
+  embedded,
+  isOff,
+  runToEnd,
+  type Service,
+  type Settings,
+  startService,
+} from '../test/process.ts'
+import { copySmallProgram } from '../test/small-program.ts'
+import { until } from '../test/until.ts'
+
+// These tests start whole processes, possibly on a busy machine.
+vi.setConfig({ testTimeout: 120_000 })
+
+const CONNECTIONS = 8
+
+let program: string
+beforeAll(() => {
+  program = copySmallProgram()
+})
+
+const started = async (settings: Settings = {}) =>
+  (await startService({ PROCESSES: '2', ...NO_LIMITS, ...settings }, { program })).ready()
+
+/** The processes that run and listen. */
+const listening = (service: Service) =>
+  [...service.stderr().matchAll(/"pid":(\d+),"msg":"listening on/g)]
+    .map(([, pid]) => Number(pid))
+    .filter(isAlive)
+
+/** Waits until two processes listen, and returns their pids. */
+const bothListen = (service: Service) =>
+  until('two processes listen', () => listening(service).length === 2 && listening(service))
+
+/** The processes that have responded to requests. */
+const serving = (service: Service) =>
+  new Set(service.log().flatMap((line) => ('reqId' in line ? [Number(line.pid)] : [])))
+
+type Response = { status: number | undefined; remaining: number; reset: number }
+
+/** Sends one request on each of `count` new connections, all at the same time. */
+const onConnections = (service: Service, count: number, path: string, key = '') =>
+  Promise.all(Array.from({ length: count }, () => request(service, path, { key })))
+
+function request(
+  { port }: Service,
+  path: string,
+  { key = '', agent = new Agent() }: { key?: string; agent?: Agent },
+): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const options = {
+      host: '127.0.0.1',
+      port,
+      path,
+      agent,
+      headers: { authorization: `Bearer ${key}` },
+    }
+    get(options, (response) => {
+      const { statusCode: status, headers } = response
+      const remaining = Number(headers['x-ratelimit-remaining'])
+      const reset = Number(headers['x-ratelimit-reset'])
+      response.resume().once('end', () => resolve({ status, remaining, reset }))
+    }).once('error', reject)
+  })
+}
+
+/** Sends requests on kept connections until it is stopped; then returns the errors of each connection. */
+function startLoad(service: Service, key: string) {
+  const statuses: (number | undefined)[] = []
+  let isStopped = false
+  const connections = Array.from({ length: CONNECTIONS }, async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const errors: string[] = []
+    while (!isStopped && errors.length < 3) {
+      try {
+        statuses.push((await request(service, '/v1/series', { key, agent })).status)
+      } catch (error) {
+        errors.push((error as NodeJS.ErrnoException).code ?? String(error))
+      }
+    }
+    agent.destroy()
+    return errors
+  })
+  return {
+    statuses,
+    stop() {
+      isStopped = true
+      return Promise.all(connections)
+    },
+  }
+}
+
+describe('a service in two processes', () => {
+  it('two processes share one port and one embedded database, and stop together', async () => {
+    const service = await started()
+    const { pid } = embedded(service.dataDir)
+    const processes = await bothListen(service)
+    await onConnections(service, CONNECTIONS, '/health/live')
+    await until('every process has responded', () => serving(service).size === 2)
+    expect(serving(service)).toEqual(new Set(processes))
+    expect(processes).not.toContain(service.pid)
+    expect(service.stdout().match(/Cardstall is ready\./g)).toHaveLength(1)
+
+    expect(await service.stop()).toMatchObject({ code: 0, signal: null })
+    expect(processes.filter(isAlive)).toEqual([])
+    expect(isOff(service.dataDir, pid)).toBe(true)
+  })
+
+  it('a rate limit is exact, however the connections are distributed', async () => {
+    const service = await started({ RATE_LIMIT_READ: '60' })
+    const { key } = service.printed()
+    const responses = await onConnections(service, 100, '/v1/me', key)
+    // A window may end meanwhile.
+    for (const [, counted] of Map.groupBy(responses, ({ reset }) => reset)) {
+      const admitted = counted.filter(({ status }) => status === 200)
+      const left = Array.from({ length: Math.min(counted.length, 60) }, (_, i) => 59 - i)
+      expect(admitted.map(({ remaining }) => remaining).sort((a, b) => b - a)).toEqual(left)
+      for (const { status } of counted) expect([200, 429]).toContain(status)
+    }
+    await until('both processes have responded', () => serving(service).size === 2)
+    await service.stop()
+  })
+
+  it('/metrics adds up the requests of all processes', async () => {
+    const service = await started()
+    const { key, token } = service.printed()
+    await onConnections(service, 20, '/v1/me', key)
+    await until('both processes have responded', () => serving(service).size === 2)
+    for (let i = 0; i < 2; i++) {
+      const { text } = await service.get('/metrics', token)
+      const route = '{le="10",method="GET",route="/v1/me",status="200"}'
+      expect(sampleValue(text, `cardstall_http_request_duration_seconds_bucket${route}`)).toBe(20)
+      expect(sampleValue(text, 'cardstall_database_up')).toBe(1)
+      expect(text.match(/^cardstall_database_up /gm)).toHaveLength(1)
+    }
+    await service.stop()
+  })
+
+  it('after kill -9 of one process only its requests fail, and another one takes its place', async () => {
+    const service = await started()
+    const { key } = service.printed()
+    const [victim, survivor] = await bothListen(service)
+    const load = startLoad(service, key)
+    await until('requests are served', () => load.statuses.length > 100)
+    process.kill(victim!, 'SIGKILL')
+    const after = await bothListen(service)
+    expect(after).toContain(survivor)
+    // Each connection lost at most the request that the killed process had.
+    for (const errors of await load.stop()) expect(errors.length).toBeLessThanOrEqual(1)
+    await until('the end of the process is logged', () =>
+      service
+        .log()
+        .some(
+          ({ level, endedPid, signal }) =>
+            level === 50 && endedPid === victim && signal === 'SIGKILL',
+        ),
+    )
+    await service.stop()
+  })
+
+  it('after SIGTERM to one process another one takes its place', async () => {
+    const service = await started()
+    const [first, second] = await bothListen(service)
+    process.kill(first!, 'SIGTERM')
+    await until('the process has ended', () => !isAlive(first!))
+    expect(await bothListen(service)).toContain(second)
+    await service.stop()
+  })
+
+  it('a shutdown responds to every request that it has read, in all processes', async () => {
+    const service = await started()
+    const { key } = service.printed()
+    await bothListen(service)
+    const load = startLoad(service, key)
+    await until('requests are served', () => load.statuses.length > 100)
+    expect(await service.stop()).toMatchObject({ code: 0 })
+    // A connection can be closed between two requests; then nothing listens any more.
+    const errors = (await load.stop()).flat()
+    expect(new Set([...errors, 'ECONNREFUSED', 'ECONNRESET']).size).toBe(2)
+    expect(new Set(load.statuses)).toEqual(new Set([200]))
+  })
+
+  it('after kill -9 of the primary process all processes end, and the next start works', async () => {
+    const service = await started()
+    const processes = await bothListen(service)
+    await service.stop('SIGKILL')
+    await until('all processes have ended', () => !processes.some(isAlive))
+    const next = await started({ DATA_DIR: service.dataDir })
+    await bothListen(next)
+    expect(next.printed().key).toBe(service.printed().key)
+    await next.stop()
+  })
+
+  it('a start of two processes that cannot succeed fails with one line', async () => {
+    const { code, stdout, stderr } = await runToEnd(['serve'], {
+      PROCESSES: '2',
+      DATA_DIR: newHome(),
+      STORAGE_URL: 'file:///proc/nowhere',
+    })
+    expect([code, stdout]).toEqual([1, ''])
+    expect(stderr.trimEnd()).toMatch(/^STORAGE_URL: \/proc\/nowhere can't be used: .*$/)
+  })
+})
+
+it('PROCESSES is a number or auto', async () => {
+  for (const value of ['0', '17', 'many', '-1', '1.5']) {
+    const { code, stderr } = await runToEnd(['serve'], { PROCESSES: value })
+    expect([code, stderr]).toEqual([
+      1,
+      `PROCESSES must be auto or a whole number from 1 to 16, not "${value}".\n`,
+    ])
+  }
+})

@@ -1,0 +1,41 @@
+import { type Counters, memoryCounters } from '../limits/counters.ts'
+import type { Channel } from './channel.ts'
+
+/** A hit: the subject and its window. */
+type Hit = [subject: string, window: number]
+
+/** Without an answer of the primary process for this long, a process counts for itself, as without Redis. */
+const TIMEOUT_MS = 200
+
+/** The primary process's answer to `count`: the new count of each hit. */
+export function countHits(counters: ReturnType<typeof memoryCounters>) {
+  return (hits: Hit[]): number[] => hits.map(([subject, window]) => counters.hit(subject, window))
+}
+
+/**
+ * Counters in the primary process, for all processes of this service: exact, however the connections of a client are
+ * distributed. The hits of one turn of the event loop travel in one message, because a message costs as much as a
+ * request.
+ */
+export function sharedCounters(primary: Channel): Counters {
+  const local = memoryCounters()
+  let gathered: { hit: Hit; resolve: (count: number) => void }[] = []
+
+  const flush = async () => {
+    const batch = gathered
+    gathered = []
+    const hits = batch.map(({ hit }) => hit)
+    const counts = await primary.ask<number[]>('count', hits, TIMEOUT_MS)
+    batch.forEach(({ hit, resolve }, i) => {
+      resolve(counts ? counts[i]! : local.hit(...hit))
+    })
+  }
+
+  return {
+    hit(subject, window) {
+      if (gathered.length === 0) setImmediate(flush)
+      return new Promise((resolve) => gathered.push({ hit: [subject, window], resolve }))
+    },
+    close: local.close,
+  }
+}
