@@ -1,4 +1,5 @@
 import type { Config } from './config.ts'
+import type { Share } from './database/shared-transactions.ts'
 import type { Signal } from './database/signals.ts'
 import type { Db } from './database/sql.ts'
 import type { Begin } from './database/transactions.ts'
@@ -15,6 +16,8 @@ export type Context = {
   db: Db
   /** Begins a transaction; called through `inTransaction`. */
   begin: Begin
+  /** Handles an item together with those of concurrent callers, in one transaction. */
+  share: Share<Context>
   /** Current time for every fact that users see, in UTC. The sandbox can move it ahead. */
   now: () => Date
   /** Notifies caches and workers of a change, inside a transaction after the commit. */

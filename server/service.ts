@@ -5,7 +5,9 @@ import { type CatalogReader, readCatalog } from './catalog/reader.ts'
 import type { Config } from './config.ts'
 import type { Context } from './context.ts'
 import { circuitFor, connect } from './database/connect.ts'
+import { inTransaction } from './database/in-transaction.ts'
 import { migrate } from './database/migrate.ts'
+import { sharedTransactions } from './database/shared-transactions.ts'
 import { openSignals, type Signals } from './database/signals.ts'
 import { transactionsOn } from './database/transactions.ts'
 import type { FileStore } from './files/file-store.ts'
@@ -94,11 +96,12 @@ export async function openService(
   closers.push(() => counters.close())
   const carrier = openCarrier(config, { db: sql, now: clock.now }, closers)
 
-  return {
+  const service: Service = {
     config,
     log,
     db: sql,
     begin,
+    share: sharedTransactions((work) => inTransaction(service, work)),
     databaseUrl,
     clock,
     now: clock.now,
@@ -113,6 +116,7 @@ export async function openService(
     metrics,
     readiness: { ready: false },
   }
+  return service
 }
 
 function openCarrier(

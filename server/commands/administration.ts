@@ -1,6 +1,8 @@
 import { createAccount } from '../accounts/accounts.ts'
 import type { Config } from '../config.ts'
 import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
+import { sharedTransactions } from '../database/shared-transactions.ts'
 import { signalOnly } from '../database/signals.ts'
 import { API_ACCESS, SELLER_TIERS } from '../enums.ts'
 import { ApiError, type FieldMessages } from '../errors.ts'
@@ -88,14 +90,16 @@ async function administer<T>(config: Config, verb: (ctx: Context) => Promise<T>)
   const { log, flush } = createLog(config.logLevel)
   return withDatabase(config, async ({ db, begin }: CommandDatabase) => {
     try {
-      return await verb({
+      const ctx: Context = {
         config,
         log,
         db,
         begin,
+        share: sharedTransactions((work) => inTransaction(ctx, work)),
         signal: signalOnly(db),
         ...(await readClock(db)),
-      })
+      }
+      return await verb(ctx)
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       throw refusal((error.fields ?? {}) as FieldMessages, error.message)

@@ -1,3 +1,4 @@
+import { handleAlone, type Share } from './shared-transactions.ts'
 import type { Signal } from './signals.ts'
 import type { Db } from './sql.ts'
 import { type Begin, savepoint, type TransactionMode } from './transactions.ts'
@@ -9,6 +10,9 @@ type Transactional = {
   begin: Begin
   /** Inside a transaction, signals are sent after the commit. */
   signal?: Signal
+  /** Inside a transaction, items are handled in it. */
+  // biome-ignore lint/suspicious/noExplicitAny: the items are handled with the caller's own kind of context
+  share?: Share<any>
 }
 
 /**
@@ -42,12 +46,14 @@ async function transact<C extends Transactional, T>(
   const result = await ctx.begin((db) => {
     const deferred = ctx.signal?.deferUntilCommit(db)
     release = deferred?.release
-    return work({
+    const tx: C = {
       ...ctx,
       db,
       begin: (nested) => savepoint(db, nested),
       ...(deferred && { signal: deferred.signal }),
-    })
+      share: (shared, item) => handleAlone(tx, shared, item),
+    }
+    return work(tx)
   }, mode)
   release?.()
   return result

@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { type Page, type Window, windowOf } from '../database/paging.ts'
+import type { Outcome } from '../database/shared-transactions.ts'
 import type { Db } from '../database/sql.ts'
 import { type ListingStatus, OPEN_STATUSES } from '../enums.ts'
 import { conflict, notFound } from '../errors.ts'
@@ -86,38 +87,62 @@ const isMatch = (
   ${productSlug === undefined ? db`` : db`and product_slug = ${productSlug}`}
 `
 
+/** A seller's changes to one of its listings. */
+type Change = { accountId: number; id: number; changes: ListingChanges }
+
 /**
  * Applies a seller's changes. Changes without effect leave `updatedAt` as it is (§4.10).
  *
  * @throws not_found unless the listing is the account's
  */
-export function changeListing(
+export const changeListing = (
   ctx: Context,
   accountId: number,
   id: number,
   changes: ListingChanges,
-): Promise<Listing> {
-  return inTransaction(ctx, async (tx) => {
-    const before = await lockListing(tx, accountId, id)
+): Promise<Listing> => ctx.share(applyAll, { accountId, id, changes })
+
+/** Applies the changes of several sellers, those of one listing in their order. */
+async function applyAll(tx: Context, requested: Change[]): Promise<Outcome<Listing>[]> {
+  const waits = requested.length === 1
+  const listings = await lockListings(tx, [...new Set(requested.map(({ id }) => id))], waits)
+  const now = tx.now()
+  const changed = new Map<number, Listing>()
+  const outcomes = requested.map(({ accountId, id, changes }): Outcome<Listing> => {
+    const before = listings.get(id)
+    // Locked by another transaction, or not there.
+    if (!before && !waits) return 'alone'
+    if (before?.accountId !== accountId) return { error: listingNotFound() }
     const after = applyChanges(before, changes)
-    if (isSame(before, after)) return before
-    const now = tx.now()
-    const [written] = await tx.db<Pick<Listing, 'updatedAt' | 'reserved'>[]>`
-      update listings
-      set
-        price_cents = ${after.priceCents},
-        quantity = ${after.quantity},
-        status = ${after.status},
-        description = ${after.description},
-        updated_at = greatest(updated_at, ${now})
-      where id = ${id}
-      returning
-        updated_at as "updatedAt",
-        -- Read again: the snapshot of the statement that locked the row can lack the latest reservations.
-        ${reserved(tx.db, now)} as reserved
-    `
-    return { ...before, ...after, ...written }
+    if (isSame(before, after)) return { result: before }
+    const updatedAt = before.updatedAt > now ? before.updatedAt : now
+    const listing = { ...before, ...after, updatedAt }
+    listings.set(id, listing)
+    changed.set(id, listing)
+    return { result: listing }
   })
+  if (changed.size > 0) await writeChanges(tx, [...changed.values()], now)
+  return outcomes
+}
+
+async function writeChanges({ db }: Context, listings: Listing[], now: Date): Promise<void> {
+  await db`
+    update listings
+    set
+      price_cents = changed.price_cents,
+      quantity = changed.quantity,
+      status = changed.status,
+      description = changed.description,
+      updated_at = greatest(updated_at, ${now})
+    from unnest(
+      ${listings.map(({ id }) => id)}::bigint[],
+      ${listings.map(({ priceCents }) => priceCents)}::int[],
+      ${listings.map(({ quantity }) => quantity)}::int[],
+      ${listings.map(({ status }) => status)}::text[],
+      ${listings.map(({ description }) => description)}::text[]
+    ) as changed (id, price_cents, quantity, status, description)
+    where listings.id = changed.id
+  `
 }
 
 /**
@@ -129,7 +154,8 @@ export function changeListing(
 export function removeListing(ctx: Context, accountId: number, id: number): Promise<void> {
   return inTransaction(ctx, async (tx) => {
     // The lock excludes sales, so no order can be opened after the check.
-    await lockListing(tx, accountId, id)
+    const listing = (await lockListings(tx, [id], true)).get(id)
+    if (listing?.accountId !== accountId) throw listingNotFound()
     await requireNoOpenOrder(tx, id)
     await tx.db`update orders set listing_id = null where listing_id = ${id}`
     await tx.db`delete from reservations where listing_id = ${id}`
@@ -165,28 +191,50 @@ export async function requireListing(
   if (!found) throw listingNotFound()
 }
 
-/** Locks a listing until the transaction ends. @throws not_found unless it is the account's */
-async function lockListing({ db, now }: Context, accountId: number, id: number): Promise<Listing> {
-  const [listing] = await db<Listing[]>`
-    select ${columns(db, now())}
-    from listings
-    where id = ${id} and account_id = ${accountId} and status <> 'removed'
-    for no key update
-  `
-  if (!listing) throw listingNotFound()
-  return listing
+type LockedListing = Listing & { accountId: number }
+
+/**
+ * Locks listings until the transaction ends, in the order of locks.ts.
+ *
+ * @param waits whether to wait for listings that another transaction has locked; otherwise they are left out
+ */
+async function lockListings(
+  { db, now }: Context,
+  ids: number[],
+  waits: boolean,
+): Promise<Map<number, LockedListing>> {
+  const [rows, held] = await Promise.all([
+    db<LockedListing[]>`
+      select account_id as "accountId", 0 as reserved, ${storedColumns(db)}
+      from listings
+      where id = any(${ids}::bigint[]) and status <> 'removed'
+      order by id
+      for no key update ${waits ? db`` : db`skip locked`}
+    `,
+    // Its snapshot is taken after the listings were locked, so it includes the reservations that the locks waited for.
+    db<{ id: number; reserved: number }[]>`
+      select listing_id as id, sum(quantity) as reserved
+      from reservations
+      where listing_id = any(${ids}::bigint[]) and expires_at > ${now()}
+      group by listing_id
+    `,
+  ])
+  const listings = new Map(rows.map((listing) => [listing.id, listing]))
+  for (const { id, reserved } of held) Object.assign(listings.get(id) ?? {}, { reserved })
+  return listings
 }
 
 export const listingNotFound = () => notFound('There is no such listing.')
 
 /** The columns of a Listing. */
-const columns = (db: Db, now: Date) => db`
+const columns = (db: Db, now: Date) => db`${storedColumns(db)}, ${reserved(db, now)} as reserved`
+
+const storedColumns = (db: Db) => db`
   id,
   card_id as "cardId",
   product_slug as "productSlug",
   price_cents as "priceCents",
   quantity,
-  ${reserved(db, now)} as reserved,
   condition,
   language,
   printing,

@@ -10,6 +10,7 @@ import {
   NO_LIMITS,
   productItem,
 } from '../../test/fixtures/listings.ts'
+import { untilLockWaiters } from '../../test/lock-waiters.ts'
 
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
@@ -356,6 +357,57 @@ describe('concurrent changes', () => {
       expect(responses.map(({ status }) => status)).toEqual(Array(20).fill(200))
       expect(await listed(seller, id)).toMatchObject(Object.assign({}, ...payloads))
     }
+  })
+
+  it('concurrent changes by several sellers take effect each, and nobody changes another’s listing', async () => {
+    const sellers = [seller, await app.seller(), await app.seller()]
+    const shops = await Promise.all(
+      sellers.map(async (owner) => ({
+        owner,
+        ids: await list(owner, ...Array(10).fill(cardItem())),
+      })),
+    )
+    const changes = shops.flatMap(({ owner, ids }, shop) =>
+      ids.flatMap((id, i) => [
+        owner.patch(pathOf(id), { payload: { price: shop * 100 + i + 1 } }),
+        sellers[(shop + 1) % 3]!.patch(pathOf(id), { payload: { price: 9_999 } }),
+      ]),
+    )
+    const statuses = (await Promise.all(changes)).map(({ status }) => status)
+    expect(statuses).toEqual(statuses.map((_, i) => (i % 2 === 0 ? 200 : 404)))
+    for (const [shop, { owner, ids }] of shops.entries()) {
+      for (const [i, id] of ids.entries()) {
+        expect((await listed(owner, id)).price).toBe(shop * 100 + i + 1)
+      }
+    }
+  })
+
+  it('a listing that another transaction has locked delays only its own change', async () => {
+    const [locked, ...free] = await list(seller, ...Array(4).fill(cardItem()))
+    let waiting: ReturnType<typeof change> | undefined
+    await app.ctx.begin(async (tx) => {
+      await tx`select from listings where id = ${locked!} for update`
+      waiting = change(locked!, { price: 7 })
+      const others = await Promise.all(free.map((id) => change(id, { price: 8 })))
+      expect(others.map(({ status }) => status)).toEqual([200, 200, 200])
+      await untilLockWaiters(app.ctx.db)
+    })
+    expect((await waiting!).body.data.price).toBe(7)
+  })
+
+  it('a change that waited for a reservation shows the reserved units', async () => {
+    const [id] = await list(seller, cardItem({ quantity: 5 }))
+    let waiting: ReturnType<typeof change> | undefined
+    await app.ctx.begin(async (tx) => {
+      await tx`select from listings where id = ${id!} for no key update`
+      waiting = change(id!, { price: 7 })
+      await untilLockWaiters(app.ctx.db)
+      await tx`
+        insert into reservations (listing_id, cart_id, quantity, created_at, expires_at)
+        values (${id!}, 'cart', 2, ${app.ctx.now()}, ${new Date(app.ctx.now().getTime() + 60_000)})
+      `
+    })
+    expect((await waiting!).body.data).toMatchObject({ quantity: 5, quantity_available: 3 })
   })
 
   it('concurrent changes of the quantity leave a status that fits it', async () => {
