@@ -24,5 +24,5 @@ process.on('message', async ({ origin, path, headers, body, connections, posts }
   }
   await Promise.all(Array.from({ length: connections }, loop))
   const { user, system } = process.cpuUsage(cpu)
-  process.send!({ cpuMs: (user + system) / 1000 })
+  process.send!({ cpu: user + system })
 })

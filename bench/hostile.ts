@@ -1,4 +1,3 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +7,7 @@ import {
   hostileRequests,
 } from '../server/test/hostile-requests.ts'
 import { startService } from './service.ts'
+import { cpuOf } from './usage.ts'
 
 /**
  * `npm run hostile -- [text]`: starts a service, sends it the most expensive requests (those with this text in their
@@ -25,9 +25,9 @@ const filter = process.argv[2] ?? ''
 const folder = await mkdtemp(join(await realpath(tmpdir()), 'cardstall-hostile-'))
 // When root starts it, PostgreSQL runs as another user, who must reach its files.
 await chmod(folder, 0o755)
-const service = await startService(folder)
+const service = await startService({ dataDir: folder })
 try {
-  const token = readFileSync(join(folder, 'secrets/operator-token'), 'utf8').trim()
+  const token = service.operatorToken
   const send = async (method: string, path: string, payload?: string) => {
     const response = await fetch(`http://127.0.0.1:${service.port}${path}`, {
       method,
@@ -56,7 +56,7 @@ try {
   ].filter(({ name }) => name.includes(filter))
 
   const measured = []
-  for (const request of requests) measured.push(await measure(request, send, service.pid))
+  for (const request of requests) measured.push(await measure(request, send, service.pids()[0]!))
   measured.sort((a, b) => b.cpuMs - a.cpuMs)
   for (const { name, status, cpuMs, bytes } of measured.slice(0, MAX_SHOWN)) {
     console.log(`${cpuMs.toFixed(1).padStart(8)} ms  ${status}  ${kib(bytes)}  ${name}`)
@@ -89,18 +89,11 @@ async function measure(
   const times: number[] = []
   let [status, bytes] = [0, 0]
   for (let repetition = 0; repetition < REPETITIONS; repetition++) {
-    const before = cpuMsOf(pid)
+    const before = cpuOf([pid])
     const response = await send(method.toUpperCase(), path(repetition), payload)
-    times.push(cpuMsOf(pid) - before)
+    times.push((cpuOf([pid]) - before) / 1000)
     status = response.status
     bytes = Math.max(bytes, Buffer.byteLength(response.text))
   }
   return { name, status, bytes, cpuMs: Math.min(...times) }
-}
-
-/** CPU time of all threads of a process in milliseconds, with a resolution of nanoseconds. */
-function cpuMsOf(pid: number): number {
-  const threads = readdirSync(`/proc/${pid}/task`)
-  const times = threads.map((id) => readFileSync(`/proc/${pid}/task/${id}/schedstat`, 'utf8'))
-  return times.reduce((sum, text) => sum + Number(text.split(' ')[0]), 0) / 1e6
 }

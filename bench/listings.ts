@@ -1,150 +1,183 @@
-import { join } from 'node:path'
-import { type Comparison, showComparisons } from './compare.ts'
-import { type SqlScenario, showGrowth, sqlBench } from './compare-sql.ts'
-import { type Market, openMarket } from './market.ts'
-import { type Figure, showFigures } from './report.ts'
-import { type Service, startService } from './service.ts'
+import type { Effects, Row } from './engine.ts'
+import type { LoadRequest } from './load.ts'
+import { LARGE_SHOPS, type Market } from './market.ts'
+import { randomness, shuffled } from './random.ts'
+import type { Database } from './service.ts'
 
 const PER_PAGE = 30
-const SELLERS_LISTINGS = 50_000
-const ITEMS = 100
-const INITIAL = { listings: 200_000, sellers: 2_000 }
-const GROWN = { listings: 2_000_000, sellers: 20_000 }
-const GROWTH = {
-  title: 'ten times the listings of others',
-  from: '200,000',
-  to: '2,000,000',
-  atMost: 1.3,
-}
-const MAX_LAST_PAGE_SLOWDOWN = 2
+const MAX_REQUESTS = 60_000
+const BULK_ITEMS = 100
 
-/**
- * Compares typical requests of sellers' tools with the same SQL alone, and repeats them when other sellers have ten
- * times as many listings.
- */
-export async function benchListings(folder: string): Promise<void> {
-  const dataDir = join(folder, 'listings')
-  const service = await startService(dataDir)
-  const market = await openMarket(service, dataDir)
-  const bench = sqlBench(service, market.url)
-  const compareAll = () => bench.compareAll(scenarios(service, market))
-  try {
-    await market.growTo(INITIAL.listings, INITIAL.sellers)
-    const comparisons = await compareAll()
-    console.log(`${showComparisons('listings', comparisons)}\n`)
-    const stalls = await measureStalls(service, market)
-    console.log(`${showFigures([lastPageSlowdown(comparisons), ...stalls])}\n`)
+/** Requests of sellers' tools, and cards with what is on sale. */
+export const listings: Row[] = [
+  {
+    name: 'own listings, random page of 20 sellers',
+    requests: (market) => ownPages(market, '', LARGE_SHOPS),
+    limit: 'http',
+    target: { micros: 200 },
+  },
+  {
+    name: '30 stock records with total',
+    requests: (market) => ownPages(market, 'status=active&', market.sellers.length),
+    limit: 'http',
+  },
+  {
+    name: 'a card with its listings, random',
+    requests: cardsWithListings,
+    limit: 'http',
+    target: { micros: 60 },
+  },
+  {
+    name: 'change of a price, random listing',
+    requests: priceChanges,
+    limit: 'changePrice',
+    effects: {
+      perRequest: 1,
+      before: async () => 0,
+      count: (db, _before, done) => countChanged(db, done),
+    },
+    target: { micros: 120 },
+  },
+  {
+    name: 'bulk create of 100',
+    requests: bulkCreates,
+    limit: 'createListings',
+    effects: created('listings', BULK_ITEMS),
+  },
+]
 
-    await market.growTo(GROWN.listings, GROWN.sellers)
-    console.log(`${showGrowth(GROWTH, comparisons, await compareAll())}\n`)
-  } finally {
-    bench.close()
-    await market.close()
-    await service.stop()
+/** Counts rows with larger ids than before. */
+export function created(table: string, perRequest: number): Effects {
+  return {
+    perRequest,
+    async before(db) {
+      const [row] = await db.unsafe<[{ id: number }]>(
+        `select coalesce(max(id), 0)::float8 as id from ${table}`,
+      )
+      return row.id
+    },
+    async count(db, before) {
+      const [row] = await db.unsafe<[{ count: number }]>(
+        `select count(*)::int as count from ${table} where id > ${before}`,
+      )
+      return row.count
+    },
   }
 }
 
-function scenarios(service: Service, market: Market): SqlScenario[] {
-  const { sellerId, cardId, popularCardId, writer, cardIds } = market
-  const lastPage = Math.ceil(SELLERS_LISTINGS / PER_PAGE)
-  const page = (number: number) => [{ path: `/v1/listings?page=${number}` }]
-  const own = { key: service.key, atLeast: 0.6 }
-  const offsetOf = (number: number) => (number - 1) * PER_PAGE
-  return [
-    {
-      ...own,
-      name: 'own listings, first page',
-      requests: page(1),
-      work: { kind: 'page', accountId: sellerId, offset: 0 },
-    },
-    {
-      ...own,
-      name: 'own listings, last page',
-      requests: page(lastPage),
-      work: { kind: 'page', accountId: sellerId, offset: offsetOf(lastPage) },
-    },
-    {
-      ...own,
-      name: 'own listings of a card',
-      requests: [{ path: `/v1/listings?card=${cardId}` }],
-      work: { kind: 'page', accountId: sellerId, cardId, offset: 0 },
-    },
-    {
-      name: 'embed of 20,000 listings',
-      key: service.key,
-      requests: [{ path: `/v1/cards/${popularCardId}?include=listings` }],
-      work: { kind: 'offers', cardId: popularCardId },
-      connections: 4,
-      runMs: 5_000,
-    },
-    {
-      name: 'bulk create of 100',
-      atLeast: 0.5,
-      key: writer.key,
-      requests: [{ path: '/v1/listings', method: 'POST', body: bulkBody(cardIds) }],
-      work: { kind: 'insert', accountId: writer.id, cardIds: cardIds.slice(0, ITEMS) },
-      runMs: 3_000,
-    },
-    {
-      name: 'change of a price',
-      key: writer.key,
-      requests: [2.5, 3.5].flatMap((price) =>
-        writer.listingIds.map((id) => ({
-          path: `/v1/listings/${id}`,
-          method: 'PATCH',
-          body: JSON.stringify({ price }),
-        })),
-      ),
-      work: { kind: 'update', accountId: writer.id, listingIds: writer.listingIds },
-    },
-  ]
+/** Different pages of the first sellers; the sellers are equally frequent. */
+async function ownPages(market: Market, filter: string, sellers: number): Promise<LoadRequest[]> {
+  const measured = market.sellers.slice(0, sellers)
+  const totals = await market.db<{ id: number; total: number }[]>`
+    select account_id as id, count(*)::int as total
+    from listings
+    where account_id = any(${measured.map(({ id }) => id)}) and status <> 'removed'
+    group by account_id
+  `
+  const totalOf = new Map(totals.map(({ id, total }) => [id, total]))
+  const pages = measured.flatMap(({ id, key }) => {
+    const total = totalOf.get(id) ?? 0
+    const numbers = Array.from({ length: Math.ceil(total / PER_PAGE) }, (_, i) => i + 1)
+    return shuffled(numbers, id)
+      .slice(0, Math.ceil(MAX_REQUESTS / sellers))
+      .map((page) => ({
+        path: `/v1/listings?${filter}page=${page}`,
+        key,
+        expected: [
+          `"meta":{"current_page":${page},"from":${(page - 1) * PER_PAGE + 1},`,
+          `"total":${total}}`,
+        ],
+      }))
+  })
+  return shuffled(pages)
 }
 
-const bulkBody = (cardIds: string[]) =>
-  JSON.stringify({
-    items: cardIds.slice(0, ITEMS).map((card, i) => ({
+async function cardsWithListings({ db, sellers }: Market): Promise<LoadRequest[]> {
+  const rows = await db<{ id: string; listing: number }[]>`
+    select card_id as id, min(id) as listing
+    from listings
+    where status = 'active'
+    group by card_id
+    order by card_id
+  `
+  return shuffled([...rows]).map(({ id, listing }, i) => ({
+    path: `/v1/cards/${encodeURIComponent(id)}?include=listings`,
+    key: sellers[i % sellers.length]!.key,
+    expected: [`"data":{"id":${JSON.stringify(id)},`, `{"id":${listing},`],
+  }))
+}
+
+export type Sample = { id: number; accountId: number; priceCents: number; key: string }
+
+/** Different random listings of the measured sellers. */
+export async function randomListings({ db, sellers }: Market): Promise<Sample[]> {
+  const rows = await db<Omit<Sample, 'key'>[]>`
+    select id, account_id as "accountId", price_cents as "priceCents"
+    from listings tablesample bernoulli(
+      (
+        select least(100, 100.0 * ${2 * MAX_REQUESTS} / greatest(1, reltuples))
+        from pg_class
+        where oid = 'listings'::regclass
+      )
+    )
+    where status = 'active' and account_id = any(${sellers.map(({ id }) => id)})
+    limit ${MAX_REQUESTS}
+  `
+  const keys = new Map(sellers.map(({ id, key }) => [id, key]))
+  return shuffled(rows.map((row) => ({ ...row, key: keys.get(row.accountId)! })))
+}
+
+/** Each listing gets a price that it doesn't have. */
+async function priceChanges(market: Market): Promise<LoadRequest[]> {
+  return (await randomListings(market)).map(({ id, accountId, priceCents, key }) => {
+    const changed = (priceCents % 90_000) + 1
+    return {
+      method: 'PATCH',
+      path: `/v1/listings/${id}`,
+      key,
+      body: JSON.stringify({ price: changed / 100 }),
+      expected: [`"id":${id},`, `"price":${changed / 100},`],
+      parameters: [id, accountId, changed],
+    }
+  })
+}
+
+async function countChanged(db: Database, done: LoadRequest[]): Promise<number> {
+  const [row] = await db<{ count: number }[]>`
+    select count(*)::int as count
+    from listings l
+    join unnest(
+      ${done.map(({ parameters }) => parameters![0] as number)}::bigint[],
+      ${done.map(({ parameters }) => parameters![2] as number)}::int[]
+    ) as changed (id, price_cents) using (id)
+    where l.price_cents = changed.price_cents
+  `
+  return row!.count
+}
+
+async function bulkCreates({ db, sellers }: Market): Promise<LoadRequest[]> {
+  const cards = await db<{ id: string }[]>`select id from cards order by id`
+  const random = randomness()
+  return Array.from({ length: 10_000 }, (_, i) => {
+    const seller = sellers[i % sellers.length]!
+    const ids = Array.from(
+      { length: BULK_ITEMS },
+      () => cards[Math.floor(random() * cards.length)]!.id,
+    )
+    const items = ids.map((card) => ({
       card,
       condition: 'NM',
       language: 'EN',
-      price: (100 + i) / 100,
+      price: Math.ceil(random() * 90_000) / 100,
       quantity: 3,
-    })),
-  })
-
-/** Measures the longest wait of a small request while a card is requested with all its listings. */
-async function measureStalls(service: Service, market: Market): Promise<Figure[]> {
-  const get = async (path: string) => {
-    const headers = { authorization: `Bearer ${service.key}` }
-    const response = await fetch(`http://127.0.0.1:${service.port}${path}`, { headers })
-    return (await response.arrayBuffer()).byteLength
-  }
-  let busy = true
-  const waits: number[] = []
-  const small = (async () => {
-    while (busy) {
-      const began = performance.now()
-      await get('/v1/me')
-      waits.push(performance.now() - began)
+    }))
+    return {
+      method: 'POST',
+      path: '/v1/listings',
+      key: seller.key,
+      body: JSON.stringify({ items }),
+      expected: [`"created":${BULK_ITEMS}`],
+      parameters: [seller.id, ids],
     }
-  })()
-  const path = `/v1/cards/${market.popularCardId}?include=listings`
-  let bytes = 0
-  for (let i = 0; i < 10; i++) bytes = await get(path)
-  busy = false
-  await small
-  return [
-    { name: 'size of the embed', value: bytes / 1024 / 1024, unit: 'MiB' },
-    { name: 'longest wait of a concurrent request', value: Math.max(...waits), unit: 'ms' },
-  ]
-}
-
-function lastPageSlowdown(comparisons: Comparison[]): Figure {
-  const perSecond = (name: string) =>
-    comparisons.find((comparison) => comparison.name === name)!.service.perSecond
-  return {
-    name: 'slowdown of the last page of 50,000',
-    value: perSecond('own listings, first page') / perSecond('own listings, last page'),
-    unit: '×',
-    below: MAX_LAST_PAGE_SLOWDOWN,
-  }
+  })
 }

@@ -2,60 +2,79 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
 /**
- * Sends a request on each connection as soon as it has the previous response, and counts the responses. A response must
- * be a 2xx and have the expected length, if there is one. The client does as little as possible for each request, so
- * that the server is the bottleneck. Runs in its own process.
+ * Sends requests over raw sockets, one at a time on each connection. All connections share one walk through the
+ * requests. Every response must have the expected status, length and texts; a wrong one ends the process. The client does
+ * as little as possible for each request, so that the server is the bottleneck. Runs in its own process.
  */
 export type Load = {
   port: number
-  key: string
-  /** Sent in rotation. */
-  requests: LoadRequest[]
   connections: number
+  /** The load ends after this time, or after the last request. Slow responses get up to five times as long. */
   ms: number
+  requests: LoadRequest[]
+  /** Starts again after the last request. */
+  repeats: boolean
 }
 
 export type LoadRequest = {
   path: string
-  /** The expected length of the response's body. */
-  bodyLength?: number
+  /** Sent as a bearer token. */
+  key: string
+  /** Texts that the response contains: an id, or the number of the page. */
+  expected: string[]
   /** GET by default. */
   method?: string
   /** The JSON body. */
   body?: string
+  /** 200 by default. */
+  status?: number
+  /** Parameters of the SQL that does the same (bare-sql.ts). */
+  parameters?: unknown[]
 }
 
-export type LoadResult = { responses: number; ms: number; cpuMs: number }
+/** `used` counts the requests from the first one that were sent and answered; `cpu` is in microseconds. */
+export type LoadResult = { used: number; ms: number; cpu: number; latencies: Float32Array }
 
 process.on('message', async (load: Load) => {
   process.send!((await run(load)) satisfies LoadResult)
 })
 
-async function run(load: Load): Promise<LoadResult> {
-  const requests = load.requests.map((request) => prepared(load, request))
-  const tally = { responses: 0, sending: true }
-  const clients = Array.from({ length: load.connections }, (_, i) =>
-    client(load.port, requests, i, tally),
-  )
+/** Fewer requests than this are too small a sample. */
+const MIN_REQUESTS = 1_000
+
+type Walk = { next(): Prepared | undefined; done(ms: number): void }
+
+async function run({ port, connections, ms, requests, repeats }: Load): Promise<LoadResult> {
+  const prepared = requests.map((request) => prepare(port, request))
+  const latencies: number[] = []
+  let sent = 0
+  let began = performance.now()
+  const walk: Walk = {
+    next() {
+      const elapsed = performance.now() - began
+      const isOver = elapsed >= (sent < MIN_REQUESTS ? 5 * ms : ms)
+      if (isOver || (!repeats && sent >= prepared.length)) return undefined
+      return prepared[sent++ % prepared.length]
+    },
+    done: (latency) => latencies.push(latency),
+  }
+  const clients = Array.from({ length: connections }, () => client(port, walk))
   await Promise.all(clients.map(({ socket }) => once(socket, 'connect')))
 
-  const began = performance.now()
+  began = performance.now()
   const cpu = process.cpuUsage()
+  const ends = clients.map(({ socket }) => once(socket, 'close'))
   for (const { send } of clients) send()
-  await new Promise((resolve) => setTimeout(resolve, load.ms))
-  const { responses } = tally
-  const ms = performance.now() - began
+  await Promise.all(ends)
+  const took = performance.now() - began
   const { user, system } = process.cpuUsage(cpu)
-
-  tally.sending = false
-  await Promise.all(clients.map(({ socket }) => once(socket, 'close')))
-  return { responses, ms, cpuMs: (user + system) / 1000 }
+  return { used: sent, ms: took, cpu: user + system, latencies: Float32Array.from(latencies) }
 }
 
-type Prepared = { path: string; bytes: Buffer; bodyLength: number | undefined }
+type Prepared = { path: string; bytes: Buffer; status: Buffer; expected: Buffer[] }
 
-function prepared({ port, key }: Load, request: LoadRequest): Prepared {
-  const { path, method = 'GET', body = '', bodyLength } = request
+function prepare(port: number, request: LoadRequest): Prepared {
+  const { path, key, method = 'GET', body = '', status = 200, expected } = request
   const head = [
     `${method} ${path} HTTP/1.1`,
     `host: 127.0.0.1:${port}`,
@@ -67,30 +86,45 @@ function prepared({ port, key }: Load, request: LoadRequest): Prepared {
       : []),
     '\r\n',
   ]
-  return { path, bytes: Buffer.from(head.join('\r\n') + body), bodyLength }
+  return {
+    path,
+    bytes: Buffer.from(head.join('\r\n') + body),
+    status: Buffer.from(`HTTP/1.1 ${status} `),
+    expected: expected.map((text) => Buffer.from(text)),
+  }
 }
 
 const READ_BYTES = 256 * 1024
 
-/** A connection with one request at a time. It closes itself after the last response. */
-function client(
-  port: number,
-  requests: Prepared[],
-  first: number,
-  tally: { responses: number; sending: boolean },
-): { socket: Socket; send(): void } {
+/** A connection with one request at a time. It closes itself after its last response. */
+function client(port: number, walk: Walk): { socket: Socket; send(): void } {
   const buffer = Buffer.allocUnsafe(READ_BYTES)
-  let next = first
-  let current = requests[0]!
-  let missing = 0
+  let current: Prepared
+  let sentAt = 0
+  /** The beginning of a response that did not arrive at once. */
+  let beginning: Buffer | undefined
 
   const send = () => {
-    if (!tally.sending) {
-      socket.destroy()
+    const next = walk.next()
+    if (!next) return void socket.destroy()
+    current = next
+    sentAt = performance.now()
+    socket.write(next.bytes)
+  }
+  const received = (length: number) => {
+    let response = buffer.subarray(0, length)
+    if (beginning) response = Buffer.concat([beginning, response])
+    const total = lengthOf(response, current)
+    if (total === undefined || total > response.length) {
+      beginning = Buffer.from(response)
       return
     }
-    current = requests[next++ % requests.length]!
-    socket.write(current.bytes)
+    beginning = undefined
+    const isRight =
+      total === response.length && current.expected.every((text) => response.includes(text))
+    if (!isRight) throw wrong(current, response)
+    walk.done(performance.now() - sentAt)
+    send()
   }
   const socket = connect({
     port,
@@ -99,13 +133,7 @@ function client(
     onread: {
       buffer,
       callback(length) {
-        if (missing === 0) missing = responseLength(buffer, length, current)
-        missing -= length
-        if (missing < 0) throw new Error(`${current.path}: more bytes than its content-length`)
-        if (missing === 0) {
-          tally.responses++
-          send()
-        }
+        received(length)
         return true
       },
     },
@@ -116,25 +144,19 @@ function client(
   return { socket, send }
 }
 
-const OK = Buffer.from('HTTP/1.1 20')
 const HEAD_END = Buffer.from('\r\n\r\n')
-const LENGTH = Buffer.from('\r\ncontent-length: ')
 
-/** The length of the response that begins in the buffer. Throws if it isn't the expected one. */
-function responseLength(buffer: Buffer, length: number, { path, bodyLength }: Prepared): number {
-  const headEnd = buffer.indexOf(HEAD_END)
-  const lengthAt = buffer.indexOf(LENGTH)
-  const announced = Number.parseInt(
-    buffer.toString('latin1', lengthAt + LENGTH.length, lengthAt + LENGTH.length + 12),
-    10,
-  )
-  const isExpected =
-    OK.compare(buffer, 0, OK.length) === 0 &&
-    lengthAt !== -1 &&
-    lengthAt < headEnd &&
-    (bodyLength === undefined || announced === bodyLength)
-  if (!isExpected || headEnd + HEAD_END.length > length) {
-    throw new Error(`${path}: unexpected response\n${buffer.toString('utf8', 0, length)}`)
-  }
-  return headEnd + HEAD_END.length + announced
+/** The length of a response with its head; undefined while the head is incomplete. */
+function lengthOf(response: Buffer, request: Prepared): number | undefined {
+  const headEnd = response.indexOf(HEAD_END)
+  if (headEnd === -1) return undefined
+  const { status } = request
+  const length = /\r\ncontent-length: (\d+)/i.exec(response.toString('latin1', 0, headEnd))
+  if (status.compare(response, 0, status.length) !== 0 || !length) throw wrong(request, response)
+  return headEnd + HEAD_END.length + Number(length[1])
 }
+
+const wrong = ({ path, expected }: Prepared, response: Buffer) =>
+  new Error(
+    `${path}: unexpected response, expected ${expected.join(' and ')}\n${response.toString('utf8', 0, 3000)}`,
+  )

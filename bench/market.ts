@@ -1,151 +1,411 @@
-import { readFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmod, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { connect } from '../server/database/connect.ts'
-import { startEmbedded } from '../server/database/embedded/embedded.ts'
-import type { Sql } from '../server/database/sql.ts'
-import type { Service } from './service.ts'
+import { SCOPES } from '../server/keys/scopes.ts'
+import { sampleData } from '../server/sandbox/sample-events.ts'
+import {
+  type Address,
+  addressOf,
+  connectTo,
+  type Database,
+  OWN_CHECKOUT,
+  type Program,
+  runCommand,
+  type Service,
+  startService,
+} from './service.ts'
 
-/** The measured sellers and cards, whose listings keep their number while those of other sellers grow. */
+/** Rows of the measured database. `large` is a hundred times `small`. */
+export const SIZES = {
+  small: { sellers: 200, listings: 20_000, orders: 100_000, deliveries: 500_000 },
+  full: { sellers: 20_000, listings: 2_000_000, orders: 1_000_000, deliveries: 500_000 },
+  large: { sellers: 20_000, listings: 2_000_000, orders: 10_000_000, deliveries: 50_000_000 },
+}
+
+export type Size = keyof typeof SIZES
+
+/** A service on a database of this size: all five languages of the catalog, sellers, listings, orders, deliveries. */
 export type Market = {
-  url: string
-  db: Sql
-  /** The demo seller, who has 50,000 listings and the service's key. */
-  sellerId: number
-  /** A card with 25 listings of that seller. */
-  cardId: string
-  /** A card with 20,000 active listings. */
-  popularCardId: string
-  /** A seller that creates and changes listings. */
-  writer: { id: number; key: string; listingIds: number[] }
-  /** Cards for new listings. */
-  cardIds: string[]
-  /** Adds sellers and listings of other cards, up to these totals. */
-  growTo(listings: number, sellers: number): Promise<void>
+  service: Service
+  address: Address
+  db: Database
+  /** Sellers with keys, the largest first: one has half of all listings and orders, the next 19 have a quarter. */
+  sellers: { id: number; key: string }[]
+  /** Endpoints of webhooks: one of each of 16 sellers, and 16 of one more seller. */
+  hooks: { single: number[]; shared: number[] }
   close(): Promise<void>
 }
 
-const SELLERS_LISTINGS = 50_000
-const CARD_LISTINGS = 25
-const POPULAR_LISTINGS = 20_000
-const WRITERS_LISTINGS = 5_000
+/** Sellers with large shops. Own lists are measured for these. */
+export const LARGE_SHOPS = 20
+/** Sellers whose requests are measured. */
+const MEASURED_SELLERS = 1_000
+const SUBSCRIBERS = 16
+export const CATALOG = ['english', 'products', 'europe', 'asia'].map(
+  (name) => `catalog/${name}.ndjson.gz`,
+)
+const CHUNK = 500_000
 
-/** Fills the service's database by SQL; through the API it would take an hour. */
-export async function openMarket(service: Service, dataDir: string): Promise<Market> {
-  // `startEmbedded` shares the server that the service already runs.
-  const database = await startEmbedded({ dataDir })
-  const db = connect(database.url, { max: 1 })
-  // Skips the checks of foreign keys: the rows below are consistent.
-  await db`set session_replication_role = replica`
-  await db`set statement_timeout = 0`
-
-  const cardIds = (await db<{ id: string }[]>`select id from cards order by id`).map(({ id }) => id)
-  const [popularCardId, cardId, ...others] = cardIds as [string, string, ...string[]]
-  const sellerId = 1
-  const writer = await openWriter(service, dataDir)
-
-  await addListings(db, SELLERS_LISTINGS - CARD_LISTINGS, { accounts: [sellerId, sellerId] })
-  await addListings(db, CARD_LISTINGS, { accounts: [sellerId, sellerId], cardId })
-  await addListings(db, WRITERS_LISTINGS, { accounts: [writer.id, writer.id] })
-  let hasPopularListings = false
-
+/**
+ * Starts the service on a database of this size. The first call creates the database by SQL and keeps it in `cache`,
+ * named by its size and by a hash of the migrations and of this file. Later calls use it in place: what a measurement
+ * adds is little compared with its size.
+ */
+export async function openMarket(
+  checkout: string,
+  size: Size,
+  cache: string,
+  settings: Record<string, string> = {},
+): Promise<Market> {
+  const dataDir = join(cache, `${size}-${schemaHash(checkout)}`)
+  const program = { checkout, dataDir, settings }
+  const finished = join(dataDir, 'bench.finished')
+  if (!existsSync(finished)) {
+    await createMarket(program, size)
+    writeFileSync(finished, '')
+  }
+  const service = await startService(program)
+  const address = addressOf(service)
+  const db = connectTo(address, 4)
   return {
-    url: database.url,
+    service,
+    address,
     db,
-    sellerId,
-    cardId,
-    popularCardId,
-    writer: { ...writer, listingIds: await listingIdsOf(db, writer.id) },
-    cardIds: others,
-
-    async growTo(listings, sellers) {
-      const accounts = await addSellers(db, sellers)
-      if (!hasPopularListings)
-        await addListings(db, POPULAR_LISTINGS, { accounts, cardId: popularCardId })
-      hasPopularListings = true
-      const [{ present } = { present: 0 }] = await db<{ present: number }[]>`
-        select count(*) as present from listings
-      `
-      await addListings(db, listings - present, { accounts })
-      await db`vacuum analyze listings, accounts`
-      await db`checkpoint`
-    },
-
+    sellers: await readSellers(db),
+    hooks: await readHooks(db),
     async close() {
       await db.end()
-      await database.stop()
+      await service.stop()
     },
   }
 }
 
-async function openWriter({ port }: Service, dataDir: string) {
-  const token = readFileSync(join(dataDir, 'secrets/operator-token'), 'utf8').trim()
-  const post = async (path: string, body: object) => {
-    const response = await fetch(`http://127.0.0.1:${port}/operator/v1${path}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    })
-    // biome-ignore lint/suspicious/noExplicitAny: the shapes of these responses are known
-    return (await response.json()) as any
+function schemaHash(checkout: string): string {
+  const folder = join(checkout, 'migrations')
+  const hash = createHash('sha256').update(readFileSync(new URL(import.meta.url)))
+  for (const name of readdirSync(folder).sort()) {
+    if (/^\d+_.*\.sql$/.test(name)) hash.update(readFileSync(join(folder, name)))
   }
-  const { data } = await post('/accounts', {
-    shop_name: 'Writer',
-    email: 'writer@shops.example',
-    api_access: 'enabled',
-    payout_verified: true,
-  })
-  const { key } = await post(`/accounts/${data.id}/keys`, { scopes: ['listings:write'] })
-  return { id: data.id as number, key: key as string }
+  return hash.digest('hex').slice(0, 12)
 }
 
-/** Adds other sellers up to this number, and returns the first and last of their ids. */
-async function addSellers(db: Sql, sellers: number): Promise<[number, number]> {
-  await db`
-    insert into accounts (shop_name, slug, email, payout_verified, api_access, rating, reviews, created_at)
-    select
-      'Shop ' || number, 'bench-' || number, number || '@bench.example', true, 'enabled',
-      4.5, number % 500, '2026-01-01'
-    from generate_series(
-      1 + (select count(*) from accounts where slug like 'bench-%'), ${sellers}
-    ) number
-  `
-  const [{ first, last } = { first: 0, last: 0 }] = await db<{ first: number; last: number }[]>`
-    select min(id) as first, max(id) as last from accounts where slug like 'bench-%'
-  `
-  return [first, last]
+async function createMarket(program: Program, size: Size): Promise<void> {
+  const { sellers, listings, orders, deliveries } = SIZES[size]
+  const { dataDir, checkout = OWN_CHECKOUT } = program
+  await rm(dataDir, { recursive: true, force: true })
+  await mkdir(dataDir, { recursive: true })
+  // When root starts it, PostgreSQL runs as another user, who must reach its files.
+  await chmod(dataDir, 0o755)
+  await timed(`${size}: catalog`, async () => {
+    await runCommand(program, 'migrate')
+    await runCommand(program, 'catalog:import', ...CATALOG.map((file) => join(checkout, file)))
+  })
+  const service = await startService(program)
+  const db = connectTo(addressOf(service), 1)
+  try {
+    await db`set statement_timeout = 0`
+    await db`set synchronous_commit = off`
+    await db`set maintenance_work_mem = '1GB'`
+    for (const [name, value] of Object.entries(BUILD_SETTINGS)) {
+      await db.unsafe(`alter system set ${name} = '${value}'`)
+    }
+    await db`select pg_reload_conf()`
+    const first = await addSellers(db, sellers)
+    await addHooks(service)
+    await fast(db, ['listings'], () => addListings(db, listings, first, sellers))
+    await fast(db, ['checkouts', 'slices', 'orders'], () => addOrders(db, orders, first, sellers))
+    await fast(db, ['events', 'deliveries'], () => addDeliveries(db, deliveries))
+    await timed('vacuum analyze', () => db`vacuum analyze`)
+    await db`alter system reset all`
+    await db`select pg_reload_conf()`
+    await db`checkpoint`
+  } finally {
+    await db.end()
+    await service.stop()
+  }
+}
+
+const BUILD_SETTINGS = { max_wal_size: '8GB', full_page_writes: 'off', checkpoint_timeout: '1h' }
+
+async function timed(name: string, work: () => Promise<unknown>): Promise<void> {
+  const began = performance.now()
+  await work()
+  console.error(`  ${name}: ${((performance.now() - began) / 1000).toFixed(1)} s`)
 }
 
 /**
- * Adds listings whose order in the table matches neither sellers nor cards, and which were changed within a month.
- * Without a card, they are of all cards except the first two.
+ * Adds rows to these tables without checks of foreign keys, and creates their indexes afterwards. Triggers of the schema
+ * run as usual.
  */
-async function addListings(
-  db: Sql,
-  count: number,
-  { accounts: [first, last], cardId }: { accounts: [number, number]; cardId?: string },
+async function fast(db: Database, tables: string[], work: () => Promise<void>): Promise<void> {
+  const checks = await db<{ command: string }[]>`
+    select format('alter table %s %%s trigger %I', tgrelid::regclass, tgname) as command
+    from pg_trigger
+    where tgisinternal and tgrelid = any(${tables}::regclass[])
+  `
+  const indexes = await db<{ name: string; command: string }[]>`
+    select indexrelid::regclass::text as name, pg_get_indexdef(indexrelid) as command
+    from pg_index
+    where
+      indrelid = any(${tables}::regclass[])
+      and not exists (select from pg_constraint where conindid = indexrelid)
+  `
+  for (const { command } of checks) await db.unsafe(command.replace('%s', 'disable'))
+  for (const { name } of indexes) await db.unsafe(`drop index ${name}`)
+  await work()
+  await timed(`indexes of ${tables.join(', ')}`, async () => {
+    for (const { command } of indexes) await db.unsafe(command)
+  })
+  for (const { command } of checks) await db.unsafe(command.replace('%s', 'enable'))
+}
+
+/** Calls `add` for ranges of numbers up to `rows`, and prints the progress. */
+async function inChunks(
+  name: string,
+  rows: number,
+  add: (first: number, last: number) => Promise<unknown>,
 ): Promise<void> {
-  await db`
-    insert into listings (
-      account_id, card_id, price_cents, quantity, condition, language, created_at, updated_at
+  for (let first = 1; first <= rows; first += CHUNK) {
+    const last = Math.min(first + CHUNK - 1, rows)
+    const share = `${last.toLocaleString('en-US')} of ${rows.toLocaleString('en-US')}`
+    await timed(`${name}: ${share}`, () => add(first, last))
+  }
+}
+
+/** The secret of a seller's key is computed from the account's id, in SQL and in `keyOf`. */
+async function addSellers(db: Database, sellers: number): Promise<number> {
+  const [{ first } = { first: 0 }] = await db<{ first: number }[]>`
+    with added as (
+      insert into accounts (
+        shop_name, slug, email, payout_verified, api_access, rating, reviews, created_at
+      )
+      select
+        'Shop ' || number, 'bench-' || number, number || '@bench.example', true, 'enabled', 4.5,
+        number % 500, '2026-01-01'
+      from generate_series(1, ${sellers}::int) number
+      returning id
+    ),
+    keys as (
+      insert into api_keys (account_id, prefix, hash, scopes, created_at)
+      select
+        id,
+        left(secret, 13),
+        sha256(convert_to(secret, 'UTF8')),
+        ${[...SCOPES]}::text[],
+        '2026-01-01'
+      from added
+      cross join lateral (
+        select
+          'svc_live_'
+          || left(encode(sha256(convert_to('bench-' || id, 'UTF8')), 'hex'), 40) as secret
+      ) key
+    ),
+    options as (
+      insert into shipping_options (
+        account_id, code, position, name, fulfilment, tracked, price_cents, enabled
+      )
+      select id, 'letter', 0, 'Letter', 'self_ship', false, 150, true from added
     )
-    select
-      ${first} + abs(hashint4(number)::bigint) % ${last - first + 1},
-      ${
-        cardId === undefined
-          ? db`((select array_agg(id order by id) from cards))[3 + number % (select count(*) - 2 from cards)::int]`
-          : cardId
-      },
-      1 + abs(hashint4(number * 7)::bigint) % 90000,
-      1 + number % 9,
-      (array['M', 'NM', 'LP', 'MP'])[1 + number % 4],
-      'EN',
-      '2026-01-01'::timestamptz + number * interval '1 second',
-      '2026-02-01'::timestamptz + abs(hashint4(number * 3)::bigint) % 2600000 * interval '1 second'
-    from generate_series(1, ${count}::int) number
+    select min(id) as first from added
+  `
+  return first
+}
+
+function keyOf(accountId: number): string {
+  return `svc_live_${createHash('sha256').update(`bench-${accountId}`).digest('hex').slice(0, 40)}`
+}
+
+async function readSellers(db: Database): Promise<Market['sellers']> {
+  const rows = await db<{ id: number }[]>`
+    select id from accounts where slug like 'bench-%' order by id limit ${MEASURED_SELLERS}
+  `
+  return rows.map(({ id }) => ({ id, key: keyOf(id) }))
+}
+
+/** Half of the rows belong to the first seller, a quarter to the next 19, the others to the rest. */
+const sellerOf = (hash: string, first: number, sellers: number) => `
+  ${first} + case
+    when ${hash} % 2 = 0 then 0
+    when ${hash} % 4 = 1 then 1 + (${hash} / 4) % ${LARGE_SHOPS - 1}
+    else ${LARGE_SHOPS} + (${hash} / 4) % ${sellers - LARGE_SHOPS}
+  end
+`
+
+/** Adds listings whose order in the table matches neither sellers nor cards, and a few reservations. */
+async function addListings(
+  db: Database,
+  rows: number,
+  first: number,
+  sellers: number,
+): Promise<void> {
+  await inChunks('listings', rows, (from, to) =>
+    db.unsafe(
+      `
+        with catalog as materialized (
+          select id, row_number() over (order by id) - 1 as place from cards
+        )
+        insert into listings (
+          account_id, card_id, price_cents, quantity, condition, language, created_at, updated_at
+        )
+        select
+          ${sellerOf('hash', first, sellers)},
+          catalog.id,
+          1 + abs(hashint4(number * 7)::bigint) % 90000,
+          1000 + number % 9,
+          (array['M', 'NM', 'LP', 'MP'])[1 + number % 4],
+          'EN',
+          '2026-01-01'::timestamptz + number * interval '1 second',
+          '2026-02-01'::timestamptz + abs(hashint4(number * 3)::bigint) % 2600000 * interval '1 s'
+        from generate_series($1::int, $2::int) number
+        cross join lateral (select abs(hashint4(number)::bigint) as hash) hashed
+        join catalog
+          on catalog.place = abs(hashint4(number * 31)::bigint) % (select count(*) from cards)
+      `,
+      [from, to],
+    ),
+  )
+  await db`
+    insert into reservations (listing_id, cart_id, quantity, created_at, expires_at)
+    select id, 'bench-' || id, 1, '2026-01-01', '2100-01-01' from listings where id % 200 = 0
   `
 }
 
-const listingIdsOf = async (db: Sql, accountId: number) =>
-  (
-    await db<{ id: number }[]>`select id from listings where account_id = ${accountId} order by id`
-  ).map(({ id }) => id)
+/** Adds slices of two order rows each. */
+async function addOrders(
+  db: Database,
+  rows: number,
+  first: number,
+  sellers: number,
+): Promise<void> {
+  await inChunks('orders', rows / 2, (from, to) =>
+    db.unsafe(
+      `
+        with sold as (
+          insert into checkouts (buyer_name, buyer_email, created_at)
+          select
+            'Buyer ' || number,
+            number || '@mail.example',
+            '2025-01-01'::timestamptz + number * interval '1 second'
+          from generate_series($1::int, $2::int) number
+          returning id, created_at
+        ),
+        parcels as (
+          insert into slices (
+            checkout_id, account_id, slice_key, shipping_code, shipping_method, fulfilment, tracked,
+            shipping_cents, created_at
+          )
+          select
+            id, ${sellerOf('hash', first, sellers)}, 'slc_bench_' || id, 'letter', 'Letter',
+            'self_ship', false, 150, created_at
+          from sold
+          cross join lateral (select abs(hashint8(id)::bigint) as hash) hashed
+          returning id, account_id, created_at
+        )
+        insert into orders (
+          slice_id, account_id, status, quantity, price_cents, item_type, item_id, item_friendly_id,
+          item_name, item_subtitle, item_image, item_condition, item_language, commission_rate,
+          commission_cents, created_at, shipped_at, received_at
+        )
+        select
+          parcels.id, account_id, 'received', 1 + row % 3, 450, 'card', 'swsh9-18', 'brs_18',
+          'Charizard VSTAR', 'Brilliant Stars 18', 'https://images.pokemontcg.io/swsh9/18.png',
+          'NM', 'EN', 500, 23, created_at, created_at, created_at
+        from parcels
+        cross join generate_series(1, 2) row
+      `,
+      [from, to],
+    ),
+  )
+}
+
+/** Creates endpoints through the API, because only the service can encrypt their secrets. */
+async function addHooks(service: Service): Promise<void> {
+  for (let number = 0; number <= SUBSCRIBERS; number++) {
+    const isLast = number === SUBSCRIBERS
+    const { data: account } = await service.post('/operator/v1/accounts', {
+      shop_name: `Subscriber ${number}`,
+      email: `${isLast ? 'shared' : 'single'}-${number}@hooks.example`,
+      api_access: 'enabled',
+      payout_verified: true,
+      shipping_options: [LETTER],
+    })
+    const { key } = await service.post(`/operator/v1/accounts/${account.id}/keys`, {
+      scopes: ['webhooks:manage'],
+    })
+    for (let i = 0; i < (isLast ? SUBSCRIBERS : 1); i++) {
+      const url = `http://localhost:9/hooks/${i}`
+      await service.post('/v1/webhooks', { url, events: ['order.created'] }, key)
+    }
+  }
+}
+
+const LETTER = {
+  code: 'letter',
+  name: 'Letter',
+  fulfilment: 'self_ship',
+  tracked: false,
+  price: 1.5,
+  enabled: true,
+}
+
+async function readHooks(db: Database): Promise<Market['hooks']> {
+  const rows = await db<{ id: number; email: string }[]>`
+    select w.id, a.email
+    from webhook_endpoints w
+    join accounts a on a.id = w.account_id
+    where a.email like '%@hooks.example'
+    order by w.id
+  `
+  const idsOf = (kind: string) =>
+    rows.filter(({ email }) => email.startsWith(kind)).map(({ id }) => id)
+  return { single: idsOf('single'), shared: idsOf('shared') }
+}
+
+/** Adds delivered deliveries. Every second event goes to the seller with 16 endpoints. */
+async function addDeliveries(db: Database, rows: number): Promise<void> {
+  const perEvent = (SUBSCRIBERS + 1) / 2
+  await inChunks('events of deliveries', Math.ceil(rows / perEvent), (from, to) =>
+    db.unsafe(
+      `
+        with sellers as materialized (
+          select
+            array_agg(id order by id) filter (where email like 'single-%') as single,
+            min(id) filter (where email like 'shared-%') as shared
+          from accounts
+          where email like '%@hooks.example'
+        ),
+        happened as (
+          insert into events (account_id, event, data, created_at)
+          select
+            case
+              when number % 2 = 0 then shared
+              else single[1 + number / 2 % cardinality(single)]
+            end,
+            'order.created', $3, now()
+          from generate_series($1::int, $2::int) number
+          cross join sellers
+          returning id, account_id, created_at
+        )
+        insert into deliveries (
+          event_id, endpoint_id, status, attempts, tries, first_attempt_at, claims, created_at
+        )
+        select happened.id, e.id, 'delivered', $4::jsonb, 1, created_at, 1, happened.created_at
+        from happened
+        join lateral (select id from webhook_endpoints e where e.account_id = happened.account_id) e
+          on true
+      `,
+      [from, to, JSON.stringify(sampleData('order.created')), ATTEMPTS],
+    ),
+  )
+}
+
+const ATTEMPTS = [
+  {
+    at: '2026-01-01T00:00:00.000Z',
+    status_code: 204,
+    error: null,
+    duration_ms: 12,
+    response: '',
+  },
+]

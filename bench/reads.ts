@@ -1,59 +1,128 @@
-import type { Scenario } from './compare.ts'
+import type { Row } from './engine.ts'
+import type { LoadRequest } from './load.ts'
+import type { Market } from './market.ts'
+import { randomness, shuffled } from './random.ts'
 
-const MIN_RATIO = 0.6
-
-/** The most frequent reads of integrators, each with several paths in rotation. */
-export const reads: Scenario[] = [
+/** Reads of the catalog. */
+export const reads: Row[] = [
   {
-    name: 'card by id',
-    paths: ['base1-4', 'swsh9-1', 'sv3pt5-199', 'neo1-9', 'swshp-de-SWSH001'].map(
-      (id) => `/v1/cards/${id}`,
-    ),
-    atLeast: MIN_RATIO,
+    name: 'the same 5 cards (repeated)',
+    requests: ({ sellers }) =>
+      ['base1-4', 'swsh9-1', 'sv3pt5-199', 'neo1-9', 'ex10-%3F'].map((id) => ({
+        path: `/v1/cards/${id}`,
+        key: sellers[0]!.key,
+        expected: [`"id":"${decodeURIComponent(id)}"`],
+      })),
+    repeats: true,
+    limit: 'http',
+    target: { timesBare: 1.5 },
+  },
+  { name: 'card by id, 3 spellings', requests: cards, limit: 'http', target: { timesBare: 1.7 } },
+  { name: 'page of a set', requests: pages, limit: 'http', target: { timesBare: 2.5 } },
+  {
+    name: 'search, 500 queries (repeated)',
+    requests: async (market) => (await searches(market)).slice(-500),
+    repeats: true,
+    limit: 'http',
+    target: { timesBare: 1.5 },
   },
   {
-    name: 'card by friendly id',
-    paths: ['brs_TG12', 'bs_4', 'mew_199', 'evs_215', 'n1_9'].map(
-      (id) => `/v1/cards/${id}?language=EN`,
-    ),
-    atLeast: MIN_RATIO,
+    name: 'search, uncached',
+    requests: async (market) => (await searches(market)).slice(0, -500),
+    limit: 'http',
+    target: { timesBare: 4 },
   },
-  {
-    name: 'set',
-    paths: ['base1', 'swsh9', 'sv3pt5', 'neo1'].map((id) => `/v1/sets/${id}`),
-    atLeast: MIN_RATIO,
-  },
-  {
-    name: 'cards of a set',
-    paths: [1, 2, 3, 4, 5].map((page) => `/v1/cards?set=swsh9&page=${page}`),
-    atLeast: MIN_RATIO,
-  },
-  { name: 'search', paths: searches(), atLeast: MIN_RATIO },
-  { name: 'series', paths: ['/v1/series'], atLeast: MIN_RATIO },
 ]
 
-function searches(): string[] {
-  const queries: Record<string, string>[] = [
-    { q: 'charizard' },
-    { q: 'Pikachu' },
-    { q: 'mew' },
-    { q: 'umbreon vmax' },
-    { q: 'charzard' },
-    { q: 'prof' },
-    { q: "boss's orders" },
-    { q: 'poke ball' },
-    { q: 'farfetchd' },
-    { q: 'nidoran ♀' },
-    { q: 'rayquaza', language: 'EN' },
-    { q: 'blastoise', rarity: 'Rare Holo' },
-    { q: 'eevee', page: '2' },
-    { q: 'gardevoir', set: 'sv1' },
-    { q: 'mewtoo' },
-    { q: 'Glurak', language: 'DE' },
-    { q: 'dracaufeu', language: 'FR' },
-    { q: 'リザードン' },
-    { q: '喷火龙', language: 'CN' },
-    { q: '리자몽', language: 'KR' },
-  ]
-  return queries.map((query) => `/v1/cards?${new URLSearchParams(query)}`)
+/** Gives the requests the keys of many sellers. */
+const fromSellers = ({ sellers }: Market, requests: Omit<LoadRequest, 'key'>[]): LoadRequest[] =>
+  requests.map((request, i) => ({ ...request, key: sellers[i % sellers.length]!.key }))
+
+/** Each English card by its canonical id, by its friendly id, and by its percent-encoded id. */
+async function cards(market: Market): Promise<LoadRequest[]> {
+  const rows = await market.db<{ id: string; friendlyId: string | null }[]>`
+    select
+      c.id,
+      case
+        when
+          count(*) over (partition by s.shortcut, c.number) = 1
+          and not exists (select from cards o where o.id = s.shortcut || '_' || c.number)
+        then s.shortcut || '_' || c.number
+      end as "friendlyId"
+    from cards c
+    join sets s on s.id = c.set_id
+    where s.language = 'EN'
+    order by c.id
+  `
+  const requests = rows.flatMap(({ id, friendlyId }) => {
+    const expected = [`"data":{"id":${JSON.stringify(id)},`]
+    const first = `%${id.charCodeAt(0).toString(16).toUpperCase()}`
+    return [
+      { path: `/v1/cards/${encodeURIComponent(id)}`, expected },
+      { path: `/v1/cards/${first}${encodeURIComponent(id.slice(1))}`, expected },
+      ...(friendlyId === null
+        ? []
+        : [{ path: `/v1/cards/${encodeURIComponent(friendlyId)}?language=EN`, expected }]),
+    ]
+  })
+  return fromSellers(market, shuffled(requests))
+}
+
+/** Every page of every set, with 30 and with 10 cards per page. */
+async function pages(market: Market): Promise<LoadRequest[]> {
+  const sets = await market.db<{ id: string; cards: number }[]>`
+    select set_id as id, count(*)::int as cards from cards group by set_id order by set_id
+  `
+  const requests = sets.flatMap(({ id, cards }) =>
+    [30, 29].flatMap((perPage) =>
+      Array.from({ length: Math.ceil(cards / perPage) }, (_, i) => ({
+        path: `/v1/cards?set=${encodeURIComponent(id)}&page=${i + 1}${perPage === 30 ? '' : `&per_page=${perPage}`}`,
+        expected: [
+          `"meta":{"current_page":${i + 1},`,
+          `"total":${cards}}`,
+          `"set":{"id":${JSON.stringify(id)},`,
+        ],
+      })),
+    ),
+  )
+  return fromSellers(market, shuffled(requests))
+}
+
+/** Different queries: names, their beginnings, names with a language or a rarity, and names with a typing error. */
+async function searches(market: Market): Promise<LoadRequest[]> {
+  const names = await market.db<{ name: string; language: string }[]>`
+    select distinct c.name, s.language
+    from cards c
+    join sets s on s.id = c.set_id
+    order by c.name, s.language
+  `
+  const random = randomness()
+  const queries = new Map<string, string[]>()
+  const add = (query: Record<string, string>, expected = '"meta":{"current_page":1,') =>
+    queries.set(`/v1/cards?${new URLSearchParams(query)}`, [expected])
+  for (const { name, language } of names) {
+    add({ q: name }, `"name":${JSON.stringify(name)}`)
+    add({ q: name, language }, `"name":${JSON.stringify(name)}`)
+    add({ q: name.toLowerCase(), per_page: '20' })
+    add({ q: name.slice(0, 2 + random() * 5), language, page: '1' })
+    add({ q: mistyped(name, random), language })
+    add({ q: mistyped(name, random) })
+    for (const rarity of RARITIES) if (random() < 0.3) add({ q: name.split(' ')[0]!, rarity })
+  }
+  return fromSellers(market, shuffled([...queries].map(([path, expected]) => ({ path, expected }))))
+}
+
+const RARITIES = ['Common', 'Uncommon', 'Rare', 'Rare Holo', 'Promo']
+
+/** Drops a letter, or swaps two. */
+function mistyped(name: string, random: () => number): string {
+  const letters = [...name]
+  const at = Math.floor(random() * (letters.length - 1))
+  const [first = '', second = ''] = letters.slice(at, at + 2)
+  return [
+    ...letters.slice(0, at),
+    second,
+    random() < 0.5 ? '' : first,
+    ...letters.slice(at + 2),
+  ].join('')
 }

@@ -1,34 +1,149 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { benchCatalog } from './catalog.ts'
-import { benchDeliveries } from './deliveries.ts'
-import { benchListings } from './listings.ts'
-import { benchOrders } from './orders.ts'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { latencyFigures, openDeliveries } from './deliveries.ts'
+import {
+  alternate,
+  openGenerator,
+  type Rates,
+  type Row,
+  type Side,
+  sidesOf,
+  type Target,
+} from './engine.ts'
+import { measureReadsDuringImport } from './import-reads.ts'
+import { listings } from './listings.ts'
+import { type Market, openMarket, SIZES, type Size } from './market.ts'
+import { orders } from './orders.ts'
+import { measureProgram, type Value } from './program.ts'
+import { reads } from './reads.ts'
 import { machine } from './report.ts'
+import { OWN_CHECKOUT } from './service.ts'
+import { rateTable, valueTable } from './table.ts'
+import { residentOf } from './usage.ts'
 
-/** `npm run bench` measures everything, `npm run bench -- listings` only the listings. */
-const BENCHMARKS = {
-  catalog: benchCatalog,
-  listings: benchListings,
-  orders: benchOrders,
-  deliveries: benchDeliveries,
+/** The command line is described in README.md. */
+const { values: options, positionals: selected } = parseArgs({
+  allowPositionals: true,
+  options: {
+    quick: { type: 'boolean', default: false },
+    service: { type: 'string', default: OWN_CHECKOUT },
+    size: { type: 'string' },
+    cache: { type: 'string', default: '/var/tmp/cardstall-bench' },
+    json: { type: 'string' },
+    only: { type: 'string', default: '' },
+  },
+})
+
+/** What `--json` writes, and table.ts compares. */
+export type Results = { machine: string; size: Size; rates: RateFigure[]; values: Value[] }
+
+/** The rates of a row, and those of its limit. */
+export type RateFigure = { name: string; target?: Target; service: Rates; limit: Rates }
+
+const EFFORT = options.quick
+  ? {
+      rounds: { rounds: 3, ms: 400, warmUpMs: 1_500 },
+      deliveries: 3_000,
+      sales: 100,
+      program: { restSeconds: 3, starts: 1, loadMs: 1_000 },
+    }
+  : {
+      rounds: { rounds: 7, ms: 1_500, warmUpMs: 3_000 },
+      deliveries: 10_000,
+      sales: 300,
+      program: { restSeconds: 15, starts: 5, loadMs: 5_000 },
+    }
+
+const checkout = resolve(options.service)
+const size = (options.size ?? (options.quick ? 'small' : 'full')) as Size
+if (!(size in SIZES)) throw new Error(`--size is one of ${Object.keys(SIZES).join(', ')}`)
+
+type Measured = { rates?: RateFigure[]; values?: Value[] }
+
+/** Each subject gets the market, except those that start a service of their own. */
+const SUBJECTS: Record<string, (market: Market) => Promise<Measured>> = {
+  reads: (market) => measureRows(market, reads),
+  listings: (market) => measureRows(market, listings),
+  orders: (market) => measureRows(market, orders),
+  deliveries: measureDeliveries,
+}
+const ALONE: Record<string, () => Promise<Measured>> = {
+  program: async () => ({ values: await measureProgram(checkout, EFFORT.program) }),
+  imports: async () => ({ values: await measureReadsDuringImport(checkout) }),
 }
 
-const selected = process.argv.slice(2)
-const unknown = selected.filter((name) => !(name in BENCHMARKS))
-if (unknown.length > 0) {
-  throw new Error(
-    `Unknown benchmark: ${unknown.join(', ')}. Available: ${Object.keys(BENCHMARKS).join(', ')}.`,
-  )
-}
+const known = [...Object.keys(SUBJECTS), ...Object.keys(ALONE)]
+const unknown = selected.filter((name) => !known.includes(name))
+if (unknown.length > 0)
+  throw new Error(`unknown: ${unknown.join(', ')}; known: ${known.join(', ')}`)
+// The imports take a minute in which nothing else is measured.
+const isSelected = (name: string) =>
+  selected.length > 0 ? selected.includes(name) : !(options.quick && name === 'imports')
 
-const folder = await mkdtemp(join(tmpdir(), 'cardstall-bench-'))
-try {
-  console.log(`${machine()}\n`)
-  for (const [name, bench] of Object.entries(BENCHMARKS)) {
-    if (selected.length === 0 || selected.includes(name)) await bench(folder)
+const results: Results = { machine: machine(), size, rates: [], values: [] }
+console.log(`${results.machine}\nsize: ${size}\n`)
+if (Object.keys(SUBJECTS).some(isSelected)) {
+  await mkdir(options.cache, { recursive: true })
+  const market = await openMarket(checkout, size, options.cache)
+  try {
+    for (const [subject, measure] of Object.entries(SUBJECTS)) {
+      if (isSelected(subject)) show(subject, await measure(market))
+    }
+    const value = residentOf(market.service.pids(), 'VmHWM')
+    const memory = { name: 'largest memory under this load', value, unit: 'MB', atMost: 300 }
+    show('memory', { values: [memory] })
+  } finally {
+    await market.close()
   }
-} finally {
-  await rm(folder, { recursive: true, force: true })
+}
+for (const [subject, measure] of Object.entries(ALONE)) {
+  if (isSelected(subject)) show(subject, await measure())
+}
+if (options.json) await writeFile(options.json, `${JSON.stringify(results, null, 2)}\n`)
+
+function show(subject: string, { rates = [], values = [] }: Measured): void {
+  results.rates.push(...rates)
+  results.values.push(...values)
+  if (rates.length > 0) console.log(`${rateTable(subject, rates)}\n`)
+  if (values.length > 0) console.log(`${valueTable(subject, values)}\n`)
+}
+
+async function measureRows(market: Market, rows: Row[]): Promise<Measured> {
+  const generator = openGenerator()
+  const rates: RateFigure[] = []
+  try {
+    for (const row of rows.filter(({ name }) => name.includes(options.only))) {
+      const sides = await sidesOf(market, row, generator, EFFORT.rounds.rounds)
+      try {
+        rates.push(await compare({ ...row, ...sides }))
+      } finally {
+        sides.close()
+      }
+    }
+    return { rates }
+  } finally {
+    generator.kill()
+  }
+}
+
+async function measureDeliveries(market: Market): Promise<Measured> {
+  const deliveries = await openDeliveries(market, EFFORT.deliveries)
+  try {
+    const rates: RateFigure[] = []
+    for (const row of deliveries.rows) rates.push(await compare({ ...row, target: { ratio: 0.6 } }))
+    return { rates, values: latencyFigures(await deliveries.latencies(EFFORT.sales)) }
+  } finally {
+    await deliveries.close()
+  }
+}
+
+async function compare(row: {
+  name: string
+  target?: Target
+  service: Side
+  limit: Side
+}): Promise<RateFigure> {
+  const [service, limit] = await alternate([row.service, row.limit], EFFORT.rounds)
+  return { name: row.name, target: row.target, service: service!, limit: limit! }
 }

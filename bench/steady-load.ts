@@ -14,8 +14,8 @@ const TICK_MS = 2
 
 let stop: () => Promise<Latencies>
 
-process.on('message', async (message: SteadyLoad | 'stop') => {
-  if (message === 'stop') process.send!(await stop())
+process.on('message', async (message: SteadyLoad | { stop: true }) => {
+  if ('stop' in message) process.send!(await stop())
   else stop = start(message)
 })
 

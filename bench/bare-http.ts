@@ -1,12 +1,13 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A bare Node server that returns the given headers and bytes for each path. Runs in its own process. */
-export type BareResponses = Map<string, { headers: string[]; body: Buffer }>
+/** A bare Node server that sends the given responses in turn, whatever is requested. Runs in its own process. */
+export type BareResponses = { headers: string[]; body: Buffer }[]
 
 process.once('message', (responses: BareResponses) => {
-  const server = createServer((request, response) => {
-    const { headers, body } = responses.get(request.url!)!
+  let sent = 0
+  const server = createServer((_request, response) => {
+    const { headers, body } = responses[sent++ % responses.length]!
     response.writeHead(200, headers)
     response.end(body)
   })
