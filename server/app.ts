@@ -1,4 +1,4 @@
-import { STATUS_CODES } from 'node:http'
+import type { RequestListener } from 'node:http'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, {
   type FastifyBaseLogger,
@@ -13,10 +13,12 @@ import { BODY_LIMIT_BYTES, readJsonBodies } from './http/body.ts'
 import { connectionOf, createHttpServer } from './http/connections.ts'
 import { limitDatabaseTime } from './http/database-time.ts'
 import { clientError, errorHandler, malformedUrl, rawResponse } from './http/error-handler.ts'
+import { type FastLane, fastLane } from './http/fast-lane.ts'
 import { gatherBodies } from './http/gather-body.ts'
 import { isMalformed, parseQuery } from './http/query.ts'
 import { requestIds } from './http/request-id.ts'
 import { ALWAYS } from './http/response-headers.ts'
+import { recordResponse } from './http/response-log.ts'
 import { validatorCompiler } from './http/validate.ts'
 import { routes } from './routes.ts'
 import type { Service } from './service.ts'
@@ -27,19 +29,26 @@ const MAX_PARAM_LENGTH = 4_096
 /** Time for a client to send a complete request. */
 const REQUEST_TIMEOUT_MS = 60_000
 
-/**
- * Builds the HTTP service. It does not listen yet.
- *
- * @param options.requestTimeoutMs for tests
- */
+/** For tests. */
+type AppOptions = {
+  requestTimeoutMs?: number
+  /** Joins the fast lane and the framework. */
+  listener?: (lane: FastLane, ordinary: RequestListener) => RequestListener
+}
+
+/** Builds the HTTP service. It does not listen yet. */
 export async function buildApp(
   ctx: Service,
-  { requestTimeoutMs = REQUEST_TIMEOUT_MS }: { requestTimeoutMs?: number } = {},
+  {
+    requestTimeoutMs = REQUEST_TIMEOUT_MS,
+    listener = (lane, ordinary) => lane.before(ordinary),
+  }: AppOptions = {},
 ): Promise<FastifyInstance> {
   const { log, config } = ctx
   const nextRequestId = requestIds()
+  const lane = fastLane(ctx, nextRequestId)
   const app = Fastify({
-    loggerInstance: log as FastifyBaseLogger,
+    loggerInstance: log as unknown as FastifyBaseLogger,
     // Our own log line per response (below) instead of Fastify's two, and no child logger per request.
     logController: new LogController({ disableRequestLogging: true }),
     childLoggerFactory: (logger) => logger,
@@ -53,7 +62,7 @@ export async function buildApp(
       maxParamLength: MAX_PARAM_LENGTH,
       querystringParser: parseQuery,
     },
-    serverFactory: (handler) => createHttpServer(handler, requestTimeoutMs),
+    serverFactory: (handler) => createHttpServer(listener(lane, handler), requestTimeoutMs),
     frameworkErrors: (error, request, reply) => {
       reply.header('x-request-id', request.id).headers(ALWAYS)
       errorHandler(log)(error, request, reply)
@@ -85,7 +94,7 @@ export async function buildApp(
   })
   logResponses(app as unknown as FastifyInstance, ctx)
   app.addHook('onRoute', gatherBodies())
-  routes(app as unknown as FastifyInstance, ctx)
+  routes(app as unknown as FastifyInstance, ctx, lane)
   await app.ready()
   return app as unknown as FastifyInstance
 }
@@ -112,19 +121,12 @@ function refusal({ query, headers: { expect } }: FastifyRequest): ApiError | und
  * Counts and logs each response. Takes the URL pattern when the route is registered, because reading it from the request
  * creates an object each time.
  */
-function logResponses(app: FastifyInstance, { metrics, log }: Service): void {
+function logResponses(app: FastifyInstance, ctx: Service): void {
   const logged =
     (route: string) => (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
-      const { method, id: reqId } = request
-      const status = reply.statusCode
-      const ms = reply.elapsedTime
-      metrics.observeRequest(method, route, status, ms / 1000)
-      // Without the query, which can contain the secret of a signed link.
-      const path = request.url.split('?', 1)[0]
-      log.info(
-        { reqId, method, path, status, ms: Math.round(ms * 1000) / 1000 },
-        STATUS_CODES[status],
-      )
+      const { method, url, id: reqId } = request
+      const { statusCode: status, elapsedTime: ms } = reply
+      recordResponse(ctx, { reqId, method, url, route, status, ms })
       done()
     }
   app.addHook('onRoute', (route) => {

@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { beforeAll, expect, it } from 'vitest'
 import type { Db } from './database/sql.ts'
 import { loggableError } from './log.ts'
@@ -60,4 +62,27 @@ it('a circular cause and a thrown value that is not an error can be logged', () 
   error.cause = error
   expect(loggableError(error)).toMatchObject({ message: 'round', cause: { message: 'round' } })
   expect(loggableError('svc_live_secret')).toEqual({ type: 'string' })
+})
+
+it('the line of a response is the one that the logger would write', async () => {
+  const fields = { reqId: 'req_1', method: 'GET', path: '/v1/"\\\u0001é', status: 200, ms: 0.25 }
+  const write = `
+    import { createLog } from './server/log.ts'
+    const { log, flush } = createLog(process.argv[1], { process: 2 })
+    const fields = ${JSON.stringify(fields)}
+    log.response(fields, 'OK')
+    log.info(fields, 'OK')
+    flush()
+  `
+  const lines = async (level: string) => {
+    const parameters = ['--input-type=module-typescript', '-e', write, level]
+    const { stderr } = await promisify(execFile)(process.execPath, parameters)
+    return stderr.split('\n').filter(Boolean)
+  }
+  const [own, usual] = await lines('info')
+  const withoutTime = (line = '') =>
+    line.replace(/"time":"\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z"/, '"time"')
+  expect(withoutTime(own)).toBe(withoutTime(usual))
+  expect(withoutTime(own)).toContain('{"level":30,"time","process":2,')
+  expect(await lines('warn')).toEqual([])
 })

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyPluginCallback } from 'fastify'
 import { authenticateOperator, guardSellerRoutes } from './http/authenticate.ts'
+import type { FastLane } from './http/fast-lane.ts'
 import { readKnownFields } from './http/known-fields.ts'
 import { describeRoutes } from './http/openapi.ts'
 import { accountRoutes } from './http/operator/accounts.ts'
@@ -40,7 +41,7 @@ import type { Service } from './service.ts'
  * The table of contents: every path with its routes. A route outside of its path fails the start, so that the table
  * can't be wrong.
  */
-export function routes(app: FastifyInstance, ctx: Service): void {
+export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 'add'>): void {
   const { publicUrl, operatorToken, sandbox } = ctx.config
 
   serve(app, {
@@ -62,6 +63,7 @@ export function routes(app: FastifyInstance, ctx: Service): void {
         seller.addHook('onRoute', readKnownFields)
         seller.register(async (catalog) => {
           const cache = responseCache(ctx)
+          lane.add({ scope: 'catalog:read', find: cache.find })
           catalog.addHook('onRoute', cache.sendCachedFirst)
           serve(catalog, {
             '/series': seriesRoutes(ctx, cache),

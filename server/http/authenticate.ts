@@ -1,4 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { type ApiError, authenticationError, authorizationError, rateLimited } from '../errors.ts'
 import { looksLikeKey } from '../keys/api-key.ts'
@@ -21,6 +22,12 @@ declare module 'fastify' {
 
 type Done = (error?: Error) => void
 
+/** The verdict on a request with a valid key. The request is counted. */
+export type Admission = { caller: Caller; limit: RateLimit; problem: ApiError | undefined }
+
+/** Admissions of the fast lane, for requests that the ordinary path completes. */
+const admissions = new WeakMap<IncomingMessage, Admission | Promise<Admission>>()
+
 /** Maximum number of failed authentications per client address. Never affects a valid key from the same address. */
 const MAX_FAILURES_PER_MINUTE = 600
 
@@ -42,7 +49,12 @@ export function guardSellerRoutes(ctx: Service) {
  */
 function authenticateSeller(ctx: Service, scope: Scope | null) {
   return (request: FastifyRequest, reply: FastifyReply, done: Done): void => {
-    const key = bearerOf(request)
+    const admission = admissions.get(request.raw)
+    if (admission) {
+      conclude(admission, request, reply, done)
+      return
+    }
+    const key = bearerOf(request.headers)
     if (key === undefined || !looksLikeKey(key)) {
       refuse(ctx, request, reply, done, key === undefined ? NO_KEY : UNKNOWN_KEY)
       return
@@ -54,17 +66,41 @@ function authenticateSeller(ctx: Service, scope: Scope | null) {
         const now = ctx.now()
         const problem = caller ? keyProblem(caller, now) : UNKNOWN_KEY
         if (!caller || problem) refuse(ctx, request, reply, done, problem ?? UNKNOWN_KEY)
-        else admit(ctx, caller, scope, now, request, reply, done)
+        else conclude(admit(ctx, caller, scope, now, request), request, reply, done)
       },
     )
   }
+}
+
+/**
+ * Admits a request whose key is in memory and valid; undefined for any other, which is not counted. The caller either
+ * responds, or leaves the request and its admission to the ordinary path with `admitLater`.
+ */
+export function admitKnown(
+  ctx: Service,
+  request: IncomingMessage,
+  scope: Scope,
+): Admission | Promise<Admission> | undefined {
+  const key = bearerOf(request.headers)
+  const caller = key === undefined ? undefined : ctx.keys.peek(key)
+  if (!caller) return undefined
+  const now = ctx.now()
+  return keyProblem(caller, now) ? undefined : admit(ctx, caller, scope, now, request)
+}
+
+/** Makes the ordinary path use this admission instead of counting the request a second time. */
+export function admitLater(
+  request: IncomingMessage,
+  admission: Admission | Promise<Admission>,
+): void {
+  admissions.set(request, admission)
 }
 
 /** Checks the operator token. Compares hashes, so that the comparison takes the same time for any token. */
 export function authenticateOperator(ctx: Service) {
   const expected = hash('sha256', ctx.config.operatorToken ?? '', 'buffer')
   return (request: FastifyRequest, reply: FastifyReply, done: Done): void => {
-    const token = bearerOf(request)
+    const token = bearerOf(request.headers)
     const matches = timingSafeEqual(hash('sha256', token ?? '', 'buffer'), expected)
     if (token !== undefined && matches) done()
     else refuse(ctx, request, reply, done, token === undefined ? NO_TOKEN : WRONG_TOKEN)
@@ -79,10 +115,8 @@ const NO_TOKEN = 'No operator token was sent. Send it as "Authorization: Bearer 
 const WRONG_TOKEN = 'The operator token is wrong.'
 
 /** The credentials of the Authorization header, ignoring the case of its scheme. */
-function bearerOf(request: FastifyRequest): string | undefined {
-  const header = request.headers.authorization
-  if (header === undefined) return undefined
-  return /^bearer +(\S+) *$/i.exec(header)?.[1]
+function bearerOf({ authorization }: IncomingHttpHeaders): string | undefined {
+  return authorization === undefined ? undefined : /^bearer +(\S+) *$/i.exec(authorization)?.[1]
 }
 
 function keyProblem(caller: Caller, now: Date): string | undefined {
@@ -91,31 +125,42 @@ function keyProblem(caller: Caller, now: Date): string | undefined {
   return undefined
 }
 
+/** Counts the request (429) and checks account and scope (403). Records the use of the key, at most once a minute. */
 function admit(
   ctx: Service,
   caller: Caller,
   scope: Scope | null,
   now: Date,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  done: Done,
-): void {
-  const kind = request.method === 'GET' || request.method === 'HEAD' ? 'read' : 'write'
-  const counted = ctx.limiter.count(`${kind}:${caller.keyId}`, ctx.config.rateLimit[kind])
-  withValue(counted, done, (limit) => {
-    showLimit(reply, limit)
+  { method }: { method?: string | undefined },
+): Admission | Promise<Admission> {
+  const kind = method === 'GET' || method === 'HEAD' ? 'read' : 'write'
+  const check = (limit: RateLimit): Admission | Promise<Admission> => {
     const problem =
       accessProblem(caller) ??
       (limit.exceeded ? tooMany(ctx, kind, limit) : undefined) ??
       scopeProblem(caller, scope)
-    request.caller = caller
+    const admission = { caller, limit, problem }
     const touched = problem?.type === 'rate_limited' ? undefined : ctx.keys.touch(caller, now)
-    if (!touched) return done(problem)
+    if (!touched) return admission
     // Best effort: a failure to record the use of a key does not fail the request.
-    touched
+    return touched
       .catch((error) => ctx.log.warn({ err: error }, 'cannot write last_used_at'))
-      .then(() => done(problem))
-      .catch(done)
+      .then(() => admission)
+  }
+  const counted = ctx.limiter.count(`${kind}:${caller.keyId}`, ctx.config.rateLimit[kind])
+  return counted instanceof Promise ? counted.then(check) : check(counted)
+}
+
+function conclude(
+  admission: Admission | Promise<Admission>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  done: Done,
+): void {
+  withValue(admission, done, ({ caller, limit, problem }) => {
+    showLimit(reply, limit)
+    request.caller = caller
+    done(problem)
   })
 }
 
@@ -142,7 +187,11 @@ function tooMany(ctx: Service, kind: 'read' | 'write', limit: RateLimit): ApiErr
   )
 }
 
-function showLimit(reply: FastifyReply, limit: RateLimit): void {
+/** Sets the headers of the rate limit. */
+export function showLimit(
+  reply: { header(name: string, value: number): unknown },
+  limit: RateLimit,
+): void {
   reply.header('x-ratelimit-limit', limit.limit)
   reply.header('x-ratelimit-remaining', limit.remaining)
   reply.header('x-ratelimit-reset', limit.resetAt)

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sendJson } from './json.ts'
 
@@ -8,25 +9,29 @@ export const entityTag = (body: Buffer): string => quoted(hash('sha256', body, '
 /** Makes an `ETag` from a SHA-256 in base64url. Half of the hash suffices to distinguish two bodies. */
 export const quoted = (sha256: string): string => `"${sha256.slice(0, 22)}"`
 
-/**
- * Sends catalog data, which clients may cache and must revalidate each time. Responds with 304 if the client's copy is
- * current.
- */
+/** `Cache-Control` of catalog data, which clients may cache and must revalidate each time. */
+export const REVALIDATED = 'private, max-age=0'
+
+/** Whether the client's copy has this tag. Weak comparison, as If-None-Match requires (RFC 9110, 13.1.2). */
+export function isCurrent(headers: IncomingHttpHeaders, tag: string): boolean {
+  const known = headers['if-none-match']
+  if (known === undefined) return false
+  return (
+    known.trim() === '*' ||
+    known.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === tag)
+  )
+}
+
+/** Sends catalog data, or 304 if the client's copy is current. */
 export function sendRevalidated(
   request: FastifyRequest,
   reply: FastifyReply,
   body: Buffer,
   tag: string,
 ): never {
-  reply.header('etag', tag).header('cache-control', 'private, max-age=0')
-  const known = request.headers['if-none-match']
-  if (known === undefined || !matches(known, tag)) return sendJson(reply, body)
+  reply.header('etag', tag).header('cache-control', REVALIDATED)
+  if (!isCurrent(request.headers, tag)) return sendJson(reply, body)
   reply.code(304)
   // Fastify drops the body of a HEAD response. Without a body it would send `Content-Length: 0` (RFC 9110, 8.6).
   return request.method === 'HEAD' ? sendJson(reply, body) : (reply.send() as never)
 }
-
-/** Weak comparison, as If-None-Match requires (RFC 9110, 13.1.2). */
-const matches = (known: string, tag: string) =>
-  known.trim() === '*' ||
-  known.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === tag)

@@ -67,7 +67,7 @@ describe('cached responses', () => {
     }
     const megabyte = Buffer.alloc(1024 * 1024)
     for (let i = 0; i < 40; i++)
-      cache.send({ url: `/${i}`, headers: {} } as never, reply, catalog, megabyte)
+      cache.send({ url: `/${i}`, headers: {}, routeOptions: {} } as never, reply, catalog, megabyte)
     expect([isCached('/0'), isCached('/39')]).toEqual([false, true])
     const cached = Array.from({ length: 40 }, (_, i) => isCached(`/${i}`)).filter(Boolean).length
     expect(cached).toBe(31)

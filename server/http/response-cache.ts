@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Service } from '../service.ts'
 import { entityTag, sendRevalidated } from './entity-tag.ts'
+import type { Prepared } from './fast-lane.ts'
 
 /** Maximum total size of the cache. */
 const MAX_BYTES = 32 * 1024 * 1024
@@ -15,28 +16,32 @@ const ENTRY_OVERHEAD_BYTES = 200
 export type ResponseCache = {
   /** An onRoute hook: routes registered later send a cached response, after their guard. */
   sendCachedFirst: (route: RouteOptions) => void
+  /** The cached response of a URL, for the fast lane. */
+  find: (url: string) => Prepared | undefined
   /** Caches a response that was made from `catalog`, and sends it. */
   send: (request: FastifyRequest, reply: FastifyReply, catalog: Catalog, body: Buffer) => never
 }
 
-/** The parts of a response that follow from its URL. */
-type Entry = { body: Buffer; tag: string; ignoredFields: string | undefined }
-
 export function responseCache(ctx: Pick<Service, 'catalog'>): ResponseCache {
-  const entries = new Map<string, Entry>()
+  const entries = new Map<string, Prepared>()
   let source: Catalog | undefined
   let totalBytes = 0
 
-  const sizeOf = (url: string, { body }: Entry) => url.length + body.length + ENTRY_OVERHEAD_BYTES
+  const sizeOf = (url: string, { body }: Prepared) =>
+    url.length + body.length + ENTRY_OVERHEAD_BYTES
+
+  const find = (url: string) => (source === ctx.catalog.current ? entries.get(url) : undefined)
 
   const sendCached = (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
-    const entry = source === ctx.catalog.current ? entries.get(request.url) : undefined
+    const entry = find(request.url)
     if (!entry) return done()
     if (entry.ignoredFields !== undefined) reply.header('x-ignored-fields', entry.ignoredFields)
     sendRevalidated(request, reply, entry.body, entry.tag)
   }
 
   return {
+    find,
+
     sendCachedFirst(route) {
       route.onRequest = [route.onRequest ?? [], sendCached].flat()
     },
@@ -50,7 +55,8 @@ export function responseCache(ctx: Pick<Service, 'catalog'>): ResponseCache {
       const former = entries.get(request.url)
       if (former) totalBytes -= sizeOf(request.url, former)
       const ignoredFields = reply.getHeader('x-ignored-fields') as string | undefined
-      const entry = { body, tag: entityTag(body), ignoredFields }
+      const route = request.routeOptions.url ?? ''
+      const entry = { body, tag: entityTag(body), ignoredFields, route }
       entries.set(request.url, entry)
       totalBytes += sizeOf(request.url, entry)
       // Evicts the oldest entries. A popular one returns with its next request.

@@ -39,6 +39,8 @@ export type KeyCache = {
    * @param from the subject that lookups of unknown secrets count for
    */
   find(secret: string, from: () => string): Caller | null | Promise<Caller | null>
+  /** The cached caller of a secret that `find` has found before; undefined if `find` has to be asked. */
+  peek(secret: string): Caller | undefined
   /** Updates the key's time of last use in the database, at most once a minute. */
   touch(caller: Caller, now: Date): undefined | Promise<void>
   /** Clears the cache, because a key or an account has changed. */
@@ -66,6 +68,8 @@ const LOOKUP_WINDOW_MS = 60_000
  */
 export function keyCache(db: Db, signals: Pick<Signals, 'on' | 'connected'>): KeyCache {
   const callers = new Map<string, Caller>()
+  // Hashes of secrets with a cached caller, because hashing costs more than the rest of a lookup.
+  const hashes = new Map<string, string>()
   // A query that began before a drop may return outdated data: its result must not be cached.
   let generation = 0
 
@@ -75,6 +79,7 @@ export function keyCache(db: Db, signals: Pick<Signals, 'on' | 'connected'>): Ke
   const drop = () => {
     generation++
     callers.clear()
+    hashes.clear()
     prefixes = undefined
   }
   signals.on('keys', drop)
@@ -114,12 +119,21 @@ export function keyCache(db: Db, signals: Pick<Signals, 'on' | 'connected'>): Ke
 
   return {
     find(secret, from) {
-      const hashed = hashKey(secret)
+      const hashed = hashes.get(secret) ?? hashKey(secret)
       const caller = callers.get(hashed)
       if (!signals.connected) return caller ? readOrTrust(hashed, caller) : read(hashed)
-      if (caller) return caller
+      if (caller) {
+        if (hashes.size >= MAX_CACHED) hashes.clear()
+        hashes.set(secret, hashed)
+        return caller
+      }
       const window = Math.floor(performance.now() / LOOKUP_WINDOW_MS)
       return lookups.hit(from(), window) > MAX_LOOKUPS ? readIfLikely(hashed) : read(hashed)
+    },
+
+    peek(secret) {
+      const hashed = hashes.get(secret)
+      return hashed !== undefined && signals.connected ? callers.get(hashed) : undefined
     },
 
     touch(caller, now) {

@@ -185,9 +185,11 @@ function listeningLog(): { log: Log; logged: TestApp['logged'] } {
   const at = (level: string) => (first: unknown, message?: string) => {
     logged.push({ level, message, ...(typeof first === 'object' ? first : { message: first }) })
   }
+  const response = at('info')
   const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal']
   const log = Object.assign(Object.fromEntries(levels.map((level) => [level, at(level)])), {
     level: 'info',
+    response,
     silent() {},
     child: () => log,
   }) as never

@@ -2,9 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Sql } from '../../database/sql.ts'
+import { createLog } from '../../log.ts'
 import { StartError } from '../../start-error.ts'
 import { testDatabase } from '../../test/database.ts'
 import { runImportCommand } from './command.ts'
@@ -24,7 +24,7 @@ beforeAll(async () => {
     db,
     begin: database.begin,
     databaseUrl: database.url,
-    log: pino({ level: 'silent' }),
+    log: createLog('silent').log,
   }
   run = async (...paths) => {
     const output = { out: '', err: '' }
