@@ -17,8 +17,7 @@ export const validatorCompiler: FastifySchemaCompiler<Record<string, unknown>> =
 }) => {
   const properties = (schema.properties ?? {}) as Record<string, Property>
   if (httpPart === 'params') return pathChecker(properties)
-  const check =
-    httpPart === 'querystring' ? ajv.compile(queryRules(properties)) : ajv.compile(schema)
+  const check = httpPart === 'querystring' ? compile(queryRules(properties)) : compile(schema)
   return (value: unknown) => {
     const given = value ?? {}
     return check(given) ? { value: given } : { error: refused(check) }
@@ -27,7 +26,7 @@ export const validatorCompiler: FastifySchemaCompiler<Record<string, unknown>> =
 
 /** Compiles a schema to a function that returns messages by field. For validation that a route's schema can't express. */
 export function messagesOf(schema: object): (value: unknown) => FieldMessages {
-  const check = ajv.compile(schema)
+  const check = compile(schema)
   return (value) => (check(value) ? {} : fieldsOf(check))
 }
 
@@ -56,6 +55,16 @@ ajv.addKeyword({
   validate: ({ minimum, maximum }: { minimum: number; maximum: number }, text: string) =>
     /^\d{1,16}$/.test(text) && Number(text) >= minimum && Number(text) <= maximum,
 })
+
+/** Compiled schemas by their text: many routes and services of a process have the same ones, and compiling is slow. */
+const compiled = new Map<string, ValidateFunction>()
+
+function compile(schema: object): ValidateFunction {
+  const text = JSON.stringify(schema)
+  const check = compiled.get(text) ?? ajv.compile(schema)
+  compiled.set(text, check)
+  return check
+}
 
 /** Includes all line breaks; URL parsers drop some of these silently. `storable` covers NUL. */
 const CONTROL_CHARACTER = /[\u0001-\u001f\u007f-\u009f\u2028\u2029]/

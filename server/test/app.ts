@@ -105,10 +105,11 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const app = await buildApp(ctx)
   closers.push(() => closeServer(app))
 
+  const { publicUrl, sandbox, operatorToken } = config
   const check = describedResponses(async (path) => {
     const response = await app.inject(path)
     return response.statusCode === 200 ? response.json() : undefined
-  })
+  }, `${publicUrl} ${sandbox} ${operatorToken}`)
   const withToken = (token?: string) => client(app, check, token)
   return {
     app,

@@ -11,21 +11,29 @@ type Operation = { responses: Record<string, { $ref?: string }> }
 /** Reads a description of the service; undefined if there is none. */
 type Read = (path: string) => Promise<object | undefined>
 
+const known = new Map<string | symbol, Promise<Description[]>>()
+
 /**
  * Checks responses against the published descriptions: an operation must describe each status that it returns, and the
  * body must match its schema without additional keys. Paths outside of the two APIs are not checked.
+ *
+ * @param settings what the descriptions depend on, if given: services with the same settings share them, because reading
+ *   and compiling them takes as long as a start
  */
-export function describedResponses(read: Read) {
-  let descriptions: Promise<Description[]> | undefined
+export function describedResponses(read: Read, settings: string | symbol = Symbol()) {
   return async (
     method: string,
     url: string,
     { status, body }: { status: number; body: unknown },
   ): Promise<void> => {
-    descriptions ??= Promise.all([
-      readDescription(read, '/openapi.json', '/v1'),
-      readDescription(read, '/operator/openapi.json', '/operator/v1'),
-    ])
+    let descriptions = known.get(settings)
+    if (!descriptions) {
+      descriptions = Promise.all([
+        readDescription(read, '/openapi.json', '/v1'),
+        readDescription(read, '/operator/openapi.json', '/operator/v1'),
+      ])
+      known.set(settings, descriptions)
+    }
     for (const description of await descriptions) {
       const operation = operationAt(description, method, url)
       if (!operation) continue
@@ -56,17 +64,12 @@ export function mismatchesOf(document: object): Mismatch {
   }
 }
 
-/** Compiled schemas by the text of their description, which many services of a test run have in common. */
-const checkers = new Map<string, Mismatch>()
-
 async function readDescription(read: Read, path: string, prefix: string): Promise<Description> {
   const document = ((await read(path)) ?? { paths: {} }) as {
     paths: Record<string, Record<string, Operation>>
   }
-  const text = JSON.stringify(document)
-  const mismatch = checkers.get(text) ?? mismatchesOf(document)
-  checkers.set(text, mismatch)
-  return { operations: Object.entries(document.paths).flatMap(operationsAt(prefix)), mismatch }
+  const operations = Object.entries(document.paths).flatMap(operationsAt(prefix))
+  return { operations, mismatch: mismatchesOf(document) }
 }
 
 const operationsAt =
