@@ -161,6 +161,25 @@ create table import_records (
 );
 CREATE INDEX import_records_batch ON public.import_records USING btree (batch, "position");
 
+create table listing_count_deltas (
+  account_id bigint not null,
+  block bigint not null,
+  active integer not null,
+  sold integer not null,
+  hidden integer not null
+);
+CREATE INDEX listing_count_deltas_account ON public.listing_count_deltas USING btree (account_id);
+
+create table listing_counts (
+  account_id bigint not null,
+  level smallint not null,
+  block bigint not null,
+  active integer not null,
+  sold integer not null,
+  hidden integer not null,
+  constraint listing_counts_pkey PRIMARY KEY (account_id, level, block)
+);
+
 create table listings (
   id bigint generated always as identity not null,
   account_id bigint not null,

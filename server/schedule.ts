@@ -2,13 +2,15 @@ import { recalculateTiers } from './accounts/recalculate-tiers.ts'
 import type { Context } from './context.ts'
 import type { Signals } from './database/signals.ts'
 import { pruneIdempotencyKeys } from './http/idempotency.ts'
+import { foldListingCounts } from './listings/listing-counts.ts'
 import { pruneReservations } from './listings/reservations.ts'
 import { pruneMails } from './mail/outbox.ts'
 import type { Metrics } from './metrics.ts'
 import { receiveLongShipped } from './orders/transitions.ts'
 import { pruneDeliveries } from './webhooks/deliveries.ts'
 
-const MINUTES = 60 * 1000
+const SECONDS = 1000
+const MINUTES = 60 * SECONDS
 const HOURS = 60 * MINUTES
 
 type ScheduleContext = Context & { metrics: Metrics }
@@ -23,6 +25,7 @@ type RecurringJob = {
 const RECURRING_JOBS: RecurringJob[] = [
   { name: 'delete expired idempotency keys', everyMs: 1 * HOURS, run: pruneIdempotencyKeys },
   { name: 'delete expired reservations', everyMs: 1 * HOURS, run: pruneReservations },
+  { name: 'add up the numbers of listings', everyMs: 5 * SECONDS, run: foldListingCounts },
   { name: 'close orders shipped 14 days ago', everyMs: 1 * MINUTES, run: receiveLongShipped },
   {
     name: 'recalculate tiers on the 1st at 00:05 UTC',

@@ -19,7 +19,133 @@ export type ListingFilters = {
  * One page of a seller's listings and the total (§4.8): newest first, or with `updatedSince` in the order of their
  * changes. Both orders are total.
  */
-export async function listListings(
+export function listListings(
+  ctx: Context,
+  accountId: number,
+  filters: ListingFilters,
+  page: Page,
+): Promise<{ rows: Listing[]; total: number }> {
+  const { status, updatedSince, cardId, productSlug } = filters
+  const isCounted = (updatedSince ?? cardId ?? productSlug) === undefined
+  return isCounted
+    ? readCountedPage(ctx, accountId, status, page)
+    : readFilteredPage(ctx, accountId, filters, page)
+}
+
+/**
+ * A page without filters, or with a status. The total and the position come from the counts (docs/listing-counts.md), so
+ * a page costs the same in every shop. PostgreSQL returns the rows as one JSON text, which this process reads in a third
+ * of the time.
+ */
+async function readCountedPage(
+  { db, now }: Context,
+  accountId: number,
+  status: ListingStatus | undefined,
+  { offset, perPage }: Page,
+): Promise<{ rows: Listing[]; total: number }> {
+  const wanted = status ?? null
+  const [page] = await db<{ total: number; rows: ListingRow[] | null }[]>`
+    select
+      total,
+      (
+        select
+          json_agg(
+            json_build_array(
+              id,
+              card_id,
+              product_slug,
+              price_cents,
+              quantity,
+              (
+                select coalesce(sum(r.quantity), 0)
+                from reservations r
+                where r.listing_id = listings.id and r.expires_at > ${now()}
+              ),
+              condition,
+              language,
+              printing,
+              grading_company,
+              grading_grade,
+              description,
+              photos,
+              status,
+              date_part('epoch', created_at),
+              date_part('epoch', updated_at)
+            )
+            order by id desc
+          )
+        from (
+          (
+            select id
+            from listings
+            where
+              ${wanted}::text is null
+              and account_id = ${accountId}
+              and status <> 'removed'
+              and id < until
+            order by id desc
+            limit ${perPage}
+            offset skipped_there
+          )
+          union all
+          (
+            select id
+            from listings
+            where account_id = ${accountId} and status = ${wanted} and id < until
+            order by id desc
+            limit ${perPage}
+            offset skipped_there
+          )
+        ) page
+        join listings using (id)
+      ) as rows
+    from page_of_listings(${accountId}, ${wanted}, ${offset})
+  `
+  return { rows: page!.rows?.map(listingOf) ?? [], total: page!.total }
+}
+
+/** The JSON array of a listing in `readCountedPage`. Times are in seconds. */
+type ListingRow = [
+  id: Listing['id'],
+  cardId: Listing['cardId'],
+  productSlug: Listing['productSlug'],
+  priceCents: Listing['priceCents'],
+  quantity: Listing['quantity'],
+  reserved: Listing['reserved'],
+  condition: Listing['condition'],
+  language: Listing['language'],
+  printing: Listing['printing'],
+  gradingCompany: Listing['gradingCompany'],
+  gradingGrade: Listing['gradingGrade'],
+  description: Listing['description'],
+  photos: Listing['photos'],
+  status: Listing['status'],
+  createdAt: number,
+  updatedAt: number,
+]
+
+const listingOf = (row: ListingRow) =>
+  ({
+    id: row[0],
+    cardId: row[1],
+    productSlug: row[2],
+    priceCents: row[3],
+    quantity: row[4],
+    reserved: row[5],
+    condition: row[6],
+    language: row[7],
+    printing: row[8],
+    gradingCompany: row[9],
+    gradingGrade: row[10],
+    description: row[11],
+    photos: row[12],
+    status: row[13],
+    createdAt: new Date(row[14] * 1000),
+    updatedAt: new Date(row[15] * 1000),
+  }) as Listing
+
+/** A page of the other filters, which counts the listings that match and skips those before the page. */
+async function readFilteredPage(
   { db, begin, now }: Context,
   accountId: number,
   filters: ListingFilters,
