@@ -29,7 +29,7 @@ const SLOW = [
   'server/http/operator/{deliveries,endpoints,event-stream,reservations,sandbox}.test.ts',
   'server/http/seller/{labels,ship-order,webhooks}.test.ts',
   'server/mail/outbox.test.ts',
-  'server/orders/{receive-long-shipped,transitions}.test.ts',
+  'server/orders/{receive-long-shipped,shared-checkouts,transitions}.test.ts',
   'server/shipping/labels.test.ts',
   'server/webhooks/{attempt-delivery,delivery-worker,failing-endpoint,fan-out,prune}.test.ts',
   // They take more than two seconds each. `npm run test:fast` must stay below 30 s on two cores: move a file here if not.

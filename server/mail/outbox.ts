@@ -17,20 +17,30 @@ const LEASE_SECONDS = 120
 const RETENTION_MS = 30 * 24 * 60 * 60 * 1000
 
 /**
- * Writes an e-mail to the outbox, inside the transaction of its cause. The mail worker sends it at least once
+ * Writes e-mails to the outbox, inside the transaction of their cause. The mail worker sends them at least once
  * (queue/README.md).
  */
-export async function sendMail(
+export async function sendMails(
   { db, now, signal }: Pick<Context, 'db' | 'now' | 'signal'>,
-  { to, subject, text }: NewMail,
+  mails: NewMail[],
 ): Promise<void> {
-  const at = now()
   await db`
     insert into mails (recipient, subject, text, created_at, next_attempt_at)
-    values (${to}, ${oneLine(subject)}, ${text}, ${at}, ${at})
+    select recipient, subject, text, ${now()}::timestamptz, ${now()}::timestamptz
+    from unnest(
+      ${mails.map(({ to }) => to)}::text[],
+      ${mails.map(({ subject }) => oneLine(subject))}::text[],
+      ${mails.map(({ text }) => text)}::text[]
+    ) with ordinality as mail (recipient, subject, text, index)
+    order by index
   `
   await signal('mail')
 }
+
+export const sendMail = (
+  ctx: Pick<Context, 'db' | 'now' | 'signal'>,
+  mail: NewMail,
+): Promise<void> => sendMails(ctx, [mail])
 
 /** A page of the outbox, newest first. */
 export async function listMails(

@@ -4,12 +4,14 @@ import { shippingOptionsOf } from '../accounts/accounts.ts'
 import { COMMISSION_RATES } from '../accounts/tiers.ts'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
+import type { Outcome } from '../database/shared-transactions.ts'
 import type { ListingStatus, SellerTier } from '../enums.ts'
 import { conflict, notFound, validationError } from '../errors.ts'
 import { listingSold, orderCreated } from '../events/payloads.ts'
 import { type NewEvent, recordEvents } from '../events/record.ts'
 import { statusFor } from '../listings/listing.ts'
-import { sendMail } from '../mail/outbox.ts'
+import type { NewMail } from '../mail/mail.ts'
+import { sendMails } from '../mail/outbox.ts'
 import type { Address } from '../text/address.ts'
 import { soldEmail } from './emails.ts'
 import { commissionOf, grossOf } from './money.ts'
@@ -28,6 +30,9 @@ export type Checkout = {
   slices: { sliceKey: string; accountId: number; orderIds: number[]; shippingCents: number }[]
 }
 
+/** A larger cart has a transaction of its own, so that it doesn't delay others. */
+const MAX_SHARED_LINES = 20
+
 /**
  * Sells everything in a cart or nothing, in one transaction: stock, order rows, events and e-mails. It locks the
  * listings by id (locks.ts), so that checkouts don't deadlock and the last unit is sold once.
@@ -35,35 +40,31 @@ export type Checkout = {
  * @throws conflict if a line can't be sold, validation_error for a shipping option that the seller doesn't offer
  */
 export function checkOut(ctx: Context, wanted: NewCheckout): Promise<Checkout> {
-  const lines = mergeLines(wanted.lines)
-  return inTransaction(ctx, async (transaction) => {
-    // All rows and events of a checkout have the same time.
-    const now = transaction.now()
-    const tx = { ...transaction, now: () => now }
-    const listings = await lockListings(tx, [...lines.keys()])
-    await requireStock(tx, lines, listings, wanted.cartId)
-    const accountIds = [...new Set(listings.map(({ accountId }) => accountId))]
-    const sellers = await readSellers(tx, accountIds)
-    const options = chosenOptions(sellers, wanted.shipping)
+  if (wanted.lines.length <= MAX_SHARED_LINES) return ctx.share(sellAll, wanted)
+  return inTransaction(ctx, (tx) => tx.share(sellAll, wanted))
+}
 
-    await consumeReservations(tx, [...lines.keys()], wanted.cartId)
-    await takeStock(tx, lines, listings)
-    const checkoutId = await insertCheckout(tx, wanted)
-    const slices = await insertSlices(tx, checkoutId, options)
-    const sold = listings.map((listing) => ({ listing, quantity: lines.get(listing.id)! }))
-    const orders = await insertOrders(tx, sold, slices, sellers)
-    await recordEvents(tx, saleEvents(sold, orders, slices, wanted))
-    await emailSellers(tx, sold, orders, sellers, wanted)
-    return {
-      id: checkoutId,
-      slices: [...slices.values()].map(({ id, sliceKey, accountId, shippingCents }) => ({
-        sliceKey,
-        accountId,
-        shippingCents,
-        orderIds: orders.filter(({ sliceId }) => sliceId === id).map((order) => order.id),
-      })),
+/** Sells carts one after the other. A cart that can't be sold changes nothing. */
+async function sellAll(transaction: Context, carts: NewCheckout[]): Promise<Outcome<Checkout>[]> {
+  // All rows and events of a checkout have the same time.
+  const now = transaction.now()
+  const tx = { ...transaction, now: () => now }
+  const wanted = carts.map((cart) => ({ ...cart, lines: mergeLines(cart.lines) }))
+  const waits = wanted.length === 1
+  const market = await lockMarket(tx, listingIdsOf(wanted), waits)
+  const sales = wanted.map((cart): Sale | { error: Error } | 'alone' => {
+    const isMissing = cart.lines.keys().some((id) => !market.listings.has(id))
+    // A missing listing is locked by another transaction, or it is not there.
+    if (isMissing && !waits) return 'alone'
+    try {
+      return sell(market, cart)
+    } catch (error) {
+      return { error: error as Error }
     }
   })
+  const made = sales.filter(isSale)
+  const checkouts = made.length === 0 ? [] : await write(tx, market, made)
+  return sales.map((sale) => (isSale(sale) ? { result: checkouts[made.indexOf(sale)]! } : sale))
 }
 
 /** @throws not_found */
@@ -82,13 +83,26 @@ export async function getCheckout({ db }: Context, id: number): Promise<Checkout
   return { id, slices: [...slices] }
 }
 
-/** The total quantity of each listing, in the order of the ids. */
-function mergeLines(lines: NewCheckout['lines']): Map<number, number> {
+/** A cart with the total quantity of each listing, in the order of the ids. */
+type Cart = Omit<NewCheckout, 'lines'> & { lines: Map<number, number> }
+
+function mergeLines(lines: NewCheckout['lines']): Cart['lines'] {
   const merged = new Map<number, number>()
   for (const { listingId, quantity } of lines.toSorted((a, b) => a.listingId - b.listingId)) {
     merged.set(listingId, (merged.get(listingId) ?? 0) + quantity)
   }
   return merged
+}
+
+const listingIdsOf = (carts: Cart[]) => [
+  ...new Set(carts.flatMap(({ lines }) => [...lines.keys()])),
+]
+
+/** The locked listings, the reservations of their units, and their sellers. `sell` keeps them up to date. */
+type Market = {
+  listings: Map<number, LockedListing>
+  reservations: { listingId: number; cartId: string; quantity: number }[]
+  sellers: Map<number, SellerOfSale>
 }
 
 type LockedListing = {
@@ -99,47 +113,6 @@ type LockedListing = {
   priceCents: number
 }
 
-async function lockListings({ db }: Context, ids: number[]): Promise<LockedListing[]> {
-  const listings = await db<LockedListing[]>`
-    select id, account_id as "accountId", status, quantity, price_cents as "priceCents"
-    from listings
-    where id = any(${ids}::bigint[]) and status <> 'removed'
-    order by id
-    for no key update
-  `
-  const missing = ids.find((id) => !listings.some((listing) => listing.id === id))
-  if (missing !== undefined) throw conflict(`Listing ${missing} is not on sale.`)
-  return listings
-}
-
-/** Its snapshot is taken after the listings were locked, so it includes the reservations that the locks waited for. */
-async function requireStock(
-  { db, now }: Context,
-  lines: Map<number, number>,
-  listings: LockedListing[],
-  cartId: string | undefined,
-): Promise<void> {
-  const held = await db<{ listingId: number; quantity: number }[]>`
-    select listing_id as "listingId", sum(quantity) as quantity
-    from reservations
-    where
-      listing_id = any(${[...lines.keys()]}::bigint[])
-      and expires_at > ${now()}
-      and cart_id is distinct from ${cartId ?? null}
-    group by listing_id
-  `
-  const reserved = new Map(held.map(({ listingId, quantity }) => [listingId, quantity]))
-  for (const { id, status, quantity } of listings) {
-    if (status !== 'active') throw conflict(`Listing ${id} is not on sale.`)
-    const left = quantity - (reserved.get(id) ?? 0)
-    if (lines.get(id)! > left) {
-      throw conflict(
-        `Listing ${id} has only ${Math.max(left, 0)} of the requested ${lines.get(id)} units left.`,
-      )
-    }
-  }
-}
-
 type SellerOfSale = {
   id: number
   shopName: string
@@ -148,63 +121,177 @@ type SellerOfSale = {
   options: ShippingOption[]
 }
 
-function readSellers({ db }: Context, accountIds: number[]): Promise<SellerOfSale[]> {
-  return db<SellerOfSale[]>`
-    select
-      id,
-      shop_name as "shopName",
-      email,
-      seller_tier as "sellerTier",
-      ${shippingOptionsOf(db)} as options
-    from accounts a
-    where id = any(${accountIds}::bigint[])
-    order by id
-  `
-}
-
-function chosenOptions(
-  sellers: SellerOfSale[],
-  choices: NewCheckout['shipping'],
-): Map<number, ShippingOption> {
-  const chosen = new Map<number, ShippingOption>()
-  for (const { id, options } of sellers) {
-    const enabled = options.filter((option) => option.enabled)
-    if (enabled.length === 0) {
-      throw conflict(
-        `Seller ${id} has no enabled shipping option, so their listings cannot be ordered.`,
-      )
-    }
-    const index = choices.findLastIndex(({ accountId }) => accountId === id)
-    const code = choices[index]?.option
-    const option = code === undefined ? enabled[0] : enabled.find((option) => option.code === code)
-    if (!option) {
-      const field = `shipping.${index}.option`
-      throw validationError({ [field]: [`The selected ${field} is not offered by seller ${id}.`] })
-    }
-    chosen.set(id, option)
-  }
-  return chosen
-}
-
-/** Deletes all of the cart's reservations of these listings, also of units that it doesn't buy. */
-async function consumeReservations(
-  { db }: Context,
+/** @param waits whether to wait for listings that other transactions have locked; otherwise they are left out */
+async function lockMarket(
+  { db, now }: Context,
   listingIds: number[],
+  waits: boolean,
+): Promise<Market> {
+  const [listings, reservations, sellers] = await Promise.all([
+    db<LockedListing[]>`
+      select id, account_id as "accountId", status, quantity, price_cents as "priceCents"
+      from listings
+      where id = any(${listingIds}::bigint[]) and status <> 'removed'
+      order by id
+      for no key update ${waits ? db`` : db`skip locked`}
+    `,
+    // Its snapshot is taken after the listings were locked, so it includes the reservations that the locks waited for.
+    db<Market['reservations']>`
+      select listing_id as "listingId", cart_id as "cartId", sum(quantity) as quantity
+      from reservations
+      where listing_id = any(${listingIds}::bigint[]) and expires_at > ${now()}
+      group by listing_id, cart_id
+    `,
+    db<SellerOfSale[]>`
+      select
+        id,
+        shop_name as "shopName",
+        email,
+        seller_tier as "sellerTier",
+        ${shippingOptionsOf(db)} as options
+      from accounts a
+      where id in (select account_id from listings where id = any(${listingIds}::bigint[]))
+      order by id
+    `,
+  ])
+  return {
+    listings: new Map(listings.map((listing) => [listing.id, listing])),
+    reservations,
+    sellers: new Map(sellers.map((seller) => [seller.id, seller])),
+  }
+}
+
+/** A cart that is sold, with a slice for each seller in the order of their ids. */
+type Sale = { cart: Cart; sold: Sold[]; slices: NewSlice[] }
+type Sold = {
+  listing: LockedListing
+  quantity: number
+  /** Stock after the sale. */
+  left: number
+}
+type NewSlice = {
+  /** Unguessable. */
+  sliceKey: string
+  seller: SellerOfSale
+  option: ShippingOption
+}
+
+const isSale = (attempt: Sale | { error: Error } | 'alone'): attempt is Sale =>
+  attempt !== 'alone' && 'sold' in attempt
+
+/** Takes a cart's units from the market, and uses up its reservations. Throws before it changes anything. */
+function sell(market: Market, cart: Cart): Sale {
+  const { lines, cartId } = cart
+  for (const id of lines.keys()) {
+    if (!market.listings.has(id)) throw conflict(`Listing ${id} is not on sale.`)
+  }
+  const sold = [...lines].map(([id, quantity]) => {
+    const listing = market.listings.get(id)!
+    requireStock(listing, quantity, market.reservations, cartId)
+    return { listing, quantity, left: listing.quantity - quantity }
+  })
+  const accountIds = new Set(sold.map(({ listing }) => listing.accountId))
+  const slices = [...accountIds]
+    .toSorted((a, b) => a - b)
+    .map((accountId) => sliceOf(market.sellers.get(accountId)!, cart.shipping))
+
+  for (const { listing, left } of sold) {
+    listing.status = statusFor(listing.status, left)
+    listing.quantity = left
+  }
+  market.reservations = market.reservations.filter(
+    (held) => held.cartId !== cartId || !lines.has(held.listingId),
+  )
+  return { cart, sold, slices }
+}
+
+function requireStock(
+  { id, status, quantity }: LockedListing,
+  wanted: number,
+  reservations: Market['reservations'],
   cartId: string | undefined,
-): Promise<void> {
-  if (cartId === undefined) return
+): void {
+  if (status !== 'active') throw conflict(`Listing ${id} is not on sale.`)
+  let left = quantity
+  for (const held of reservations) {
+    if (held.listingId === id && held.cartId !== cartId) left -= held.quantity
+  }
+  if (wanted > left) {
+    throw conflict(
+      `Listing ${id} has only ${Math.max(left, 0)} of the requested ${wanted} units left.`,
+    )
+  }
+}
+
+function sliceOf(seller: SellerOfSale, choices: NewCheckout['shipping']): NewSlice {
+  const { id } = seller
+  const enabled = seller.options.filter((option) => option.enabled)
+  if (enabled.length === 0) {
+    throw conflict(
+      `Seller ${id} has no enabled shipping option, so their listings cannot be ordered.`,
+    )
+  }
+  const index = choices.findLastIndex(({ accountId }) => accountId === id)
+  const code = choices[index]?.option
+  const option = code === undefined ? enabled[0] : enabled.find((option) => option.code === code)
+  if (!option) {
+    const field = `shipping.${index}.option`
+    throw validationError({ [field]: [`The selected ${field} is not offered by seller ${id}.`] })
+  }
+  return { sliceKey: `slc_${randomBytes(16).toString('base64url')}`, seller, option }
+}
+
+/** Writes sales with everything that follows from them. */
+async function write(tx: Context, { listings }: Market, sales: Sale[]): Promise<Checkout[]> {
+  const [orders] = await Promise.all([
+    insertOrders(tx, sales),
+    consumeReservations(tx, sales),
+    writeStock(
+      tx,
+      listingIdsOf(sales.map(({ cart }) => cart)).map((id) => listings.get(id)!),
+    ),
+  ])
+  const bySlice = Map.groupBy(orders, ({ sliceKey }) => sliceKey)
+  const rowsOf = ({ sliceKey }: NewSlice) => bySlice.get(sliceKey)!
+  await Promise.all([
+    recordEvents(
+      tx,
+      sales.flatMap((sale) => sale.slices.flatMap((slice) => eventsOf(sale, slice, rowsOf(slice)))),
+    ),
+    sendMails(
+      tx,
+      sales.flatMap((sale) => sale.slices.map((slice) => emailOf(sale, slice, rowsOf(slice)))),
+    ),
+  ])
+  return sales.map(({ slices }) => ({
+    id: rowsOf(slices[0]!)[0]!.checkoutId,
+    slices: slices.map((slice) => ({
+      sliceKey: slice.sliceKey,
+      accountId: slice.seller.id,
+      shippingCents: slice.option.priceCents,
+      orderIds: rowsOf(slice).map(({ id }) => id),
+    })),
+  }))
+}
+
+/** Deletes all reservations that a cart has of the listings it buys, also of units that it doesn't buy. */
+async function consumeReservations({ db }: Context, sales: Sale[]): Promise<void> {
+  const consumed = sales.flatMap(({ cart: { cartId, lines } }) =>
+    cartId === undefined ? [] : [...lines.keys()].map((listingId) => ({ cartId, listingId })),
+  )
+  if (consumed.length === 0) return
   await db`
     delete from reservations
-    where cart_id = ${cartId} and listing_id = any(${listingIds}::bigint[])
+    using unnest(
+      ${consumed.map(({ cartId }) => cartId)}::text[],
+      ${consumed.map(({ listingId }) => listingId)}::bigint[]
+    ) as consumed (cart_id, listing_id)
+    where
+      reservations.cart_id = consumed.cart_id and reservations.listing_id = consumed.listing_id
   `
 }
 
-async function takeStock(
-  { db, now }: Context,
-  lines: Map<number, number>,
-  listings: LockedListing[],
-): Promise<void> {
-  const left = listings.map(({ id, quantity }) => quantity - lines.get(id)!)
+async function writeStock({ db, now }: Context, listings: LockedListing[]): Promise<void> {
   await db`
     update listings
     set
@@ -213,157 +300,158 @@ async function takeStock(
       updated_at = greatest(updated_at, ${now()})
     from unnest(
       ${listings.map(({ id }) => id)}::bigint[],
-      ${left}::int[],
-      ${listings.map(({ status }, i) => statusFor(status, left[i]!))}::text[]
+      ${listings.map(({ quantity }) => quantity)}::int[],
+      ${listings.map(({ status }) => status)}::text[]
     ) as sold (id, left_over, status)
     where listings.id = sold.id
   `
 }
 
-async function insertCheckout({ db, now }: Context, wanted: NewCheckout): Promise<number> {
-  const { buyer, address } = wanted
-  const [checkout] = await db<{ id: number }[]>`
-    insert into checkouts (buyer_name, buyer_email, address, created_at)
-    values (
-      ${buyer.name},
-      ${buyer.email},
-      ${address === null ? null : db.json(address)},
-      ${now()}
-    )
-    returning id
-  `
-  return checkout!.id
+type NewOrder = {
+  id: number
+  checkoutId: number
+  sliceKey: string
+  listingId: number
+  itemName: string
 }
 
-type NewSlice = { id: number; sliceKey: string; accountId: number; shippingCents: number }
-
-/** Inserts a slice for each seller, with a copy of its shipping option. The key is unguessable. */
-async function insertSlices(
-  { db, now }: Context,
-  checkoutId: number,
-  options: Map<number, ShippingOption>,
-): Promise<Map<number, NewSlice>> {
-  const rows = [...options].map(([account_id, option]) => ({
-    account_id,
-    slice_key: `slc_${randomBytes(16).toString('base64url')}`,
-    shipping_code: option.code,
-    shipping_method: option.name,
-    fulfilment: option.fulfilment,
-    tracked: option.tracked,
-    shipping_cents: option.priceCents,
+/**
+ * Inserts a checkout for each sale, a slice for each seller with a copy of its shipping option, and an order row for
+ * each listing with a copy of the item's catalog data.
+ */
+function insertOrders({ db, now }: Context, sales: Sale[]): Promise<NewOrder[]> {
+  const checkouts = sales.map(({ cart: { buyer, address } }, index) => ({
+    index: index + 1,
+    buyer_name: buyer.name,
+    buyer_email: buyer.email,
+    address,
   }))
-  const slices = await db<NewSlice[]>`
-    insert into slices (
-      checkout_id, account_id, slice_key, shipping_code, shipping_method, fulfilment, tracked,
-      shipping_cents, created_at
-    )
-    select
-      ${checkoutId}::bigint, account_id, slice_key, shipping_code, shipping_method, fulfilment,
-      tracked, shipping_cents, ${now()}::timestamptz
-    from jsonb_to_recordset(${db.json(rows)}) as slice (
-      account_id bigint, slice_key text, shipping_code text, shipping_method text, fulfilment text,
-      tracked boolean, shipping_cents integer
-    )
-    order by account_id
-    returning
-      id, slice_key as "sliceKey", account_id as "accountId", shipping_cents as "shippingCents"
-  `
-  return new Map(slices.map((slice) => [slice.accountId, slice]))
-}
-
-type Sold = { listing: LockedListing; quantity: number }
-type NewOrder = { id: number; sliceId: number; listingId: number; itemName: string }
-
-/** Inserts an order row for each listing, with a copy of the item's catalog data. */
-async function insertOrders(
-  { db, now }: Context,
-  sold: Sold[],
-  slices: Map<number, NewSlice>,
-  sellers: SellerOfSale[],
-): Promise<NewOrder[]> {
-  const rates = new Map(sellers.map(({ id, sellerTier }) => [id, COMMISSION_RATES[sellerTier]]))
-  const rows = sold.map(({ listing, quantity }) => {
-    const { id, accountId, priceCents } = listing
-    const rate = rates.get(accountId)!
-    return {
-      listing_id: id,
-      slice_id: slices.get(accountId)!.id,
-      quantity,
-      commission_rate: rate,
-      commission_cents: commissionOf(grossOf({ priceCents, quantity }), rate),
-    }
-  })
+  const slices = sales.flatMap((sale, index) =>
+    sale.slices.map(({ sliceKey, seller, option }) => ({
+      checkout: index + 1,
+      account_id: seller.id,
+      slice_key: sliceKey,
+      shipping_code: option.code,
+      shipping_method: option.name,
+      fulfilment: option.fulfilment,
+      tracked: option.tracked,
+      shipping_cents: option.priceCents,
+    })),
+  )
+  const rows = sales.flatMap(({ sold, slices }) =>
+    sold.map(({ listing, quantity }) => {
+      const { sliceKey, seller } = slices.find(({ seller }) => seller.id === listing.accountId)!
+      const rate = COMMISSION_RATES[seller.sellerTier]
+      return {
+        slice_key: sliceKey,
+        listing_id: listing.id,
+        quantity,
+        commission_rate: rate,
+        commission_cents: commissionOf(grossOf({ ...listing, quantity }), rate),
+      }
+    }),
+  )
   return db<NewOrder[]>`
-    insert into orders (
-      slice_id, account_id, listing_id, quantity, price_cents, item_type, item_id,
-      item_friendly_id, item_name, item_subtitle, item_image, item_condition, item_language,
-      commission_rate, commission_cents, created_at
+    with new_checkouts as (
+      insert into checkouts (buyer_name, buyer_email, address, created_at)
+      select buyer_name, buyer_email, address, ${now()}::timestamptz
+      from jsonb_to_recordset(${db.json(checkouts)}) as checkout (
+        index integer, buyer_name text, buyer_email text, address jsonb
+      )
+      order by index
+      returning id
+    ),
+    numbered as (
+      select id, row_number() over (order by id) as index from new_checkouts
+    ),
+    new_slices as (
+      insert into slices (
+        checkout_id, account_id, slice_key, shipping_code, shipping_method, fulfilment, tracked,
+        shipping_cents, created_at
+      )
+      select
+        numbered.id, account_id, slice_key, shipping_code, shipping_method, fulfilment, tracked,
+        shipping_cents, ${now()}::timestamptz
+      from jsonb_to_recordset(${db.json(slices)}) as slice (
+        checkout integer, account_id bigint, slice_key text, shipping_code text,
+        shipping_method text, fulfilment text, tracked boolean, shipping_cents integer
+      )
+      join numbered on numbered.index = slice.checkout
+      order by numbered.id, account_id
+      returning id, checkout_id, slice_key
+    ),
+    new_orders as (
+      insert into orders (
+        slice_id, account_id, listing_id, quantity, price_cents, item_type, item_id,
+        item_friendly_id, item_name, item_subtitle, item_image, item_condition, item_language,
+        commission_rate, commission_cents, created_at
+      )
+      select
+        new_slices.id,
+        l.account_id,
+        l.id,
+        sold.quantity,
+        l.price_cents,
+        case when l.card_id is null then 'product' else 'card' end,
+        coalesce(l.card_id, l.product_slug),
+        s.shortcut || '_' || c.number,
+        coalesce(c.name, p.name),
+        nullif(concat_ws(' ', s.name, c.number), ''),
+        coalesce(c.image_small, p.image_url),
+        l.condition,
+        l.language,
+        sold.commission_rate,
+        sold.commission_cents,
+        ${now()}::timestamptz
+      from jsonb_to_recordset(${db.json(rows)}) as sold (
+        slice_key text, listing_id bigint, quantity integer, commission_rate integer,
+        commission_cents bigint
+      )
+      join new_slices using (slice_key)
+      join listings l on l.id = sold.listing_id
+      left join cards c on c.id = l.card_id
+      left join products p on p.slug = l.product_slug
+      left join sets s on s.id = coalesce(c.set_id, p.set_id)
+      order by new_slices.id, l.id
+      returning id, slice_id, listing_id, item_name
     )
     select
-      sold.slice_id,
-      l.account_id,
-      l.id,
-      sold.quantity,
-      l.price_cents,
-      case when l.card_id is null then 'product' else 'card' end,
-      coalesce(l.card_id, l.product_slug),
-      s.shortcut || '_' || c.number,
-      coalesce(c.name, p.name),
-      nullif(concat_ws(' ', s.name, c.number), ''),
-      coalesce(c.image_small, p.image_url),
-      l.condition,
-      l.language,
-      sold.commission_rate,
-      sold.commission_cents,
-      ${now()}::timestamptz
-    from jsonb_to_recordset(${db.json(rows)}) as sold (
-      listing_id bigint, slice_id bigint, quantity integer, commission_rate integer,
-      commission_cents bigint
-    )
-    join listings l on l.id = sold.listing_id
-    left join cards c on c.id = l.card_id
-    left join products p on p.slug = l.product_slug
-    left join sets s on s.id = coalesce(c.set_id, p.set_id)
-    order by sold.slice_id, l.id
-    returning id, slice_id as "sliceId", listing_id as "listingId", item_name as "itemName"
+      o.id,
+      s.checkout_id as "checkoutId",
+      s.slice_key as "sliceKey",
+      o.listing_id as "listingId",
+      o.item_name as "itemName"
+    from new_orders o
+    join new_slices s on s.id = o.slice_id
+    order by o.id
   `
 }
 
-async function emailSellers(
-  tx: Context,
-  sold: Sold[],
-  orders: NewOrder[],
-  sellers: SellerOfSale[],
-  { buyer }: NewCheckout,
-): Promise<void> {
-  const byListing = new Map(sold.map((line) => [line.listing.id, line]))
-  for (const seller of sellers) {
-    const rows = orders.flatMap(({ id, listingId, itemName }) => {
-      const { listing, quantity } = byListing.get(listingId)!
-      if (listing.accountId !== seller.id) return []
-      return { id, itemName, quantity, priceCents: listing.priceCents }
-    })
-    await sendMail(tx, soldEmail({ buyer, seller }, rows))
-  }
+/** The sold listing of an order row. */
+const soldIn = ({ sold }: Sale, { listingId }: NewOrder) =>
+  sold.find(({ listing }) => listing.id === listingId)!
+
+/** The e-mail to the seller of a slice. */
+function emailOf(sale: Sale, { seller }: NewSlice, orders: NewOrder[]): NewMail {
+  const rows = orders.map((order) => {
+    const { listing, quantity } = soldIn(sale, order)
+    return { id: order.id, itemName: order.itemName, quantity, priceCents: listing.priceCents }
+  })
+  return soldEmail({ buyer: sale.cart.buyer, seller }, rows)
 }
 
-/** `order.created` and `listing.sold` for each row. */
-function saleEvents(
-  sold: Sold[],
-  orders: NewOrder[],
-  slices: Map<number, NewSlice>,
-  { buyer, address }: NewCheckout,
-): NewEvent[] {
-  const byListing = new Map(sold.map((line) => [line.listing.id, line]))
-  return orders.flatMap(({ id, listingId, itemName }) => {
-    const { listing, quantity } = byListing.get(listingId)!
-    const { accountId } = listing
+/** `order.created` and `listing.sold` for each row of a slice. */
+function eventsOf(sale: Sale, { sliceKey, seller }: NewSlice, orders: NewOrder[]): NewEvent[] {
+  const { buyer, address } = sale.cart
+  return orders.flatMap((order) => {
+    const { id, listingId, itemName } = order
+    const { listing, quantity, left } = soldIn(sale, order)
     return [
       {
-        accountId,
+        accountId: seller.id,
         ...orderCreated({
           id,
-          sliceKey: slices.get(accountId)!.sliceKey,
+          sliceKey,
           listingId,
           quantity,
           priceCents: listing.priceCents,
@@ -373,12 +461,12 @@ function saleEvents(
         }),
       },
       {
-        accountId,
+        accountId: seller.id,
         ...listingSold({
           listingId,
           orderId: id,
           quantitySold: quantity,
-          remainingQuantity: listing.quantity - quantity,
+          remainingQuantity: left,
         }),
       },
     ]
