@@ -36,7 +36,7 @@ const SLOW = [
   'server/carriers/sendcloud.test.ts',
   'server/catalog/reader.test.ts',
   'server/catalog/import/command.test.ts',
-  'server/database/transactions.test.ts',
+  'server/database/{plans,transactions}.test.ts',
   'server/http/{errors,fast-lane,openapi}.test.ts',
   'server/http/operator/{checkout-input,checkout-item,checkout-stock}.test.ts',
   'server/http/seller/{change-listing,create-listings,create-listings-once,delete-listing}.test.ts',

@@ -418,19 +418,32 @@ const readQueueRows = (db: Db) => db<{ queue: string; items: number; oldestDue: 
   select
     'mails' as queue,
     (
-      select count(*) from (select 1 from mails where status = 'waiting' limit ${MAX_COUNTED}) one
+      -- The order of its index, here and below: otherwise statistics from the time of a long queue lead to a scan of
+      -- the whole table.
+      select count(*)
+      from (
+        select 1 from mails where status = 'waiting' order by next_attempt_at limit ${MAX_COUNTED}
+      ) one
     ) as items,
     (select min(next_attempt_at) from mails where status = 'waiting') as "oldestDue"
   union all
   select
     'photos',
-    (select count(*) from (select 1 from photos where status = 'waiting' limit ${MAX_COUNTED}) one),
+    (
+      select count(*)
+      from (
+        select 1 from photos where status = 'waiting' order by next_attempt_at limit ${MAX_COUNTED}
+      ) one
+    ),
     (select min(next_attempt_at) from photos where status = 'waiting')
   union all
   select
     'shipments',
     (
-      select count(*) from (select 1 from shipments where poll_at is not null limit ${MAX_COUNTED}) one
+      select count(*)
+      from (
+        select 1 from shipments where poll_at is not null order by poll_at limit ${MAX_COUNTED}
+      ) one
     ),
     (select min(poll_at) from shipments where poll_at is not null)
   union all
@@ -438,7 +451,9 @@ const readQueueRows = (db: Db) => db<{ queue: string; items: number; oldestDue: 
     'deliveries',
     (
       select count(*)
-      from (select 1 from deliveries where waiting_for is not null limit ${MAX_COUNTED}) one
+      from (
+        select 1 from deliveries where waiting_for is not null order by waiting_for limit ${MAX_COUNTED}
+      ) one
     ),
     (
       select min(first.due_at)

@@ -10,6 +10,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** URL of the PostgreSQL server that all test files share; each file has databases of its own. */
     databaseServer: string
+    /** The file of that server's log. */
+    databaseLog: string
   }
 }
 
@@ -46,6 +48,7 @@ export default async function setup(project: TestProject) {
     await db.end()
   }
   project.provide('databaseServer', database.url)
+  project.provide('databaseLog', path.join(dataDir, 'postgres.log'))
 
   return async () => {
     await database.stop()

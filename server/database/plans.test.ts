@@ -1,0 +1,138 @@
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { text } from 'node:stream/consumers'
+import { expect, inject, it } from 'vitest'
+import { startTestApp } from '../test/app.ts'
+import { testDatabase } from '../test/database.ts'
+import { tourOfOperations } from '../test/tour-of-operations.ts'
+import type { Sql } from './sql.ts'
+
+/**
+ * Every statement that the service runs, planned as with ten million rows in each table. The database's statistics say
+ * that a page has so many rows, and auto_explain logs the plan of each statement.
+ */
+
+/** Tables that stay small, or that are only ever read as a whole. An account has at most 16 endpoints. */
+const SMALL = [
+  'webhook_endpoints',
+  ...['series', 'sets', 'cards', 'products', 'catalog_version', 'import_records'],
+  ...['clock', 'migrations', 'tier_runs', 'simulated_carrier', 'simulated_shipments'],
+]
+
+/** Statements that read a whole table, and the reason why they may. */
+const ALLOWED: [RegExp, string][] = [
+  [/^ *update accounts set seller_tier/, 'runs once a month, and is about every seller'],
+  [
+    /^ *select count\(\*\) as total from (deliveries|accounts|mails)\b/,
+    'a total that only the operator requests, in a list without an owner',
+  ],
+]
+
+type Plan = {
+  'Node Type': string
+  'Relation Name'?: string
+  'Index Name'?: string
+  'Index Cond'?: string
+  Filter?: string
+  /** A plan that is an InitPlan itself is that of EXISTS: it reads one row. */
+  'Parent Relationship'?: string
+  Plans?: Plan[]
+}
+type Logged = { 'Query Text': string; Plan: Plan }
+
+it('no statement reads a large table from end to end', async () => {
+  const { db, url } = await testDatabase('fixture')
+  const settings = { WEBHOOK_ALLOW_PRIVATE: 'true' }
+  // Its rows give each table at least one page, to which the statistics refer.
+  await tourOfOperations(await startTestApp({ databaseUrl: url, settings }))
+  const tables = await inflate(db)
+  await logPlans(db)
+  const log = inject('databaseLog')
+  const { size } = await stat(log)
+  await tourOfOperations(await startTestApp({ databaseUrl: url, settings }))
+
+  const plans = plansIn(await text(createReadStream(log, { start: size })))
+  expect(plans.length).toBeGreaterThan(100)
+  const partial = await partialIndexes(db)
+  const found = plans.flatMap(({ 'Query Text': query, Plan: plan }) => {
+    const statement = query.replaceAll(/\s+/g, ' ').trim()
+    const isAllowed = ALLOWED.some(([pattern]) => pattern.test(statement))
+    const scans = isAllowed ? [] : fullScansOf(plan, tables, partial)
+    return scans.map((scan) => `${scan}: ${statement}`)
+  })
+  expect([...new Set(found)]).toEqual([])
+}, 60_000)
+
+/** Tells the planner that each page of each large table has ten million rows. Returns the tables. */
+async function inflate(db: Sql): Promise<string[]> {
+  const tables = await db<{ name: string; bytes: number }[]>`
+    select oid::regclass::text as name, pg_relation_size(oid) as bytes
+    from pg_class
+    where
+      relkind = 'r'
+      and relnamespace = 'public'::regnamespace
+      and relname <> all(${SMALL}::text[])
+    order by name
+  `
+  expect(tables.filter(({ bytes }) => bytes === 0)).toEqual([])
+  for (const { name } of tables) {
+    await db.unsafe(`alter table ${name} set (autovacuum_enabled = false)`)
+    await db`
+      update pg_class set relpages = 1, reltuples = 10000000 where oid = ${name}::regclass
+    `
+  }
+  return tables.map(({ name }) => name)
+}
+
+/** Indexes of the unfinished rows of a queue, or of other rare rows: they may be read from end to end. */
+async function partialIndexes(db: Sql): Promise<string[]> {
+  const rows = await db<{ name: string }[]>`
+    select indexrelid::regclass::text as name from pg_index where indpred is not null
+  `
+  return rows.map(({ name }) => name)
+}
+
+async function logPlans(db: Sql): Promise<void> {
+  const [{ name } = { name: '' }] = await db<{ name: string }[]>`select current_database() as name`
+  const settings = {
+    session_preload_libraries: 'auto_explain',
+    'auto_explain.log_min_duration': '0',
+    'auto_explain.log_format': 'json',
+    'auto_explain.log_nested_statements': 'on',
+  }
+  for (const [setting, value] of Object.entries(settings)) {
+    await db.unsafe(`alter database ${name} set ${setting} = '${value}'`)
+  }
+}
+
+/** The plans in the server's log: JSON in lines that begin with a tab. */
+function plansIn(log: string): Logged[] {
+  return [...log.matchAll(/ms {2}plan:\n((?:\t.*\n)+)/g)].map(([, json]) => JSON.parse(json!))
+}
+
+/** Nodes that read all of their input before they return a row, even under a LIMIT. */
+const READS_ALL = /^(Sort|Incremental Sort|Aggregate|WindowAgg|Hash|Materialize|ModifyTable)$/
+
+/** Scans of large tables that neither a condition nor a LIMIT bounds. */
+function fullScansOf(
+  plan: Plan,
+  tables: string[],
+  partial: string[],
+  isUnderLimit = false,
+): string[] {
+  const type = plan['Node Type']
+  const table = plan['Relation Name'] ?? ''
+  const isLimited =
+    (isUnderLimit || type === 'Limit' || plan['Parent Relationship'] === 'InitPlan') &&
+    !READS_ALL.test(type)
+  const isFull =
+    type === 'Seq Scan'
+      ? !isLimited || plan.Filter !== undefined
+      : type.startsWith('Index') &&
+        plan['Index Cond'] === undefined &&
+        !isLimited &&
+        !partial.includes(plan['Index Name'] ?? '')
+  const own = isFull && tables.includes(table) ? [`${type} of ${table}`] : []
+  const below = plan.Plans ?? []
+  return [...own, ...below.flatMap((part) => fullScansOf(part, tables, partial, isLimited))]
+}

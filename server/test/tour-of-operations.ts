@@ -1,0 +1,173 @@
+import { expect } from 'vitest'
+import { runSchedule } from '../schedule.ts'
+import type { TestApp, TestResponse } from './app.ts'
+import { CARDS } from './catalog-fixture.ts'
+import { deliveriesIn, startReceiver, subscribe } from './fakes/receiver.ts'
+import { list, productItem } from './fixtures/listings.ts'
+import { act, buy, cancel, LABEL, openShop, PARCEL, sendCart, ship } from './fixtures/orders.ts'
+
+/**
+ * Requests every operation of both APIs successfully, lists with each of their filters, and runs every queue and
+ * recurring job. Fails if an operation is left out. Needs the catalog fixture and `WEBHOOK_ALLOW_PRIVATE`.
+ */
+export async function tourOfOperations(app: TestApp): Promise<void> {
+  const { operator } = app
+  const hook = await startReceiver()
+  const seller = await openShop(app, PARCEL, LABEL)
+  const endpoint = await subscribe(seller, hook.url)
+  const account = `/operator/v1/accounts/${seller.accountId}`
+  const ok = async (sent: Promise<TestResponse>) => {
+    const response = await sent
+    expect(response.status, response.text).toBeLessThan(300)
+    return response.body?.data
+  }
+  const queues = async () => {
+    await app.runPhotos()
+    await app.runMail()
+    await app.runDeliveries()
+    await app.runPolls()
+    await runSchedule(app.ctx)
+  }
+
+  const [sold, held, gone, product] = (await list(
+    seller,
+    { ...CARD, photo_urls: ['http://photos.invalid/1.jpg'] },
+    CARD,
+    CARD,
+    productItem(),
+  )) as [number, number, number, number]
+  const lists = ['', 'page=2&', 'status=active&', 'updated_since=2026-01-01&']
+  for (const filter of [...lists, `card=${CARD.card}&`, `product=${PRODUCT}&`]) {
+    await ok(seller.get(`/v1/listings?${filter}per_page=1`))
+  }
+  await ok(seller.patch(`/v1/listings/${held}`, { payload: { price: 7.77 } }))
+  await ok(seller.delete(`/v1/listings/${gone}`))
+  await ok(operator.get(`/operator/v1/listings/${sold}/photos`))
+  for (const path of ['series', 'sets', 'sets/sv3', `cards/${CARD.card}`, 'products', 'me']) {
+    await ok(seller.get(`/v1/${path}`))
+  }
+  await ok(seller.get('/v1/cards?q=charizard'))
+  await ok(seller.get(`/v1/cards/${CARD.card}?include=listings`))
+  await ok(seller.get(`/v1/products/${PRODUCT}?include=listings`))
+
+  const reserve = { listing_id: held, cart_id: 'cart', quantity: 1 }
+  const reservation = await ok(operator.post('/operator/v1/reservations', { payload: reserve }))
+  await ok(operator.post('/operator/v1/reservations', { payload: { ...reserve, quantity: 2 } }))
+  await ok(operator.delete(`/operator/v1/reservations/${reservation.id}`))
+  const once = { 'idempotency-key': crypto.randomUUID() }
+  await ok(sendCart(app, [[held, 1]], { cart_id: 'cart' }, once))
+  await ok(sendCart(app, [[held, 1]], { cart_id: 'cart' }, once))
+  const sale = await buy(app, [
+    [sold, 1],
+    [product, 1],
+  ])
+  const shipping = [{ account_id: seller.accountId, option: LABEL.code }]
+  const labelled = await buy(app, [[product, 1]], { shipping })
+  const disputed = await buy(app, [[sold, 1]])
+  await ok(operator.get(`/operator/v1/checkouts/${sale.id}`))
+  for (const filter of ['', 'page=2&', 'status=pending&', 'since=2026-01-01&']) {
+    await ok(seller.get(`/v1/orders?${filter}per_page=1`))
+  }
+  const [order, other] = sale.orderIds as [number, number]
+  await ok(seller.get(`/v1/orders/${order}`))
+  await ok(cancel(app, other))
+  await ok(ship(seller, order, { tracking_code: '3SABC' }))
+  await ok(act(app, order, 'receive'))
+  const [dispute] = disputed.orderIds as [number]
+  await ok(ship(seller, dispute, { tracking_code: '3SABD' }))
+  await ok(act(app, dispute, 'dispute'))
+  await ok(act(app, dispute, 'resolve', { in_favour_of: 'seller' }))
+  await ok(seller.post(`/v1/orders/${labelled.orderIds[0]}/label`))
+  await ok(
+    operator.post(`/operator/v1/slices/${labelled.sliceKey}/tracking`, {
+      payload: { status: 'in_transit' },
+    }),
+  )
+  await queues()
+
+  hook.respondWith(500)
+  await ok(
+    operator.post('/operator/v1/sandbox/events', {
+      payload: { account_id: seller.accountId, event: 'listing.sold' },
+    }),
+  )
+  await queues()
+  const statuses = ['pending', 'delivered', 'failed', 'skipped']
+  const owners = ['', `account_id=${seller.accountId}&`, `endpoint_id=${endpoint.id}&`]
+  for (const owner of owners) {
+    await deliveriesIn(app, owner)
+    for (const status of statuses) await deliveriesIn(app, `${owner}status=${status}`)
+  }
+  const [delivery] = await deliveriesIn(app, owners[2])
+  await ok(operator.post(`/operator/v1/deliveries/${delivery.id}/resend`))
+  const period = { from: '2020-01-01', to: '2100-01-01' }
+  const endpoints = `${account}/webhooks`
+  await ok(operator.post(`${endpoints}/${endpoint.id}/resend`, { payload: period }))
+  await ok(operator.get(endpoints))
+  await ok(operator.post(`${endpoints}/${endpoint.id}/enable`))
+  await ok(seller.get('/v1/webhooks'))
+  await queues()
+  await ok(seller.delete(`/v1/webhooks/${endpoint.id}`))
+
+  const number = crypto.randomUUID()
+  await ok(
+    operator.post('/operator/v1/accounts', {
+      payload: { shop_name: number, email: `${number}@shops.example` },
+      headers: { 'idempotency-key': number },
+    }),
+  )
+  await ok(operator.get('/operator/v1/accounts'))
+  await ok(operator.get(account))
+  await ok(operator.patch(account, { payload: { rating: 4.5 } }))
+  const { id } = await ok(
+    operator.post(`${account}/keys`, { payload: { scopes: ['catalog:read'] } }),
+  )
+  await ok(operator.get(`${account}/keys`))
+  await ok(operator.post(`${account}/keys/${id}/rotate`))
+  await ok(operator.delete(`${account}/keys/${id}`))
+  await ok(
+    operator.post('/operator/v1/catalog/import', {
+      payload: JSON.stringify({ type: 'series', name: 'Tour', shortcut: 'tour' }),
+      headers: { 'content-type': 'application/x-ndjson' },
+    }),
+  )
+  await ok(operator.get('/operator/v1/sandbox/clock'))
+  await ok(operator.get('/operator/v1/sandbox/mail'))
+  await ok(operator.put('/operator/v1/sandbox/carrier', { payload: { label: 'ready' } }))
+  await ok(
+    operator.post('/operator/v1/sandbox/clock', { payload: { advance_seconds: 40 * 24 * 3600 } }),
+  )
+  await queues()
+  await expectAllOperations(app)
+}
+
+const CARD = {
+  card: CARDS[0]!.id,
+  condition: 'NM',
+  language: 'EN',
+  price: 4.5,
+  quantity: 9,
+}
+const PRODUCT = productItem().product
+
+/** The event stream has no end, so it isn't requested. */
+const LEFT_OUT = ['GET /operator/v1/accounts/:id/events/stream']
+
+/** Compares the descriptions with the requests that the service has counted. */
+async function expectAllOperations(app: TestApp): Promise<void> {
+  const { text } = await app.operator.get('/metrics')
+  const counted = /_duration_seconds_count\{method="(\w+)",route="([^"]+)",status="2\d\d"/g
+  const done = new Set([...text.matchAll(counted)].map(([, method, route]) => `${method} ${route}`))
+  const operations: string[] = []
+  for (const [description, prefix] of [
+    ['/openapi.json', '/v1'],
+    ['/operator/openapi.json', '/operator/v1'],
+  ] as const) {
+    const { paths } = (await app.anyone.get(description)).body
+    for (const [path, methods] of Object.entries(paths as Record<string, object>)) {
+      const route = prefix + path.replaceAll(/\{(\w+)\}/g, ':$1')
+      for (const method of Object.keys(methods)) operations.push(`${method.toUpperCase()} ${route}`)
+    }
+  }
+  expect(operations.filter((operation) => !done.has(operation)).toSorted()).toEqual(LEFT_OUT)
+}
