@@ -27,6 +27,7 @@ import { responseCache } from './http/response-cache.ts'
 import { forbidCaching } from './http/response-headers.ts'
 import { cardRoutes } from './http/seller/catalog/cards.ts'
 import { productRoutes } from './http/seller/catalog/products.ts'
+import { catalogReads } from './http/seller/catalog/reads.ts'
 import { seriesRoutes } from './http/seller/catalog/series.ts'
 import { setRoutes } from './http/seller/catalog/sets.ts'
 import { sellerApi } from './http/seller/description.ts'
@@ -63,13 +64,14 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
         seller.addHook('onRoute', readKnownFields)
         seller.register(async (catalog) => {
           const cache = responseCache(ctx)
-          lane.add({ scope: 'catalog:read', find: cache.find })
+          const reads = catalogReads(ctx, cache)
+          lane.add(reads)
           catalog.addHook('onRoute', cache.sendCachedFirst)
           serve(catalog, {
-            '/series': seriesRoutes(ctx, cache),
-            '/sets': setRoutes(ctx, cache),
-            '/cards': cardRoutes(ctx, cache),
-            '/products': productRoutes(ctx, cache),
+            '/series': seriesRoutes(ctx, cache, reads),
+            '/sets': setRoutes(ctx, cache, reads),
+            '/cards': cardRoutes(ctx, cache, reads),
+            '/products': productRoutes(ctx, cache, reads),
           })
         })
         serve(seller, {

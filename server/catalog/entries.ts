@@ -35,6 +35,8 @@ export type CardEntry = CardBytes & {
   set: SetEntry
   /** Sorts numbers as people do: 2 before 10, TG2 before TG10. */
   naturalNumber: string
+  /** The tag of the card's response: computed at its first use. */
+  tag: string | undefined
 }
 
 export type ProductEntry = {
@@ -96,6 +98,7 @@ function addCards(set: SetEntry, rows: CardRow[], marketplaceUrl: string): void 
       rarity: row.rarity,
       set,
       naturalNumber: naturalNumber(row.number),
+      tag: undefined,
       start,
       end,
     })

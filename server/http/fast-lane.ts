@@ -16,8 +16,15 @@ export type Prepared = {
   route: string
 }
 
-/** Finds prepared responses by the URL as sent. It must not wait, and has no side effects. */
-export type PreparedSource = { scope: Scope; find(url: string): Prepared | undefined }
+/** Finds prepared responses by the URL as sent. */
+export type PreparedSource = {
+  scope: Scope
+  /**
+   * A response, or a function that prepares it: the lane calls it after it has admitted the request. Undefined if the
+   * ordinary path has to respond. Neither may wait.
+   */
+  find(url: string): Prepared | (() => Prepared | undefined) | undefined
+}
 
 export type FastLane = {
   /** Adds a source. The first source that finds a response wins. */
@@ -43,13 +50,15 @@ export function fastLane(ctx: Service, nextRequestId: () => string): FastLane {
     // The ordinary path refuses expectations, and reads bodies to their end.
     if (headers.expect !== undefined || hasBody(headers)) return ordinary()
     for (const { scope, find } of sources) {
-      const prepared = find(url)
-      if (!prepared) continue
+      const found = find(url)
+      if (!found) continue
       const startedAt = performance.now()
       const admission = admitKnown(ctx, request, scope)
       if (!admission) return ordinary()
       const proceed = (admission: Admission) => {
-        if (admission.problem) {
+        const isPrepared = typeof found !== 'function'
+        const prepared = admission.problem ? undefined : isPrepared ? found : found()
+        if (!prepared) {
           admitLater(request, admission)
           return ordinary()
         }

@@ -18,8 +18,16 @@ export type ResponseCache = {
   sendCachedFirst: (route: RouteOptions) => void
   /** The cached response of a URL, for the fast lane. */
   find: (url: string) => Prepared | undefined
+  /** Caches a response that was made from `catalog`. */
+  keep: (url: string, catalog: Catalog, response: Prepared) => void
   /** Caches a response that was made from `catalog`, and sends it. */
-  send: (request: FastifyRequest, reply: FastifyReply, catalog: Catalog, body: Buffer) => never
+  send: (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    catalog: Catalog,
+    body: Buffer,
+    tag?: string,
+  ) => never
 }
 
 export function responseCache(ctx: Pick<Service, 'catalog'>): ResponseCache {
@@ -31,6 +39,24 @@ export function responseCache(ctx: Pick<Service, 'catalog'>): ResponseCache {
     url.length + body.length + ENTRY_OVERHEAD_BYTES
 
   const find = (url: string) => (source === ctx.catalog.current ? entries.get(url) : undefined)
+
+  const keep: ResponseCache['keep'] = (url, catalog, entry) => {
+    if (source !== catalog) {
+      entries.clear()
+      totalBytes = 0
+      source = catalog
+    }
+    const former = entries.get(url)
+    if (former) totalBytes -= sizeOf(url, former)
+    entries.set(url, entry)
+    totalBytes += sizeOf(url, entry)
+    // Evicts the oldest entries. A popular one returns with its next request.
+    for (const [oldestUrl, oldest] of entries) {
+      if (totalBytes <= MAX_BYTES) break
+      entries.delete(oldestUrl)
+      totalBytes -= sizeOf(oldestUrl, oldest)
+    }
+  }
 
   const sendCached = (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
     const entry = find(request.url)
@@ -46,26 +72,13 @@ export function responseCache(ctx: Pick<Service, 'catalog'>): ResponseCache {
       route.onRequest = [route.onRequest ?? [], sendCached].flat()
     },
 
-    send(request, reply, catalog, body) {
-      if (source !== catalog) {
-        entries.clear()
-        totalBytes = 0
-        source = catalog
-      }
-      const former = entries.get(request.url)
-      if (former) totalBytes -= sizeOf(request.url, former)
+    keep,
+
+    send(request, reply, catalog, body, tag = entityTag(body)) {
       const ignoredFields = reply.getHeader('x-ignored-fields') as string | undefined
       const route = request.routeOptions.url ?? ''
-      const entry = { body, tag: entityTag(body), ignoredFields, route }
-      entries.set(request.url, entry)
-      totalBytes += sizeOf(request.url, entry)
-      // Evicts the oldest entries. A popular one returns with its next request.
-      for (const [url, oldest] of entries) {
-        if (totalBytes <= MAX_BYTES) break
-        entries.delete(url)
-        totalBytes -= sizeOf(url, oldest)
-      }
-      return sendRevalidated(request, reply, body, entry.tag)
+      keep(request.url, catalog, { body, tag, ignoredFields, route })
+      return sendRevalidated(request, reply, body, tag)
     },
   }
 }

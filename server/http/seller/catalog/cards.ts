@@ -1,9 +1,11 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { browseCards } from '../../../catalog/browse.ts'
+import type { CardEntry } from '../../../catalog/entries.ts'
 import { findCard, requireCard } from '../../../catalog/identifiers.ts'
 import { cardPage, cardResponse } from '../../../catalog/json.ts'
 import type { Service } from '../../../service.ts'
+import { entityTag } from '../../entity-tag.ts'
 import { included } from '../../json.ts'
 import { pageExample, pageParameters } from '../../paginate.ts'
 import type { ResponseCache } from '../../response-cache.ts'
@@ -17,11 +19,60 @@ import {
   regionParameter,
   searchParameter,
 } from './parameters.ts'
+import type { CatalogReads, CatalogResponse } from './reads.ts'
+
+const listQuery = Type.Object({
+  q: searchParameter(
+    'card name',
+    ' When no name has every word, the other words are compared with number, set name and code, and rarity: `charizard 4`, `brs 18`, `base set charizard`.',
+  ),
+  set: Type.Optional(
+    Text({
+      maxLength: 100,
+      description:
+        'Canonical id or shortcut of a set, resolved as in `GET /sets/{identifier}`. `language` and `region` also filter the result',
+      examples: ['swsh9'],
+    }),
+  ),
+  language: languageParameter,
+  region: regionParameter,
+  rarity: Type.Optional(
+    Text({ maxLength: 50, description: 'Exact rarity', examples: ['Rare Holo'] }),
+  ),
+  ...pageParameters,
+})
+
+const recordQuery = Type.Object({
+  include: includeParameter('`listings`'),
+  language: languageParameter,
+  region: regionParameter,
+})
+
+/** `GET /cards/{identifier}` without listings. Each card keeps its tag. */
+function cardBody(card: CardEntry): CatalogResponse {
+  const body = cardResponse(card)
+  card.tag ??= entityTag(body)
+  return { body, tag: card.tag, isKept: false }
+}
 
 export const cardRoutes =
-  (ctx: Service, cache: ResponseCache): FastifyPluginCallbackTypebox =>
+  (ctx: Service, cache: ResponseCache, reads: CatalogReads): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     const sendWithOffers = offersSender(ctx)
+    const list = catalogPage(ctx, cache, {
+      path: '/v1/cards',
+      browse: browseCards,
+      toJson: cardPage,
+    })
+    reads.add({ route: '/v1/cards', querystring: listQuery, respond: list.respond })
+    reads.add({
+      route: '/v1/cards/:identifier',
+      querystring: recordQuery,
+      respond(catalog, identifier, { include, ...narrowing }) {
+        if (included(include).has('listings')) return undefined
+        return cardBody(findCard(catalog, identifier, narrowing))
+      },
+    })
 
     app.get(
       '/cards',
@@ -33,32 +84,13 @@ export const cardRoutes =
           description:
             'Returns the cards of the newest set first, within a set by number (2 before 10). With `q`, the best match comes first. Responds with 404 if `set` matches no set, and with 409 if it matches several sets even after `language` and `region` have narrowed it. If these rule out all matching sets, the page is empty. Unknown values of the other filters also give an empty page.',
           tags: ['Catalog'],
-          querystring: Type.Object({
-            q: searchParameter(
-              'card name',
-              ' When no name has every word, the other words are compared with number, set name and code, and rarity: `charizard 4`, `brs 18`, `base set charizard`.',
-            ),
-            set: Type.Optional(
-              Text({
-                maxLength: 100,
-                description:
-                  'Canonical id or shortcut of a set, resolved as in `GET /sets/{identifier}`. `language` and `region` also filter the result',
-                examples: ['swsh9'],
-              }),
-            ),
-            language: languageParameter,
-            region: regionParameter,
-            rarity: Type.Optional(
-              Text({ maxLength: 50, description: 'Exact rarity', examples: ['Rare Holo'] }),
-            ),
-            ...pageParameters,
-          }),
+          querystring: listQuery,
           response: { 200: Paginated(CardSchema, 'A page of cards'), 304: NotModified },
           'x-errors': ['ambiguous_identifier', 'validation_error'],
           'x-example': pageExample('/v1/cards', [exampleCard]),
         },
       },
-      catalogPage(ctx, cache, { path: '/v1/cards', browse: browseCards, toJson: cardPage }),
+      list.handle,
     )
 
     app.get(
@@ -81,11 +113,7 @@ export const cardRoutes =
               description: 'Canonical id (`swsh9-1`) or friendly id (`brs_TG12`)',
             }),
           }),
-          querystring: Type.Object({
-            include: includeParameter('`listings`'),
-            language: languageParameter,
-            region: regionParameter,
-          }),
+          querystring: recordQuery,
           response: { 200: Data(CardSchema, 'The card'), 304: NotModified },
           'x-errors': ['ambiguous_identifier', 'validation_error'],
           'x-example': { data: exampleCard },
@@ -99,7 +127,8 @@ export const cardRoutes =
           const of = { cardId: card.id, productSlug: null }
           return sendWithOffers(request, reply, of, (listings) => cardResponse(card, listings))
         }
-        return cache.send(request, reply, catalog, cardResponse(card))
+        const { body, tag } = cardBody(card)
+        return cache.send(request, reply, catalog, body, tag)
       },
     )
     done()

@@ -13,11 +13,49 @@ import { exampleProduct, ProductSchema } from '../../shapes/product.ts'
 import { catalogPage } from './catalog-page.ts'
 import { offersSender } from './offers.ts'
 import { includeParameter, searchParameter } from './parameters.ts'
+import { type CatalogReads, tagged } from './reads.ts'
+
+const listQuery = Type.Object({
+  q: searchParameter(
+    'product name',
+    ' When no name has every word, the other words are compared with set name and code, and category: `evs etb`.',
+  ),
+  set: Type.Optional(
+    Text({
+      maxLength: 100,
+      description: 'Canonical id or unambiguous shortcut of a set',
+      examples: ['sv1'],
+    }),
+  ),
+  category: Type.Optional(
+    Text({
+      maxLength: 50,
+      description: `Exact category: ${PRODUCT_CATEGORIES.join(', ')}. Another value matches nothing.`,
+    }),
+  ),
+  ...pageParameters,
+})
+
+const recordQuery = Type.Object({ include: includeParameter('`listings`') })
 
 export const productRoutes =
-  (ctx: Service, cache: ResponseCache): FastifyPluginCallbackTypebox =>
+  (ctx: Service, cache: ResponseCache, reads: CatalogReads): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     const sendWithOffers = offersSender(ctx)
+    const list = catalogPage(ctx, cache, {
+      path: '/v1/products',
+      browse: browseProducts,
+      toJson: entryPage,
+    })
+    reads.add({ route: '/v1/products', querystring: listQuery, respond: list.respond })
+    reads.add({
+      route: '/v1/products/:slug',
+      querystring: recordQuery,
+      respond(catalog, slug, { include }) {
+        if (included(include).has('listings')) return undefined
+        return tagged(productResponse(findProduct(catalog, slug)))
+      },
+    })
 
     app.get(
       '/products',
@@ -29,26 +67,7 @@ export const productRoutes =
           description:
             'Returns the products of the newest set first, then by name. With `q`, the best match comes first. There is no language parameter: a shortcut that several sets share is answered with 409; use the canonical id of the set instead.',
           tags: ['Catalog'],
-          querystring: Type.Object({
-            q: searchParameter(
-              'product name',
-              ' When no name has every word, the other words are compared with set name and code, and category: `evs etb`.',
-            ),
-            set: Type.Optional(
-              Text({
-                maxLength: 100,
-                description: 'Canonical id or unambiguous shortcut of a set',
-                examples: ['sv1'],
-              }),
-            ),
-            category: Type.Optional(
-              Text({
-                maxLength: 50,
-                description: `Exact category: ${PRODUCT_CATEGORIES.join(', ')}. Another value matches nothing.`,
-              }),
-            ),
-            ...pageParameters,
-          }),
+          querystring: listQuery,
           response: {
             200: Paginated(ProductSchema, 'A page of sealed products'),
             304: NotModified,
@@ -57,7 +76,7 @@ export const productRoutes =
           'x-example': pageExample('/v1/products', [exampleProduct]),
         },
       },
-      catalogPage(ctx, cache, { path: '/v1/products', browse: browseProducts, toJson: entryPage }),
+      list.handle,
     )
 
     app.get(
@@ -74,7 +93,7 @@ export const productRoutes =
           summary: 'Read a sealed product',
           tags: ['Catalog'],
           params: Type.Object({ slug: Type.String({ description: 'Slug of the product' }) }),
-          querystring: Type.Object({ include: includeParameter('`listings`') }),
+          querystring: recordQuery,
           response: { 200: Data(ProductSchema, 'The sealed product'), 304: NotModified },
           'x-errors': ['validation_error'],
           'x-example': { data: exampleProduct },

@@ -1,13 +1,20 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
+import type { Catalog } from '../../../catalog/catalog.ts'
 import type { Service } from '../../../service.ts'
 import type { ResponseCache } from '../../response-cache.ts'
 import { Data, NotModified } from '../../schema.ts'
 import { exampleSeries, SeriesSchema, seriesJson } from '../../shapes/series.ts'
+import { type CatalogReads, tagged } from './reads.ts'
+
+const seriesBody = (catalog: Catalog) =>
+  Buffer.from(JSON.stringify({ data: catalog.series.map(seriesJson) }))
 
 export const seriesRoutes =
-  (ctx: Service, cache: ResponseCache): FastifyPluginCallbackTypebox =>
+  (ctx: Service, cache: ResponseCache, reads: CatalogReads): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
+    reads.add({ route: '/v1/series', respond: (catalog) => tagged(seriesBody(catalog)) })
+
     app.get(
       '/series',
       {
@@ -26,8 +33,7 @@ export const seriesRoutes =
       },
       (request, reply) => {
         const catalog = ctx.catalog.current
-        const data = catalog.series.map(seriesJson)
-        return cache.send(request, reply, catalog, Buffer.from(JSON.stringify({ data })))
+        return cache.send(request, reply, catalog, seriesBody(catalog))
       },
     )
     done()

@@ -17,10 +17,46 @@ import {
   regionParameter,
   searchParameter,
 } from './parameters.ts'
+import { type CatalogReads, tagged } from './reads.ts'
+
+const listQuery = Type.Object({
+  q: searchParameter('set name'),
+  language: languageParameter,
+  region: regionParameter,
+  series: Type.Optional(
+    Text({
+      maxLength: 100,
+      description: 'Shortcut or name of a series, ignoring case',
+      examples: ['swsh'],
+    }),
+  ),
+  ...pageParameters,
+})
+
+const recordQuery = Type.Object({
+  include: includeParameter('`cards`, `products`'),
+  language: languageParameter,
+  region: regionParameter,
+})
 
 export const setRoutes =
-  (ctx: Service, cache: ResponseCache): FastifyPluginCallbackTypebox =>
+  (ctx: Service, cache: ResponseCache, reads: CatalogReads): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
+    const list = catalogPage(ctx, cache, {
+      path: '/v1/sets',
+      browse: browseSets,
+      toJson: entryPage,
+    })
+    reads.add({ route: '/v1/sets', querystring: listQuery, respond: list.respond })
+    reads.add({
+      route: '/v1/sets/:identifier',
+      querystring: recordQuery,
+      respond(catalog, identifier, { include, ...narrowing }) {
+        const set = findSet(catalog, identifier, narrowing)
+        return tagged(setResponse(set, included(include)))
+      },
+    })
+
     app.get(
       '/sets',
       {
@@ -31,25 +67,13 @@ export const setRoutes =
           description:
             'Newest release first, unknown dates last; with `q`, the best match first. Filters that match nothing give an empty page.',
           tags: ['Catalog'],
-          querystring: Type.Object({
-            q: searchParameter('set name'),
-            language: languageParameter,
-            region: regionParameter,
-            series: Type.Optional(
-              Text({
-                maxLength: 100,
-                description: 'Shortcut or name of a series, ignoring case',
-                examples: ['swsh'],
-              }),
-            ),
-            ...pageParameters,
-          }),
+          querystring: listQuery,
           response: { 200: Paginated(SetSchema, 'A page of sets'), 304: NotModified },
           'x-errors': ['validation_error'],
           'x-example': pageExample('/v1/sets', [exampleSet]),
         },
       },
-      catalogPage(ctx, cache, { path: '/v1/sets', browse: browseSets, toJson: entryPage }),
+      list.handle,
     )
 
     app.get(
@@ -70,11 +94,7 @@ export const setRoutes =
           params: Type.Object({
             identifier: Type.String({ description: 'Canonical id (`swsh9`) or shortcut (`svi`)' }),
           }),
-          querystring: Type.Object({
-            include: includeParameter('`cards`, `products`'),
-            language: languageParameter,
-            region: regionParameter,
-          }),
+          querystring: recordQuery,
           response: { 200: Data(SetDetailSchema, 'The set'), 304: NotModified },
           'x-errors': ['ambiguous_identifier', 'validation_error'],
           'x-example': { data: exampleSet },

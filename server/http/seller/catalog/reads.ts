@@ -1,0 +1,104 @@
+import type { TSchema } from 'typebox'
+import type { Catalog } from '../../../catalog/catalog.ts'
+import type { Service } from '../../../service.ts'
+import { entityTag } from '../../entity-tag.ts'
+import type { Prepared, PreparedSource } from '../../fast-lane.ts'
+import { isMalformed, parseQuery, type Query } from '../../query.ts'
+import type { ResponseCache } from '../../response-cache.ts'
+import { validatorCompiler } from '../../validate.ts'
+
+/** A read whose response depends only on the catalog, the last segment of its path and its query. */
+export type CatalogRead = {
+  /** The route's pattern. It ends with a parameter, or has none. */
+  route: string
+  querystring?: TSchema
+  /**
+   * The response. `isKept` says whether it is worth a place in the cache. Undefined if it depends on more than the
+   * catalog, or an error: then the ordinary path responds.
+   */
+  respond(catalog: Catalog, parameter: string, query: Query): CatalogResponse | undefined
+}
+
+export type CatalogResponse = { body: Buffer; tag: string; isKept: boolean }
+
+/** A response that is worth keeping, with the hash of its bytes. */
+export const tagged = (body: Buffer): CatalogResponse => ({
+  body,
+  tag: entityTag(body),
+  isKept: true,
+})
+
+export type CatalogReads = PreparedSource & { add(read: CatalogRead): void }
+
+type KnownRead = CatalogRead & {
+  parameters: Set<string>
+  isValid: (query: Query) => boolean
+}
+
+/** Longer segments, and those with other characters, are left to the router. */
+const PLAIN_SEGMENT = /^[\w.~!%-]{1,400}$/
+
+/** The fast lane's source for reads of the catalog: it finds their routes and calls the functions of their handlers. */
+export function catalogReads(ctx: Pick<Service, 'catalog'>, cache: ResponseCache): CatalogReads {
+  const lists = new Map<string, KnownRead>()
+  /** By the path before the parameter, with its slash. */
+  const records = new Map<string, KnownRead>()
+
+  const prepare = (url: string, read: KnownRead, parameter: string, query: Query) => {
+    for (const name in query) if (!read.parameters.has(name)) return undefined
+    if (!read.isValid(query)) return undefined
+    const catalog = ctx.catalog.current
+    try {
+      const response = read.respond(catalog, parameter, query)
+      if (!response) return undefined
+      const prepared: Prepared = { body: response.body, tag: response.tag, route: read.route }
+      if (response.isKept) cache.keep(url, catalog, prepared)
+      return prepared
+    } catch {
+      // The ordinary path reports the error.
+      return undefined
+    }
+  }
+
+  return {
+    scope: 'catalog:read',
+
+    add(read) {
+      const schema = (read.querystring ?? { properties: {} }) as { properties: object }
+      const check = validatorCompiler({ schema: { ...schema }, ...QUERY })
+      const parameters = new Set(Object.keys(schema.properties))
+      const isValid = (query: Query) => !('error' in (check(query) as object))
+      const base = read.route.replace(/:\w+$/, '')
+      const table = base === read.route ? lists : records
+      table.set(base, { ...read, parameters, isValid })
+    },
+
+    find(url) {
+      const cached = cache.find(url)
+      if (cached) return cached
+      const end = url.indexOf('?')
+      const path = end < 0 ? url : url.slice(0, end)
+      const slash = path.lastIndexOf('/') + 1
+      const read = lists.get(path) ?? records.get(path.slice(0, slash))
+      if (!read) return undefined
+      const parameter = lists.has(path) ? '' : decoded(path.slice(slash))
+      if (parameter === undefined) return undefined
+      const query = parseQuery(end < 0 ? '' : url.slice(end + 1))
+      if (isMalformed(query) || url.includes('#')) return undefined
+      return () => prepare(url, read, parameter, query)
+    },
+  }
+}
+
+const QUERY = { httpPart: 'querystring', method: 'GET', url: '' }
+
+/** The parameter in a segment of a path; undefined if the router has to judge it. */
+function decoded(segment: string): string | undefined {
+  if (!PLAIN_SEGMENT.test(segment)) return undefined
+  if (!segment.includes('%')) return segment
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return undefined
+  }
+}
