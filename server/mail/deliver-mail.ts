@@ -1,18 +1,20 @@
 import type { Context } from '../context.ts'
 import type { Metrics } from '../metrics.ts'
 import { isAddress } from '../text/mailbox.ts'
-import { type ClaimedMail, type Delivered, MailError, type Mailer } from './mail.ts'
-import { recordFailure, recordSuccess, releaseMail } from './outbox.ts'
+import { type ClaimedMail, type Delivered, type Handled, MailError, type Mailer } from './mail.ts'
+import { recordFailure, releaseMail } from './outbox.ts'
 
 /**
  * Makes one attempt at sending an e-mail, and records its outcome.
  *
+ * @param record records that the e-mail was handled
  * @param stopping aborted when the process is about to end: an unsent e-mail is released
  */
 export async function deliverMail(
   ctx: Context & { metrics: Metrics },
   mailer: Mailer,
   mail: ClaimedMail,
+  record: (handled: Handled) => Promise<void>,
   stopping: AbortSignal,
 ): Promise<void> {
   let outcome: Delivered
@@ -32,6 +34,6 @@ export async function deliverMail(
     )
     return
   }
-  await recordSuccess(ctx, mail, outcome)
+  await record({ mail, outcome })
   ctx.metrics.countMailAttempt(outcome)
 }

@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import type { Signals } from '../database/signals.ts'
 import type { Metrics } from '../metrics.ts'
+import { batch } from '../queue/batch.ts'
 import {
   drainQueue,
   startWorker,
@@ -9,12 +10,10 @@ import {
   type WorkerOptions,
 } from '../queue/worker.ts'
 import { deliverMail } from './deliver-mail.ts'
-import type { ClaimedMail, Mailer, MailerOptions } from './mail.ts'
+import type { ClaimedMail, Handled, Mailer, MailerOptions } from './mail.ts'
 import { openMailer } from './mailer.ts'
-import { claimMail } from './outbox.ts'
+import { claimMails, recordSuccesses } from './outbox.ts'
 
-/** Each message being sent has an SMTP connection of its own. */
-const CONCURRENCY = 3
 /** At a shutdown. A message that is interrupted while the mail server accepts it is sent twice, so let it finish. */
 const GRACE_MS = 5_000
 
@@ -45,13 +44,15 @@ export async function runDueMail(ctx: MailContext, options?: MailerOptions): Pro
   }
 }
 
-const mailWork = (ctx: MailContext, mailer: Mailer, graceMs = GRACE_MS): Work<ClaimedMail> => ({
-  queue: 'mail',
-  concurrency: CONCURRENCY,
-  graceMs,
-  async claim() {
-    const mail = await claimMail(ctx)
-    return mail ? [mail] : []
-  },
-  run: (mail, stopping) => deliverMail(ctx, mailer, mail, stopping),
-})
+function mailWork(ctx: MailContext, mailer: Mailer, graceMs = GRACE_MS): Work<ClaimedMail> {
+  const record = batch<Handled>((handled) => recordSuccesses(ctx, handled), {
+    max: mailer.concurrency,
+  })
+  return {
+    queue: 'mail',
+    concurrency: mailer.concurrency,
+    graceMs,
+    claim: (max) => claimMails(ctx, max),
+    run: (mail, stopping) => deliverMail(ctx, mailer, mail, record, stopping),
+  }
+}

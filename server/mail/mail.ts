@@ -58,7 +58,12 @@ export class MailError extends Error {
 /** The status of an e-mail that a mailer has handled. */
 export type Delivered = 'sent' | 'captured' | 'logged'
 
+/** An e-mail that a mailer has handled. */
+export type Handled = { mail: ClaimedMail; outcome: Delivered }
+
 export type Mailer = {
+  /** E-mails that it can handle at the same time. */
+  concurrency: number
   /**
    * @param signal aborts the attempt; the e-mail may have been sent nevertheless
    * @throws MailError

@@ -1,12 +1,20 @@
 import type { Context } from '../context.ts'
 import type { Mailer, MailerOptions } from './mail.ts'
 
+/** Each message being sent has an SMTP connection of its own. */
+const SMTP_CONCURRENCY = 3
+/** Without a mail server, only the database limits how many e-mails are handled. */
+const LOCAL_CONCURRENCY = 100
+
 /** Sends to the mail server. Without one, e-mail stays in the outbox (sandbox) or is logged (elsewhere). */
 export function openMailer({ config, log }: Context, options?: MailerOptions): Mailer {
   const { smtpUrl, mailFrom, sandbox } = config
   if (smtpUrl !== undefined) return lazySmtpMailer(smtpUrl, mailFrom, options)
-  if (sandbox) return { deliver: async () => 'captured', async close() {} }
+  if (sandbox) {
+    return { concurrency: LOCAL_CONCURRENCY, deliver: async () => 'captured', async close() {} }
+  }
   return {
+    concurrency: LOCAL_CONCURRENCY,
     async deliver({ id, to, subject }) {
       log.info(
         { mail: id, to, subject },
@@ -20,9 +28,10 @@ export function openMailer({ config, log }: Context, options?: MailerOptions): M
 
 /** Loads nodemailer with the first e-mail, to keep starts fast. */
 function lazySmtpMailer(...parameters: Parameters<typeof import('./smtp.ts').smtpMailer>): Mailer {
-  let opening: Promise<Mailer> | undefined
+  let opening: ReturnType<typeof open> | undefined
   const open = async () => (await import('./smtp.ts')).smtpMailer(...parameters)
   return {
+    concurrency: SMTP_CONCURRENCY,
     async deliver(mail, signal) {
       opening ??= open()
       return (await opening).deliver(mail, signal)

@@ -7,10 +7,10 @@ import { type MailServer, startMailServer } from '../test/fakes/mail-server.ts'
 import { advance } from '../test/fixtures/listings.ts'
 import { until } from '../test/until.ts'
 import { deliverMail } from './deliver-mail.ts'
-import type { ClaimedMail } from './mail.ts'
+import type { ClaimedMail, Handled } from './mail.ts'
 import { startMailWorker } from './mail-worker.ts'
 import { openMailer } from './mailer.ts'
-import { claimMail, pruneMails, sendMail } from './outbox.ts'
+import { claimMails, pruneMails, recordSuccesses, sendMail } from './outbox.ts'
 
 const PASSWORD = 'hush/hush@1%'
 const MAIL = { to: 'kanto@shops.example', subject: 'Sold', text: 'Your Pikachu was bought.\n' }
@@ -63,6 +63,8 @@ const row = async (of = app) => {
   return mail
 }
 const notStopping = new AbortController().signal
+
+const claimMail = async () => (await claimMails(app.ctx, 1))[0]
 
 describe('an e-mail', () => {
   it('the worker sends an e-mail from MAIL_FROM, as plain text', async () => {
@@ -389,14 +391,28 @@ describe('a claim of an e-mail', () => {
 
   it('concurrent claims never return the same e-mail', async () => {
     await Promise.all(Array.from({ length: 20 }, () => sendMail(app.ctx, MAIL)))
-    const claims = await Promise.all(Array.from({ length: 30 }, () => claimMail(app.ctx)))
-    const ids = claims.flatMap((mail) => mail?.id ?? [])
+    const claims = await Promise.all(
+      Array.from({ length: 15 }, (_, i) => claimMails(app.ctx, 1 + (i % 3))),
+    )
+    const ids = claims.flat().map(({ id }) => id)
     expect([ids.length, new Set(ids).size]).toEqual([20, 20])
+  })
+
+  it('claims return the e-mails that have been due longest, and none that has no attempt left', async () => {
+    for (let n = 1; n <= 5; n++) {
+      await sendMail(app.ctx, { ...MAIL, subject: `${n}` })
+      await advance(app.operator, 1)
+    }
+    await app.ctx.db`
+      update mails set attempts = 5, leased_until = clock_timestamp() - interval '1 s' where subject = '2'
+    `
+    const subjects = (await claimMails(app.ctx, 3)).map(({ subject }) => subject)
+    expect(subjects.toSorted()).toEqual(['1', '3', '4'])
   })
 
   it('when a process dies after sending, the e-mail is sent again with the same Message-ID once its lease has expired', async () => {
     await sendMail(app.ctx, MAIL)
-    const claimed = await claimMail(app.ctx)
+    const claimed = await claimMail()
     // It is sent, and the outcome is not recorded.
     await sendOnly(claimed!)
     await app.runMail()
@@ -410,7 +426,7 @@ describe('a claim of an e-mail', () => {
 
   it('the lease of an e-mail is two minutes of real time, however the clock is moved', async () => {
     await sendMail(app.ctx, MAIL)
-    await claimMail(app.ctx)
+    await claimMail()
     await advance(app.operator, 3_600)
     await app.runMail()
     expect(await row()).toMatchObject({ status: 'waiting', attempts: 1 })
@@ -424,7 +440,7 @@ describe('a claim of an e-mail', () => {
   it('an e-mail that crashes its process five times fails permanently', async () => {
     await sendMail(app.ctx, MAIL)
     for (const attempts of [1, 2, 3, 4, 5]) {
-      expect(await claimMail(app.ctx)).toMatchObject({ attempts })
+      expect(await claimMail()).toMatchObject({ attempts })
       await expireLeases()
     }
     await app.runMail()
@@ -441,13 +457,14 @@ describe('a claim of an e-mail', () => {
     ['fails', refuse(550, 'no such user')],
   ])('a process whose lease has expired records nothing when its attempt %s', async (_, end) => {
     await sendMail(app.ctx, MAIL)
-    const claimed = await claimMail(app.ctx)
+    const claimed = await claimMail()
     await expireLeases()
-    expect(await claimMail(app.ctx)).toMatchObject({ attempts: 2 })
+    expect(await claimMail()).toMatchObject({ attempts: 2 })
     const before = await row()
     server.recipient = end
     const mailer = openMailer(app.ctx)
-    await deliverMail(app.ctx, mailer, claimed!, notStopping)
+    const record = (handled: Handled) => recordSuccesses(app.ctx, [handled])
+    await deliverMail(app.ctx, mailer, claimed!, record, notStopping)
     await mailer.close()
     expect(await row()).toEqual(before)
   })

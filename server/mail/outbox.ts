@@ -4,8 +4,8 @@ import type { Db } from '../database/sql.ts'
 import { failInterrupted, INTERRUPTED } from '../queue/interrupted.ts'
 import {
   type ClaimedMail,
-  type Delivered,
   delayAfter,
+  type Handled,
   MAX_ATTEMPTS,
   type Mail,
   type NewMail,
@@ -59,46 +59,53 @@ export async function listMails(
   return { rows, total: counted?.total ?? 0 }
 }
 
-/** Claims the e-mail that has been due longest (queue/README.md). */
-export async function claimMail(ctx: Context): Promise<ClaimedMail | undefined> {
-  await failInterrupted(ctx.db, 'mails', MAX_ATTEMPTS)
-  const [mail] = await ctx.db<ClaimedMail[]>`
+/** Claims the e-mails that have been due longest (queue/README.md). */
+export async function claimMails({ db, now }: Context, max: number): Promise<ClaimedMail[]> {
+  const mails = await db<ClaimedMail[]>`
     update mails
     set
       attempts = attempts + 1,
       error = case when leased_until is null then error else ${INTERRUPTED} end,
       leased_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
-    where id = (
+    where id = any(array(
       select id
       from mails
       where
         status = 'waiting'
-        and next_attempt_at <= ${ctx.now()}
+        and next_attempt_at <= ${now()}
+        and attempts < ${MAX_ATTEMPTS}
         and (leased_until is null or leased_until < clock_timestamp())
       order by next_attempt_at, id
-      limit 1
+      limit ${max}
       for update skip locked
-    )
+    ))
     returning id, recipient as "to", subject, text, attempts, created_at as "createdAt"
   `
-  return mail
+  // Reads every waiting e-mail, so it runs once a queue is empty instead of before each claim.
+  if (mails.length === 0) await failInterrupted(db, 'mails', MAX_ATTEMPTS)
+  return mails
 }
 
-/** Records that a mailer has handled the e-mail. */
-export async function recordSuccess(
-  { db, now }: Context,
-  mail: ClaimedMail,
-  outcome: Delivered,
-): Promise<void> {
+/** Records that a mailer has handled e-mails. */
+export async function recordSuccesses({ db, now }: Context, handled: Handled[]): Promise<void> {
   await db`
     update mails
     set
-      status = ${outcome},
-      sent_at = ${outcome === 'sent' ? now() : null},
+      status = handled.status,
+      sent_at = case when handled.status = 'sent' then ${now()}::timestamptz end,
       error = null,
       next_attempt_at = null,
       leased_until = null
-    where ${claimStillHeld(db, mail)}
+    from unnest(
+      ${handled.map(({ mail }) => mail.id)}::bigint[],
+      ${handled.map(({ mail }) => mail.attempts)}::smallint[],
+      ${handled.map(({ outcome }) => outcome)}::text[]
+    ) as handled (id, attempts, status)
+    where
+      mails.id = handled.id
+      and mails.attempts = handled.attempts
+      and mails.status = 'waiting'
+      and mails.leased_until is not null
   `
 }
 

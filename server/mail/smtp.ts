@@ -14,7 +14,7 @@ export function smtpMailer(
   url: string,
   from: Mailbox,
   { timeoutMs = TIMEOUT_MS }: MailerOptions = {},
-): Mailer {
+): Omit<Mailer, 'concurrency'> {
   const server = createTransport({
     url,
     pool: true,

