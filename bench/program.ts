@@ -3,7 +3,7 @@ import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openGenerator } from './engine.ts'
+import { openGenerator, usageSince } from './engine.ts'
 import type { Load, LoadResult } from './load.ts'
 import { CATALOG } from './market.ts'
 import { median } from './report.ts'
@@ -74,8 +74,13 @@ async function atRest(
   catalog: string,
   atMost: number,
 ): Promise<Value[]> {
+  const usage = usageSince(service.pids, service.postgresPids)
   await sleep(seconds * 1000)
+  const [ofService, ofPostgres] = usage()
+  const perSecond = (micros: number) => micros / 1000 / seconds
   return [
+    { name: `CPU at rest, ${catalog}`, value: perSecond(ofService), unit: 'ms/s' },
+    { name: `CPU at rest, ${catalog}, PostgreSQL`, value: perSecond(ofPostgres), unit: 'ms/s' },
     { name: `memory at rest, ${catalog}`, value: residentOf(service.pids()), unit: 'MB', atMost },
     {
       name: `memory at rest, ${catalog}, PostgreSQL`,

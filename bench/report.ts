@@ -27,9 +27,9 @@ export function quantile(values: ArrayLike<number>, share: number): number {
 
 export const median = (values: number[]) => quantile(values, 0.5)
 
-/** A number with about three digits; nothing for NaN. */
+/** A number with about three digits; nothing for NaN, which is null in JSON. */
 export function digits(value: number): string {
-  if (Number.isNaN(value)) return ''
+  if (!Number.isFinite(value)) return ''
   if (value >= 100) return Math.round(value).toLocaleString('en-US')
   return value >= 10 ? value.toFixed(1) : value.toFixed(2)
 }

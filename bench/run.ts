@@ -11,15 +11,17 @@ import {
   sidesOf,
   type Target,
 } from './engine.ts'
+import { type Growth, measureGrowth } from './growth.ts'
 import { measureReadsDuringImport } from './import-reads.ts'
 import { listings } from './listings.ts'
 import { type Market, openMarket, SIZES, type Size } from './market.ts'
 import { orders } from './orders.ts'
+import { writePlans } from './plans.ts'
 import { measureProgram, type Value } from './program.ts'
 import { reads } from './reads.ts'
 import { machine } from './report.ts'
 import { OWN_CHECKOUT } from './service.ts'
-import { rateTable, valueTable } from './table.ts'
+import { growthTable, rateTable, valueTable } from './table.ts'
 import { residentOf } from './usage.ts'
 
 /** The command line is described in README.md. */
@@ -36,7 +38,13 @@ const { values: options, positionals: selected } = parseArgs({
 })
 
 /** What `--json` writes, and table.ts compares. */
-export type Results = { machine: string; size: Size; rates: RateFigure[]; values: Value[] }
+export type Results = {
+  machine: string
+  size: Size
+  rates: RateFigure[]
+  values: Value[]
+  growth: Growth[]
+}
 
 /** The rates of a row, and those of its limit. */
 export type RateFigure = { name: string; target?: Target; service: Rates; limit: Rates }
@@ -57,9 +65,10 @@ const EFFORT = options.quick
 
 const checkout = resolve(options.service)
 const size = (options.size ?? (options.quick ? 'small' : 'full')) as Size
+const largeSize = (options.size ?? 'large') as Size
 if (!(size in SIZES)) throw new Error(`--size is one of ${Object.keys(SIZES).join(', ')}`)
 
-type Measured = { rates?: RateFigure[]; values?: Value[] }
+type Measured = Partial<Pick<Results, 'rates' | 'values' | 'growth'>>
 
 /** Each subject gets the market, except those that start a service of their own. */
 const SUBJECTS: Record<string, (market: Market) => Promise<Measured>> = {
@@ -71,20 +80,27 @@ const SUBJECTS: Record<string, (market: Market) => Promise<Measured>> = {
 const ALONE: Record<string, () => Promise<Measured>> = {
   program: async () => ({ values: await measureProgram(checkout, EFFORT.program) }),
   imports: async () => ({ values: await measureReadsDuringImport(checkout) }),
+  growth: measureFromSmall,
+  plans: async () => {
+    const folder = new URL('plans/', import.meta.url)
+    await writePlans(() => openMarket(checkout, largeSize, options.cache), folder)
+    return {}
+  },
 }
+/** They need a database that takes long to create, or a minute in which nothing else is measured. */
+const ON_REQUEST = ['growth', 'plans', ...(options.quick ? ['imports'] : [])]
 
 const known = [...Object.keys(SUBJECTS), ...Object.keys(ALONE)]
 const unknown = selected.filter((name) => !known.includes(name))
 if (unknown.length > 0)
   throw new Error(`unknown: ${unknown.join(', ')}; known: ${known.join(', ')}`)
-// The imports take a minute in which nothing else is measured.
 const isSelected = (name: string) =>
-  selected.length > 0 ? selected.includes(name) : !(options.quick && name === 'imports')
+  selected.length > 0 ? selected.includes(name) : !ON_REQUEST.includes(name)
 
-const results: Results = { machine: machine(), size, rates: [], values: [] }
+const results: Results = { machine: machine(), size, rates: [], values: [], growth: [] }
 console.log(`${results.machine}\nsize: ${size}\n`)
+await mkdir(options.cache, { recursive: true })
 if (Object.keys(SUBJECTS).some(isSelected)) {
-  await mkdir(options.cache, { recursive: true })
   const market = await openMarket(checkout, size, options.cache)
   try {
     for (const [subject, measure] of Object.entries(SUBJECTS)) {
@@ -102,11 +118,24 @@ for (const [subject, measure] of Object.entries(ALONE)) {
 }
 if (options.json) await writeFile(options.json, `${JSON.stringify(results, null, 2)}\n`)
 
-function show(subject: string, { rates = [], values = [] }: Measured): void {
+function show(subject: string, { rates = [], values = [], growth = [] }: Measured): void {
   results.rates.push(...rates)
   results.values.push(...values)
+  results.growth.push(...growth)
   if (rates.length > 0) console.log(`${rateTable(subject, rates)}\n`)
   if (values.length > 0) console.log(`${valueTable(subject, values)}\n`)
+  if (growth.length > 0) console.log(`${growthTable(subject, growth)}\n`)
+}
+
+async function measureFromSmall(): Promise<Measured> {
+  const small = await openMarket(checkout, 'small', options.cache)
+  const large = await openMarket(checkout, largeSize, options.cache)
+  try {
+    return { growth: await measureGrowth([small, large], EFFORT.rounds, EFFORT.deliveries) }
+  } finally {
+    await small.close()
+    await large.close()
+  }
 }
 
 async function measureRows(market: Market, rows: Row[]): Promise<Measured> {

@@ -39,7 +39,7 @@ export type Service = {
 
 const DEMO_KEY_LINE = /^ *demo key +(\S+)$/m
 
-/** Starts the service with its default log level, and waits until it is ready. The log goes to `DATA_DIR.log`. */
+/** Starts the service with its default log level, and waits until it is ready. The log replaces `DATA_DIR.log`. */
 export async function startService(program: Program): Promise<Service> {
   const { dataDir } = program
   const port = await freePort()
@@ -100,7 +100,7 @@ export async function runCommand(program: Program, ...parameters: string[]): Pro
 function launch(program: Program, parameters: string[]): ChildProcess {
   const { checkout = OWN_CHECKOUT, dataDir, settings, nodeFlags = [] } = program
   mkdirSync(dataDir, { recursive: true })
-  const log = openSync(`${dataDir}.log`, 'a')
+  const log = openSync(`${dataDir}.log`, 'w')
   return spawn(process.execPath, [...nodeFlags, 'cardstall.js', ...parameters], {
     cwd: checkout,
     env: { ...withoutSettings(), DATA_DIR: dataDir, ...BENCH_SETTINGS, ...settings },
@@ -146,6 +146,8 @@ export const connectTo = (address: Address, max: number) =>
     database: 'cardstall',
     max,
     onnotice: () => {},
+    // plans.ts wants the plans of the service alone.
+    connection: { 'auto_explain.log_min_duration': '-1' },
     types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
   }) as unknown as Database
 

@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs'
+import type { Rates } from './engine.ts'
+import type { Growth } from './growth.ts'
 import type { Value } from './program.ts'
 import { digits, table } from './report.ts'
 import type { RateFigure, Results } from './run.ts'
@@ -41,6 +43,29 @@ export const valueTable = (subject: string, values: Value[]) =>
       limitOf(value),
       limitOf(value) && verdict(isWithin(value)),
     ]),
+  )
+
+const MAX_GROWTH = 1.3
+
+/** The cost of a response is that of the service and of PostgreSQL together. */
+export const growthTable = (subject: string, figures: Growth[]) =>
+  table(
+    [subject, 'µs small', 'large', 'PG µs small', 'large', 'p99 ms small', 'large', '×', 'holds'],
+    figures.map(({ name, small, large }) => {
+      const cost = (rates: Rates) => rates.service.median + rates.postgres.median
+      const times = cost(large) / cost(small)
+      return [
+        name,
+        digits(small.service.median),
+        digits(large.service.median),
+        digits(small.postgres.median),
+        digits(large.postgres.median),
+        digits(small.p99),
+        digits(large.p99),
+        digits(times),
+        verdict(times <= MAX_GROWTH),
+      ]
+    }),
   )
 
 const ratioOf = ({ service, limit }: RateFigure) =>

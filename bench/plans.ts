@@ -1,0 +1,83 @@
+import { createReadStream } from 'node:fs'
+import { mkdir, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { listings } from './listings.ts'
+import type { LoadRequest } from './load.ts'
+import type { Market } from './market.ts'
+import { orders } from './orders.ts'
+
+/** More than the five executions after which PostgreSQL may keep a plan for all parameters. */
+const REQUESTS = 12
+/** Long enough for the queues to be polled. */
+const IDLE_MS = 5_000
+
+const AUTO_EXPLAIN = {
+  session_preload_libraries: 'auto_explain',
+  'auto_explain.log_min_duration': '0',
+  'auto_explain.log_analyze': 'on',
+  'auto_explain.log_buffers': 'on',
+  'auto_explain.log_nested_statements': 'on',
+}
+
+/**
+ * Writes the plan of every statement that a row's requests run, with the rows and buffers that the last execution used,
+ * to a file for each row. The service is started anew, so that its sessions log plans.
+ */
+export async function writePlans(openMarket: () => Promise<Market>, folder: URL): Promise<void> {
+  const before = await openMarket()
+  for (const [name, value] of Object.entries(AUTO_EXPLAIN)) {
+    await before.db.unsafe(`alter database cardstall set ${name} = '${value}'`)
+  }
+  await before.close()
+  await rm(folder, { recursive: true, force: true })
+  await mkdir(folder, { recursive: true })
+  const market = await openMarket()
+  try {
+    const write = (name: string, plans: Map<string, string>) => {
+      const file = `${name.replaceAll(/\W+/g, '-').toLowerCase()}.txt`
+      return writeFile(new URL(file, folder), `${[name, ...plans.values()].join('\n\n')}\n`)
+    }
+    const idle = await plansDuring(market, () => sleep(IDLE_MS))
+    await write('queues and schedule', idle)
+    for (const row of [...listings, ...orders]) {
+      const requests = (await row.requests(market)).slice(0, REQUESTS)
+      const plans = await plansDuring(market, () => sendAll(market, requests))
+      for (const statement of idle.keys()) plans.delete(statement)
+      await write(row.name, plans)
+    }
+  } finally {
+    await market.db`alter database cardstall reset all`
+    await market.close()
+  }
+}
+
+async function sendAll({ service }: Market, requests: LoadRequest[]): Promise<void> {
+  for (const { method = 'GET', path, key, body } of requests) {
+    const response = await fetch(`http://127.0.0.1:${service.port}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      ...(body && { body }),
+    })
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`)
+    await response.arrayBuffer()
+  }
+}
+
+/** The last plan of each statement that PostgreSQL logs meanwhile, by the statement. */
+async function plansDuring(
+  { service }: Market,
+  work: () => Promise<unknown>,
+): Promise<Map<string, string>> {
+  const log = join(service.dataDir, 'postgres.log')
+  const { size: start } = await stat(log)
+  await work()
+  const logged = await text(createReadStream(log, { start }))
+  const plans = new Map<string, string>()
+  for (const [, lines] of logged.matchAll(/ms {2}plan:\n((?:\t.*\n)+)/g)) {
+    const plan = lines!.replaceAll(/^\t/gm, '').trimEnd()
+    plans.set(plan.slice(0, plan.search(/\n\S.*\(cost=/)), plan)
+  }
+  return plans
+}
