@@ -63,24 +63,28 @@ it('an item that is refused or rejected fails only its own caller', async () => 
   expect((await writtenFrom(101, 103)).items).toEqual([101, 102, 103])
 })
 
-it('an item that would wait for a lock is handled alone, and delays no other item', async () => {
-  const lockAndWrite = async (tx: Tx, items: number[]): Promise<Outcome<number>[]> => {
-    if (items.length === 1)
-      await tx.db`select from locked where item = ${items[0]! % 10} for update`
-    await write(tx, items.length === 1 ? items : items.filter((item) => item % 10 !== 1))
-    return items.map((result) => (items.length > 1 && result % 10 === 1 ? 'alone' : { result }))
+it('items that have to wait for locks are handled together, and delay no other item', async () => {
+  const lockAndWrite = async (
+    tx: Tx,
+    items: number[],
+    waits: boolean,
+  ): Promise<Outcome<number>[]> => {
+    const isContended = (item: number) => item % 10 === 1
+    if (waits) await tx.db`select from locked where item = 1 for update`
+    await write(tx, waits ? items : items.filter((item) => !isContended(item)))
+    return items.map((result) => (isContended(result) && !waits ? 'locked' : { result }))
   }
-  let waiting: Promise<number> | undefined
+  let waiting: Promise<number[]> | undefined
   await ctx.begin(async (holder) => {
     await holder`select from locked where item = 1 for update`
-    const [blocked, ...free] = [211, 202, 203, 204].map((item) => ctx.share(lockAndWrite, item))
-    waiting = blocked
-    expect(await Promise.all(free)).toEqual([202, 203, 204])
+    waiting = Promise.all([201, 211, 221].map((item) => ctx.share(lockAndWrite, item)))
     await untilLockWaiters(db)
-    expect((await writtenFrom(200, 220)).items).toEqual([202, 203, 204])
+    const free = [202, 203, 204]
+    expect(await Promise.all(free.map((item) => ctx.share(lockAndWrite, item)))).toEqual(free)
+    expect((await writtenFrom(200, 230)).items).toEqual(free)
   })
-  expect(await waiting).toBe(211)
-  expect((await writtenFrom(200, 220)).items).toEqual([202, 203, 204, 211])
+  expect(await waiting).toEqual([201, 211, 221])
+  expect((await writtenFrom(205, 230)).transactions.size).toBe(1)
 })
 
 it('inside a transaction, an item is written in that transaction and fails like a direct call', async () => {

@@ -4,13 +4,21 @@ import { WRITE_LIMIT_MS } from './connect.ts'
 import { DatabaseUnavailable, isConnectionLoss } from './unavailable.ts'
 
 /**
- * The outcome of one item: its result, the error to throw to its caller, or `alone` if the work would have waited for
- * another transaction. An item that is alone in its transaction must not have the outcome `alone`.
+ * The outcome of one item: its result, the error to throw to its caller, or `locked` if it would have to wait for another
+ * transaction.
  */
-export type Outcome<Result> = { result: Result } | { error: Error } | 'alone'
+export type Outcome<Result> = { result: Result } | { error: Error } | 'locked'
 
-/** Handles items in one transaction, each as if it were alone, and returns their outcomes in order. */
-export type SharedWork<Tx, Item, Result> = (tx: Tx, items: Item[]) => Promise<Outcome<Result>[]>
+/**
+ * Handles items in one transaction, each as if it were alone, and returns their outcomes in order.
+ *
+ * @param waits whether to wait for locks; then no outcome is `locked`
+ */
+export type SharedWork<Tx, Item, Result> = (
+  tx: Tx,
+  items: Item[],
+  waits: boolean,
+) => Promise<Outcome<Result>[]>
 
 /**
  * Handles an item together with those of concurrent callers of the same work, in one transaction; inside a transaction,
@@ -23,8 +31,6 @@ export type Share<Tx> = <Item, Result>(
 
 /** Items of one transaction. Its locks are held until all of them are written. */
 const MAX_ITEMS = 32
-/** One transaction is prepared while another one is committed. More of them would have fewer items each. */
-const MAX_TRANSACTIONS = 2
 /** Items of one work that may wait; further ones fail at once. */
 const MAX_WAITING = 1_000
 
@@ -39,10 +45,12 @@ type Waiter<Item, Result> = {
 
 /**
  * Shares transactions between concurrent callers: locks, statements and the commit cost little more for many items than
- * for one. An item waits only while other items are being written, never for further callers.
+ * for one. An item waits only while other items are being written, never for further callers. Each work has one
+ * transaction at a time, because two of them would lock each other out of the same rows.
  *
- * No item can fail another one. If the database rejects a statement, each item is handled again in a transaction of its
- * own; so is an item that would have made all others wait for a lock.
+ * The items whose rows another transaction has locked are handled in a second transaction, which waits for the locks and
+ * delays no other items. If the database rejects a statement, each item is handled again in a transaction of its own,
+ * so that no item can fail another one.
  *
  * @param transact runs work in a new transaction
  */
@@ -55,7 +63,8 @@ export function sharedTransactions<Tx>(
     new Promise((resolve, reject) => {
       let add = queues.get(work)
       if (!add) {
-        add = openQueue(transact, work)
+        const locked = openQueue(transact, work, true, () => {})
+        add = openQueue(transact, work, false, locked)
         queues.set(work, add)
       }
       const budget = currentBudget()
@@ -87,51 +96,53 @@ export async function handleAlone<Tx, Item, Result>(
   work: SharedWork<Tx, Item, Result>,
   item: Item,
 ): Promise<Result> {
-  const [outcome] = await work(tx, [item])
-  if (outcome === undefined || outcome === 'alone') throw new Error('The item has no outcome.')
+  const [outcome] = await work(tx, [item], true)
+  if (outcome === undefined || outcome === 'locked') throw new Error('The item has no outcome.')
   if ('error' in outcome) throw outcome.error
   return outcome.result
 }
 
+/** @param locked handles the items whose rows are locked; never called if the queue waits */
 function openQueue<Tx, Item, Result>(
   transact: <T>(work: (tx: Tx) => Promise<T>) => Promise<T>,
   work: SharedWork<Tx, Item, Result>,
+  waits: boolean,
+  locked: (waiter: Waiter<Item, Result>) => void,
 ): (waiter: Waiter<Item, Result>) => void {
   let waiting: Waiter<Item, Result>[] = []
-  let running = 0
+  let isRunning = false
 
   const handle = async (waiters: Waiter<Item, Result>[]): Promise<void> => {
-    if (waiters.length === 1) return alone(waiters[0]!)
     try {
       const items = waiters.map(({ item }) => item)
-      const outcomes = await within(waiters, () => transact((tx) => work(tx, items)))
+      const outcomes = await within(waiters, () => transact((tx) => work(tx, items, waits)))
       for (const [index, waiter] of waiters.entries()) {
         const outcome = outcomes[index]!
-        if (outcome === 'alone') void alone(waiter)
+        if (outcome === 'locked') locked(waiter)
         else if ('error' in outcome) waiter.reject(outcome.error)
         else waiter.resolve(outcome.result)
       }
     } catch (error) {
       for (const waiter of waiters) {
-        if (isRejection(error)) void alone(waiter)
+        if (isRejection(error) && waiters.length > 1) void handleAgain(waiter)
         else waiter.reject(error)
       }
     }
   }
 
-  const alone = (waiter: Waiter<Item, Result>): Promise<void> =>
+  const handleAgain = (waiter: Waiter<Item, Result>): Promise<void> =>
     within([waiter], () => transact((tx) => handleAlone(tx, work, waiter.item))).then(
       waiter.resolve,
       waiter.reject,
     )
 
-  const next = async (): Promise<void> => {
+  const run = async (): Promise<void> => {
     while (waiting.length > 0) {
       const waiters = waiting.slice(0, MAX_ITEMS)
       waiting = waiting.slice(MAX_ITEMS)
       await handle(waiters)
     }
-    running--
+    isRunning = false
   }
 
   return (waiter) => {
@@ -140,10 +151,10 @@ function openQueue<Tx, Item, Result>(
       return
     }
     waiting.push(waiter)
-    if (running === MAX_TRANSACTIONS) return
-    running++
+    if (isRunning) return
+    isRunning = true
     // After the other requests that have arrived by now.
-    setImmediate(() => void next())
+    setImmediate(() => void run())
   }
 }
 

@@ -229,15 +229,18 @@ export const changeListing = (
 ): Promise<Listing> => ctx.share(applyAll, { accountId, id, changes })
 
 /** Applies the changes of several sellers, those of one listing in their order. */
-async function applyAll(tx: Context, requested: Change[]): Promise<Outcome<Listing>[]> {
-  const waits = requested.length === 1
+async function applyAll(
+  tx: Context,
+  requested: Change[],
+  waits: boolean,
+): Promise<Outcome<Listing>[]> {
   const listings = await lockListings(tx, [...new Set(requested.map(({ id }) => id))], waits)
   const now = tx.now()
   const changed = new Map<number, Listing>()
   const outcomes = requested.map(({ accountId, id, changes }): Outcome<Listing> => {
     const before = listings.get(id)
     // Locked by another transaction, or not there.
-    if (!before && !waits) return 'alone'
+    if (!before && !waits) return 'locked'
     if (before?.accountId !== accountId) return { error: listingNotFound() }
     const after = applyChanges(before, changes)
     if (isSame(before, after)) return { result: before }

@@ -45,17 +45,20 @@ export function checkOut(ctx: Context, wanted: NewCheckout): Promise<Checkout> {
 }
 
 /** Sells carts one after the other. A cart that can't be sold changes nothing. */
-async function sellAll(transaction: Context, carts: NewCheckout[]): Promise<Outcome<Checkout>[]> {
+async function sellAll(
+  transaction: Context,
+  carts: NewCheckout[],
+  waits: boolean,
+): Promise<Outcome<Checkout>[]> {
   // All rows and events of a checkout have the same time.
   const now = transaction.now()
   const tx = { ...transaction, now: () => now }
   const wanted = carts.map((cart) => ({ ...cart, lines: mergeLines(cart.lines) }))
-  const waits = wanted.length === 1
   const market = await lockMarket(tx, listingIdsOf(wanted), waits)
-  const sales = wanted.map((cart): Sale | { error: Error } | 'alone' => {
+  const sales = wanted.map((cart): Sale | { error: Error } | 'locked' => {
     const isMissing = cart.lines.keys().some((id) => !market.listings.has(id))
     // A missing listing is locked by another transaction, or it is not there.
-    if (isMissing && !waits) return 'alone'
+    if (isMissing && !waits) return 'locked'
     try {
       return sell(market, cart)
     } catch (error) {
@@ -176,8 +179,8 @@ type NewSlice = {
   option: ShippingOption
 }
 
-const isSale = (attempt: Sale | { error: Error } | 'alone'): attempt is Sale =>
-  attempt !== 'alone' && 'sold' in attempt
+const isSale = (attempt: Sale | { error: Error } | 'locked'): attempt is Sale =>
+  attempt !== 'locked' && 'sold' in attempt
 
 /** Takes a cart's units from the market, and uses up its reservations. Throws before it changes anything. */
 function sell(market: Market, cart: Cart): Sale {
