@@ -9,6 +9,7 @@ import { requestIds } from './http/request-id.ts'
 import type { Log } from './log.ts'
 import { startMailWorker } from './mail/mail-worker.ts'
 import { startPhotoWorker } from './photos/photo-worker.ts'
+import { compactWhenIdle } from './processes/compact-memory.ts'
 import {
   cannotListen,
   onOneAddress,
@@ -96,6 +97,7 @@ async function startOn(
   ]
   closers.push(() => Promise.all(workers.map((worker) => worker.stop())))
   ctx.readiness.ready = true
+  closers.push(compactWhenIdle(() => ctx.catalog.current))
   const text = welcome(config, key)
   if (primary) primary.ready(text)
   else print(text)

@@ -53,12 +53,31 @@ export type SetRow = Omit<SetRecord, 'type'>
 export type CardRow = Omit<CardRecord, 'type'>
 export type ProductRow = Omit<ProductRecord, 'type'>
 
-/** Builds a set with its cards and products. `marketplaceUrl` is the prefix of the public pages. */
+/** Returns the first of equal strings. Most names, numbers and rarities occur many times. */
+export type Intern = <T extends string | null>(text: T) => T
+
+export function interning(): Intern {
+  const known = new Map<unknown, unknown>()
+  return <T extends string | null>(text: T): T => {
+    const first = known.get(text)
+    if (first !== undefined) return first as T
+    known.set(text, text)
+    return text
+  }
+}
+
+/**
+ * Builds a set with its cards and products.
+ *
+ * @param marketplaceUrl the prefix of the public pages
+ * @param intern shared by all sets of one load
+ */
 export function setEntry(
   row: SetRow,
   cards: CardRow[],
   products: ProductRow[],
   marketplaceUrl: string,
+  intern: Intern = interning(),
 ): SetEntry {
   const { id, shortcut, name, series, language, region, release_date: releaseDate } = row
   const set: SetEntry = {
@@ -75,14 +94,14 @@ export function setEntry(
     json: setJson(row, { cards: cards.length, products: products.length }),
     cardBytes: Buffer.alloc(0),
   }
-  addCards(set, cards, marketplaceUrl)
+  addCards(set, cards, marketplaceUrl, intern)
   set.products = products
     .map((product) => productEntry(product, set, marketplaceUrl))
     .sort((a, b) => compare(a.name, b.name) || compare(a.slug, b.slug))
   return set
 }
 
-function addCards(set: SetEntry, rows: CardRow[], marketplaceUrl: string): void {
+function addCards(set: SetEntry, rows: CardRow[], marketplaceUrl: string, intern: Intern): void {
   const texts: string[] = []
   let start = 0
   for (const row of rows) {
@@ -93,11 +112,11 @@ function addCards(set: SetEntry, rows: CardRow[], marketplaceUrl: string): void 
     set.cards.push({
       id: row.id,
       friendlyId,
-      name: row.name,
-      number: row.number,
-      rarity: row.rarity,
+      name: intern(row.name),
+      number: intern(row.number),
+      rarity: intern(row.rarity),
       set,
-      naturalNumber: naturalNumber(row.number),
+      naturalNumber: intern(naturalNumber(row.number)),
       tag: undefined,
       start,
       end,

@@ -6,6 +6,7 @@ import { timeSlices, type YieldToEventLoop } from '../time/time-slices.ts'
 import { assembleCatalog, type Catalog } from './catalog.ts'
 import {
   type CardRow,
+  interning,
   type ProductEntry,
   type ProductRow,
   productEntry,
@@ -152,6 +153,7 @@ async function changesSince(
     `,
   ])
   const sets: SetEntry[] = []
+  const intern = interning()
   for (let from = 0; from < setRows.length; from += SETS_PER_QUERY) {
     const batch = setRows.slice(from, from + SETS_PER_QUERY)
     const ids = batch.map((set) => set.id)
@@ -171,7 +173,7 @@ async function changesSince(
     const productsOf = Map.groupBy(products, (product) => product.set_id)
     for (const set of batch) {
       const ownCards = cardsOf.get(set.id) ?? []
-      sets.push(setEntry(set, ownCards, productsOf.get(set.id) ?? [], marketplaceUrl))
+      sets.push(setEntry(set, ownCards, productsOf.get(set.id) ?? [], marketplaceUrl, intern))
       await yieldToEventLoop()
     }
   }
