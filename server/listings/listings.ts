@@ -234,7 +234,7 @@ async function applyAll(
   requested: Change[],
   waits: boolean,
 ): Promise<Outcome<Listing>[]> {
-  const listings = await lockListings(tx, [...new Set(requested.map(({ id }) => id))], waits)
+  const listings = await lockListings(tx, requested, waits)
   const now = tx.now()
   const changed = new Map<number, Listing>()
   const outcomes = requested.map(({ accountId, id, changes }): Outcome<Listing> => {
@@ -283,8 +283,8 @@ async function writeChanges({ db }: Context, listings: Listing[], now: Date): Pr
 export function removeListing(ctx: Context, accountId: number, id: number): Promise<void> {
   return inTransaction(ctx, async (tx) => {
     // The lock excludes sales, so no order can be opened after the check.
-    const listing = (await lockListings(tx, [id], true)).get(id)
-    if (listing?.accountId !== accountId) throw listingNotFound()
+    const listings = await lockListings(tx, [{ accountId, id }], true)
+    if (!listings.has(id)) throw listingNotFound()
     await requireNoOpenOrder(tx, id)
     await tx.db`update orders set listing_id = null where listing_id = ${id}`
     await tx.db`delete from reservations where listing_id = ${id}`
@@ -323,22 +323,28 @@ export async function requireListing(
 type LockedListing = Listing & { accountId: number }
 
 /**
- * Locks listings until the transaction ends, in the order of locks.ts.
+ * Locks listings until the transaction ends, in the order of locks.ts. Leaves out those of other accounts, which nobody
+ * but their owners may lock.
  *
  * @param waits whether to wait for listings that another transaction has locked; otherwise they are left out
  */
 async function lockListings(
   { db, now }: Context,
-  ids: number[],
+  wanted: { accountId: number; id: number }[],
   waits: boolean,
 ): Promise<Map<number, LockedListing>> {
+  const ids = wanted.map(({ id }) => id)
   const [rows, held] = await Promise.all([
     db<LockedListing[]>`
       select account_id as "accountId", 0 as reserved, ${storedColumns(db)}
       from listings
-      where id = any(${ids}::bigint[]) and status <> 'removed'
+      where
+        (id, account_id) in (
+          select * from unnest(${ids}::bigint[], ${wanted.map(({ accountId }) => accountId)}::bigint[])
+        )
+        and status <> 'removed'
       order by id
-      for no key update ${waits ? db`` : db`skip locked`}
+      for no key update of listings ${waits ? db`` : db`skip locked`}
     `,
     // Its snapshot is taken after the listings were locked, so it includes the reservations that the locks waited for.
     db<{ id: number; reserved: number }[]>`

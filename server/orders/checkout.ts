@@ -345,13 +345,8 @@ function insertOrders({ db, now }: Context, sales: Sale[]): Promise<NewOrder[]> 
     sold.map(({ listing, quantity }) => {
       const { sliceKey, seller } = slices.find(({ seller }) => seller.id === listing.accountId)!
       const rate = COMMISSION_RATES[seller.sellerTier]
-      return {
-        slice_key: sliceKey,
-        listing_id: listing.id,
-        quantity,
-        commission_rate: rate,
-        commission_cents: commissionOf(grossOf({ ...listing, quantity }), rate),
-      }
+      const commissionCents = commissionOf(grossOf({ ...listing, quantity }), rate)
+      return { sliceKey, listingId: listing.id, quantity, rate, commissionCents }
     }),
   )
   return db<NewOrder[]>`
@@ -406,10 +401,13 @@ function insertOrders({ db, now }: Context, sales: Sale[]): Promise<NewOrder[]> 
         sold.commission_rate,
         sold.commission_cents,
         ${now()}::timestamptz
-      from jsonb_to_recordset(${db.json(rows)}) as sold (
-        slice_key text, listing_id bigint, quantity integer, commission_rate integer,
-        commission_cents bigint
-      )
+      from unnest(
+        ${rows.map(({ sliceKey }) => sliceKey)}::text[],
+        ${rows.map(({ listingId }) => listingId)}::bigint[],
+        ${rows.map(({ quantity }) => quantity)}::int[],
+        ${rows.map(({ rate }) => rate)}::int[],
+        ${rows.map(({ commissionCents }) => commissionCents)}::bigint[]
+      ) as sold (slice_key, listing_id, quantity, commission_rate, commission_cents)
       join new_slices using (slice_key)
       join listings l on l.id = sold.listing_id
       left join cards c on c.id = l.card_id
