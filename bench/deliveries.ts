@@ -30,6 +30,7 @@ export async function openDeliveries(market: Market, deliveries: number): Promis
   const [{ pid: ownBackend } = { pid: 0 }] = await db<{ pid: number }[]>`
     select pg_backend_pid() as pid
   `
+  const lastId = await lastDelivery(db)
   const arrivalsOf = (arrivals: number) =>
     callWorker<Arrivals>(receiver, { arrivals } satisfies ArrivalsRequest)
   const { service } = market
@@ -76,6 +77,7 @@ export async function openDeliveries(market: Market, deliveries: number): Promis
     async close() {
       receiver.kill()
       barePosts.kill()
+      await db`delete from deliveries where id > ${lastId}`
       await db.end()
     },
   }
@@ -113,9 +115,7 @@ const sampleOf = (
 
 /** Adds pending deliveries for these endpoints, as after an outage. Returns the largest id before. */
 async function addPending(db: Database, endpoints: number[], count: number): Promise<number> {
-  const [{ last } = { last: 0 }] = await db<{ last: number }[]>`
-    select coalesce(max(id), 0) as last from deliveries
-  `
+  const last = await lastDelivery(db)
   await db`
     with happened as (
       insert into events (account_id, event, data, created_at)
@@ -131,6 +131,13 @@ async function addPending(db: Database, endpoints: number[], count: number): Pro
       on e.account_id = happened.account_id and e.id = any(${endpoints}::bigint[])
   `
   await db`select pg_notify('cardstall', 'deliveries')`
+  return last
+}
+
+async function lastDelivery(db: Database): Promise<number> {
+  const [{ last } = { last: 0 }] = await db<{ last: number }[]>`
+    select coalesce(max(id), 0) as last from deliveries
+  `
   return last
 }
 

@@ -28,6 +28,8 @@ export type Effects = {
   /** Read before a run, for example the largest id. */
   before(db: Database): Promise<number>
   count(db: Database, before: number, done: LoadRequest[]): Promise<number>
+  /** Removes the rows after the last run, if they would make the database grow. */
+  undo?(db: Database, before: number): Promise<unknown>
   /** Work that the requests have left to the service, such as e-mail, is part of their cost: whether it has ended. */
   isSettled?(db: Database): Promise<boolean>
 }
@@ -110,15 +112,23 @@ export async function sidesOf(
   row: Row,
   generator: ChildProcess,
   rounds: number,
-): Promise<{ service: Side; limit: Side; close(): void }> {
+): Promise<{ service: Side; limit: Side; close(): Promise<void> }> {
   // Each side has a warm-up. SQL takes its part of the requests, because it has the same effects.
   const runs = (rounds + 1) * (row.limit === 'http' ? 1 : 2)
   const walk = walkOf(await row.requests(market), row.repeats ?? false, runs)
-  const bare =
+  const before = await row.effects?.before(market.db)
+  const { limit, worker } =
     row.limit === 'http'
       ? await bareHttp(market, row, generator, walk.take(RECORDED))
       : bareSql(market, row, row.limit, walk)
-  return { ...bare, service: serviceSide(market, row, generator, walk) }
+  return {
+    service: serviceSide(market, row, generator, walk),
+    limit,
+    async close() {
+      worker.kill()
+      await row.effects?.undo?.(market.db, before!)
+    },
+  }
 }
 
 /** Requests that are taken once each, in equal parts for the remaining runs. */
@@ -248,7 +258,7 @@ async function bareHttp(
     const result = await callWorker<LoadResult>(generator, load)
     return sampleOf(result, ...usage(), result.cpu)
   }
-  return { limit, close: () => void bare.kill() }
+  return { limit, worker: bare }
 }
 
 /** Headers that Node adds by itself. */
@@ -284,7 +294,7 @@ function bareSql(market: Market, row: Row, statement: StatementName, walk: Walk)
       const done = requests.slice(0, result.used)
       return { done, sample: sampleOf(result, result.cpu, postgres, Number.NaN) }
     })
-  return { limit, close: () => void bare.kill() }
+  return { limit, worker: bare }
 }
 
 export const openGenerator = () => startWorker('./load.ts')

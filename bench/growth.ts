@@ -24,8 +24,8 @@ export async function measureGrowth(
       const ofSmall = await sidesOf(small, row, generator, rounds.rounds)
       const ofLarge = await sidesOf(large, row, generator, rounds.rounds)
       await compare(row.name, [ofSmall.service, ofLarge.service])
-      ofSmall.close()
-      ofLarge.close()
+      await ofSmall.close()
+      await ofLarge.close()
     }
     const toSmall = await openDeliveries(small, deliveries)
     const toLarge = await openDeliveries(large, deliveries)

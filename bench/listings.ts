@@ -42,7 +42,10 @@ export const listings: Row[] = [
     name: 'bulk create of 100',
     requests: bulkCreates,
     limit: 'createListings',
-    effects: created('listings', BULK_ITEMS),
+    effects: {
+      ...created('listings', BULK_ITEMS),
+      undo: (db, before) => db`delete from listings where id > ${before}`,
+    },
   },
 ]
 

@@ -19,6 +19,7 @@ const AUTO_EXPLAIN = {
   'auto_explain.log_analyze': 'on',
   'auto_explain.log_buffers': 'on',
   'auto_explain.log_nested_statements': 'on',
+  'auto_explain.log_parameter_max_length': '200',
 }
 
 /**
@@ -77,7 +78,7 @@ async function plansDuring(
   const plans = new Map<string, string>()
   for (const [, lines] of logged.matchAll(/ms {2}plan:\n((?:\t.*\n)+)/g)) {
     const plan = lines!.replaceAll(/^\t/gm, '').trimEnd()
-    plans.set(plan.slice(0, plan.search(/\n\S.*\(cost=/)), plan)
+    plans.set(plan.slice(0, plan.search(/\n(Query Parameters:|\S.*\(cost=)/)), plan)
   }
   return plans
 }

@@ -147,7 +147,7 @@ async function measureRows(market: Market, rows: Row[]): Promise<Measured> {
       try {
         rates.push(await compare({ ...row, ...sides }))
       } finally {
-        sides.close()
+        await sides.close()
       }
     }
     return { rates }
