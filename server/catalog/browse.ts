@@ -44,6 +44,9 @@ export function browseCards(catalog: Catalog, filters: CardFilters): CardEntry[]
     setWanted = findSetForFilter(catalog, identifier, filters)
     if (!setWanted) return []
     among = setWanted.cards
+    if (filters.q === undefined && rarity === undefined) {
+      return matchesFilters(setWanted, filters) ? among : []
+    }
   }
   return cached(catalog, filters, () =>
     listed(among, catalog.cardNames, catalog.cardAttributes, filters.q, (card) => {

@@ -1,4 +1,4 @@
-import { type CardBytes, cardText, productJson, setJson } from './json.ts'
+import { afterCard, type CardBytes, cardText, productJson, setJson } from './json.ts'
 import type { CardRecord, ProductRecord, SetRecord } from './record.ts'
 
 /**
@@ -24,6 +24,7 @@ export type SetEntry = {
   /** The Set object and the cards' bytes: see json.ts. */
   json: Buffer
   cardBytes: Buffer
+  afterCard: Buffer
 }
 
 export type CardEntry = CardBytes & {
@@ -80,6 +81,7 @@ export function setEntry(
   intern: Intern = interning(),
 ): SetEntry {
   const { id, shortcut, name, series, language, region, release_date: releaseDate } = row
+  const json = setJson(row, { cards: cards.length, products: products.length })
   const set: SetEntry = {
     id,
     shortcut,
@@ -91,8 +93,9 @@ export function setEntry(
     printedTotal: row.printed_total,
     cards: [],
     products: [],
-    json: setJson(row, { cards: cards.length, products: products.length }),
+    json,
     cardBytes: Buffer.alloc(0),
+    afterCard: afterCard(json),
   }
   addCards(set, cards, marketplaceUrl, intern)
   set.products = products

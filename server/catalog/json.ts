@@ -9,7 +9,11 @@ import type { CardRecord, ProductRecord, SetRecord } from './record.ts'
  */
 
 /** One card within its set's `cardBytes`. */
-export type CardBytes = { start: number; end: number; set: { json: Buffer; cardBytes: Buffer } }
+export type CardBytes = {
+  start: number
+  end: number
+  set: { json: Buffer; cardBytes: Buffer; afterCard: Buffer }
+}
 
 /** Serialises a Set object. */
 export const setJson = (
@@ -33,6 +37,9 @@ export const setJson = (
       products_count: counts.products,
     }),
   )
+
+/** The bytes that complete a card in a list: its set's JSON, a brace and a comma. */
+export const afterCard = (json: Buffer): Buffer => Buffer.concat([json, Buffer.from('},')])
 
 /** Serialises a Card object up to and including `"set":`. */
 export function cardText(
@@ -77,6 +84,7 @@ type PageEnd = { links: object; meta: object }
 /** A range of bytes to copy. A response is a list of these until `joined` copies all of them at once. */
 type Piece = { bytes: Buffer; start: number; end: number }
 
+const DATA = Buffer.from('{"data":[')
 const COMMA = Buffer.from(',')
 const BRACE = Buffer.from('}')
 const TWO_BRACES = Buffer.from('}}')
@@ -116,11 +124,20 @@ export function productResponse({ json }: { json: Buffer }, listings?: Buffer[])
   return joined(pieces, BRACE)
 }
 
-/** A page of cards. */
+/** A page of cards. It copies two ranges for each card. */
 export function cardPage(cards: CardBytes[], end: PageEnd): Buffer {
-  const pieces = [text('{"data":[')]
-  addCards(pieces, cards)
-  return joined(pieces, pageTail(end))
+  const tail = pageTail(end)
+  let length = DATA.length + tail.length - (cards.length > 0 ? COMMA.length : 0)
+  for (const { start, end, set } of cards) length += end - start + set.afterCard.length
+  const target = Buffer.allocUnsafeSlow(length)
+  let at = DATA.copy(target)
+  for (const { start, end, set } of cards) {
+    at += set.cardBytes.copy(target, at, start, end)
+    at += set.afterCard.copy(target, at)
+  }
+  // Overwrites the last comma.
+  tail.copy(target, length - tail.length)
+  return target
 }
 
 /** A page of sets or sealed products. */
