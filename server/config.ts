@@ -43,6 +43,10 @@ export type Config = {
   storageUrl: string
   /** Prefix of the public pages in `url` fields, without a trailing slash. */
   marketplaceUrl: string
+  /** Whether the public pages are served. */
+  publicPages: boolean
+  /** Address at which buyers order a listing, with `{listing}` for its id. */
+  buyUrl: string | undefined
   /** Minimum merchandise of a month for each tier from Bronze up, in whole cents. */
   tierThresholds: number[]
   /** Addresses and CIDR ranges whose `X-Forwarded-*` headers are trusted. */
@@ -134,6 +138,8 @@ export function readConfig(
     sendcloud: carrier === 'sendcloud' ? readSendcloud(read, refuse) : undefined,
     storageUrl: read('STORAGE_URL') ?? pathToFileURL(path.join(dataDir, 'files')).href,
     marketplaceUrl: read('MARKETPLACE_URL') ?? publicUrl,
+    publicPages: read('PUBLIC_PAGES'),
+    buyUrl: read('BUY_URL'),
     tierThresholds: read('TIER_THRESHOLDS'),
     trustProxy: read('TRUST_PROXY') ?? [],
     logLevel: read('LOG_LEVEL'),

@@ -21,6 +21,13 @@ import { guideRoutes } from './http/public/guides.ts'
 import { healthRoutes } from './http/public/health.ts'
 import { labelFileRoutes } from './http/public/labels.ts'
 import { landingRoutes } from './http/public/landing.ts'
+import { showErrors } from './http/public/market/error-page.ts'
+import { cardPages, productPages } from './http/public/market/item-pages.ts'
+import { searchPages } from './http/public/market/search-page.ts'
+import { setPages } from './http/public/market/set-pages.ts'
+import { shopPages } from './http/public/market/shop-pages.ts'
+import { robots, sitemapIndex, sitemapParts } from './http/public/market/sitemap.ts'
+import { marketStyles } from './http/public/market/styles.ts'
 import { metricsRoutes } from './http/public/metrics.ts'
 import { photoRoutes } from './http/public/photos.ts'
 import { responseCache } from './http/response-cache.ts'
@@ -53,6 +60,22 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
     '/photos': photoRoutes(ctx),
     '/labels': labelFileRoutes(ctx),
   })
+  if (ctx.config.publicPages) {
+    app.register(async (pages) => {
+      showErrors(pages)
+      serve(pages, {
+        '/search': searchPages(ctx),
+        '/sets': setPages(ctx),
+        '/cards': cardPages(ctx),
+        '/products': productPages(ctx),
+        '/shops': shopPages(ctx),
+        '/market.css': marketStyles,
+        '/sitemap.xml': sitemapIndex(ctx),
+        '/sitemaps': sitemapParts(ctx),
+        '/robots.txt': robots(ctx),
+      })
+    })
+  }
 
   app.register(async (api) => {
     await describeRoutes(api, sellerApi(publicUrl))

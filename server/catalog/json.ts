@@ -186,3 +186,45 @@ function joined(pieces: Piece[], ending: Buffer): Buffer {
   ending.copy(target, at)
   return target
 }
+
+/** A Set object (§2.3), as far as pages show it. */
+export type SetObject = {
+  id: string
+  name: string
+  series: string
+  language: string
+  release_date: string | null
+  logo_url: string | null
+  cards_count: number
+  products_count: number
+}
+
+/** A Card object (§2.4), as far as pages show it. */
+export type CardObject = {
+  id: string
+  name: string
+  number: string
+  rarity: string | null
+  supertype: string | null
+  hp: string | null
+  types: string[] | null
+  image_small: string | null
+  image_large: string | null
+  set: SetObject
+}
+
+/** A Sealed product object (§2.5), as far as pages show it. */
+export type ProductObject = {
+  slug: string
+  name: string
+  category: string
+  image_url: string | null
+  release_date: string | null
+  set: SetObject | null
+}
+
+export const cardObject = (card: CardBytes): CardObject =>
+  JSON.parse(cardResponse(card).toString()).data
+export const setObject = ({ json }: { json: Buffer }): SetObject => JSON.parse(json.toString())
+export const productObject = ({ json }: { json: Buffer }): ProductObject =>
+  JSON.parse(json.toString())

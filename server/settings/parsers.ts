@@ -70,6 +70,13 @@ export const webAddress: Parser<string> = (text) => {
   return text.replace(/\/+$/, '')
 }
 
+/** An http or https URL with `{listing}` in it. */
+export const buyAddress: Parser<string> = (text) => {
+  url('http:', 'https:')(text.replaceAll('{listing}', '1'))
+  if (text.includes('{listing}')) return text
+  throw new InvalidValue('must contain {listing}, which stands for the id of a listing.')
+}
+
 export const mailServer: Parser<string> = (text) => {
   if (new URL(url('smtp:', 'smtps:')(text)).hostname !== '') return text
   throw new InvalidValue('must name a host.')

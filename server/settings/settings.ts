@@ -1,6 +1,7 @@
 import {
   addressRanges,
   anyText,
+  buyAddress,
   flag,
   integer,
   mailServer,
@@ -162,6 +163,18 @@ export const SETTINGS = {
     fallback: '`PUBLIC_URL`',
     description:
       'Prefix of the public pages in `url` fields: `/cards/{id}`, `/products/{slug}`, `/shops/{slug}`',
+  },
+  PUBLIC_PAGES: {
+    parse: flag,
+    default: 'true',
+    description:
+      'Serves the public pages of cards, products, sets and shops. With `false`, another site serves them at `MARKETPLACE_URL`',
+  },
+  BUY_URL: {
+    parse: buyAddress,
+    fallback: 'none',
+    description:
+      'Address at which buyers order a listing: `https://shop.example/cart/add?listing={listing}`. The public pages then have a Buy link for each offer',
   },
   TIER_THRESHOLDS: {
     parse: risingEuros(TIER_THRESHOLDS),

@@ -49,6 +49,14 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   await ok(seller.get('/v1/cards?q=charizard'))
   await ok(seller.get(`/v1/cards/${CARD.card}?include=listings`))
   await ok(seller.get(`/v1/products/${PRODUCT}?include=listings`))
+  const { slug } = await ok(operator.get(account))
+  const filters = '?condition=NM&language=EN&page=2'
+  for (const page of [`cards/${CARD.card}`, `products/${PRODUCT}`, 'sets/sv3', `shops/${slug}`]) {
+    for (const query of ['', filters]) await ok(app.anyone.get(`/${page}${query}`))
+  }
+  for (const page of ['', 'search?q=charizard', 'sitemaps/shops.xml']) {
+    await ok(app.anyone.get(`/${page}`))
+  }
 
   const reserve = { listing_id: held, cart_id: 'cart', quantity: 1 }
   const reservation = await ok(operator.post('/operator/v1/reservations', { payload: reserve }))

@@ -3,20 +3,29 @@ import Negotiator from 'negotiator'
 import manifest from '../../../package.json' with { type: 'json' }
 import type { Config } from '../../config.ts'
 import type { Service } from '../../service.ts'
-import { escapeHtml, sendPage } from '../page.ts'
+import { html } from '../html.ts'
+import { sendPage } from '../page.ts'
+import { forDevelopers, sandboxNotice } from './about.ts'
 import { layout } from './layout.ts'
+import { homePage } from './market/home-page.ts'
+import { rootOf, sendMarketPage } from './market/layout.ts'
 
-/** The landing page: describes the service and links to its parts, as HTML for browsers and JSON for programs. */
+/**
+ * The landing page, as HTML for browsers and JSON for programs. For browsers it is the entrance to the public pages, or
+ * without these a description of the service.
+ */
 export const landingRoutes =
-  ({ config }: Service): FastifyPluginCallbackTypebox =>
+  (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
+    const { config } = ctx
     const json = landingJson(config)
-    const html = landingPage(config)
     app.get('/', (request, reply) => {
       reply.header('vary', 'accept').header('cache-control', 'no-cache')
       // Without a preference, as from curl, the first type.
       const type = new Negotiator(request.raw).mediaType(['application/json', 'text/html'])
-      return type === 'text/html' ? sendPage(reply, html) : reply.send(json)
+      if (type !== 'text/html') return reply.send(json)
+      if (!config.publicPages) return sendPage(reply, landingPage(config))
+      return sendMarketPage(request, reply, homePage(ctx, rootOf(request)))
     })
     done()
   }
@@ -39,30 +48,12 @@ const landingJson = ({ publicUrl, sandbox, operatorToken }: Config) => ({
   },
 })
 
-function landingPage({ publicUrl, sandbox, operatorToken }: Config): string {
-  const base = escapeHtml(`${publicUrl}/v1`)
-  const hasOperator = operatorToken !== undefined
-  const notice = sandbox
-    ? `
-      <p class="notice"><strong>This is a sandbox</strong>, made for trying things out. It has a demo seller and a clock that you can advance. The terminal that started the service shows the demo key${hasOperator ? ' and the operator token' : ''}.</p>`
-    : ''
-  const operator = hasOperator
-    ? `, and the marketplace's own back end uses the operator API (<code>${escapeHtml(`${publicUrl}/operator/v1`)}</code>)`
-    : ''
-  return layout({
+const landingPage = (config: Config) =>
+  layout({
     title: 'Cardstall',
     root: '.',
-    main: `      <h1>Cardstall</h1>
-      <p>${escapeHtml(manifest.description)}. Sellers' programs use the seller API (<code>${base}</code>)${operator}.</p>${notice}
-      <pre tabindex="0"><code>curl -H "Authorization: Bearer svc_live_…" \\
-  ${base}/me</code></pre>
-      <ul>
-        <li><a href="./docs">API reference</a>: every operation, with requests to try</li>
-        <li><a href="./docs/guides/">Guides</a>: listings, orders, labels, webhooks, errors, operating</li>
-        <li><a href="./docs/guides/readme#a-tour-in-five-minutes">Tour</a>: the whole service in five minutes of curl</li>
-        <li>OpenAPI 3.1: <a href="./openapi.json">seller API</a>${hasOperator ? ', <a href="./operator/openapi.json">operator API</a>' : ''}</li>
-        <li><a href="./health/ready">Health</a>: whether the service is ready</li>
-      </ul>
-      <p>Version ${escapeHtml(manifest.version)}</p>`,
+    main: html`<h1>Cardstall</h1>
+<p>${manifest.description}.</p>
+${sandboxNotice(config)}
+${forDevelopers(config, '.')}`.text,
   })
-}

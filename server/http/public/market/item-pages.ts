@@ -1,0 +1,178 @@
+import type { FastifyPluginCallback } from 'fastify'
+import type { Catalog } from '../../../catalog/catalog.ts'
+import type { CardEntry } from '../../../catalog/entries.ts'
+import { findCard, findProduct } from '../../../catalog/identifiers.ts'
+import { type CardObject, cardObject, productObject } from '../../../catalog/json.ts'
+import type { Listable } from '../../../listings/listing.ts'
+import { type OffersOnMarket, offersOnMarket } from '../../../listings/market.ts'
+import type { Service } from '../../../service.ts'
+import { type Html, html } from '../../html.ts'
+import { rootOf, sendMarketPage } from './layout.ts'
+import { filterForm, offersTable, sellerCell } from './offers-table.ts'
+import { count, day, grid, pageLinks, picture, price, tile } from './parts.ts'
+import { marketQuery, PER_PAGE, pageOf } from './query.ts'
+import { productData } from './structured-data.ts'
+
+const MAX_OTHERS = 12
+
+/** `/cards/{id}`: a card with its offers, and other cards of its name. */
+export const cardPages =
+  (ctx: Service): FastifyPluginCallback =>
+  (app, _options, done) => {
+    const others = cardsByName()
+    app.get<{ Params: { id: string } }>('/cards/:id', async (request, reply) => {
+      const catalog = ctx.catalog.current
+      const card = findCard(catalog, request.params.id, {})
+      const root = rootOf(request)
+      if (card.id !== request.params.id) {
+        return reply.redirect(`${root}/cards/${encodeURIComponent(card.id)}`, 301)
+      }
+      const object = cardObject(card)
+      const { name, number, rarity, set, image_large, image_small } = object
+      const item = { cardId: card.id, productSlug: null } as const
+      const offers = await offersSection(ctx, item, marketQuery(request), root)
+      const canonical = `${ctx.config.marketplaceUrl}/cards/${encodeURIComponent(card.id)}`
+      const same = others(catalog, card)
+      return sendMarketPage(request, reply, {
+        title: `${name} · ${set.name} ${number} · Cardstall`,
+        description: `${name}, number ${number} of ${set.name}${rarity ? `, ${rarity}` : ''}: ${summaryOf(offers)}.`,
+        canonical,
+        structured: productData(
+          { name, image: image_large, category: 'Trading card', url: canonical },
+          offers,
+          ctx.config,
+        ),
+        main: html`<article class="item">
+<div class="side">${picture(name, image_large ?? image_small, 'large')}</div>
+<div>
+<p class="trail"><a href="${root}/sets/${encodeURIComponent(set.id)}">${set.name}</a></p>
+<h1>${name} <span class="collector">${number}</span></h1>
+${facts(object)}
+${offers.section}
+</div>
+</article>
+${
+  same.length > 0 &&
+  html`<section><h2>Other cards named ${name}</h2>
+${grid(same.map((other) => cardTile(other, root)))}</section>`
+}`,
+      })
+    })
+    done()
+  }
+
+/** `/products/{slug}`: a sealed product with its offers. */
+export const productPages =
+  (ctx: Service): FastifyPluginCallback =>
+  (app, _options, done) => {
+    app.get<{ Params: { slug: string } }>('/products/:slug', async (request, reply) => {
+      const product = findProduct(ctx.catalog.current, request.params.slug)
+      const root = rootOf(request)
+      const { slug, name, category, set, image_url, release_date } = productObject(product)
+      const item = { cardId: null, productSlug: slug } as const
+      const offers = await offersSection(ctx, item, marketQuery(request), root)
+      const canonical = `${ctx.config.marketplaceUrl}/products/${encodeURIComponent(slug)}`
+      return sendMarketPage(request, reply, {
+        title: `${name} · Cardstall`,
+        description: `${name}: ${summaryOf(offers)}.`,
+        canonical,
+        structured: productData(
+          { name, image: image_url, category: 'Trading cards, sealed', url: canonical },
+          offers,
+          ctx.config,
+        ),
+        main: html`<article class="item">
+<div class="side">${picture(name, image_url, 'large')}</div>
+<div>
+${set && html`<p class="trail"><a href="${root}/sets/${encodeURIComponent(set.id)}">${set.name}</a></p>`}
+<h1>${name}</h1>
+<dl class="facts">
+<div><dt>Product</dt><dd>${category.replaceAll('_', ' ')}</dd></div>
+${release_date && html`<div><dt>Released</dt><dd>${day(release_date)}</dd></div>`}
+</dl>
+${offers.section}
+</div>
+</article>`,
+      })
+    })
+    done()
+  }
+
+/** @param lowest the lowest prices in cents by the id of the card */
+export function cardTile(
+  card: CardEntry,
+  root: string,
+  { lowest, withSet = true }: { lowest?: Map<string, number>; withSet?: boolean } = {},
+): Html {
+  const { name, number, rarity, set, image_small } = cardObject(card)
+  const place = withSet ? `${set.name} ${number}` : number
+  return tile({
+    href: `${root}/cards/${encodeURIComponent(card.id)}`,
+    name,
+    image: image_small,
+    details: rarity ? `${place}, ${rarity}` : place,
+    lowestCents: lowest?.get(card.id),
+  })
+}
+
+function facts({ rarity, supertype, hp, types, set }: CardObject): Html {
+  const rows = [
+    ['Set', set.name],
+    ['Series', set.series],
+    ['Released', set.release_date && day(set.release_date)],
+    ['Rarity', rarity],
+    ['Kind', supertype === 'Pokemon' ? 'Pokémon' : supertype],
+    ['Type', types?.join(', ')],
+    ['HP', hp],
+  ] as const
+  return html`<dl class="facts">
+${rows.map(([term, value]) => (value ? html`<div><dt>${term}</dt><dd>${value}</dd></div>\n` : html``))}</dl>`
+}
+
+type Section = OffersOnMarket & { section: Html }
+
+async function offersSection(
+  ctx: Service,
+  item: Listable,
+  { page, filters }: ReturnType<typeof marketQuery>,
+  root: string,
+): Promise<Section> {
+  const read = (wanted: number) =>
+    offersOnMarket(ctx, item, filters, { limit: PER_PAGE, offset: (wanted - 1) * PER_PAGE })
+  let offers = await read(page)
+  const shown = pageOf(offers.total, page)
+  if (shown.page !== page) offers = await read(shown.page)
+  const isFiltered = filters.condition !== undefined || filters.language !== undefined
+  const section =
+    offers.total === 0 && !isFiltered
+      ? html`<section class="empty"><h2>No offers now</h2><p>No shop has this in stock.</p></section>`
+      : html`<section>
+<h2>${count(offers.total, 'offer')}${offers.lowestCents !== null && html` from ${price(offers.lowestCents)}`}</h2>
+${filterForm(filters)}
+${
+  offers.total === 0
+    ? html`<p class="empty">No offer has this condition and language.</p>`
+    : offersTable(offers.rows, {
+        config: ctx.config,
+        first: { title: 'Shop', cell: sellerCell(root) },
+      })
+}
+${pageLinks(filters, shown)}
+</section>`
+  return { ...offers, section }
+}
+
+const summaryOf = ({ total, lowestCents }: OffersOnMarket) =>
+  lowestCents === null ? 'no offers now' : `${count(total, 'offer')} from ${price(lowestCents)}`
+
+/** Finds the other cards of a name. The names of a catalog are indexed at the first use. */
+function cardsByName() {
+  let indexed: { catalog: Catalog; names: Map<string, CardEntry[]> } | undefined
+  return (catalog: Catalog, card: CardEntry): CardEntry[] => {
+    if (indexed?.catalog !== catalog) {
+      indexed = { catalog, names: Map.groupBy(catalog.cards, ({ name }) => name) }
+    }
+    const same = indexed.names.get(card.name) ?? []
+    return same.filter((other) => other !== card).slice(0, MAX_OTHERS)
+  }
+}

@@ -1,0 +1,108 @@
+import { hash } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { isCurrent, quoted } from '../../entity-tag.ts'
+import { Html, html } from '../../html.ts'
+import { sendPage } from '../../page.ts'
+
+export type MarketPage = {
+  title: string
+  /** For search engines: one sentence. */
+  description: string
+  /** The page's address below MARKETPLACE_URL; undefined for a page that search engines should leave out. */
+  canonical?: string | undefined
+  main: Html
+  /** schema.org data. */
+  structured?: object | undefined
+  /** The text in the search box. */
+  query?: string | undefined
+}
+
+/** Shared caches may keep a page for a minute. */
+const CACHE_CONTROL = 'public, max-age=60'
+
+/** No page needs a script. The pictures of cards are on other hosts. */
+const POLICY = {
+  'script-src': "'none'",
+  'connect-src': "'none'",
+  'form-action': "'self'",
+  'img-src': "'self' data: https:",
+}
+
+/** Sends a page with an ETag, or 304 if the client's copy is current. */
+export function sendMarketPage(request: FastifyRequest, reply: FastifyReply, page: MarketPage) {
+  const text = render(page, rootOf(request))
+  const tag = quoted(hash('sha256', text, 'base64url'))
+  reply.header('etag', tag).header('cache-control', CACHE_CONTROL)
+  return isCurrent(request.headers, tag) ? reply.code(304).send() : sendPage(reply, text, POLICY)
+}
+
+/** Sends the page of an error, which no cache keeps. */
+export const sendErrorPage = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { status, message }: { status: number; message: string },
+) => {
+  const main = html`<section class="empty">
+  <h1>${message}</h1>
+  <p>Try the search above, or <a href="${rootOf(request)}/">see the newest sets</a>.</p>
+</section>`
+  const page = { title: message, description: message, main }
+  return sendPage(
+    reply.code(status).header('cache-control', 'no-store'),
+    render(page, rootOf(request)),
+    POLICY,
+  )
+}
+
+/** The relative address of the service from a page, so that pages work under any path prefix of a proxy. */
+export function rootOf({ url }: Pick<FastifyRequest, 'url'>): string {
+  const depth = url.split('?', 1)[0]!.split('/').length - 2
+  return depth === 0 ? '.' : Array(depth).fill('..').join('/')
+}
+
+function render(
+  { title, description, canonical, main, structured, query }: MarketPage,
+  root: string,
+): string {
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+<meta name="description" content="${description}">
+${canonical === undefined ? html`<meta name="robots" content="noindex">` : html`<link rel="canonical" href="${canonical}">`}
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${root}/market.css">${
+    structured &&
+    html`
+<script type="application/ld+json">${jsonInHtml(structured)}</script>`
+  }
+</head>
+<body>
+<a class="skip" href="#main">Skip to the content</a>
+<header class="top">
+<a class="brand" href="${root}/">Cardstall</a>
+<form action="${root}/search" role="search">
+<input type="search" name="q" value="${query}" maxlength="200" placeholder="Card, set or product" aria-label="Search cards, sets and products">
+<button>Search</button>
+</form>
+</header>
+<main id="main">
+${main}
+</main>
+<footer class="bottom">
+<nav aria-label="About this marketplace">
+<a href="${root}/">Newest sets</a>
+<a href="${root}/docs/guides/">Guides for sellers</a>
+<a href="${root}/docs">API reference</a>
+</nav>
+</footer>
+</body>
+</html>
+`.text
+}
+
+/** JSON inside a script element: no text in it can end the element. */
+const jsonInHtml = (data: object) => new Html(JSON.stringify(data).replaceAll('<', '\\u003c'))

@@ -1,0 +1,294 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { startTestApp, type TestApp, type TestResponse } from '../../../test/app.ts'
+import { CARDS, SETS } from '../../../test/catalog-fixture.ts'
+import {
+  advance,
+  cardItem,
+  changeAccount,
+  gradedItem,
+  hold,
+  list,
+  NO_LIMITS,
+  productItem,
+} from '../../../test/fixtures/listings.ts'
+
+const PUBLIC_URL = 'https://cards.example'
+const CARD = '/cards/sv3-125'
+
+let app: TestApp
+let shop: Awaited<ReturnType<TestApp['seller']>>
+let otherShop: typeof shop
+beforeAll(async () => {
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
+  shop = await app.seller({ account: { shopName: 'Kanto Cards', slug: 'kanto' } })
+  otherShop = await app.seller({
+    account: { shopName: 'Johto', slug: 'johto', rating: 4.25, reviews: 8 },
+  })
+})
+
+const open = (path: string, headers = {}) => app.anyone.get(path, { headers })
+const pathOf = (url: string) => url.slice(PUBLIC_URL.length)
+
+/** The text of a page as people read it. */
+const readable = ({ text }: TestResponse) =>
+  text
+    .replace(/<(head|script)[\s\S]*?<\/\1>/g, '')
+    .replace(/<[^>]+>/g, ' ')
+    .replace(/\s+/g, ' ')
+
+/** The rows of the table of offers. */
+const offersIn = ({ text }: TestResponse) =>
+  [...text.matchAll(/<tr>\n<th scope="row">([\s\S]*?)<\/tr>/g)].map(([, row]) =>
+    row!
+      .replace(/<[^>]+>/g, ' ')
+      .replace(/\s+/g, ' ')
+      .trim(),
+  )
+
+const linksIn = ({ text }: TestResponse) =>
+  [...text.matchAll(/ href="([^"]+)"/g)].map(([, href]) => href!.replaceAll('&amp;', '&'))
+
+describe('the pages behind the urls of the API', () => {
+  it('every url of every card, product and shop opens', async () => {
+    await list(shop, cardItem(), productItem())
+    const urls: string[] = []
+    for (const path of ['/v1/cards?per_page=100', '/v1/products?per_page=100']) {
+      const { body } = await shop.get(path)
+      urls.push(...body.data.map(({ url }: { url: string }) => url))
+    }
+    const { body } = await shop.get('/v1/cards/sv3-125?include=listings')
+    urls.push(...body.data.listings.map(({ seller }: { seller: { url: string } }) => seller.url))
+    expect(urls.length).toBeGreaterThan(CARDS.length)
+    for (const url of urls) {
+      const { status, headers } = await open(pathOf(url))
+      expect([url, status, headers['content-type']]).toEqual([url, 200, 'text/html; charset=utf-8'])
+    }
+  })
+
+  it('every link of a page opens, under any path prefix of a proxy', async () => {
+    for (const path of [
+      '/',
+      '/search?q=charizard',
+      ...SETS.map(({ id }) => `/sets/${encodeURIComponent(id)}`),
+      CARD,
+      '/shops/kanto',
+    ]) {
+      const page = await open(path, { accept: 'text/html' })
+      expect([path, page.status]).toEqual([path, 200])
+      for (const href of new Set(linksIn(page))) {
+        if (/^(data:|https:)/.test(href)) continue
+        expect(href).not.toMatch(/^\//)
+        const target = new URL(href, PUBLIC_URL + path)
+        const { status } = await open(target.pathname + target.search)
+        expect([path, href, status < 400]).toEqual([path, href, true])
+      }
+    }
+  })
+
+  it('a friendly id leads to the page of its card, and an unknown or ambiguous one to a page that says so', async () => {
+    const { status, headers } = await open('/cards/obf_125')
+    expect([status, headers.location]).toEqual([301, '../cards/sv3-125'])
+    const unknown = await open('/cards/nothing-1')
+    expect([unknown.status, unknown.headers['cache-control']]).toEqual([404, 'no-store'])
+    expect(readable(unknown)).toContain('There is no card')
+    for (const path of ['/sets/nothing', '/products/nothing', '/shops/nothing']) {
+      expect((await open(path)).headers['content-type']).toBe('text/html; charset=utf-8')
+    }
+  })
+
+  it('no page has a script, and its policy admits none', async () => {
+    for (const path of [
+      '/',
+      CARD,
+      '/search?q=a',
+      '/shops/kanto',
+      '/sets/sv3',
+      '/cards/nothing-1',
+    ]) {
+      const { headers, text } = await open(path, { accept: 'text/html' })
+      const policy = headers['content-security-policy']
+      expect(policy).toMatch(/default-src 'none'.*script-src 'none'.*style-src 'self';/)
+      expect(text.replaceAll('<script type="application/ld+json">', '')).not.toMatch(
+        /<script|\son\w+=|style=/,
+      )
+    }
+  })
+})
+
+describe('a card’s page', () => {
+  it('offers are in the order of their prices, with condition, language, stock and shop', async () => {
+    const seller = await app.seller({ account: { shopName: 'Hoenn', rating: 4.5, reviews: 2 } })
+    const card = 'swsh9-1'
+    const [dear] = await list(
+      seller,
+      cardItem({ card, price: 1234.5, quantity: 4 }),
+      gradedItem({ card, price: 20, quantity: 1 }),
+      cardItem({
+        card,
+        price: 3.05,
+        language: 'JP',
+        condition: 'HP',
+        printing: 'reverse_holo',
+        description: 'A <b>crease</b>',
+      }),
+    )
+    await hold(app.operator, dear!, 3)
+    const page = await open(`/cards/${card}`)
+    expect(readable(page)).toContain('3 offers from €3.05')
+    expect(offersIn(page)).toEqual([
+      'Hoenn Bronze ★ 4.5 (2 reviews) Heavily played Japanese, reverse holo A &lt;b&gt;crease&lt;/b&gt; 3 €3.05',
+      'Hoenn Bronze ★ 4.5 (2 reviews) Graded PSA 9.5 English 1 €20.00',
+      'Hoenn Bronze ★ 4.5 (2 reviews) Near mint English 1 €1,234.50',
+    ])
+    await advance(app.operator, 7_200)
+    expect(offersIn(await open(`/cards/${card}`))[2]).toMatch(/ 4 €1,234\.50$/)
+  })
+
+  it('filters select offers, and unknown values and pages are ignored', async () => {
+    const card = 'swsh9-2'
+    await list(
+      shop,
+      cardItem({ card, condition: 'LP' }),
+      cardItem({ card, language: 'DE' }),
+      cardItem({ card }),
+    )
+    const rows = async (query: string) => offersIn(await open(`/cards/${card}?${query}`)).length
+    expect(await rows('condition=LP')).toBe(1)
+    expect(await rows('language=DE')).toBe(1)
+    expect(await rows('condition=LP&language=DE')).toBe(0)
+    for (const query of [
+      'condition=new',
+      'language=xx',
+      'page=0',
+      'page=-1',
+      'page=2e9',
+      'page=x',
+      'page=7',
+    ]) {
+      expect([query, await rows(query)]).toEqual([query, 3])
+    }
+  })
+
+  it('more than 48 offers are divided into pages that together show each once', async () => {
+    const card = 'swsh9-10'
+    await list(shop, ...Array.from({ length: 100 }, (_, i) => cardItem({ card, price: 1 + i })))
+    const seen: string[] = []
+    let path: string | undefined = `/cards/${card}`
+    while (path) {
+      const page: TestResponse = await open(path)
+      seen.push(...offersIn(page))
+      const next = /href="([^"]+)" rel="next"/.exec(page.text)?.[1]
+      path = next && `/cards/${card}${next}`
+    }
+    expect(seen.map((row) => row.split('€')[1])).toEqual(
+      Array.from({ length: 100 }, (_, i) => `${1 + i}.00`),
+    )
+  })
+
+  it('a suspended shop has no page and no offers', async () => {
+    const card = 'cel25-2'
+    const seller = await app.seller({ account: { shopName: 'Gone', slug: 'gone' } })
+    await list(seller, cardItem({ card }))
+    expect(offersIn(await open(`/cards/${card}`))).toHaveLength(1)
+    await changeAccount(app, seller.accountId, { api_access: 'suspended' })
+    expect(readable(await open(`/cards/${card}`))).toContain('No offers now')
+    expect((await open('/shops/gone')).status).toBe(404)
+  })
+
+  it('text of sellers and catalogs never becomes markup', async () => {
+    const evil = '</script><script>alert(1)</script>"\'<img src=x onerror=alert(1)>'
+    const seller = await app.seller({ account: { shopName: evil, slug: 'evil' } })
+    await list(seller, cardItem({ description: evil }))
+    for (const path of [CARD, '/shops/evil', `/search?q=${encodeURIComponent(evil)}`]) {
+      const { text } = await open(path)
+      expect(text).not.toMatch(/<script>|<img src=x/)
+      expect(text).toContain('alert(1)')
+    }
+  })
+
+  it('search engines get the same prices as the API, as schema.org data', async () => {
+    const { text } = await open(CARD)
+    const data = JSON.parse(/ld\+json">(.*?)<\/script>/.exec(text)![1]!)
+    const { body } = await shop.get('/v1/cards/sv3-125?include=listings')
+    expect(data).toMatchObject({ '@type': 'Product', name: body.data.name, url: body.data.url })
+    expect(data.offers.offers.map(({ price }: { price: number }) => price)).toEqual(
+      body.data.listings.map(({ price }: { price: number }) => price),
+    )
+    expect(text).toContain(`<link rel="canonical" href="${body.data.url}">`)
+  })
+
+  it('a page is revalidated by its ETag, which changes with an offer', async () => {
+    const card = 'gym1-1'
+    const { headers } = await open(`/cards/${card}`)
+    expect(headers['cache-control']).toBe('public, max-age=60')
+    const again = await open(`/cards/${card}`, { 'if-none-match': headers.etag })
+    expect([again.status, again.text]).toEqual([304, ''])
+    await list(shop, cardItem({ card }))
+    expect((await open(`/cards/${card}`, { 'if-none-match': headers.etag })).status).toBe(200)
+  })
+})
+
+describe('the other pages', () => {
+  it('a shop’s page shows its offers, newest first, with rating and filters', async () => {
+    await list(
+      otherShop,
+      cardItem({ price: 1 }),
+      productItem({ price: 2 }),
+      cardItem({ price: 3, condition: 'MP' }),
+    )
+    const page = await open('/shops/johto')
+    expect(readable(page)).toContain('★ 4.3 (8 reviews)')
+    expect(offersIn(page).map((row) => row.split('€')[1])).toEqual(['3.00', '2.00', '1.00'])
+    expect(offersIn(await open('/shops/johto?condition=MP'))).toHaveLength(1)
+    expect(offersIn(await open('/shops/johto?page=2'))).toEqual([])
+  })
+
+  it('a set’s page shows its cards with their lowest prices', async () => {
+    await list(shop, cardItem({ price: 0.5 }))
+    const page = await open('/sets/sv3')
+    const tile = /<a class="tile" href="\.\.\/cards\/sv3-125">.*?<\/a>/.exec(page.text)![0]
+    expect(tile).toContain('from €0.50')
+  })
+
+  it('a search finds cards, sets and products, and says when there are none', async () => {
+    expect(readable(await open('/search?q=obsidian+flames'))).toMatch(/Sets.*Sealed products/)
+    expect(linksIn(await open('/search?q=charizard'))).toContain('./cards/sv3-125')
+    expect(readable(await open('/search?q=xqzwv'))).toContain('Nothing matches “xqzwv”')
+    expect((await open('/search')).headers.location).toBe('./')
+    for (const q of ['%00', '%ED%A0%80', '%F0%9F%94%A5'.repeat(300), "a'--", '%25']) {
+      expect((await open(`/search?q=${q}`)).status).toBeLessThan(500)
+    }
+  })
+
+  it('the sitemap lists every set, product, card and shop, and robots.txt names it', async () => {
+    const locations = async (path: string) =>
+      [...(await open(path)).text.matchAll(/<loc>(.*?)<\/loc>/g)].map(([, url]) => pathOf(url!))
+    const parts = await locations('/sitemap.xml')
+    const paths = (await Promise.all(parts.map(locations))).flat()
+    expect(paths).toEqual(expect.arrayContaining(['/shops/kanto', '/sets/sv3', CARD]))
+    expect(paths.filter((path) => path.startsWith('/cards/'))).toHaveLength(CARDS.length)
+    expect((await open('/robots.txt')).text).toContain(`Sitemap: ${PUBLIC_URL}/sitemap.xml`)
+    expect((await open('/sitemaps/catalog-2.xml')).status).toBe(404)
+  })
+
+  it('with BUY_URL each offer has a link to it', async () => {
+    const other = await startTestApp({
+      databaseUrl: app.databaseUrl,
+      settings: { BUY_URL: 'https://shop.example/add?a=1&l={listing}' },
+    })
+    const [id] = await list(shop, cardItem({ card: 'np-1' }))
+    expect(linksIn(await other.anyone.get('/cards/np-1'))).toContain(
+      `https://shop.example/add?a=1&l=${id}`,
+    )
+  })
+
+  it('with PUBLIC_PAGES=false there are none, and / describes the service', async () => {
+    const other = await startTestApp({ settings: { PUBLIC_PAGES: 'false' } })
+    for (const path of [CARD, '/search?q=a', '/sitemap.xml', '/robots.txt', '/market.css']) {
+      expect((await other.anyone.get(path)).status).toBe(404)
+    }
+    const { text } = await other.anyone.get('/', { headers: { accept: 'text/html' } })
+    expect(text).toContain('For sellers’ programs')
+    expect(text).not.toContain('search')
+  })
+})

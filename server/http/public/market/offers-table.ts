@@ -1,0 +1,84 @@
+import type { Config } from '../../../config.ts'
+import { CONDITIONS, LANGUAGES } from '../../../enums.ts'
+import { quantityAvailable } from '../../../listings/listing.ts'
+import type { MarketFilters, MarketOffer } from '../../../listings/market.ts'
+import { photoUrl, thumbnailUrl } from '../../../photos/photo.ts'
+import { type Html, html } from '../../html.ts'
+import { CONDITION_NAMES, choice, conditionOf, count, price, printingOf } from './parts.ts'
+
+/** The name of a language code, in English. */
+const languageNames = new Intl.DisplayNames('en', { type: 'language' })
+/** Codes of §2.9 that are countries rather than languages. */
+const LANGUAGE_OF_CODE: Record<string, string> = { JP: 'ja', CN: 'zh', KR: 'ko' }
+const languageName = (code: string) =>
+  languageNames.of(LANGUAGE_OF_CODE[code] ?? code.toLowerCase()) ?? code
+
+export const filterForm = ({
+  condition,
+  language,
+}: MarketFilters): Html => html`<form class="filters">
+${choice(
+  { name: 'condition', label: 'Condition', all: 'All conditions' },
+  CONDITIONS.map((value) => [value, CONDITION_NAMES[value]] as const),
+  condition,
+)}
+${choice(
+  { name: 'language', label: 'Language', all: 'All languages' },
+  LANGUAGES.map((value) => [value, languageName(value)] as const),
+  language,
+)}
+<button>Show</button>
+</form>`
+
+/**
+ * A table of offers.
+ *
+ * @param first the first column: the seller on the page of an item, the item on the page of a shop
+ */
+export function offersTable(
+  offers: MarketOffer[],
+  {
+    config,
+    first,
+  }: { config: Config; first: { title: string; cell: (offer: MarketOffer) => Html } },
+): Html {
+  const { buyUrl } = config
+  return html`<table class="offers">
+<thead><tr><th scope="col">${first.title}</th><th scope="col">Offer</th><th scope="col" class="number">Available</th><th scope="col" class="number">Price</th>${buyUrl && html`<td></td>`}</tr></thead>
+<tbody>
+${offers.map(
+  (offer) => html`<tr>
+<th scope="row">${first.cell(offer)}</th>
+<td>${terms(offer)}${offer.description && html`<p>${offer.description}</p>`}${photos(offer, config)}</td>
+<td class="number">${quantityAvailable(offer)}</td>
+<td class="number price">${price(offer.priceCents)}</td>
+${buyUrl && html`<td class="action"><a class="buy" href="${buyUrl.replaceAll('{listing}', String(offer.id))}">Buy<span class="hidden"> for ${price(offer.priceCents)}</span></a></td>`}
+</tr>
+`,
+)}</tbody>
+</table>`
+}
+
+/** Condition, language and printing. */
+const terms = (offer: MarketOffer): Html => {
+  const printing = printingOf(offer.printing)
+  return html`<span class="condition">${conditionOf(offer)}</span> ${languageName(offer.language)}${printing && html`, ${printing}`}`
+}
+
+const photos = ({ photos }: MarketOffer, { publicUrl }: Config): Html | false =>
+  photos.length > 0 &&
+  html`<p class="photos">${photos.map(
+    (name, i) =>
+      html`<a href="${photoUrl(publicUrl, name)}"><img src="${thumbnailUrl(publicUrl, name)}" alt="Photo ${i + 1}" width="40" height="56" loading="lazy"></a> `,
+  )}</p>`
+
+/** The seller of an offer, as a link to its shop. */
+export const sellerCell =
+  (root: string) =>
+  ({ seller }: MarketOffer): Html =>
+    html`<a href="${root}/shops/${encodeURIComponent(seller.slug)}">${seller.shopName}</a> <span class="tier" data-tier="${seller.sellerTier}">${seller.sellerTier}</span>${ratingOf(seller)}`
+
+export const ratingOf = ({ rating, reviews }: MarketOffer['seller']): Html | undefined =>
+  reviews > 0 && rating !== null
+    ? html` <span class="rating">★ ${rating.toFixed(1)} (${count(reviews, 'review')})</span>`
+    : undefined

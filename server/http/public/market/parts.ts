@@ -1,0 +1,104 @@
+import { GRADED } from '../../../enums.ts'
+import { type Html, html } from '../../html.ts'
+
+/** Parts that several pages share. */
+
+/** Width and height of a card's picture in CSS pixels: the ratio of a real card. */
+const CARD_SIZE = { small: [245, 342], large: [490, 684] } as const
+
+const euros = new Intl.NumberFormat('en-IE', { style: 'currency', currency: 'EUR' })
+const numbers = new Intl.NumberFormat('en-IE')
+const days = new Intl.DateTimeFormat('en-IE', { dateStyle: 'long', timeZone: 'UTC' })
+
+export const price = (cents: number) => euros.format(cents / 100)
+export const count = (value: number, one: string, many = `${one}s`) =>
+  `${numbers.format(value)} ${value === 1 ? one : many}`
+/** @param date YYYY-MM-DD */
+export const day = (date: string) => days.format(new Date(`${date}T00:00:00Z`))
+
+/** A card's picture, or its name where there is none. */
+export function picture(
+  name: string,
+  url: string | null,
+  size: keyof typeof CARD_SIZE = 'small',
+): Html {
+  const [width, height] = CARD_SIZE[size]
+  if (url === null) return html`<span class="picture none">${name}</span>`
+  const loading = size === 'small' ? 'lazy' : 'eager'
+  return html`<img class="picture" src="${url}" alt="${name}" width="${width}" height="${height}" loading="${loading}" decoding="async">`
+}
+
+/** One tile of a grid: a link with a picture, a name and details. */
+export const tile = (to: {
+  href: string
+  name: string
+  image: string | null
+  details: string
+  lowestCents: number | undefined
+}) =>
+  html`<li><a class="tile" href="${to.href}">${picture(to.name, to.image)}<strong>${to.name}</strong><span>${to.details}</span>${to.lowestCents !== undefined && html`<span class="from">from ${price(to.lowestCents)}</span>`}</a></li>
+`
+
+export const grid = (tiles: Html[]) => html`<ul class="grid">
+${tiles}</ul>`
+
+/** Names of the conditions (§2.9) for people. */
+export const CONDITION_NAMES = {
+  M: 'Mint',
+  NM: 'Near mint',
+  LP: 'Lightly played',
+  MP: 'Moderately played',
+  HP: 'Heavily played',
+  DMG: 'Damaged',
+  G: 'Graded',
+} as const satisfies Record<string, string>
+
+type Condition = keyof typeof CONDITION_NAMES
+
+export const conditionOf = (offer: {
+  condition: Condition | null
+  gradingCompany: string | null
+  gradingGrade: string | null
+}) => {
+  if (offer.condition === null) return 'Sealed'
+  if (offer.condition !== GRADED) return CONDITION_NAMES[offer.condition]
+  return `Graded ${offer.gradingCompany} ${offer.gradingGrade}`
+}
+
+export const printingOf = (printing: string | null) =>
+  printing === null || printing === 'standard' ? undefined : printing.replaceAll('_', ' ')
+
+/**
+ * Links to the neighbouring pages of a list. The other parameters of the query are kept.
+ *
+ * @param at.pages undefined if the rows were not counted; `hasMore` says then whether there is a next page
+ */
+export function pageLinks(
+  query: Record<string, string | undefined>,
+  at: { page: number; pages?: number; hasMore?: boolean },
+): Html | undefined {
+  const { page, pages, hasMore = page < (pages ?? 0) } = at
+  if (page === 1 && !hasMore) return undefined
+  const to = (target: number) => `?${parametersOf({ ...query, page: String(target) })}`
+  return html`<nav class="pages" aria-label="Pages">
+${page > 1 && html`<a href="${to(page - 1)}" rel="prev">Previous</a>`}
+<span>Page ${numbers.format(page)}${pages && html` of ${numbers.format(pages)}`}</span>
+${hasMore && html`<a href="${to(page + 1)}" rel="next">Next</a>`}
+</nav>`
+}
+
+const parametersOf = (query: Record<string, string | undefined>) =>
+  new URLSearchParams(
+    Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  ).toString()
+
+/** A list of choices in a filter form. An empty value means all. */
+export const choice = (
+  { name, label, all }: { name: string; label: string; all: string },
+  options: (readonly [value: string, text: string])[],
+  chosen: string | undefined,
+) => html`<label>${label}
+<select name="${name}"><option value="">${all}</option>${options.map(
+  ([value, text]) =>
+    html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`,
+)}</select></label>`

@@ -1,0 +1,83 @@
+import type { FastifyPluginCallback } from 'fastify'
+import type { ProductEntry, SetEntry } from '../../../catalog/entries.ts'
+import { findSet } from '../../../catalog/identifiers.ts'
+import { productObject, setObject } from '../../../catalog/json.ts'
+import { lowestPrices } from '../../../listings/market.ts'
+import type { Service } from '../../../service.ts'
+import { type Html, html } from '../../html.ts'
+import { cardTile } from './item-pages.ts'
+import { rootOf, sendMarketPage } from './layout.ts'
+import { count, day, grid, pageLinks, tile } from './parts.ts'
+import { marketQuery, PER_PAGE, pageOf } from './query.ts'
+
+/** `/sets/{id}`: the cards and products of a set. */
+export const setPages =
+  (ctx: Service): FastifyPluginCallback =>
+  (app, _options, done) => {
+    app.get<{ Params: { id: string } }>('/sets/:id', async (request, reply) => {
+      const set = findSet(ctx.catalog.current, request.params.id, {})
+      const root = rootOf(request)
+      if (set.id !== request.params.id) {
+        return reply.redirect(`${root}/sets/${encodeURIComponent(set.id)}`, 301)
+      }
+      const { name, series, release_date, logo_url } = setObject(set)
+      const shown = pageOf(set.cards.length, marketQuery(request).page)
+      const cards = set.cards.slice(shown.offset, shown.offset + PER_PAGE)
+      const products = shown.page === 1 ? set.products : []
+      const [cardPrices, productPrices] = await Promise.all([
+        lowestPrices(
+          ctx,
+          'card',
+          cards.map(({ id }) => id),
+        ),
+        lowestPrices(
+          ctx,
+          'product',
+          products.map(({ slug }) => slug),
+        ),
+      ])
+      const released = release_date ? `, released on ${day(release_date)}` : ''
+      return sendMarketPage(request, reply, {
+        title: `${name} · Cardstall`,
+        description: `${count(set.cards.length, 'card')} of ${name} (${series}${released}).`,
+        canonical: `${ctx.config.marketplaceUrl}/sets/${encodeURIComponent(set.id)}${shown.page > 1 ? `?page=${shown.page}` : ''}`,
+        main: html`<header class="set">
+${logo_url && html`<img src="${logo_url}" alt="" width="220" height="90">`}
+<div><p class="trail">${series}</p>
+<h1>${name}</h1>
+<p>${count(set.cards.length, 'card')}${released}</p></div>
+</header>
+${grid(cards.map((card) => cardTile(card, root, { lowest: cardPrices, withSet: false })))}
+${pageLinks({}, shown)}
+${
+  products.length > 0 &&
+  html`<section><h2>Sealed products</h2>
+${grid(products.map((product) => productTile(product, root, productPrices)))}</section>`
+}`,
+      })
+    })
+    done()
+  }
+
+export const productTile = (
+  product: ProductEntry,
+  root: string,
+  lowest?: Map<string, number>,
+): Html => {
+  const { slug, name, category, image_url } = productObject(product)
+  return tile({
+    href: `${root}/products/${encodeURIComponent(slug)}`,
+    name,
+    image: image_url,
+    details: category.replaceAll('_', ' '),
+    lowestCents: lowest?.get(slug),
+  })
+}
+
+/** A list of sets with their logos. */
+export const setList = (sets: SetEntry[], root: string): Html => html`<ul class="sets">
+${sets.map((set) => {
+  const { id, name, release_date, logo_url, cards_count } = setObject(set)
+  return html`<li><a class="tile" href="${root}/sets/${encodeURIComponent(id)}">${logo_url ? html`<img src="${logo_url}" alt="" width="220" height="90" loading="lazy">` : html`<span class="logo none">${name}</span>`}<strong>${name}</strong><span>${count(cards_count, 'card')}${release_date && `, ${release_date.slice(0, 4)}`}</span></a></li>
+`
+})}</ul>`

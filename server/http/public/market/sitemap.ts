@@ -1,0 +1,86 @@
+import type { FastifyPluginCallback } from 'fastify'
+import type { Catalog } from '../../../catalog/catalog.ts'
+import { notFound } from '../../../errors.ts'
+import { shopSlugs } from '../../../listings/market.ts'
+import type { Service } from '../../../service.ts'
+import { escapeHtml, sendAsset } from '../../page.ts'
+
+/** Addresses in one part. Search engines accept up to 50,000, but a part is built while other requests wait. */
+const PER_PART = 10_000
+const MAX_SHOPS = 50_000
+const MAX_AGE_SECONDS = 3_600
+
+/** `/sitemap.xml`: the parts of the sitemap, for search engines. */
+export const sitemapIndex =
+  (ctx: Service): FastifyPluginCallback =>
+  (app, _options, done) => {
+    const prefix = ctx.config.marketplaceUrl
+    app.get('/sitemap.xml', (_request, reply) => {
+      const parts = Math.ceil(pathsOf(ctx.catalog.current).length / PER_PART)
+      const names = [...Array.from({ length: parts }, (_, i) => `catalog-${i + 1}`), 'shops']
+      const entries = names.map((name) => element('sitemap', `${prefix}/sitemaps/${name}.xml`))
+      return sendXml(reply, 'sitemapindex', entries)
+    })
+    done()
+  }
+
+/** `/sitemaps/{part}`: the addresses of all pages. */
+export const sitemapParts =
+  (ctx: Service): FastifyPluginCallback =>
+  (app, _options, done) => {
+    const prefix = ctx.config.marketplaceUrl
+    app.get<{ Params: { part: string } }>('/sitemaps/:part', async ({ params }, reply) => {
+      const { part } = params
+      const [, number] = /^catalog-([1-9]\d{0,3})\.xml$/.exec(part) ?? []
+      const first = (Number(number) - 1) * PER_PART
+      const paths =
+        part === 'shops.xml'
+          ? (await shopSlugs(ctx, MAX_SHOPS)).map((slug) => `/shops/${encodeURIComponent(slug)}`)
+          : pathsOf(ctx.catalog.current).slice(first, first + PER_PART)
+      if (paths.length === 0 && part !== 'shops.xml') throw notFound('There is no such sitemap.')
+      const entries = paths.map((path) => element('url', prefix + path))
+      return sendXml(reply, 'urlset', entries)
+    })
+    done()
+  }
+
+export const robots =
+  ({ config }: Service): FastifyPluginCallback =>
+  (app, _options, done) => {
+    app.get('/robots.txt', (_request, reply) =>
+      sendAsset(
+        reply,
+        `User-agent: *\nDisallow: /search\nDisallow: /v1/\n\nSitemap: ${config.marketplaceUrl}/sitemap.xml\n`,
+        'text/plain',
+        MAX_AGE_SECONDS,
+      ),
+    )
+    done()
+  }
+
+const known = new WeakMap<Catalog, string[]>()
+
+/** The paths of all sets, cards and products, kept as long as their catalog. */
+function pathsOf(catalog: Catalog): string[] {
+  let paths = known.get(catalog)
+  if (!paths) {
+    paths = [
+      ...catalog.sets.map(({ id }) => `/sets/${encodeURIComponent(id)}`),
+      ...catalog.products.map(({ slug }) => `/products/${encodeURIComponent(slug)}`),
+      ...catalog.cards.map(({ id }) => `/cards/${encodeURIComponent(id)}`),
+    ]
+    known.set(catalog, paths)
+  }
+  return paths
+}
+
+const element = (name: string, location: string) =>
+  `<${name}><loc>${escapeHtml(location)}</loc></${name}>`
+
+const sendXml = (reply: Parameters<typeof sendAsset>[0], root: string, entries: string[]) =>
+  sendAsset(
+    reply,
+    `<?xml version="1.0" encoding="UTF-8"?>\n<${root} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n${entries.join('\n')}\n</${root}>\n`,
+    'application/xml',
+    MAX_AGE_SECONDS,
+  )

@@ -1,0 +1,171 @@
+import type { Context } from '../context.ts'
+import type { Db } from '../database/sql.ts'
+import type { Condition, Language } from '../enums.ts'
+import { notFound } from '../errors.ts'
+import type { Listable } from './listing.ts'
+import type { Offer, Seller } from './offers.ts'
+
+/** What buyers see on the public pages. Suspended sellers and their offers are left out, as in offers.ts. */
+
+export type MarketFilters = {
+  condition?: Condition | undefined
+  language?: Language | undefined
+}
+
+/** An offer with its seller. `cardId` or `productSlug` is the item. */
+export type MarketOffer = Offer & Listable & { seller: Seller }
+
+/** The offers of an item, cheapest first, and how many there are of each condition and language. */
+export type OffersOnMarket = {
+  rows: MarketOffer[]
+  /** The offers that pass the filters. */
+  total: number
+  lowestCents: number | null
+}
+
+export async function offersOnMarket(
+  { db, now }: Context,
+  item: Listable,
+  filters: MarketFilters,
+  page: { limit: number; offset: number },
+): Promise<OffersOnMarket> {
+  const wanted = db`
+    ${item.cardId === null ? db`l.product_slug = ${item.productSlug}` : db`l.card_id = ${item.cardId}`}
+    and ${isOnMarket(db, filters)}
+  `
+  const [rows, [counted]] = await Promise.all([
+    db<OfferRow[]>`
+      select ${offerColumns(db, now())}
+      from listings l
+      join accounts a on a.id = l.account_id
+      where ${wanted}
+      order by l.price_cents, l.id
+      limit ${page.limit} offset ${page.offset}
+    `,
+    db<{ total: number; lowestCents: number | null }[]>`
+      select count(*) as total, min(l.price_cents) as "lowestCents"
+      from listings l
+      join accounts a on a.id = l.account_id
+      where ${wanted}
+    `,
+  ])
+  return { rows: rows.map(offerFrom), ...counted! }
+}
+
+/** The newest offers of a shop that its page shows. Filters search among them: a shop can have a million. */
+const MAX_OF_SHOP = 20_000
+
+/**
+ * A shop's newest offers. Reads one more than the page has, instead of counting.
+ *
+ * @returns whether there are more after the page
+ */
+export async function offersOfShop(
+  { db, now }: Context,
+  accountId: number,
+  filters: MarketFilters,
+  page: { limit: number; offset: number },
+): Promise<{ rows: MarketOffer[]; hasMore: boolean }> {
+  const rows = await db<OfferRow[]>`
+    select ${offerColumns(db, now())}
+    from (
+      select *
+      from listings
+      where account_id = ${accountId} and status = 'active'
+      order by id desc
+      limit ${MAX_OF_SHOP}
+    ) l
+    join accounts a on a.id = l.account_id
+    where ${isOnMarket(db, filters)}
+    order by l.id desc
+    limit ${page.limit + 1} offset ${page.offset}
+  `
+  return { rows: rows.slice(0, page.limit).map(offerFrom), hasMore: rows.length > page.limit }
+}
+
+/** The lowest price of each item that has an offer, by its id or slug. */
+export async function lowestPrices(
+  { db }: Context,
+  kind: 'card' | 'product',
+  ids: string[],
+): Promise<Map<string, number>> {
+  const column = kind === 'card' ? db`l.card_id` : db`l.product_slug`
+  const rows = await db<{ id: string; cents: number }[]>`
+    select wanted.id, lowest.cents
+    from unnest(${ids}::text[]) as wanted (id)
+    cross join lateral (
+      select l.price_cents as cents
+      from listings l
+      join accounts a on a.id = l.account_id
+      where ${column} = wanted.id and ${isOnMarket(db, {})}
+      order by l.price_cents, l.id
+      limit 1
+    ) lowest
+  `
+  return new Map(rows.map(({ id, cents }) => [id, cents]))
+}
+
+/** @throws not_found for an unknown or suspended shop */
+export async function findShop({ db }: Context, slug: string): Promise<Seller> {
+  const [shop] = await db<Seller[]>`
+    select
+      id,
+      shop_name as "shopName",
+      slug,
+      seller_tier as "sellerTier",
+      rating::float8 as rating,
+      reviews
+    from accounts
+    where slug = ${slug} and api_access <> 'suspended'
+  `
+  if (!shop) throw notFound('There is no such shop.')
+  return shop
+}
+
+/** The slugs of all shops, for search engines. */
+export async function shopSlugs({ db }: Context, limit: number): Promise<string[]> {
+  const rows = await db<{ slug: string }[]>`
+    select slug from accounts where api_access <> 'suspended' order by id limit ${limit}
+  `
+  return rows.map(({ slug }) => slug)
+}
+
+const isOnMarket = (db: Db, { condition, language }: MarketFilters) => db`
+  l.status = 'active'
+  and a.api_access <> 'suspended'
+  ${condition === undefined ? db`` : db`and l.condition = ${condition}`}
+  ${language === undefined ? db`` : db`and l.language = ${language}`}
+`
+
+type OfferRow = Offer & Listable & Omit<Seller, 'id'>
+
+const offerColumns = (db: Db, now: Date) => db`
+  l.id,
+  l.account_id as "accountId",
+  l.card_id as "cardId",
+  l.product_slug as "productSlug",
+  l.price_cents as "priceCents",
+  l.quantity,
+  (
+    select coalesce(sum(r.quantity), 0)
+    from reservations r
+    where r.listing_id = l.id and r.expires_at > ${now}
+  ) as reserved,
+  l.condition,
+  l.language,
+  l.printing,
+  l.grading_company as "gradingCompany",
+  l.grading_grade as "gradingGrade",
+  l.description,
+  l.photos,
+  a.shop_name as "shopName",
+  a.slug,
+  a.seller_tier as "sellerTier",
+  a.rating::float8 as rating,
+  a.reviews
+`
+
+function offerFrom(row: OfferRow): MarketOffer {
+  const { shopName, slug, sellerTier, rating, reviews } = row
+  return { ...row, seller: { id: row.accountId, shopName, slug, sellerTier, rating, reviews } }
+}
