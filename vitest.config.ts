@@ -22,7 +22,7 @@ const SLOW = [
   'server/http/seller/catalog/{bundled-catalog,full-catalog,offers}.test.ts',
   'server/http/seller/{list-listings-pages,sync}.test.ts',
   'server/accounts/recalculate-tiers.test.ts',
-  'server/listings/listing-counts.test.ts',
+  'server/listings/{listing-counts,offer-model}.test.ts',
   // They process pictures.
   'server/photos/{photos,picture}.test.ts',
   // They go through every state of a queue, an order or a label.

@@ -258,6 +258,13 @@ create table migrations (
   constraint migrations_pkey PRIMARY KEY (version)
 );
 
+create table offer_changes (
+  xid xid8 default pg_current_xact_id() not null,
+  listing_ids bigint[] default '{}'::bigint[],
+  account_ids bigint[] default '{}'::bigint[] not null
+);
+CREATE INDEX offer_changes_xid ON public.offer_changes USING btree (xid);
+
 create table orders (
   id bigint generated always as identity not null,
   slice_id bigint not null,

@@ -3,6 +3,7 @@ import type { Context } from './context.ts'
 import type { Signals } from './database/signals.ts'
 import { pruneIdempotencyKeys } from './http/idempotency.ts'
 import { foldListingCounts } from './listings/listing-counts.ts'
+import type { OfferModel } from './listings/offer-model.ts'
 import { pruneReservations } from './listings/reservations.ts'
 import { pruneMails } from './mail/outbox.ts'
 import type { Metrics } from './metrics.ts'
@@ -13,7 +14,7 @@ const SECONDS = 1000
 const MINUTES = 60 * SECONDS
 const HOURS = 60 * MINUTES
 
-type ScheduleContext = Context & { metrics: Metrics }
+type ScheduleContext = Context & { metrics: Metrics; offers: OfferModel }
 
 type RecurringJob = {
   name: string
@@ -24,6 +25,11 @@ type RecurringJob = {
 /** Every recurring job. Each tolerates concurrent runs in several processes, and repeated ones. */
 const RECURRING_JOBS: RecurringJob[] = [
   { name: 'delete expired idempotency keys', everyMs: 1 * HOURS, run: pruneIdempotencyKeys },
+  {
+    name: 'delete old changes of offers',
+    everyMs: 1 * MINUTES,
+    run: ({ offers }) => offers.prune(),
+  },
   { name: 'delete expired reservations', everyMs: 1 * HOURS, run: pruneReservations },
   { name: 'add up the numbers of listings', everyMs: 5 * SECONDS, run: foldListingCounts },
   { name: 'close orders shipped 14 days ago', everyMs: 1 * MINUTES, run: receiveLongShipped },

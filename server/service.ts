@@ -15,6 +15,7 @@ import { openFileStore } from './files/open.ts'
 import { type KeyCache, keyCache } from './keys/key-cache.ts'
 import { memoryCounters } from './limits/counters.ts'
 import { type RateLimiter, rateLimiter } from './limits/rate-limit.ts'
+import { type OfferModel, openOfferModel } from './listings/offer-model.ts'
 import type { Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { type Network, realNetwork } from './outbound/network.ts'
@@ -38,6 +39,7 @@ export type Service = Context & {
   clock: Clock
   catalog: CatalogReader
   keys: KeyCache
+  offers: OfferModel
   limiter: RateLimiter
   /** Storage of photos and labels. */
   files: FileStore
@@ -82,6 +84,8 @@ export async function openService(
     log,
   })
   closers.push(() => catalog.close())
+  const offers = openOfferModel({ db: sql, now: clock.now }, signals)
+  closers.push(() => offers.close())
   const metrics = createMetrics({
     dataDir: config.dataDir,
     hasRedis: config.redisUrl !== undefined,
@@ -109,6 +113,7 @@ export async function openService(
     signals,
     catalog,
     keys: keyCache(sql, signals),
+    offers,
     limiter: rateLimiter(counters, realTime),
     files,
     carrier,

@@ -19,6 +19,8 @@ const REACH = {
   deliveries: 'soon after',
   /** A webhook endpoint was changed or deleted. */
   endpoints: 'soon after',
+  /** An offer changed. Other processes read the feed of changes. */
+  offers: 'this process',
   photos: 'this process',
   mail: 'this process',
   shipments: 'this process',

@@ -102,6 +102,7 @@ async function insert(
     )
     select id from numbered order by index
   `
+  await signal('offers')
   if (listings.some(({ photoUrls }) => photoUrls.length > 0)) await signal('photos')
   return created.map(({ id }) => id)
 }

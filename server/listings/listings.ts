@@ -254,7 +254,11 @@ async function applyAll(
   return outcomes
 }
 
-async function writeChanges({ db }: Context, listings: Listing[], now: Date): Promise<void> {
+async function writeChanges(
+  { db, signal }: Context,
+  listings: Listing[],
+  now: Date,
+): Promise<void> {
   await db`
     update listings
     set
@@ -272,6 +276,7 @@ async function writeChanges({ db }: Context, listings: Listing[], now: Date): Pr
     ) as changed (id, price_cents, quantity, status, description)
     where listings.id = changed.id
   `
+  await signal('offers')
 }
 
 /**
@@ -293,6 +298,7 @@ export function removeListing(ctx: Context, accountId: number, id: number): Prom
       set status = 'removed', updated_at = greatest(updated_at, ${tx.now()})
       where id = ${id}
     `
+    await tx.signal('offers')
   })
 }
 

@@ -40,14 +40,16 @@ export function reserve(ctx: Context, wanted: NewReservation): Promise<Reservati
       values (${listingId}, ${cartId}, ${quantity}, ${now}, ${expiresAt})
       returning id
     `
+    await tx.signal('offers')
     return { id: reservation!.id, listingId, cartId, quantity, createdAt: now, expiresAt }
   })
 }
 
 /** Releases a reservation. @throws not_found */
-export async function free({ db }: Context, id: number): Promise<void> {
+export async function free({ db, signal }: Context, id: number): Promise<void> {
   const [freed] = await db`delete from reservations where id = ${id} returning 1`
   if (!freed) throw notFound('There is no such reservation.')
+  await signal('offers')
 }
 
 /** Deletes expired reservations. Skips rows that another statement is deleting. */

@@ -294,7 +294,7 @@ async function consumeReservations({ db }: Context, sales: Sale[]): Promise<void
   `
 }
 
-async function writeStock({ db, now }: Context, listings: LockedListing[]): Promise<void> {
+async function writeStock({ db, now, signal }: Context, listings: LockedListing[]): Promise<void> {
   await db`
     update listings
     set
@@ -308,6 +308,7 @@ async function writeStock({ db, now }: Context, listings: LockedListing[]): Prom
     ) as sold (id, left_over, status)
     where listings.id = sold.id
   `
+  await signal('offers')
 }
 
 type NewOrder = {

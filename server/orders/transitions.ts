@@ -173,7 +173,7 @@ async function lockListing(
 }
 
 async function restockListing(
-  { db, now }: Context,
+  { db, now, signal }: Context,
   { id, status, quantity }: LockedListing,
   units: number,
 ): Promise<void> {
@@ -186,4 +186,5 @@ async function restockListing(
       updated_at = greatest(updated_at, ${now()})
     where id = ${id}
   `
+  await signal('offers')
 }

@@ -99,6 +99,7 @@ export function attachPhoto(ctx: Context, photo: ClaimedPhoto, name: string): Pr
         updated_at = greatest(updated_at, ${ctx.now()})
       where id = ${photo.listingId}
     `
+    await ctx.signal('offers')
     return true
   })
 }

@@ -12,7 +12,7 @@ import type { ResponseCache } from '../../response-cache.ts'
 import { Data, NotModified, Paginated, Text } from '../../schema.ts'
 import { CardSchema, exampleCard } from '../../shapes/card.ts'
 import { catalogPage } from './catalog-page.ts'
-import { offersSender } from './offers.ts'
+import { offersInMemory, offersSender } from './offers.ts'
 import {
   includeParameter,
   languageParameter,
@@ -58,7 +58,8 @@ function cardBody(card: CardEntry): CatalogResponse {
 export const cardRoutes =
   (ctx: Service, cache: ResponseCache, reads: CatalogReads): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
-    const sendWithOffers = offersSender(ctx)
+    const offers = offersInMemory(ctx)
+    const sendWithOffers = offersSender(ctx, offers)
     const list = catalogPage(ctx, cache, {
       path: '/v1/cards',
       browse: browseCards,
@@ -69,8 +70,10 @@ export const cardRoutes =
       route: '/v1/cards/:identifier',
       querystring: recordQuery,
       respond(catalog, identifier, { include, ...narrowing }) {
-        if (included(include).has('listings')) return undefined
-        return cardBody(findCard(catalog, identifier, narrowing))
+        const card = findCard(catalog, identifier, narrowing)
+        if (!included(include).has('listings')) return cardBody(card)
+        const of = { cardId: card.id, productSlug: null }
+        return offers.respond(of, (listings) => cardResponse(card, listings))
       },
     })
 

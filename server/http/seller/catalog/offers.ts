@@ -2,12 +2,15 @@ import { createHash, type Hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { serviceUnavailable } from '../../../errors.ts'
 import type { Listable } from '../../../listings/listing.ts'
+import type { ItemOffers } from '../../../listings/offer-model.ts'
 import { type Offers, offersOf } from '../../../listings/offers.ts'
 import { limitConcurrency } from '../../../queue/limit-concurrency.ts'
 import type { Service } from '../../../service.ts'
 import { quoted, sendRevalidated } from '../../entity-tag.ts'
 import { sendJson } from '../../json.ts'
 import { offerJson, sellerJson } from '../../shapes/public-listing.ts'
+import { offerWriter } from './offer-bytes.ts'
+import type { CatalogResponse } from './reads.ts'
 
 /** Maximum number of reads at the same time: reading a popular card's offers occupies a database connection. */
 const MAX_CONCURRENT_READS = 4
@@ -17,15 +20,60 @@ const MAX_UNSENT_BYTES = 256 * 1024 * 1024
 const STALL_TIMEOUT_MS = 60_000
 const NOTHING = { body: Buffer.alloc(0), tag: '' }
 
+/** Larger ones are sent by the ordinary path, which bounds the bytes that wait for slow clients. */
+const MAX_LANE_BYTES = 8 * 1024
+
 /**
- * Sends a card or product with all of its offers. There can be tens of thousands (§4.5 sets no limit), so they are read
- * and serialised in batches, and other requests run between two batches. The response is sent after the last batch, so
- * that a slow client occupies no database connection; the bytes that wait for slow clients are bounded. The `ETag` is a
- * hash of the bytes: it changes with stock, prices, photos and sellers.
+ * Responses with offers that are in memory and current, for the fast lane and the ordinary path. The tag is the one that
+ * the database's rows would give.
  */
-export function offersSender(ctx: Service) {
+export function offersInMemory(ctx: Service) {
+  const write = offerWriter(ctx.offers, ctx.config)
+
+  const responseOf = (offers: ItemOffers, toJson: (listings: Buffer[]) => Buffer) => {
+    ctx.offers.used(offers)
+    const catalog = ctx.catalog.current
+    const now = ctx.now().getTime()
+    const { bytes, shopVersion, validUntil } = write(offers, now)
+    const { tag } = offers
+    const isKnown = tag?.catalog === catalog && tag.shopVersion === shopVersion
+    if (!isKnown || now >= tag.validUntil) {
+      const hash = createHash('sha256').update(toJson([])).update(bytes.subarray(1, -1))
+      offers.tag = { text: quoted(hash.digest('base64url')), catalog, shopVersion, validUntil }
+    }
+    return { body: toJson([bytes]), tag: offers.tag!.text }
+  }
+
+  return {
+    responseOf,
+
+    /** The response of a small item; undefined if the ordinary path has to respond. */
+    respond(of: Listable, toJson: (listings: Buffer[]) => Buffer): CatalogResponse | undefined {
+      const offers = ctx.offers.peek(of)
+      if (!offers || offers.bytes > MAX_LANE_BYTES) return undefined
+      return { ...responseOf(offers, toJson), isKept: false }
+    },
+  }
+}
+
+/**
+ * Sends a card or product with all of its offers. Those in memory are sent as they are (docs/offers.md). Otherwise they
+ * come from the database: there can be tens of thousands (§4.5 sets no limit), so they are read and serialised in batches,
+ * and other requests run between two batches. The response is sent after the last batch, so that a slow client occupies
+ * no database connection; the bytes that wait for slow clients are bounded. The `ETag` is a hash of the bytes: it changes
+ * with stock, prices, photos and sellers.
+ */
+export function offersSender(
+  ctx: Service,
+  { responseOf }: Pick<ReturnType<typeof offersInMemory>, 'responseOf'>,
+) {
   const limited = limitConcurrency(MAX_CONCURRENT_READS)
   let unsent = 0
+
+  const requireRoom = () => {
+    if (unsent > MAX_UNSENT_BYTES)
+      throw serviceUnavailable('Too many large responses are being sent.')
+  }
 
   return async (
     request: FastifyRequest,
@@ -33,15 +81,17 @@ export function offersSender(ctx: Service) {
     of: Listable,
     toJson: (listings: Buffer[]) => Buffer,
   ): Promise<never> => {
-    const { body, tag } = await limited(async () => {
+    const fromDatabase = async () => {
       // The client disconnected while the request was queued.
       if (reply.raw.destroyed) return NOTHING
-      if (unsent > MAX_UNSENT_BYTES)
-        throw serviceUnavailable('Too many large responses are being sent.')
+      requireRoom()
       const hash = createHash('sha256').update(toJson([]))
       const parts = await bytesOf(await offersOf(ctx, of), ctx.config, hash)
       return { body: toJson(parts), tag: quoted(hash.digest('base64url')) }
-    })
+    }
+    requireRoom()
+    const offers = await ctx.offers.read(of)
+    const { body, tag } = offers ? responseOf(offers, toJson) : await limited(fromDatabase)
     // The client disconnected meanwhile: 'close' has fired and would never reduce `unsent`.
     if (reply.raw.destroyed) return sendJson(reply, NOTHING.body)
     unsent += body.length

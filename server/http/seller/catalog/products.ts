@@ -11,7 +11,7 @@ import type { ResponseCache } from '../../response-cache.ts'
 import { Data, NotModified, Paginated, Text } from '../../schema.ts'
 import { exampleProduct, ProductSchema } from '../../shapes/product.ts'
 import { catalogPage } from './catalog-page.ts'
-import { offersSender } from './offers.ts'
+import { offersInMemory, offersSender } from './offers.ts'
 import { includeParameter, searchParameter } from './parameters.ts'
 import { type CatalogReads, tagged } from './reads.ts'
 
@@ -41,7 +41,8 @@ const recordQuery = Type.Object({ include: includeParameter('`listings`') })
 export const productRoutes =
   (ctx: Service, cache: ResponseCache, reads: CatalogReads): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
-    const sendWithOffers = offersSender(ctx)
+    const offers = offersInMemory(ctx)
+    const sendWithOffers = offersSender(ctx, offers)
     const list = catalogPage(ctx, cache, {
       path: '/v1/products',
       browse: browseProducts,
@@ -52,8 +53,10 @@ export const productRoutes =
       route: '/v1/products/:slug',
       querystring: recordQuery,
       respond(catalog, slug, { include }) {
-        if (included(include).has('listings')) return undefined
-        return tagged(productResponse(findProduct(catalog, slug)))
+        const product = findProduct(catalog, slug)
+        if (!included(include).has('listings')) return tagged(productResponse(product))
+        const of = { cardId: null, productSlug: product.slug }
+        return offers.respond(of, (listings) => productResponse(product, listings))
       },
     })
 

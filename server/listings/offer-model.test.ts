@@ -1,0 +1,195 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../test/app.ts'
+import {
+  advance,
+  cardItem,
+  changeAccount,
+  gradedItem,
+  hold,
+  list,
+  NO_LIMITS,
+  productItem,
+} from '../test/fixtures/listings.ts'
+import { until } from '../test/until.ts'
+import { openOfferModel } from './offer-model.ts'
+
+type Seller = Awaited<ReturnType<TestApp['seller']>>
+
+let app: TestApp
+/** Another service on the same database. */
+let other: TestApp
+/** A third one, which reads every offer from the database. */
+let reference: TestApp
+beforeAll(async () => {
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
+  other = await startTestApp({ databaseUrl: app.databaseUrl, settings: NO_LIMITS })
+  reference = await startTestApp({ databaseUrl: app.databaseUrl, settings: NO_LIMITS })
+  Object.assign(reference.ctx.offers, { read: async () => undefined, peek: () => undefined })
+})
+
+const random = (below: number) => Math.floor(Math.random() * below)
+
+const ITEMS = [
+  { path: '/v1/cards/sv3-125', of: { cardId: 'sv3-125', productSlug: null }, item: cardItem },
+  {
+    path: '/v1/products/obsidian-flames-booster-box',
+    of: { cardId: null, productSlug: 'obsidian-flames-booster-box' },
+    item: productItem,
+  },
+] as const
+
+/** The same seller as a client of another service. */
+const at = (service: TestApp, seller: Seller) => service.withKey(seller.key)
+
+/** The response with all offers, and its tag. */
+async function offersAt(service: TestApp, reader: Seller, path: string) {
+  const { status, text, headers } = await at(service, reader).get(`${path}?include=listings`)
+  expect(status).toBe(200)
+  return { text, tag: headers.etag }
+}
+
+const offerOf = ({ text }: { text: string }, id: number) =>
+  JSON.parse(text).data.listings.find((offer: { id: number }) => offer.id === id)
+
+describe('offers in memory', () => {
+  it('two services show the offers of the database after concurrent writes to both, and own writes at once', async () => {
+    const sellers = [await app.seller(), await app.seller(), await app.seller()]
+    const [reader] = sellers as [Seller]
+    const work = async (service: TestApp, seller: Seller) => {
+      const client = at(service, seller)
+      const { path, item } = ITEMS[random(ITEMS.length)]!
+      const [id] = await list(client, random(4) ? item({ price: 1 + random(5) }) : gradedItem())
+      const shown = async () => offerOf(await offersAt(service, reader, path), id!)
+      const listing = `/v1/listings/${id}`
+      for (let step = 0; step < 4; step++) {
+        switch (random(6)) {
+          case 0: {
+            const price = (100 + random(500)) / 100
+            await client.patch(listing, { payload: { price } })
+            const offer = await shown()
+            if (offer) expect(offer.price).toBe(price)
+            break
+          }
+          case 1:
+            await client.patch(listing, { payload: { status: 'hidden' } })
+            expect(await shown()).toBeUndefined()
+            await client.patch(listing, { payload: { status: 'active', quantity: 5 } })
+            break
+          case 2: {
+            await client.patch(listing, { payload: { quantity: 9, status: 'active' } })
+            const before = (await shown())?.quantity_available
+            const held = await hold(service.operator, id!, 2, { ttl_seconds: 60 + random(600) })
+            if (before !== undefined) expect((await shown()).quantity_available).toBe(before - 2)
+            if (random(2)) await service.operator.delete(`/operator/v1/reservations/${held}`)
+            break
+          }
+          case 3:
+            await client.patch(listing, { payload: { description: `“${step}” \\ é\n` } })
+            break
+          case 4:
+            await changeAccount(service, seller.accountId, {
+              shop_name: `Shop ${random(1000)}`,
+              api_access: 'enabled',
+              reviews: random(100),
+              rating: random(500) / 100,
+            })
+            break
+          default:
+            await client.patch(listing, { payload: { quantity: 0 } })
+        }
+      }
+      if (random(3) === 0) await client.delete(listing)
+    }
+    for (let round = 0; round < 4; round++) {
+      await Promise.all(
+        sellers.flatMap((seller) => [work(app, seller), work(other, seller), work(app, seller)]),
+      )
+      // Reservations expire by the clock alone.
+      await advance(app.operator, 120)
+      await until('the clocks of all services have moved', () => {
+        const times = [app, other, reference].map(({ ctx }) => ctx.now().getTime())
+        return Math.max(...times) - Math.min(...times) < 60_000
+      })
+      for (const { path } of ITEMS) {
+        const expected = await offersAt(reference, reader, path)
+        expect(await offersAt(app, reader, path)).toEqual(expected)
+        await until('the other service has the changes', async () => {
+          const { text, tag } = await offersAt(other, reader, path)
+          return text === expected.text && tag === expected.tag
+        })
+      }
+    }
+  }, 120_000)
+
+  it('a change by SQL, of a photo or of a suspended shop reaches the offers in memory', async () => {
+    const seller = await app.seller()
+    const reader = await app.seller()
+    const { path, of, item } = ITEMS[0]
+    const [id] = await list(seller, item(), item())
+    await offersAt(app, reader, path)
+    expect(app.ctx.offers.peek(of) ?? (await app.ctx.offers.read(of))).toBeDefined()
+    const matches = () =>
+      until('the service has the change', async () => {
+        const expected = await offersAt(reference, reader, path)
+        return (await offersAt(app, reader, path)).text === expected.text
+      })
+    await app.ctx.db`update listings set price_cents = 77, photos = '{a,b}' where id = ${id!}`
+    await matches()
+    expect(offerOf(await offersAt(app, reader, path), id!)).toMatchObject({ price: 0.77 })
+    await app.ctx.begin(async (db) => {
+      await db`set local session_replication_role = replica`
+      await db`delete from listings where id = ${id!}`
+    })
+    await matches()
+    await app.ctx.db`update accounts set api_access = 'suspended' where id = ${seller.accountId}`
+    await matches()
+    await app.ctx.db`update accounts set api_access = 'enabled' where id = ${seller.accountId}`
+    await matches()
+  })
+
+  it('a transaction that commits after later ones have been read is not missed', async () => {
+    const seller = await app.seller()
+    const { path, item } = ITEMS[0]
+    const [early, late] = await list(seller, item(), item())
+    await offersAt(app, seller, path)
+    await app.ctx.begin(async (db) => {
+      await db`update listings set price_cents = 1111 where id = ${early!}`
+      await seller.patch(`/v1/listings/${late}`, { payload: { price: 22.22 } })
+      const shown = await offersAt(app, seller, path)
+      expect([offerOf(shown, early!).price, offerOf(shown, late!).price]).toEqual([4.5, 22.22])
+    })
+    await until('the service has the early change', async () => {
+      return offerOf(await offersAt(app, seller, path), early!).price === 11.11
+    })
+  })
+
+  it('the memory of offers is bounded: items that were not read lately are dropped', async () => {
+    const seller = await app.seller()
+    const cards = ['sv3-125', 'swsh9-1', 'swsh9-2', 'sv3-1']
+    for (const card of cards) {
+      await list(seller, ...Array.from({ length: 20 }, () => cardItem({ card })))
+    }
+    const all = cards.map((cardId) => ({ cardId, productSlug: null }))
+    const model = openOfferModel(app.ctx, app.ctx.signals, { maxBytes: 6_000 })
+    try {
+      for (const of of [...all, ...all]) {
+        await model.read(of)
+        expect(model.bytes).toBeLessThanOrEqual(6_000)
+      }
+      expect(model.bytes).toBeGreaterThan(1_000)
+    } finally {
+      model.close()
+    }
+  })
+
+  it('an item with more than 500 offers is read from the database', async () => {
+    const seller = await app.seller()
+    const card = 'swsh9-de-1'
+    for (let i = 0; i < 6; i++) {
+      await list(seller, ...Array.from({ length: 90 }, () => cardItem({ card })))
+    }
+    const path = `/v1/cards/${card}`
+    expect(JSON.parse((await offersAt(app, seller, path)).text).data.listings).toHaveLength(540)
+    expect(await app.ctx.offers.read({ cardId: card, productSlug: null })).toBeUndefined()
+  })
+})

@@ -1,0 +1,569 @@
+import type { Context } from '../context.ts'
+import type { Signals } from '../database/signals.ts'
+import type { Listable, Listing } from './listing.ts'
+import type { Offer, Seller } from './offers.ts'
+
+/**
+ * The offers of cards and products in memory (docs/offers.md). This file is their only writer: it reads the feed
+ * `offer_changes` and the changed rows in one snapshot.
+ */
+export type OfferModel = {
+  /** The offers of an item, if they are in memory and current. Has no effects. */
+  peek(item: Listable): ItemOffers | undefined
+  /** Must be called when offers of `peek` are used: it keeps the model current. */
+  used(offers: ItemOffers): void
+  /** The offers of an item as of now; undefined if the caller must read them from the database. */
+  read(item: Listable): Promise<ItemOffers | undefined>
+  /** The fields of offers that few values share, by their number in `ItemOffers`. */
+  readonly variants: readonly Variant[]
+  /** Shops by their number in `ItemOffers`. */
+  readonly shops: readonly (Shop | undefined)[]
+  /** Estimated memory. */
+  readonly bytes: number
+  /** Deletes rows of the feed that no process needs: those that were visible at a call more than two minutes ago. */
+  prune(): Promise<void>
+  close(): void
+}
+
+export type Variant = Pick<
+  Offer,
+  'condition' | 'language' | 'printing' | 'gradingCompany' | 'gradingGrade'
+>
+
+export type Shop = {
+  seller: Seller
+  isSuspended: boolean
+  /** Grows with each change of any shop. */
+  version: number
+  /** Offers in memory that belong to the shop. */
+  offers: number
+}
+
+/** The texts of an offer that has a description or photos. */
+export type OfferTexts = Pick<Offer, 'description' | 'photos'>
+
+/** The offers of one item at one snapshot, cheapest first. A change makes a new object. */
+export type ItemOffers = {
+  key: string
+  /** Six numbers for each offer: see `OFFER`. */
+  numbers: Int32Array
+  /** By listing. */
+  texts: Map<number, OfferTexts> | undefined
+  /** By listing; expired ones have no effect. */
+  reservations: Map<number, Reserved[]> | undefined
+  /** Estimated memory. */
+  bytes: number
+  /** Read since eviction last looked at it. */
+  isUsed: boolean
+  /** The `ETag` of the response, and what it was made from. The sender of the response keeps it. */
+  tag: ResponseTag | undefined
+}
+
+export type ResponseTag = {
+  text: string
+  catalog: object
+  /** The newest version of the shops in it. */
+  shopVersion: number
+  /** Unix time in milliseconds at which a reservation expires that it subtracts. */
+  validUntil: number
+}
+
+/** Units that a cart holds until this Unix time in milliseconds. */
+export type Reserved = { quantity: number; expiresAt: number }
+
+/** The places of an offer's numbers. An id is `high * 2^31 + low`. */
+export const OFFER = {
+  low: 0,
+  high: 1,
+  shop: 2,
+  price: 3,
+  quantity: 4,
+  variant: 5,
+  size: 6,
+} as const
+
+/** Maximum estimated memory of all items and shops. */
+export const MAX_BYTES = 96 * 1024 * 1024
+/** Items with more offers are read from the database for each request. */
+export const MAX_OFFERS = 500
+/** Maximum staleness on processes that did not write. */
+const MAX_AGE_MS = 50
+/** Age at which a used model is refreshed in the background. */
+const REFRESH_AGE_MS = 25
+/** Without a refresh for this long, the model is emptied. */
+const FORGET_AGE_MS = 60_000
+/** Rows of the feed that were visible this long ago are deleted: every process has read them, or empties its model. */
+const PRUNE_AGE_MS = 2 * FORGET_AGE_MS
+/** An unused model is kept current, so that it is warm for the next reader, and emptied after a while. */
+const IDLE_REFRESH_MS = 20_000
+const IDLE_FORGET_MS = 10 * 60_000
+/** Changed listings that one refresh reads. After more of them, the model is emptied. */
+const MAX_CHANGES = 1_000
+/** Items that one refresh loads. */
+const MAX_LOADED = 16
+
+const ITEM_BYTES = 700
+const TEXTS_BYTES = 200
+const RESERVED_BYTES = 100
+const SHOP_BYTES = 500
+
+/** No text of PostgreSQL contains NUL, so a slug differs from every card's id. */
+const keyOf = ({ cardId, productSlug }: Listable) => (cardId === null ? `\0${productSlug}` : cardId)
+
+type Row = [
+  id: number,
+  cardId: string | null,
+  productSlug: string | null,
+  accountId: number,
+  status: string,
+  priceCents: number,
+  quantity: number,
+  condition: Listing['condition'],
+  language: Listing['language'],
+  printing: Listing['printing'],
+  gradingCompany: Listing['gradingCompany'],
+  gradingGrade: Listing['gradingGrade'],
+  description: string | null,
+  photos: string[],
+]
+
+type Refresh = {
+  snapshot: string
+  /** Changes when the server is restarted or replaced. */
+  server: string
+  forgetsAll: boolean
+  rows: Row[] | null
+  reservations: [listingId: number, quantity: number, expiresAtMicros: number][] | null
+  sellers:
+    | [...values: [number, string, string, Seller['sellerTier'], number | null, number, boolean]][]
+    | null
+}
+
+/** @param signals `offers` signals a commit of this process */
+export function openOfferModel(
+  { db, now }: Pick<Context, 'db' | 'now'>,
+  signals: Pick<Signals, 'on'>,
+  { maxBytes = MAX_BYTES }: { maxBytes?: number } = {},
+): OfferModel {
+  const items = new Map<string, ItemOffers>()
+  /** Items with too many offers. */
+  const large = new Set<string>()
+  const wanted = new Map<string, Listable>()
+  const variants: Variant[] = []
+  const variantNumbers = new Map<string, number>()
+  const shops: (Shop | undefined)[] = []
+  const shopNumbers = new Map<number, number>()
+  const freeShops: number[] = []
+  let bytes = 0
+  let shopVersion = 0
+  /** The last snapshot, and when its refresh started. */
+  let position: { snapshot: string; server: string; startedAt: number } | undefined
+  /** Commits of this process, and how many of them the last refresh included. */
+  let commits = 0
+  let included = 0
+  let usedAt = 0
+  /** Transactions below `xmin` had ended at this time. */
+  let visible: { xmin: string; at: number }[] = []
+  let running: Promise<void> | undefined
+  let next: Promise<void> | undefined
+
+  const forget = () => {
+    items.clear()
+    large.clear()
+    shops.length = 0
+    shopNumbers.clear()
+    freeShops.length = 0
+    bytes = 0
+    position = undefined
+  }
+
+  const age = () => (position ? performance.now() - position.startedAt : Number.POSITIVE_INFINITY)
+
+  const isCurrent = () => included === commits && age() <= MAX_AGE_MS
+
+  /** Refreshes with a statement that begins after this call. */
+  const refresh = (): Promise<void> => {
+    if (running) {
+      next ??= running
+        .catch(() => {})
+        .then(() => {
+          next = undefined
+          return refresh()
+        })
+      return next
+    }
+    running = runRefresh().finally(() => {
+      running = undefined
+    })
+    return running
+  }
+
+  const runRefresh = async (): Promise<void> => {
+    if (age() > FORGET_AGE_MS) forget()
+    const startedAt = performance.now()
+    const startCommits = commits
+    const from = position
+    const loaded = [...wanted].slice(0, MAX_LOADED)
+    for (const [key] of loaded) wanted.delete(key)
+    try {
+      const changes = await readChanges(
+        from?.snapshot,
+        loaded.map(([, item]) => item),
+      )
+      // Another server may lack the last commits of its predecessor.
+      const isOther = from !== undefined && from.server !== changes.server
+      const isIncomplete = changes.forgetsAll || isOther || from !== position
+      if (isIncomplete) forget()
+      apply(changes, isIncomplete ? [] : loaded.map(([key]) => key))
+      position = { snapshot: changes.snapshot, server: changes.server, startedAt }
+      included = startCommits
+    } catch (error) {
+      forget()
+      throw error
+    }
+  }
+
+  const readChanges = async (
+    snapshot: string | undefined,
+    loaded: Listable[],
+  ): Promise<Refresh> => {
+    const cards = loaded.flatMap(({ cardId }) => cardId ?? [])
+    const slugs = loaded.flatMap(({ productSlug }) => productSlug ?? [])
+    const [read] = await db<Refresh[]>`
+      with changes as (
+        select listing_ids, account_ids
+        from offer_changes
+        where
+          xid >= pg_snapshot_xmin(${snapshot ?? null}::pg_snapshot)
+          and not pg_visible_in_snapshot(xid, ${snapshot ?? null}::pg_snapshot)
+      ),
+      changed as materialized (
+        select distinct unnest(listing_ids) as id from changes limit ${MAX_CHANGES + 1}
+      ),
+      found as materialized (
+        select *
+        from listings
+        where
+          (select count(*) from changed) <= ${MAX_CHANGES}
+          and id = any(array(select id from changed))
+        union all
+        select offer.*
+        from unnest(${cards}::text[]) as card (id)
+        cross join lateral (
+          select *
+          from listings
+          where card_id = card.id and status = 'active'
+          order by price_cents, id
+          limit ${MAX_OFFERS + 1}
+        ) offer
+        union all
+        select offer.*
+        from unnest(${slugs}::text[]) as product (slug)
+        cross join lateral (
+          select *
+          from listings
+          where product_slug = product.slug and status = 'active'
+          order by price_cents, id
+          limit ${MAX_OFFERS + 1}
+        ) offer
+      )
+      select
+        pg_current_snapshot()::text as snapshot,
+        pg_postmaster_start_time()::text as server,
+        (
+          exists (select from changes where listing_ids is null)
+          or (select count(*) from changed) > ${MAX_CHANGES}
+        ) as "forgetsAll",
+        (
+          select
+            json_agg(
+              json_build_array(
+                id, card_id, product_slug, account_id, status, price_cents, quantity, condition,
+                language, printing, grading_company, grading_grade, description, photos
+              )
+            )
+          from found
+        ) as rows,
+        (
+          select
+            json_agg(
+              json_build_array(
+                listing_id, quantity, (extract(epoch from expires_at) * 1000000)::bigint
+              )
+            )
+          from reservations
+          where listing_id = any(array(select id from found)) and expires_at > ${now()}
+        ) as reservations,
+        (
+          select
+            json_agg(
+              json_build_array(
+                id, shop_name, slug, seller_tier, rating, reviews, api_access = 'suspended'
+              )
+            )
+          from accounts
+          where
+            id = any(
+              array(
+                select account_id from found
+                union
+                select unnest(account_ids) from changes
+              )
+            )
+        ) as sellers
+    `
+    return read!
+  }
+
+  const apply = ({ rows, reservations, sellers }: Refresh, loaded: string[]): void => {
+    // By item and listing: a row that was changed and loaded is there twice.
+    const changed = new Map<string, Map<number, Row>>(loaded.map((key) => [key, new Map()]))
+    for (const row of rows ?? []) {
+      const key = keyOf({ cardId: row[1], productSlug: row[2] } as Listable)
+      const ofItem = changed.get(key)
+      if (ofItem) ofItem.set(row[0], row)
+      else if (items.has(key)) changed.set(key, new Map([[row[0], row]]))
+    }
+    const reserved = new Map<number, Reserved[]>()
+    for (const [listingId, quantity, micros] of reservations ?? []) {
+      // Rounded up, because the clock has whole milliseconds: the comparison is then that of the database.
+      const one = { quantity, expiresAt: Math.ceil(micros / 1000) }
+      const others = reserved.get(listingId)
+      if (others) others.push(one)
+      else reserved.set(listingId, [one])
+    }
+    const byAccount = new Map((sellers ?? []).map((values) => [values[0], values]))
+    for (const values of byAccount.values()) {
+      const shop = shops[shopNumbers.get(values[0]) ?? -1]
+      if (shop) updateShop(shop, values)
+    }
+    for (const [key, rows] of changed) {
+      const former = items.get(key)
+      const offers = merged(former, rows, (accountId) => numberOf(byAccount.get(accountId)!))
+      if (former) remove(former)
+      if (offers.length > MAX_OFFERS) {
+        large.add(key)
+        for (const { shop } of offers) releaseShop(shop)
+      } else add(key, former, offers, rows, reserved)
+    }
+    evict()
+  }
+
+  const updateShop = (
+    shop: Shop,
+    [id, shopName, slug, sellerTier, rating, reviews, isSuspended]: NonNullable<
+      Refresh['sellers']
+    >[number],
+  ) => {
+    const seller = { id, shopName, slug, sellerTier, rating, reviews }
+    if (isSuspended === shop.isSuspended && JSON.stringify(seller) === JSON.stringify(shop.seller))
+      return
+    shop.seller = seller
+    shop.isSuspended = isSuspended
+    shop.version = ++shopVersion
+  }
+
+  /** The number of a shop, which gets one more offer. */
+  const numberOf = (values: NonNullable<Refresh['sellers']>[number]): number => {
+    const [id, shopName, slug, sellerTier, rating, reviews, isSuspended] = values
+    let number = shopNumbers.get(id)
+    if (number === undefined) {
+      number = freeShops.pop() ?? shops.length
+      shopNumbers.set(id, number)
+      const seller = { id, shopName, slug, sellerTier, rating, reviews }
+      shops[number] = { seller, isSuspended, version: ++shopVersion, offers: 0 }
+      bytes += SHOP_BYTES
+    }
+    shops[number]!.offers++
+    return number
+  }
+
+  const releaseShop = (number: number): void => {
+    const shop = shops[number]!
+    if (--shop.offers > 0) return
+    shops[number] = undefined
+    shopNumbers.delete(shop.seller.id)
+    freeShops.push(number)
+    bytes -= SHOP_BYTES
+  }
+
+  const variantOf = (row: Row): number => {
+    const [condition, language, printing, gradingCompany, gradingGrade] = [
+      row[7],
+      row[8],
+      row[9],
+      row[10],
+      row[11],
+    ]
+    const name = `${condition} ${language} ${printing} ${gradingCompany} ${gradingGrade}`
+    let number = variantNumbers.get(name)
+    if (number === undefined) {
+      number = variants.push({ condition, language, printing, gradingCompany, gradingGrade }) - 1
+      variantNumbers.set(name, number)
+    }
+    return number
+  }
+
+  type Numbers = { id: number; shop: number; price: number; quantity: number; variant: number }
+
+  /** The offers of an item after changes of these rows, sorted. Each holds its shop. */
+  const merged = (
+    former: ItemOffers | undefined,
+    rows: Map<number, Row>,
+    holdShop: (accountId: number) => number,
+  ): Numbers[] => {
+    const offers: Numbers[] = []
+    const numbers = former?.numbers ?? new Int32Array()
+    for (let at = 0; at < numbers.length; at += OFFER.size) {
+      const id = idAt(numbers, at)
+      if (rows.has(id)) continue
+      const shop = numbers[at + OFFER.shop]!
+      shops[shop]!.offers++
+      offers.push({
+        id,
+        shop,
+        price: numbers[at + OFFER.price]!,
+        quantity: numbers[at + OFFER.quantity]!,
+        variant: numbers[at + OFFER.variant]!,
+      })
+    }
+    for (const row of rows.values()) {
+      const [id, , , accountId, status, price, quantity] = row
+      if (status !== 'active') continue
+      offers.push({ id, shop: holdShop(accountId), price, quantity, variant: variantOf(row) })
+    }
+    return offers.sort((a, b) => a.price - b.price || a.id - b.id)
+  }
+
+  const add = (
+    key: string,
+    former: ItemOffers | undefined,
+    offers: Numbers[],
+    rows: Map<number, Row>,
+    reserved: Map<number, Reserved[]>,
+  ): void => {
+    const numbers = new Int32Array(offers.length * OFFER.size)
+    let at = 0
+    for (const { id, shop, price, quantity, variant } of offers) {
+      numbers[at + OFFER.low] = id % 2 ** 31
+      numbers[at + OFFER.high] = Math.floor(id / 2 ** 31)
+      numbers[at + OFFER.shop] = shop
+      numbers[at + OFFER.price] = price
+      numbers[at + OFFER.quantity] = quantity
+      numbers[at + OFFER.variant] = variant
+      at += OFFER.size
+    }
+    const texts = new Map(former?.texts)
+    const reservations = new Map(former?.reservations)
+    for (const [id, , , , status, , , , , , , , description, photos] of rows.values()) {
+      const isActive = status === 'active'
+      if (isActive && (description !== null || photos.length > 0)) {
+        texts.set(id, { description, photos })
+      } else texts.delete(id)
+      const ofListing = isActive ? reserved.get(id) : undefined
+      if (ofListing) reservations.set(id, ofListing)
+      else reservations.delete(id)
+    }
+    let size = ITEM_BYTES + 2 * key.length + numbers.byteLength
+    for (const { description, photos } of texts.values()) {
+      size += TEXTS_BYTES + 2 * (description?.length ?? 0) + 100 * photos.length
+    }
+    for (const list of reservations.values()) size += RESERVED_BYTES * (list.length + 1)
+    items.set(key, {
+      key,
+      numbers,
+      texts: texts.size > 0 ? texts : undefined,
+      reservations: reservations.size > 0 ? reservations : undefined,
+      bytes: size,
+      isUsed: true,
+      tag: undefined,
+    })
+    bytes += size
+  }
+
+  const remove = (offers: ItemOffers): void => {
+    items.delete(offers.key)
+    bytes -= offers.bytes
+    for (let at = OFFER.shop; at < offers.numbers.length; at += OFFER.size) {
+      releaseShop(offers.numbers[at]!)
+    }
+  }
+
+  /** Removes items that were not read lately, oldest first: one that was read gets a second chance. */
+  const evict = (): void => {
+    for (const offers of items.values()) {
+      if (bytes <= maxBytes) return
+      if (offers.isUsed) {
+        offers.isUsed = false
+        items.delete(offers.key)
+        items.set(offers.key, offers)
+      } else remove(offers)
+    }
+  }
+
+  const committed = () => {
+    commits++
+  }
+  // A changed shop signals `keys`.
+  const unsubscribe = [signals.on('offers', committed), signals.on('keys', committed)]
+  const timer = setInterval(() => {
+    if (!position) return
+    if (performance.now() - usedAt > IDLE_FORGET_MS) forget()
+    else refresh().catch(() => {})
+  }, IDLE_REFRESH_MS).unref()
+
+  return {
+    peek: (item) => (isCurrent() ? items.get(keyOf(item)) : undefined),
+
+    used(offers) {
+      offers.isUsed = true
+      usedAt = performance.now()
+      if (age() > REFRESH_AGE_MS && !running) refresh().catch(() => {})
+    },
+
+    async read(item) {
+      const key = keyOf(item)
+      usedAt = performance.now()
+      for (let attempt = 0; attempt < 3; attempt++) {
+        if (large.has(key)) return undefined
+        const current = isCurrent() ? items.get(key) : undefined
+        if (current) return current
+        if (!items.has(key)) wanted.set(key, item)
+        try {
+          await refresh()
+        } catch {
+          return undefined
+        }
+        // Another commit may have followed already, but the refresh began after this call.
+        const refreshed = items.get(key)
+        if (refreshed) return refreshed
+      }
+      return undefined
+    },
+
+    variants,
+    shops,
+    get bytes() {
+      return bytes
+    },
+
+    async prune() {
+      const [read] = await db<{ xmin: string }[]>`
+        select pg_snapshot_xmin(pg_current_snapshot())::text as xmin
+      `
+      const now = performance.now()
+      const old = visible.findLast(({ at }) => now - at > PRUNE_AGE_MS)
+      visible = [...visible.slice(old ? visible.indexOf(old) : 0), { xmin: read!.xmin, at: now }]
+      if (old) await db`delete from offer_changes where xid < ${old.xmin}::xid8`
+    },
+
+    close() {
+      for (const end of unsubscribe) end()
+      clearInterval(timer)
+    },
+  }
+}
+
+/** The id of the offer whose numbers begin at `at`. */
+export const idAt = (numbers: Int32Array, at: number): number =>
+  numbers[at + OFFER.high]! * 2 ** 31 + numbers[at + OFFER.low]!
