@@ -2,26 +2,30 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 const INTERVAL_MS = 1_000
+/** Consecutive idle seconds: a pause between two bursts of requests is not the end of the work. */
+const IDLE_SECONDS = 5
 /** Share of the time in which the event loop is busy. */
 const MAX_IDLE_UTILIZATION = 0.1
 
 /**
  * Returns unused memory to the operating system after the catalog has been loaded: loading it leaves tens of megabytes
- * of free heap, which V8 would keep. It takes a pause of some tenths of a second, so it waits for a second in which the
- * process is idle.
+ * of free heap, which V8 would keep. It pauses the process for some tenths of a second and discards compiled code, so it
+ * waits until the process has been idle for some seconds.
  *
  * @param catalog the current snapshot; each new one is followed by one compaction
  * @returns a function that stops it
  */
 export function compactWhenIdle(catalog: () => object, compact = collectGarbage): () => void {
   let compacted: object | undefined
+  let idleSeconds = 0
   let before = performance.eventLoopUtilization()
   const timer = setInterval(() => {
     const now = performance.eventLoopUtilization()
     const { utilization } = performance.eventLoopUtilization(now, before)
     before = now
+    idleSeconds = utilization > MAX_IDLE_UTILIZATION ? 0 : idleSeconds + 1
     const current = catalog()
-    if (current === compacted || utilization > MAX_IDLE_UTILIZATION) return
+    if (current === compacted || idleSeconds < IDLE_SECONDS) return
     compacted = current
     compact()
   }, INTERVAL_MS).unref()
