@@ -94,36 +94,37 @@ create table deliveries (
   endpoint_id bigint not null,
   status text collate "C" not null,
   attempts jsonb default '[]'::jsonb not null,
+  resent_in xid8,
+  created_at timestamp with time zone not null,
+  is_missed boolean default (status = ANY (ARRAY['failed'::text, 'skipped'::text])) not null,
+  constraint deliveries_pkey PRIMARY KEY (id),
+  constraint deliveries_attempts_check CHECK (jsonb_typeof(attempts) = 'array'::text),
+  constraint deliveries_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoints(id),
+  constraint deliveries_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id),
+  constraint deliveries_once UNIQUE (event_id, endpoint_id),
+  constraint deliveries_status_check CHECK (status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text, 'skipped'::text]))
+);
+CREATE INDEX deliveries_log ON public.deliveries USING btree (endpoint_id, id);
+CREATE INDEX deliveries_missed ON public.deliveries USING btree (endpoint_id, id) WHERE is_missed;
+CREATE INDEX deliveries_resent ON public.deliveries USING btree (endpoint_id, resent_in, event_id) WHERE (resent_in IS NOT NULL);
+
+create table delivery_queue (
+  delivery_id bigint not null,
+  event_id bigint not null,
+  endpoint_id bigint not null,
   tries smallint default 0 not null,
   first_attempt_at timestamp with time zone,
   next_attempt_at timestamp with time zone,
   resend_at timestamp with time zone,
-  due_at timestamp with time zone default LEAST(next_attempt_at, resend_at),
-  waiting_for bigint default 
-CASE
-    WHEN (COALESCE(next_attempt_at, resend_at) IS NOT NULL) THEN endpoint_id
-    ELSE NULL::bigint
-END,
-  claims integer default 0 not null,
+  due_at timestamp with time zone default LEAST(next_attempt_at, resend_at) not null,
+  claim_id bigint,
   leased_until timestamp with time zone,
-  resent_in xid8,
-  created_at timestamp with time zone not null,
-  constraint deliveries_pkey PRIMARY KEY (id),
-  constraint deliveries_attempts_check CHECK (jsonb_typeof(attempts) = 'array'::text),
-  constraint deliveries_claims_check CHECK (claims >= 0),
-  constraint deliveries_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoints(id),
-  constraint deliveries_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id),
-  constraint deliveries_leased_are_due CHECK (leased_until IS NULL OR due_at IS NOT NULL),
-  constraint deliveries_once UNIQUE (event_id, endpoint_id),
-  constraint deliveries_pending_are_planned CHECK ((status = 'pending'::text) = (next_attempt_at IS NOT NULL)),
-  constraint deliveries_status_check CHECK (status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text, 'skipped'::text])),
-  constraint deliveries_tried_since CHECK ((tries = 0) = (first_attempt_at IS NULL)),
-  constraint deliveries_tries_check CHECK (tries >= 0 AND tries <= 5)
+  constraint delivery_queue_pkey PRIMARY KEY (delivery_id),
+  constraint delivery_queue_leased_by CHECK (leased_until IS NULL OR claim_id IS NOT NULL),
+  constraint delivery_queue_tried_since CHECK ((tries = 0) = (first_attempt_at IS NULL)),
+  constraint delivery_queue_tries_check CHECK (tries >= 0 AND tries <= 5)
 );
-CREATE INDEX deliveries_due ON public.deliveries USING btree (waiting_for, due_at, id) WHERE (waiting_for IS NOT NULL);
-CREATE INDEX deliveries_log ON public.deliveries USING btree (endpoint_id, id);
-CREATE INDEX deliveries_resent ON public.deliveries USING btree (endpoint_id, resent_in, event_id) WHERE (resent_in IS NOT NULL);
-CREATE INDEX deliveries_undelivered ON public.deliveries USING btree (endpoint_id, id) WHERE (status = ANY (ARRAY['failed'::text, 'skipped'::text]));
+CREATE INDEX delivery_queue_due ON public.delivery_queue USING btree (endpoint_id, due_at, delivery_id);
 
 create table events (
   id bigint generated always as identity not null,

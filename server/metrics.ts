@@ -398,18 +398,17 @@ const readConnections = (db: Db) => db<{ state: string; count: number; size: num
 const readQueueRows = (db: Db) => db<{ queue: string; items: number; oldestDue: Date | null }[]>`
   with recursive endpoints as (
     (
-      select waiting_for as id
-      from deliveries
-      where waiting_for is not null
-      order by waiting_for
+      select endpoint_id as id
+      from delivery_queue
+      order by endpoint_id
       limit 1
     )
     union all
     select (
-      select next.waiting_for
-      from deliveries next
-      where next.waiting_for > endpoints.id
-      order by next.waiting_for
+      select next.endpoint_id
+      from delivery_queue next
+      where next.endpoint_id > endpoints.id
+      order by next.endpoint_id
       limit 1
     )
     from endpoints
@@ -451,15 +450,13 @@ const readQueueRows = (db: Db) => db<{ queue: string; items: number; oldestDue: 
     'deliveries',
     (
       select count(*)
-      from (
-        select 1 from deliveries where waiting_for is not null order by waiting_for limit ${MAX_COUNTED}
-      ) one
+      from (select 1 from delivery_queue order by endpoint_id limit ${MAX_COUNTED}) one
     ),
     (
       select min(first.due_at)
       from endpoints
       cross join lateral (
-        select due_at from deliveries where waiting_for = endpoints.id order by due_at limit 1
+        select due_at from delivery_queue where endpoint_id = endpoints.id order by due_at limit 1
       ) first
     )
 `

@@ -228,8 +228,8 @@ async function findStockViolations({ client, market, journal, rows }: Evidence):
     )
 }
 
-/** Every delivery is delivered, and the receiver has accepted each of them. */
-async function findDeliveryViolations({ client, receiver }: Evidence): Promise<string[]> {
+/** Every delivery is delivered, the receiver has accepted each of them, and nothing is left in the queue. */
+async function findDeliveryViolations({ client, db, receiver }: Evidence): Promise<string[]> {
   const violations: string[] = []
   for (const status of ['pending', 'failed', 'skipped']) {
     const count = await countDeliveries(client, `status=${status}`)
@@ -241,6 +241,14 @@ async function findDeliveryViolations({ client, receiver }: Evidence): Promise<s
     violations.push(
       `${delivered} deliveries are delivered, but the receiver accepted ${accepted.length}.`,
     )
+  }
+  const [left] = await db<{ queued: number; pending: number }[]>`
+    select
+      (select count(*) from delivery_queue)::int as queued,
+      (select count(*) from deliveries where status = 'pending')::int as pending
+  `
+  if (left!.queued + left!.pending > 0) {
+    violations.push(`The queue has ${left!.queued} rows, the log ${left!.pending} pending ones.`)
   }
   return violations
 }

@@ -144,7 +144,7 @@ async function expireLeases(processes: Processes, db: Sql): Promise<void> {
   const indexes = processes.urls.map((_url, index) => index)
   await Promise.all(indexes.map(processes.kill))
   await db`
-    update deliveries set leased_until = clock_timestamp() where leased_until is not null
+    update delivery_queue set leased_until = clock_timestamp() where leased_until is not null
   `
   await db`
     update shipments set leased_until = clock_timestamp() where leased_until is not null

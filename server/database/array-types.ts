@@ -45,6 +45,7 @@ function literal(values: unknown[], serializer: Codecs['serializers'][number]): 
   const items = values.map((value) => {
     if (Array.isArray(value)) return literal(value, serializer)
     if (value === null || value === undefined) return 'null'
+    if (typeof value === 'number') return String(value)
     const text = String(serializer ? serializer(value) : value)
     return `"${text.replace(/["\\]/g, '\\$&')}"`
   })

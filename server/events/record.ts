@@ -16,7 +16,7 @@ export async function recordEvents(
   events: NewEvent[],
 ): Promise<number> {
   if (events.length === 0) return 0
-  const deliveries = await db<{ status: string }[]>`
+  const { count } = await db`
     with recorded as (
       insert into events (account_id, event, data, created_at)
       select account_id, event, data, ${now()}::timestamptz
@@ -27,24 +27,29 @@ export async function recordEvents(
       ) with ordinality as new_event (account_id, event, data, index)
       order by index
       returning id, account_id, event, created_at
+    ),
+    logged as (
+      insert into deliveries (event_id, endpoint_id, status, created_at)
+      select
+        recorded.id,
+        endpoint.id,
+        case when endpoint.disabled_at is null then 'pending' else 'skipped' end,
+        recorded.created_at
+      from recorded
+      join webhook_endpoints endpoint
+        on endpoint.account_id = recorded.account_id
+        and endpoint.deleted_at is null
+        and recorded.event = any(endpoint.events)
+      order by recorded.id, endpoint.id
+      returning id, event_id, endpoint_id, status, created_at
     )
-    insert into deliveries (event_id, endpoint_id, status, next_attempt_at, created_at)
-    select
-      recorded.id,
-      endpoint.id,
-      case when endpoint.disabled_at is null then 'pending' else 'skipped' end,
-      case when endpoint.disabled_at is null then recorded.created_at end,
-      recorded.created_at
-    from recorded
-    join webhook_endpoints endpoint
-      on endpoint.account_id = recorded.account_id
-      and endpoint.deleted_at is null
-      and recorded.event = any(endpoint.events)
-    order by recorded.id, endpoint.id
-    returning status
+    insert into delivery_queue (delivery_id, event_id, endpoint_id, next_attempt_at)
+    select id, event_id, endpoint_id, created_at
+    from logged
+    where status = 'pending'
   `
   await signal('deliveries')
-  return deliveries.filter(({ status }) => status === 'pending').length
+  return count
 }
 
 export const recordEvent = (ctx: Context, event: NewEvent) => recordEvents(ctx, [event])

@@ -70,7 +70,7 @@ beforeEach(async () => {
 // A test's pending deliveries must not be attempted in the next test.
 afterEach(async () => {
   await app.ctx.db`
-    update deliveries set status = 'skipped', next_attempt_at = null where status = 'pending'
+    delete from delivery_queue
   `
 })
 

@@ -88,8 +88,8 @@ describe('a delivery that is under way when its process ends', () => {
     await killed.stop('SIGKILL')
     const [lease] = await db`
       select extract(epoch from leased_until - clock_timestamp()) as seconds
-      from deliveries
-      where id = ${id}
+      from delivery_queue
+      where delivery_id = ${id}
     `
     // The timeout of an attempt plus 20 seconds.
     expect(Number(lease!.seconds)).toBeGreaterThan(20)
@@ -101,7 +101,7 @@ describe('a delivery that is under way when its process ends', () => {
     expect(receiver.arrived).toHaveLength(1)
 
     // End the lease instead of waiting for it.
-    await db`update deliveries set leased_until = clock_timestamp() where id = ${id}`
+    await db`update delivery_queue set leased_until = clock_timestamp() where delivery_id = ${id}`
     const tried = await until('the delivery is attempted', async () => {
       const delivery = await seenBy(next, id)
       return delivery.attempts.length > 0 && delivery
@@ -134,7 +134,10 @@ describe('a delivery that is under way when its process ends', () => {
     expect(seconds).toBeGreaterThan(4)
     expect(seconds).toBeLessThan(15)
     const [left] = await db`
-      select status, tries, attempts, leased_until from deliveries where id = ${id}
+      select status, tries, attempts, leased_until
+      from deliveries d
+      join delivery_queue on delivery_id = d.id
+      where d.id = ${id}
     `
     expect(left).toEqual({ status: 'pending', tries: 0, attempts: [], leased_until: null })
 

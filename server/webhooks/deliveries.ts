@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
 import type { Page } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import { conflict } from '../errors.ts'
@@ -14,18 +15,37 @@ const BATCH_ROWS = 1_000
  *
  * @throws not_found, conflict if the endpoint is disabled or deleted
  */
-export async function resendDelivery(ctx: Context, id: number): Promise<Delivery> {
-  const { count } = await ctx.db`
-    update deliveries d
-    set resend_at = ${ctx.now()}, resent_in = pg_current_xact_id()
-    from webhook_endpoints w
-    where
-      d.id = ${id} and w.id = d.endpoint_id and w.disabled_at is null and w.deleted_at is null
+export function resendDelivery(ctx: Context, id: number): Promise<Delivery> {
+  return inTransaction(ctx, async (tx) => {
+    const { db, now, signal } = tx
+    await requireActiveEndpoint(tx, id)
+    await db`
+      insert into delivery_queue (delivery_id, event_id, endpoint_id, resend_at)
+      select id, event_id, endpoint_id, ${now()}::timestamptz
+      from deliveries
+      where id = ${id}
+      on conflict (delivery_id) do update set resend_at = excluded.resend_at
+    `
+    // After the queue (see `recordOutcomes`). It may have been pruned meanwhile.
+    const { count } = await db`
+      update deliveries set resent_in = pg_current_xact_id() where id = ${id}
+    `
+    if (count === 0) throw deliveryNotFound()
+    await signal('deliveries')
+    return getDelivery(tx, id)
+  })
+}
+
+/** @throws not_found without such a delivery, conflict if its endpoint is disabled or deleted */
+async function requireActiveEndpoint({ db }: Context, deliveryId: number): Promise<void> {
+  const [endpoint] = await db<{ isActive: boolean }[]>`
+    select w.disabled_at is null and w.deleted_at is null as "isActive"
+    from deliveries d
+    join webhook_endpoints w on w.id = d.endpoint_id
+    where d.id = ${deliveryId}
   `
-  const delivery = await getDelivery(ctx, id)
-  if (count === 0) throw endpointIsInactive()
-  await ctx.signal('deliveries')
-  return delivery
+  if (!endpoint) throw deliveryNotFound()
+  if (!endpoint.isActive) throw endpointIsInactive()
 }
 
 /**
@@ -45,18 +65,40 @@ export async function resendDeliveries(
   const { disabledAt } = await requireEndpoint(ctx, accountId, endpointId)
   if (disabledAt) throw endpointIsInactive()
   const { count } = await db`
-    update deliveries
-    set resend_at = ${now()}, resent_in = pg_current_xact_id()
-    where id in (
-      select id
+    with missed as (
+      select id, event_id
       from deliveries
       where
         endpoint_id = ${endpointId}
-        and status in ('failed', 'skipped')
+        and is_missed
         and date_trunc('second', created_at) between ${span.from} and ${span.to}
-      -- A locked row is being resent already.
+      -- Another transaction resends, prunes or records a locked row. Waiting for it could be a deadlock, because
+      -- recordOutcomes writes to the queue first.
       for update skip locked
+    ),
+    waiting as (
+      select delivery_id
+      from delivery_queue
+      where delivery_id in (select id from missed)
+      for update skip locked
+    ),
+    renewed as (
+      update delivery_queue
+      set resend_at = ${now()}
+      where delivery_id in (select delivery_id from waiting)
+      returning delivery_id
+    ),
+    queued as (
+      insert into delivery_queue (delivery_id, event_id, endpoint_id, resend_at)
+      select id, event_id, ${endpointId}::bigint, ${now()}::timestamptz
+      from missed
+      where not exists (select from delivery_queue where delivery_id = missed.id)
+      on conflict (delivery_id) do nothing
+      returning delivery_id
     )
+    update deliveries
+    set resent_in = pg_current_xact_id()
+    where id in (select delivery_id from renewed union all select delivery_id from queued)
   `
   await ctx.signal('deliveries')
   return count
@@ -83,13 +125,23 @@ export async function listDeliveries(
   { accountId, endpointId, status }: DeliveryFilters,
   { perPage, offset }: Page,
 ): Promise<{ rows: Delivery[]; total: number }> {
-  // Conditions that match the predicates of the partial indexes deliveries_due and deliveries_undelivered.
-  const hasStatus = {
-    any: db`true`,
-    pending: db`status = 'pending' and waiting_for is not null`,
-    delivered: db`status = 'delivered'`,
-    failed: db`status = 'failed'`,
-    skipped: db`status = 'skipped'`,
+  // The queue has the pending deliveries. `is_missed` selects the partial index deliveries_missed.
+  const matching = {
+    any: db`deliveries`,
+    pending: db`
+      (
+        select delivery_id as id, endpoint_id
+        from delivery_queue
+        where next_attempt_at is not null
+      ) deliveries
+    `,
+    delivered: db`(select id, endpoint_id from deliveries where status = 'delivered') deliveries`,
+    failed: db`
+      (select id, endpoint_id from deliveries where is_missed and status = 'failed') deliveries
+    `,
+    skipped: db`
+      (select id, endpoint_id from deliveries where is_missed and status = 'skipped') deliveries
+    `,
   }[status ?? 'any']
   const isFiltered = accountId !== undefined || endpointId !== undefined
   const endpoints = db`
@@ -105,8 +157,8 @@ export async function listDeliveries(
           from (${endpoints}) endpoint
           cross join lateral (
             select id
-            from deliveries
-            where endpoint_id = endpoint.id and ${hasStatus}
+            from ${matching}
+            where endpoint_id = endpoint.id
             order by id desc
             limit ${offset + perPage}
           ) latest
@@ -116,16 +168,15 @@ export async function listDeliveries(
         `
       : db<{ id: number }[]>`
           select id
-          from deliveries
-          where ${hasStatus}
+          from ${matching}
           order by id desc
           limit ${perPage}
           offset ${offset}
         `,
     db<{ total: number }[]>`
       select count(*) as total
-      from deliveries
-      where ${hasStatus} ${isFiltered ? db`and endpoint_id in (${endpoints})` : db``}
+      from ${matching}
+      ${isFiltered ? db`where endpoint_id in (${endpoints})` : db``}
     `,
   ])
   const rows = await readDeliveries(
@@ -145,10 +196,11 @@ async function readDeliveries(db: Db, ids: number[]): Promise<Delivery[]> {
       e.data,
       d.status,
       d.attempts,
-      d.due_at as "nextAttemptAt",
+      q.due_at as "nextAttemptAt",
       d.created_at as "createdAt"
     from deliveries d
     join events e on e.id = d.event_id
+    left join delivery_queue q on q.delivery_id = d.id
     where d.id = any(${ids}::bigint[])
     order by d.id desc
   `
@@ -181,7 +233,7 @@ export async function pruneDeliveries({ db, now, config }: Context): Promise<voi
           where
             id in (select id from batch)
             and created_at <= ${before}
-            and due_at is null
+            and not exists (select from delivery_queue where delivery_id = deliveries.id)
           for update skip locked
         )
       )

@@ -7,7 +7,7 @@ import type { Attempt, ClaimedDelivery } from './delivery.ts'
 import { disabledEmail, type FailingEndpoint, warningEmail } from './emails.ts'
 import { DISABLED_AFTER, WARNED_AFTER } from './endpoint.ts'
 import { type Capacity, INITIAL_CONCURRENCY } from './endpoint-concurrency.ts'
-import type { RecordableOutcome } from './outcome.ts'
+import type { Outcome, RecordableOutcome } from './outcome.ts'
 
 type Fragment = ReturnType<Db>
 
@@ -17,10 +17,11 @@ const LEASE_MARGIN_MS = 20_000
 /**
  * The claim. ../queue/README.md explains leases and fencing tokens; deliveries are claimed in bulk, endpoint by endpoint.
  *
- * The queue is the partial index `deliveries_due (waiting_for, due_at, id)`. `waiting_for` is the endpoint of a delivery
- * that is due now or later, and null otherwise. A claim takes as many deliveries of each endpoint as its capacity
- * permits, so it never walks through the queue of an endpoint that doesn't respond, even if that has a million rows. Its
- * cost depends on the number of endpoints. One statement has three steps:
+ * `delivery_queue` has a row per delivery with something to do: an attempt, now or later. Its index
+ * `delivery_queue_due (endpoint_id, due_at, delivery_id)` is the order of the claims. `deliveries` is the log. A claim
+ * takes as many deliveries of each endpoint as its capacity permits, so it never walks through the queue of an endpoint
+ * that doesn't respond, even if that has a million rows. Its cost depends on the number of endpoints. One statement has
+ * three steps:
  *
  * 1. List the endpoints: the given ones, or all that have a queue. The second is a loose index scan, which PostgreSQL
  *    lacks and a recursive query emulates: each step finds the next larger endpoint id by one index lookup.
@@ -38,7 +39,7 @@ export function claimForEndpoints(
   { max, capacity }: { max: number; capacity: Capacity },
 ): Promise<ClaimedDelivery[]> {
   const { db } = ctx
-  const { endpointIds, limits, dueAt, ids } = bindable(capacity)
+  const { endpointIds, limits, dueAt, ids } = bindableCapacity(capacity)
   return leaseDue(
     ctx,
     max,
@@ -62,25 +63,25 @@ export function claimForAllEndpoints(
   { max, capacity, afterEndpoint }: { max: number; capacity: Capacity; afterEndpoint: number },
 ): Promise<ClaimedDelivery[]> {
   const { db } = ctx
-  const { endpointIds, limits, dueAt, ids } = bindable(capacity)
+  const { endpointIds, limits, dueAt, ids } = bindableCapacity(capacity)
   return leaseDue(
     ctx,
     max,
     db`
       with recursive queued as (
         (
-          select waiting_for as endpoint_id
-          from deliveries
-          where waiting_for > ${afterEndpoint}
-          order by waiting_for
+          select endpoint_id
+          from delivery_queue
+          where endpoint_id > ${afterEndpoint}
+          order by endpoint_id
           limit 1
         )
         union all
         select (
-          select next.waiting_for
-          from deliveries next
-          where next.waiting_for > queued.endpoint_id
-          order by next.waiting_for
+          select next.endpoint_id
+          from delivery_queue next
+          where next.endpoint_id > queued.endpoint_id
+          order by next.endpoint_id
           limit 1
         )
         from queued
@@ -99,10 +100,13 @@ export function claimForAllEndpoints(
   )
 }
 
-const bindable = ({ endpointIds, limits, cursors }: Capacity) => ({
+/** A time as an item of an array: the client takes an array of dates for a single one. */
+const bindable = (time: Date | null | undefined) => time?.toISOString() ?? null
+
+const bindableCapacity = ({ endpointIds, limits, cursors }: Capacity) => ({
   endpointIds,
   limits,
-  dueAt: cursors.map((cursor) => cursor?.dueAt.toISOString() ?? null),
+  dueAt: cursors.map((cursor) => bindable(cursor?.dueAt)),
   ids: cursors.map((cursor) => cursor?.id ?? null),
 })
 
@@ -122,36 +126,39 @@ function leaseDue(
       select next.row_address
       from (${endpoints}) as endpoint
       cross join lateral (
-        select d.ctid as row_address
-        from deliveries d
+        select q.ctid as row_address
+        from delivery_queue q
         where
-          d.waiting_for = endpoint.endpoint_id
-          and d.due_at <= ${at}
-          and (d.due_at, d.id) > (
+          q.endpoint_id = endpoint.endpoint_id
+          and q.due_at <= ${at}
+          and (q.due_at, q.delivery_id) > (
             coalesce(endpoint.after_due_at, '-infinity'), coalesce(endpoint.after_id, 0)
           )
-          and (d.leased_until is null or d.leased_until < clock_timestamp())
-        order by d.due_at, d.id
+          and (q.leased_until is null or q.leased_until < clock_timestamp())
+        order by q.due_at, q.delivery_id
         limit endpoint.claimable
         for update skip locked
       ) next
       limit ${max}
     ),
+    claim as materialized (
+      select nextval('delivery_claims') as id
+    ),
     claimed as (
-      update deliveries
+      update delivery_queue
       set
-        claims = claims + 1,
+        claim_id = (select id from claim),
         leased_until = clock_timestamp()
           + make_interval(secs => ${(config.webhookTimeoutMs + LEASE_MARGIN_MS) / 1000})
       -- By row address, known from the lock: no search, whatever number of rows the planner expects.
       where ctid = any(array(select row_address from due))
       returning
-        id, claims, event_id, endpoint_id, created_at, tries, first_attempt_at, next_attempt_at,
+        delivery_id, claim_id, event_id, endpoint_id, tries, first_attempt_at, next_attempt_at,
         resend_at, due_at
     )
     select
-      claimed.id,
-      claimed.claims,
+      claimed.delivery_id as id,
+      claimed.claim_id as "claimId",
       claimed.endpoint_id as "endpointId",
       (
         select w.disabled_at is null and w.deleted_at is null
@@ -160,7 +167,7 @@ function leaseDue(
       ) as "isWanted",
       e.event,
       e.data,
-      claimed.created_at as "createdAt",
+      e.created_at as "createdAt",
       claimed.due_at as "dueAt",
       claimed.tries,
       claimed.first_attempt_at as "firstAttemptAt",
@@ -177,72 +184,104 @@ function leaseDue(
  * failed deliveries.
  */
 export async function recordOutcomes(
-  { db }: Pick<Context, 'db'>,
+  ctx: Pick<Context, 'db'>,
   outcomes: RecordableOutcome[],
 ): Promise<void> {
-  const rows = outcomes.map(({ delivery, attempt, status, nextAttemptAt }) => ({
-    id: delivery.id,
-    claims: delivery.claims,
-    endpoint_id: delivery.endpointId,
-    status: status === 'unchanged' ? null : status,
-    counts: attempt !== null && !delivery.isResend,
-    attempt: attempt && attemptRow(attempt),
-    began_at: attempt?.at ?? null,
-    next_attempt_at: nextAttemptAt,
-    resend_at: delivery.resendAt,
-  }))
-  await db`
+  await record(ctx, outcomes)
+}
+
+/**
+ * Takes the deliveries from the queue, writes their outcomes to the log, and returns those with a retry or a requested
+ * resend to the queue. It writes to the queue first and then to the log, like every statement that writes to both, so
+ * that they don't deadlock. An outcome whose claim has been superseded changes nothing.
+ *
+ * @returns how many outcomes were recorded
+ */
+async function record({ db }: Pick<Context, 'db'>, outcomes: Outcome[]): Promise<number> {
+  const ids = outcomes.map(({ delivery }) => delivery.id)
+  const { count } = await db`
     with outcome as (
       select
-        *,
-        -- The endpoint was disabled or deleted during the attempt: no retry.
-        result.status = 'pending' and not exists (
-          select
-          from webhook_endpoints w
-          where w.id = result.endpoint_id and w.disabled_at is null and w.deleted_at is null
-        ) as is_over
-      from jsonb_to_recordset(${db.json(rows as never)}) as result (
-        id bigint, claims integer, endpoint_id bigint, status text, counts boolean, attempt jsonb,
-        began_at timestamptz, next_attempt_at timestamptz, resend_at timestamptz
-      )
+        id,
+        claim_id,
+        case when is_over then 'skipped' else status end as status,
+        attempt,
+        tried_at,
+        case when not is_over then next_attempt_at end as next_attempt_at,
+        resend_at
+      from (
+        select
+          *,
+          -- The endpoint was disabled or deleted during the attempt: no retry.
+          status = 'pending' and not exists (
+            select
+            from webhook_endpoints w
+            where w.id = given.endpoint_id and w.disabled_at is null and w.deleted_at is null
+          ) as is_over
+        from unnest(
+          ${ids}::bigint[],
+          ${outcomes.map(({ delivery }) => delivery.claimId)}::bigint[],
+          ${outcomes.map(({ delivery }) => delivery.endpointId)}::bigint[],
+          ${outcomes.map(({ status }) => status)}::text[],
+          ${outcomes.map(({ attempt }) => attempt && JSON.stringify(attemptRow(attempt)))}::text[],
+          ${outcomes.map(({ attempt, status }) => (status === 'pending' ? bindable(attempt?.at) : null))}::timestamptz[],
+          ${outcomes.map(({ nextAttemptAt }) => bindable(nextAttemptAt))}::timestamptz[],
+          ${outcomes.map(({ delivery }) => bindable(delivery.resendAt))}::timestamptz[]
+        ) as given (
+          id, claim_id, endpoint_id, status, attempt, tried_at, next_attempt_at, resend_at
+        )
+      ) judged
     ),
-    recorded as (
-      update deliveries d
-      set
-        status = case when outcome.is_over then 'skipped' else coalesce(outcome.status, d.status) end,
-        attempts = case
-          when jsonb_typeof(outcome.attempt) = 'object' then d.attempts || outcome.attempt
-          else d.attempts
-        end,
-        tries = d.tries + outcome.counts::int,
-        first_attempt_at = case
-          when outcome.counts then coalesce(d.first_attempt_at, outcome.began_at)
-          else d.first_attempt_at
-        end,
-        next_attempt_at = case
-          when outcome.status is null then d.next_attempt_at
-          when not outcome.is_over then outcome.next_attempt_at
-        end,
+    gone as (
+      delete from delivery_queue q
+      using outcome
+      where q.delivery_id = any(${ids}::bigint[]) and ${claimStillHeld(db, db`outcome`)}
+      returning
+        q.delivery_id,
+        q.event_id,
+        q.endpoint_id,
+        outcome.status,
+        outcome.attempt::jsonb as attempt,
+        q.tries + (outcome.tried_at is not null)::int as tries,
+        coalesce(q.first_attempt_at, outcome.tried_at) as first_attempt_at,
+        case outcome.status
+          when 'unchanged' then q.next_attempt_at
+          else outcome.next_attempt_at
+        end as next_attempt_at,
         -- A resend requested during the attempt is still due.
-        resend_at = nullif(d.resend_at, outcome.resend_at),
-        leased_until = null
-      from outcome
-      where ${claimStillHeld(db, db`outcome`)}
-      returning d.endpoint_id, outcome.status is not distinct from 'delivered' as is_delivered
+        nullif(q.resend_at, outcome.resend_at) as resend_at
+    ),
+    again as (
+      insert into delivery_queue (
+        delivery_id, event_id, endpoint_id, tries, first_attempt_at, next_attempt_at, resend_at
+      )
+      select
+        delivery_id, event_id, endpoint_id, tries, first_attempt_at, next_attempt_at, resend_at
+      from gone
+      where next_attempt_at is not null or resend_at is not null
+    ),
+    reset as (
+      update webhook_endpoints
+      set consecutive_failures = 0
+      where id in (
+        select id
+        from webhook_endpoints
+        where
+          consecutive_failures > 0
+          and disabled_at is null
+          and id in (select endpoint_id from gone where status = 'delivered')
+        order by id
+        for no key update
+      )
     )
-    update webhook_endpoints
-    set consecutive_failures = 0
-    where id in (
-      select id
-      from webhook_endpoints
-      where
-        consecutive_failures > 0
-        and disabled_at is null
-        and id in (select endpoint_id from recorded where is_delivered)
-      order by id
-      for no key update
-    )
+    update deliveries d
+    set
+      status = case gone.status when 'unchanged' then d.status else gone.status end,
+      attempts = case when gone.attempt is null then d.attempts else d.attempts || gone.attempt end
+    from gone
+    where d.id = gone.delivery_id
   `
+  return count
 }
 
 /**
@@ -257,20 +296,10 @@ export function failDelivery(
 ): Promise<void> {
   return inTransaction(ctx, async (tx) => {
     const { db, now } = tx
-    const { count } = await db`
-      update deliveries d
-      set
-        status = 'failed',
-        attempts = d.attempts || ${db.json(attemptRow(attempt))},
-        tries = d.tries + 1,
-        first_attempt_at = coalesce(d.first_attempt_at, ${attempt.at}),
-        next_attempt_at = null,
-        resend_at = nullif(d.resend_at, ${delivery.resendAt}),
-        leased_until = null
-      from (select ${delivery.id}::bigint as id, ${delivery.claims}::int as claims) ours
-      where ${claimStillHeld(db, db`ours`)}
-    `
-    if (count === 0) return
+    const recorded = await record(tx, [
+      { delivery, attempt, status: 'failed', nextAttemptAt: null },
+    ])
+    if (recorded === 0) return
     const [endpoint] = await db<(FailingEndpoint & { failures: number })[]>`
       update webhook_endpoints w
       set
@@ -298,19 +327,25 @@ export async function releaseDeliveries(
   { db }: Pick<Context, 'db'>,
   deliveries: ClaimedDelivery[],
 ): Promise<void> {
+  const ids = deliveries.map(({ id }) => id)
   await db`
-    update deliveries d
+    update delivery_queue q
     set leased_until = null
     from unnest(
-      ${deliveries.map(({ id }) => id)}::bigint[],
-      ${deliveries.map(({ claims }) => claims)}::int[]
-    ) as ours (id, claims)
-    where ${claimStillHeld(db, db`ours`)}
+      ${ids}::bigint[],
+      ${deliveries.map(({ claimId }) => claimId)}::bigint[]
+    ) as ours (id, claim_id)
+    where q.delivery_id = any(${ids}::bigint[]) and ${claimStillHeld(db, db`ours`)}
   `
 }
 
+/**
+ * Joins rows of the queue to this process's claims. Combine it with `q.delivery_id = any(…)`, which bounds every plan to
+ * these rows, also a plan that was made while the queue was empty. `+ 0` keeps the join from being a second condition of
+ * that index scan, which would process the whole list for each row.
+ */
 const claimStillHeld = (db: Db, ours: Fragment) => db`
-  d.id = ${ours}.id and d.claims = ${ours}.claims and d.leased_until is not null
+  q.delivery_id + 0 = ${ours}.id and q.claim_id = ${ours}.claim_id and q.leased_until is not null
 `
 
 /**
@@ -320,20 +355,21 @@ const claimStillHeld = (db: Db, ours: Fragment) => db`
  */
 export async function skipPending({ db, signal }: Context, endpointId: number): Promise<void> {
   await db`
-    update deliveries
-    set
-      status = case status when 'pending' then 'skipped' else status end,
-      next_attempt_at = null,
-      resend_at = null,
-      leased_until = null
-    where id in (
-      select id
-      from deliveries
-      where
-        waiting_for = ${endpointId}
-        and (leased_until is null or leased_until < clock_timestamp())
-      for update skip locked
+    with gone as (
+      delete from delivery_queue
+      where delivery_id in (
+        select delivery_id
+        from delivery_queue
+        where
+          endpoint_id = ${endpointId}
+          and (leased_until is null or leased_until < clock_timestamp())
+        for update skip locked
+      )
+      returning delivery_id, next_attempt_at
     )
+    update deliveries
+    set status = 'skipped'
+    where id in (select delivery_id from gone where next_attempt_at is not null)
   `
   await signal('endpoints')
 }

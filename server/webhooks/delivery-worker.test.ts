@@ -56,11 +56,7 @@ const workers: { stop(): Promise<void> }[] = []
 afterEach(async () => {
   await Promise.all(workers.splice(0).map((worker) => worker.stop()))
   // A test's pending deliveries must not be sent in the next test.
-  await app.ctx.db`
-    update deliveries
-    set status = 'skipped', next_attempt_at = null, leased_until = null
-    where status = 'pending'
-  `
+  await app.ctx.db`delete from delivery_queue`
 })
 
 function startWorker({ ctx }: TestApp = app, options: { pollIntervalMs?: number } = NO_POLLING) {
@@ -89,10 +85,16 @@ const write = (count: number, to = endpoint, { accountId } = seller) => app.ctx.
       ${app.ctx.now()}::timestamptz
     from generate_series(1, ${count}::int)
     returning id, created_at
+  ),
+  logged as (
+    insert into deliveries (event_id, endpoint_id, status, created_at)
+    select id, ${to.id}::bigint, 'pending', created_at
+    from happened
+    returning id, event_id, endpoint_id, created_at
   )
-  insert into deliveries (event_id, endpoint_id, status, next_attempt_at, created_at)
-  select id, ${to.id}::bigint, 'pending', created_at, created_at
-  from happened
+  insert into delivery_queue (delivery_id, event_id, endpoint_id, next_attempt_at)
+  select id, event_id, endpoint_id, created_at
+  from logged
 `
 const signal = () => app.ctx.signal('deliveries')
 
@@ -239,8 +241,8 @@ describe('endpoints that never respond', () => {
 describe('the concurrency of an endpoint', () => {
   const failed = async () => {
     const [row] = await app.ctx.db<{ count: number }[]>`
-      select count(*) from deliveries
-      where endpoint_id = ${endpoint.id} and tries = 1 and status = 'pending'
+      select count(*) from delivery_queue
+      where endpoint_id = ${endpoint.id} and tries = 1
     `
     return row!.count
   }
@@ -348,7 +350,7 @@ describe('claims', () => {
     return claimed!
   }
   const endLease = () => app.ctx.db`
-    update deliveries
+    update delivery_queue
     set leased_until = clock_timestamp() - interval '1 millisecond'
     where endpoint_id = ${endpoint.id}
   `
@@ -370,7 +372,7 @@ describe('claims', () => {
     await claim()
     const [lease] = await app.ctx.db<{ seconds: number }[]>`
       select extract(epoch from leased_until - clock_timestamp())::float8 as seconds
-      from deliveries
+      from delivery_queue
       where endpoint_id = ${endpoint.id}
     `
     // The timeout of an attempt plus 20 seconds.
@@ -405,7 +407,7 @@ describe('claims', () => {
     const dead = await claim()
     await endLease()
     const alive = await claim()
-    expect(alive.claims).toBe(dead.claims + 1)
+    expect(alive.claimId).not.toBe(dead.claimId)
     const outcome = late(dead)
     await recordOutcomes(second.ctx, [{ ...outcome, status: 'delivered', nextAttemptAt: null }])
     await failDelivery(second.ctx, dead, outcome.attempt)
@@ -440,7 +442,7 @@ describe('stopping a worker', () => {
       expect(one).toMatchObject({ status: 'pending', attempts: [] })
     }
     const left = await app.ctx.db`
-      select tries, leased_until from deliveries where endpoint_id = ${endpoint.id} order by id
+      select tries, leased_until from delivery_queue where endpoint_id = ${endpoint.id}
     `
     expect(left).toEqual(Array(2).fill({ tries: 0, leased_until: null }))
 
@@ -457,7 +459,7 @@ describe('stopping a worker', () => {
     await worker.stop()
     expect([receiver.arrived.length, held.length]).toEqual([0, 0])
     const left = await app.ctx.db`
-      select distinct tries, leased_until from deliveries where endpoint_id = ${endpoint.id}
+      select distinct tries, leased_until from delivery_queue where endpoint_id = ${endpoint.id}
     `
     expect(left).toEqual([{ tries: 0, leased_until: null }])
   })
@@ -473,8 +475,8 @@ describe('an unavailable database', () => {
     const refused = await subscribe(owner, `${receiver.url}/refused`)
     await sendSampleEvent(alone, owner.accountId)
     await alone.ctx.db`
-      update deliveries
-      set tries = 4, first_attempt_at = created_at
+      update delivery_queue
+      set tries = 4, first_attempt_at = next_attempt_at
       where endpoint_id = ${refused.id}
     `
     startWorker(alone, { pollIntervalMs: 100 })

@@ -43,10 +43,10 @@ export type Delivery = {
 /** The body of its requests. */
 export const payloadOf = ({ id, ...delivery }: Delivery) => bodyOf({ deliveryId: id, ...delivery })
 
-/** A delivery claimed by this process. `claims` is the fencing token (../queue/README.md). */
+/** A delivery claimed by this process. `claimId` is the fencing token (../queue/README.md). */
 export type ClaimedDelivery = {
   id: number
-  claims: number
+  claimId: number
   endpointId: number
   /** The endpoint is neither disabled nor deleted. */
   isWanted: boolean

@@ -53,9 +53,9 @@ async function fail(count: number) {
 }
 
 const bringToLastAttempt = () => app.ctx.db`
-  update deliveries
-  set tries = 4, first_attempt_at = created_at - interval '6 hours'
-  where endpoint_id = ${endpoint.id} and status = 'pending'
+  update delivery_queue
+  set tries = 4, first_attempt_at = next_attempt_at - interval '6 hours'
+  where endpoint_id = ${endpoint.id}
 `
 
 async function succeed() {
@@ -115,15 +115,15 @@ describe('deliveries that failed in a row', () => {
     await sendSampleEvent(app, seller.accountId)
     await bringToLastAttempt()
     await app.ctx.db`
-      update deliveries set next_attempt_at = next_attempt_at - interval '1 minute'
-      where endpoint_id = ${endpoint.id} and status = 'pending'
+      update delivery_queue set next_attempt_at = next_attempt_at - interval '1 minute'
+      where endpoint_id = ${endpoint.id}
     `
     // Three more deliveries are due later, so they are not attempted in this run.
     await events(3)
     await advance(app.operator, 7_200)
     await app.ctx.db`
-      update deliveries set next_attempt_at = next_attempt_at + interval '1 day'
-      where endpoint_id = ${endpoint.id} and status = 'pending' and tries = 0
+      update delivery_queue set next_attempt_at = next_attempt_at + interval '1 day'
+      where endpoint_id = ${endpoint.id} and tries = 0
     `
     const before = receiver.arrived.length
     await app.runDeliveries()

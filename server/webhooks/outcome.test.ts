@@ -10,7 +10,7 @@ const IN_A_MINUTE = new Date('2026-03-01T09:32:05Z')
 
 const NEW: ClaimedDelivery = {
   id: 1,
-  claims: 1,
+  claimId: 1,
   endpointId: 7,
   isWanted: true,
   event: 'order.cancelled',

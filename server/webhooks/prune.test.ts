@@ -56,8 +56,9 @@ const write = async (count: number) => {
   }
 }
 /** Fails the endpoint's pending deliveries without attempts. */
-const end = () => app.ctx.db`
-  update deliveries set status = 'failed', next_attempt_at = null where endpoint_id = ${id}
+const end = ({ ctx: { db } } = app, except = 0) => db`
+  with gone as (delete from delivery_queue where delivery_id <> ${except} returning delivery_id)
+  update deliveries set status = 'failed' where id in (select delivery_id from gone)
 `
 const count = async () => {
   const { body } = await app.operator.get(`/operator/v1/deliveries?endpoint_id=${id}`)
@@ -173,11 +174,7 @@ describe('after 30 days', () => {
     const [oldest] = await app.ctx.db<{ id: number }[]>`
       select min(id) as id from deliveries where endpoint_id = ${id}
     `
-    await app.ctx.db`
-      update deliveries
-      set status = 'failed', next_attempt_at = null
-      where endpoint_id = ${id} and id <> ${oldest!.id}
-    `
+    await end(app, oldest!.id)
     await passes(31 * DAY)
     expect(await left()).toMatchObject([{ id: oldest!.id, status: 'pending' }])
     expect([await count(), await eventsOf()]).toEqual([1, 1])
@@ -200,7 +197,7 @@ describe('WEBHOOK_RETENTION_DAYS', () => {
     const shop = await brief.seller()
     await subscribe(shop, 'https://nowhere.invalid/')
     await sendSampleEvent(brief, shop.accountId)
-    await brief.ctx.db`update deliveries set status = 'failed', next_attempt_at = null`
+    await end(brief)
     for (const [seconds, events] of [
       [2 * DAY - HOUR, 1],
       [HOUR, 0],

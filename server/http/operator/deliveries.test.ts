@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../test/app.ts'
 import { type FakeNetwork, fakeNetwork } from '../../test/fakes/network.ts'
 import { type PublicReceiver, startPublicReceiver } from '../../test/fakes/public-receiver.ts'
@@ -25,6 +25,19 @@ let endpoint: { id: number; secret: string }
 beforeAll(async () => {
   internet = fakeNetwork()
   app = await startTestApp({ network: internet, settings: NO_LIMITS })
+})
+// A delivery is in the queue if and only if it is pending or its resend was requested.
+afterEach(async () => {
+  const disagreeing = await app.ctx.db`
+    select d.id, d.status, q.*
+    from deliveries d
+    full join delivery_queue q on q.delivery_id = d.id
+    where
+      d.id is null
+      or (d.status = 'pending') is distinct from (q.next_attempt_at is not null)
+      or (q.event_id, q.endpoint_id) <> (d.event_id, d.endpoint_id)
+  `
+  expect(disagreeing).toEqual([])
 })
 beforeEach(async () => {
   seller = await app.seller()
