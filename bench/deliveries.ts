@@ -116,6 +116,17 @@ const sampleOf = (
 /** Adds pending deliveries for these endpoints, as after an outage. Returns the largest id before. */
 async function addPending(db: Database, endpoints: number[], count: number): Promise<number> {
   const last = await lastDelivery(db)
+  const [{ queue } = { queue: null }] = await db<{ queue: string | null }[]>`
+    select to_regclass('delivery_queue') as queue
+  `
+  // Before there was a queue of its own, the log said when a delivery is due.
+  const logged = db`
+    insert into deliveries (event_id, endpoint_id, status, ${queue ? db`` : db`next_attempt_at,`} created_at)
+    select happened.id, e.id, 'pending', ${queue ? db`` : db`happened.created_at,`} happened.created_at
+    from happened
+    join webhook_endpoints e
+      on e.account_id = happened.account_id and e.id = any(${endpoints}::bigint[])
+  `
   await db`
     with happened as (
       insert into events (account_id, event, data, created_at)
@@ -124,11 +135,15 @@ async function addPending(db: Database, endpoints: number[], count: number): Pro
       join webhook_endpoints e on e.id = (${endpoints}::bigint[])[1 + number % ${endpoints.length}]
       returning id, account_id, created_at
     )
-    insert into deliveries (event_id, endpoint_id, status, next_attempt_at, created_at)
-    select happened.id, e.id, 'pending', happened.created_at, happened.created_at
-    from happened
-    join webhook_endpoints e
-      on e.account_id = happened.account_id and e.id = any(${endpoints}::bigint[])
+    ${
+      queue
+        ? db`,
+          logged as (${logged} returning id, event_id, endpoint_id, created_at)
+          insert into delivery_queue (delivery_id, event_id, endpoint_id, next_attempt_at)
+          select id, event_id, endpoint_id, created_at from logged
+        `
+        : logged
+    }
   `
   await db`select pg_notify('cardstall', 'deliveries')`
   return last

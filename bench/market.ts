@@ -387,10 +387,8 @@ async function addDeliveries(db: Database, rows: number): Promise<void> {
           cross join sellers
           returning id, account_id, created_at
         )
-        insert into deliveries (
-          event_id, endpoint_id, status, attempts, tries, first_attempt_at, claims, created_at
-        )
-        select happened.id, e.id, 'delivered', $4::jsonb, 1, created_at, 1, happened.created_at
+        insert into deliveries (event_id, endpoint_id, status, attempts, created_at)
+        select happened.id, e.id, 'delivered', $4::jsonb, happened.created_at
         from happened
         join lateral (select id from webhook_endpoints e where e.account_id = happened.account_id) e
           on true

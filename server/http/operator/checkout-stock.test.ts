@@ -286,7 +286,8 @@ describe('reservations', () => {
       await tx.db`update listings set status = 'removed' where id = ${gone}`
       await tx.db`update listings set price_cents = 999, quantity = 2 where id = ${dearer}`
       const responses = [sendCart(app, [[gone, 1]]), sendCart(app, [[dearer, 2]])]
-      await untilLockWaiters(app.ctx.db, 2)
+      // One transaction waits for both.
+      await untilLockWaiters(app.ctx.db)
       return { responses }
     })
     const [refused, sold] = await Promise.all(waiting.responses)

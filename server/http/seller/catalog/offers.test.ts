@@ -438,24 +438,29 @@ async function listWith(shop: Shop, item: object): Promise<number> {
   return id!
 }
 
-/** Inserts listings directly, because the API would take too long. Their prices repeat. */
-const insertListings = (
+/** Inserts listings directly, because the API would take too long, and signals it. Their prices repeat. */
+async function insertListings(
   accountId: number,
   { card, product }: { card?: string; product?: string; condition?: string },
   count: number,
-) => app.ctx.db`
-  insert into listings (
-    account_id, card_id, product_slug, price_cents, quantity, condition, language, description,
-    created_at, updated_at
-  )
-  select
-    ${accountId}, ${card ?? null}::text, ${product ?? null}, 1 + n * 7919 % 5000, 1 + n % 9,
-    ${card ? 'NM' : null}::text, 'EN', 'Straight from the booster into a sleeve, number ' || n,
-    '2026-01-01', '2026-01-01'
-  from generate_series(1, ${count}) n
-`
+) {
+  await app.ctx.db`
+    insert into listings (
+      account_id, card_id, product_slug, price_cents, quantity, condition, language, description,
+      created_at, updated_at
+    )
+    select
+      ${accountId}, ${card ?? null}::text, ${product ?? null}, 1 + n * 7919 % 5000, 1 + n % 9,
+      ${card ? 'NM' : null}::text, 'EN', 'Straight from the booster into a sleeve, number ' || n,
+      '2026-01-01', '2026-01-01'
+    from generate_series(1, ${count}) n
+  `
+  await app.ctx.signal('offers')
+}
 
+/** Signals the change, as a verb of this process would. */
 async function deleteListings() {
   await app.ctx.db`delete from reservations`
   await app.ctx.db`delete from listings`
+  await app.ctx.signal('offers')
 }
