@@ -1,6 +1,7 @@
 import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DESCRIPTIONS } from '../server/test/descriptions.ts'
 import {
   type HostileRequest,
   hostileRecords,
@@ -50,13 +51,15 @@ try {
     (await json('/v1/me')).data.id,
     { card: 'base1-4', set: 'base1', product: product?.slug ?? 'none' },
   )
-  const requests = [
-    ...hostileRequests(await json('/openapi.json'), '/v1', records),
-    ...hostileRequests(await json('/operator/openapi.json'), '/operator/v1', records),
-  ].filter(({ name }) => name.includes(filter))
+  const requests = []
+  for (const { path, prefix } of DESCRIPTIONS) {
+    requests.push(...hostileRequests(await json(path), prefix, records))
+  }
 
   const measured = []
-  for (const request of requests) measured.push(await measure(request, send, service.pids()[0]!))
+  for (const request of requests.filter(({ name }) => name.includes(filter))) {
+    measured.push(await measure(request, send, service.pids()[0]!))
+  }
   measured.sort((a, b) => b.cpuMs - a.cpuMs)
   for (const { name, status, cpuMs, bytes } of measured.slice(0, MAX_SHOWN)) {
     console.log(`${cpuMs.toFixed(1).padStart(8)} ms  ${status}  ${kib(bytes)}  ${name}`)

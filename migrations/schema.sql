@@ -198,6 +198,7 @@ create table listings (
   status text collate "C" default 'active'::text not null,
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
+  reference text,
   constraint listings_pkey PRIMARY KEY (id),
   constraint listings_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint listings_card_id_fkey FOREIGN KEY (card_id) REFERENCES cards(id),
@@ -217,6 +218,7 @@ END),
   constraint listings_printing_check CHECK (printing = ANY (ARRAY['standard'::text, 'reverse_holo'::text, 'holo'::text, 'first_edition'::text, 'shadowless'::text, 'full_art'::text, 'alternate_art'::text, 'promo'::text])),
   constraint listings_product_slug_fkey FOREIGN KEY (product_slug) REFERENCES products(slug),
   constraint listings_quantity CHECK (quantity >= 0),
+  constraint listings_reference CHECK (char_length(reference) >= 1 AND char_length(reference) <= 100),
   constraint listings_status_check CHECK (status = ANY (ARRAY['active'::text, 'sold'::text, 'hidden'::text, 'removed'::text])),
   constraint listings_status_fits_stock CHECK ((status <> 'active'::text OR quantity > 0) AND (status <> 'sold'::text OR quantity = 0))
 );
@@ -227,6 +229,7 @@ CREATE INDEX listings_newest ON public.listings USING btree (account_id, id) WHE
 CREATE INDEX listings_product ON public.listings USING btree (account_id, product_slug, id) WHERE ((product_slug IS NOT NULL) AND (status <> 'removed'::text));
 CREATE INDEX listings_product_offers ON public.listings USING btree (product_slug, price_cents, id) WHERE ((product_slug IS NOT NULL) AND (status = 'active'::text));
 CREATE INDEX listings_status ON public.listings USING btree (account_id, status, id);
+CREATE UNIQUE INDEX listings_reference ON public.listings USING btree (account_id, reference) WHERE ((reference IS NOT NULL) AND (status <> 'removed'::text));
 
 create table mails (
   id bigint generated always as identity not null,

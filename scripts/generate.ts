@@ -8,10 +8,11 @@ import { startEmbedded } from '../server/database/embedded/embedded.ts'
 import type { Closers } from '../server/processes/lifecycle.ts'
 import { openService } from '../server/service.ts'
 import { settingsTable } from '../server/settings/settings.ts'
+import { DESCRIPTIONS } from '../server/test/descriptions.ts'
 import { schemaSql } from './schema-sql.ts'
 
 /**
- * Writes the generated files: both OpenAPI descriptions, the dump of the database schema and the table of settings in
+ * Writes the generated files: the OpenAPI descriptions, the dump of the database schema and the table of settings in
  * docs/configuration.md. With `--check` it writes nothing, and exits with code 1 if a file is out of date.
  */
 const ROOT = path.join(import.meta.dirname, '..')
@@ -36,8 +37,9 @@ try {
   const fetchDescription = async (url: string) =>
     `${JSON.stringify((await app.inject(url)).json(), null, 2)}\n`
 
-  await writeOrCheck('openapi/seller.json', await fetchDescription('/openapi.json'))
-  await writeOrCheck('openapi/operator.json', await fetchDescription('/operator/openapi.json'))
+  for (const { file, path } of DESCRIPTIONS) {
+    await writeOrCheck(file, await fetchDescription(path))
+  }
   await writeOrCheck('migrations/schema.sql', await schemaSql(ctx.db))
   await writeTable('docs/configuration.md', settingsTable())
 } finally {

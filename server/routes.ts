@@ -43,6 +43,8 @@ import { listingRoutes } from './http/seller/listings.ts'
 import { meRoutes } from './http/seller/me.ts'
 import { orderRoutes } from './http/seller/orders.ts'
 import { webhookRoutes } from './http/seller/webhooks.ts'
+import { toolsApi } from './http/tools/description.ts'
+import { ownListingRoutes } from './http/tools/listings.ts'
 import type { Service } from './service.ts'
 
 /**
@@ -106,6 +108,22 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
         })
       },
       { prefix: sellerApi.prefix },
+    )
+  })
+
+  app.register(async (api) => {
+    await describeRoutes(api, toolsApi(publicUrl))
+    api.get('/tools/openapi.json', { schema: { hide: true } }, () => api.describe())
+    api.register(
+      async (tools) => {
+        tools.addHook('onRequest', forbidCaching)
+        tools.addHook('onRoute', guardSellerRoutes(ctx))
+        tools.addHook('onRoute', readKnownFields)
+        serve(tools, {
+          '/listings': ownListingRoutes(ctx),
+        })
+      },
+      { prefix: toolsApi.prefix },
     )
   })
 

@@ -82,11 +82,16 @@ export async function faultsOfResponse(
   return faults
 }
 
-/** Every response of the seller API to a valid key states its rate limit. */
+/** Every response of the seller API and the tools API to a valid key states its rate limit. */
 function faultsOfLimits({ operation, hasValidKey, target }: Request, response: Response): string[] {
   const { status, headers } = response
   const isCounted = !UNCOUNTED_STATUSES.includes(status)
-  if (operation.api !== 'seller' || !hasValidKey || !isCounted || !target.startsWith('/v1/'))
+  if (
+    operation.credential !== 'seller' ||
+    !hasValidKey ||
+    !isCounted ||
+    !/^\/(tools\/)?v1\//.test(target)
+  )
     return []
   return ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'].flatMap((name) =>
     /^\d+$/.test(headers[name] ?? '') ? [] : [`${name} is missing.`],

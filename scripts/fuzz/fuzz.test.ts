@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { describedResponses } from '../../server/test/described-responses.ts'
+import { DESCRIPTIONS } from '../../server/test/descriptions.ts'
 import { seededRandom } from '../random.ts'
 import { faultsOfResponse } from './checks.ts'
 import { parseResponse, type Response } from './client.ts'
@@ -13,13 +14,12 @@ import { bytesOf, commandFor, type Request } from './request.ts'
 import { shrink } from './shrink.ts'
 
 const read = (path: string) => {
-  const name = path.startsWith('/operator') ? 'operator' : 'seller'
-  return JSON.parse(readFileSync(new URL(`../../openapi/${name}.json`, import.meta.url), 'utf8'))
+  const { file } = DESCRIPTIONS.find((description) => description.path === path)!
+  return JSON.parse(readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8'))
 }
-const operations = [
-  ...operationsOf(read('/openapi.json'), 'seller'),
-  ...operationsOf(read('/operator/openapi.json'), 'operator'),
-]
+const operations = DESCRIPTIONS.flatMap(({ path, credential }) =>
+  operationsOf(read(path), credential),
+)
 const operation = (id: string): Operation => operations.find((operation) => operation.id === id)!
 
 /** Generates requests without sending them. */
@@ -44,7 +44,7 @@ describe('the generator of the fuzzer', () => {
     expect(Buffer.concat(sentBy(1, 300)).equals(Buffer.concat(sentBy(2, 300)))).toBe(false)
   })
 
-  it('the generator reaches every operation of both APIs', () => {
+  it('the generator reaches every operation of the APIs', () => {
     const lines = sentBy(1, 2_000).map((bytes) => bytes.toString('latin1').split(' HTTP/1.1')[0]!)
     const missing = operations.filter(({ method, path }) => {
       const pattern = new RegExp(`^${method} ${path.replaceAll(/\{\w+\}/g, '[^/]+')}(\\?|$)`)

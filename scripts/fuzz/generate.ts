@@ -35,7 +35,8 @@ export function createGenerator(
     const { ids, accountId: owner } = idsFor(operation, memory, random, given)
     const seller = sellerFor(memory, random, requested ?? owner)
     const known = knownValues(memory, receiverUrl, fields)
-    const key = operation.api === 'operator' ? operatorToken : (seller?.key ?? 'svc_live_none')
+    const key =
+      operation.credential === 'operator' ? operatorToken : (seller?.key ?? 'svc_live_none')
     const text = body(known)
     const headers: Request['headers'] = [['Authorization', `Bearer ${key}`]]
     if (text !== undefined) headers.push(['Content-Type', operation.body?.type ?? JSON_TYPE])
@@ -55,10 +56,10 @@ export function createGenerator(
       ...(text === undefined ? {} : { body: Buffer.from(text) }),
       operation,
       ids,
-      ...(operation.api === 'seller' && seller
+      ...(operation.credential === 'seller' && seller
         ? { accountId: seller.accountId, sellerKey: seller.key }
         : {}),
-      hasValidKey: operation.api === 'operator' || seller !== undefined,
+      hasValidKey: operation.credential === 'operator' || seller !== undefined,
     }
   }
 

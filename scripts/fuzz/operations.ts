@@ -1,7 +1,8 @@
 /** The parts of an operation in a published description that requests need. */
 export type Operation = {
   id: string
-  api: 'seller' | 'operator'
+  /** Whose credential it needs. */
+  credential: 'seller' | 'operator'
   method: string
   /** With the prefix of its API, and with `{parameters}`. */
   path: string
@@ -34,7 +35,7 @@ export type Schema = {
 // biome-ignore lint/suspicious/noExplicitAny: a whole OpenAPI document, walked freely
 type Document = any
 
-export function operationsOf(document: Document, api: Operation['api']): Operation[] {
+export function operationsOf(document: Document, credential: Operation['credential']): Operation[] {
   const prefix = new URL(document.servers[0].url).pathname
   const follow = (schema: Document): Schema => {
     if (Array.isArray(schema)) return schema.map(follow) as never
@@ -53,7 +54,7 @@ export function operationsOf(document: Document, api: Operation['api']): Operati
       const named = Object.values<Document>(media?.examples ?? {})
       return {
         id: operation.operationId,
-        api,
+        credential,
         method: method.toUpperCase(),
         path: prefix + path,
         parameters: (operation.parameters ?? []).map(

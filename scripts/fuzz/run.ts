@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describedResponses } from '../../server/test/described-responses.ts'
+import { DESCRIPTIONS } from '../../server/test/descriptions.ts'
 import { OPERATOR_TOKEN, openProcesses } from '../crash-test/processes.ts'
 import { seededRandom } from '../random.ts'
 import { openShop } from './flows.ts'
@@ -79,10 +80,11 @@ async function prepare(
   { operations: pattern }: Fuzz,
 ): Promise<Shared> {
   const read = async (path: string) => (await (await fetch(url + path)).json()) as object
-  const operations = [
-    ...operationsOf(await read('/openapi.json'), 'seller'),
-    ...operationsOf(await read('/operator/openapi.json'), 'operator'),
-  ]
+  const operations = (
+    await Promise.all(
+      DESCRIPTIONS.map(async ({ path, credential }) => operationsOf(await read(path), credential)),
+    )
+  ).flat()
   const chosen = operations.filter(({ id }) => pattern.test(id))
   if (chosen.length === 0) throw new Error(`No operation matches ${pattern}.`)
   return {

@@ -55,19 +55,20 @@ describe('the seller API’s description', () => {
     ])
   })
 
-  it('both descriptions pass an independent linter', async () => {
+  it('all descriptions pass an independent linter', async () => {
     const config = await createConfig({ extends: ['recommended-strict'] })
-    for (const name of ['seller', 'operator']) {
+    for (const name of ['seller', 'tools', 'operator']) {
       const ref = new URL(`../../openapi/${name}.json`, import.meta.url).pathname
       const problems = await lint({ ref, config })
       expect(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`)).toEqual([])
     }
   })
 
-  it('every seller operation has an id, a summary, an example and its common errors', async () => {
-    for (const [name, { operationId, summary, responses }] of operations(
-      await committed('seller'),
-    )) {
+  it('every operation that uses an API key has an id, a summary, an example and its common errors', async () => {
+    for (const [name, { operationId, summary, responses }] of [
+      ...operations(await committed('seller')),
+      ...operations(await committed('tools')),
+    ]) {
       expect(operationId, name).toMatch(/^[a-z][A-Za-z]+$/)
       expect(summary, name).toMatch(/\w/)
       for (const status of ['401', '403', '429', '500']) {
@@ -84,7 +85,7 @@ describe('the seller API’s description', () => {
   })
 
   it('every operation documents 404, and 413, 415 and 422 where a body can cause them', async () => {
-    for (const api of ['seller', 'operator']) {
+    for (const api of ['seller', 'tools', 'operator']) {
       for (const [name, { operationId, responses }] of operations(await committed(api))) {
         const statuses = Object.keys(responses)
         expect(statuses, name).toContain('404')
@@ -226,10 +227,14 @@ describe('the reference page', () => {
       'http://127.0.0.1:3000',
       'https://x.example/market',
     ]) {
-      const [seller, operator] = referenceSources(text, `${address}/docs/reference.js`)
+      const [seller, tools, operator] = referenceSources(text, `${address}/docs/reference.js`)
       expect(seller).toMatchObject({
         url: `${address}/openapi.json`,
         servers: [{ url: `${address}/v1` }],
+      })
+      expect(tools).toMatchObject({
+        url: `${address}/tools/openapi.json`,
+        servers: [{ url: `${address}/tools/v1` }],
       })
       expect(operator).toMatchObject({
         url: `${address}/operator/openapi.json`,

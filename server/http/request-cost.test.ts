@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { routes } from '../routes.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { CARDS } from '../test/catalog-fixture.ts'
+import { DESCRIPTIONS } from '../test/descriptions.ts'
 import { PARCEL, shipsBy } from '../test/fixtures/orders.ts'
 import { type HostileRequest, hostileRecords, hostileRequests } from '../test/hostile-requests.ts'
 import { IgnoredFields, knownFields } from './known-fields.ts'
@@ -95,11 +96,8 @@ describe('hostile requests', () => {
       { card: CARDS[0]!.id, set: CARDS[0]!.set_id, product: 'none' },
     )
     const requests: HostileRequest[] = []
-    for (const [document, prefix] of [
-      ['/openapi.json', '/v1'],
-      ['/operator/openapi.json', '/operator/v1'],
-    ] as const) {
-      const { body } = await app.anyone.get(document)
+    for (const { path, prefix } of DESCRIPTIONS) {
+      const { body } = await app.anyone.get(path)
       requests.push(...hostileRequests(body, prefix, records, 1 / 32))
     }
     expect(requests.length).toBeGreaterThan(500)

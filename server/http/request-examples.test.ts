@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { demoKey } from '../sandbox/demo-seller.ts'
 import { type Client, OPERATOR_TOKEN, startTestApp } from '../test/app.ts'
 import { mismatchesOf } from '../test/described-responses.ts'
+import { DESCRIPTIONS } from '../test/descriptions.ts'
 
 // Sends the published request examples to a new sandbox, as a reader of the reference page would.
 
@@ -52,8 +53,9 @@ beforeAll(async () => {
       }
     }
   }
-  await collect('/openapi.json', seller, '/v1')
-  await collect('/operator/openapi.json', operator, '/operator/v1')
+  for (const { path, prefix, credential } of DESCRIPTIONS) {
+    await collect(path, credential === 'operator' ? operator : seller, prefix)
+  }
 })
 afterAll(() => rm(dataDir, { recursive: true, force: true }))
 

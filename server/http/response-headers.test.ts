@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { CARDS, importRecords } from '../test/catalog-fixture.ts'
+import { DESCRIPTIONS } from '../test/descriptions.ts'
 
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
@@ -24,11 +25,8 @@ const PRIVATE = { 'cache-control': 'no-store', 'x-content-type-options': 'nosnif
 
 describe('response headers', () => {
   it('the 401 of every operation has no-store and nosniff', async () => {
-    for (const [document, prefix] of [
-      ['/openapi.json', '/v1'],
-      ['/operator/openapi.json', '/operator/v1'],
-    ]) {
-      const { paths } = (await app.anyone.get(document!)).body
+    for (const { path: document, prefix } of DESCRIPTIONS) {
+      const { paths } = (await app.anyone.get(document)).body
       for (const [path, operations] of Object.entries(paths)) {
         for (const method of Object.keys(operations as object)) {
           const url = prefix + path.replace(/\{\w+\}/g, '1')

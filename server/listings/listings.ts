@@ -13,6 +13,8 @@ export type ListingFilters = {
   updatedSince?: Date | undefined
   cardId?: string | undefined
   productSlug?: string | undefined
+  /** The seller's own name of one listing. */
+  reference?: string | undefined
 }
 
 /**
@@ -25,8 +27,8 @@ export function listListings(
   filters: ListingFilters,
   page: Page,
 ): Promise<{ rows: Listing[]; total: number }> {
-  const { status, updatedSince, cardId, productSlug } = filters
-  const isCounted = (updatedSince ?? cardId ?? productSlug) === undefined
+  const { status, updatedSince, cardId, productSlug, reference } = filters
+  const isCounted = (updatedSince ?? cardId ?? productSlug ?? reference) === undefined
   return isCounted
     ? readCountedPage(ctx, accountId, status, page)
     : readFilteredPage(ctx, accountId, filters, page)
@@ -203,7 +205,7 @@ function readWindow(
 const isMatch = (
   db: Db,
   accountId: number,
-  { status, updatedSince, cardId, productSlug }: ListingFilters,
+  { status, updatedSince, cardId, productSlug, reference }: ListingFilters,
 ) => db`
   account_id = ${accountId}
   and status <> 'removed'
@@ -211,6 +213,7 @@ const isMatch = (
   ${updatedSince === undefined ? db`` : db`and updated_at >= ${updatedSince}`}
   ${cardId === undefined ? db`` : db`and card_id = ${cardId}`}
   ${productSlug === undefined ? db`` : db`and product_slug = ${productSlug}`}
+  ${reference === undefined ? db`` : db`and reference = ${reference}`}
 `
 
 /** A seller's changes to one of its listings. */
@@ -312,6 +315,21 @@ async function requireNoOpenOrder({ db }: Context, listingId: number): Promise<v
   if (open) {
     throw conflict('The listing has an open order: it can be deleted once that is completed.')
   }
+}
+
+/** @throws not_found unless the listing is the account's */
+export async function findListing(
+  { db, now }: Context,
+  accountId: number,
+  id: number,
+): Promise<Listing> {
+  const [listing] = await db<Listing[]>`
+    select ${columns(db, now())}
+    from listings
+    where id = ${id} and account_id = ${accountId} and status <> 'removed'
+  `
+  if (!listing) throw listingNotFound()
+  return listing
 }
 
 /** @throws not_found unless the listing is the account's */

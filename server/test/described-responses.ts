@@ -1,5 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
+import { DESCRIPTIONS } from './descriptions.ts'
 
 type Description = { operations: Located[]; mismatch: Mismatch }
 
@@ -15,7 +16,7 @@ const known = new Map<string | symbol, Promise<Description[]>>()
 
 /**
  * Checks responses against the published descriptions: an operation must describe each status that it returns, and the
- * body must match its schema without additional keys. Paths outside of the two APIs are not checked.
+ * body must match its schema without additional keys. Paths outside of these APIs are not checked.
  *
  * @param settings what the descriptions depend on, if given: services with the same settings share them, because reading
  *   and compiling them takes as long as a start
@@ -28,10 +29,9 @@ export function describedResponses(read: Read, settings: string | symbol = Symbo
   ): Promise<void> => {
     let descriptions = known.get(settings)
     if (!descriptions) {
-      descriptions = Promise.all([
-        readDescription(read, '/openapi.json', '/v1'),
-        readDescription(read, '/operator/openapi.json', '/operator/v1'),
-      ])
+      descriptions = Promise.all(
+        DESCRIPTIONS.map(({ path, prefix }) => readDescription(read, path, prefix)),
+      )
       known.set(settings, descriptions)
     }
     for (const description of await descriptions) {

@@ -2,12 +2,13 @@ import { expect } from 'vitest'
 import { runSchedule } from '../schedule.ts'
 import type { TestApp, TestResponse } from './app.ts'
 import { CARDS } from './catalog-fixture.ts'
+import { DESCRIPTIONS } from './descriptions.ts'
 import { deliveriesIn, startReceiver, subscribe } from './fakes/receiver.ts'
 import { list, productItem } from './fixtures/listings.ts'
 import { act, buy, cancel, LABEL, openShop, PARCEL, sendCart, ship } from './fixtures/orders.ts'
 
 /**
- * Requests every operation of both APIs successfully, lists with each of their filters, and runs every queue and
+ * Requests every operation of the APIs successfully, lists with each of their filters, and runs every queue and
  * recurring job. Fails if an operation is left out. Needs the catalog fixture and `WEBHOOK_ALLOW_PRIVATE`.
  */
 export async function tourOfOperations(app: TestApp): Promise<void> {
@@ -39,8 +40,11 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   const lists = ['', 'page=2&', 'status=active&', 'updated_since=2026-01-01&']
   for (const filter of [...lists, `card=${CARD.card}&`, `product=${PRODUCT}&`]) {
     await ok(seller.get(`/v1/listings?${filter}per_page=1`))
+    await ok(seller.get(`/tools/v1/listings?${filter}per_page=1`))
   }
   await ok(seller.patch(`/v1/listings/${held}`, { payload: { price: 7.77 } }))
+  await ok(seller.get(`/tools/v1/listings/${held}`))
+  await ok(seller.get('/tools/v1/listings?reference=SHELF'))
   await ok(seller.delete(`/v1/listings/${gone}`))
   await ok(operator.get(`/operator/v1/listings/${sold}/photos`))
   for (const path of ['series', 'sets', 'sets/sv3', `cards/${CARD.card}`, 'products', 'me']) {
@@ -167,10 +171,7 @@ async function expectAllOperations(app: TestApp): Promise<void> {
   const counted = /_duration_seconds_count\{method="(\w+)",route="([^"]+)",status="2\d\d"/g
   const done = new Set([...text.matchAll(counted)].map(([, method, route]) => `${method} ${route}`))
   const operations: string[] = []
-  for (const [description, prefix] of [
-    ['/openapi.json', '/v1'],
-    ['/operator/openapi.json', '/operator/v1'],
-  ] as const) {
+  for (const { path: description, prefix } of DESCRIPTIONS) {
     const { paths } = (await app.anyone.get(description)).body
     for (const [path, methods] of Object.entries(paths as Record<string, object>)) {
       const route = prefix + path.replaceAll(/\{(\w+)\}/g, ':$1')

@@ -13,14 +13,14 @@ export function forDevelopers({ publicUrl, operatorToken }: Config, root: string
   const hasOperator = operatorToken !== undefined
   return html`<section class="developers">
 <h2>For sellers’ programs</h2>
-<p>Sellers’ programs use the seller API (<code>${publicUrl}/v1</code>)${hasOperator && html`, and the marketplace’s own back end uses the operator API (<code>${publicUrl}/operator/v1</code>)`}.</p>
+<p>Sellers’ programs use the seller API (<code>${publicUrl}/v1</code>) and the tools API (<code>${publicUrl}/tools/v1</code>)${hasOperator && html`, and the marketplace’s own back end uses the operator API (<code>${publicUrl}/operator/v1</code>)`}.</p>
 <pre tabindex="0"><code>curl -H "Authorization: Bearer svc_live_…" \\
   ${publicUrl}/v1/me</code></pre>
 <ul>
 <li><a href="${root}/docs">API reference</a>: every operation, with requests to try</li>
 <li><a href="${root}/docs/guides/">Guides</a>: listings, orders, labels, webhooks, errors, operating</li>
 <li><a href="${root}/docs/guides/readme#a-tour-in-five-minutes">Tour</a>: the whole service in five minutes of curl</li>
-<li>OpenAPI 3.1: <a href="${root}/openapi.json">seller API</a>${hasOperator && html`, <a href="${root}/operator/openapi.json">operator API</a>`}</li>
+<li>OpenAPI 3.1: <a href="${root}/openapi.json">seller API</a>, <a href="${root}/tools/openapi.json">tools API</a>${hasOperator && html`, <a href="${root}/operator/openapi.json">operator API</a>`}</li>
 <li><a href="${root}/health/ready">Health</a>: whether the service is ready</li>
 </ul>
 <p>Version ${manifest.version}</p>

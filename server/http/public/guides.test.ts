@@ -6,6 +6,7 @@ import path from 'node:path'
 import { text as streamText } from 'node:stream/consumers'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../test/app.ts'
+import { DESCRIPTIONS } from '../../test/descriptions.ts'
 import { findGuides } from './guides.ts'
 import { renderMarkdown } from './markdown.ts'
 
@@ -63,9 +64,9 @@ describe('the guides', () => {
     expect([...visited.keys()]).toEqual(expect.arrayContaining(guides))
   })
 
-  it('both API descriptions link to the guides with valid links', async () => {
-    for (const description of ['/openapi.json', '/operator/openapi.json']) {
-      const { body } = await app.anyone.get(description)
+  it('all API descriptions link to the guides with valid links', async () => {
+    for (const { path } of DESCRIPTIONS) {
+      const { body } = await app.anyone.get(path)
       const described = [...body.info.description.matchAll(/\]\(([^)]+)\)/g)].map(([, url]) => url)
       expect(body.externalDocs.url).toBe(`${ORIGIN}/docs/guides/`)
       for (const link of [body.externalDocs.url, ...described]) {

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from '../../test/app.ts'
+import { DESCRIPTIONS } from '../../test/descriptions.ts'
 
 let sandbox: TestApp
 let production: TestApp
@@ -39,10 +40,12 @@ describe('GET /', () => {
       sandbox: true,
       links: {
         seller_api: 'https://cards.example/v1',
+        tools_api: 'https://cards.example/tools/v1',
         operator_api: 'https://cards.example/operator/v1',
         reference: 'https://cards.example/docs',
         guides: 'https://cards.example/docs/guides/',
         openapi: 'https://cards.example/openapi.json',
+        tools_openapi: 'https://cards.example/tools/openapi.json',
         operator_openapi: 'https://cards.example/operator/openapi.json',
         health: 'https://cards.example/health/ready',
       },
@@ -63,16 +66,18 @@ describe('GET /', () => {
     expect(body.sandbox).toBe(false)
     expect(Object.keys(body.links)).toEqual([
       'seller_api',
+      'tools_api',
       'reference',
       'guides',
       'openapi',
+      'tools_openapi',
       'health',
     ])
   })
 
   it('GET / is in no API description', async () => {
-    for (const description of ['/openapi.json', '/operator/openapi.json']) {
-      expect(Object.keys((await sandbox.anyone.get(description)).body.paths)).not.toContain('/')
+    for (const { path } of DESCRIPTIONS) {
+      expect(Object.keys((await sandbox.anyone.get(path)).body.paths)).not.toContain('/')
     }
   })
 })

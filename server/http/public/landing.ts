@@ -37,10 +37,12 @@ const landingJson = ({ publicUrl, sandbox, operatorToken }: Config) => ({
   sandbox,
   links: {
     seller_api: `${publicUrl}/v1`,
+    tools_api: `${publicUrl}/tools/v1`,
     ...(operatorToken === undefined ? {} : { operator_api: `${publicUrl}/operator/v1` }),
     reference: `${publicUrl}/docs`,
     guides: `${publicUrl}/docs/guides/`,
     openapi: `${publicUrl}/openapi.json`,
+    tools_openapi: `${publicUrl}/tools/openapi.json`,
     ...(operatorToken === undefined
       ? {}
       : { operator_openapi: `${publicUrl}/operator/openapi.json` }),

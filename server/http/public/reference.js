@@ -11,7 +11,10 @@ const api = (title, slug, description, prefix) => ({
   servers: [{ url: new URL(prefix, root).href }],
 })
 
-const sources = [api('Seller API', 'seller', 'openapi.json', 'v1')]
+const sources = [
+  api('Seller API', 'seller', 'openapi.json', 'v1'),
+  api('Tools API', 'tools', 'tools/openapi.json', 'tools/v1'),
+]
 if ('operator' in element.dataset) {
   sources.push(api('Operator API', 'operator', 'operator/openapi.json', 'operator/v1'))
 }

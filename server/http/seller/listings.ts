@@ -1,7 +1,5 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
-import { findCard, findProduct } from '../../catalog/identifiers.ts'
-import { LISTING_STATUSES } from '../../enums.ts'
 import { authorizationError } from '../../errors.ts'
 import { createListings } from '../../listings/create-listings.ts'
 import {
@@ -12,14 +10,14 @@ import {
 } from '../../listings/listings.ts'
 import { centsFromEuros } from '../../money.ts'
 import type { Service } from '../../service.ts'
-import { parseDateTime } from '../date-time.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
+import { listingFilters, readListingFilters } from '../listing-filters.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
-import { Data, OneOf, Paginated, PathId, Text } from '../schema.ts'
+import { Data, Paginated, PathId } from '../schema.ts'
 import {
   BulkCreate,
   BulkResultSchema,
@@ -49,20 +47,7 @@ export const listingRoutes =
             'Returns your own listings, newest first. With `updated_since`, listings come in the order of their last change, for tools that keep a copy. Read the pages from the last to the first, and start the next synchronisation 30 seconds before the newest `updated_at` on the first page that you read. This way you miss no change that happens meanwhile (see docs/sync.md). Deleted listings are not included.',
           tags: ['Listings'],
           querystring: Type.Object({
-            status: Type.Optional(OneOf(LISTING_STATUSES)),
-            updated_since: Type.Optional(
-              Text({
-                description:
-                  'Only listings changed at or after this ISO 8601 date or date-time. A date means its first second; without an offset the time is UTC',
-                examples: ['2026-03-01T09:30:00Z'],
-              }),
-            ),
-            card: Type.Optional(
-              Text({ maxLength: 100, description: 'Canonical or friendly id of a card' }),
-            ),
-            product: Type.Optional(
-              Text({ maxLength: 150, description: 'Slug of a sealed product' }),
-            ),
+            ...listingFilters,
             ...pageParameters,
           }),
           response: { 200: Paginated(ListingSchema, 'A page of your listings') },
@@ -72,14 +57,7 @@ export const listingRoutes =
       },
       async ({ caller: { account }, query }) => {
         const catalog = ctx.catalog.current
-        const { status, updated_since, card, product } = query
-        const filters = {
-          status,
-          updatedSince:
-            updated_since === undefined ? undefined : parseDateTime('updated_since', updated_since),
-          cardId: card && findCard(catalog, card, {}).id,
-          productSlug: product && findProduct(catalog, product).slug,
-        }
+        const filters = readListingFilters(catalog, query)
         return paginated(
           `${ctx.config.publicUrl}/v1/listings`,
           query as Query,

@@ -23,24 +23,23 @@ const ProductListable = Type.Object({
   name: Type.String(),
 })
 
+export const listingFields = {
+  ...publicFields,
+  status: OneOf(LISTING_STATUSES),
+  quantity: Type.Integer({ description: 'Whole stock: reserved units are not subtracted' }),
+  listable: Type.Unsafe<object | null>({
+    anyOf: [CardListable, ProductListable, { type: 'null' }],
+    description: 'The card or sealed product on sale',
+  }),
+  created_at: Timestamp(),
+  updated_at: Timestamp({
+    description: 'Time of the last change to the listing or its photos',
+  }),
+}
+
 export const ListingSchema = component(
   'Listing',
-  Type.Object(
-    {
-      ...publicFields,
-      status: OneOf(LISTING_STATUSES),
-      quantity: Type.Integer({ description: 'Whole stock: reserved units are not subtracted' }),
-      listable: Type.Unsafe<object | null>({
-        anyOf: [CardListable, ProductListable, { type: 'null' }],
-        description: 'The card or sealed product on sale',
-      }),
-      created_at: Timestamp(),
-      updated_at: Timestamp({
-        description: 'Time of the last change to the listing or its photos',
-      }),
-    },
-    { description: 'A listing as its seller sees it.' },
-  ),
+  Type.Object(listingFields, { description: 'A listing as its seller sees it.' }),
 )
 
 /** The listing as its seller sees it (§2.6). */

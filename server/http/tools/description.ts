@@ -1,0 +1,23 @@
+import type { ApiDescription } from '../openapi.ts'
+
+/** The general part of the tools API's description. */
+export const toolsApi = (publicUrl: string): ApiDescription => ({
+  title: 'Cardstall tools API',
+  description: `The API for sellers' own software: everything about a shop that the seller API leaves out. It uses the same API keys, scopes, rate limits, errors and pagination as the [seller API](${publicUrl}/docs/guides/readme#a-tour-in-five-minutes), and the conventions that its description states, including \`X-Ignored-Fields\`.
+
+A bulk operation counts as one write for each 100 items. See [docs/tools.md](${publicUrl}/docs/guides/tools).`,
+  prefix: toolsApi.prefix,
+  publicUrl,
+  tags: [{ name: 'Listings', description: 'Your stock on sale, with your own references' }],
+  security: { name: 'apiKey', description: 'An API key: svc_live_ and 40 characters' },
+  showsLimits: true,
+  errors: [
+    'authentication_error',
+    'authorization_error',
+    'not_found',
+    'rate_limited',
+    'server_error',
+    'service_unavailable',
+  ],
+})
+toolsApi.prefix = '/tools/v1'
