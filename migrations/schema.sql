@@ -346,6 +346,34 @@ create table photos (
 );
 CREATE INDEX photos_due ON public.photos USING btree (next_attempt_at) WHERE (status = 'waiting'::text);
 
+create table postings (
+  id bigint generated always as identity not null,
+  kind text collate "C" not null,
+  account_id bigint not null,
+  slice_id bigint not null,
+  order_id bigint,
+  buyers_cents bigint default 0 not null,
+  seller_cents bigint default 0 not null,
+  commission_cents bigint default 0 not null,
+  shipping_cents bigint default 0 not null,
+  refunds_cents bigint default 0 not null,
+  payouts_cents bigint default 0 not null,
+  reason text,
+  created_at timestamp with time zone not null,
+  constraint postings_pkey PRIMARY KEY (id),
+  constraint postings_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint postings_kind_check CHECK (kind = ANY (ARRAY['sale'::text, 'shipping'::text, 'refund'::text, 'cancellation'::text, 'shipping_refund'::text])),
+  constraint postings_of_a_row CHECK ((kind = ANY (ARRAY['sale'::text, 'refund'::text, 'cancellation'::text])) = (order_id IS NOT NULL)),
+  constraint postings_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id),
+  constraint postings_slice_id_fkey FOREIGN KEY (slice_id) REFERENCES slices(id),
+  constraint postings_sum_to_zero CHECK ((buyers_cents + seller_cents + commission_cents + shipping_cents + refunds_cents + payouts_cents) = 0)
+);
+CREATE INDEX postings_account ON public.postings USING btree (account_id, created_at, id);
+CREATE INDEX postings_created ON public.postings USING brin (created_at);
+CREATE INDEX postings_slice ON public.postings USING btree (slice_id, id);
+CREATE UNIQUE INDEX postings_cancelled_once ON public.postings USING btree (order_id) WHERE (kind = 'cancellation'::text);
+CREATE UNIQUE INDEX postings_shipping_refunded_once ON public.postings USING btree (slice_id) WHERE (kind = 'shipping_refund'::text);
+
 create table products (
   slug text collate "C" not null,
   name text not null,

@@ -23,10 +23,10 @@ const offenders = (rule: RegExp, except: (name: string) => boolean) =>
 
 /** From the lowest to the highest. A folder or file imports only from its own entry and from those before it. */
 const LAYERS = [
-  ...['errors', 'start-error', 'enums', 'money', 'text', 'time'],
+  ...['errors', 'start-error', 'enums', 'money.ts', 'text', 'time'],
   ...['settings', 'config', 'log', 'crypto', 'files', 'database', 'metrics', 'context'],
   ...['limits', 'processes', 'outbound', 'queue'],
-  ...['catalog', 'mail', 'events', 'accounts', 'keys', 'listings', 'photos'],
+  ...['catalog', 'mail', 'events', 'accounts', 'keys', 'listings', 'photos', 'money'],
   ...['orders', 'carriers', 'shipping', 'webhooks', 'sandbox', 'service'],
   ...['http', 'http/shapes', 'http/seller', 'http/tools', 'http/operator', 'http/public'],
   ...['routes', 'app', 'schedule', 'listen', 'serve', 'commands', 'main'],
@@ -34,7 +34,7 @@ const LAYERS = [
 
 /** The most specific entry that contains a file. */
 const layerOf = (file: string) =>
-  LAYERS.filter((layer) => file === `${layer}.ts` || file.startsWith(`${layer}/`))
+  LAYERS.filter((layer) => file === layer || file === `${layer}.ts` || file.startsWith(`${layer}/`))
     .toSorted((a, b) => a.length - b.length)
     .at(-1)
 

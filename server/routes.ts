@@ -11,6 +11,7 @@ import { operatorApi } from './http/operator/description.ts'
 import { endpointRoutes } from './http/operator/endpoints.ts'
 import { eventStreamRoutes } from './http/operator/event-stream.ts'
 import { keyRoutes } from './http/operator/keys.ts'
+import { ledgerRoutes } from './http/operator/ledger.ts'
 import { listingPhotoRoutes } from './http/operator/listings.ts'
 import { orderTransitionRoutes } from './http/operator/orders.ts'
 import { reservationRoutes } from './http/operator/reservations.ts'
@@ -144,6 +145,7 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
           '/catalog/import': catalogRoutes(ctx),
           '/checkouts': checkoutRoutes(ctx),
           '/orders/:id': orderTransitionRoutes(ctx),
+          '/ledger': ledgerRoutes(ctx),
           '/slices/:slice_key/tracking': trackingRoutes(ctx),
           '/reservations': reservationRoutes(ctx),
           '/listings/:id/photos': listingPhotoRoutes(ctx),

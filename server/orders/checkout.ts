@@ -12,6 +12,7 @@ import { type NewEvent, recordEvents } from '../events/record.ts'
 import { statusFor } from '../listings/listing.ts'
 import type { NewMail } from '../mail/mail.ts'
 import { sendMails } from '../mail/outbox.ts'
+import { salePostings } from '../money/ledger.ts'
 import type { Address } from '../text/address.ts'
 import { soldEmail } from './emails.ts'
 import { commissionOf, grossOf } from './money.ts'
@@ -320,8 +321,8 @@ type NewOrder = {
 }
 
 /**
- * Inserts a checkout for each sale, a slice for each seller with a copy of its shipping option, and an order row for
- * each listing with a copy of the item's catalog data.
+ * Inserts a checkout for each sale, a slice for each seller with a copy of its shipping option, an order row for each
+ * listing with a copy of the item's catalog data, and the postings of the sale.
  */
 function insertOrders({ db, now }: Context, sales: Sale[]): Promise<NewOrder[]> {
   const checkouts = sales.map(({ cart: { buyer, address } }, index) => ({
@@ -377,7 +378,7 @@ function insertOrders({ db, now }: Context, sales: Sale[]): Promise<NewOrder[]> 
       )
       join numbered on numbered.index = slice.checkout
       order by numbered.id, account_id
-      returning id, checkout_id, slice_key
+      returning id, checkout_id, account_id, slice_key, fulfilment, shipping_cents
     ),
     new_orders as (
       insert into orders (
@@ -415,8 +416,10 @@ function insertOrders({ db, now }: Context, sales: Sale[]): Promise<NewOrder[]> 
       left join products p on p.slug = l.product_slug
       left join sets s on s.id = coalesce(c.set_id, p.set_id)
       order by new_slices.id, l.id
-      returning id, slice_id, listing_id, item_name
-    )
+      returning
+        id, slice_id, account_id, listing_id, quantity, price_cents, commission_cents, item_name
+    ),
+    new_postings as (${salePostings(db, now())})
     select
       o.id,
       s.checkout_id as "checkoutId",

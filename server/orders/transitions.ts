@@ -6,6 +6,7 @@ import { recordEvent } from '../events/record.ts'
 import { statusFor } from '../listings/listing.ts'
 import { sendMail } from '../mail/outbox.ts'
 import type { Metrics } from '../metrics.ts'
+import { postCancellation } from '../money/ledger.ts'
 import { emailsAbout, partiesOf } from './emails.ts'
 import { type LockedRow, lockRows, lockSlice } from './locks.ts'
 import { grossOf } from './money.ts'
@@ -99,7 +100,7 @@ async function changeOrder(
   id: number,
   transition: Transition,
   { restock = false }: { restock?: boolean },
-  change: (tx: Context, row: LockedRow & { accountId: number }) => PromiseLike<unknown>,
+  change: (tx: Context, row: ChangedRow) => PromiseLike<unknown>,
 ): Promise<Order> {
   const order = await inTransaction(ctx, async (transaction) => {
     const [found] = await transaction.db<
@@ -118,7 +119,7 @@ async function changeOrder(
     // Read after the locks: the row, its event and its listing change at the same time.
     const now = transaction.now()
     const tx = { ...transaction, now: () => now }
-    await change(tx, { ...row, accountId: found.accountId })
+    await change(tx, { ...row, accountId: found.accountId, sliceId: found.sliceId })
     if (listing) await restockListing(tx, listing, row.quantity)
     const order = await getOrder(tx, id)
     const emails = emailsAbout(transition, order, await partiesOf(tx, order.sliceId))
@@ -129,11 +130,9 @@ async function changeOrder(
   return order
 }
 
-async function cancel(
-  tx: Context,
-  row: LockedRow & { accountId: number },
-  cancelledBy: Canceller,
-): Promise<void> {
+type ChangedRow = LockedRow & { accountId: number; sliceId: number }
+
+async function cancel(tx: Context, row: ChangedRow, cancelledBy: Canceller): Promise<void> {
   await tx.db`
     update orders
     set
@@ -143,6 +142,7 @@ async function cancel(
       refunded_cents = ${grossOf(row)}
     where id = ${row.id}
   `
+  await postCancellation(tx, { sliceId: row.sliceId, orderId: row.id })
   await recordEvent(tx, {
     accountId: row.accountId,
     ...orderCancelled({ id: row.id, cancelledBy }),

@@ -97,6 +97,13 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   )
   await queues()
 
+  const ledger = '/operator/v1/ledger'
+  await ok(operator.get(`${ledger}/balance`))
+  const entries = [`account_id=${seller.accountId}&`, `slice_key=${sale.sliceKey}&`, 'page=2&']
+  for (const filter of [...entries, 'kind=refund&', 'from=2100-01-01&', 'to=2020-01-01&']) {
+    await ok(operator.get(`${ledger}?${filter}per_page=1`))
+  }
+
   hook.respondWith(500)
   await ok(
     operator.post('/operator/v1/sandbox/events', {

@@ -1,0 +1,94 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { listEntries, readBalances } from '../../money/ledger.ts'
+import { POSTING_KINDS } from '../../money/posting.ts'
+import { eurosFromCents } from '../../money.ts'
+import type { Service } from '../../service.ts'
+import { parseDateTime } from '../date-time.ts'
+import { pageExample, pageParameters, paginated } from '../paginate.ts'
+import type { Query } from '../query.ts'
+import { Data, Id, OneOf, Paginated, Text } from '../schema.ts'
+import { exampleEntry, LedgerEntrySchema, ledgerEntryJson } from '../shapes/ledger.ts'
+
+export const ledgerRoutes =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.get(
+      '/ledger',
+      {
+        schema: {
+          operationId: 'listLedger',
+          summary: 'List the entries of the ledger',
+          description:
+            'Returns entries, newest first. The ledger is double-entry and append-only: the entries of a posting sum to 0, and a correction is a new posting. `account_id` and `slice_key` select postings, with all of their entries.',
+          tags: ['Money'],
+          querystring: Type.Object({
+            account_id: Type.Optional(Id()),
+            slice_key: Type.Optional(Text()),
+            from: Type.Optional(Text({ description: 'ISO 8601 date or date-time, inclusive' })),
+            to: Type.Optional(Text({ description: 'ISO 8601 date or date-time, inclusive' })),
+            kind: Type.Optional(OneOf(POSTING_KINDS)),
+            ...pageParameters,
+          }),
+          response: { 200: Paginated(LedgerEntrySchema, 'A page of entries') },
+          'x-errors': ['validation_error'],
+          'x-example': pageExample('/operator/v1/ledger', [exampleEntry]),
+        },
+      },
+      async (request) => {
+        const query = request.query as Query
+        const { from, to } = query
+        const filters = {
+          accountId: query.account_id === undefined ? undefined : Number(query.account_id),
+          sliceKey: query.slice_key,
+          from: from === undefined ? undefined : parseDateTime('from', from),
+          to: to === undefined ? undefined : parseDateTime('to', to),
+          kind: request.query.kind,
+        }
+        return paginated(
+          `${ctx.config.publicUrl}/operator/v1/ledger`,
+          query,
+          (page) => listEntries(ctx, filters, page),
+          ledgerEntryJson,
+        )
+      },
+    )
+
+    app.get(
+      '/ledger/balance',
+      {
+        schema: {
+          operationId: 'getLedgerBalance',
+          summary: 'Read the balance of every ledger account',
+          description:
+            'The balances sum to 0. A positive balance of `seller:{id}` is money that the marketplace owes the seller, for open orders too.',
+          tags: ['Money'],
+          response: {
+            200: Data(
+              Type.Record(Type.String(), Type.Number()),
+              'Decimal euros by ledger account: `buyers`, `commission`, `shipping`, `refunds`, `payouts`, `seller:{id}`',
+            ),
+          },
+          'x-example': {
+            data: {
+              buyers: -13.95,
+              commission: 0.45,
+              shipping: 4.95,
+              refunds: 0,
+              payouts: 0,
+              'seller:12': 8.55,
+            },
+          },
+        },
+      },
+      async () => ({
+        data: Object.fromEntries(
+          [...(await readBalances(ctx))].map(([account, cents]) => [
+            account,
+            eurosFromCents(cents),
+          ]),
+        ),
+      }),
+    )
+    done()
+  }

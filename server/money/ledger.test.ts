@@ -1,0 +1,150 @@
+import { readFile } from 'node:fs/promises'
+import { beforeAll, expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../test/app.ts'
+import { cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
+import { act, buy, cancel, LABEL, openShop, PARCEL, ship } from '../test/fixtures/orders.ts'
+
+let app: TestApp
+let seller: Awaited<ReturnType<TestApp['seller']>>
+beforeAll(async () => {
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
+  seller = await openShop(app, PARCEL, LABEL)
+})
+
+/** Sells one unit each of listings with these prices to one buyer. */
+async function sell(prices: number[], option = PARCEL) {
+  const listings = await list(seller, ...prices.map((price) => cardItem({ price })))
+  const shipping = [{ account_id: seller.accountId, option: option.code }]
+  return buy(
+    app,
+    listings.map((id) => [id, 1]),
+    { shipping },
+  )
+}
+
+type Entry = { kind: string; order_id: number | null; account: string; amount: number }
+
+/** The entries of a slice, oldest first, as `kind account amount`. */
+async function entriesOf(sliceKey: string): Promise<string[]> {
+  const { body } = await app.operator.get(`/operator/v1/ledger?slice_key=${sliceKey}&per_page=100`)
+  const entries = (body.data as Entry[]).toReversed()
+  return entries.map(
+    ({ kind, account, amount }) => `${kind} ${account.replace(/:\d+/, '')} ${amount.toFixed(2)}`,
+  )
+}
+
+const balances = async () =>
+  (await app.operator.get('/operator/v1/ledger/balance')).body.data as Record<string, number>
+
+it('a sale posts price, commission, and the shipping to the side that ships', async () => {
+  const own = await sell([10])
+  expect((await entriesOf(own.sliceKey)).toSorted()).toEqual([
+    'sale buyers -10.00',
+    'sale commission 0.50',
+    'sale seller 9.50',
+    'shipping buyers -6.95',
+    'shipping seller 6.95',
+  ])
+  const labelled = await sell([10], LABEL)
+  expect((await entriesOf(labelled.sliceKey)).filter((entry) => entry.startsWith('sh'))).toEqual([
+    'shipping shipping 4.95',
+    'shipping buyers -4.95',
+  ])
+})
+
+it.each([PARCEL, LABEL])(
+  'the cancellation of a row takes it back, and that of the last one the shipping as well ($code)',
+  async (option) => {
+    const before = await balances()
+    const { orderIds, sliceKey } = await sell([10, 3.33], option)
+    await cancel(app, orderIds[0]!)
+    const entries = await entriesOf(sliceKey)
+    expect(entries.filter((entry) => entry.startsWith('cancellation')).toSorted()).toEqual([
+      'cancellation commission -0.50',
+      'cancellation refunds 10.00',
+      'cancellation seller -9.50',
+    ])
+    expect(entries.filter((entry) => entry.startsWith('shipping_refund'))).toEqual([])
+    await cancel(app, orderIds[1]!)
+    const after = await balances()
+    const paid = 13.33 + option.priceCents / 100
+    expect(after.refunds! - before.refunds!).toBeCloseTo(paid, 6)
+    expect(after.buyers! - before.buyers!).toBeCloseTo(-paid, 6)
+    for (const account of ['commission', 'shipping', `seller:${seller.accountId}`]) {
+      expect(after[account], account).toBe(before[account] ?? 0)
+    }
+  },
+)
+
+it('a received row keeps the shipping of its slice when the others are cancelled', async () => {
+  const { orderIds, sliceKey } = await sell([10, 3])
+  await ship(seller, orderIds[0]!, { tracking_code: 'CODE' })
+  await act(app, orderIds[0]!, 'receive')
+  await cancel(app, orderIds[1]!)
+  expect((await entriesOf(sliceKey)).filter((entry) => entry.includes('shipping_'))).toEqual([])
+})
+
+it('the ledger sums to zero, and a list is filtered by seller, kind and time', async () => {
+  const all = Object.values(await balances())
+  expect(all.reduce((sum, euros) => sum + Math.round(euros * 100), 0)).toBe(0)
+  const other = await openShop(app)
+  const ledger = async (filters: string) =>
+    (await app.operator.get(`/operator/v1/ledger?${filters}`)).body
+  expect((await ledger(`account_id=${other.accountId}`)).data).toEqual([])
+  const { data, meta } = await ledger(`account_id=${seller.accountId}&kind=sale&per_page=2`)
+  expect(data.map(({ kind }: Entry) => kind)).toEqual(['sale', 'sale'])
+  const last = await ledger(
+    `account_id=${seller.accountId}&kind=sale&per_page=2&page=${meta.last_page}`,
+  )
+  expect(last.data.every(({ id }: { id: number }) => id < data[0].id)).toBe(true)
+  expect((await ledger('to=2020-01-01')).meta.total).toBe(0)
+  expect((await ledger('from=2020-01-01')).meta.total).toBeGreaterThan(meta.total)
+})
+
+it('the database refuses a posting that does not sum to zero, and every change of one', async () => {
+  const { db } = app.ctx
+  const { sliceKey } = await sell([1])
+  const insert = db`
+    insert into postings (kind, account_id, slice_id, buyers_cents, seller_cents, created_at)
+    select 'shipping', account_id, id, -100, 99, ${app.ctx.now()}
+    from slices
+    where slice_key = ${sliceKey}
+  `
+  await expect(insert).rejects.toThrow(/postings_sum_to_zero/)
+  await expect(db`update postings set kind = kind`).rejects.toThrow(/never change/)
+  await expect(db`delete from postings`).rejects.toThrow(/never change/)
+  await expect(db`truncate postings`).rejects.toThrow(/never change/)
+})
+
+it('the migration posts earlier orders of every status as the service would have', async () => {
+  const { db } = app.ctx
+  const statuses: Record<string, (order: number) => Promise<unknown>> = {
+    pending: async () => {},
+    shipped: (order) => ship(seller, order, { tracking_code: 'CODE' }),
+    received: (order) => act(app, order, 'receive'),
+    disputed: (order) => act(app, order, 'dispute'),
+    cancelled: (order) => cancel(app, order),
+  }
+  const steps = Object.keys(statuses)
+  for (const status of steps) {
+    const { orderIds } = await sell([2.35, 7])
+    for (const step of steps.slice(0, steps.indexOf(status) + 1)) {
+      await statuses[step]!(orderIds[0]!)
+    }
+  }
+  const read = () => db`
+    select
+      kind, account_id, slice_id, order_id, buyers_cents, seller_cents, commission_cents,
+      shipping_cents, refunds_cents, payouts_cents, created_at
+    from postings
+    where kind in ('sale', 'shipping', 'cancellation', 'shipping_refund')
+    order by slice_id, kind, order_id
+  `
+  const written = await read()
+  const sql = await readFile(new URL('../../migrations/0014_ledger.sql', import.meta.url), 'utf8')
+  await db.unsafe('alter table postings disable trigger user')
+  await db`truncate postings cascade`
+  await db.unsafe(sql.slice(sql.indexOf('-- The sales so far')))
+  await db.unsafe('alter table postings enable trigger user')
+  expect([...(await read())]).toEqual([...written])
+})

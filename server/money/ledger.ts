@@ -1,0 +1,190 @@
+import type { Context } from '../context.ts'
+import { type Page, windowOf } from '../database/paging.ts'
+import type { Db } from '../database/sql.ts'
+import type { Entry, PostingKind } from './posting.ts'
+
+/**
+ * The ledger (docs/money.md): every movement of money, written in the transaction of its cause and never changed. Only
+ * this file and payouts.ts write to `postings`. A caller holds the lock of the slice.
+ */
+
+/**
+ * The insertion of the postings of a checkout, as a part of its statement (orders/checkout.ts): a sale for each of
+ * `new_orders`, and the shipping of each of `new_slices`.
+ */
+export const salePostings = (db: Db, now: Date) => db`
+  insert into postings (
+    kind, account_id, slice_id, order_id, buyers_cents, seller_cents, commission_cents,
+    shipping_cents, created_at
+  )
+  select
+    'sale',
+    account_id,
+    slice_id,
+    id,
+    -price_cents::bigint * quantity,
+    price_cents::bigint * quantity - commission_cents,
+    commission_cents,
+    0,
+    ${now}::timestamptz
+  from new_orders
+  union all
+  select
+    'shipping',
+    account_id,
+    id,
+    null,
+    -shipping_cents,
+    case when fulfilment = 'self_ship' then shipping_cents else 0 end,
+    0,
+    case when fulfilment = 'self_ship' then 0 else shipping_cents end,
+    ${now}::timestamptz
+  from new_slices
+  where shipping_cents > 0
+`
+
+/**
+ * Posts the cancellation of an order row: the buyer gets back the part of the price that wasn't refunded before, seller
+ * and marketplace give back their shares. Once every row of the slice is cancelled, the shipping is refunded as well.
+ */
+export async function postCancellation(
+  { db, now }: Context,
+  { sliceId, orderId }: { sliceId: number; orderId: number },
+): Promise<void> {
+  await db`
+    insert into postings (
+      kind, account_id, slice_id, order_id, seller_cents, commission_cents, shipping_cents,
+      refunds_cents, created_at
+    )
+    select
+      case when order_id is null then 'shipping_refund' else 'cancellation' end,
+      account_id,
+      slice_id,
+      order_id,
+      -sum(seller_cents),
+      -sum(commission_cents),
+      -sum(shipping_cents),
+      sum(seller_cents + commission_cents + shipping_cents),
+      ${now()}
+    from postings
+    where
+      slice_id = ${sliceId}
+      and (
+        order_id = ${orderId}
+        or (
+          kind = 'shipping'
+          and not exists (
+            select from orders where slice_id = ${sliceId} and status <> 'cancelled'
+          )
+        )
+      )
+    group by account_id, slice_id, order_id
+  `
+}
+
+export type LedgerFilters = {
+  /** The postings about this seller, with all of their entries. */
+  accountId?: number | undefined
+  sliceKey?: string | undefined
+  from?: Date | undefined
+  to?: Date | undefined
+  kind?: PostingKind | undefined
+}
+
+/** One page of entries, newest first, and the total. */
+export async function listEntries(
+  ctx: Context,
+  { accountId, sliceKey, from, to, kind }: LedgerFilters,
+  page: Page,
+): Promise<{ rows: Entry[]; total: number }> {
+  return ctx.begin(async (db) => {
+    const isMatch = db`
+      true
+      ${accountId === undefined ? db`` : db`and p.account_id = ${accountId}`}
+      ${
+        sliceKey === undefined
+          ? db``
+          : db`and p.slice_id = (select id from slices where slice_key = ${sliceKey})`
+      }
+      ${from === undefined ? db`` : db`and p.created_at >= ${from}`}
+      ${to === undefined ? db`` : db`and p.created_at <= ${to}`}
+      ${kind === undefined ? db`` : db`and p.kind = ${kind}`}
+    `
+    const [counted] = await db<{ total: number }[]>`
+      select count(*) as total from postings p ${entriesOf(db)} where ${isMatch}
+    `
+    const total = counted?.total ?? 0
+    const window = windowOf(page, total)
+    if (!window) return { rows: [], total }
+    const { size, skipped, fromEnd } = window
+    // The index of a seller's postings is by time.
+    const order =
+      accountId === undefined
+        ? db`p.id ${fromEnd ? db`` : db`desc`}`
+        : fromEnd
+          ? db`p.created_at, p.id`
+          : db`p.created_at desc, p.id desc`
+    const rows = await db<Entry[]>`
+      select
+        p.id * ${MAX_ENTRIES}::int + entry.position as id,
+        p.kind,
+        s.slice_key as "sliceKey",
+        p.order_id as "orderId",
+        entry.account,
+        entry.cents as "amountCents",
+        p.created_at as "createdAt"
+      -- Every posting has entries, so these are enough.
+      from (
+        select * from postings p where ${isMatch} order by ${order} limit ${skipped + size}
+      ) p
+      ${entriesOf(db)}
+      join slices s on s.id = p.slice_id
+      order by ${order}, entry.position ${fromEnd ? db`desc` : db``}
+      limit ${size}
+      offset ${skipped}
+    `
+    return { rows: fromEnd ? rows.toReversed() : [...rows], total }
+  }, 'snapshot')
+}
+
+const MAX_ENTRIES = 8
+
+/** The entries of a posting `p`, as rows. */
+const entriesOf = (db: Db) => db`
+  cross join lateral (
+    values
+      (1, 'buyers', p.buyers_cents),
+      (2, 'seller:' || p.account_id, p.seller_cents),
+      (3, 'commission', p.commission_cents),
+      (4, 'shipping', p.shipping_cents),
+      (5, 'refunds', p.refunds_cents),
+      (6, 'payouts', p.payouts_cents)
+  ) all_entries (position, account, cents)
+  join lateral (select all_entries.*) entry on entry.cents <> 0
+`
+
+/** The balance of every ledger account, in cents. They sum to zero. */
+export const readBalances = ({ begin }: Context): Promise<Map<string, number>> =>
+  begin(async (db) => {
+    const [rows, sellers] = await Promise.all([
+      db<Record<string, number>[]>`
+      select
+        coalesce(sum(buyers_cents), 0)::bigint as buyers,
+        coalesce(sum(commission_cents), 0)::bigint as commission,
+        coalesce(sum(shipping_cents), 0)::bigint as shipping,
+        coalesce(sum(refunds_cents), 0)::bigint as refunds,
+        coalesce(sum(payouts_cents), 0)::bigint as payouts
+      from postings
+    `,
+      db<{ account: string; cents: number }[]>`
+      select 'seller:' || account_id as account, sum(seller_cents)::bigint as cents
+      from postings
+      group by account_id
+      order by account_id
+    `,
+    ])
+    return new Map([
+      ...Object.entries(rows[0] ?? {}),
+      ...sellers.map(({ account, cents }) => [account, cents] as const),
+    ])
+  }, 'snapshot')
