@@ -57,8 +57,9 @@ export default defineConfig({
     isolate: false,
     // The tests often wait for other processes: more workers than cores make the run shorter.
     maxWorkers: 3,
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
+    // Only for tests that hang: on a busy machine, a test takes ten times as long as on a quiet one.
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
     projects: [
       {
         extends: true,

@@ -1,11 +1,10 @@
 import type { Effects, Row } from './engine.ts'
 import type { LoadRequest } from './load.ts'
 import { LARGE_SHOPS, type Market } from './market.ts'
+import { MAX_REQUESTS, PER_PAGE, pagesOf } from './pages.ts'
 import { randomness, shuffled } from './random.ts'
 import type { Database } from './service.ts'
 
-const PER_PAGE = 30
-const MAX_REQUESTS = 60_000
 const BULK_ITEMS = 100
 
 /** Requests of sellers' tools, and cards with what is on sale. */
@@ -68,7 +67,7 @@ export function created(table: string, perRequest: number): Effects {
   }
 }
 
-/** Different pages of the first sellers; the sellers are equally frequent. */
+/** Pages of the first sellers. */
 async function ownPages(market: Market, filter: string, sellers: number): Promise<LoadRequest[]> {
   const measured = market.sellers.slice(0, sellers)
   const totals = await market.db<{ id: number; total: number }[]>`
@@ -77,22 +76,13 @@ async function ownPages(market: Market, filter: string, sellers: number): Promis
     where account_id = any(${measured.map(({ id }) => id)}) and status <> 'removed'
     group by account_id
   `
-  const totalOf = new Map(totals.map(({ id, total }) => [id, total]))
-  const pages = measured.flatMap(({ id, key }) => {
-    const total = totalOf.get(id) ?? 0
-    const numbers = Array.from({ length: Math.ceil(total / PER_PAGE) }, (_, i) => i + 1)
-    return shuffled(numbers, id)
-      .slice(0, Math.ceil(MAX_REQUESTS / sellers))
-      .map((page) => ({
-        path: `/v1/listings?${filter}page=${page}`,
-        key,
-        expected: [
-          `"meta":{"current_page":${page},"from":${(page - 1) * PER_PAGE + 1},`,
-          `"total":${total}}`,
-        ],
-      }))
-  })
-  return shuffled(pages)
+  return pagesOf(measured, totals, (page, total) => ({
+    path: `/v1/listings?${filter}page=${page}`,
+    expected: [
+      `"meta":{"current_page":${page},"from":${(page - 1) * PER_PAGE + 1},`,
+      `"total":${total}}`,
+    ],
+  }))
 }
 
 async function cardsWithListings({ db, sellers }: Market): Promise<LoadRequest[]> {

@@ -2,10 +2,8 @@ import type { Row } from './engine.ts'
 import { created, randomListings } from './listings.ts'
 import type { LoadRequest } from './load.ts'
 import { LARGE_SHOPS, type Market } from './market.ts'
+import { MAX_REQUESTS, pagesOf } from './pages.ts'
 import { shuffled } from './random.ts'
-
-const PER_PAGE = 30
-const MAX_REQUESTS = 60_000
 
 /** Orders of sellers, and sales. */
 export const orders: Row[] = [
@@ -35,19 +33,10 @@ async function orderPages({ db, sellers }: Market): Promise<LoadRequest[]> {
     where account_id = any(${measured.map(({ id }) => id)})
     group by account_id
   `
-  const totalOf = new Map(totals.map(({ id, total }) => [id, total]))
-  const pages = measured.flatMap(({ id, key }) => {
-    const total = totalOf.get(id) ?? 0
-    const numbers = Array.from({ length: Math.ceil(total / PER_PAGE) }, (_, i) => i + 1)
-    return shuffled(numbers, id)
-      .slice(0, Math.ceil(MAX_REQUESTS / measured.length))
-      .map((page) => ({
-        path: `/v1/orders?page=${page}`,
-        key,
-        expected: [`"meta":{"current_page":${page},`, `"total":${total}}`],
-      }))
-  })
-  return shuffled(pages)
+  return pagesOf(measured, totals, (page, total) => ({
+    path: `/v1/orders?page=${page}`,
+    expected: [`"meta":{"current_page":${page},`, `"total":${total}}`],
+  }))
 }
 
 async function slices({ db, sellers }: Market): Promise<LoadRequest[]> {

@@ -2,24 +2,17 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { latencyFigures, openDeliveries } from './deliveries.ts'
-import {
-  alternate,
-  openGenerator,
-  type Rates,
-  type Row,
-  type Side,
-  sidesOf,
-  type Target,
-} from './engine.ts'
-import { type Growth, measureGrowth } from './growth.ts'
+import { alternate, openGenerator, type Row, type Side, sidesOf, type Target } from './engine.ts'
+import { measureGrowth } from './growth.ts'
 import { measureReadsDuringImport } from './import-reads.ts'
 import { listings } from './listings.ts'
 import { type Market, openMarket, SIZES, type Size } from './market.ts'
 import { orders } from './orders.ts'
 import { writePlans } from './plans.ts'
-import { measureProgram, type Value } from './program.ts'
+import { measureProgram } from './program.ts'
 import { reads } from './reads.ts'
 import { machine } from './report.ts'
+import type { RateFigure, Results } from './results.ts'
 import { OWN_CHECKOUT } from './service.ts'
 import { growthTable, rateTable, valueTable } from './table.ts'
 import { residentOf } from './usage.ts'
@@ -36,18 +29,6 @@ const { values: options, positionals: selected } = parseArgs({
     only: { type: 'string', default: '' },
   },
 })
-
-/** What `--json` writes, and table.ts compares. */
-export type Results = {
-  machine: string
-  size: Size
-  rates: RateFigure[]
-  values: Value[]
-  growth: Growth[]
-}
-
-/** The rates of a row, and those of its limit. */
-export type RateFigure = { name: string; target?: Target; service: Rates; limit: Rates }
 
 const EFFORT = options.quick
   ? {

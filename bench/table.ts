@@ -3,7 +3,7 @@ import type { Rates } from './engine.ts'
 import type { Growth } from './growth.ts'
 import type { Value } from './program.ts'
 import { digits, table } from './report.ts'
-import type { RateFigure, Results } from './run.ts'
+import type { RateFigure, Results } from './results.ts'
 
 /** CPU times are in microseconds per response. */
 export const rateTable = (subject: string, figures: RateFigure[]) =>

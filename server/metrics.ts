@@ -86,9 +86,9 @@ export function createMetrics({
   others,
   maxAgeMs = MAX_AGE_MS,
 }: MetricsOptions): Metrics {
-  /** What each process counts for itself; added up. */
+  /** Metrics that each process counts for itself: /metrics adds them up. */
   const registry = new Registry()
-  /** What all processes share and any of them can read: database, queues, disk. */
+  /** Metrics that any process can read for all of them: database, queues, disk. */
   const shared = new Registry()
   collectDefaultMetrics({ register: registry })
 

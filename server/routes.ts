@@ -22,8 +22,8 @@ import { guideRoutes } from './http/public/guides.ts'
 import { healthRoutes } from './http/public/health.ts'
 import { labelFileRoutes } from './http/public/labels.ts'
 import { landingRoutes } from './http/public/landing.ts'
-import { showErrors } from './http/public/market/error-page.ts'
 import { cardPages, productPages } from './http/public/market/item-pages.ts'
+import { marketScope } from './http/public/market/scope.ts'
 import { searchPages } from './http/public/market/search-page.ts'
 import { setPages } from './http/public/market/set-pages.ts'
 import { shopPages } from './http/public/market/shop-pages.ts'
@@ -65,7 +65,7 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
   })
   if (ctx.config.publicPages) {
     app.register(async (pages) => {
-      showErrors(pages)
+      marketScope(pages)
       serve(pages, {
         '/search': searchPages(ctx),
         '/sets': setPages(ctx),

@@ -188,40 +188,15 @@ function joined(pieces: Piece[], ending: Buffer): Buffer {
 }
 
 /** A Set object (§2.3), as far as pages show it. */
-export type SetObject = {
-  id: string
-  name: string
-  series: string
-  language: string
-  release_date: string | null
-  logo_url: string | null
+export type SetObject = Pick<SetRecord, 'id' | 'name' | 'series' | 'release_date' | 'logo_url'> & {
   cards_count: number
-  products_count: number
 }
 
 /** A Card object (§2.4), as far as pages show it. */
-export type CardObject = {
-  id: string
-  name: string
-  number: string
-  rarity: string | null
-  supertype: string | null
-  hp: string | null
-  types: string[] | null
-  image_small: string | null
-  image_large: string | null
-  set: SetObject
-}
+export type CardObject = Omit<CardRecord, 'type' | 'set_id'> & { set: SetObject }
 
 /** A Sealed product object (§2.5), as far as pages show it. */
-export type ProductObject = {
-  slug: string
-  name: string
-  category: string
-  image_url: string | null
-  release_date: string | null
-  set: SetObject | null
-}
+export type ProductObject = Omit<ProductRecord, 'type' | 'set_id'> & { set: SetObject | null }
 
 export const cardObject = (card: CardBytes): CardObject =>
   JSON.parse(cardResponse(card).toString()).data

@@ -78,9 +78,13 @@ export function poolOf(
       return
     }
     const running = start(statement)
-    const free = idle.pop()
-    if (!free && connections.size < max) addConnection()
-    const next = free ?? leastBusy()
+    let next = idle.pop()
+    if (!next) {
+      // While the pool can grow, no statement is queued behind another, which may wait for a lock: it is sent on the
+      // first connection that becomes free.
+      if (connections.size < max) addConnection()
+      else next = leastBusy()
+    }
     if (next) send(running, next)
     else waiting.add(running)
   }

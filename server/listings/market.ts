@@ -3,9 +3,10 @@ import type { Db } from '../database/sql.ts'
 import type { Condition, Language } from '../enums.ts'
 import { notFound } from '../errors.ts'
 import type { Listable } from './listing.ts'
-import type { Offer, Seller } from './offers.ts'
+import { type OfferModel, offersFrom } from './offer-model.ts'
+import { isOf, type Offer, type Seller } from './offers.ts'
 
-/** What buyers see on the public pages. Suspended sellers and their offers are left out, as in offers.ts. */
+/** Offers as buyers see them on the public pages. Suspended sellers and their offers are left out, as in offers.ts. */
 
 export type MarketFilters = {
   condition?: Condition | undefined
@@ -15,40 +16,62 @@ export type MarketFilters = {
 /** An offer with its seller. `cardId` or `productSlug` is the item. */
 export type MarketOffer = Offer & Listable & { seller: Seller }
 
-/** The offers of an item, cheapest first, and how many there are of each condition and language. */
-export type OffersOnMarket = {
-  rows: MarketOffer[]
-  /** The offers that pass the filters. */
-  total: number
-  lowestCents: number | null
+/** Offers on a page, those that pass its filters in all, and the lowest price in cents, null without offers. */
+export type ShownOffers = { rows: MarketOffer[]; total: number; lowestCents: number | null }
+
+type Window = { limit: number; offset: number }
+
+/**
+ * The offers of an item that pass the filters, cheapest first: those in memory (docs/offers.md), otherwise those of the
+ * database.
+ *
+ * @param windowOf the part to return, by the number of offers
+ */
+export async function offersOnMarket(
+  ctx: Context & { offers: OfferModel },
+  item: Listable,
+  filters: MarketFilters,
+  windowOf: (total: number) => Window,
+): Promise<ShownOffers> {
+  const inMemory = await ctx.offers.read(item)
+  if (!inMemory) return offersInDatabase(ctx, item, filters, windowOf)
+  ctx.offers.used(inMemory)
+  const passing = offersFrom(ctx.offers, inMemory, ctx.now()).filter(passes(filters))
+  const { limit, offset } = windowOf(passing.length)
+  return {
+    rows: passing.slice(offset, offset + limit).map((offer) => ({ ...offer, ...item })),
+    total: passing.length,
+    lowestCents: passing[0]?.priceCents ?? null,
+  }
 }
 
-export async function offersOnMarket(
+const passes =
+  ({ condition, language }: MarketFilters) =>
+  (offer: Offer) =>
+    (condition === undefined || offer.condition === condition) &&
+    (language === undefined || offer.language === language)
+
+async function offersInDatabase(
   { db, now }: Context,
   item: Listable,
   filters: MarketFilters,
-  page: { limit: number; offset: number },
-): Promise<OffersOnMarket> {
-  const wanted = db`
-    ${item.cardId === null ? db`l.product_slug = ${item.productSlug}` : db`l.card_id = ${item.cardId}`}
-    and ${isOnMarket(db, filters)}
+  windowOf: (total: number) => Window,
+): Promise<ShownOffers> {
+  const [counted] = await db<{ total: number; lowestCents: number | null }[]>`
+    select count(*) as total, min(l.price_cents) as "lowestCents"
+    from listings l
+    join accounts a on a.id = l.account_id
+    where ${isOf(db, item)} and ${isOnMarket(db, filters)}
   `
-  const [rows, [counted]] = await Promise.all([
-    db<OfferRow[]>`
-      select ${offerColumns(db, now())}
-      from listings l
-      join accounts a on a.id = l.account_id
-      where ${wanted}
-      order by l.price_cents, l.id
-      limit ${page.limit} offset ${page.offset}
-    `,
-    db<{ total: number; lowestCents: number | null }[]>`
-      select count(*) as total, min(l.price_cents) as "lowestCents"
-      from listings l
-      join accounts a on a.id = l.account_id
-      where ${wanted}
-    `,
-  ])
+  const { limit, offset } = windowOf(counted!.total)
+  const rows = await db<OfferRow[]>`
+    select ${offerColumns(db, now())}
+    from listings l
+    join accounts a on a.id = l.account_id
+    where ${isOf(db, item)} and ${isOnMarket(db, filters)}
+    order by l.price_cents, l.id
+    limit ${limit} offset ${offset}
+  `
   return { rows: rows.map(offerFrom), ...counted! }
 }
 
@@ -64,7 +87,7 @@ export async function offersOfShop(
   { db, now }: Context,
   accountId: number,
   filters: MarketFilters,
-  page: { limit: number; offset: number },
+  page: Window,
 ): Promise<{ rows: MarketOffer[]; hasMore: boolean }> {
   const rows = await db<OfferRow[]>`
     select ${offerColumns(db, now())}

@@ -1,11 +1,18 @@
 import type { Context } from '../context.ts'
 import type { Signals } from '../database/signals.ts'
-import type { Listable, Listing } from './listing.ts'
+import type { Listable } from './listing.ts'
+import {
+  MAX_OFFERS,
+  type OfferChanges,
+  type OfferRow,
+  readChanges,
+  type ShopRow,
+} from './offer-changes.ts'
 import type { Offer, Seller } from './offers.ts'
 
 /**
- * The offers of cards and products in memory (docs/offers.md). This file is their only writer: it reads the feed
- * `offer_changes` and the changed rows in one snapshot.
+ * The offers of cards and products in memory (docs/offers.md). This file is their only writer: it applies what
+ * `readChanges` finds.
  */
 export type OfferModel = {
   /** The offers of an item, if they are in memory and current. Has no effects. */
@@ -84,8 +91,6 @@ export const OFFER = {
 
 /** Maximum estimated memory of all items and shops. */
 export const MAX_BYTES = 96 * 1024 * 1024
-/** Items with more offers are read from the database for each request. */
-export const MAX_OFFERS = 500
 /** Maximum staleness on processes that did not write. */
 const MAX_AGE_MS = 50
 /** Age at which a used model is refreshed in the background. */
@@ -97,8 +102,6 @@ const PRUNE_AGE_MS = 2 * FORGET_AGE_MS
 /** An unused model is kept current, so that it is warm for the next reader, and emptied after a while. */
 const IDLE_REFRESH_MS = 20_000
 const IDLE_FORGET_MS = 10 * 60_000
-/** Changed listings that one refresh reads. After more of them, the model is emptied. */
-const MAX_CHANGES = 1_000
 /** Items that one refresh loads. */
 const MAX_LOADED = 16
 
@@ -109,35 +112,6 @@ const SHOP_BYTES = 500
 
 /** No text of PostgreSQL contains NUL, so a slug differs from every card's id. */
 const keyOf = ({ cardId, productSlug }: Listable) => (cardId === null ? `\0${productSlug}` : cardId)
-
-type Row = [
-  id: number,
-  cardId: string | null,
-  productSlug: string | null,
-  accountId: number,
-  status: string,
-  priceCents: number,
-  quantity: number,
-  condition: Listing['condition'],
-  language: Listing['language'],
-  printing: Listing['printing'],
-  gradingCompany: Listing['gradingCompany'],
-  gradingGrade: Listing['gradingGrade'],
-  description: string | null,
-  photos: string[],
-]
-
-type Refresh = {
-  snapshot: string
-  /** Changes when the server is restarted or replaced. */
-  server: string
-  forgetsAll: boolean
-  rows: Row[] | null
-  reservations: [listingId: number, quantity: number, expiresAtMicros: number][] | null
-  sellers:
-    | [...values: [number, string, string, Seller['sellerTier'], number | null, number, boolean]][]
-    | null
-}
 
 /** @param signals `offers` signals a commit of this process */
 export function openOfferModel(
@@ -207,6 +181,7 @@ export function openOfferModel(
     for (const [key] of loaded) wanted.delete(key)
     try {
       const changes = await readChanges(
+        { db, now },
         from?.snapshot,
         loaded.map(([, item]) => item),
       )
@@ -223,101 +198,9 @@ export function openOfferModel(
     }
   }
 
-  const readChanges = async (
-    snapshot: string | undefined,
-    loaded: Listable[],
-  ): Promise<Refresh> => {
-    const cards = loaded.flatMap(({ cardId }) => cardId ?? [])
-    const slugs = loaded.flatMap(({ productSlug }) => productSlug ?? [])
-    const [read] = await db<Refresh[]>`
-      with changes as (
-        select listing_ids, account_ids
-        from offer_changes
-        where
-          xid >= pg_snapshot_xmin(${snapshot ?? null}::pg_snapshot)
-          and not pg_visible_in_snapshot(xid, ${snapshot ?? null}::pg_snapshot)
-      ),
-      changed as materialized (
-        select distinct unnest(listing_ids) as id from changes limit ${MAX_CHANGES + 1}
-      ),
-      found as materialized (
-        select *
-        from listings
-        where
-          (select count(*) from changed) <= ${MAX_CHANGES}
-          and id = any(array(select id from changed))
-        union all
-        select offer.*
-        from unnest(${cards}::text[]) as card (id)
-        cross join lateral (
-          select *
-          from listings
-          where card_id = card.id and status = 'active'
-          order by price_cents, id
-          limit ${MAX_OFFERS + 1}
-        ) offer
-        union all
-        select offer.*
-        from unnest(${slugs}::text[]) as product (slug)
-        cross join lateral (
-          select *
-          from listings
-          where product_slug = product.slug and status = 'active'
-          order by price_cents, id
-          limit ${MAX_OFFERS + 1}
-        ) offer
-      )
-      select
-        pg_current_snapshot()::text as snapshot,
-        pg_postmaster_start_time()::text as server,
-        (
-          exists (select from changes where listing_ids is null)
-          or (select count(*) from changed) > ${MAX_CHANGES}
-        ) as "forgetsAll",
-        (
-          select
-            json_agg(
-              json_build_array(
-                id, card_id, product_slug, account_id, status, price_cents, quantity, condition,
-                language, printing, grading_company, grading_grade, description, photos
-              )
-            )
-          from found
-        ) as rows,
-        (
-          select
-            json_agg(
-              json_build_array(
-                listing_id, quantity, (extract(epoch from expires_at) * 1000000)::bigint
-              )
-            )
-          from reservations
-          where listing_id = any(array(select id from found)) and expires_at > ${now()}
-        ) as reservations,
-        (
-          select
-            json_agg(
-              json_build_array(
-                id, shop_name, slug, seller_tier, rating, reviews, api_access = 'suspended'
-              )
-            )
-          from accounts
-          where
-            id = any(
-              array(
-                select account_id from found
-                union
-                select unnest(account_ids) from changes
-              )
-            )
-        ) as sellers
-    `
-    return read!
-  }
-
-  const apply = ({ rows, reservations, sellers }: Refresh, loaded: string[]): void => {
+  const apply = ({ rows, reservations, sellers }: OfferChanges, loaded: string[]): void => {
     // By item and listing: a row that was changed and loaded is there twice.
-    const changed = new Map<string, Map<number, Row>>(loaded.map((key) => [key, new Map()]))
+    const changed = new Map<string, Map<number, OfferRow>>(loaded.map((key) => [key, new Map()]))
     for (const row of rows ?? []) {
       const key = keyOf({ cardId: row[1], productSlug: row[2] } as Listable)
       const ofItem = changed.get(key)
@@ -351,9 +234,7 @@ export function openOfferModel(
 
   const updateShop = (
     shop: Shop,
-    [id, shopName, slug, sellerTier, rating, reviews, isSuspended]: NonNullable<
-      Refresh['sellers']
-    >[number],
+    [id, shopName, slug, sellerTier, rating, reviews, isSuspended]: ShopRow,
   ) => {
     const seller = { id, shopName, slug, sellerTier, rating, reviews }
     if (isSuspended === shop.isSuspended && JSON.stringify(seller) === JSON.stringify(shop.seller))
@@ -364,7 +245,7 @@ export function openOfferModel(
   }
 
   /** The number of a shop, which gets one more offer. */
-  const numberOf = (values: NonNullable<Refresh['sellers']>[number]): number => {
+  const numberOf = (values: ShopRow): number => {
     const [id, shopName, slug, sellerTier, rating, reviews, isSuspended] = values
     let number = shopNumbers.get(id)
     if (number === undefined) {
@@ -387,14 +268,8 @@ export function openOfferModel(
     bytes -= SHOP_BYTES
   }
 
-  const variantOf = (row: Row): number => {
-    const [condition, language, printing, gradingCompany, gradingGrade] = [
-      row[7],
-      row[8],
-      row[9],
-      row[10],
-      row[11],
-    ]
+  const variantOf = (row: OfferRow): number => {
+    const [, , , , , , , condition, language, printing, gradingCompany, gradingGrade] = row
     const name = `${condition} ${language} ${printing} ${gradingCompany} ${gradingGrade}`
     let number = variantNumbers.get(name)
     if (number === undefined) {
@@ -409,7 +284,7 @@ export function openOfferModel(
   /** The offers of an item after changes of these rows, sorted. Each holds its shop. */
   const merged = (
     former: ItemOffers | undefined,
-    rows: Map<number, Row>,
+    rows: Map<number, OfferRow>,
     holdShop: (accountId: number) => number,
   ): Numbers[] => {
     const offers: Numbers[] = []
@@ -439,7 +314,7 @@ export function openOfferModel(
     key: string,
     former: ItemOffers | undefined,
     offers: Numbers[],
-    rows: Map<number, Row>,
+    rows: Map<number, OfferRow>,
     reserved: Map<number, Reserved[]>,
   ): void => {
     const numbers = new Int32Array(offers.length * OFFER.size)
@@ -567,3 +442,31 @@ export function openOfferModel(
 /** The id of the offer whose numbers begin at `at`. */
 export const idAt = (numbers: Int32Array, at: number): number =>
   numbers[at + OFFER.high]! * 2 ** 31 + numbers[at + OFFER.low]!
+
+/** The offers of an item as objects, as of `now`. Those of suspended shops are left out. */
+export function offersFrom(
+  { variants, shops }: OfferModel,
+  { numbers, texts, reservations }: ItemOffers,
+  now: Date,
+): (Offer & { seller: Seller })[] {
+  const offers: (Offer & { seller: Seller })[] = []
+  for (let at = 0; at < numbers.length; at += OFFER.size) {
+    const { seller, isSuspended } = shops[numbers[at + OFFER.shop]!]!
+    if (isSuspended) continue
+    const id = idAt(numbers, at)
+    const current = reservations?.get(id)?.filter(({ expiresAt }) => expiresAt > now.getTime())
+    offers.push({
+      id,
+      accountId: seller.id,
+      seller,
+      priceCents: numbers[at + OFFER.price]!,
+      quantity: numbers[at + OFFER.quantity]!,
+      reserved: current?.reduce((sum, { quantity }) => sum + quantity, 0) ?? 0,
+      ...variants[numbers[at + OFFER.variant]!]!,
+      ...(texts?.get(id) ?? NO_TEXTS),
+    })
+  }
+  return offers
+}
+
+const NO_TEXTS: OfferTexts = { description: null, photos: [] }

@@ -106,5 +106,6 @@ async function reservedUnits({ db, now }: Context, item: Listable): Promise<Map<
   return new Map(rows.map(({ id, quantity }) => [id, quantity]))
 }
 
-const isOf = (db: Db, { cardId, productSlug }: Listable) =>
+/** Whether a row of `listings` is of this item. */
+export const isOf = (db: Db, { cardId, productSlug }: Listable) =>
   cardId === null ? db`product_slug = ${productSlug}` : db`card_id = ${cardId}`

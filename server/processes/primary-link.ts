@@ -6,7 +6,7 @@ import { sharedCounters } from './shared-counters.ts'
 /** Longer than the primary process waits for the other processes. */
 const METRICS_TIMEOUT_MS = 2_000
 
-/** What one of several processes tells its primary process, and asks it. */
+/** The connection of one of several processes to their primary process. */
 export type PrimaryLink = {
   counters(): Counters
   /** The metrics of the other processes, as far as they answer. */

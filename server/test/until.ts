@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const DEADLINE_MS = 15_000
+const DEADLINE_MS = 30_000
 const INTERVAL_MS = 10
 
 type Falsy = false | undefined | null | 0 | ''

@@ -4,7 +4,7 @@ import type { CardEntry } from '../../../catalog/entries.ts'
 import { findCard, findProduct } from '../../../catalog/identifiers.ts'
 import { type CardObject, cardObject, productObject } from '../../../catalog/json.ts'
 import type { Listable } from '../../../listings/listing.ts'
-import { type OffersOnMarket, offersOnMarket } from '../../../listings/market.ts'
+import { offersOnMarket, type ShownOffers } from '../../../listings/market.ts'
 import type { Service } from '../../../service.ts'
 import { type Html, html } from '../../html.ts'
 import { rootOf, sendMarketPage } from './layout.ts'
@@ -129,7 +129,8 @@ function facts({ rarity, supertype, hp, types, set }: CardObject): Html {
 ${rows.map(([term, value]) => (value ? html`<div><dt>${term}</dt><dd>${value}</dd></div>\n` : html``))}</dl>`
 }
 
-type Section = OffersOnMarket & { section: Html }
+/** The offers on a page, those that pass its filters in all, and the section that shows them. */
+type Section = ShownOffers & { section: Html }
 
 async function offersSection(
   ctx: Service,
@@ -137,11 +138,11 @@ async function offersSection(
   { page, filters }: ReturnType<typeof marketQuery>,
   root: string,
 ): Promise<Section> {
-  const read = (wanted: number) =>
-    offersOnMarket(ctx, item, filters, { limit: PER_PAGE, offset: (wanted - 1) * PER_PAGE })
-  let offers = await read(page)
+  const offers = await offersOnMarket(ctx, item, filters, (total) => ({
+    limit: PER_PAGE,
+    offset: pageOf(total, page).offset,
+  }))
   const shown = pageOf(offers.total, page)
-  if (shown.page !== page) offers = await read(shown.page)
   const isFiltered = filters.condition !== undefined || filters.language !== undefined
   const section =
     offers.total === 0 && !isFiltered
@@ -162,7 +163,7 @@ ${pageLinks(filters, shown)}
   return { ...offers, section }
 }
 
-const summaryOf = ({ total, lowestCents }: OffersOnMarket) =>
+const summaryOf = ({ total, lowestCents }: ShownOffers) =>
   lowestCents === null ? 'no offers now' : `${count(total, 'offer')} from ${price(lowestCents)}`
 
 /** Finds the other cards of a name. The names of a catalog are indexed at the first use. */

@@ -11,6 +11,7 @@ import {
   NO_LIMITS,
   productItem,
 } from '../../../test/fixtures/listings.ts'
+import { until } from '../../../test/until.ts'
 
 const PUBLIC_URL = 'https://cards.example'
 const CARD = '/cards/sv3-125'
@@ -269,6 +270,33 @@ describe('the other pages', () => {
     expect(paths.filter((path) => path.startsWith('/cards/'))).toHaveLength(CARDS.length)
     expect((await open('/robots.txt')).text).toContain(`Sitemap: ${PUBLIC_URL}/sitemap.xml`)
     expect((await open('/sitemaps/catalog-2.xml')).status).toBe(404)
+  })
+
+  it('a page shows the same offers from memory and from the database', async () => {
+    const id = (await list(shop, gradedItem(), cardItem({ price: 7, quantity: 5 })))[1]!
+    await hold(app.operator, id, 2)
+    const small = await open(CARD)
+    const noMemory = await startTestApp({ databaseUrl: app.databaseUrl, settings: NO_LIMITS })
+    noMemory.ctx.offers.read = async () => undefined
+    const { text } = await noMemory.anyone.get(CARD)
+    expect(offersIn(small).length).toBeGreaterThan(1)
+    expect(text).toBe(small.text)
+  })
+
+  it('visitors whose pages wait for the database leave connections for the APIs', async () => {
+    const pages = await app.ctx.begin(async (db) => {
+      await db`lock table listings in access exclusive mode`
+      const pages = Array.from({ length: 20 }, (_, i) =>
+        open(`/shops/${i % 2 ? 'kanto' : 'johto'}`),
+      )
+      await until('a page waits for the lock', async () => {
+        const [waiting] = await db`select from pg_locks where not granted`
+        return waiting
+      })
+      expect((await app.operator.get('/operator/v1/accounts')).status).toBe(200)
+      return { pages }
+    })
+    for (const page of await Promise.all(pages.pages)) expect(page.status).toBe(200)
   })
 
   it('with BUY_URL each offer has a link to it', async () => {

@@ -76,7 +76,7 @@ const photos = ({ photos }: MarketOffer, { publicUrl }: Config): Html | false =>
 export const sellerCell =
   (root: string) =>
   ({ seller }: MarketOffer): Html =>
-    html`<a href="${root}/shops/${encodeURIComponent(seller.slug)}">${seller.shopName}</a> <span class="tier" data-tier="${seller.sellerTier}">${seller.sellerTier}</span>${ratingOf(seller)}`
+    html`<a href="${root}/shops/${encodeURIComponent(seller.slug)}">${seller.shopName}</a> <span class="tier">${seller.sellerTier}</span>${ratingOf(seller)}`
 
 export const ratingOf = ({ rating, reviews }: MarketOffer['seller']): Html | undefined =>
   reviews > 0 && rating !== null

@@ -1,4 +1,5 @@
-import { GRADED } from '../../../enums.ts'
+import { type Condition, GRADED } from '../../../enums.ts'
+import type { Offer } from '../../../listings/offers.ts'
 import { type Html, html } from '../../html.ts'
 
 /** Parts that several pages share. */
@@ -51,15 +52,11 @@ export const CONDITION_NAMES = {
   HP: 'Heavily played',
   DMG: 'Damaged',
   G: 'Graded',
-} as const satisfies Record<string, string>
+} as const satisfies Record<Condition, string>
 
-type Condition = keyof typeof CONDITION_NAMES
-
-export const conditionOf = (offer: {
-  condition: Condition | null
-  gradingCompany: string | null
-  gradingGrade: string | null
-}) => {
+export const conditionOf = (
+  offer: Pick<Offer, 'condition' | 'gradingCompany' | 'gradingGrade'>,
+) => {
   if (offer.condition === null) return 'Sealed'
   if (offer.condition !== GRADED) return CONDITION_NAMES[offer.condition]
   return `Graded ${offer.gradingCompany} ${offer.gradingGrade}`

@@ -24,18 +24,16 @@ export const setPages =
       const shown = pageOf(set.cards.length, marketQuery(request).page)
       const cards = set.cards.slice(shown.offset, shown.offset + PER_PAGE)
       const products = shown.page === 1 ? set.products : []
-      const [cardPrices, productPrices] = await Promise.all([
-        lowestPrices(
-          ctx,
-          'card',
-          cards.map(({ id }) => id),
-        ),
-        lowestPrices(
-          ctx,
-          'product',
-          products.map(({ slug }) => slug),
-        ),
-      ])
+      const cardPrices = await lowestPrices(
+        ctx,
+        'card',
+        cards.map(({ id }) => id),
+      )
+      const productPrices = await lowestPrices(
+        ctx,
+        'product',
+        products.map(({ slug }) => slug),
+      )
       const released = release_date ? `, released on ${day(release_date)}` : ''
       return sendMarketPage(request, reply, {
         title: `${name} · Cardstall`,

@@ -26,7 +26,7 @@ export const shopPages =
         description: `Cards and sealed products from ${shop.shopName}.`,
         canonical: `${ctx.config.marketplaceUrl}/shops/${encodeURIComponent(shop.slug)}`,
         main: html`<h1>${shop.shopName}</h1>
-<p><span class="tier" data-tier="${shop.sellerTier}">${shop.sellerTier}</span> seller${ratingOf(shop) ?? html` <span class="rating">no reviews yet</span>`}</p>
+<p><span class="tier">${shop.sellerTier}</span> seller${ratingOf(shop) ?? html` <span class="rating">no reviews yet</span>`}</p>
 ${filterForm(filters)}
 ${
   rows.length === 0

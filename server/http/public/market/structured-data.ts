@@ -1,7 +1,7 @@
 import type { Config } from '../../../config.ts'
 import type { Condition } from '../../../enums.ts'
 import { quantityAvailable } from '../../../listings/listing.ts'
-import type { MarketOffer, OffersOnMarket } from '../../../listings/market.ts'
+import type { MarketOffer, ShownOffers } from '../../../listings/market.ts'
 import { eurosFromCents } from '../../../money.ts'
 
 /** schema.org data, by which search engines show prices and stock. */
@@ -11,7 +11,7 @@ const CONTEXT = 'https://schema.org'
 type Item = { name: string; image: string | null; category: string; url: string }
 
 /** A Product with its offers on this page. */
-export const productData = (item: Item, offers: OffersOnMarket, config: Config) => ({
+export const productData = (item: Item, offers: ShownOffers, config: Config) => ({
   '@context': CONTEXT,
   '@type': 'Product',
   name: item.name,

@@ -331,7 +331,7 @@ describe('a card with 21,000 offers', () => {
   it('clients that disconnect while their offers are read do not use up the database connections', async () => {
     // Few offers with long descriptions, to make the responses large.
     const { accountId } = await app.seller()
-    await insertListings(accountId, { card: 'sv3-1', condition: 'NM' }, 4000)
+    await insertListings(accountId, { card: 'sv3-1', condition: 'NM' }, 1000)
     await app.ctx.db`
       update listings set description = repeat('€', 1000) where account_id = ${accountId}
     `
@@ -343,7 +343,11 @@ describe('a card with 21,000 offers', () => {
       await until('the queries of the last round have ended', async () => {
         const [reading] = await app.ctx.db`
           select from pg_stat_activity
-          where datname = current_database() and state = 'active' and pid <> pg_backend_pid()
+          where
+            datname = current_database()
+            and backend_type = 'client backend'
+            and state = 'active'
+            and pid <> pg_backend_pid()
         `
         return !reading
       })

@@ -1,0 +1,31 @@
+import type { FastifyError, FastifyInstance, RouteHandlerMethod } from 'fastify'
+import { ApiError } from '../../../errors.ts'
+import { limitConcurrency } from '../../../queue/limit-concurrency.ts'
+import { sendErrorPage } from './layout.ts'
+
+/**
+ * Public pages need no key, so nothing else bounds them: each handler uses one database connection at a time, and the
+ * others of the pool stay with the APIs.
+ */
+const MAX_CONCURRENT_PAGES = 2
+
+/** Prepares a scope for public pages: errors are pages, and few pages are made at the same time. */
+export function marketScope(app: FastifyInstance): void {
+  const limited = limitConcurrency(MAX_CONCURRENT_PAGES)
+  app.addHook('onRoute', (route) => {
+    const { handler } = route
+    const make: RouteHandlerMethod = function (request, reply) {
+      return limited(async () => {
+        // The client disconnected while the request was queued.
+        if (reply.raw.destroyed) return reply.send()
+        return handler.call(this, request, reply)
+      })
+    }
+    route.handler = make
+  })
+  app.setErrorHandler((error: FastifyError | ApiError, request, reply) => {
+    // Failures of the service are handled like those of the APIs.
+    if (!(error instanceof ApiError) || error.status >= 500) throw error
+    return sendErrorPage(request, reply, error)
+  })
+}
