@@ -13,6 +13,7 @@ create table accounts (
   rating numeric(3,2),
   reviews integer default 0 not null,
   created_at timestamp with time zone not null,
+  time_zone text default 'UTC'::text not null,
   constraint accounts_pkey PRIMARY KEY (id),
   constraint accounts_api_access_check CHECK (api_access = ANY (ARRAY['enabled'::text, 'disabled'::text, 'suspended'::text])),
   constraint accounts_rating_check CHECK (rating >= 0::numeric AND rating <= 5::numeric),
@@ -254,6 +255,50 @@ create table mails (
 );
 CREATE INDEX mails_done ON public.mails USING btree (created_at) WHERE (status <> 'waiting'::text);
 CREATE INDEX mails_due ON public.mails USING btree (next_attempt_at) WHERE (status = 'waiting'::text);
+
+create table member_sessions (
+  id bigint generated always as identity not null,
+  member_id bigint not null,
+  token_hash bytea not null,
+  user_agent text,
+  address text,
+  created_at timestamp with time zone not null,
+  last_used_at timestamp with time zone not null,
+  expires_at timestamp with time zone not null,
+  constraint member_sessions_pkey PRIMARY KEY (id),
+  constraint member_sessions_member_id_fkey FOREIGN KEY (member_id) REFERENCES members(id) ON DELETE CASCADE,
+  constraint member_sessions_token_hash_check CHECK (octet_length(token_hash) = 32)
+);
+CREATE INDEX member_sessions_expired ON public.member_sessions USING btree (expires_at);
+CREATE INDEX member_sessions_member ON public.member_sessions USING btree (member_id, id);
+CREATE UNIQUE INDEX member_sessions_token ON public.member_sessions USING btree (token_hash);
+
+create table member_tokens (
+  member_id bigint not null,
+  purpose text not null,
+  token_hash bytea not null,
+  email text,
+  expires_at timestamp with time zone not null,
+  constraint member_tokens_pkey PRIMARY KEY (member_id, purpose),
+  constraint member_tokens_confirm_an_address CHECK ((purpose = 'email'::text) = (email IS NOT NULL)),
+  constraint member_tokens_member_id_fkey FOREIGN KEY (member_id) REFERENCES members(id) ON DELETE CASCADE,
+  constraint member_tokens_purpose_check CHECK (purpose = ANY (ARRAY['invitation'::text, 'reset'::text, 'email'::text])),
+  constraint member_tokens_token_hash_check CHECK (octet_length(token_hash) = 32)
+);
+CREATE INDEX member_tokens_expired ON public.member_tokens USING btree (expires_at);
+CREATE UNIQUE INDEX member_tokens_token ON public.member_tokens USING btree (token_hash);
+
+create table members (
+  id bigint generated always as identity not null,
+  account_id bigint not null,
+  email text not null,
+  password_hash text,
+  created_at timestamp with time zone not null,
+  constraint members_pkey PRIMARY KEY (id),
+  constraint members_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE
+);
+CREATE INDEX members_account ON public.members USING btree (account_id, id);
+CREATE UNIQUE INDEX members_email_taken ON public.members USING btree (lower(email));
 
 create table migrations (
   version integer not null,

@@ -79,6 +79,7 @@ export async function buildApp(
   }).withTypeProvider<TypeBoxTypeProvider>()
 
   app.decorateRequest('caller')
+  app.decorateRequest('member')
   app.setValidatorCompiler(validatorCompiler)
   // Responses are exactly what the handlers return; the tests check them against the schemas.
   app.setSerializerCompiler(() => JSON.stringify)

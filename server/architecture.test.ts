@@ -26,9 +26,11 @@ const LAYERS = [
   ...['errors', 'start-error', 'enums', 'money.ts', 'text', 'time'],
   ...['settings', 'config', 'log', 'crypto', 'files', 'database', 'metrics', 'context'],
   ...['limits', 'processes', 'outbound', 'queue'],
-  ...['catalog', 'mail', 'events', 'accounts', 'keys', 'listings', 'photos', 'money'],
+  ...['catalog', 'mail', 'members', 'events', 'accounts', 'keys'],
+  ...['listings', 'photos', 'money'],
   ...['orders', 'carriers', 'shipping', 'webhooks', 'sandbox', 'service'],
   ...['http', 'http/shapes', 'http/seller', 'http/tools', 'http/operator', 'http/public'],
+  ...['http/sign-in', 'http/dashboard'],
   ...['routes', 'app', 'schedule', 'listen', 'serve', 'commands', 'main'],
 ]
 
@@ -59,8 +61,9 @@ describe('the architecture', () => {
     expect(upward).toEqual([])
   })
 
-  it('the APIs and the public pages import nothing from each other', () => {
-    const apiOf = (file: string) => /^http\/(seller|tools|operator|public)\//.exec(file)?.[1]
+  it('the APIs, the public pages, the sign-in pages and the dashboard import nothing from each other', () => {
+    const apiOf = (file: string) =>
+      /^http\/(seller|operator|public|sign-in|dashboard|tools)\//.exec(file)?.[1]
     const across = [...sources].flatMap(([file, text]) =>
       importsOf(file, text)
         .filter((target) => apiOf(file) && apiOf(target) && apiOf(file) !== apiOf(target))

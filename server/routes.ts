@@ -1,5 +1,8 @@
 import type { FastifyInstance, FastifyPluginCallback } from 'fastify'
 import { authenticateOperator, guardSellerRoutes } from './http/authenticate.ts'
+import { guardDashboard } from './http/dashboard/guard.ts'
+import { meApi } from './http/dashboard/me.ts'
+import { sessionsApi } from './http/dashboard/sessions.ts'
 import type { FastLane } from './http/fast-lane.ts'
 import { readKnownFields } from './http/known-fields.ts'
 import { describeRoutes } from './http/openapi.ts'
@@ -127,6 +130,19 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
       { prefix: toolsApi.prefix },
     )
   })
+
+  app.register(
+    async (dashboard) => {
+      dashboard.addHook('onRequest', forbidCaching)
+      dashboard.addHook('onRequest', guardDashboard(ctx))
+      dashboard.addHook('onRoute', readKnownFields)
+      serve(dashboard, {
+        '/me': meApi(ctx),
+        '/sessions': sessionsApi(ctx),
+      })
+    },
+    { prefix: '/dashboard/api' },
+  )
 
   // Without a token there is no operator API: its paths are 404 like any other unknown path.
   if (operatorToken === undefined) return

@@ -24,11 +24,13 @@ export type Account = {
   apiAccess: ApiAccess
   rating: number | null
   reviews: number
+  /** IANA name of the zone of the shop's days and months. */
+  timeZone: string
   shippingOptions: ShippingOption[]
   createdAt: Date
 }
 
-/** Fields of an account that a request may set. `password` is for the dashboard's login and is never returned. */
+/** Fields of an account that a request may set. `password` is its first member's and is never returned. */
 export type AccountChanges = Partial<
   Omit<Account, 'id' | 'createdAt'> & { password: string | null }
 >

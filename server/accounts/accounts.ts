@@ -4,6 +4,8 @@ import { inTransaction } from '../database/in-transaction.ts'
 import type { Page } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import { validationError } from '../errors.ts'
+import { setFirstPassword } from '../members/members.ts'
+import { hashPassword } from '../members/password.ts'
 import {
   type Account,
   type AccountChanges,
@@ -11,29 +13,32 @@ import {
   type ShippingOption,
   slugFor,
 } from './account.ts'
-import { hashPassword } from './password.ts'
 
 /** Fields of a new account; the shop's name and e-mail address are required. */
 export type NewAccount = AccountChanges & { shopName: string; email: string }
 
 /**
- * Opens an account. Without a slug, one is derived from the shop's name, with a number if it is taken.
+ * Opens an account. Without a slug, one is derived from the shop's name, with a number if it is taken. With a password,
+ * its first member signs in with the account's e-mail address.
  *
  * @throws validation_error if the e-mail address or the given slug is taken
  */
 export async function createAccount(ctx: Context, wanted: NewAccount): Promise<Account> {
   const passwordHash = wanted.password ? await hashPassword(wanted.password) : null
   return refuseTaken(() =>
-    inTransaction(ctx, async ({ db, now }) => {
-      const id = await insertAccount(db, { ...wanted, passwordHash, createdAt: now() })
+    inTransaction(ctx, async (tx) => {
+      const { db, now } = tx
+      const id = await insertAccount(db, { ...wanted, createdAt: now() })
       await writeShippingOptions(db, id, wanted.shippingOptions ?? [])
+      if (passwordHash) await setFirstPassword(tx, { id, email: wanted.email }, passwordHash)
       return getAccount({ db }, id)
     }),
   )
 }
 
 /**
- * Changes the given fields. Shipping options are replaced as a whole.
+ * Changes the given fields. Shipping options are replaced as a whole. A password is set for the first member, who keeps
+ * signing in with the same e-mail address when that of the account changes.
  *
  * @throws not_found, or validation_error if the e-mail address or slug is taken
  */
@@ -44,25 +49,27 @@ export async function changeAccount(
 ): Promise<Account> {
   const passwordHash = changes.password ? await hashPassword(changes.password) : null
   return refuseTaken(() =>
-    inTransaction(ctx, async ({ db, signal }) => {
+    inTransaction(ctx, async (tx) => {
+      const { db, signal } = tx
       const columns = Object.fromEntries(
         Object.entries({
           shop_name: changes.shopName,
           slug: changes.slug,
           email: changes.email,
-          password_hash: changes.password === undefined ? undefined : passwordHash,
           business: changes.business,
           seller_tier: changes.sellerTier,
           payout_verified: changes.payoutVerified,
           api_access: changes.apiAccess,
           rating: changes.rating,
           reviews: changes.reviews,
+          time_zone: changes.timeZone,
         }).filter(([, value]) => value !== undefined),
       )
       if (Object.keys(columns).length > 0) {
         await db`update accounts set ${db(columns)} where id = ${id}`
       }
       const changed = await getAccount({ db }, id)
+      if (changes.password !== undefined) await setFirstPassword(tx, changed, passwordHash)
       if (changes.shippingOptions) {
         await writeShippingOptions(db, id, changes.shippingOptions)
         changed.shippingOptions = changes.shippingOptions
@@ -101,7 +108,7 @@ export async function listAccounts(
   return { rows, total: counted?.total ?? 0 }
 }
 
-type AccountRow = NewAccount & { passwordHash: string | null; createdAt: Date }
+type AccountRow = NewAccount & { createdAt: Date }
 
 async function insertAccount(db: Db, row: AccountRow): Promise<number> {
   if (row.slug !== undefined) {
@@ -123,14 +130,13 @@ const insertWithSlug = (
   whenTaken: postgres.PendingQuery<postgres.Row[]>,
 ) => db<{ id: number }[]>`
   insert into accounts (
-    shop_name, slug, email, password_hash, business, seller_tier,
+    shop_name, slug, email, business, seller_tier,
     payout_verified, api_access, rating, reviews, created_at
   )
   values (
     ${row.shopName},
     ${slug},
     ${row.email},
-    ${row.passwordHash},
     ${row.business ?? false},
     ${row.sellerTier ?? 'Bronze'},
     ${row.payoutVerified ?? false},
@@ -173,6 +179,7 @@ const accountColumns = (db: Db) => db`
   a.api_access as "apiAccess",
   a.rating::float8 as rating,
   a.reviews,
+  a.time_zone as "timeZone",
   a.created_at as "createdAt",
   ${shippingOptionsOf(db)} as "shippingOptions"
 `
@@ -205,7 +212,7 @@ async function refuseTaken<T>(work: () => Promise<T>): Promise<T> {
     return await work()
   } catch (error) {
     if (error instanceof postgres.PostgresError) {
-      if (error.constraint_name === 'accounts_email_taken') {
+      if (/^(accounts|members)_email_taken$/.test(error.constraint_name ?? '')) {
         throw validationError({ email: ['The email has already been taken.'] })
       }
       if (error.constraint_name === 'accounts_slug_taken') {

@@ -178,7 +178,8 @@ function scopeProblem(caller: Caller, scope: Scope | null): ApiError | undefined
   return authorizationError(`The API key lacks the scope ${scope}.`)
 }
 
-function tooMany(ctx: Service, kind: 'read' | 'write', limit: RateLimit): ApiError {
+/** 429, counted in the metrics. */
+export function tooMany(ctx: Service, kind: 'read' | 'write', limit: RateLimit): ApiError {
   ctx.metrics.countRateLimited(kind)
   return rateLimited(
     `Too many ${kind} requests: ${limit.limit} a minute are possible. Try again in ${limit.retryAfter} s.`,
@@ -205,22 +206,28 @@ function refuse(
   done: Done,
   message: string,
 ): void {
-  withValue(
-    ctx.limiter.count(`failed:${addressSubject(request.ip)}`, MAX_FAILURES_PER_MINUTE),
-    done,
-    (limit) => {
-      if (!limit.exceeded) return done(authenticationError(message))
-      ctx.metrics.countRateLimited('authentication')
-      showLimit(reply, limit)
-      done(
-        rateLimited(
-          'Too many requests with wrong credentials from this address.',
-          limit.retryAfter,
-          limit.resetAt,
-        ),
-      )
-    },
-  )
+  withValue(refusalOf(ctx, request, reply, authenticationError(message)), done, done)
+}
+
+/** Counts a failed authentication. Returns its error, or 429 if the client address has failed too often in this minute. */
+export function refusalOf(
+  ctx: Service,
+  { ip }: FastifyRequest,
+  reply: FastifyReply,
+  error: ApiError,
+): ApiError | Promise<ApiError> {
+  const refusal = (limit: RateLimit): ApiError => {
+    if (!limit.exceeded) return error
+    ctx.metrics.countRateLimited('authentication')
+    showLimit(reply, limit)
+    return rateLimited(
+      'Too many requests with wrong credentials from this address.',
+      limit.retryAfter,
+      limit.resetAt,
+    )
+  }
+  const counted = ctx.limiter.count(`failed:${addressSubject(ip)}`, MAX_FAILURES_PER_MINUTE)
+  return counted instanceof Promise ? counted.then(refusal) : refusal(counted)
 }
 
 /**

@@ -7,6 +7,7 @@ import { createAccount, type NewAccount } from '../accounts/accounts.ts'
 import { buildApp } from '../app.ts'
 import { readConfig } from '../config.ts'
 import { closeServer } from '../http/connections.ts'
+import { sessionCookieName } from '../http/session-cookie.ts'
 import { createKey } from '../keys/keys.ts'
 import { SCOPES, type Scope } from '../keys/scopes.ts'
 import { memoryCounters } from '../limits/counters.ts'
@@ -14,6 +15,7 @@ import { rateLimiter } from '../limits/rate-limit.ts'
 import type { Log } from '../log.ts'
 import type { MailerOptions } from '../mail/mail.ts'
 import { runDueMail } from '../mail/mail-worker.ts'
+import { startSession } from '../members/sessions.ts'
 import type { Network } from '../outbound/network.ts'
 import { runDuePhotos } from '../photos/photo-worker.ts'
 import type { Closers } from '../processes/lifecycle.ts'
@@ -68,6 +70,16 @@ export type TestApp = {
     scopes?: readonly Scope[]
     account?: Partial<NewAccount>
   }): Promise<Client & { key: string; keyId: number; accountId: number }>
+  /** Signs a new member in and returns a client of the dashboard's API. Without an account, creates a seller. */
+  member(accountId?: number): Promise<SignedInClient>
+}
+
+/** A client with the cookie of a session, which sends the `Origin` of a browser. */
+export type SignedInClient = Client & {
+  accountId: number
+  memberId: number
+  email: string
+  cookie: string
 }
 
 export type TestAppOptions = {
@@ -110,7 +122,20 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     const response = await app.inject(path)
     return response.statusCode === 200 ? response.json() : undefined
   }, `${publicUrl} ${sandbox} ${operatorToken}`)
-  const withToken = (token?: string) => client(app, check, token)
+  const withToken = (token?: string) =>
+    client(app, check, token === undefined ? {} : { authorization: `Bearer ${token}` })
+  const seller: TestApp['seller'] = async ({ scopes = SCOPES, account = {} } = {}) => {
+    const number = ++sellers
+    const { id } = await createAccount(ctx, {
+      shopName: `Seller ${number}`,
+      email: `seller-${number}@shops.example`,
+      payoutVerified: true,
+      apiAccess: 'enabled',
+      ...account,
+    })
+    const { key, secret } = await createKey(ctx, id, { scopes })
+    return { ...withToken(secret), key: secret, keyId: key.id, accountId: id }
+  }
   return {
     app,
     ctx,
@@ -123,17 +148,19 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     anyone: withToken(),
     operator: withToken(OPERATOR_TOKEN),
     withKey: withToken,
-    async seller({ scopes = SCOPES, account = {} } = {}) {
-      const number = ++sellers
-      const { id } = await createAccount(ctx, {
-        shopName: `Seller ${number}`,
-        email: `seller-${number}@shops.example`,
-        payoutVerified: true,
-        apiAccess: 'enabled',
-        ...account,
-      })
-      const { key, secret } = await createKey(ctx, id, { scopes })
-      return { ...withToken(secret), key: secret, keyId: key.id, accountId: id }
+    seller,
+    async member(accountId) {
+      const shop = accountId ?? (await seller()).accountId
+      const email = `member-${++members}@shops.example`
+      const [row] = await ctx.db<{ id: number }[]>`
+        insert into members (account_id, email, created_at)
+        values (${shop}, ${email}, ${ctx.now()})
+        returning id
+      `
+      const memberId = row!.id
+      const cookie = `${sessionCookieName(config)}=${await startSession(ctx, memberId, {})}`
+      const signedIn = client(app, check, { cookie, origin: new URL(publicUrl).origin })
+      return { ...signedIn, accountId: shop, memberId, email, cookie }
     },
   }
 }
@@ -146,18 +173,19 @@ async function newStorage(): Promise<string> {
 }
 
 let sellers = 0
+let members = 0
 
 function client(
   app: FastifyInstance,
   check: ReturnType<typeof describedResponses>,
-  token: string | undefined,
+  credentials: Record<string, string>,
 ): Client {
   const send = (method: NonNullable<InjectOptions['method']>) => {
     return async (url: string, { headers, ...options }: Sent = {}): Promise<TestResponse> => {
       const injected = await app.inject({
         method,
         url,
-        headers: { ...(token ? { authorization: `Bearer ${token}` } : {}), ...headers },
+        headers: { ...credentials, ...headers },
         ...options,
       })
       const isJson = String(injected.headers['content-type']).startsWith('application/json')

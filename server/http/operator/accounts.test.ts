@@ -63,7 +63,8 @@ describe('POST /operator/v1/accounts', () => {
       { code: 'a', name: 'Parcel', price: 0, fulfilment: 'platform', tracked: true, enabled: true },
     ])
     expect(JSON.stringify(body)).not.toContain(password)
-    const [row] = await app.ctx.db`select password_hash from accounts where id = ${body.data.id}`
+    const [row] = await app.ctx
+      .db`select password_hash from members where account_id = ${body.data.id}`
     expect(row?.password_hash).toMatch(/^scrypt\$/)
   })
 

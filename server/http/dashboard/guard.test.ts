@@ -1,0 +1,120 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { changeAccount } from '../../accounts/accounts.ts'
+import { endSession, listSessions } from '../../members/sessions.ts'
+import { PUBLIC_URL, type SignedInClient, startTestApp, type TestApp } from '../../test/app.ts'
+
+let app: TestApp
+let member: SignedInClient
+beforeAll(async () => {
+  app = await startTestApp()
+  member = await app.member()
+})
+
+const ME = '/dashboard/api/me'
+const withCookie = (cookie: string) => app.anyone.get(ME, { headers: { cookie } })
+
+describe('the guard of the dashboard’s API', () => {
+  it('a signed-in member reads their own shop', async () => {
+    const { status, body, headers } = await member.get(ME)
+    expect(status).toBe(200)
+    expect(body.data).toMatchObject({
+      email: member.email,
+      account: { id: member.accountId, api_access: 'enabled', time_zone: 'UTC' },
+      sandbox: true,
+      public_url: PUBLIC_URL,
+    })
+    expect(headers['cache-control']).toBe('no-store')
+    expect(headers['x-ratelimit-limit']).toBe('600')
+  })
+
+  it.each([
+    ['no cookie', ''],
+    ['an unknown token', `__Host-cardstall=${'a'.repeat(43)}`],
+    ['a token of another format', '__Host-cardstall=%00\u00ff'],
+    ['the name that plain http uses', 'cardstall=token'],
+    ['a huge cookie', `__Host-cardstall=${'a'.repeat(8_000)}`],
+    ['many cookies', 'a=1;'.repeat(2_000)],
+  ])('the dashboard’s API returns 401 for %s', async (_, cookie) => {
+    const { status, body } = await withCookie(cookie)
+    expect(status).toBe(401)
+    expect(body.error.type).toBe('authentication_error')
+  })
+
+  it('an API key and the operator token open nothing in the dashboard', async () => {
+    const { get } = await app.seller()
+    for (const read of [get, app.operator.get]) expect((await read(ME)).status).toBe(401)
+  })
+
+  it('a session’s cookie opens neither the seller API nor the operator API', async () => {
+    expect((await member.get('/v1/me')).status).toBe(401)
+    expect((await member.get('/operator/v1/accounts')).status).toBe(401)
+  })
+
+  it.each([
+    ['without Origin', ''],
+    ['of another host', 'https://evil.example'],
+    ['of a subdomain', 'https://shop.cards.example'],
+    ['of plain http', 'http://cards.example'],
+    ['of another port', 'https://cards.example:8443'],
+    ['of an opaque origin', 'null'],
+  ])('a write %s gets 403 and changes nothing, with a session or without', async (_, origin) => {
+    const other = await app.member(member.accountId)
+    for (const client of [other, app.anyone]) {
+      const { status, body } = await client.delete('/dashboard/api/sessions/1', {
+        headers: { origin },
+      })
+      expect(status).toBe(403)
+      expect(body.error.type).toBe('authorization_error')
+    }
+    expect((await other.get(ME)).status).toBe(200)
+  })
+
+  it('an unknown path below the API is 404 in the envelope, signed in or not', async () => {
+    for (const client of [member, app.anyone]) {
+      const { status, body } = await client.get('/dashboard/api/nothing')
+      expect(status).toBe(404)
+      expect(body.error.type).toBe('not_found')
+    }
+  })
+
+  it('a session that ended, in any process, is refused at once', async () => {
+    const { cookie, get, memberId } = await app.member(member.accountId)
+    expect((await get(ME)).status).toBe(200)
+    await endSession(app.ctx, cookie.slice(cookie.indexOf('=') + 1))
+    expect((await get(ME)).status).toBe(401)
+    expect(await listSessions(app.ctx, memberId)).toEqual([])
+  })
+
+  it('the session of a deleted member and of a deleted account is refused', async () => {
+    const gone = await app.member()
+    await app.ctx.db`delete from members where id = ${gone.memberId}`
+    expect((await gone.get(ME)).status).toBe(401)
+    const closed = await app.member()
+    await app.ctx.db`delete from accounts where id = ${closed.accountId}`
+    expect((await closed.get(ME)).status).toBe(401)
+  })
+
+  it('an expired session is refused', async () => {
+    const { get, memberId } = await app.member()
+    await app.ctx.db`
+      update member_sessions set expires_at = clock_timestamp() where member_id = ${memberId}
+    `
+    expect((await get(ME)).status).toBe(401)
+  })
+
+  it('suspended API access leaves the dashboard open', async () => {
+    const { get, accountId } = await app.member()
+    await changeAccount(app.ctx, accountId, { apiAccess: 'suspended' })
+    expect((await get(ME)).body.data.account.api_access).toBe('suspended')
+  })
+
+  it('each member has limits of their own', async () => {
+    const limited = await startTestApp({ settings: { RATE_LIMIT_READ: '2' } })
+    const first = await limited.member()
+    const second = await limited.member(first.accountId)
+    const statuses = []
+    for (let i = 0; i < 3; i++) statuses.push((await first.get(ME)).status)
+    expect(statuses).toEqual([200, 200, 429])
+    expect((await second.get(ME)).status).toBe(200)
+  })
+})

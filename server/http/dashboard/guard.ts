@@ -1,0 +1,38 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ApiError } from '../../errors.ts'
+import { memberOf, type SignedInMember } from '../../members/sessions.ts'
+import type { Service } from '../../service.ts'
+import { refusalOf, showLimit, tooMany } from '../authenticate.ts'
+import { foreignOrigin } from '../own-origin.ts'
+import { sessionToken } from '../session-cookie.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The member who is signed in. Set on every route of the dashboard's API. */
+    member: SignedInMember
+  }
+}
+
+/**
+ * An onRequest hook for every route of the dashboard's API: the origin of a write (403), the session (401) and the
+ * member's limit (429), in this order.
+ */
+export const guardDashboard =
+  (ctx: Service) =>
+  async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const foreign = foreignOrigin(request, ctx.config)
+    if (foreign) throw foreign
+    const token = sessionToken(request, ctx.config)
+    const member = token === undefined ? null : await memberOf(ctx, token)
+    if (!member) throw await refusalOf(ctx, request, reply, signInFirst())
+    const kind = request.method === 'GET' || request.method === 'HEAD' ? 'read' : 'write'
+    const limit = await ctx.limiter.count(`${kind}:member:${member.id}`, ctx.config.rateLimit[kind])
+    showLimit(reply, limit)
+    if (limit.exceeded) throw tooMany(ctx, kind, limit)
+    request.member = member
+  }
+
+const signInFirst = () =>
+  new ApiError('authentication_error', 'Sign in to continue.', {
+    headers: { 'www-authenticate': 'Cookie' },
+  })

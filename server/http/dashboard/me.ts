@@ -1,0 +1,33 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type, { type Static } from 'typebox'
+import { getAccount } from '../../accounts/accounts.ts'
+import type { Service } from '../../service.ts'
+import { Data } from '../schema.ts'
+import { AccountSchema, accountJson } from '../shapes/account.ts'
+
+const MeSchema = Type.Object({
+  email: Type.String(),
+  account: Type.Intersect([AccountSchema, Type.Object({ time_zone: Type.String() })]),
+  sandbox: Type.Boolean(),
+  public_url: Type.String(),
+})
+
+/** The member who is signed in, their shop, and the service. */
+export type Me = Static<typeof MeSchema>
+
+export const meApi =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    const { sandbox, publicUrl } = ctx.config
+    app.get(
+      '/me',
+      { schema: { response: { 200: Data(MeSchema, 'The member and their shop') } } },
+      async ({ member }) => {
+        const account = await getAccount(ctx, member.accountId)
+        const { email } = member
+        const shop = { ...accountJson(account), time_zone: account.timeZone }
+        return { data: { email, account: shop, sandbox, public_url: publicUrl } }
+      },
+    )
+    done()
+  }
