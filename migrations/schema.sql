@@ -340,8 +340,13 @@ create table orders (
   received_at timestamp with time zone,
   cancelled_at timestamp with time zone,
   disputed_at timestamp with time zone,
+  cancel_reason text collate "C",
+  resolved_at timestamp with time zone,
+  changed_at timestamp with time zone,
+  updated_at timestamp with time zone default GREATEST(created_at, shipped_at, received_at, cancelled_at, disputed_at, resolved_at, changed_at) not null,
   constraint orders_pkey PRIMARY KEY (id),
   constraint orders_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint orders_cancel_reason_check CHECK (cancel_reason = ANY (ARRAY['out_of_stock'::text, 'buyer_asked'::text, 'other'::text])),
   constraint orders_cancelled_by_check CHECK (cancelled_by = ANY (ARRAY['buyer'::text, 'seller'::text, 'admin'::text, 'system'::text])),
   constraint orders_cancelled_whole CHECK ((status = 'cancelled'::text) = (cancelled_at IS NOT NULL) AND (cancelled_at IS NULL) = (cancelled_by IS NULL)),
   constraint orders_commission_cents_check CHECK (commission_cents >= 0),
@@ -352,6 +357,7 @@ create table orders (
   constraint orders_one_per_listing UNIQUE (slice_id, listing_id),
   constraint orders_price_cents_check CHECK (price_cents > 0),
   constraint orders_quantity_check CHECK (quantity > 0),
+  constraint orders_reason_of_a_cancellation CHECK (cancel_reason IS NULL OR cancelled_at IS NOT NULL),
   constraint orders_received_when CHECK (status <> 'received'::text OR received_at IS NOT NULL),
   constraint orders_refund_within_price CHECK (refunded_cents <= (price_cents::bigint * quantity)),
   constraint orders_refunded_cents_check CHECK (refunded_cents >= 0),
@@ -360,6 +366,7 @@ create table orders (
   constraint orders_status_check CHECK (status = ANY (ARRAY['pending'::text, 'shipped'::text, 'received'::text, 'cancelled'::text, 'disputed'::text])),
   constraint orders_tracking_code_check CHECK (char_length(tracking_code) <= 100)
 );
+CREATE INDEX orders_changes ON public.orders USING btree (account_id, updated_at, id);
 CREATE INDEX orders_listing ON public.orders USING btree (listing_id) WHERE (listing_id IS NOT NULL);
 CREATE INDEX orders_newest ON public.orders USING btree (account_id, created_at, id);
 CREATE INDEX orders_shipped ON public.orders USING btree (shipped_at) WHERE (status = 'shipped'::text);

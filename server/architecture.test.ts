@@ -111,6 +111,12 @@ describe('the architecture', () => {
     )
   })
 
+  it('a statement that updates an order row sets a time, from which updated_at is derived', () => {
+    const timeless =
+      /\bupdate orders\b(?!`)(?![^`]*\b(shipped|received|cancelled|disputed|resolved|changed)_at =)/
+    expect(offenders(timeless, () => false)).toEqual([])
+  })
+
   it('bounds every transaction that writes, except migrations and the first import of the bundled catalog', () => {
     const plumbing = (name: string) =>
       ['database/in-transaction.ts', 'database/transactions.ts'].includes(name)

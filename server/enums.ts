@@ -63,6 +63,10 @@ export type OrderStatus = (typeof ORDER_STATUSES)[number]
 export const CANCELLERS = ['buyer', 'seller', 'admin', 'system'] as const
 export type Canceller = (typeof CANCELLERS)[number]
 
+/** The reasons that a seller can give for cancelling a row. */
+export const CANCEL_REASONS = ['out_of_stock', 'buyer_asked', 'other'] as const
+export type CancelReason = (typeof CANCEL_REASONS)[number]
+
 export const WEBHOOK_EVENTS = [
   'order.created',
   'order.cancelled',

@@ -294,7 +294,9 @@ export function removeListing(ctx: Context, accountId: number, id: number): Prom
     const listings = await lockListings(tx, [{ accountId, id }], true)
     if (!listings.has(id)) throw listingNotFound()
     await requireNoOpenOrder(tx, id)
-    await tx.db`update orders set listing_id = null where listing_id = ${id}`
+    await tx.db`
+      update orders set listing_id = null, changed_at = ${tx.now()} where listing_id = ${id}
+    `
     await tx.db`delete from reservations where listing_id = ${id}`
     await tx.db`
       update listings

@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import type { CancelReason } from '../enums.ts'
 import type { NewMail } from '../mail/mail.ts'
 import { eurosFromCents } from '../money.ts'
 import { grossOf } from './money.ts'
@@ -87,6 +88,14 @@ export function emailsAbout(transition: Transition, order: Order, parties: Parti
         ),
         toSeller('Cancelled', `${buyer.name}’s order of ${item} was cancelled.`, buyerRefunded),
       ]
+    case 'cancelAsSeller':
+      return [
+        toBuyer(
+          'Cancelled',
+          `${seller.shopName} has cancelled your order of ${item}${CANCEL_REASONS[order.cancelReason ?? 'other']}.`,
+          refund,
+        ),
+      ]
     case 'dispute':
       return [
         toSeller(
@@ -112,6 +121,13 @@ export function emailsAbout(transition: Transition, order: Order, parties: Parti
     case 'receive':
       return []
   }
+}
+
+/** Ends a sentence about a cancellation by the seller. */
+const CANCEL_REASONS: Record<CancelReason, string> = {
+  out_of_stock: ', because it is out of stock',
+  buyer_asked: ', as you asked',
+  other: '',
 }
 
 const titleOf = (

@@ -26,6 +26,16 @@ export async function lockSlice(
   return slice!
 }
 
+/**
+ * Records that the tracking of a slice has changed, as a change of its rows. Rows that were cancelled before the parcel
+ * was shipped don't show it. The caller holds the lock of the slice.
+ */
+export const markTracked = ({ db, now }: Context, sliceId: number) => db`
+  update orders
+  set changed_at = ${now()}
+  where slice_id = ${sliceId} and (status <> 'cancelled' or shipped_at is not null)
+`
+
 /** Locks all rows of a slice. The caller holds the lock of the slice. */
 export const lockRows = ({ db }: Context, sliceId: number): Promise<LockedRow[]> => db<LockedRow[]>`
   select id, listing_id as "listingId", status, quantity, price_cents as "priceCents"

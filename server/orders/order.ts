@@ -1,4 +1,11 @@
-import type { Canceller, Condition, Fulfilment, Language, OrderStatus } from '../enums.ts'
+import type {
+  Canceller,
+  CancelReason,
+  Condition,
+  Fulfilment,
+  Language,
+  OrderStatus,
+} from '../enums.ts'
 import { conflict, notFound } from '../errors.ts'
 
 /** An order row: one listing sold in one checkout (§2.7). */
@@ -21,12 +28,18 @@ export type Order = {
   fulfilment: Fulfilment
   tracking: Tracking
   cancelledBy: Canceller | null
+  /** Given by a seller who cancelled the row. */
+  cancelReason: CancelReason | null
   buyerName: string
   createdAt: Date
   shippedAt: Date | null
   receivedAt: Date | null
   cancelledAt: Date | null
   disputedAt: Date | null
+  /** End of the last dispute. */
+  resolvedAt: Date | null
+  /** The last change of the row, its tracking included. */
+  updatedAt: Date
 }
 
 /** A copy of the item's catalog data, made at the time of the sale. */
@@ -52,6 +65,7 @@ export type Tracking = {
 export const TRANSITIONS = {
   ship: { from: ['pending'], to: 'shipped' },
   cancel: { from: ['pending', 'shipped', 'disputed'], to: 'cancelled' },
+  cancelAsSeller: { from: ['pending'], to: 'cancelled' },
   receive: { from: ['shipped'], to: 'received' },
   dispute: { from: ['shipped', 'received'], to: 'disputed' },
   resolveForSeller: { from: ['disputed'], to: 'received' },

@@ -109,12 +109,15 @@ const columns = (db: Db) => db`
   s.tracking_status as "trackingStatus",
   s.tracking_updated_at as "trackingUpdatedAt",
   o.cancelled_by as "cancelledBy",
+  o.cancel_reason as "cancelReason",
   c.buyer_name as "buyerName",
   o.created_at as "createdAt",
   o.shipped_at as "shippedAt",
   o.received_at as "receivedAt",
   o.cancelled_at as "cancelledAt",
-  o.disputed_at as "disputedAt"
+  o.disputed_at as "disputedAt",
+  o.resolved_at as "resolvedAt",
+  o.updated_at as "updatedAt"
 `
 
 type OrderColumns = Omit<Order, 'item' | 'tracking'> & {

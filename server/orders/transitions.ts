@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
-import type { Canceller, ListingStatus } from '../enums.ts'
+import type { Canceller, CancelReason, ListingStatus } from '../enums.ts'
+import { conflict } from '../errors.ts'
 import { orderCancelled } from '../events/payloads.ts'
 import { recordEvent } from '../events/record.ts'
 import { statusFor } from '../listings/listing.ts'
@@ -36,7 +37,43 @@ export function cancelOrder(
   id: number,
   { cancelledBy, restock }: { cancelledBy: Canceller; restock: boolean },
 ): Promise<Order> {
-  return changeOrder(ctx, id, 'cancel', { restock }, (tx, row) => cancel(tx, row, cancelledBy))
+  return changeOrder(ctx, id, 'cancel', { restock }, (tx, row) => cancel(tx, row, { cancelledBy }))
+}
+
+/**
+ * Cancels a row on behalf of its seller, and refunds the buyer. A label that was bought, or may have been, prevents it:
+ * the parcel could already be on its way.
+ *
+ * @param restock whether to put the units on sale again; by default unless they are out of stock
+ * @throws not_found unless the row is the account's, conflict unless the row is pending and its slice has no label
+ */
+export function cancelAsSeller(
+  ctx: OrderContext,
+  accountId: number,
+  id: number,
+  { reason, restock = reason !== 'out_of_stock' }: { reason: CancelReason; restock?: boolean },
+): Promise<Order> {
+  return changeOrder(ctx, id, 'cancelAsSeller', { restock, accountId }, async (tx, row) => {
+    await requireNoLabel(tx, row.sliceId)
+    await cancel(tx, row, { cancelledBy: 'seller', reason })
+  })
+}
+
+/** @throws conflict if the slice has a label, or a purchase that may have bought one */
+async function requireNoLabel({ db }: Context, sliceId: number): Promise<void> {
+  const [shipment] = await db<{ state: 'buying' | 'bought' }[]>`
+    select state
+    from shipments
+    where
+      slice_id = ${sliceId}
+      and (state = 'bought' or in_doubt or leased_until > clock_timestamp())
+  `
+  if (!shipment) return
+  throw conflict(
+    shipment.state === 'bought'
+      ? 'A label was bought for this order, so it can no longer be cancelled here. Ask the marketplace to cancel it.'
+      : 'A label for this order is being bought, or may have been, so it can’t be cancelled at this moment.',
+  )
 }
 
 /** The buyer has received the item. @throws not_found, conflict unless the row is shipped */
@@ -67,8 +104,10 @@ export const resolveDispute = (
   inFavourOf: 'seller' | 'buyer',
 ): Promise<Order> =>
   inFavourOf === 'seller'
-    ? changeOrder(ctx, id, 'resolveForSeller', {}, receive)
-    : changeOrder(ctx, id, 'resolveForBuyer', {}, (tx, row) => cancel(tx, row, 'admin'))
+    ? changeOrder(ctx, id, 'resolveForSeller', {}, receiveAfterDispute)
+    : changeOrder(ctx, id, 'resolveForBuyer', {}, (tx, row) =>
+        cancel(tx, row, { cancelledBy: 'admin', isResolution: true }),
+      )
 
 /** Marks rows as received 14 days after shipping. Processes share the work. */
 export async function receiveLongShipped({ db, now, metrics }: OrderContext): Promise<void> {
@@ -94,12 +133,14 @@ export async function receiveLongShipped({ db, now, metrics }: OrderContext): Pr
 /**
  * Applies one transition to an order row and e-mails the parties. Takes locks in the order of locks.ts, so it reads the
  * row's listing before it locks the row: until then the listing can be deleted, but not change.
+ *
+ * @param accountId only a row of this account is found
  */
 async function changeOrder(
   ctx: OrderContext,
   id: number,
   transition: Transition,
-  { restock = false }: { restock?: boolean },
+  { restock = false, accountId }: { restock?: boolean; accountId?: number },
   change: (tx: Context, row: ChangedRow) => PromiseLike<unknown>,
 ): Promise<Order> {
   const order = await inTransaction(ctx, async (transaction) => {
@@ -110,7 +151,7 @@ async function changeOrder(
       from orders
       where id = ${id}
     `
-    if (!found) throw orderNotFound()
+    if (!found || (accountId ?? found.accountId) !== found.accountId) throw orderNotFound()
     const listing = restock ? await lockListing(transaction, found.listingId) : undefined
     await lockSlice(transaction, found.sliceId)
     const rows = await lockRows(transaction, found.sliceId)
@@ -119,7 +160,7 @@ async function changeOrder(
     // Read after the locks: the row, its event and its listing change at the same time.
     const now = transaction.now()
     const tx = { ...transaction, now: () => now }
-    await change(tx, { ...row, accountId: found.accountId, sliceId: found.sliceId })
+    await change(tx, { ...row, ...found })
     if (listing) await restockListing(tx, listing, row.quantity)
     const order = await getOrder(tx, id)
     const emails = emailsAbout(transition, order, await partiesOf(tx, order.sliceId))
@@ -130,15 +171,23 @@ async function changeOrder(
   return order
 }
 
-type ChangedRow = LockedRow & { accountId: number; sliceId: number }
-
-async function cancel(tx: Context, row: ChangedRow, cancelledBy: Canceller): Promise<void> {
+async function cancel(
+  tx: Context,
+  row: ChangedRow,
+  {
+    cancelledBy,
+    reason = null,
+    isResolution = false,
+  }: { cancelledBy: Canceller; reason?: CancelReason | null; isResolution?: boolean },
+): Promise<void> {
   await tx.db`
     update orders
     set
       status = 'cancelled',
       cancelled_at = ${tx.now()},
       cancelled_by = ${cancelledBy},
+      cancel_reason = ${reason},
+      resolved_at = case when ${isResolution} then ${tx.now()} else resolved_at end,
       refunded_cents = ${grossOf(row)}
     where id = ${row.id}
   `
@@ -150,10 +199,18 @@ async function cancel(tx: Context, row: ChangedRow, cancelledBy: Canceller): Pro
 }
 
 const receive = ({ db, now }: Context, row: LockedRow) => db`
+  update orders set status = 'received', received_at = ${now()} where id = ${row.id}
+`
+
+/** A row that was received before the dispute keeps that time. */
+const receiveAfterDispute = ({ db, now }: Context, row: LockedRow) => db`
   update orders
-  set status = 'received', received_at = coalesce(received_at, ${now()})
+  set status = 'received', received_at = coalesce(received_at, ${now()}), resolved_at = ${now()}
   where id = ${row.id}
 `
+
+/** The locked row that a transition changes. */
+type ChangedRow = LockedRow & { sliceId: number; accountId: number }
 
 type LockedListing = { id: number; status: ListingStatus; quantity: number }
 

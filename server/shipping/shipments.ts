@@ -3,7 +3,7 @@ import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { orderLabelReady } from '../events/payloads.ts'
 import { recordEvent } from '../events/record.ts'
-import { lockSlice } from '../orders/locks.ts'
+import { lockSlice, markTracked } from '../orders/locks.ts'
 import { type Link, labelUrl, newLink } from './label-link.ts'
 import { FIRST_POLL_MS } from './poll-schedule.ts'
 
@@ -133,26 +133,23 @@ export async function applyReading(
 const awaitsCarrier = ({ status, trackingCode }: Shipment) =>
   status === 'processing' || (status === 'ready' && trackingCode === null)
 
-async function writeTracking(
-  { db, now }: Context,
-  before: Shipment,
-  after: Shipment,
-): Promise<void> {
+async function writeTracking(tx: Context, before: Shipment, after: Shipment): Promise<void> {
   const { trackingCode, trackingUrl, trackingStatus } = after
   const isSame =
     trackingCode === before.trackingCode &&
     trackingUrl === before.trackingUrl &&
     trackingStatus === before.trackingStatus
   if (isSame) return
-  await db`
+  await tx.db`
     update slices
     set
       tracking_code = ${trackingCode},
       tracking_url = ${trackingUrl},
       tracking_status = ${trackingStatus},
-      tracking_updated_at = ${now()}
+      tracking_updated_at = ${tx.now()}
     where id = ${after.sliceId}
   `
+  await markTracked(tx, after.sliceId)
 }
 
 /** Records `order.label_ready`, with a new link if there is a label. */

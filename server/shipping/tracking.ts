@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { notFound } from '../errors.ts'
+import { markTracked } from '../orders/locks.ts'
 import type { Tracking } from '../orders/order.ts'
 import { readShipment, recordLabelReady } from './shipments.ts'
 
@@ -67,6 +68,7 @@ export function reportTracking(
         tracking_updated_at = ${after.updatedAt}
       where id = ${id}
     `
+    await markTracked(tx, id)
     if (hasNewCode) {
       const shipment = await readShipment(tx, id)
       if (shipment) await recordLabelReady(tx, shipment)
