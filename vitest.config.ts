@@ -4,6 +4,8 @@ import { configDefaults, defineConfig } from 'vitest/config'
 const SLOW = [
   'server/serve.test.ts',
   'server/**/crash.test.ts',
+  'server/**/*.browser.test.ts',
+  'server/dashboard/build.test.ts',
   'server/commands/*.test.ts',
   'server/database/embedded/*.test.ts',
   'server/listen/*.test.ts',

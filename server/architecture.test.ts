@@ -25,7 +25,7 @@ const offenders = (rule: RegExp, except: (name: string) => boolean) =>
 const LAYERS = [
   ...['errors', 'start-error', 'enums', 'money.ts', 'text', 'time'],
   ...['settings', 'config', 'log', 'crypto', 'files', 'database', 'metrics', 'context'],
-  ...['limits', 'processes', 'outbound', 'queue'],
+  ...['limits', 'dashboard', 'processes', 'outbound', 'queue'],
   ...['catalog', 'mail', 'members', 'events', 'accounts', 'keys'],
   ...['listings', 'photos', 'money'],
   ...['orders', 'carriers', 'shipping', 'webhooks', 'sandbox', 'service'],

@@ -1,5 +1,7 @@
 import type { FastifyInstance, FastifyPluginCallback } from 'fastify'
+import { dashboardBuild } from './dashboard/build.ts'
 import { authenticateOperator, guardSellerRoutes } from './http/authenticate.ts'
+import { dashboardApp } from './http/dashboard/app.ts'
 import { guardDashboard } from './http/dashboard/guard.ts'
 import { meApi } from './http/dashboard/me.ts'
 import { sessionsApi } from './http/dashboard/sessions.ts'
@@ -65,6 +67,7 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
     '/docs/guides': guideRoutes,
     '/photos': photoRoutes(ctx),
     '/labels': labelFileRoutes(ctx),
+    '/dashboard': dashboardApp(dashboardBuild()),
   })
   if (ctx.config.publicPages) {
     app.register(async (pages) => {

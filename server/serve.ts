@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { buildApp } from './app.ts'
 import { importBundledCatalog } from './catalog/import/bundled.ts'
 import type { Config } from './config.ts'
+import { dashboardBuild } from './dashboard/build.ts'
 import { serverError } from './errors.ts'
 import { closeServer, currentConnection } from './http/connections.ts'
 import { rawResponse } from './http/error-handler.ts'
@@ -45,7 +46,10 @@ export function serve(
   const start = async (started: Started) => {
     const bound = onOneAddress(settings)
     // The primary process has checked it, and listens for all of them.
-    if (!primary) await refuseTakenPort(bound)
+    if (!primary) {
+      await refuseTakenPort(bound)
+      started.closers.push(dashboardBuild().start(started.log).stop)
+    }
     const database = await openInstallation(bound, started)
     if (database.notice) print(database.notice)
     const config = await withOwnSecrets(bound)

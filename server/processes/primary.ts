@@ -1,5 +1,6 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { Config } from '../config.ts'
+import { dashboardBuild } from '../dashboard/build.ts'
 import { memoryCounters } from '../limits/counters.ts'
 import type { Log } from '../log.ts'
 import { waitUntil } from '../time/wait-until.ts'
@@ -31,6 +32,7 @@ export const runProcesses = (settings: Config, warnings: string[]): Promise<numb
 
 async function start(config: Config, started: Started): Promise<void> {
   await refuseTakenPort(config)
+  started.closers.push(dashboardBuild().start(started.log).stop)
   // The first process checks an external database.
   if (config.databaseUrl === undefined) await openInstallation(config, started)
   const processes = openProcesses(started)

@@ -1,0 +1,110 @@
+import { DASHBOARD, SERVICE } from './base.ts'
+import { connection } from './connection.ts'
+
+/** The error of a response, with the envelope's content. */
+export class ApiError extends Error {
+  override name = 'ApiError'
+  readonly status: number
+  readonly type: string
+  /** Messages by field. */
+  readonly fields: Record<string, string[]>
+
+  constructor(status: number, type: string, message: string, fields: Record<string, string[]>) {
+    super(message)
+    this.status = status
+    this.type = type
+    this.fields = fields
+  }
+}
+
+/** No response arrived, or one that says that the service is unavailable. A write may have taken effect. */
+export class ConnectionError extends Error {
+  override name = 'ConnectionError'
+}
+
+type Query = Record<string, string | number | boolean | null | undefined>
+
+type Options = {
+  /** Empty values are left out. */
+  query?: Query
+  /** Sent as JSON. */
+  body?: unknown
+  signal?: AbortSignal
+}
+
+/** Calls the dashboard's API. Paths are relative to `/dashboard/api`: `get<Me>('me')`. */
+export const get = <T>(path: string, options?: Options) => call<T>('GET', path, options)
+export const post = <T = void>(path: string, body?: unknown) => call<T>('POST', path, { body })
+export const put = <T = void>(path: string, body: unknown) => call<T>('PUT', path, { body })
+export const patch = <T = void>(path: string, body: unknown) => call<T>('PATCH', path, { body })
+export const remove = <T = void>(path: string) => call<T>('DELETE', path)
+
+/** The address of an API call, for links to files. */
+export function apiUrl(path: string, query: Query = {}): string {
+  const parameters = Object.entries(query).flatMap(([name, value]) =>
+    value === undefined || value === null || value === '' ? [] : [[name, String(value)]],
+  )
+  const search = new URLSearchParams(parameters).toString()
+  return `${DASHBOARD}api/${path}${search && `?${search}`}`
+}
+
+/**
+ * @throws ApiError with the service's message
+ * @throws ConnectionError if the service can't be reached
+ */
+async function call<T>(
+  method: string,
+  path: string,
+  { query, body, signal }: Options = {},
+): Promise<T> {
+  const response = await fetch(apiUrl(path, query), {
+    method,
+    credentials: 'same-origin',
+    headers: body === undefined ? {} : { 'content-type': 'application/json' },
+    body: body === undefined ? undefined : JSON.stringify(body),
+    signal,
+  }).catch((error) => {
+    if (error.name === 'AbortError') throw error
+    throw connectionLost()
+  })
+  if (response.status === 502 || response.status === 503 || response.status === 504) {
+    // The carrier's failures have an envelope too.
+    const error = await errorOf(response)
+    if (error.type === 'provider_error') throw error
+    throw connectionLost()
+  }
+  connection.found()
+  if (response.status === 401) {
+    signIn()
+    throw await errorOf(response)
+  }
+  if (!response.ok) throw await errorOf(response)
+  return (response.status === 204 ? undefined : await response.json()) as T
+}
+
+function connectionLost(): ConnectionError {
+  connection.lost()
+  return new ConnectionError('The connection to the service was lost. Try again in a moment.')
+}
+
+async function errorOf(response: Response): Promise<ApiError> {
+  const { error } = await response.json().catch(() => ({ error: undefined }))
+  const message = error?.message ?? `The service answered with status ${response.status}.`
+  return new ApiError(response.status, error?.type ?? 'unknown', message, fieldsOf(error?.fields))
+}
+
+/** `fields` of other errors than a validation_error have other content. */
+const fieldsOf = (fields: unknown): Record<string, string[]> =>
+  Object.fromEntries(
+    Object.entries((fields as Record<string, unknown>) ?? {}).filter(
+      (entry): entry is [string, string[]] =>
+        Array.isArray(entry[1]) && entry[1].every((message) => typeof message === 'string'),
+    ),
+  )
+
+/** Leaves for the sign-in page, which returns here. */
+function signIn(): void {
+  const { pathname, search } = window.location
+  const next = encodeURIComponent(pathname + search)
+  window.location.assign(`${SERVICE}signin?next=${next}`)
+}

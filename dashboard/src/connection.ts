@@ -1,0 +1,43 @@
+import { onlineManager } from '@tanstack/react-query'
+import { useSyncExternalStore } from 'react'
+import { SERVICE } from './base.ts'
+
+/** Time between two attempts to reach the service again. */
+const RETRY_MS = 2_000
+
+/**
+ * Whether the service can be reached. While it can't, TanStack Query pauses all reads and repeats them afterwards; the
+ * page shows a banner. The browser's own events are hints only, because the service can also be away with the network on.
+ */
+export const connection = {
+  lost() {
+    if (!onlineManager.isOnline()) return
+    onlineManager.setOnline(false)
+    setTimeout(tryAgain, RETRY_MS)
+  },
+  found() {
+    onlineManager.setOnline(true)
+  },
+}
+
+async function tryAgain(): Promise<void> {
+  const isThere = await fetch(`${SERVICE}health/ready`, { cache: 'no-store' }).then(
+    ({ ok }) => ok,
+    () => false,
+  )
+  if (isThere) connection.found()
+  else setTimeout(tryAgain, RETRY_MS)
+}
+
+// Instead of the browser's events: an event that says "offline" must be followed by attempts, not by another event.
+onlineManager.setEventListener(() => {
+  const check = () => connection.lost()
+  window.addEventListener('offline', check)
+  return () => window.removeEventListener('offline', check)
+})
+
+export const useIsConnected = () =>
+  useSyncExternalStore(
+    (changed) => onlineManager.subscribe(changed),
+    () => onlineManager.isOnline(),
+  )

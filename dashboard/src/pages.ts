@@ -1,0 +1,24 @@
+import { type ComponentType, lazy } from 'react'
+import type { IconName } from './ui/icons.tsx'
+
+/** A page of the navigation. It serves its path and everything below. */
+export type Page = {
+  path: string
+  title: string
+  icon: IconName
+  Page: ComponentType
+}
+
+/** The table of contents, in the order of the navigation. Each page is a chunk of its own, loaded at its first visit. */
+export const PAGES: Page[] = [
+  page('/', 'Overview', 'overview', () => import('./overview/page.tsx')),
+]
+
+function page(
+  path: string,
+  title: string,
+  icon: IconName,
+  load: () => Promise<{ default: ComponentType }>,
+): Page {
+  return { path, title, icon, Page: lazy(load) }
+}

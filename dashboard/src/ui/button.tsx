@@ -1,0 +1,72 @@
+import type { ReactNode } from 'react'
+import {
+  Button as AriaButton,
+  type ButtonProps as AriaButtonProps,
+} from 'react-aria-components/Button'
+import { Link } from 'wouter'
+import { classes } from './classes.ts'
+import { Icon, type IconName } from './icons.tsx'
+
+/** `primary`: the page's main action, once per page. `danger`: loses something. `quiet`: without a border. */
+export type ButtonLook = 'primary' | 'secondary' | 'quiet' | 'danger'
+
+export type ButtonProps = Omit<AriaButtonProps, 'children' | 'className'> & {
+  children: ReactNode
+  look?: ButtonLook
+  size?: 'small'
+  icon?: IconName
+}
+
+/** A button. `isPending` keeps its focus, refuses presses and says so. */
+export const Button = ({ children, look = 'secondary', size, icon, ...props }: ButtonProps) => (
+  <AriaButton {...props} className={classes('button', look, size)}>
+    {({ isPending }) => (
+      <>
+        {isPending ? <span className="spinner" aria-hidden="true" /> : icon && <Icon name={icon} />}
+        <span>{children}</span>
+      </>
+    )}
+  </AriaButton>
+)
+
+/** A button without text. */
+export const IconButton = ({
+  label,
+  icon,
+  look = 'quiet',
+  size,
+  ...props
+}: Omit<ButtonProps, 'children' | 'icon'> & { label: string; icon: IconName }) => (
+  <AriaButton {...props} aria-label={label} className={classes('button only-icon', look, size)}>
+    <Icon name={icon} />
+  </AriaButton>
+)
+
+/** A link to a page of the dashboard that looks like a button. */
+export const ButtonLink = ({
+  href,
+  children,
+  look = 'secondary',
+  size,
+  icon,
+}: {
+  href: string
+  children: ReactNode
+  look?: ButtonLook
+  size?: 'small'
+  icon?: IconName
+}) => (
+  <Link href={href} className={classes('button', look, size)}>
+    {icon && <Icon name={icon} />}
+    <span>{children}</span>
+  </Link>
+)
+
+/** A link to another site, or to a page or file of the service outside of the dashboard. */
+export const ExternalLink = ({ href, children }: { href: string; children: ReactNode }) => (
+  <a href={href} target="_blank" rel="noreferrer">
+    {children}
+    <Icon name="external" />
+    <span className="visually-hidden"> (opens a new tab)</span>
+  </a>
+)

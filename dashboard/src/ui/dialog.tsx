@@ -1,0 +1,80 @@
+import { type ReactNode, useState } from 'react'
+import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
+import { Button, IconButton } from './button.tsx'
+import { FormErrors } from './form.tsx'
+
+type DialogProps = {
+  title: string
+  onClose: () => void
+  children: ReactNode
+  size?: 'wide'
+  /** For input that a click next to the dialog must not lose. Escape and the close button still close it. */
+  isModalStrict?: boolean
+}
+
+/** A dialog, shown as long as it's rendered: `{isOpen && <Dialog …>}`. Closing returns the focus. */
+export const Dialog = ({ title, onClose, children, size, isModalStrict }: DialogProps) => (
+  <ModalOverlay
+    isOpen
+    isDismissable={!isModalStrict}
+    className="overlay"
+    onOpenChange={(isOpen) => !isOpen && onClose()}
+  >
+    <Modal className={size ? `modal ${size}` : 'modal'}>
+      <AriaDialog className="dialog">
+        <header className="dialog-header">
+          <Heading slot="title">{title}</Heading>
+          <IconButton label="Close" icon="close" onPress={onClose} />
+        </header>
+        {children}
+      </AriaDialog>
+    </Modal>
+  </ModalOverlay>
+)
+
+/** Asks before something is lost. Stays open with the message if it fails. */
+export function ConfirmDialog({
+  title,
+  confirm,
+  isDangerous = true,
+  children,
+  onConfirm,
+  onClose,
+}: {
+  title: string
+  /** The verb on the button: "Delete endpoint". */
+  confirm: string
+  isDangerous?: boolean
+  children: ReactNode
+  onConfirm: () => Promise<unknown>
+  onClose: () => void
+}) {
+  const [isPending, setIsPending] = useState(false)
+  const [messages, setMessages] = useState<string[]>([])
+
+  async function run() {
+    setIsPending(true)
+    try {
+      await onConfirm()
+      onClose()
+    } catch (error) {
+      setMessages([(error as Error).message])
+      setIsPending(false)
+    }
+  }
+
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <FormErrors messages={messages} />
+      <div className="prose">{children}</div>
+      <div className="form-actions">
+        <Button look={isDangerous ? 'danger' : 'primary'} isPending={isPending} onPress={run}>
+          {confirm}
+        </Button>
+        <Button autoFocus onPress={onClose}>
+          Cancel
+        </Button>
+      </div>
+    </Dialog>
+  )
+}

@@ -1,0 +1,286 @@
+import { type ReactNode, useContext, useEffect, useId, useState } from 'react'
+import {
+  Button as AriaButton,
+  Checkbox as AriaCheckbox,
+  CheckboxGroup as AriaCheckboxGroup,
+  NumberField as AriaNumberField,
+  Radio as AriaRadio,
+  RadioGroup as AriaRadioGroup,
+  Switch as AriaSwitch,
+  TextArea as AriaTextArea,
+  TextField as AriaTextField,
+  type CheckboxProps,
+  FieldError,
+  FormValidationContext,
+  Group,
+  Input,
+  Label,
+  type NumberFieldProps,
+  type SwitchProps,
+  Text,
+  type TextFieldProps,
+} from 'react-aria-components'
+import { classes } from './classes.ts'
+import { Icon } from './icons.tsx'
+
+/** Every field has a label. `name` connects it with the service's messages (see Form). */
+type Labelled = {
+  label: string
+  /** Below the field. */
+  help?: ReactNode
+  /** Shows the label to screen readers only, where the context says it: a table's column, a search box. */
+  isLabelHidden?: boolean
+}
+
+const FieldLabel = ({ label, isLabelHidden }: Pick<Labelled, 'label' | 'isLabelHidden'>) => (
+  <Label className={classes('label', isLabelHidden && 'visually-hidden')}>{label}</Label>
+)
+
+const Help = ({ help }: { help?: ReactNode }) =>
+  help === undefined ? null : (
+    <Text slot="description" className="help">
+      {help}
+    </Text>
+  )
+
+type TextProps = Labelled &
+  Omit<TextFieldProps, 'children' | 'className'> & { placeholder?: string; isMonospaced?: boolean }
+
+export const TextField = ({ placeholder, isMonospaced, ...props }: TextProps) => {
+  const { label, help, isLabelHidden, ...field } = props
+  return (
+    <AriaTextField {...field} className="field">
+      <FieldLabel label={label} isLabelHidden={isLabelHidden} />
+      <Input className={classes('input', isMonospaced && 'code')} placeholder={placeholder} />
+      <Help help={help} />
+      <FieldError className="error" />
+    </AriaTextField>
+  )
+}
+
+export const TextArea = ({
+  rows = 4,
+  placeholder,
+  isMonospaced,
+  ...props
+}: TextProps & { rows?: number }) => {
+  const { label, help, isLabelHidden, ...field } = props
+  return (
+    <AriaTextField {...field} className="field">
+      <FieldLabel label={label} isLabelHidden={isLabelHidden} />
+      <AriaTextArea
+        className={classes('input', isMonospaced && 'code')}
+        rows={rows}
+        placeholder={placeholder}
+      />
+      <Help help={help} />
+      <FieldError className="error" />
+    </AriaTextField>
+  )
+}
+
+type NumberProps = Labelled & Omit<NumberFieldProps, 'children' | 'className'>
+
+/** A number with buttons for one more and one less. */
+export const NumberField = ({ label, help, isLabelHidden, ...field }: NumberProps) => (
+  <AriaNumberField {...field} className="field">
+    <FieldLabel label={label} isLabelHidden={isLabelHidden} />
+    <Group className="number">
+      <Input className="input" />
+      <AriaButton slot="decrement" className="step">
+        <Icon name="minus" />
+      </AriaButton>
+      <AriaButton slot="increment" className="step">
+        <Icon name="plus" />
+      </AriaButton>
+    </Group>
+    <Help help={help} />
+    <FieldError className="error" />
+  </AriaNumberField>
+)
+
+/** Decimal euros, as the API has them. */
+export const MoneyField = ({ label, help, isLabelHidden, ...field }: NumberProps) => (
+  <AriaNumberField
+    minValue={0}
+    formatOptions={{ style: 'currency', currency: 'EUR' }}
+    {...field}
+    className="field"
+  >
+    <FieldLabel label={label} isLabelHidden={isLabelHidden} />
+    <Input className="input amount" />
+    <Help help={help} />
+    <FieldError className="error" />
+  </AriaNumberField>
+)
+
+export type Option = { value: string; label: string }
+
+type NativeProps = Labelled & {
+  name?: string
+  value?: string
+  defaultValue?: string
+  onChange?: (value: string) => void
+  isRequired?: boolean
+  isDisabled?: boolean
+}
+
+/** One of a few options. The browser's own control, which phones show best. */
+export const Select = ({ options, ...props }: NativeProps & { options: readonly Option[] }) => (
+  <NativeField {...props}>
+    {(control) => (
+      <select className="input" {...control}>
+        {options.map(({ value, label }) => (
+          <option key={value} value={value}>
+            {label}
+          </option>
+        ))}
+      </select>
+    )}
+  </NativeField>
+)
+
+/** A calendar date as `2026-03-01`, or nothing. */
+export const DateField = ({ min, max, ...props }: NativeProps & { min?: string; max?: string }) => (
+  <NativeField {...props}>
+    {(control) => <input className="input" type="date" min={min} max={max} {...control} />}
+  </NativeField>
+)
+
+function NativeField({
+  label,
+  help,
+  isLabelHidden,
+  onChange,
+  isRequired,
+  isDisabled,
+  children,
+  ...field
+}: NativeProps & { children: (control: object) => ReactNode }) {
+  const id = useId()
+  const messages = useServerMessages(field.name)
+  const [isChanged, setIsChanged] = useState(false)
+  useEffect(() => {
+    if (messages) setIsChanged(false)
+  }, [messages])
+  const shown = isChanged ? undefined : messages
+  return (
+    <div className="field">
+      <label htmlFor={id} className={classes('label', isLabelHidden && 'visually-hidden')}>
+        {label}
+      </label>
+      {children({
+        id,
+        ...field,
+        'aria-required': isRequired,
+        disabled: isDisabled,
+        'aria-invalid': shown ? true : undefined,
+        'aria-describedby': shown ? `${id}-error` : help !== undefined ? `${id}-help` : undefined,
+        onChange({ target }: { target: HTMLInputElement | HTMLSelectElement }) {
+          setIsChanged(true)
+          onChange?.(target.value)
+        },
+      })}
+      {help !== undefined && (
+        <span id={`${id}-help`} className="help">
+          {help}
+        </span>
+      )}
+      {shown && (
+        <span id={`${id}-error`} className="error">
+          {shown.join(' ')}
+        </span>
+      )}
+    </div>
+  )
+}
+
+function useServerMessages(name: string | undefined): string[] | undefined {
+  const messages = useContext(FormValidationContext)?.[name ?? '']
+  return messages === undefined ? undefined : [messages].flat()
+}
+
+type CheckProps = Omit<CheckboxProps, 'children' | 'className'>
+
+/** Without `children` it needs an `aria-label`. */
+export const Checkbox = ({ children, ...props }: CheckProps & { children?: ReactNode }) => (
+  <AriaCheckbox {...props} className="check">
+    {({ isSelected, isIndeterminate }) => (
+      <>
+        <span className="box" aria-hidden="true">
+          {isIndeterminate ? <Icon name="minus" /> : isSelected && <Icon name="check" />}
+        </span>
+        {children}
+      </>
+    )}
+  </AriaCheckbox>
+)
+
+type GroupProps = Labelled & {
+  name?: string
+  options: readonly (Option & { help?: ReactNode })[]
+  isRequired?: boolean
+}
+
+/** Any number of options. The form data has one entry per option that is checked. */
+export const CheckboxGroup = ({
+  label,
+  help,
+  options,
+  isLabelHidden,
+  ...group
+}: GroupProps & {
+  value?: string[]
+  defaultValue?: string[]
+  onChange?: (value: string[]) => void
+}) => (
+  <AriaCheckboxGroup {...group} className="field">
+    <FieldLabel label={label} isLabelHidden={isLabelHidden} />
+    {options.map((option) => (
+      <Checkbox key={option.value} value={option.value}>
+        <OptionText {...option} />
+      </Checkbox>
+    ))}
+    <Help help={help} />
+    <FieldError className="error" />
+  </AriaCheckboxGroup>
+)
+
+/** Exactly one of a few options, all of which are visible. */
+export const RadioGroup = ({
+  label,
+  help,
+  options,
+  isLabelHidden,
+  ...group
+}: GroupProps & { value?: string; defaultValue?: string; onChange?: (value: string) => void }) => (
+  <AriaRadioGroup {...group} className="field">
+    <FieldLabel label={label} isLabelHidden={isLabelHidden} />
+    {options.map((option) => (
+      <AriaRadio key={option.value} value={option.value} className="check">
+        <span className="box round" aria-hidden="true" />
+        <OptionText {...option} />
+      </AriaRadio>
+    ))}
+    <Help help={help} />
+    <FieldError className="error" />
+  </AriaRadioGroup>
+)
+
+const OptionText = ({ label, help }: { label: string; help?: ReactNode }) => (
+  <span>
+    {label}
+    {help !== undefined && <span className="help">{help}</span>}
+  </span>
+)
+
+/** Something that is on or off, and takes effect at once. */
+export const Switch = ({
+  children,
+  ...props
+}: Omit<SwitchProps, 'children' | 'className'> & { children: ReactNode }) => (
+  <AriaSwitch {...props} className="switch">
+    <span className="track" aria-hidden="true" />
+    {children}
+  </AriaSwitch>
+)

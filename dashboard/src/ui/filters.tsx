@@ -1,0 +1,93 @@
+import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { useSearchParams } from 'wouter'
+import { Button } from './button.tsx'
+import { Icon } from './icons.tsx'
+
+const TYPING_MS = 300
+
+/**
+ * Filters, sorting and the page of a list, kept in the address: links can be shared, and Back returns to the filters of
+ * before. A filter with its default value isn't in the address. A change without `page` returns to the first page.
+ */
+export function useFilters<T extends Record<string, string>>(defaults: T) {
+  const [search, setSearch] = useSearchParams()
+  const filters = Object.fromEntries(
+    Object.entries(defaults).map(([name, value]) => [name, search.get(name) ?? value]),
+  ) as { [name in keyof T]: string }
+
+  /** `replace` changes the address without a step for Back, for text that is being typed. */
+  const setFilters = (changes: Partial<Record<keyof T, string>>, { replace = false } = {}) =>
+    setSearch(
+      (current) => {
+        const next = new URLSearchParams(current)
+        next.delete('page')
+        for (const [name, value] of Object.entries(changes) as [string, string][]) {
+          if (value === '' || value === defaults[name]) next.delete(name)
+          else next.set(name, value)
+        }
+        return next
+      },
+      { replace },
+    )
+
+  const isFiltered = Object.entries(defaults).some(
+    ([name, value]) => !['page', 'sort'].includes(name) && filters[name] !== value,
+  )
+  const clearFilters = () =>
+    setFilters(Object.fromEntries(Object.keys(defaults).map((name) => [name, ''])) as T)
+  return { filters, setFilters, isFiltered, clearFilters }
+}
+
+/** The row of filters above a list. */
+export const Filters = ({
+  children,
+  isFiltered,
+  onClear,
+}: {
+  children: ReactNode
+  isFiltered: boolean
+  onClear: () => void
+}) => (
+  <search className="filters">
+    {children}
+    {isFiltered && (
+      <Button look="quiet" onPress={onClear}>
+        Clear filters
+      </Button>
+    )}
+  </search>
+)
+
+/** A search text, which takes effect shortly after the last key. */
+export function SearchFilter({
+  label,
+  value,
+  onChange,
+}: {
+  label: string
+  value: string
+  onChange: (value: string) => void
+}) {
+  const [text, setText] = useState(value)
+  const timer = useRef<number>(undefined)
+  // Back, or "Clear filters".
+  useEffect(() => setText(value), [value])
+  useEffect(() => () => clearTimeout(timer.current), [])
+  return (
+    <label className="search">
+      <Icon name="search" />
+      <span className="visually-hidden">{label}</span>
+      <input
+        type="search"
+        className="input"
+        placeholder={label}
+        value={text}
+        onChange={({ target }) => {
+          setText(target.value)
+          clearTimeout(timer.current)
+          timer.current = window.setTimeout(onChange, TYPING_MS, target.value)
+        }}
+      />
+    </label>
+  )
+}

@@ -1,0 +1,89 @@
+import { type FormEvent, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react'
+import { Form as AriaForm } from 'react-aria-components/Form'
+import { ApiError } from '../client.ts'
+import { Icon } from './icons.tsx'
+
+type FormProps = {
+  children: ReactNode
+  /** Gets the named fields. Its error is shown: messages of fields at the fields, all others above the form. */
+  onSubmit: (data: FormData) => Promise<unknown>
+  /** The buttons below the fields. */
+  actions: (isSaving: boolean) => ReactNode
+  label?: string
+}
+
+const NO_FIELDS = {}
+
+/**
+ * A form that keeps its input until a save has succeeded. A field shows the service's messages for its `name`. Messages
+ * for names that the form doesn't have appear above it, so that none is lost.
+ */
+export function Form({ children, onSubmit, actions, label }: FormProps) {
+  const form = useRef<HTMLFormElement>(null)
+  const [isSaving, setIsSaving] = useState(false)
+  const [error, setError] = useState<Error>()
+  const [general, setGeneral] = useState<string[]>([])
+  const fields = error instanceof ApiError ? error.fields : NO_FIELDS
+
+  useLayoutEffect(() => {
+    setGeneral(error ? generalMessages(error, form.current) : [])
+  }, [error])
+  useEffect(() => {
+    if (error) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
+  }, [error])
+
+  async function submit(event: FormEvent<HTMLFormElement>) {
+    event.preventDefault()
+    // Enter in a field submits again while a save is under way.
+    if (isSaving) return
+    setIsSaving(true)
+    try {
+      await onSubmit(new FormData(event.currentTarget))
+      setError(undefined)
+    } catch (thrown) {
+      setError(thrown as Error)
+    } finally {
+      setIsSaving(false)
+    }
+  }
+
+  return (
+    <AriaForm
+      ref={form}
+      className="form"
+      aria-label={label}
+      // A message stays at its field until the field changes, and never prevents another attempt.
+      validationBehavior="aria"
+      validationErrors={fields}
+      onSubmit={submit}
+    >
+      <FormErrors messages={general} />
+      {children}
+      <div className="form-actions">{actions(isSaving)}</div>
+    </AriaForm>
+  )
+}
+
+function generalMessages(error: Error, form: HTMLFormElement | null): string[] {
+  if (!(error instanceof ApiError)) return [error.message]
+  const known = (name: string) => form?.elements.namedItem(name)
+  const unknown = Object.entries(error.fields).filter(([name]) => !known(name))
+  if (unknown.length > 0) return unknown.flatMap(([, messages]) => messages)
+  return Object.keys(error.fields).length > 0 ? [] : [error.message]
+}
+
+/** Messages that belong to no field. */
+export const FormErrors = ({ messages }: { messages: string[] }) => (
+  <div role="alert">
+    {messages.length > 0 && (
+      <div className="notice bad">
+        <Icon name="warning" />
+        <div>
+          {messages.map((message) => (
+            <p key={message}>{message}</p>
+          ))}
+        </div>
+      </div>
+    )}
+  </div>
+)

@@ -1,0 +1,64 @@
+/** Formats of money, numbers and dates. Nothing else in the dashboard formats them. */
+
+/** English words, with the European order of dates. */
+const LOCALE = 'en-GB'
+
+const euros = new Intl.NumberFormat(LOCALE, { style: 'currency', currency: 'EUR' })
+const numbers = new Intl.NumberFormat(LOCALE)
+
+/** Decimal euros of a response: 4.5 → €4.50. */
+export const formatMoney = (amount: number) => euros.format(amount)
+
+export const formatNumber = (value: number) => numbers.format(value)
+
+/** `plural(1, 'order')` → 1 order, `plural(2000, 'order')` → 2,000 orders. */
+export const plural = (count: number, one: string, many = `${one}s`) =>
+  `${formatNumber(count)} ${count === 1 ? one : many}`
+
+let timeZone: string | undefined
+
+/** Sets the account's time zone, for all dates. Without one the browser's is used. */
+export function setTimeZone(zone: string | undefined): void {
+  if (zone === timeZone) return
+  timeZone = zone
+  formats = undefined
+}
+
+type Format = 'date' | 'time' | 'dateTime' | 'full'
+let formats: Record<Format, Intl.DateTimeFormat> | undefined
+
+function format(name: Format): Intl.DateTimeFormat {
+  formats ??= {
+    date: new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium', timeZone }),
+    time: new Intl.DateTimeFormat(LOCALE, { timeStyle: 'short', timeZone }),
+    dateTime: new Intl.DateTimeFormat(LOCALE, {
+      dateStyle: 'medium',
+      timeStyle: 'short',
+      timeZone,
+    }),
+    full: new Intl.DateTimeFormat(LOCALE, { dateStyle: 'full', timeStyle: 'long', timeZone }),
+  }
+  return formats[name]
+}
+
+/** A moment of a response in the account's time zone. */
+export const formatDateTime = (iso: string, name: Format = 'dateTime') =>
+  format(name).format(new Date(iso))
+
+/** A calendar date (`2026-03-01`) that belongs to no time zone. */
+export const formatDate = (date: string) =>
+  new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium', timeZone: 'UTC' }).format(new Date(date))
+
+const relative = new Intl.RelativeTimeFormat(LOCALE, { numeric: 'auto' })
+const UNITS = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+] as const
+
+/** The distance of a moment from now: 2 hours ago, in 3 days. */
+export function formatRelative(iso: string, now = Date.now()): string {
+  const seconds = (new Date(iso).getTime() - now) / 1000
+  const [unit, length] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ['second', 1]
+  return relative.format(Math.trunc(seconds / length), unit)
+}

@@ -1,0 +1,51 @@
+import { type ReactNode, useEffect, useRef } from 'react'
+import { Link, useLocation } from 'wouter'
+import { Icon } from './icons.tsx'
+
+let isFirstPage = true
+
+/**
+ * The heading of a page with its actions. Sets the document's title. After a navigation the heading gets the focus, so
+ * that a screen reader says where it is.
+ */
+export function PageHeader({
+  title,
+  children,
+  actions,
+  back,
+}: {
+  title: string
+  /** One line below the title. */
+  children?: ReactNode
+  actions?: ReactNode
+  /** The list that this record belongs to. */
+  back?: { href: string; label: string }
+}) {
+  const heading = useRef<HTMLHeadingElement>(null)
+  const [path] = useLocation()
+  useEffect(() => {
+    document.title = `${title} – Cardstall`
+  }, [title])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new path is a navigation
+  useEffect(() => {
+    if (!isFirstPage) heading.current?.focus()
+    isFirstPage = false
+  }, [path])
+  return (
+    <header className="page-header">
+      {back && (
+        <Link href={back.href} className="back">
+          <Icon name="left" />
+          {back.label}
+        </Link>
+      )}
+      <div className="page-title">
+        <h1 ref={heading} tabIndex={-1}>
+          {title}
+        </h1>
+        {actions && <div className="page-actions">{actions}</div>}
+      </div>
+      {children && <p className="lead">{children}</p>}
+    </header>
+  )
+}

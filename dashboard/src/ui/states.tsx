@@ -1,0 +1,79 @@
+import type { UseQueryResult } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import { ApiError } from '../client.ts'
+import { Button } from './button.tsx'
+import { Icon, type IconName } from './icons.tsx'
+
+/** Says that there is nothing here, why, and how to begin. */
+export const Empty = ({
+  title,
+  icon,
+  children,
+  action,
+}: {
+  title: string
+  icon?: IconName
+  children?: ReactNode
+  action?: ReactNode
+}) => (
+  <div className="state">
+    {icon && <Icon name={icon} />}
+    <h2>{title}</h2>
+    {children && <div className="prose">{children}</div>}
+    {action}
+  </div>
+)
+
+/** Grey lines in the place of content. They appear only if it takes a moment. */
+export const Loading = ({ lines = 5 }: { lines?: number }) => (
+  <div className="loading" role="status">
+    <span className="visually-hidden">Loading…</span>
+    {Array.from({ length: lines }, (_, line) => (
+      // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all alike
+      <div key={line} className="skeleton" aria-hidden="true" />
+    ))}
+  </div>
+)
+
+/** An error of a read, with a way to repeat it unless that can't help. */
+export function ErrorState({ error, onRetry }: { error: Error; onRetry?: () => void }) {
+  if (error instanceof ApiError && error.status === 403) return <NoPermission error={error} />
+  if (error instanceof ApiError && error.status === 404) {
+    return <Empty title="This doesn’t exist">{error.message}</Empty>
+  }
+  return (
+    <div className="state" role="alert">
+      <Icon name="warning" />
+      <h2>This could not be loaded</h2>
+      <p className="prose">{error.message}</p>
+      {onRetry && (
+        <Button icon="refresh" onPress={onRetry}>
+          Try again
+        </Button>
+      )}
+    </div>
+  )
+}
+
+export const NoPermission = ({ error }: { error: Error }) => (
+  <Empty title="You can’t see this">{error.message}</Empty>
+)
+
+/**
+ * The content of a query in each of its states. Content that was loaded before stays visible while it's read again, and
+ * also if that fails: the connection's banner says that it may be old.
+ */
+export function Loaded<T>({
+  query,
+  lines,
+  children,
+}: {
+  query: Pick<UseQueryResult<T>, 'data' | 'error' | 'refetch'>
+  /** Lines to show while it loads. */
+  lines?: number
+  children: (data: T) => ReactNode
+}) {
+  if (query.data !== undefined) return children(query.data)
+  if (query.error) return <ErrorState error={query.error} onRetry={() => query.refetch()} />
+  return <Loading lines={lines} />
+}

@@ -1,0 +1,197 @@
+import type { ReactNode } from 'react'
+import { Link, useSearchParams } from 'wouter'
+import type { Paginated } from '../api.ts'
+import { classes } from './classes.ts'
+import { Checkbox } from './fields.tsx'
+import { formatNumber } from './format.ts'
+import { Icon } from './icons.tsx'
+
+export type Column<Row> = {
+  /** Also the value of `sort`. */
+  key: string
+  header: string
+  cell: (row: Row) => ReactNode
+  /** Numbers and amounts. */
+  align?: 'end'
+  isSortable?: boolean
+  /** Names the row for screen readers: once per table. */
+  isRowHeader?: boolean
+  /** The header is for screen readers only: actions, pictures. */
+  isHeaderHidden?: boolean
+}
+
+/** The rows that bulk actions are about, by their keys. */
+export type Selection = { keys: ReadonlySet<number>; onChange: (keys: Set<number>) => void }
+
+/**
+ * A table. The server sorts and paginates; see Pagination. It is the browser's own table, because fields and buttons inside
+ * are reached with Tab. On a phone each row is a block, with the headers as labels.
+ *
+ * @param sort `price` or `-price`, bound to the address with useFilters
+ */
+export function Table<Row>({
+  label,
+  columns,
+  rows,
+  keyOf,
+  nameOf,
+  sort,
+  onSort,
+  selection,
+}: {
+  label: string
+  columns: Column<Row>[]
+  rows: readonly Row[]
+  keyOf: (row: Row) => number
+  /** Names a row's checkbox. */
+  nameOf?: (row: Row) => string
+  sort?: string
+  onSort?: (sort: string) => void
+  selection?: Selection
+}) {
+  const keys = rows.map(keyOf)
+  const selected = selection ? keys.filter((key) => selection.keys.has(key)).length : 0
+  const select = (changed: number[], isSelected: boolean) => {
+    const next = new Set(selection?.keys)
+    for (const key of changed) isSelected ? next.add(key) : next.delete(key)
+    selection?.onChange(next)
+  }
+  return (
+    <div className="table-frame">
+      <table className="table" aria-label={label}>
+        <thead>
+          <tr>
+            {selection && (
+              <th scope="col" className="select">
+                <Checkbox
+                  aria-label="Select all rows of this page"
+                  isSelected={selected > 0 && selected === keys.length}
+                  isIndeterminate={selected > 0 && selected < keys.length}
+                  onChange={(isSelected) => select(keys, isSelected)}
+                />
+              </th>
+            )}
+            {columns.map((column) => (
+              <Header key={column.key} column={column} sort={sort} onSort={onSort} />
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => {
+            const key = keyOf(row)
+            const isSelected = selection?.keys.has(key)
+            return (
+              <tr key={key} aria-selected={selection ? isSelected : undefined}>
+                {selection && (
+                  <td className="select">
+                    <Checkbox
+                      aria-label={`Select ${nameOf?.(row) ?? key}`}
+                      isSelected={isSelected}
+                      onChange={(value) => select([key], value)}
+                    />
+                  </td>
+                )}
+                {columns.map((column) => {
+                  const Cell = column.isRowHeader ? 'th' : 'td'
+                  return (
+                    <Cell
+                      key={column.key}
+                      scope={column.isRowHeader ? 'row' : undefined}
+                      className={classes(column.align, column.isHeaderHidden && 'plain')}
+                      data-label={column.isHeaderHidden ? undefined : column.header}
+                    >
+                      {column.cell(row)}
+                    </Cell>
+                  )
+                })}
+              </tr>
+            )
+          })}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function Header<Row>({
+  column: { key, header, align, isSortable, isHeaderHidden },
+  sort,
+  onSort,
+}: {
+  column: Column<Row>
+  sort?: string
+  onSort?: (sort: string) => void
+}) {
+  const direction = sort === key ? 'ascending' : sort === `-${key}` ? 'descending' : undefined
+  return (
+    <th scope="col" className={align} aria-sort={isSortable ? (direction ?? 'none') : undefined}>
+      {isSortable && onSort ? (
+        <button
+          type="button"
+          className="sort"
+          onClick={() => onSort(direction === 'ascending' ? `-${key}` : key)}
+        >
+          {header}
+          <Icon
+            name={direction === 'ascending' ? 'up' : direction === 'descending' ? 'down' : 'sort'}
+          />
+        </button>
+      ) : (
+        <span className={isHeaderHidden ? 'visually-hidden' : undefined}>{header}</span>
+      )}
+    </th>
+  )
+}
+
+/** The page of a list in the address (`page`), and the ways to the others. */
+export function Pagination({ meta, noun }: { meta: Paginated<unknown>['meta']; noun: string }) {
+  const [search] = useSearchParams()
+  const { current_page: page, last_page: last, per_page: size, total } = meta
+  const to = (number: number) => {
+    const parameters = new URLSearchParams(search)
+    if (number === 1) parameters.delete('page')
+    else parameters.set('page', String(number))
+    return `?${parameters}`
+  }
+  const first = (page - 1) * size + 1
+  return (
+    <nav className="pagination" aria-label="Pages">
+      <p role="status">
+        {total === 0 || first > total
+          ? `${formatNumber(total)} ${noun}`
+          : `${formatNumber(first)}–${formatNumber(Math.min(page * size, total))} of ${formatNumber(total)} ${noun}`}
+      </p>
+      {last > 1 && (
+        <div className="page-actions">
+          <PageLink href={to(page - 1)} isPossible={page > 1}>
+            <Icon name="left" />
+            Previous
+          </PageLink>
+          <PageLink href={to(page + 1)} isPossible={page < last}>
+            Next
+            <Icon name="right" />
+          </PageLink>
+        </div>
+      )}
+    </nav>
+  )
+}
+
+const PageLink = ({
+  href,
+  isPossible,
+  children,
+}: {
+  href: string
+  isPossible: boolean
+  children: ReactNode
+}) =>
+  isPossible ? (
+    <Link href={href} className="button secondary small">
+      {children}
+    </Link>
+  ) : (
+    <span className="button secondary small disabled" aria-hidden="true">
+      {children}
+    </span>
+  )

@@ -1,0 +1,18 @@
+import { Link, useLocation } from 'wouter'
+
+export type TabLink = { href: string; label: string; count?: number }
+
+/** The parts of a page, each at its own address. */
+export function Tabs({ label, tabs }: { label: string; tabs: TabLink[] }) {
+  const [path] = useLocation()
+  return (
+    <nav className="tabs" aria-label={label}>
+      {tabs.map(({ href, label: text, count }) => (
+        <Link key={href} href={href} aria-current={path === href ? 'page' : undefined}>
+          {text}
+          {count !== undefined && <span className="count">{count}</span>}
+        </Link>
+      ))}
+    </nav>
+  )
+}

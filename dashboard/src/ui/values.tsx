@@ -1,0 +1,30 @@
+import { formatDateTime, formatMoney, formatRelative } from './format.ts'
+
+/** Decimal euros. Missing amounts are a dash. */
+export const Money = ({ amount }: { amount: number | null }) => (
+  <span className="amount">{amount === null ? <Missing /> : formatMoney(amount)}</span>
+)
+
+/** A moment in the account's time zone; `relative` shows how long ago it is, with the moment as a title. */
+export const DateTime = ({
+  at,
+  look = 'dateTime',
+}: {
+  at: string | null
+  look?: 'dateTime' | 'date' | 'time' | 'relative'
+}) =>
+  at === null ? (
+    <Missing />
+  ) : (
+    <time dateTime={at} title={formatDateTime(at, 'full')} className="moment">
+      {look === 'relative' ? formatRelative(at) : formatDateTime(at, look)}
+    </time>
+  )
+
+/** Nothing, said to screen readers as well. */
+export const Missing = () => (
+  <span className="missing">
+    <span aria-hidden="true">–</span>
+    <span className="visually-hidden">none</span>
+  </span>
+)

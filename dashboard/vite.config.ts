@@ -1,0 +1,30 @@
+import react from '@vitejs/plugin-react'
+import { defineConfig } from 'vite'
+
+/** The service that the development server sends API calls and sign-in pages to. */
+const SERVICE = process.env.CARDSTALL ?? 'http://localhost:3000'
+
+export default defineConfig(({ command }) => ({
+  root: import.meta.dirname,
+  // Relative in the built page, so that it works under any path prefix of a proxy.
+  base: command === 'serve' ? '/dashboard/' : './',
+  plugins: [react()],
+  build: {
+    outDir: 'dist',
+    emptyOutDir: true,
+    // Browsers with light-dark() and nested CSS.
+    target: ['chrome123', 'edge123', 'firefox121', 'safari17.5'],
+    // A data: URL in a style sheet or script would need exceptions in the Content-Security-Policy.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+  },
+  server: {
+    proxy: Object.fromEntries(
+      ['/dashboard/api', '/signin', '/signout', '/password', '/photos', '/labels', '/health'].map(
+        // Writes are accepted from the service's own origin.
+        (path) => [path, { target: SERVICE, changeOrigin: true, headers: { origin: SERVICE } }],
+      ),
+    ),
+  },
+}))

@@ -1,0 +1,116 @@
+import { accessSync, constants } from 'node:fs'
+import { AxeBuilder } from '@axe-core/playwright'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { expect, onTestFinished } from 'vitest'
+import { dashboardBuild } from '../dashboard/build.ts'
+import { createLog } from '../log.ts'
+import { startTestApp, type TestApp, type TestAppOptions } from './app.ts'
+import { freePort } from './free-port.ts'
+import { whenFileEnds } from './when-file-ends.ts'
+
+/** The Chromium of `CHROMIUM` or of Debian. Tests are skipped without one: `describe.skipIf(!chromiumPath)`. */
+export const chromiumPath = findChromium(process.env.CHROMIUM || '/usr/bin/chromium')
+
+if (!chromiumPath) {
+  console.warn(
+    'SKIPPED: the tests in a browser. There is no Chromium at CHROMIUM or /usr/bin/chromium;' +
+      " Debian's package is called chromium (apt-get install chromium).",
+  )
+}
+
+/** For a person's patience, not for a measurement: the machine of a test may be busy. */
+const TIMEOUT_MS = 20_000
+
+type PageOptions = {
+  /** Width of the window in pixels. */
+  width?: number
+  scheme?: 'light' | 'dark'
+  /** Messages of the console that the test causes on purpose, such as a failed request. */
+  expects?: RegExp
+}
+
+export type BrowserApp = TestApp & {
+  address: string
+  /** Opens a page in a profile of its own. The test fails on any error, CSP message, or request to another host. */
+  open(path: string, options?: PageOptions): Promise<Page>
+}
+
+/** Starts the whole service on a port, with the built dashboard, and a browser. Call it in `beforeAll`. */
+export async function startBrowserApp(options: TestAppOptions = {}): Promise<BrowserApp> {
+  await buildDashboard()
+  const port = await freePort()
+  const address = `http://127.0.0.1:${port}`
+  const app = await startTestApp({
+    ...options,
+    settings: { PUBLIC_URL: address, ...options.settings },
+  })
+  await app.app.listen({ port, host: '127.0.0.1' })
+  const browser = await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'] })
+  whenFileEnds(() => browser.close())
+  return { ...app, address, open: (path, options) => openPage(browser, address + path, options) }
+}
+
+/** Once for all test files: the built files stay, and are current until a source changes. */
+async function buildDashboard(): Promise<void> {
+  const build = dashboardBuild()
+  const { log, flush } = createLog('error')
+  await build.start(log).done
+  flush()
+  if ((await build.state()) !== 'ready') throw new Error('The dashboard could not be built.')
+}
+
+async function openPage(
+  browser: Browser,
+  url: string,
+  { width = 1280, scheme = 'light', expects }: PageOptions = {},
+): Promise<Page> {
+  const context = await browser.newContext({
+    viewport: { width, height: 900 },
+    colorScheme: scheme,
+    locale: 'en-GB',
+    timezoneId: 'Europe/Berlin',
+    reducedMotion: 'reduce',
+  })
+  const page = await context.newPage()
+  page.setDefaultTimeout(TIMEOUT_MS)
+  const problems: string[] = []
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) problems.push(message.text())
+  })
+  page.on('pageerror', (error) => problems.push(error.message))
+  const { host } = new URL(url)
+  page.on('request', (request) => {
+    const asked = new URL(request.url())
+    // Pictures of cards are on other hosts.
+    if (asked.protocol === 'data:' || request.resourceType() === 'image') return
+    if (asked.host !== host) problems.push(`request to ${request.url()}`)
+  })
+  onTestFinished(async () => {
+    await context.close()
+    expect(problems.filter((problem) => !expects?.test(problem))).toEqual([])
+  })
+  await page.goto(url)
+  return page
+}
+
+/** Fails on any violation that axe finds on the page, in light and dark. */
+export async function expectAccessible(page: Page): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme })
+    const { violations } = await new AxeBuilder({ page }).analyze()
+    const found = violations.map(({ id, nodes }) => ({
+      id,
+      nodes: nodes.map(({ html, failureSummary }) => `${html}\n${failureSummary}`),
+    }))
+    expect(found, colorScheme).toEqual([])
+  }
+}
+
+function findChromium(file: string): string | undefined {
+  try {
+    accessSync(file, constants.X_OK)
+    return file
+  } catch {
+    return undefined
+  }
+}
