@@ -43,6 +43,7 @@ const SLOW = [
   'server/http/operator/{checkout-input,checkout-item,checkout-stock}.test.ts',
   'server/http/seller/{change-listing,create-listings,create-listings-once,delete-listing}.test.ts',
   'server/http/seller/{orders,read-order}.test.ts',
+  'server/http/tools/listing-batches.test.ts',
   'server/http/seller/catalog/{cards,catalog,series,sets}.test.ts',
   'server/http/shapes/event.test.ts',
   'server/keys/key-cache.test.ts',

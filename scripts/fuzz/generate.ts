@@ -144,6 +144,9 @@ function knownValues(memory: Memory, receiverUrl: string, fields: Record<string,
   const text = (collection: string) => (random: Random) => memory.pick(collection, random)?.id
   const generators: Record<string, (random: Random) => unknown> = {
     listing_id: id('listings'),
+    id: id('listings'),
+    // Few references, to provoke conflicts.
+    reference: (random) => `SHELF-${random.integer(1, 20)}`,
     account_id: (random) => random.pick(memory.sellers)?.accountId,
     endpoint_id: id('webhooks'),
     card: text('cards'),

@@ -188,6 +188,28 @@ export function tooMany(ctx: Service, kind: 'read' | 'write', limit: RateLimit):
   )
 }
 
+/**
+ * Counts further writes of a request that is as much work as several; the request itself is counted already. At most the
+ * limit of a minute, so that a new minute always admits the request.
+ *
+ * @throws rate_limited; then the request must have no effect
+ */
+export async function countWrites(
+  ctx: Service,
+  { caller }: FastifyRequest,
+  reply: FastifyReply,
+  further: number,
+): Promise<void> {
+  const allowed = ctx.config.rateLimit.write
+  let limit: RateLimit | undefined
+  for (let count = 0; count < Math.min(further, allowed - 1); count++) {
+    limit = await ctx.limiter.count(`write:${caller.keyId}`, allowed)
+  }
+  if (!limit) return
+  showLimit(reply, limit)
+  if (limit.exceeded) throw tooMany(ctx, 'write', limit)
+}
+
 /** Sets the headers of the rate limit. */
 export function showLimit(
   reply: { header(name: string, value: number): unknown },

@@ -81,6 +81,9 @@ it('every POST, PUT and PATCH has an example that succeeds unchanged on a new sa
 
   expect(await send('createListings')).toMatchObject({ created: 3, failed: 0 })
   await send('changeListing')
+  expect(await send('createOwnListings')).toMatchObject({ created: 3, failed: 0 })
+  expect(await send('changeListings')).toMatchObject({ changed: 2, failed: 0 })
+  await send('deleteListings')
   await send('createWebhook')
   await send('createReservation')
   const { data } = await send('createCheckout')

@@ -1,7 +1,9 @@
 import postgres from 'postgres'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
+import { type ApiError, authorizationError } from '../errors.ts'
 import type { Listable, Listing } from './listing.ts'
+import { lockReferences, referenceTaken } from './references.ts'
 
 /** A validated listing, ready to be inserted. */
 export type NewListing = Listable &
@@ -18,10 +20,12 @@ export type NewListing = Listable &
   > & {
     /** Addresses to fetch photos from, in display order. */
     photoUrls: string[]
+    /** The seller's own name of the listing. */
+    reference?: string | undefined
   }
 
-/** null if the database rejected the listing. */
-export type CreatedId = number | null
+/** null if the database rejected the listing, an error if its reference is taken. */
+export type CreatedId = number | null | ApiError
 
 /**
  * Inserts listings with one statement (§4.9). If the database rejects a row that validation let through, inserts them
@@ -30,6 +34,33 @@ export type CreatedId = number | null
  * @returns an id for each listing, in order
  */
 export async function createListings(
+  ctx: Context,
+  accountId: number,
+  listings: NewListing[],
+): Promise<CreatedId[]> {
+  if (listings.length === 0) return []
+  const references = listings.flatMap(({ reference }) => reference ?? [])
+  if (references.length === 0) return insertAll(ctx, accountId, listings)
+  return inTransaction(ctx, async (tx) => {
+    const taken = new Set((await lockReferences(tx, accountId, references)).keys())
+    const isFree = listings.map(({ reference }) => {
+      if (reference === undefined) return true
+      if (taken.has(reference)) return false
+      taken.add(reference)
+      return true
+    })
+    const ids = (
+      await insertAll(
+        tx,
+        accountId,
+        listings.filter((_, i) => isFree[i]),
+      )
+    ).values()
+    return isFree.map((free) => (free ? (ids.next().value ?? null) : referenceTaken()))
+  })
+}
+
+async function insertAll(
   ctx: Context,
   accountId: number,
   listings: NewListing[],
@@ -75,17 +106,18 @@ async function insert(
       from jsonb_to_recordset(${db.json(listings.map(itemRow))}) as item (
         index integer, card_id text, product_slug text, price_cents integer, quantity integer,
         condition text, language text, printing text, grading_company text, grading_grade text,
-        description text, photo_urls text[]
+        description text, photo_urls text[], reference text
       )
     ),
     created as (
       insert into listings (
         account_id, card_id, product_slug, price_cents, quantity, condition, language, printing,
-        grading_company, grading_grade, description, created_at, updated_at
+        grading_company, grading_grade, description, reference, created_at, updated_at
       )
       select
         ${accountId}::bigint, card_id, product_slug, price_cents, quantity, condition, language,
-        printing, grading_company, grading_grade, description, ${at}::timestamptz, ${at}::timestamptz
+        printing, grading_company, grading_grade, description, reference, ${at}::timestamptz,
+        ${at}::timestamptz
       from items
       order by index
       returning id
@@ -120,9 +152,16 @@ const itemRow = (item: NewListing, index: number) => ({
   grading_grade: item.gradingGrade,
   description: item.description,
   photo_urls: item.photoUrls,
+  reference: item.reference,
 })
 
 /** Whether the database rejected the data (as opposed to a timeout or a lost connection). */
 function isRejection(error: unknown): boolean {
   return error instanceof postgres.PostgresError && /^2[23]/.test(error.code)
 }
+
+/** The account may not list anything yet (§4.9). */
+export const payoutMissing = () =>
+  authorizationError(
+    'Complete and verify the payout setup of this account before you list anything.',
+  )

@@ -1,5 +1,8 @@
 import type { Condition, GradingCompany, Language, ListingStatus, Printing } from '../enums.ts'
 
+/** Maximum stock of a listing (§4.9). */
+export const MAX_QUANTITY = 999
+
 /** The item of a listing: one card or one sealed product of the catalog. */
 export type Listable = { cardId: string; productSlug: null } | { cardId: null; productSlug: string }
 

@@ -1,10 +1,9 @@
 import type { Context } from '../context.ts'
-import { inTransaction } from '../database/in-transaction.ts'
 import { type Page, type Window, windowOf } from '../database/paging.ts'
 import type { Outcome } from '../database/shared-transactions.ts'
 import type { Db } from '../database/sql.ts'
-import { type ListingStatus, OPEN_STATUSES } from '../enums.ts'
-import { conflict, notFound } from '../errors.ts'
+import type { ListingStatus } from '../enums.ts'
+import { notFound } from '../errors.ts'
 import { applyChanges, type Changeable, type Listing, type ListingChanges } from './listing.ts'
 
 export type ListingFilters = {
@@ -280,43 +279,6 @@ async function writeChanges(
     where listings.id = changed.id
   `
   await signal('offers')
-}
-
-/**
- * Deletes a listing permanently (§4.10a). The row stays with the status `removed`; its reservations are deleted, and
- * completed orders lose their reference to it.
- *
- * @throws not_found unless the listing is the account's, conflict while one of its orders is open
- */
-export function removeListing(ctx: Context, accountId: number, id: number): Promise<void> {
-  return inTransaction(ctx, async (tx) => {
-    // The lock excludes sales, so no order can be opened after the check.
-    const listings = await lockListings(tx, [{ accountId, id }], true)
-    if (!listings.has(id)) throw listingNotFound()
-    await requireNoOpenOrder(tx, id)
-    await tx.db`
-      update orders set listing_id = null, changed_at = ${tx.now()} where listing_id = ${id}
-    `
-    await tx.db`delete from reservations where listing_id = ${id}`
-    await tx.db`
-      update listings
-      set status = 'removed', updated_at = greatest(updated_at, ${tx.now()})
-      where id = ${id}
-    `
-    await tx.signal('offers')
-  })
-}
-
-async function requireNoOpenOrder({ db }: Context, listingId: number): Promise<void> {
-  const [open] = await db`
-    select 1
-    from orders
-    where listing_id = ${listingId} and status = any(${[...OPEN_STATUSES]}::text[])
-    limit 1
-  `
-  if (open) {
-    throw conflict('The listing has an open order: it can be deleted once that is completed.')
-  }
 }
 
 /** @throws not_found unless the listing is the account's */

@@ -28,6 +28,13 @@ type Document = any
 
 const BODY_BYTES = 256 * 1024
 const BULK_BYTES = 4 * 1024 * 1024
+/** Operations with bodies of up to BULK_BYTES. */
+const BULK = [
+  'POST /v1/listings',
+  'POST /tools/v1/listings',
+  'POST /tools/v1/listings/changes',
+  'POST /tools/v1/listings/deletions',
+]
 /** Slightly below the limit for values in a body, so that the body is not rejected early. */
 const VALUES = 19_000
 const QUERY_BYTES = 14_000
@@ -50,11 +57,11 @@ export function hostileRequests(
           requests.push({ name: `${name}: ${what}`, method, path: (n) => `${path}?${query(n)}` })
         }
       } else {
-        const bulk = name === 'POST /v1/listings'
+        const bulk = BULK.includes(name)
         const room = Math.floor((bulk ? BULK_BYTES : BODY_BYTES) * share) - 1_000
         const schema = operation.requestBody?.content['application/json']?.schema
         const bodies = [...bodiesFor(resolved(document, schema), document, room)]
-        if (bulk) bodies.push(...bulkBodies(records))
+        if (name.endsWith(' /v1/listings')) bodies.push(...bulkBodies(records))
         for (const [what, payload] of bodies) {
           requests.push({ name: `${name}: ${what}`, method, path: () => path, payload })
         }

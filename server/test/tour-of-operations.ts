@@ -45,6 +45,19 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   await ok(seller.patch(`/v1/listings/${held}`, { payload: { price: 7.77 } }))
   await ok(seller.get(`/tools/v1/listings/${held}`))
   await ok(seller.get('/tools/v1/listings?reference=SHELF'))
+  const reference = crypto.randomUUID()
+  const [item] = [{ ...CARD, reference }]
+  await ok(seller.post('/tools/v1/listings', { payload: { items: [item] } }))
+  const change = {
+    items: [
+      { reference, quantity_delta: 1 },
+      { id: held, reference: `${reference}2` },
+    ],
+  }
+  await ok(seller.post('/tools/v1/listings/changes', { payload: change }))
+  const move = { items: [{ id: held, reference: null }] }
+  await ok(seller.post('/tools/v1/listings/changes', { payload: move }))
+  await ok(seller.post('/tools/v1/listings/deletions', { payload: { items: [{ reference }] } }))
   await ok(seller.delete(`/v1/listings/${gone}`))
   await ok(operator.get(`/operator/v1/listings/${sold}/photos`))
   for (const path of ['series', 'sets', 'sets/sv3', `cards/${CARD.card}`, 'products', 'me']) {

@@ -1,13 +1,8 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
-import { authorizationError } from '../../errors.ts'
-import { createListings } from '../../listings/create-listings.ts'
-import {
-  changeListing,
-  listListings,
-  removeListing,
-  requireListing,
-} from '../../listings/listings.ts'
+import { createListings, payoutMissing } from '../../listings/create-listings.ts'
+import { changeListing, listListings, requireListing } from '../../listings/listings.ts'
+import { removeListing } from '../../listings/remove-listings.ts'
 import { centsFromEuros } from '../../money.ts'
 import type { Service } from '../../service.ts'
 import { once } from '../idempotency.ts'
@@ -26,7 +21,7 @@ import {
   isAccepted,
 } from '../shapes/bulk-create.ts'
 import { exampleListing, ListingPatch, ListingSchema, listingJson } from '../shapes/listing.ts'
-import { readItem } from './read-item.ts'
+import { readItem } from '../shapes/read-item.ts'
 
 /** A hundred items of maximum size take about 2.4 MiB. */
 const BULK_LIMIT_BYTES = 4 * 1024 * 1024
@@ -155,8 +150,3 @@ export const listingRoutes =
     )
     done()
   }
-
-const payoutMissing = () =>
-  authorizationError(
-    'Complete and verify the payout setup of this account before you list anything.',
-  )

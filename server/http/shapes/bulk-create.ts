@@ -1,9 +1,9 @@
 import Type, { type Static } from 'typebox'
-import type { FieldMessages } from '../../errors.ts'
+import { ApiError, type FieldMessages } from '../../errors.ts'
 import type { CreatedId, NewListing } from '../../listings/create-listings.ts'
 import { eurosFromCents } from '../../money.ts'
 import { Currency, component, OneOf, publishedRef } from '../schema.ts'
-import { ListingItem } from './listing-item.ts'
+import { ListingItem, OwnListingItem } from './listing-item.ts'
 
 const MAX_ITEMS = 100
 
@@ -35,17 +35,25 @@ const exampleBulkCreate = {
  * The body of a bulk create (§4.9). This schema validates the list alone; `readItem` validates each item separately.
  * `x-items` is the published schema of an item.
  */
-export const BulkCreate = Type.Object(
-  {
-    items: Type.Unsafe<unknown[]>({
-      type: 'array',
-      minItems: 1,
-      maxItems: MAX_ITEMS,
-      'x-items': ListingItem,
-    }),
-  },
-  { examples: [exampleBulkCreate] },
-)
+const bulkCreateOf = (item: object, example: object) =>
+  Type.Object(
+    {
+      items: Type.Unsafe<unknown[]>({
+        type: 'array',
+        minItems: 1,
+        maxItems: MAX_ITEMS,
+        'x-items': item,
+      }),
+    },
+    { examples: [example] },
+  )
+
+export const BulkCreate = bulkCreateOf(ListingItem, exampleBulkCreate)
+
+/** The same with references. */
+export const OwnBulkCreate = bulkCreateOf(OwnListingItem, {
+  items: exampleBulkCreate.items.map((item, index) => ({ ...item, reference: `SHELF-5-${index}` })),
+})
 
 const CreatedListing = Type.Object({
   id: Type.Integer(),
@@ -132,7 +140,7 @@ export const isAccepted = (item: NewListing | RefusedItem): item is NewListing =
 const NO_SHIPPING =
   'No shipping option of this account is enabled, so buyers cannot order its listings yet.'
 
-/** @param ids of the accepted items, in order; null for an item that the database refused */
+/** @param ids of the accepted items, in order; null or an error for an item that was not saved */
 export function bulkResultJson(
   read: (NewListing | RefusedItem)[],
   ids: CreatedId[],
@@ -142,6 +150,9 @@ export function bulkResultJson(
   const results = read.map((item, index) => {
     if (!isAccepted(item)) return { status: 'failed', index, ...item }
     const id = remaining.next().value
+    if (id instanceof ApiError) {
+      return { status: 'failed', index, errors: id.fields as FieldMessages }
+    }
     if (!id) return { status: 'failed', index, errors: { item: ['The item could not be saved.'] } }
     return {
       status: 'created',

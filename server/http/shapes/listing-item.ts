@@ -1,5 +1,6 @@
-import Type, { type TSchema } from 'typebox'
+import Type, { type TProperties, type TSchema } from 'typebox'
 import { CONDITIONS, GRADES, GRADING_COMPANIES, LANGUAGES, PRINTINGS } from '../../enums.ts'
+import { MAX_QUANTITY } from '../../listings/listing.ts'
 import { MAX_URL_LENGTH } from '../../outbound/public-address.ts'
 import { component, FilledText, Nullable, OneOf, Text } from '../schema.ts'
 import { listingLanguage } from './public-listing.ts'
@@ -7,8 +8,6 @@ import { listingLanguage } from './public-listing.ts'
 const MAX_PHOTOS = 10
 
 const MAX_DESCRIPTION_LENGTH = 1_000
-
-export const MAX_QUANTITY = 999
 
 export const price = Type.Number({
   minimum: 0.01,
@@ -90,8 +89,7 @@ const without = (key: string) => ({
   not: { required: [key], properties: { [key]: { type: 'string' } } },
 })
 
-const CardListingItem = component(
-  'CardListingItem',
+const cardItem = (more: TProperties, description: string) =>
   Type.Object(
     {
       card,
@@ -103,24 +101,47 @@ const CardListingItem = component(
       grading_company: OrNull(gradedFields.grading_company),
       grading_grade: OrNull(gradedFields.grading_grade),
       ...optional,
+      ...more,
     },
-    { description: 'A new listing for a card.', ...without('product') },
-  ),
-)
+    { description, ...without('product') },
+  )
 
-const ProductListingItem = component(
-  'ProductListingItem',
+const productItem = (more: TProperties, description: string) =>
   Type.Object(
-    { product, card: leftOut, ...required, ...optional },
-    { description: 'A new listing for a sealed product.', ...without('card') },
-  ),
-)
+    { product, card: leftOut, ...required, ...optional, ...more },
+    { description, ...without('card') },
+  )
+
+const itemOf = (cardItem: TSchema, productItem: TSchema) =>
+  Type.Unsafe<object>({
+    oneOf: [cardItem, productItem],
+    description:
+      'A new listing for a card or a sealed product. An optional field that is null counts as absent.',
+  })
 
 export const ListingItem = component(
   'ListingItem',
-  Type.Unsafe<object>({
-    oneOf: [CardListingItem, ProductListingItem],
-    description:
-      'A new listing for a card or a sealed product. An optional field that is null counts as absent.',
-  }),
+  itemOf(
+    component('CardListingItem', cardItem({}, 'A new listing for a card.')),
+    component('ProductListingItem', productItem({}, 'A new listing for a sealed product.')),
+  ),
+)
+
+/** A seller's own name of a listing, in a request. */
+export const reference = FilledText({
+  maxLength: 100,
+  singleLine: true,
+  description: 'Your own name of the listing, such as a SKU: unique among your listings',
+  examples: ['SHELF-4-118'],
+})
+
+const own = { reference: OrNull(reference) }
+
+/** An item that can have a reference, for the seller's own software. */
+export const OwnListingItem = component(
+  'OwnListingItem',
+  itemOf(
+    component('OwnCardListingItem', cardItem(own, 'A new listing for a card.')),
+    component('OwnProductListingItem', productItem(own, 'A new listing for a sealed product.')),
+  ),
 )

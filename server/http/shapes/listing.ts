@@ -1,11 +1,11 @@
 import Type, { type Static } from 'typebox'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { LISTING_STATUSES } from '../../enums.ts'
-import type { Listing } from '../../listings/listing.ts'
+import { type Listing, MAX_QUANTITY } from '../../listings/listing.ts'
 import type { Seller } from '../../listings/offers.ts'
 import { timestamp } from '../../time/timestamp.ts'
 import { component, Nullable, OneOf, Timestamp } from '../schema.ts'
-import { description, MAX_QUANTITY, price } from './listing-item.ts'
+import { description, price } from './listing-item.ts'
 import { type Addresses, offerJson, publicFields, sellerJson } from './public-listing.ts'
 
 const CardListable = Type.Object({

@@ -2,17 +2,9 @@ import Type, { type Static } from 'typebox'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { Seller } from '../../listings/offers.ts'
 import type { OwnListing } from '../../listings/own-listings.ts'
-import { component, FilledText, Nullable } from '../schema.ts'
+import { component, Nullable } from '../schema.ts'
 import { exampleListing, listingFields, listingJson } from './listing.ts'
 import type { Addresses } from './public-listing.ts'
-
-/** A seller's own name of a listing, in a request. */
-export const reference = FilledText({
-  maxLength: 100,
-  singleLine: true,
-  description: 'Your own name of the listing, such as a SKU: unique among your listings',
-  examples: ['SHELF-4-118'],
-})
 
 export const OwnListingSchema = component(
   'OwnListing',

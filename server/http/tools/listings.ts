@@ -1,12 +1,40 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
+import { changeListings } from '../../listings/change-listings.ts'
+import { createListings, payoutMissing } from '../../listings/create-listings.ts'
 import { findOwnListing, listOwnListings } from '../../listings/own-listings.ts'
+import { removeListings } from '../../listings/remove-listings.ts'
 import type { Service } from '../../service.ts'
+import { countWrites } from '../authenticate.ts'
+import { once } from '../idempotency.ts'
+import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
+import { sendJson } from '../json.ts'
 import { listingFilters, readListingFilters } from '../listing-filters.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { Data, Paginated, PathId, Text } from '../schema.ts'
+import {
+  BulkResultSchema,
+  bulkResultJson,
+  exampleBulkResult,
+  isAccepted,
+  OwnBulkCreate,
+} from '../shapes/bulk-create.ts'
+import {
+  ChangeResultSchema,
+  changeResultJson,
+  DeletionResultSchema,
+  deletionResultJson,
+  exampleChangeResult,
+  exampleDeletionResult,
+  ListingChanges,
+  ListingDeletions,
+} from '../shapes/listing-batch.ts'
 import { exampleOwnListing, OwnListingSchema, ownListingJson } from '../shapes/own-listing.ts'
+import { readItem } from '../shapes/read-item.ts'
+
+/** A thousand changes with the longest descriptions in three-byte characters take about 3.2 MiB. */
+const BULK_LIMIT_BYTES = 4 * 1024 * 1024
 
 export const ownListingRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
@@ -64,5 +92,106 @@ export const ownListingRoutes =
         return { data: ownListingJson(listing, account, ctx.catalog.current, ctx.config) }
       },
     )
+
+    app.post(
+      '/listings',
+      {
+        bodyLimit: BULK_LIMIT_BYTES,
+        config: { scope: 'listings:write' },
+        schema: {
+          operationId: 'createOwnListings',
+          summary: 'List stock in bulk, with references',
+          description:
+            'As `POST /v1/listings`, with an optional `reference` for each item. An item whose reference another of your listings has fails. With an `Idempotency-Key` you can safely repeat the request for 24 hours.',
+          tags: ['Listings'],
+          headers: idempotencyKeyHeader,
+          body: OwnBulkCreate,
+          response: { 200: BulkResultSchema },
+          'x-errors': ['validation_error'],
+          'x-example': exampleBulkResult,
+        },
+      },
+      async (request, reply) => {
+        const { account } = request.caller
+        const identity = repeatable(request, `account ${account.id}`, 'createOwnListings')
+        if (!account.payoutVerified) throw payoutMissing()
+        const items = request.body.items.map((item) => readItem(ctx.catalog.current, item))
+        const accepted = items.filter(isAccepted)
+        const response = await once(ctx, identity, async (tx) => {
+          const ids = await createListings(tx, account.id, accepted)
+          return { status: 200, body: bulkResultJson(items, ids, account.ships) }
+        })
+        return sendJson(reply, response.body)
+      },
+    )
+
+    app.post(
+      '/listings/changes',
+      {
+        bodyLimit: BULK_LIMIT_BYTES,
+        config: { scope: 'listings:write' },
+        schema: {
+          operationId: 'changeListings',
+          summary: 'Change listings in bulk',
+          description:
+            'Changes 1 to 1,000 listings, each named by its `id` or its `reference`. Each item succeeds or fails on its own, in the order of the request; the response is 200 if `items` itself is valid, so check the `status` of each result. Status and stock follow the rules of `PATCH /v1/listings/{listing}`. Counts as one write for each 100 items. With an `Idempotency-Key` you can safely repeat the request for 24 hours, which matters for `quantity_delta`.',
+          tags: ['Listings'],
+          headers: idempotencyKeyHeader,
+          body: ListingChanges,
+          response: { 200: ChangeResultSchema },
+          'x-errors': ['validation_error'],
+          'x-example': exampleChangeResult,
+        },
+      },
+      async (request, reply) => {
+        const { account } = request.caller
+        const { items } = request.body
+        const identity = repeatable(request, `account ${account.id}`, 'changeListings')
+        await countWrites(ctx, request, reply, furtherWrites(items))
+        const response = await once(ctx, identity, async (tx) => ({
+          status: 200,
+          body: await changeResultJson(items, (accepted) =>
+            changeListings(tx, account.id, accepted),
+          ),
+        }))
+        return sendJson(reply, response.body)
+      },
+    )
+
+    app.post(
+      '/listings/deletions',
+      {
+        bodyLimit: BULK_LIMIT_BYTES,
+        config: { scope: 'listings:write' },
+        schema: {
+          operationId: 'deleteListings',
+          summary: 'Delete listings in bulk',
+          description:
+            'Deletes 1 to 1,000 listings permanently, each named by its `id` or its `reference`, by the rules of `DELETE /v1/listings/{listing}`. Each item succeeds or fails on its own. Counts as one write for each 100 items. With an `Idempotency-Key` a repeated request returns the first response.',
+          tags: ['Listings'],
+          headers: idempotencyKeyHeader,
+          body: ListingDeletions,
+          response: { 200: DeletionResultSchema },
+          'x-errors': ['validation_error'],
+          'x-example': exampleDeletionResult,
+        },
+      },
+      async (request, reply) => {
+        const { account } = request.caller
+        const { items } = request.body
+        const identity = repeatable(request, `account ${account.id}`, 'deleteListings')
+        await countWrites(ctx, request, reply, furtherWrites(items))
+        const response = await once(ctx, identity, async (tx) => ({
+          status: 200,
+          body: await deletionResultJson(items, (targets) =>
+            removeListings(tx, account.id, targets),
+          ),
+        }))
+        return sendJson(reply, response.body)
+      },
+    )
     done()
   }
+
+/** Writes that a batch counts as, in addition to its request. */
+const furtherWrites = (items: unknown[]) => Math.ceil(items.length / 100) - 1

@@ -13,9 +13,9 @@ import type { NewListing } from '../../listings/create-listings.ts'
 import type { Listable } from '../../listings/listing.ts'
 import { centsFromEuros } from '../../money.ts'
 import { refusalOfUrl } from '../../outbound/public-address.ts'
-import type { RefusedItem } from '../shapes/bulk-create.ts'
-import { cardFields, gradedFields, itemFields, productFields } from '../shapes/listing-item.ts'
 import { messagesOf } from '../validate.ts'
+import type { RefusedItem } from './bulk-create.ts'
+import { cardFields, gradedFields, itemFields, productFields, reference } from './listing-item.ts'
 
 /** A valid item. */
 type Item = {
@@ -31,14 +31,17 @@ type Item = {
   printing?: Printing
   grading_company?: GradingCompany
   grading_grade?: string
+  reference?: string
 }
+
+const anyFields = { ...itemFields, reference: Type.Optional(reference) }
 
 // Fields that don't apply are ignored and not validated: a product's condition, the grading of an ungraded card.
 const checks = {
-  any: messagesOf(Type.Object(itemFields)),
-  product: messagesOf(Type.Object({ ...itemFields, ...productFields })),
-  card: messagesOf(Type.Object({ ...itemFields, ...cardFields })),
-  gradedCard: messagesOf(Type.Object({ ...itemFields, ...cardFields, ...gradedFields })),
+  any: messagesOf(Type.Object(anyFields)),
+  product: messagesOf(Type.Object({ ...anyFields, ...productFields })),
+  card: messagesOf(Type.Object({ ...anyFields, ...cardFields })),
+  gradedCard: messagesOf(Type.Object({ ...anyFields, ...cardFields, ...gradedFields })),
 }
 
 /** Validates one item of a bulk create (§4.9) and finds its card or product. `given` holds known fields only. */
@@ -68,6 +71,7 @@ export function readItem(catalog: Catalog, given: unknown): NewListing | Refused
     gradingGrade: (graded && item.grading_grade) || null,
     description: item.description || null,
     photoUrls: item.photo_urls ?? [],
+    reference: item.reference,
   }
 }
 

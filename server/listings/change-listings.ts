@@ -1,0 +1,134 @@
+import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
+import { validationError } from '../errors.ts'
+import { applyChanges, type ListingChanges, MAX_QUANTITY } from './listing.ts'
+import { listingNotFound } from './listings.ts'
+import { lockReferences, referenceTaken } from './references.ts'
+import { type ItemOutcome, type LockedListing, lockTargets, type Target } from './targets.ts'
+
+/** Changes to a listing in a batch. Absent fields stay as they are. */
+export type BatchedChange = {
+  target: Target
+  changes: ListingChanges & {
+    /** Units to add to the stock, or to take from it. Excludes `quantity`. */
+    quantityDelta?: number | undefined
+    /** null removes the reference. */
+    reference?: string | null | undefined
+  }
+}
+
+/**
+ * Applies changes to listings of one account in one transaction, each as if it were alone and in their order: an item sees
+ * the changes of the items before it. Sales wait for the lock, so `quantityDelta` counts from the stock that they left.
+ */
+export function changeListings(
+  ctx: Context,
+  accountId: number,
+  items: BatchedChange[],
+): Promise<ItemOutcome<LockedListing>[]> {
+  return inTransaction(ctx, async (tx) => {
+    const wanted = items.flatMap(({ changes: { reference } }) => reference ?? [])
+    const holders =
+      wanted.length > 0 ? await lockReferences(tx, accountId, wanted) : new Map<string, number>()
+    const listings = await lockTargets(
+      tx,
+      accountId,
+      items.map(({ target }) => target),
+    )
+    const before = new Map(listings)
+    for (const { reference, id } of listings.values()) if (reference) holders.set(reference, id)
+    const outcomes = items.map(({ target, changes }): ItemOutcome<LockedListing> => {
+      const id = 'id' in target ? target.id : holders.get(target.reference)
+      const listing = id === undefined ? undefined : listings.get(id)
+      if (!listing) return { error: listingNotFound() }
+      const changed = applyBatched(listing, changes, holders)
+      if ('result' in changed) {
+        const { reference } = changed.result
+        if (listing.reference && listing.reference !== reference) holders.delete(listing.reference)
+        if (reference) holders.set(reference, listing.id)
+        listings.set(listing.id, changed.result)
+      }
+      return changed
+    })
+    await write(
+      tx,
+      [...listings.values()].filter((listing) => !isSame(listing, before.get(listing.id)!)),
+      before,
+    )
+    return outcomes
+  })
+}
+
+/** @param holders ids of the listings that have a reference */
+function applyBatched(
+  listing: LockedListing,
+  { quantityDelta, reference, ...changes }: BatchedChange['changes'],
+  holders: Map<string, number>,
+): ItemOutcome<LockedListing> {
+  if (reference && (holders.get(reference) ?? listing.id) !== listing.id) {
+    return { error: referenceTaken() }
+  }
+  const quantity = quantityDelta === undefined ? changes.quantity : listing.quantity + quantityDelta
+  if (quantity !== undefined && (quantity < 0 || quantity > MAX_QUANTITY)) {
+    const problem =
+      quantity < 0 ? `only ${listing.quantity} are in stock` : `the maximum is ${MAX_QUANTITY}`
+    return {
+      error: validationError({
+        quantity_delta: [`The stock would be ${quantity} units: ${problem}.`],
+      }),
+    }
+  }
+  const after = applyChanges(listing, { ...changes, quantity })
+  return {
+    result: {
+      ...listing,
+      ...after,
+      reference: reference === undefined ? listing.reference : reference,
+    },
+  }
+}
+
+const isSame = (a: LockedListing, b: LockedListing) =>
+  a.priceCents === b.priceCents &&
+  a.quantity === b.quantity &&
+  a.status === b.status &&
+  a.description === b.description &&
+  a.reference === b.reference
+
+async function write(
+  { db, now, signal }: Context,
+  changed: LockedListing[],
+  before: Map<number, LockedListing>,
+): Promise<void> {
+  if (changed.length === 0) return
+  // The unique index is checked row by row: a reference must be free before another listing takes it.
+  const moved = changed.filter(({ id, reference }) => {
+    const old = before.get(id)!.reference
+    return old !== null && old !== reference
+  })
+  if (moved.length > 0) {
+    await db`
+      update listings set reference = null where id = any(${moved.map(({ id }) => id)}::bigint[])
+    `
+  }
+  await db`
+    update listings
+    set
+      price_cents = changed.price_cents,
+      quantity = changed.quantity,
+      status = changed.status,
+      description = changed.description,
+      reference = changed.reference,
+      updated_at = greatest(updated_at, ${now()})
+    from unnest(
+      ${changed.map(({ id }) => id)}::bigint[],
+      ${changed.map(({ priceCents }) => priceCents)}::int[],
+      ${changed.map(({ quantity }) => quantity)}::int[],
+      ${changed.map(({ status }) => status)}::text[],
+      ${changed.map(({ description }) => description)}::text[],
+      ${changed.map(({ reference }) => reference)}::text[]
+    ) as changed (id, price_cents, quantity, status, description, reference)
+    where listings.id = changed.id
+  `
+  await signal('offers')
+}

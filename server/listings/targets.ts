@@ -1,0 +1,52 @@
+import type { Context } from '../context.ts'
+import type { ListingStatus } from '../enums.ts'
+import type { ApiError } from '../errors.ts'
+
+/** Names one listing of an account, by its id or the seller's reference. */
+export type Target = { id: number } | { reference: string }
+
+/** The part of a listing that a batch can change, locked by its transaction. */
+export type LockedListing = {
+  id: number
+  reference: string | null
+  priceCents: number
+  quantity: number
+  status: ListingStatus
+  description: string | null
+}
+
+export type ItemOutcome<Result> = { result: Result } | { error: ApiError }
+
+/**
+ * Locks an account's listings until the transaction ends, in the order of orders/locks.ts. Leaves out those that are not
+ * the account's.
+ */
+export async function lockTargets(
+  { db }: Context,
+  accountId: number,
+  targets: Target[],
+): Promise<Map<number, LockedListing>> {
+  const ids = targets.flatMap((target) => ('id' in target ? target.id : []))
+  const references = targets.flatMap((target) => ('reference' in target ? target.reference : []))
+  const rows = await db<LockedListing[]>`
+    select id, reference, price_cents as "priceCents", quantity, status, description
+    from listings
+    where
+      id = any(
+        ${ids}::bigint[]
+        || array(
+          select id
+          from listings
+          where
+            account_id = ${accountId}
+            and reference = any(${references}::text[])
+            and status <> 'removed'
+        )
+      )
+      and account_id = ${accountId}
+      and status <> 'removed'
+    order by id
+    for no key update
+  `
+  return new Map(rows.map((listing) => [listing.id, listing]))
+}
