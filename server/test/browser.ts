@@ -4,7 +4,7 @@ import { type Browser, chromium, type Page } from 'playwright-core'
 import { expect, onTestFinished } from 'vitest'
 import { dashboardBuild } from '../dashboard/build.ts'
 import { createLog } from '../log.ts'
-import { startTestApp, type TestApp, type TestAppOptions } from './app.ts'
+import { type SignedInClient, startTestApp, type TestApp, type TestAppOptions } from './app.ts'
 import { freePort } from './free-port.ts'
 import { whenFileEnds } from './when-file-ends.ts'
 
@@ -25,6 +25,8 @@ type PageOptions = {
   /** Width of the window in pixels. */
   width?: number
   scheme?: 'light' | 'dark'
+  /** Signed in from the start. */
+  member?: SignedInClient
   /** Messages of the console that the test causes on purpose, such as a failed request. */
   expects?: RegExp
 }
@@ -62,7 +64,7 @@ async function buildDashboard(): Promise<void> {
 async function openPage(
   browser: Browser,
   url: string,
-  { width = 1280, scheme = 'light', expects }: PageOptions = {},
+  { width = 1280, scheme = 'light', member, expects }: PageOptions = {},
 ): Promise<Page> {
   const context = await browser.newContext({
     viewport: { width, height: 900 },
@@ -71,6 +73,10 @@ async function openPage(
     timezoneId: 'Europe/Berlin',
     reducedMotion: 'reduce',
   })
+  if (member) {
+    const [name, value] = member.cookie.split('=') as [string, string]
+    await context.addCookies([{ name, value, url, httpOnly: true, sameSite: 'Lax' }])
+  }
   const page = await context.newPage()
   page.setDefaultTimeout(TIMEOUT_MS)
   const problems: string[] = []

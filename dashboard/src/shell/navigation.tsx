@@ -1,10 +1,10 @@
 import { useEffect, useState } from 'react'
 import { Link, useLocation } from 'wouter'
+import type { Me } from '../../../server/http/dashboard/me.ts'
 import { SERVICE } from '../base.ts'
 import { PAGES } from '../pages.ts'
 import { Button } from '../ui/button.tsx'
 import { Icon } from '../ui/icons.tsx'
-import type { Me } from './me.ts'
 
 /** The navigation: a column at the side, or on a phone behind a button. */
 export function Navigation({ me }: { me: Me | undefined }) {

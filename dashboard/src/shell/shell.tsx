@@ -14,7 +14,7 @@ import { PageErrors } from './page-errors.tsx'
 /** The frame of all pages: navigation, banners, and the page at the current address. */
 export function Shell() {
   const me = useMe()
-  setTimeZone(me.data?.account.time_zone ?? undefined)
+  setTimeZone(me.data?.account.time_zone)
   return (
     <div className="shell">
       <a className="skip" href="#main">
@@ -56,7 +56,7 @@ export function Shell() {
 function Banners({ isSandbox }: { isSandbox: boolean }) {
   const isConnected = useIsConnected()
   return (
-    <>
+    <section aria-label="Messages of the service">
       {isSandbox && (
         <Banner>
           <strong>Sandbox.</strong> Everything here is test data: no money moves and no parcel
@@ -71,7 +71,7 @@ function Banners({ isSandbox }: { isSandbox: boolean }) {
           </Banner>
         )}
       </div>
-    </>
+    </section>
   )
 }
 

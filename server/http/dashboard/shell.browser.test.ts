@@ -1,0 +1,80 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { gzipSync } from 'node:zlib'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { dashboardBuild } from '../../dashboard/build.ts'
+import {
+  type BrowserApp,
+  chromiumPath,
+  expectAccessible,
+  startBrowserApp,
+} from '../../test/browser.ts'
+
+/** The first page, compressed. */
+const MAX_SCRIPT_BYTES = 230_000
+const MAX_STYLE_BYTES = 20_000
+
+describe.skipIf(!chromiumPath)('the frame of the dashboard', () => {
+  let app: BrowserApp
+  beforeAll(async () => {
+    app = await startBrowserApp()
+  })
+
+  it('a signed-in member sees the shop, the pages and a heading, accessible on a phone and on a wide screen', async () => {
+    const member = await app.member()
+    for (const width of [360, 1280]) {
+      const page = await app.open('/dashboard', { member, width })
+      await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+      expect(await page.title()).toBe('Overview – Cardstall')
+      const menu = page.getByRole('button', { name: 'Menu' })
+      if (width === 360) await menu.click()
+      const navigation = page.getByRole('navigation', { name: 'Dashboard' })
+      await navigation.getByRole('link', { name: 'Overview' }).waitFor()
+      await page.getByRole('button', { name: 'Sign out' }).waitFor()
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
+      await expectAccessible(page)
+    }
+  })
+
+  it('a visitor without a session is sent to the sign-in page, which leads back', async () => {
+    const page = await app.open('/dashboard/orders?status=pending', { expects: /status of 40[14]/ })
+    await page.waitForURL('**/signin?next=*')
+    expect(new URL(page.url()).searchParams.get('next')).toBe('/dashboard/orders?status=pending')
+  })
+
+  it('a lost connection is shown, and disappears by itself when the service is back', async () => {
+    const page = await app.open('/dashboard', {
+      member: await app.member(),
+      expects: /ERR_INTERNET_DISCONNECTED/,
+    })
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await page.context().setOffline(true)
+    const banner = page.getByText('The connection to the service is lost.')
+    await banner.waitFor()
+    await page.context().setOffline(false)
+    await banner.waitFor({ state: 'detached' })
+  })
+
+  it('the first page stays within its budget of script and style', async () => {
+    const { directory } = dashboardBuild()
+    const page = await app.open('/dashboard', { member: await app.member() })
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    const loaded = await page.evaluate(() =>
+      performance
+        .getEntriesByType('resource')
+        .map(({ name }) => new URL(name).pathname)
+        .filter((name) => name.startsWith('/dashboard/assets/')),
+    )
+    const names = await readdir(`${directory}/assets`)
+    const sizeOf = async (extension: string) => {
+      const files = names.filter((name) => name.endsWith(extension))
+      const used = files.filter((name) => loaded.includes(`/dashboard/assets/${name}`))
+      expect(used.length).toBeGreaterThan(0)
+      const sizes = used.map(async (name) =>
+        gzipSync(await readFile(`${directory}/assets/${name}`)),
+      )
+      return (await Promise.all(sizes)).reduce((sum, { length }) => sum + length, 0)
+    }
+    expect(await sizeOf('.js')).toBeLessThan(MAX_SCRIPT_BYTES)
+    expect(await sizeOf('.css')).toBeLessThan(MAX_STYLE_BYTES)
+  })
+})
