@@ -36,6 +36,7 @@ const SLOW = [
   'server/webhooks/{attempt-delivery,delivery-worker,failing-endpoint,fan-out,prune}.test.ts',
   // They take more than two seconds each. `npm run test:fast` must stay below 30 s on two cores: move a file here if not.
   'server/carriers/sendcloud.test.ts',
+  'server/changes/changes.test.ts',
   'server/catalog/reader.test.ts',
   'server/catalog/import/command.test.ts',
   'server/database/{plans,transactions}.test.ts',

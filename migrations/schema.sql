@@ -72,6 +72,28 @@ create table catalog_version (
   constraint catalog_version_only_row_check CHECK (only_row)
 );
 
+create table change_followers (
+  account_id bigint not null,
+  registration bigint generated always as identity not null,
+  read_at timestamp with time zone not null,
+  constraint change_followers_pkey PRIMARY KEY (account_id),
+  constraint change_followers_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE
+);
+
+create table changes (
+  xid xid8 default pg_current_xact_id() not null,
+  id bigint generated always as identity not null,
+  account_id bigint not null,
+  kind text collate "C" not null,
+  record_id bigint not null,
+  change text collate "C" not null,
+  created_at timestamp with time zone default clock_timestamp() not null,
+  constraint changes_change_check CHECK (change = ANY (ARRAY['created'::text, 'updated'::text, 'deleted'::text])),
+  constraint changes_kind_check CHECK (kind = ANY (ARRAY['listing'::text, 'order'::text]))
+);
+CREATE INDEX changes_account ON public.changes USING btree (account_id, xid, id);
+CREATE INDEX changes_created ON public.changes USING brin (created_at);
+
 create table checkouts (
   id bigint generated always as identity not null,
   buyer_name text not null,

@@ -11,6 +11,7 @@ export const ERROR_TYPES = {
   request_timeout: 408,
   conflict: 409,
   ambiguous_identifier: 409,
+  cursor_expired: 410,
   payload_too_large: 413,
   unsupported_media_type: 415,
   expectation_failed: 417,
@@ -92,6 +93,13 @@ export const ambiguousIdentifier = (message: string, candidates: object[]) =>
 
 /** Keeps an error below 64 KiB. In the bundled catalogs at most ten records share an identifier. */
 const MAX_CANDIDATES = 25
+
+/** 410: changes after the cursor of a change feed may have been deleted. */
+export const cursorExpired = () =>
+  new ApiError(
+    'cursor_expired',
+    'The cursor has expired. Request a new one without `cursor`, list all of your records again, and continue from the new cursor.',
+  )
 
 /** 413: the body is larger than this operation allows. */
 export const payloadTooLarge = (limitBytes: number) =>

@@ -49,6 +49,7 @@ import { listingRoutes } from './http/seller/listings.ts'
 import { meRoutes } from './http/seller/me.ts'
 import { orderRoutes } from './http/seller/orders.ts'
 import { webhookRoutes } from './http/seller/webhooks.ts'
+import { changeRoutes } from './http/tools/changes.ts'
 import { toolsApi } from './http/tools/description.ts'
 import { ownListingRoutes } from './http/tools/listings.ts'
 import type { Service } from './service.ts'
@@ -128,6 +129,7 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
         tools.addHook('onRoute', readKnownFields)
         serve(tools, {
           '/listings': ownListingRoutes(ctx),
+          '/changes': changeRoutes(ctx),
         })
       },
       { prefix: toolsApi.prefix },

@@ -1,4 +1,5 @@
 import { recalculateTiers } from './accounts/recalculate-tiers.ts'
+import { pruneChanges } from './changes/changes.ts'
 import type { Context } from './context.ts'
 import type { Signals } from './database/signals.ts'
 import { pruneIdempotencyKeys } from './http/idempotency.ts'
@@ -39,6 +40,7 @@ const RECURRING_JOBS: RecurringJob[] = [
     run: recalculateTiers,
   },
   { name: 'delete e-mail after 30 days', everyMs: 1 * HOURS, run: pruneMails },
+  { name: 'delete changes that no cursor precedes', everyMs: 1 * HOURS, run: pruneChanges },
   { name: 'delete old deliveries', everyMs: 1 * HOURS, run: pruneDeliveries },
 ]
 

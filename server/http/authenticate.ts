@@ -15,10 +15,13 @@ declare module 'fastify' {
     caller: Caller
   }
   interface FastifyContextConfig {
-    /** Scope that the key needs; null if any active key may call the route. Every seller route declares it. */
-    scope?: Scope | null
+    /** Scope that the key needs, or scopes of which it needs one; null if any active key may call the route. */
+    scope?: RequiredScope
   }
 }
+
+/** Every route of the seller and tools API declares it. */
+type RequiredScope = Scope | readonly Scope[] | null
 
 type Done = (error?: Error) => void
 
@@ -47,7 +50,7 @@ export function guardSellerRoutes(ctx: Service) {
  * Checks a seller's request: key (401), account (403), rate limit (429), scope (403), in this order. For a recently
  * used key everything is in memory, so this path creates no promise.
  */
-function authenticateSeller(ctx: Service, scope: Scope | null) {
+function authenticateSeller(ctx: Service, scope: RequiredScope) {
   return (request: FastifyRequest, reply: FastifyReply, done: Done): void => {
     const admission = admissions.get(request.raw)
     if (admission) {
@@ -129,7 +132,7 @@ function keyProblem(caller: Caller, now: Date): string | undefined {
 function admit(
   ctx: Service,
   caller: Caller,
-  scope: Scope | null,
+  scope: RequiredScope,
   now: Date,
   { method }: { method?: string | undefined },
 ): Admission | Promise<Admission> {
@@ -173,9 +176,11 @@ function accessProblem({ account }: Caller): ApiError | undefined {
   )
 }
 
-function scopeProblem(caller: Caller, scope: Scope | null): ApiError | undefined {
-  if (!scope || caller.scopes.includes(scope)) return undefined
-  return authorizationError(`The API key lacks the scope ${scope}.`)
+function scopeProblem({ scopes }: Caller, required: RequiredScope): ApiError | undefined {
+  if (required === null) return undefined
+  const accepted = [required].flat()
+  if (accepted.some((scope) => scopes.includes(scope))) return undefined
+  return authorizationError(`The API key lacks the scope ${accepted.join(' or ')}.`)
 }
 
 /** 429, counted in the metrics. */

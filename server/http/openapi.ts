@@ -12,7 +12,7 @@ declare module 'fastify' {
     /** Errors that a body can cause, for an operation that does not read JSON. */
     'x-body-errors'?: ErrorType[]
     /** The scope that the operation needs; taken from the route's config. */
-    'x-scope'?: Scope | null
+    'x-scope'?: Scope | readonly Scope[] | null
     /** Example of the success response. */
     'x-example'?: unknown
   }
@@ -89,7 +89,7 @@ const BODY_ERRORS: ErrorType[] = ['payload_too_large', 'unsupported_media_type',
 type Operation = OpenAPIV3_1.OperationObject & {
   'x-errors'?: ErrorType[]
   'x-body-errors'?: ErrorType[]
-  'x-scope'?: Scope | null
+  'x-scope'?: Scope | readonly Scope[] | null
   'x-example'?: unknown
 }
 
@@ -142,7 +142,8 @@ function addScope(operation: Operation): void {
   const scope = operation['x-scope']
   delete operation['x-scope']
   if (!scope) return
-  operation.description = [operation.description, `Scope: \`${scope}\`.`]
+  const scopes = [scope].flat().map((name) => `\`${name}\``)
+  operation.description = [operation.description, `Scope: ${scopes.join(' or ')}.`]
     .filter(Boolean)
     .join('\n\n')
 }
@@ -297,6 +298,11 @@ const ERRORS: Record<ErrorType, { description: string; message: string; fields?:
         },
       ],
     },
+  },
+  cursor_expired: {
+    description: 'The cursor is older than 30 days: changes after it may have been deleted.',
+    message:
+      'The cursor has expired. Request a new one without `cursor`, list all of your records again, and continue from the new cursor.',
   },
   payload_too_large: {
     description: 'The body is larger than this operation allows: 256 KiB unless stated otherwise.',

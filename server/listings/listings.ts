@@ -282,18 +282,25 @@ async function writeChanges(
 }
 
 /** @throws not_found unless the listing is the account's */
-export async function findListing(
-  { db, now }: Context,
-  accountId: number,
-  id: number,
-): Promise<Listing> {
-  const [listing] = await db<Listing[]>`
-    select ${columns(db, now())}
-    from listings
-    where id = ${id} and account_id = ${accountId} and status <> 'removed'
-  `
+export async function findListing(ctx: Context, accountId: number, id: number): Promise<Listing> {
+  const [listing] = await findListings(ctx, accountId, [id])
   if (!listing) throw listingNotFound()
   return listing
+}
+
+/** Those of these listings that are the account's, in any order. */
+export async function findListings(
+  { db, now }: Context,
+  accountId: number,
+  ids: number[],
+): Promise<Listing[]> {
+  if (ids.length === 0) return []
+  return db<Listing[]>`
+    select ${columns(db, now())}
+    from listings
+    where
+      id = any(${ids}::bigint[]) and account_id = ${accountId} and status <> 'removed'
+  `
 }
 
 /** @throws not_found unless the listing is the account's */

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import type { Page } from '../database/paging.ts'
 import type { Listing } from './listing.ts'
-import { findListing, type ListingFilters, listListings } from './listings.ts'
+import { findListing, findListings, type ListingFilters, listListings } from './listings.ts'
 
 /** A listing with the facts that only its seller's own software reads. */
 export type OwnListing = Listing & {
@@ -31,6 +31,13 @@ export async function findOwnListing(
   const [listing] = await withOwnFacts(ctx, [await findListing(ctx, accountId, id)])
   return listing!
 }
+
+/** Those of these listings that are the account's and not deleted, in any order. */
+export const findOwnListings = async (
+  ctx: Context,
+  accountId: number,
+  ids: number[],
+): Promise<OwnListing[]> => withOwnFacts(ctx, await findListings(ctx, accountId, ids))
 
 /** Adds references and failed photos to listings of one seller. */
 export async function withOwnFacts({ db }: Context, listings: Listing[]): Promise<OwnListing[]> {

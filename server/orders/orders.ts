@@ -56,6 +56,22 @@ export async function ordersOfSlice({ db }: { db: Db }, sliceId: number): Promis
   return rows.map(orderFrom)
 }
 
+/** Those of these order rows that are the account's, in any order. */
+export async function findOrders(
+  { db }: { db: Db },
+  accountId: number,
+  ids: number[],
+): Promise<Order[]> {
+  if (ids.length === 0) return []
+  const rows = await db<OrderColumns[]>`
+    select ${columns(db)}
+    from orders o
+    ${joins(db)}
+    where o.id = any(${ids}::bigint[]) and o.account_id = ${accountId}
+  `
+  return rows.map(orderFrom)
+}
+
 /** @throws not_found */
 export async function getOrder({ db }: { db: Db }, id: number): Promise<Order> {
   const [row] = await db<OrderColumns[]>`

@@ -8,7 +8,10 @@ export const toolsApi = (publicUrl: string): ApiDescription => ({
 A bulk operation counts as one write for each 100 items. See [docs/tools.md](${publicUrl}/docs/guides/tools).`,
   prefix: toolsApi.prefix,
   publicUrl,
-  tags: [{ name: 'Listings', description: 'Your stock on sale, with your own references' }],
+  tags: [
+    { name: 'Listings', description: 'Your stock on sale, with your own references' },
+    { name: 'Changes', description: 'Everything that changed since your last request' },
+  ],
   security: { name: 'apiKey', description: 'An API key: svc_live_ and 40 characters' },
   showsLimits: true,
   errors: [

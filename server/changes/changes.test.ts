@@ -1,0 +1,312 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../test/app.ts'
+import { advance, cardItem, hold, list, NO_LIMITS, productItem } from '../test/fixtures/listings.ts'
+import { act, buy, cancel, openShop, sellEach, sendCart, ship } from '../test/fixtures/orders.ts'
+import { until } from '../test/until.ts'
+import { pruneChanges } from './changes.ts'
+
+type Seller = Awaited<ReturnType<TestApp['seller']>>
+type Change = { kind: string; id: number; change: string; record: { id: number } | null }
+
+let app: TestApp
+/** Another service on the same database. */
+let other: TestApp
+beforeAll(async () => {
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
+  other = await startTestApp({ databaseUrl: app.databaseUrl, settings: NO_LIMITS })
+})
+
+const FEED = '/tools/v1/changes'
+const DAY_S = 24 * 60 * 60
+
+async function startCursor(seller: Pick<Seller, 'get'>): Promise<string> {
+  const { status, body, text } = await seller.get(FEED)
+  expect([status, body?.data, body?.has_more], text).toEqual([200, [], false])
+  return body.next
+}
+
+/** All changes after the cursor, and the cursor after them. */
+async function changesAfter(seller: Pick<Seller, 'get'>, cursor: string) {
+  const changes: Change[] = []
+  let next = cursor
+  for (;;) {
+    const { status, body, text } = await seller.get(`${FEED}?cursor=${next}`)
+    expect(status, text).toBe(200)
+    changes.push(...body.data)
+    next = body.next
+    if (!body.has_more) return { changes, next }
+  }
+}
+
+/** Waits for transactions of other tests' services to end, then reads as `changesAfter`. */
+const readable = async (seller: Seller, cursor: string, count: number) =>
+  until(`${count} changes can be read`, async () => {
+    const { changes } = await changesAfter(seller, cursor)
+    return changes.length >= count && changes
+  })
+
+const summary = ({ kind, change }: Change) => `${kind} ${change}`
+
+describe('GET /tools/v1/changes', () => {
+  it('the feed returns each changed record once, at its last change, with its current state', async () => {
+    const seller = await openShop(app)
+    const [before] = await list(seller, cardItem())
+    const cursor = await startCursor(seller)
+    const [kept, gone] = await list(seller, cardItem({ quantity: 3 }), productItem())
+    await seller.patch(`/v1/listings/${kept}`, { payload: { price: 7 } })
+    await seller.delete(`/v1/listings/${gone}`)
+    await seller.patch(`/v1/listings/${before}`, { payload: { price: 8 } })
+    const { orderIds } = await buy(app, [[kept!, 1]])
+    await ship(seller, orderIds[0]!, { tracking_code: 'CODE' })
+
+    const changes = await readable(seller, cursor, 4)
+    expect(changes.map((change) => [summary(change), change.id])).toEqual([
+      ['listing deleted', gone],
+      ['listing updated', before],
+      ['listing created', kept],
+      ['order created', orderIds[0]],
+    ])
+    const records = Object.fromEntries(
+      changes.map(({ kind, id, record }) => [`${kind} ${id}`, record]),
+    )
+    expect(records[`listing ${gone}`]).toBeNull()
+    const listing = await seller.get(`/tools/v1/listings/${kept}`)
+    expect(records[`listing ${kept}`]).toEqual(listing.body.data)
+    const orders = await seller.get('/v1/orders')
+    expect(records[`order ${orderIds[0]}`]).toEqual(orders.body.data[0])
+    expect(records[`order ${orderIds[0]}`]).toMatchObject({ status: 'shipped' })
+  })
+
+  it('a page has at most 100 changes, and the next page continues after it', async () => {
+    const seller = await app.seller()
+    const cursor = await startCursor(seller)
+    const ids: number[] = []
+    for (let i = 0; i < 3; i++) {
+      ids.push(...(await list(seller, ...Array.from({ length: 70 }, () => cardItem()))))
+    }
+    await readable(seller, cursor, ids.length)
+    const { body } = await seller.get(`${FEED}?cursor=${cursor}`)
+    expect([body.data.length, body.has_more]).toEqual([100, true])
+    const { changes, next } = await changesAfter(seller, cursor)
+    expect(changes.map(({ id }) => id)).toEqual(ids)
+    expect((await changesAfter(seller, next)).changes).toEqual([])
+  })
+
+  it('a key gets only the kinds that its scopes permit, and without either scope 403', async () => {
+    const shop = await openShop(app)
+    const withScopes = async (...scopes: string[]) => {
+      const { body } = await app.operator.post(`/operator/v1/accounts/${shop.accountId}/keys`, {
+        payload: { scopes },
+      })
+      return app.withKey(body.key)
+    }
+    const cursor = await startCursor(shop)
+    await sellEach(app, shop, cardItem())
+    await readable(shop, cursor, 2)
+    const kinds = async (...scopes: string[]) => {
+      const { changes } = await changesAfter(await withScopes(...scopes), cursor)
+      return [...new Set(changes.map(({ kind }) => kind))]
+    }
+    expect(await kinds('listings:read')).toEqual(['listing'])
+    expect(await kinds('orders:read', 'catalog:read')).toEqual(['order'])
+    expect((await (await withScopes('catalog:read')).get(FEED)).status).toBe(403)
+  })
+
+  it('a seller sees no changes of another seller, not even with the cursor of that seller', async () => {
+    const [seller, stranger] = [await app.seller(), await app.seller()]
+    const cursor = await startCursor(seller)
+    await startCursor(stranger)
+    await list(seller, cardItem())
+    await readable(seller, cursor, 1)
+    expect((await stranger.get(`${FEED}?cursor=${cursor}`)).status).toBe(410)
+  })
+
+  it('nothing is recorded for a seller whose software never followed the feed', async () => {
+    const seller = await openShop(app)
+    await sellEach(app, seller, cardItem(), productItem())
+    const rows = await app.ctx.db`select from changes where account_id = ${seller.accountId}`
+    expect(rows).toHaveLength(0)
+  })
+
+  it('a reservation is no change', async () => {
+    const seller = await app.seller()
+    const [id] = await list(seller, cardItem({ quantity: 2 }))
+    const cursor = await startCursor(seller)
+    await hold(app.operator, id!, 1)
+    await seller.patch(`/v1/listings/${id}`, { payload: { price: 3 } })
+    expect((await readable(seller, cursor, 1)).map(summary)).toEqual(['listing updated'])
+  })
+
+  it('a cursor that this service never issued is refused', async () => {
+    const seller = await app.seller()
+    const [registration, xid, id, at] = (await startCursor(seller)).split('-')
+    for (const cursor of [
+      'x',
+      `${registration}-${xid}-${id}`,
+      `${registration}-999999999999999999-${id}-${at}`,
+      `${registration}-${xid}-${id}-${at}-1`,
+      `${registration}-${'9'.repeat(40)}-${id}-${at}`,
+    ]) {
+      const { status, body } = await seller.get(`${FEED}?cursor=${cursor}`)
+      expect([cursor, status, body.error?.fields && Object.keys(body.error.fields)]).toEqual([
+        cursor,
+        422,
+        ['cursor'],
+      ])
+    }
+    expect((await seller.get(`${FEED}?wait=31`)).status).toBe(422)
+  })
+
+  it('wait keeps the request open until there is a change, and without one until its time is over', async () => {
+    const seller = await app.seller()
+    const cursor = await startCursor(seller)
+    const waiting = seller.get(`${FEED}?cursor=${cursor}&wait=30`)
+    const [id] = await list(other.withKey(seller.key), cardItem())
+    const { body } = await waiting
+    expect(body.data.map((change: Change) => [summary(change), change.id])).toEqual([
+      ['listing created', id],
+    ])
+    const nothing = await seller.get(`${FEED}?cursor=${body.next}&wait=1`)
+    expect([nothing.status, nothing.body.data]).toEqual([200, []])
+  })
+
+  it('a shutdown ends the requests that wait', async () => {
+    const stopped = await startTestApp({ databaseUrl: app.databaseUrl, settings: NO_LIMITS })
+    const { key } = await app.seller()
+    const cursor = await startCursor(stopped.withKey(key))
+    const waiting = stopped.withKey(key).get(`${FEED}?cursor=${cursor}&wait=30`)
+    // Admitted after it.
+    expect((await stopped.withKey(key).get('/v1/me')).status).toBe(200)
+    await stopped.app.close()
+    expect((await waiting).body.data).toEqual([])
+  })
+})
+
+describe('a cursor', () => {
+  it('a cursor works for 30 days, then the response is 410 and explains how to start over', async () => {
+    const own = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
+    const seller = await own.seller()
+    const cursor = await startCursor(seller)
+    const [id] = await list(seller, cardItem())
+    await advance(own.operator, 30 * DAY_S - 60)
+    await pruneChanges(own.ctx)
+    const { changes, next } = await changesAfter(seller, cursor)
+    expect(changes.map((change) => change.id)).toEqual([id])
+    await advance(own.operator, 120)
+    const { status, body } = await seller.get(`${FEED}?cursor=${cursor}`)
+    expect([status, body.error.type]).toEqual([410, 'cursor_expired'])
+    expect(body.error.message).toContain('list all of your records again')
+    await changesAfter(seller, next)
+
+    // Nobody reads for long enough: the registration ends, and its cursors with it.
+    await advance(own.operator, 32 * DAY_S)
+    await pruneChanges(own.ctx)
+    expect(await own.ctx.db`select from change_followers`).toHaveLength(0)
+    const again = await startCursor(seller)
+    expect((await seller.get(`${FEED}?cursor=${next}`)).status).toBe(410)
+    expect((await changesAfter(seller, again)).changes).toEqual([])
+  })
+
+  it('a first cursor waits for transactions that wrote before it was registered', async () => {
+    const seller = await app.seller()
+    const [id] = await list(seller, cardItem())
+    const begun = Promise.withResolvers<void>()
+    const commit = Promise.withResolvers<void>()
+    const late = app.ctx.begin(async (db) => {
+      await db`update listings set price_cents = 777 where id = ${id!}`
+      begun.resolve()
+      await commit.promise
+    })
+    await begun.promise
+    let cursor: string | undefined
+    const started = startCursor(seller).then((next) => {
+      cursor = next
+    })
+    await until('the seller is registered', async () => {
+      const rows = await app.ctx.db`
+        select from change_followers where account_id = ${seller.accountId}
+      `
+      return rows.length > 0
+    })
+    expect(cursor).toBeUndefined()
+    commit.resolve()
+    await Promise.all([late, started])
+    // The change is older than the cursor: a seller who lists everything now sees it there.
+    const { body } = await seller.get(`/v1/listings`)
+    expect(body.data[0].price).toBe(7.77)
+  })
+})
+
+it('a follower ends in the state of the database while eight writers on two services create, change, sell, delete and hold transactions open', async () => {
+  const seller = await openShop(app)
+  const cursor = await startCursor(seller)
+  const random = (below: number) => Math.floor(Math.random() * below)
+  const copy = new Map<string, unknown>()
+  let isWriting = true
+
+  const follow = async (service: TestApp) => {
+    const client = service.withKey(seller.key)
+    let next = cursor
+    let isLast = false
+    while (!isLast) {
+      // One more round after the last write.
+      isLast = !isWriting
+      const read = await changesAfter(client, next)
+      for (const { kind, id, record } of read.changes) {
+        if (record) copy.set(`${kind} ${id}`, record)
+        else copy.delete(`${kind} ${id}`)
+      }
+      next = read.next
+    }
+  }
+  const write = async (service: TestApp) => {
+    const client = service.withKey(seller.key)
+    for (let round = 0; round < 6; round++) {
+      const ids = await list(client, cardItem({ quantity: 4 }), productItem({ quantity: 2 }))
+      const [first, second] = ids as [number, number]
+      await Promise.all([
+        client.patch(`/v1/listings/${first}`, { payload: { price: 1 + random(9) } }),
+        sendCart(service, [
+          [first, 1],
+          [second, 1],
+        ]),
+      ])
+      const { orderIds } = await buy(service, [[first, 1]])
+      if (random(2)) await ship(client, orderIds[0]!, { tracking_code: 'CODE' })
+      else await cancel(service, orderIds[0]!)
+      if (random(2)) await act(service, orderIds[0]!, 'receive')
+      // A transaction with an old id that commits late.
+      await service.ctx.begin(async (db) => {
+        await db`select pg_current_xact_id()`
+        await list(client, cardItem())
+        await db`update listings set description = 'late' where id = ${second}`
+      })
+      if (random(2)) await client.delete(`/v1/listings/${(await list(client, cardItem()))[0]}`)
+    }
+  }
+  const following = follow(app)
+  await Promise.all(Array.from({ length: 8 }, (_, i) => write(i % 2 ? app : other)))
+  await until('no transaction is running', async () => {
+    const [running] = await app.ctx.db`
+      select from pg_stat_activity
+      where datname = current_database() and backend_xid is not null and pid <> pg_backend_pid()
+    `
+    return !running
+  })
+  isWriting = false
+  await following
+
+  const all = async (path: string) => {
+    const records: { id: number }[] = []
+    for (let page = 1; ; page++) {
+      const { body } = await seller.get(`${path}?per_page=100&page=${page}`)
+      records.push(...body.data)
+      if (page >= body.meta.last_page) return records
+    }
+  }
+  const expected = new Map<string, unknown>()
+  for (const record of await all('/tools/v1/listings')) expected.set(`listing ${record.id}`, record)
+  for (const record of await all('/v1/orders')) expected.set(`order ${record.id}`, record)
+  expect(expected.size).toBeGreaterThan(100)
+  expect(Object.fromEntries(copy)).toEqual(Object.fromEntries(expected))
+})

@@ -1,0 +1,199 @@
+import type { Context } from '../context.ts'
+import { cursorExpired, serviceUnavailable, validationError } from '../errors.ts'
+import { realTime } from '../time/real-time.ts'
+import { waitUntil } from '../time/wait-until.ts'
+
+/**
+ * The change feed: every change of a seller's listings and orders since a cursor (docs/change-feed.md). It is in the order
+ * of transaction ids. A page ends before the oldest transaction that is still running, so that no change can appear
+ * behind a cursor.
+ */
+
+export const CHANGE_KINDS = ['listing', 'order'] as const
+export type ChangeKind = (typeof CHANGE_KINDS)[number]
+
+export type Change = {
+  kind: ChangeKind
+  recordId: number
+  change: 'created' | 'updated' | 'deleted'
+}
+
+/** A place in the feed: all changes up to this transaction and row have been read. */
+export type Position = {
+  /** A 64-bit integer as text. */
+  xid: string
+  id: number
+}
+
+export type Cursor = Position & {
+  registration: number
+  issuedAt: Date
+}
+
+/** Changes that one page reads. */
+export const MAX_CHANGES = 100
+const DAY_MS = 24 * 60 * 60 * 1000
+const CURSOR_LIFETIME_MS = 30 * DAY_MS
+/** `read_at` is at most this old, so that reading seldom writes. */
+const READ_AT_PRECISION_MS = DAY_MS
+const REGISTRATION_LIFETIME_MS = CURSOR_LIFETIME_MS + READ_AT_PRECISION_MS
+/** Writes end within 10 s (database/time-limit.ts), but other databases of the same server share the transaction ids. */
+const MAX_WAIT_FOR_WRITERS_MS = 8_000
+
+/** A cursor as clients get it. */
+export const cursorText = ({ registration, xid, id, issuedAt }: Cursor) =>
+  [registration, xid, id, Math.floor(issuedAt.getTime() / 1000)].join('-')
+
+/** Parses the result of `cursorText`. @throws validation_error for any other text */
+export function readCursor(text: string): Cursor {
+  const match = /^([1-9]\d{0,14})-(0|[1-9]\d{0,17})-(0|[1-9]\d{0,14})-([1-9]\d{8,9})$/.exec(text)
+  if (!match) throw cursorInvalid()
+  const [, registration, xid, id, seconds] = match
+  return {
+    registration: Number(registration),
+    xid: xid!,
+    id: Number(id),
+    issuedAt: new Date(Number(seconds) * 1000),
+  }
+}
+
+/**
+ * Registers an account as a follower, and returns a cursor that every later change follows.
+ *
+ * @throws service_unavailable if other transactions run for too long
+ */
+export async function startFollowing(ctx: Context, accountId: number): Promise<Cursor> {
+  const { db, now } = ctx
+  const [follower] = await db<{ registration: number }[]>`
+    insert into change_followers (account_id, read_at)
+    values (${accountId}, ${now()})
+    on conflict (account_id) do update set read_at = excluded.read_at
+    returning registration
+  `
+  return {
+    registration: follower!.registration,
+    ...(await positionAfterWriters(ctx)),
+    issuedAt: now(),
+  }
+}
+
+/** Waits for the transactions that may not have seen the registration: they wrote nothing into the feed. */
+async function positionAfterWriters({ db }: Context): Promise<Position> {
+  const [next] = await db<{ xid: string }[]>`
+    select pg_snapshot_xmax(pg_current_snapshot())::text as xid
+  `
+  const position = await waitUntil(MAX_WAIT_FOR_WRITERS_MS, async () => {
+    const [ended] = await db<{ xid: string }[]>`
+      select pg_snapshot_xmin(pg_current_snapshot())::text as xid
+      where pg_snapshot_xmin(pg_current_snapshot()) >= ${next!.xid}::xid8
+    `
+    return ended && { xid: ended.xid, id: 0 }
+  })
+  if (!position) throw serviceUnavailable('Other changes take long. Try again.')
+  return position
+}
+
+export type ChangesPage = {
+  /** Each record once, at its last change, oldest first. */
+  changes: Change[]
+  next: Cursor
+  hasMore: boolean
+}
+
+/**
+ * The changes of an account after a cursor.
+ *
+ * @throws cursor_expired if changes may be missing, validation_error for a cursor that this database never issued
+ */
+export async function readChanges(
+  ctx: Context,
+  accountId: number,
+  cursor: Cursor,
+  kinds: readonly ChangeKind[],
+): Promise<ChangesPage> {
+  const { db, now } = ctx
+  const [state] = await db<{ registration: number; readAt: Date; xid: string; isAhead: boolean }[]>`
+    select
+      registration,
+      read_at as "readAt",
+      pg_snapshot_xmin(pg_current_snapshot())::text as xid,
+      ${cursor.xid}::xid8 > pg_snapshot_xmin(pg_current_snapshot()) as "isAhead"
+    from change_followers
+    where account_id = ${accountId}
+  `
+  const issuedAt = now()
+  const isOld = issuedAt.getTime() - cursor.issuedAt.getTime() > CURSOR_LIFETIME_MS
+  if (!state || state.registration !== cursor.registration || isOld) throw cursorExpired()
+  if (state.isAhead) throw cursorInvalid()
+  if (issuedAt.getTime() - state.readAt.getTime() > READ_AT_PRECISION_MS) {
+    await db`update change_followers set read_at = ${issuedAt} where account_id = ${accountId}`
+  }
+  const rows = await db<(Change & Position)[]>`
+    select xid::text, id, kind, record_id as "recordId", change
+    from changes
+    where
+      account_id = ${accountId}
+      and (xid, id) > (${cursor.xid}::xid8, ${cursor.id}::bigint)
+      and xid < ${state.xid}::xid8
+      and kind = any(${[...kinds]}::text[])
+    order by xid, id
+    limit ${MAX_CHANGES + 1}
+  `
+  const page = rows.slice(0, MAX_CHANGES)
+  const hasMore = rows.length > page.length
+  const { xid, id } = hasMore ? page.at(-1)! : { xid: state.xid, id: 0 }
+  const { registration } = cursor
+  return { changes: lastOfEach(page), next: { registration, xid, id, issuedAt }, hasMore }
+}
+
+/** A record that was created in this page stays created, unless it is deleted. */
+function lastOfEach(changes: Change[]): Change[] {
+  const byRecord = new Map<string, Change>()
+  for (const { kind, recordId, change } of changes) {
+    const key = `${kind} ${recordId}`
+    const isNew = change === 'updated' && byRecord.get(key)?.change === 'created'
+    byRecord.delete(key)
+    byRecord.set(key, { kind, recordId, change: isNew ? 'created' : change })
+  }
+  return [...byRecord.values()]
+}
+
+/** Whether each of these accounts has a change after its position. */
+export async function haveChanges(
+  { db }: Pick<Context, 'db'>,
+  positions: { accountId: number; position: Position }[],
+): Promise<boolean[]> {
+  const rows = await db<{ hasChanges: boolean }[]>`
+    select
+      exists (
+        select
+        from changes c
+        where
+          c.account_id = waiting.account_id
+          and (c.xid, c.id) > (waiting.xid, waiting.id)
+          and c.xid < pg_snapshot_xmin(pg_current_snapshot())
+      ) as "hasChanges"
+    from
+      unnest(
+        ${positions.map(({ accountId }) => accountId)}::bigint[],
+        ${positions.map(({ position }) => position.xid)}::text[]::xid8[],
+        ${positions.map(({ position }) => position.id)}::bigint[]
+      ) with ordinality as waiting (account_id, xid, id, number)
+    order by waiting.number
+  `
+  return rows.map(({ hasChanges }) => hasChanges)
+}
+
+/** Deletes changes that no valid cursor precedes, and registrations that nobody has read for as long. */
+export async function pruneChanges({ db, now }: Context): Promise<void> {
+  await db`
+    delete from change_followers
+    where read_at < ${new Date(now().getTime() - REGISTRATION_LIFETIME_MS)}
+  `
+  await db`
+    delete from changes where created_at < ${new Date(realTime() - REGISTRATION_LIFETIME_MS)}
+  `
+}
+
+const cursorInvalid = () =>
+  validationError({ cursor: ['The cursor field must be the `next` of an earlier response.'] })

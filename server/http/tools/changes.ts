@@ -1,0 +1,139 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type, { type Static } from 'typebox'
+import {
+  CHANGE_KINDS,
+  type Change,
+  type ChangeKind,
+  type ChangesPage,
+  cursorText,
+  readChanges,
+  readCursor,
+  startFollowing,
+} from '../../changes/changes.ts'
+import { watchChanges } from '../../changes/watch.ts'
+import type { Caller } from '../../keys/key-cache.ts'
+import { findOwnListings } from '../../listings/own-listings.ts'
+import { findOrders } from '../../orders/orders.ts'
+import type { Service } from '../../service.ts'
+import { OneOf, Text } from '../schema.ts'
+import { exampleOrder, OrderSchema, orderJson } from '../shapes/order.ts'
+import { exampleOwnListing, OwnListingSchema, ownListingJson } from '../shapes/own-listing.ts'
+
+const MAX_WAIT_S = 30
+
+const SCOPES = { listing: 'listings:read', order: 'orders:read' } as const
+
+const ChangeSchema = Type.Object({
+  kind: OneOf(CHANGE_KINDS),
+  id: Type.Integer({ description: 'Id of the listing or order row' }),
+  change: OneOf(['created', 'updated', 'deleted'] as const),
+  record: Type.Unsafe<Static<typeof OwnListingSchema> | Static<typeof OrderSchema> | null>({
+    anyOf: [OwnListingSchema, OrderSchema, { type: 'null' }],
+    description: 'The record as it is now; null if it has been deleted',
+  }),
+})
+
+const ChangesSchema = Type.Object({
+  data: Type.Array(ChangeSchema, { description: 'At most 100 changes, oldest first' }),
+  next: Type.String({ description: 'The cursor of the next request' }),
+  has_more: Type.Boolean({ description: 'Whether more changes can be read at once' }),
+})
+
+/** GET /tools/v1/changes: the change feed (docs/change-feed.md). */
+export const changeRoutes =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    const watch = watchChanges(ctx)
+    // A waiting request would delay the shutdown.
+    const closing = new AbortController()
+    app.addHook('preClose', async () => closing.abort())
+
+    app.get(
+      '/changes',
+      {
+        config: { scope: Object.values(SCOPES), isLong: true },
+        // HEAD would wait for changes without sending them.
+        exposeHeadRoute: false,
+        schema: {
+          operationId: 'listChanges',
+          summary: 'Follow the changes of your listings and orders',
+          description: `Returns the listings and order rows that changed since \`cursor\`, each with its current state. No change is missed, whatever runs at the same time. Without \`cursor\`, the response has no changes, and its \`next\` is a cursor that every later change follows: get it first, then list all of your listings and orders, then follow. A cursor is valid for 30 days; after that the response is 410.
+
+A key with only one of the two scopes gets the changes of that kind. The units that buyers' carts reserve are no change. \`wait\` keeps the request open until there are changes, for at most that many seconds.`,
+          tags: ['Changes'],
+          querystring: Type.Object({
+            cursor: Type.Optional(
+              Text({ maxLength: 100, description: '`next` of the previous response' }),
+            ),
+            wait: Type.Optional(
+              Type.Integer({
+                minimum: 0,
+                maximum: MAX_WAIT_S,
+                default: 0,
+                description: 'Seconds to wait for changes if there are none',
+              }),
+            ),
+          }),
+          response: { 200: { description: 'Changes', ...ChangesSchema } },
+          'x-errors': ['cursor_expired', 'validation_error'],
+          'x-example': {
+            data: [
+              { kind: 'listing', id: 1204, change: 'updated', record: exampleOwnListing },
+              { kind: 'order', id: 501, change: 'created', record: exampleOrder },
+              { kind: 'listing', id: 1198, change: 'deleted', record: null },
+            ],
+            next: '3-81723-0-1772359800',
+            has_more: false,
+          },
+        },
+      },
+      async ({ caller, query }, reply) => {
+        const { account } = caller
+        if (query.cursor === undefined) {
+          const next = await startFollowing(ctx, account.id)
+          return { data: [], next: cursorText(next), has_more: false }
+        }
+        const kinds = CHANGE_KINDS.filter((kind) => caller.scopes.includes(SCOPES[kind]))
+        const gone = new AbortController()
+        reply.raw.once('close', () => gone.abort())
+        const ended = AbortSignal.any([
+          closing.signal,
+          gone.signal,
+          AbortSignal.timeout(1000 * (query.wait ?? 0)),
+        ])
+        let page = await readChanges(ctx, account.id, readCursor(query.cursor), kinds)
+        while (page.changes.length === 0 && query.wait && !ended.aborted) {
+          await watch.changeAfter(account.id, page.next, ended)
+          page = await readChanges(ctx, account.id, page.next, kinds)
+        }
+        return changesJson(ctx, caller, page)
+      },
+    )
+    done()
+  }
+
+async function changesJson(
+  ctx: Service,
+  { account }: Caller,
+  { changes, next, hasMore }: ChangesPage,
+) {
+  const idsOf = (kind: ChangeKind) =>
+    changes.filter((change) => change.kind === kind).map(({ recordId }) => recordId)
+  const catalog = ctx.catalog.current
+  const listings = await findOwnListings(ctx, account.id, idsOf('listing'))
+  const orders = await findOrders(ctx, account.id, idsOf('order'))
+  const records = {
+    listing: new Map(
+      listings.map((listing) => [
+        listing.id,
+        ownListingJson(listing, account, catalog, ctx.config),
+      ]),
+    ),
+    order: new Map(orders.map((order) => [order.id, orderJson(order)])),
+  }
+  const data = changes.map(({ kind, recordId, change }: Change) => {
+    const record = records[kind].get(recordId) ?? null
+    return { kind, id: recordId, change: record ? change : ('deleted' as const), record }
+  })
+  return { data, next: cursorText(next), has_more: hasMore }
+}
