@@ -395,6 +395,94 @@ CREATE INDEX orders_shipped ON public.orders USING btree (shipped_at) WHERE (sta
 CREATE INDEX orders_slice ON public.orders USING btree (slice_id, id);
 CREATE INDEX orders_status ON public.orders USING btree (account_id, status, created_at, id);
 
+create table payout_runs (
+  id bigint generated always as identity not null,
+  day date,
+  count integer default 0 not null,
+  total_cents bigint default 0 not null,
+  created_at timestamp with time zone not null,
+  constraint payout_runs_pkey PRIMARY KEY (id),
+  constraint payout_runs_count_check CHECK (count >= 0),
+  constraint payout_runs_daily UNIQUE (day),
+  constraint payout_runs_total_cents_check CHECK (total_cents >= 0)
+);
+
+create table payout_setup_changes (
+  account_id bigint not null,
+  holder text not null,
+  iban bytea not null,
+  iban_last4 text not null,
+  country text collate "C" not null,
+  token_hash text collate "C" not null,
+  expires_at timestamp with time zone not null,
+  constraint payout_setup_changes_pkey PRIMARY KEY (account_id),
+  constraint payout_setup_changes_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE,
+  constraint payout_setup_changes_holder_check CHECK (holder <> ''::text),
+  constraint payout_setup_changes_iban_last4_check CHECK (char_length(iban_last4) = 4)
+);
+
+create table payout_setups (
+  account_id bigint not null,
+  holder text not null,
+  iban bytea not null,
+  iban_last4 text not null,
+  country text collate "C" not null,
+  rejected_because text,
+  hold_until timestamp with time zone,
+  submitted_at timestamp with time zone not null,
+  constraint payout_setups_pkey PRIMARY KEY (account_id),
+  constraint payout_setups_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE,
+  constraint payout_setups_holder_check CHECK (holder <> ''::text),
+  constraint payout_setups_iban_last4_check CHECK (char_length(iban_last4) = 4)
+);
+CREATE INDEX payout_setups_submitted ON public.payout_setups USING btree (submitted_at, account_id);
+
+create table payout_transfers (
+  run_id bigint not null,
+  payout_id bigint not null,
+  account_id bigint not null,
+  reference text collate "C" not null,
+  amount_cents bigint not null,
+  holder text not null,
+  iban bytea not null,
+  constraint payout_transfers_pkey PRIMARY KEY (run_id, payout_id),
+  constraint payout_transfers_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint payout_transfers_amount_cents_check CHECK (amount_cents > 0),
+  constraint payout_transfers_payout_id_fkey FOREIGN KEY (payout_id) REFERENCES payouts(id),
+  constraint payout_transfers_reference UNIQUE (reference),
+  constraint payout_transfers_run_id_fkey FOREIGN KEY (run_id) REFERENCES payout_runs(id)
+);
+
+create table payouts (
+  id bigint generated always as identity not null,
+  account_id bigint not null,
+  slice_id bigint not null,
+  amount_cents bigint not null,
+  deducted_cents bigint default 0 not null,
+  state text collate "C" default 'due'::text not null,
+  reason text,
+  reference text collate "C" default ('CS'::text || upper("left"(replace((gen_random_uuid())::text, '-'::text, ''::text), 18))) not null,
+  posting_id bigint,
+  created_at timestamp with time zone not null,
+  sent_at timestamp with time zone,
+  paid_at timestamp with time zone,
+  constraint payouts_pkey PRIMARY KEY (id),
+  constraint payouts_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint payouts_amount_cents_check CHECK (amount_cents >= 0),
+  constraint payouts_deducted_cents_check CHECK (deducted_cents >= 0),
+  constraint payouts_failed_why CHECK (state <> 'failed'::text OR reason IS NOT NULL),
+  constraint payouts_one_per_slice UNIQUE (slice_id),
+  constraint payouts_paid_when CHECK ((state = 'paid'::text) = (paid_at IS NOT NULL)),
+  constraint payouts_posting_id_fkey FOREIGN KEY (posting_id) REFERENCES postings(id),
+  constraint payouts_reference UNIQUE (reference),
+  constraint payouts_sent_whole CHECK ((state <> ALL (ARRAY['sent'::text, 'paid'::text])) OR num_nonnulls(posting_id, sent_at) = 2),
+  constraint payouts_slice_id_fkey FOREIGN KEY (slice_id) REFERENCES slices(id),
+  constraint payouts_state_check CHECK (state = ANY (ARRAY['due'::text, 'sent'::text, 'paid'::text, 'failed'::text]))
+);
+CREATE INDEX payouts_account ON public.payouts USING btree (account_id, id);
+CREATE INDEX payouts_failed ON public.payouts USING btree (account_id) WHERE (state = 'failed'::text);
+CREATE INDEX payouts_state ON public.payouts USING btree (state, id);
+
 create table photos (
   id bigint generated always as identity not null,
   listing_id bigint not null,
@@ -436,7 +524,7 @@ create table postings (
   created_at timestamp with time zone not null,
   constraint postings_pkey PRIMARY KEY (id),
   constraint postings_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
-  constraint postings_kind_check CHECK (kind = ANY (ARRAY['sale'::text, 'shipping'::text, 'refund'::text, 'cancellation'::text, 'shipping_refund'::text])),
+  constraint postings_kind_check CHECK (kind = ANY (ARRAY['sale'::text, 'shipping'::text, 'refund'::text, 'cancellation'::text, 'shipping_refund'::text, 'payout'::text, 'payout_failed'::text, 'recovery'::text])),
   constraint postings_of_a_row CHECK ((kind = ANY (ARRAY['sale'::text, 'refund'::text, 'cancellation'::text])) = (order_id IS NOT NULL)),
   constraint postings_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id),
   constraint postings_slice_id_fkey FOREIGN KEY (slice_id) REFERENCES slices(id),
@@ -604,14 +692,17 @@ create table slices (
   tracking_status text,
   tracking_updated_at timestamp with time zone,
   created_at timestamp with time zone not null,
+  owed_cents bigint default 0 not null,
   constraint slices_pkey PRIMARY KEY (id),
   constraint slices_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint slices_checkout_id_fkey FOREIGN KEY (checkout_id) REFERENCES checkouts(id),
   constraint slices_fulfilment_check CHECK (fulfilment = ANY (ARRAY['platform'::text, 'self_ship'::text])),
   constraint slices_key UNIQUE (slice_key),
   constraint slices_one_per_seller UNIQUE (checkout_id, account_id),
+  constraint slices_owed_cents_check CHECK (owed_cents >= 0),
   constraint slices_shipping_cents_check CHECK (shipping_cents >= 0)
 );
+CREATE INDEX slices_owed ON public.slices USING btree (account_id, id) WHERE (owed_cents > 0);
 
 create table tier_runs (
   month date not null,

@@ -47,12 +47,18 @@ export type Config = {
   publicPages: boolean
   /** Address at which buyers order a listing, with `{listing}` for its id. */
   buyUrl: string | undefined
+  /** Holder and IBAN of the marketplace's bank account, which payouts are made from. */
+  payoutName: string | undefined
+  payoutIban: string | undefined
   /** Minimum merchandise of a month for each tier from Bronze up, in whole cents. */
   tierThresholds: number[]
   /** Addresses and CIDR ranges whose `X-Forwarded-*` headers are trusted. */
   trustProxy: string[]
   logLevel: (typeof LOG_LEVELS)[number]
 }
+
+/** A common example of an IBAN. No bank executes a transfer from it. */
+const SANDBOX_IBAN = 'NL02ABNA0123456789'
 
 type Environment = Partial<Record<string, string>>
 
@@ -140,6 +146,8 @@ export function readConfig(
     marketplaceUrl: read('MARKETPLACE_URL') ?? publicUrl,
     publicPages: read('PUBLIC_PAGES'),
     buyUrl: read('BUY_URL'),
+    payoutName: read('PAYOUT_NAME') ?? (sandbox ? 'Cardstall sandbox' : undefined),
+    payoutIban: read('PAYOUT_IBAN') ?? (sandbox ? SANDBOX_IBAN : undefined),
     tierThresholds: read('TIER_THRESHOLDS'),
     trustProxy: read('TRUST_PROXY') ?? [],
     logLevel: read('LOG_LEVEL'),

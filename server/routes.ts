@@ -19,6 +19,9 @@ import { keyRoutes } from './http/operator/keys.ts'
 import { ledgerRoutes } from './http/operator/ledger.ts'
 import { listingPhotoRoutes } from './http/operator/listings.ts'
 import { orderTransitionRoutes } from './http/operator/orders.ts'
+import { payoutRunRoutes } from './http/operator/payout-runs.ts'
+import { payoutSetupList, payoutSetupRoutes } from './http/operator/payout-setups.ts'
+import { payoutRoutes } from './http/operator/payouts.ts'
 import { reservationRoutes } from './http/operator/reservations.ts'
 import { sandboxRoutes } from './http/operator/sandbox.ts'
 import { trackingRoutes } from './http/operator/tracking.ts'
@@ -167,6 +170,10 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
           '/checkouts': checkoutRoutes(ctx),
           '/orders/:id': orderTransitionRoutes(ctx),
           '/ledger': ledgerRoutes(ctx),
+          '/payouts': payoutRoutes(ctx),
+          '/payout-runs': payoutRunRoutes(ctx),
+          '/payout-setups': payoutSetupList(ctx),
+          '/accounts/:id/payout-setup': payoutSetupRoutes(ctx),
           '/slices/:slice_key/tracking': trackingRoutes(ctx),
           '/reservations': reservationRoutes(ctx),
           '/listings/:id/photos': listingPhotoRoutes(ctx),

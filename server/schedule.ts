@@ -8,6 +8,7 @@ import type { OfferModel } from './listings/offer-model.ts'
 import { pruneReservations } from './listings/reservations.ts'
 import { pruneMails } from './mail/outbox.ts'
 import type { Metrics } from './metrics.ts'
+import { runSandboxPayouts } from './money/payout-runs.ts'
 import { receiveLongShipped } from './orders/transitions.ts'
 import { pruneDeliveries } from './webhooks/deliveries.ts'
 
@@ -39,6 +40,7 @@ const RECURRING_JOBS: RecurringJob[] = [
     everyMs: 1 * MINUTES,
     run: recalculateTiers,
   },
+  { name: 'run the payouts of the sandbox', everyMs: 1 * MINUTES, run: runSandboxPayouts },
   { name: 'delete e-mail after 30 days', everyMs: 1 * HOURS, run: pruneMails },
   { name: 'delete changes that no cursor precedes', everyMs: 1 * HOURS, run: pruneChanges },
   { name: 'delete old deliveries', everyMs: 1 * HOURS, run: pruneDeliveries },

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import { type Page, windowOf } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
-import type { Entry, PostingKind } from './posting.ts'
+import type { Entry, PostingKind, RefundBearer } from './posting.ts'
 
 /**
  * The ledger (docs/money.md): every movement of money, written in the transaction of its cause and never changed. Only
@@ -79,6 +79,37 @@ export async function postCancellation(
         )
       )
     group by account_id, slice_id, order_id
+  `
+}
+
+/** Posts a partial refund of an order row. */
+export async function postRefund(
+  { db, now }: Context,
+  {
+    sliceId,
+    orderId,
+    amountCents,
+    reason,
+    borneBy,
+  }: {
+    sliceId: number
+    orderId: number
+    amountCents: number
+    reason: string
+    borneBy: RefundBearer
+  },
+): Promise<void> {
+  const bySeller = borneBy === 'seller' ? amountCents : 0
+  await db`
+    insert into postings (
+      kind, account_id, slice_id, order_id, seller_cents, commission_cents, refunds_cents,
+      reason, created_at
+    )
+    select
+      'refund', account_id, id, ${orderId}, ${-bySeller}, ${bySeller - amountCents},
+      ${amountCents}, ${reason}, ${now()}
+    from slices
+    where id = ${sliceId}
   `
 }
 

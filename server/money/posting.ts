@@ -9,8 +9,15 @@ export const POSTING_KINDS = [
   'refund',
   'cancellation',
   'shipping_refund',
+  'payout',
+  'payout_failed',
+  'recovery',
 ] as const
 export type PostingKind = (typeof POSTING_KINDS)[number]
+
+/** The side that pays for a partial refund: the seller's earnings or the marketplace's commission. */
+export const REFUND_BEARERS = ['seller', 'platform'] as const
+export type RefundBearer = (typeof REFUND_BEARERS)[number]
 
 /** One entry of a posting. */
 export type Entry = {

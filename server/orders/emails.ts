@@ -60,8 +60,17 @@ function shippedEmail({ buyer, seller }: Parties, order: Order): NewMail {
   }
 }
 
-/** The e-mails that follow a transition of an order row. */
-export function emailsAbout(transition: Transition, order: Order, parties: Parties): NewMail[] {
+/**
+ * The e-mails that follow a transition of an order row.
+ *
+ * @param refundCents the part of the price that the transition refunds
+ */
+export function emailsAbout(
+  transition: Transition,
+  order: Order,
+  parties: Parties,
+  refundCents = 0,
+): NewMail[] {
   const { buyer, seller } = parties
   const item = `${titleOf(order)} (order ${order.id})`
   const toBuyer = (subject: string, ...paragraphs: string[]): NewMail => ({
@@ -74,7 +83,7 @@ export function emailsAbout(transition: Transition, order: Order, parties: Parti
     subject: `${subject}: ${titleOf(order)}`,
     text: textFor(seller.shopName, paragraphs),
   })
-  const refund = `You will be refunded ${euros(grossOf(order))}.`
+  const refund = `You will be refunded ${euros(refundCents)}.`
   const buyerRefunded = `${buyer.name} will be refunded.`
   switch (transition) {
     case 'ship':
@@ -128,6 +137,38 @@ const CANCEL_REASONS: Record<CancelReason, string> = {
   out_of_stock: ', because it is out of stock',
   buyer_asked: ', as you asked',
   other: '',
+}
+
+/** About a partial refund: to the buyer, and to the seller who bears it. */
+export function refundEmails(
+  order: Order,
+  { buyer, seller }: Parties,
+  { amountCents, reason, borneBy }: { amountCents: number; reason: string; borneBy: string },
+): NewMail[] {
+  const item = `${titleOf(order)} (order ${order.id})`
+  const subject = `Refund of ${euros(amountCents)}: ${titleOf(order)}`
+  return [
+    {
+      to: buyer.email,
+      subject,
+      text: textFor(buyer.name, [
+        `You will be refunded ${euros(amountCents)} for ${item} from ${seller.shopName}.`,
+        `Reason: ${reason}`,
+      ]),
+    },
+    ...(borneBy === 'seller'
+      ? [
+          {
+            to: seller.email,
+            subject,
+            text: textFor(seller.shopName, [
+              `${buyer.name} will be refunded ${euros(amountCents)} for ${item}. The amount is deducted from your payout.`,
+              `Reason: ${reason}`,
+            ]),
+          },
+        ]
+      : []),
+  ]
 }
 
 const titleOf = (

@@ -3,8 +3,8 @@ import type { Fulfilment, OrderStatus } from '../enums.ts'
 
 /**
  * The lock order of sales, which prevents deadlocks: listings by id, then the slice, then its rows by id. Every verb that
- * changes a row holds the lock of its slice, so that decisions about the whole slice stay valid. Only
- * `receiveLongShipped` changes rows one by one.
+ * changes a row holds the lock of its slice, so that decisions about the whole slice stay valid, and
+ * so does every verb that changes its payout.
  */
 
 export type LockedRow = {
@@ -13,6 +13,7 @@ export type LockedRow = {
   status: OrderStatus
   quantity: number
   priceCents: number
+  refundedCents: number
 }
 
 /** Locks a slice until the transaction ends. */
@@ -38,7 +39,13 @@ export const markTracked = ({ db, now }: Context, sliceId: number) => db`
 
 /** Locks all rows of a slice. The caller holds the lock of the slice. */
 export const lockRows = ({ db }: Context, sliceId: number): Promise<LockedRow[]> => db<LockedRow[]>`
-  select id, listing_id as "listingId", status, quantity, price_cents as "priceCents"
+  select
+    id,
+    listing_id as "listingId",
+    status,
+    quantity,
+    price_cents as "priceCents",
+    refunded_cents as "refundedCents"
   from orders
   where slice_id = ${sliceId}
   order by id

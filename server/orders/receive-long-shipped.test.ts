@@ -153,11 +153,15 @@ describe('a shipped order', () => {
     expect(left).toHaveLength(0)
   })
 
-  it('a locked order does not hold up the other long-shipped orders, and is received by the next run', async () => {
+  it('an order whose slice is locked does not hold up the other long-shipped orders, and is received by the next run', async () => {
     const [busy, other] = [await shipped(), await shipped()]
     await advance(app.operator, 14 * DAYS)
     await inTransaction(app.ctx, async ({ db }) => {
-      await db`select from orders where id = ${busy} for update`
+      await db`
+        select from slices
+        where id = (select slice_id from orders where id = ${busy})
+        for update
+      `
       await runSchedule(app.ctx)
       expect([await statusOf(busy), await statusOf(other)]).toEqual(['shipped', 'received'])
     })

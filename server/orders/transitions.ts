@@ -8,6 +8,7 @@ import { statusFor } from '../listings/listing.ts'
 import { sendMail } from '../mail/outbox.ts'
 import type { Metrics } from '../metrics.ts'
 import { postCancellation } from '../money/ledger.ts'
+import { settleSlices } from '../money/payouts.ts'
 import { emailsAbout, partiesOf } from './emails.ts'
 import { type LockedRow, lockRows, lockSlice } from './locks.ts'
 import { grossOf } from './money.ts'
@@ -109,24 +110,42 @@ export const resolveDispute = (
         cancel(tx, row, { cancelledBy: 'admin', isResolution: true }),
       )
 
-/** Marks rows as received 14 days after shipping. Processes share the work. */
-export async function receiveLongShipped({ db, now, metrics }: OrderContext): Promise<void> {
-  const before = new Date(now().getTime() - AUTO_RECEIVE_MS)
+/**
+ * Marks rows as received 14 days after shipping. Processes share the work: one skips the slices that another one has
+ * locked.
+ */
+export async function receiveLongShipped(ctx: OrderContext): Promise<void> {
+  const before = new Date(ctx.now().getTime() - AUTO_RECEIVE_MS)
   for (;;) {
-    const { count } = await db`
-      update orders
-      set status = 'received', received_at = ${now()}
-      where id in (
-        select id
-        from orders
-        where status = 'shipped' and shipped_at <= ${before}
-        order by id
-        limit ${BATCH_ROWS}
+    const { slices, rows } = await inTransaction(ctx, async (tx) => {
+      const locked = await tx.db<{ id: number }[]>`
+        select s.id
+        from slices s
+        where
+          s.id in (
+            select slice_id
+            from orders
+            where status = 'shipped' and shipped_at <= ${before}
+            order by shipped_at
+            limit ${BATCH_ROWS}
+          )
+        order by s.id
         for no key update skip locked
-      )
-    `
-    metrics.countOrderRows('received', count)
-    if (count < BATCH_ROWS) return
+      `
+      const sliceIds = locked.map(({ id }) => id)
+      const { count } = await tx.db`
+        update orders
+        set status = 'received', received_at = ${tx.now()}
+        where
+          slice_id = any(${sliceIds}::bigint[])
+          and status = 'shipped'
+          and shipped_at <= ${before}
+      `
+      await settleSlices(tx, sliceIds)
+      return { slices: sliceIds.length, rows: count }
+    })
+    ctx.metrics.countOrderRows('received', rows)
+    if (slices === 0) return
   }
 }
 
@@ -162,8 +181,10 @@ async function changeOrder(
     const tx = { ...transaction, now: () => now }
     await change(tx, { ...row, ...found })
     if (listing) await restockListing(tx, listing, row.quantity)
+    await settleSlices(tx, [found.sliceId])
     const order = await getOrder(tx, id)
-    const emails = emailsAbout(transition, order, await partiesOf(tx, order.sliceId))
+    const refund = order.refundedCents - row.refundedCents
+    const emails = emailsAbout(transition, order, await partiesOf(tx, order.sliceId), refund)
     for (const email of emails) await sendMail(tx, email)
     return order
   })

@@ -4,6 +4,7 @@ import { ApiError } from '../errors.ts'
 import { hashKey } from '../keys/api-key.ts'
 import { createKey } from '../keys/keys.ts'
 import { SCOPES } from '../keys/scopes.ts'
+import { submitSetup, testBankAccount } from '../money/payout-setup.ts'
 import { getOrCreateSecret } from './own-secrets.ts'
 
 const EMAIL = 'demo@cardstall.example'
@@ -62,6 +63,8 @@ async function createDemoAccount(ctx: Context): Promise<number> {
         },
       ],
     })
+    const bank = { ...testBankAccount(account.id, account.shopName), password: undefined }
+    await submitSetup(ctx, account.id, bank, async () => false)
     return account.id
   } catch (error) {
     // Another process may have created the account.

@@ -1,6 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { centsFromEuros } from '../money.ts'
+import { parseIban } from '../text/iban.ts'
 import { type Mailbox, mailbox } from '../text/mailbox.ts'
 
 /** Parses the text of one setting, which is never empty. Throws InvalidValue. */
@@ -93,6 +94,13 @@ export const sender: Parser<Mailbox> = (text) => {
   throw new InvalidValue(
     'must be an e-mail address, such as shop@cards.example or Card Shop <shop@cards.example>.',
   )
+}
+
+/** An IBAN, without its spaces. */
+export const bankAccount: Parser<string> = (text) => {
+  const iban = parseIban(text)
+  if (iban !== undefined) return iban
+  throw new InvalidValue('must be a valid IBAN of a country in the SEPA area.')
 }
 
 /** `parcel=8,letter=1046,*=8`: a number for each shipping option. */

@@ -1,6 +1,7 @@
 import {
   addressRanges,
   anyText,
+  bankAccount,
   buyAddress,
   flag,
   integer,
@@ -175,6 +176,17 @@ export const SETTINGS = {
     fallback: 'none',
     description:
       'Address at which buyers order a listing: `https://shop.example/cart/add?listing={listing}`. The public pages then have a Buy link for each offer',
+  },
+  PAYOUT_IBAN: {
+    parse: bankAccount,
+    fallback: 'sandbox: a test account; else none',
+    description:
+      'IBAN of the bank account that payouts are made from. Payout runs need it ([money](money.md#payout-runs))',
+  },
+  PAYOUT_NAME: {
+    parse: anyText,
+    fallback: 'sandbox: `Cardstall sandbox`; else none',
+    description: 'Holder of that bank account',
   },
   TIER_THRESHOLDS: {
     parse: risingEuros(TIER_THRESHOLDS),

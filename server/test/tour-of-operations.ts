@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { submitSetup } from '../money/payout-setup.ts'
 import { runSchedule } from '../schedule.ts'
 import type { TestApp, TestResponse } from './app.ts'
 import { CARDS } from './catalog-fixture.ts'
@@ -100,6 +101,7 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   await ok(cancel(app, other))
   await ok(ship(seller, order, { tracking_code: '3SABC' }))
   await ok(act(app, order, 'receive'))
+  await ok(operator.post(`/operator/v1/orders/${order}/refund`, { payload: REFUND }))
   const [dispute] = disputed.orderIds as [number]
   await ok(ship(seller, dispute, { tracking_code: '3SABD' }))
   await ok(act(app, dispute, 'dispute'))
@@ -117,6 +119,27 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   const entries = [`account_id=${seller.accountId}&`, `slice_key=${sale.sliceKey}&`, 'page=2&']
   for (const filter of [...entries, 'kind=refund&', 'from=2100-01-01&', 'to=2020-01-01&']) {
     await ok(operator.get(`${ledger}?${filter}per_page=1`))
+  }
+
+  const payouts = '/operator/v1/payouts'
+  const [due] = await ok(operator.get(`${payouts}?account_id=${seller.accountId}`))
+  await ok(operator.get(`${payouts}/${due.id}`))
+  const { id: run } = await ok(operator.post('/operator/v1/payout-runs'))
+  await ok(operator.post('/operator/v1/payout-runs', { headers: once }))
+  await ok(operator.get(`/operator/v1/payout-runs/${run}/file`))
+  await ok(operator.post(`${payouts}/${due.id}/paid`))
+  await ok(operator.post(`${payouts}/${due.id}/failed`, { payload: { reason: 'Closed' } }))
+  const bank = { holder: 'Tour', iban: 'NL02ABNA0123456789', password: undefined }
+  await submitSetup(app.ctx, seller.accountId, bank, async () => true)
+  const setup = `${account}/payout-setup`
+  await ok(operator.post(`${setup}/reject`, { payload: { reason: 'Another holder' } }))
+  await ok(operator.post(`${setup}/verify`))
+  for (const filter of ['', 'state=rejected&', 'page=2&']) {
+    await ok(operator.get(`/operator/v1/payout-setups?${filter}per_page=1`))
+  }
+  const states = ['due', 'sent', 'paid', 'failed', 'held'].map((state) => `state=${state}&`)
+  for (const filter of [...states, 'page=2&', `account_id=${seller.accountId}&page=2&`]) {
+    await ok(operator.get(`${payouts}?${filter}per_page=1`))
   }
 
   hook.respondWith(500)
@@ -182,6 +205,7 @@ const CARD = {
   price: 4.5,
   quantity: 9,
 }
+const REFUND = { amount: 0.5, reason: 'A scratch' }
 const PRODUCT = productItem().product
 
 /** The event stream has no end, so it isn't requested. */

@@ -3,7 +3,7 @@ import type { ApiDescription } from '../openapi.ts'
 /** The general part of the operator API's description. */
 export const operatorApi = (publicUrl: string): ApiDescription => ({
   title: 'Cardstall operator API',
-  description: `The API for the marketplace's own back end: accounts and keys, catalog import, reservations, checkouts, orders, the ledger, tracking and webhook deliveries; in the sandbox also the test clock, the simulated carrier, captured e-mail and sample events. The conventions are those of the seller API, including \`X-Ignored-Fields\`. The only credential is the operator token (\`OPERATOR_TOKEN\`); if it is not configured, this API does not exist.`,
+  description: `The API for the marketplace's own back end: accounts and keys, catalog import, reservations, checkouts, orders, the ledger, payouts, tracking and webhook deliveries; in the sandbox also the test clock, the simulated carrier, captured e-mail and sample events. The conventions are those of the seller API, including \`X-Ignored-Fields\`. The only credential is the operator token (\`OPERATOR_TOKEN\`); if it is not configured, this API does not exist.`,
   prefix: operatorApi.prefix,
   publicUrl,
   tags: [
@@ -12,7 +12,7 @@ export const operatorApi = (publicUrl: string): ApiDescription => ({
     { name: 'Catalog', description: 'Series, sets, cards and sealed products' },
     { name: 'Listings', description: 'Sellers’ listings, seen by the operator' },
     { name: 'Orders', description: 'Checkouts, order transitions and tracking' },
-    { name: 'Money', description: 'The ledger' },
+    { name: 'Money', description: 'The ledger and payouts' },
     { name: 'Reservations', description: 'Units held for buyers’ carts' },
     { name: 'Webhooks', description: 'Sellers’ endpoints, deliveries and event streams' },
     { name: 'Sandbox', description: 'Only if SANDBOX is true' },

@@ -2,8 +2,11 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { CANCELLERS } from '../../enums.ts'
+import { REFUND_BEARERS } from '../../money/posting.ts'
+import { centsFromEuros } from '../../money.ts'
 import { orderNotFound } from '../../orders/order.ts'
 import { getOrder } from '../../orders/orders.ts'
+import { refundOrder } from '../../orders/refund.ts'
 import {
   cancelOrder,
   disputeOrder,
@@ -11,7 +14,10 @@ import {
   resolveDispute,
 } from '../../orders/transitions.ts'
 import type { Service } from '../../service.ts'
-import { Data, OneOf, PathId } from '../schema.ts'
+import { once } from '../idempotency.ts'
+import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
+import { sendJson } from '../json.ts'
+import { Data, Euros, FilledText, OneOf, PathId } from '../schema.ts'
 import { exampleOrder, OrderSchema, orderJson } from '../shapes/order.ts'
 import { pathId } from '../validate.ts'
 
@@ -49,6 +55,43 @@ export const orderTransitionRoutes =
       async ({ params, body }) => {
         const { cancelled_by: cancelledBy, restock = true } = body
         return { data: orderJson(await cancelOrder(ctx, params.id, { cancelledBy, restock })) }
+      },
+    )
+
+    app.post(
+      '/orders/:id/refund',
+      {
+        preValidation: orderExists(ctx),
+        schema: {
+          ...transition,
+          operationId: 'refundOrder',
+          summary: 'Refund a part of an order row',
+          description:
+            'The row keeps its status, and `refunded_amount` grows, at most to price × quantity. `borne_by` says whose earnings the refund reduces: the seller’s payout or the marketplace’s commission. Responds with 409 for a cancelled row. With an `Idempotency-Key` you can safely repeat the request for 24 hours.',
+          headers: idempotencyKeyHeader,
+          body: Type.Object(
+            {
+              amount: Euros({ minimum: 0.01, description: 'Decimal euros' }),
+              reason: FilledText({ maxLength: 500 }),
+              borne_by: Type.Optional(OneOf(REFUND_BEARERS, { default: 'seller' })),
+            },
+            { examples: [{ amount: 1.5, reason: 'A scratch that the photos did not show.' }] },
+          ),
+          'x-errors': ['conflict', 'validation_error'],
+        },
+      },
+      async (request, reply) => {
+        const { amount, reason, borne_by: borneBy = 'seller' } = request.body
+        const response = await once(
+          ctx,
+          repeatable(request, 'operator', `refundOrder ${request.params.id}`),
+          async (ctx) => {
+            const refund = { amountCents: centsFromEuros(amount), reason, borneBy }
+            const order = await refundOrder(ctx, request.params.id, refund)
+            return { status: 200, body: { data: orderJson(order) } }
+          },
+        )
+        return sendJson(reply.code(response.status as 200), response.body)
       },
     )
 

@@ -1,0 +1,108 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type, { type Static } from 'typebox'
+import { payoutFile, runPayouts } from '../../money/payout-runs.ts'
+import { eurosFromCents } from '../../money.ts'
+import type { Service } from '../../service.ts'
+import { once } from '../idempotency.ts'
+import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
+import { sendJson } from '../json.ts'
+import { amount, component, Data, Nullable, PathId } from '../schema.ts'
+
+const PayoutRunSchema = component(
+  'PayoutRun',
+  Type.Object(
+    {
+      id: Type.Integer(),
+      count: Type.Integer({ description: 'Number of transfers' }),
+      total: amount('Sum of the transfers'),
+      file: Nullable(Type.String(), {
+        description: 'URL of the file for the bank; null without transfers',
+      }),
+    },
+    { description: 'The payouts that one run took.' },
+  ),
+)
+
+const EXAMPLE_FILE = `<?xml version="1.0" encoding="UTF-8"?>
+<Document xmlns="urn:iso:std:iso:20022:tech:xsd:pain.001.001.09">
+…
+</Document>
+`
+
+export const payoutRunRoutes =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.post(
+      '/payout-runs',
+      {
+        schema: {
+          operationId: 'runPayouts',
+          summary: 'Run the payouts that are due',
+          description:
+            'Takes every payout that is due and not held, at most 5,000, and marks it as sent. Concurrent runs never take the same payout. Give the file to the bank, then report the result of each payout. With an `Idempotency-Key` you can safely repeat the request for 24 hours. Responds with 409 without `PAYOUT_IBAN` and `PAYOUT_NAME`.',
+          tags: ['Money'],
+          headers: idempotencyKeyHeader,
+          response: { 201: Data(PayoutRunSchema, 'The run') },
+          'x-errors': ['conflict', 'validation_error'],
+          'x-example': {
+            data: {
+              id: 3,
+              count: 41,
+              total: 1022.75,
+              file: 'https://cards.example/operator/v1/payout-runs/3/file',
+            },
+          },
+        },
+      },
+      async (request, reply) => {
+        const response = await once(
+          ctx,
+          repeatable(request, 'operator', 'runPayouts'),
+          async (ctx) => {
+            const { id, count, totalCents } = await runPayouts(ctx)
+            const file =
+              count === 0 ? null : `${ctx.config.publicUrl}/operator/v1/payout-runs/${id}/file`
+            const data: Static<typeof PayoutRunSchema> = {
+              id,
+              count,
+              total: eurosFromCents(totalCents),
+              file,
+            }
+            return { status: 201, body: { data } }
+          },
+        )
+        return sendJson(reply.code(response.status as 201), response.body)
+      },
+    )
+
+    app.get(
+      '/payout-runs/:id/file',
+      {
+        schema: {
+          operationId: 'getPayoutFile',
+          summary: 'Download the file of a payout run',
+          description:
+            'A SEPA credit transfer (ISO 20022, pain.001.001.09) for the bank. The file of a run never changes. It contains the sellers’ IBANs.',
+          tags: ['Money'],
+          params: Type.Object({ id: PathId('The payout run') }),
+          response: {
+            200: {
+              description: 'The file',
+              content: {
+                'application/xml': {
+                  schema: Type.Unsafe<string>({ type: 'string', examples: [EXAMPLE_FILE] }),
+                },
+              },
+            },
+          },
+          'x-errors': ['conflict'],
+        },
+      },
+      async ({ params }, reply) =>
+        reply
+          .header('content-type', 'application/xml; charset=utf-8')
+          .header('content-disposition', `attachment; filename="payouts-${params.id}.xml"`)
+          .send(await payoutFile(ctx, params.id)),
+    )
+    done()
+  }

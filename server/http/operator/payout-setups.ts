@@ -1,0 +1,98 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { listSetups, rejectSetup, SETUP_STATES, verifySetup } from '../../money/payout-setup.ts'
+import type { Service } from '../../service.ts'
+import { pageExample, pageParameters, paginated } from '../paginate.ts'
+import type { Query } from '../query.ts'
+import { Data, FilledText, OneOf, Paginated, PathId } from '../schema.ts'
+import { examplePayoutSetup, PayoutSetupSchema, payoutSetupJson } from '../shapes/payout-setup.ts'
+import { accountExists } from './account-exists.ts'
+
+export const payoutSetupList =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.get(
+      '/payout-setups',
+      {
+        schema: {
+          operationId: 'listPayoutSetups',
+          summary: 'List payout setups',
+          description:
+            'Returns the bank accounts that sellers have submitted and confirmed, oldest first. `payout_verified` of an account is true while its setup is `verified`.',
+          tags: ['Money'],
+          querystring: Type.Object({
+            state: Type.Optional(OneOf(SETUP_STATES)),
+            ...pageParameters,
+          }),
+          response: { 200: Paginated(PayoutSetupSchema, 'A page of payout setups') },
+          'x-errors': ['validation_error'],
+          'x-example': pageExample('/operator/v1/payout-setups', [examplePayoutSetup]),
+        },
+      },
+      async (request) =>
+        paginated(
+          `${ctx.config.publicUrl}/operator/v1/payout-setups`,
+          request.query as Query,
+          (page) => listSetups(ctx, request.query.state, page),
+          payoutSetupJson,
+        ),
+    )
+    done()
+  }
+
+const decision = {
+  tags: ['Money'],
+  params: Type.Object({ id: PathId('The account') }),
+  response: { 200: Data(PayoutSetupSchema, 'The payout setup after the change') },
+}
+
+export const payoutSetupRoutes =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.post(
+      '/accounts/:id/payout-setup/verify',
+      {
+        preValidation: accountExists(ctx),
+        schema: {
+          ...decision,
+          operationId: 'verifyPayoutSetup',
+          summary: 'Verify a payout setup',
+          description:
+            'From now on the seller can list and ship, and payouts are made. Failed payouts become due again. Responds with 409 if the seller has not submitted a setup.',
+          'x-errors': ['conflict'],
+          'x-example': { data: { ...examplePayoutSetup, state: 'verified' } },
+        },
+      },
+      async ({ params }) => ({ data: payoutSetupJson(await verifySetup(ctx, params.id)) }),
+    )
+
+    app.post(
+      '/accounts/:id/payout-setup/reject',
+      {
+        preValidation: accountExists(ctx),
+        schema: {
+          ...decision,
+          operationId: 'rejectPayoutSetup',
+          summary: 'Reject a payout setup',
+          description:
+            'The seller gets an e-mail with the reason, and can neither list nor ship until another setup is verified. Responds with 409 if the seller has not submitted a setup.',
+          body: Type.Object(
+            { reason: FilledText({ maxLength: 500 }) },
+            { examples: [{ reason: 'The holder is not the shop’s owner.' }] },
+          ),
+          'x-errors': ['conflict', 'validation_error'],
+          'x-example': {
+            data: {
+              ...examplePayoutSetup,
+              state: 'rejected',
+              reason: 'The holder is not the shop’s owner.',
+            },
+          },
+        },
+      },
+      async ({ params, body }) => ({
+        data: payoutSetupJson(await rejectSetup(ctx, params.id, body.reason)),
+      }),
+    )
+    done()
+  }

@@ -1,0 +1,125 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import Type from 'typebox'
+import { PAYOUT_STATES } from '../../money/payout.ts'
+import {
+  getPayout,
+  listPayouts,
+  markFailed,
+  markPaid,
+  payoutNotFound,
+} from '../../money/payouts.ts'
+import type { Service } from '../../service.ts'
+import { pageExample, pageParameters, paginated } from '../paginate.ts'
+import type { Query } from '../query.ts'
+import { Data, FilledText, Id, OneOf, Paginated, PathId } from '../schema.ts'
+import { examplePayout, PayoutSchema, payoutJson } from '../shapes/payout.ts'
+import { pathId } from '../validate.ts'
+
+const params = Type.Object({ id: PathId('The payout') })
+
+export const payoutRoutes =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.get(
+      '/payouts',
+      {
+        schema: {
+          operationId: 'listPayouts',
+          summary: 'List payouts',
+          description:
+            'Returns payouts, newest first. A slice has one payout, created when all of its rows are received or cancelled. `held` payouts are due, but no run takes them; `reason` says why.',
+          tags: ['Money'],
+          querystring: Type.Object({
+            account_id: Type.Optional(Id()),
+            state: Type.Optional(OneOf(PAYOUT_STATES)),
+            ...pageParameters,
+          }),
+          response: { 200: Paginated(PayoutSchema, 'A page of payouts') },
+          'x-errors': ['validation_error'],
+          'x-example': pageExample('/operator/v1/payouts', [examplePayout]),
+        },
+      },
+      async (request) => {
+        const query = request.query as Query
+        const filters = {
+          accountId: query.account_id === undefined ? undefined : Number(query.account_id),
+          state: request.query.state,
+        }
+        return paginated(
+          `${ctx.config.publicUrl}/operator/v1/payouts`,
+          query,
+          (page) => listPayouts(ctx, filters, page),
+          payoutJson,
+        )
+      },
+    )
+
+    app.get(
+      '/payouts/:id',
+      {
+        schema: {
+          operationId: 'getPayout',
+          summary: 'Read a payout',
+          tags: ['Money'],
+          params,
+          response: { 200: Data(PayoutSchema, 'The payout') },
+          'x-example': { data: examplePayout },
+        },
+      },
+      async ({ params }) => ({ data: payoutJson(await getPayout(ctx, params.id)) }),
+    )
+
+    app.post(
+      '/payouts/:id/paid',
+      {
+        schema: {
+          operationId: 'markPayoutPaid',
+          summary: 'Record that a payout was executed',
+          description:
+            'Possible while the payout is sent. A payout that is held for a reason of its own can be marked as well, if it was made outside of the service.',
+          tags: ['Money'],
+          params,
+          response: { 200: Data(PayoutSchema, 'The payout after the change') },
+          'x-errors': ['conflict'],
+          'x-example': { data: { ...examplePayout, state: 'paid' } },
+        },
+      },
+      async ({ params }) => ({ data: payoutJson(await markPaid(ctx, params.id)) }),
+    )
+
+    app.post(
+      '/payouts/:id/failed',
+      {
+        preValidation: payoutExists(ctx),
+        schema: {
+          operationId: 'markPayoutFailed',
+          summary: 'Record that the bank returned a payout',
+          description:
+            'Possible while the payout is sent or paid. The seller gets an e-mail with the reason; the payout becomes due again when the seller has changed the payout setup.',
+          tags: ['Money'],
+          params,
+          body: Type.Object(
+            { reason: FilledText({ maxLength: 500 }) },
+            { examples: [{ reason: 'The account is closed.' }] },
+          ),
+          response: { 200: Data(PayoutSchema, 'The payout after the change') },
+          'x-errors': ['conflict', 'validation_error'],
+          'x-example': {
+            data: { ...examplePayout, state: 'failed', reason: 'The account is closed.' },
+          },
+        },
+      },
+      async ({ params, body }) => ({
+        data: payoutJson(await markFailed(ctx, params.id, body.reason)),
+      }),
+    )
+    done()
+  }
+
+/** A preValidation hook: an unknown payout is 404 even if the body is invalid. */
+const payoutExists = (ctx: Service) => async (request: FastifyRequest) => {
+  const id = pathId((request.params as { id?: unknown }).id)
+  if (id === undefined) throw payoutNotFound()
+  await getPayout(ctx, id)
+}

@@ -1,0 +1,78 @@
+import Type, { type Static } from 'typebox'
+import { PAYOUT_STATES, type Payout } from '../../money/payout.ts'
+import { eurosFromCents } from '../../money.ts'
+import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
+import { amount, component, Nullable, OneOf, Timestamp } from '../schema.ts'
+
+const PayoutLineSchema = component(
+  'PayoutLine',
+  Type.Object(
+    {
+      order_id: Nullable(Type.Integer(), {
+        description: 'null for shipping, and for the deduction of an earlier payout’s refund',
+      }),
+      gross: amount('Price × quantity'),
+      commission: amount('Commission of the marketplace; 0 for a cancelled row'),
+      refunds: amount('Refunds that the seller bears'),
+      shipping: amount('Shipping that the buyer paid for an option of the seller'),
+    },
+    { description: 'The part of a payout from one order row.' },
+  ),
+)
+
+export const PayoutSchema = component(
+  'Payout',
+  Type.Object(
+    {
+      id: Type.Integer(),
+      account_id: Type.Integer(),
+      slice_key: Type.String(),
+      amount: amount('gross − commission − refunds + shipping of all lines'),
+      state: OneOf(PAYOUT_STATES),
+      reason: Nullable(Type.String(), { description: 'Why the payout is held or failed' }),
+      reference: Type.String({ description: 'Unique. Appears on the bank statement' }),
+      created_at: Timestamp(),
+      sent_at: Nullable(Timestamp()),
+      paid_at: Nullable(Timestamp()),
+      lines: Type.Array(PayoutLineSchema),
+    },
+    { description: 'The transfer of a seller’s earnings from one slice.' },
+  ),
+)
+
+export const payoutJson = (payout: Payout): Static<typeof PayoutSchema> => ({
+  id: payout.id,
+  account_id: payout.accountId,
+  slice_key: payout.sliceKey,
+  amount: eurosFromCents(payout.amountCents),
+  state: payout.state,
+  reason: payout.reason,
+  reference: payout.reference,
+  created_at: timestamp(payout.createdAt),
+  sent_at: timestampOrNull(payout.sentAt),
+  paid_at: timestampOrNull(payout.paidAt),
+  lines: payout.lines.map((line) => ({
+    order_id: line.orderId,
+    gross: eurosFromCents(line.grossCents),
+    commission: eurosFromCents(line.commissionCents),
+    refunds: eurosFromCents(line.refundsCents),
+    shipping: eurosFromCents(line.shippingCents),
+  })),
+})
+
+export const examplePayout: Static<typeof PayoutSchema> = {
+  id: 31,
+  account_id: 12,
+  slice_key: 'slc_4rE8xQm1v0ZkTn2bYc7Lwg',
+  amount: 15.5,
+  state: 'due',
+  reason: null,
+  reference: 'CS6F1D0C29A4B84E7DA1',
+  created_at: '2026-03-05T10:00:00Z',
+  sent_at: null,
+  paid_at: null,
+  lines: [
+    { order_id: 4711, gross: 9, commission: 0.45, refunds: 0, shipping: 0 },
+    { order_id: null, gross: 0, commission: 0, refunds: 0, shipping: 6.95 },
+  ],
+}

@@ -1,0 +1,98 @@
+import type { Context } from '../context.ts'
+import type { NewMail } from '../mail/mail.ts'
+
+/** The e-mails to sellers about their payouts. Plain text. */
+
+type Recipient = { shopName: string; email: string }
+
+export function payoutSentEmail(
+  ctx: Pick<Context, 'config'>,
+  { shopName, email }: Recipient,
+  payouts: { amountCents: number; reference: string }[],
+): NewMail {
+  const total = payouts.reduce((sum, { amountCents }) => sum + amountCents, 0)
+  const lines = payouts
+    .slice(0, MAX_LINES)
+    .map(({ amountCents, reference }) => `- ${euros(amountCents)}, reference ${reference}`)
+  if (payouts.length > MAX_LINES) lines.push(`- and ${payouts.length - MAX_LINES} more`)
+  return {
+    to: email,
+    subject: `Payout: ${euros(total)}`,
+    text: textFor(shopName, [
+      `We have sent ${euros(total)} to your bank account:`,
+      lines.join('\n'),
+      `Your payouts: ${payoutsPage(ctx)}`,
+    ]),
+  }
+}
+
+export const payoutFailedEmail = (
+  ctx: Pick<Context, 'config'>,
+  {
+    shopName,
+    email,
+    reference,
+    amountCents,
+  }: Recipient & { reference: string; amountCents: number },
+  reason: string,
+): NewMail => ({
+  to: email,
+  subject: `Payout failed: ${euros(amountCents)}`,
+  text: textFor(shopName, [
+    `Your bank has returned the payout of ${euros(amountCents)} with the reference ${reference}.`,
+    `Reason: ${reason}`,
+    `Please check your bank account. We send the payout again once you have changed it: ${payoutsPage(ctx)}`,
+  ]),
+})
+
+export const confirmSetupEmail = (
+  ctx: Pick<Context, 'config'>,
+  { shopName, email }: Recipient,
+  token: string,
+): NewMail => ({
+  to: email,
+  subject: 'Confirm your bank account',
+  text: textFor(shopName, [
+    'Please confirm the bank account for your payouts. The link is valid for 24 hours:',
+    `${payoutsPage(ctx)}?confirm=${token}`,
+    'If you have not entered a bank account, ignore this e-mail and change your password.',
+  ]),
+})
+
+export const setupChangedEmail = (
+  ctx: Pick<Context, 'config'>,
+  { shopName, email }: Recipient,
+  { before, after }: { before: string; after: string },
+): NewMail => ({
+  to: email,
+  subject: 'Your bank account is being changed',
+  text: textFor(shopName, [
+    `The bank account for your payouts is being changed from •••• ${before} to •••• ${after}. Payouts are held for 48 hours after the change.`,
+    `If this was not you, change your password and contact us at once: ${payoutsPage(ctx)}`,
+  ]),
+})
+
+export const setupRejectedEmail = (
+  ctx: Pick<Context, 'config'>,
+  { shopName, email }: Recipient,
+  reason: string,
+): NewMail => ({
+  to: email,
+  subject: 'Your payout setup was rejected',
+  text: textFor(shopName, [
+    'We could not verify the bank account for your payouts.',
+    `Reason: ${reason}`,
+    `Please enter it again: ${payoutsPage(ctx)}`,
+  ]),
+})
+
+/** Sellers manage their payouts on this page. */
+export const payoutsPage = ({ config }: Pick<Context, 'config'>) =>
+  `${config.publicUrl}/dashboard/payouts`
+
+const MAX_LINES = 50
+
+const euros = (cents: number) => `${(cents / 100).toFixed(2)} EUR`
+
+const textFor = (reader: string, paragraphs: string[]) =>
+  [`Hello ${reader},`, ...paragraphs].join('\n\n')

@@ -1,0 +1,221 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { runSchedule } from '../schedule.ts'
+import { startTestApp, type TestApp } from '../test/app.ts'
+import { advance, cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
+import { act, buy, openShop, ship } from '../test/fixtures/orders.ts'
+import { submitSetup } from './payout-setup.ts'
+
+const DAY = 24 * 60 * 60
+
+let app: TestApp
+let other: TestApp
+beforeAll(async () => {
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
+  other = await startTestApp({ databaseUrl: app.databaseUrl, settings: NO_LIMITS })
+})
+
+type Seller = Awaited<ReturnType<typeof openShop>>
+
+/** Sells a listing with this price, ships it, and marks it as received. */
+async function received(seller: Seller, price = 10) {
+  const [listing] = await list(seller, cardItem({ price }))
+  const sale = await buy(app, [[listing!, 1]])
+  await ship(seller, sale.orderIds[0]!, { tracking_code: 'CODE' })
+  await act(app, sale.orderIds[0]!, 'receive')
+  return { order: sale.orderIds[0]!, sliceKey: sale.sliceKey }
+}
+
+const run = async ({ operator }: TestApp = app) => {
+  const { status, body, text } = await operator.post('/operator/v1/payout-runs')
+  if (status !== 201) throw new Error(text)
+  return body.data as { id: number; count: number; total: number; file: string | null }
+}
+
+const payoutsOf = async (seller: Seller) =>
+  (await app.operator.get(`/operator/v1/payouts?account_id=${seller.accountId}`)).body.data
+
+const fileOf = async ({ id }: { id: number }) =>
+  app.operator.get(`/operator/v1/payout-runs/${id}/file`)
+
+async function balances(): Promise<Record<string, number>> {
+  const { body } = await app.operator.get('/operator/v1/ledger/balance')
+  return Object.fromEntries(
+    Object.entries(body.data as Record<string, number>).map(([account, euros]) => [
+      account,
+      Math.round(euros * 100),
+    ]),
+  )
+}
+
+describe('a payout run', () => {
+  it('a run sends every payout that is due, and its file names each of them', async () => {
+    const seller = await openShop(app)
+    await received(seller, 10)
+    await received(seller, 20)
+    const held = await received(seller, 30)
+    await act(app, held.order, 'dispute')
+    const before = await balances()
+    const { id, count, total, file } = await run()
+    expect([count, total]).toEqual([2, 9.5 + 19 + 2 * 6.95])
+    expect(file).toBe(`https://cards.example/operator/v1/payout-runs/${id}/file`)
+    const after = await balances()
+    expect(after.payouts! - before.payouts!).toBe(4240)
+    const account = `seller:${seller.accountId}`
+    expect(after[account]! - before[account]!).toBe(-4240)
+
+    const payouts = await payoutsOf(seller)
+    expect(payouts.map(({ state }: { state: string }) => state)).toEqual(['held', 'sent', 'sent'])
+    const { text, headers } = await fileOf({ id })
+    expect(headers['content-type']).toBe('application/xml; charset=utf-8')
+    for (const { reference, amount } of payouts.slice(1)) {
+      expect(text).toContain(`<EndToEndId>${reference}</EndToEndId>`)
+      expect(text).toContain(`<InstdAmt Ccy="EUR">${amount.toFixed(2)}</InstdAmt>`)
+    }
+    const { body } = await app.operator.get('/operator/v1/sandbox/mail')
+    expect(body.data[0].text).toContain('We have sent 42.40 EUR to your bank account')
+    expect(await run()).toMatchObject({ count: 0, total: 0, file: null })
+  })
+
+  it('concurrent runs of two services take each payout once', async () => {
+    const seller = await openShop(app)
+    for (let i = 0; i < 6; i++) await received(seller)
+    const runs = await Promise.all([run(app), run(other), run(app), run(other)])
+    expect(runs.reduce((sum, { count }) => sum + count, 0)).toBe(6)
+    const postings = await app.ctx.db`
+      select from postings where account_id = ${seller.accountId} and kind = 'payout'
+    `
+    expect(postings).toHaveLength(6)
+  })
+
+  it('a payout is paid at most once, and a run with an Idempotency-Key happens once', async () => {
+    const seller = await openShop(app)
+    await received(seller)
+    const headers = { 'idempotency-key': 'run-1' }
+    const send = () => app.operator.post('/operator/v1/payout-runs', { headers })
+    const [first, second] = [await send(), await send()]
+    expect(first.body.data.count).toBe(1)
+    expect(second.body).toEqual(first.body)
+    const [{ id }] = await payoutsOf(seller)
+    const mark = (action: string, payload?: object) =>
+      app.operator.post(`/operator/v1/payouts/${id}/${action}`, { payload })
+    expect((await mark('paid')).body.data).toMatchObject({ state: 'paid' })
+    expect((await mark('paid')).status).toBe(409)
+    expect((await run()).count).toBe(0)
+  })
+
+  it('a failed payout is owed again, and due under a new reference once the setup changes', async () => {
+    const seller = await openShop(app)
+    await received(seller)
+    const account = `seller:${seller.accountId}`
+    const owed = (await balances())[account]
+    const first = await run()
+    const [{ id, reference }] = await payoutsOf(seller)
+    const before = await fileOf(first)
+    const failed = await app.operator.post(`/operator/v1/payouts/${id}/failed`, {
+      payload: { reason: 'The account is closed.' },
+    })
+    expect(failed.body.data).toMatchObject({ state: 'failed', reason: 'The account is closed.' })
+    expect((await balances())[account]).toBe(owed)
+    expect((await run()).count).toBe(0)
+    const setup = `/operator/v1/accounts/${seller.accountId}/payout-setup`
+    expect((await app.operator.post(`${setup}/verify`)).status).toBe(409)
+    await enterBankAccount(seller)
+    const [again] = await payoutsOf(seller)
+    expect(again).toMatchObject({ id, state: 'due', reason: null, sent_at: null })
+    expect(again.reference).not.toBe(reference)
+    const second = await run()
+    expect(second.count).toBe(1)
+    expect((await fileOf(second)).text).toContain('<IBAN>NL02ABNA0123456789</IBAN>')
+    expect((await fileOf(first)).text).toBe(before.text)
+    expect((await balances())[account]).toBe(0)
+  })
+
+  it('a refund after a payout is taken out of the next one', async () => {
+    const seller = await openShop(app)
+    const { order } = await received(seller, 10)
+    await run()
+    await app.operator.post(`/operator/v1/orders/${order}/refund`, {
+      payload: { amount: 4, reason: 'A scratch' },
+    })
+    const account = `seller:${seller.accountId}`
+    expect((await balances())[account]).toBe(-400)
+    await received(seller, 10)
+    expect(await run()).toMatchObject({ count: 1, total: 9.5 + 6.95 - 4 })
+    expect((await balances())[account]).toBe(0)
+    const [payout] = await payoutsOf(seller)
+    expect(payout.amount).toBe(9.5 + 6.95 - 4)
+    expect(payout.lines.at(-1)).toMatchObject({ order_id: null, refunds: 4 })
+  })
+
+  it('a debt above the next payout leaves nothing to transfer, and the rest of it', async () => {
+    const seller = await openShop(app)
+    const { order } = await received(seller, 50)
+    await run()
+    await act(app, order, 'dispute')
+    await act(app, order, 'resolve', { in_favour_of: 'buyer' })
+    await received(seller, 10)
+    expect(await run()).toMatchObject({ count: 0, total: 0 })
+    expect((await payoutsOf(seller))[0]).toMatchObject({ state: 'paid', amount: 0 })
+    const debt = 4750 + 695 - (950 + 695)
+    expect((await balances())[`seller:${seller.accountId}`]).toBe(-debt)
+  })
+
+  it('without a bank account of the marketplace a run is refused', async () => {
+    const bare = await startTestApp({ settings: NO_LIMITS, databaseUrl: app.databaseUrl })
+    bare.ctx.config.payoutIban = undefined
+    expect((await bare.operator.post('/operator/v1/payout-runs')).status).toBe(409)
+  })
+
+  it('a run and a refund at once leave the payout and the ledger in agreement', async () => {
+    const seller = await openShop(app)
+    const sales = []
+    for (let i = 0; i < 4; i++) sales.push(await received(seller))
+    await Promise.all([
+      run(app),
+      ...sales.map(({ order }) =>
+        other.operator.post(`/operator/v1/orders/${order}/refund`, {
+          payload: { amount: 1, reason: 'A scratch' },
+        }),
+      ),
+      run(other),
+    ])
+    await run()
+    const slices = await app.ctx.db<{ cents: number; owed: number }[]>`
+      select sum(p.seller_cents)::bigint as cents, s.owed_cents as owed
+      from slices s
+      join postings p on p.slice_id = s.id
+      where s.account_id = ${seller.accountId}
+      group by s.id
+    `
+    for (const { cents, owed } of slices) expect(cents + owed).toBe(0)
+    for (const payout of await payoutsOf(seller)) {
+      const sum = payout.lines.reduce(
+        (all: number, line: Record<string, number>) =>
+          all + line.gross! - line.commission! - line.refunds! + line.shipping!,
+        0,
+      )
+      expect(payout.amount).toBeCloseTo(sum, 6)
+    }
+  })
+})
+
+it('the sandbox pays what was due before the day began, once a day by the test clock', async () => {
+  const seller = await openShop(app)
+  await received(seller)
+  await runSchedule(app.ctx)
+  expect((await payoutsOf(seller))[0].state).toBe('due')
+  await advance(app.operator, DAY)
+  await Promise.all([runSchedule(app.ctx), runSchedule(other.ctx)])
+  const [payout] = await payoutsOf(seller)
+  expect(payout.state).toBe('paid')
+  await received(seller)
+  await runSchedule(app.ctx)
+  const states = (await payoutsOf(seller)).map(({ state }: { state: string }) => state)
+  expect(states).toEqual(['due', 'paid'])
+})
+
+/** Enters a bank account as the seller does. */
+async function enterBankAccount(seller: Seller) {
+  const wanted = { holder: 'Kanto Cards', iban: 'NL02 ABNA 0123 4567 89', password: undefined }
+  return submitSetup(app.ctx, seller.accountId, wanted, async () => true)
+}

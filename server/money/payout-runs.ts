@@ -1,0 +1,265 @@
+import type { Context } from '../context.ts'
+import { sealText, unsealText } from '../crypto/sealed.ts'
+import { inTransaction } from '../database/in-transaction.ts'
+import { conflict, notFound } from '../errors.ts'
+import type { NewMail } from '../mail/mail.ts'
+import { sendMails } from '../mail/outbox.ts'
+import { payoutSentEmail } from './emails.ts'
+import { testBankAccount } from './payout-setup.ts'
+import { heldBecause, postPayouts } from './payouts.ts'
+import { type CreditTransfers, creditTransferFile } from './sepa-file.ts'
+
+/** Transfers of all payouts that one run took. */
+export type PayoutRun = { id: number; count: number; totalCents: number }
+
+/** Fits into the time limit of a transaction, and into the file size that banks accept. */
+const MAX_PAYOUTS = 5_000
+
+/**
+ * Takes the payouts that are due and not held, up to 5,000, and records their transfers: each payout is in one run, also
+ * when several run at once. The file (payoutFile) instructs the bank.
+ *
+ * @throws conflict if the marketplace's own bank account is not configured
+ */
+export function runPayouts(ctx: Context): Promise<PayoutRun> {
+  requireOwnAccount(ctx)
+  return inTransaction(ctx, async (tx) => {
+    const now = tx.now()
+    const [run] = await tx.db<{ id: number }[]>`
+      insert into payout_runs (created_at) values (${now}) returning id
+    `
+    return takePayouts({ ...tx, now: () => now }, run!.id, now)
+  })
+}
+
+/**
+ * The sandbox's bank: once a day by the test clock, it runs the payouts of the days before and executes them. Several
+ * processes may run it.
+ */
+export async function runSandboxPayouts(ctx: Context): Promise<void> {
+  if (!ctx.config.sandbox) return
+  const now = ctx.now()
+  const day = now.toISOString().slice(0, 10)
+  const [done] = await ctx.db`select from payout_runs where day = ${day}`
+  if (done) return
+  await inTransaction(ctx, async (transaction) => {
+    const tx = { ...transaction, now: () => now }
+    const [run] = await tx.db<{ id: number }[]>`
+      insert into payout_runs (day, created_at)
+      values (${day}, ${now})
+      on conflict (day) do nothing
+      returning id
+    `
+    if (!run) return
+    await takePayouts(tx, run.id, new Date(`${day}T00:00:00Z`))
+    await tx.db`
+      update payouts
+      set state = 'paid', paid_at = ${now}
+      where id in (select payout_id from payout_transfers where run_id = ${run.id})
+    `
+  })
+}
+
+type DuePayout = {
+  id: number
+  sliceId: number
+  accountId: number
+  amountCents: number
+  reference: string
+  shopName: string
+  email: string
+  holder: string | null
+  iban: Buffer | null
+}
+
+/** @param before takes only payouts that were created before or at this time */
+async function takePayouts(tx: Context, runId: number, before: Date): Promise<PayoutRun> {
+  const { db } = tx
+  // Locked first and read afterwards, so that a dispute or refund that was committed in between is seen.
+  const locked = await db<{ id: number }[]>`
+    select p.id
+    from payouts p
+    join slices s on s.id = p.slice_id
+    ${heldBecause(db, tx)}
+    where p.state = 'due' and p.created_at <= ${before} and held.reason is null
+    order by p.id
+    limit ${MAX_PAYOUTS}
+    for no key update of p, s skip locked
+  `
+  const due = await db<DuePayout[]>`
+    select
+      p.id,
+      p.slice_id as "sliceId",
+      p.account_id as "accountId",
+      p.amount_cents as "amountCents",
+      p.reference,
+      a.shop_name as "shopName",
+      a.email,
+      setup.holder,
+      setup.iban
+    from payouts p
+    ${heldBecause(db, tx)}
+    where p.id = any(${locked.map(({ id }) => id)}::bigint[]) and p.state = 'due' and held.reason is null
+    order by p.id
+  `
+  await deductDebts(tx, due)
+  const sent = due.filter(({ amountCents }) => amountCents > 0)
+  await db`
+    update payouts
+    set state = 'paid', paid_at = ${tx.now()}
+    where id = any(${due.map(({ id }) => id)}::bigint[]) and amount_cents = 0
+  `
+  await db`
+    insert into payout_transfers (
+      run_id, payout_id, account_id, reference, amount_cents, holder, iban
+    )
+    select ${runId}, id, account_id, reference, amount_cents, holder, iban
+    from jsonb_to_recordset(${db.json(sent.map((payout) => transferOf(tx, payout)))}) as transfer (
+      id bigint, account_id bigint, reference text, amount_cents bigint, holder text, iban bytea
+    )
+    order by id
+  `
+  const run = {
+    id: runId,
+    count: sent.length,
+    totalCents: sent.reduce((sum, { amountCents }) => sum + amountCents, 0),
+  }
+  await db`
+    update payout_runs
+    set count = ${run.count}, total_cents = ${run.totalCents}
+    where id = ${runId}
+  `
+  await sendMails(tx, emailsAbout(tx, sent))
+  return run
+}
+
+/** The transfer of a payout, as the database stores it. */
+function transferOf(ctx: Context, payout: DuePayout) {
+  const { id, accountId, reference, amountCents } = payout
+  const transfer = { id, account_id: accountId, reference, amount_cents: amountCents }
+  const { holder, iban } = payout
+  if (holder !== null && iban !== null) return { ...transfer, holder, iban: hex(iban) }
+  const test = testBankAccount(accountId, payout.shopName)
+  const sealed = sealText(ctx.config, 'bank accounts', accountId, test.iban)
+  return { ...transfer, holder: test.holder, iban: hex(sealed) }
+}
+
+const hex = (bytes: Buffer) => `\\x${bytes.toString('hex')}`
+
+const emailsAbout = (ctx: Context, sent: DuePayout[]): NewMail[] =>
+  [...Map.groupBy(sent, ({ accountId }) => accountId).values()].map((payouts) =>
+    payoutSentEmail(ctx, payouts[0]!, payouts),
+  )
+
+/**
+ * Posts the payouts, and takes what sellers owe after refunds of other slices out of them. `due` has the amounts to
+ * transfer afterwards. A slice that another transaction has locked is left to the next run.
+ */
+async function deductDebts(tx: Context, due: DuePayout[]): Promise<void> {
+  const { db } = tx
+  await postPayouts(
+    tx,
+    due.map(({ sliceId }) => sliceId),
+  )
+  const debts = await db<{ sliceId: number; accountId: number; cents: number }[]>`
+    select id as "sliceId", account_id as "accountId", owed_cents as cents
+    from slices
+    where owed_cents > 0 and account_id = any(${due.map(({ accountId }) => accountId)}::bigint[])
+    order by id
+    for no key update skip locked
+  `
+  if (debts.length === 0) return
+  const recovered: { sliceId: number; accountId: number; cents: number }[] = []
+  const deducted = new Map<number, number>()
+  for (const debt of debts) {
+    let left = debt.cents
+    for (const payout of due) {
+      const cents = payout.accountId === debt.accountId ? Math.min(left, payout.amountCents) : 0
+      if (cents === 0) continue
+      left -= cents
+      payout.amountCents -= cents
+      deducted.set(payout.id, (deducted.get(payout.id) ?? 0) + cents)
+    }
+    if (left < debt.cents) recovered.push({ ...debt, cents: debt.cents - left })
+  }
+  await db`
+    update payouts
+    set
+      amount_cents = amount_cents - deducted.cents,
+      deducted_cents = deducted_cents + deducted.cents
+    from unnest(
+      ${[...deducted.keys()]}::bigint[],
+      ${[...deducted.values()]}::bigint[]
+    ) as deducted (id, cents)
+    where payouts.id = deducted.id
+  `
+  await db`
+    with recovered as (
+      select *
+      from unnest(
+        ${recovered.map(({ sliceId }) => sliceId)}::bigint[],
+        ${recovered.map(({ accountId }) => accountId)}::bigint[],
+        ${recovered.map(({ cents }) => cents)}::bigint[]
+      ) as recovered (slice_id, account_id, cents)
+    ),
+    posted as (
+      insert into postings (
+        kind, account_id, slice_id, seller_cents, payouts_cents, created_at
+      )
+      select 'recovery', account_id, slice_id, cents, -cents, ${tx.now()}
+      from recovered
+      order by slice_id
+    )
+    update slices
+    set owed_cents = owed_cents - recovered.cents
+    from recovered
+    where slices.id = recovered.slice_id
+  `
+}
+
+/**
+ * The file that instructs the bank: a SEPA credit transfer, pain.001.001.09. It stays the same for a run, whatever
+ * happens to its payouts.
+ *
+ * @throws not_found for an unknown run and for one without transfers
+ */
+export async function payoutFile(ctx: Context, runId: number): Promise<string> {
+  const own = requireOwnAccount(ctx)
+  const { db } = ctx
+  const [[run], payouts] = await Promise.all([
+    db<{ createdAt: Date }[]>`
+      select created_at as "createdAt" from payout_runs where id = ${runId} and count > 0
+    `,
+    db<
+      { accountId: number; amountCents: number; reference: string; holder: string; iban: Buffer }[]
+    >`
+      select
+        account_id as "accountId", amount_cents as "amountCents", reference, holder, iban
+      from payout_transfers
+      where run_id = ${runId}
+      order by payout_id
+    `,
+  ])
+  if (!run) throw notFound('There is no such payout run, or it has no transfers.')
+  const transfers: CreditTransfers['transfers'] = payouts.map((payout) => ({
+    reference: payout.reference,
+    amountCents: payout.amountCents,
+    name: payout.holder,
+    iban: unsealText(ctx.config, 'bank accounts', payout.accountId, payout.iban),
+  }))
+  return creditTransferFile({
+    id: `CARDSTALL-${runId}-${run.createdAt.getTime().toString(36).toUpperCase()}`,
+    createdAt: run.createdAt,
+    debtor: own,
+    transfers,
+  })
+}
+
+/** @throws conflict if it is not configured */
+function requireOwnAccount({ config }: Context): { name: string; iban: string } {
+  const { payoutName: name, payoutIban: iban } = config
+  if (name === undefined || iban === undefined) {
+    throw conflict('Set PAYOUT_NAME and PAYOUT_IBAN to run payouts.')
+  }
+  return { name, iban }
+}

@@ -1,0 +1,298 @@
+import { hash } from 'node:crypto'
+import { composeIBAN } from 'ibantools'
+import type { Context } from '../context.ts'
+import { randomText } from '../crypto/random-text.ts'
+import { sealText, unsealText } from '../crypto/sealed.ts'
+import { inTransaction } from '../database/in-transaction.ts'
+import { type Page, windowOf } from '../database/paging.ts'
+import type { Db } from '../database/sql.ts'
+import { conflict, validationError } from '../errors.ts'
+import { sendMail } from '../mail/outbox.ts'
+import { parseIban } from '../text/iban.ts'
+import { confirmSetupEmail, setupChangedEmail, setupRejectedEmail } from './emails.ts'
+
+/** `verified` is the account's `payout_verified`; the other states follow from the setup. */
+export const SETUP_STATES = ['missing', 'submitted', 'verified', 'rejected'] as const
+export type SetupState = (typeof SETUP_STATES)[number]
+
+/** A seller's bank account. The IBAN itself is shown to nobody. */
+export type PayoutSetup = {
+  accountId: number
+  state: SetupState
+  /** Of a rejected setup. */
+  reason: string | null
+  holder: string | null
+  ibanLast4: string | null
+  country: string | null
+  /** Payouts are held until then. */
+  holdUntil: Date | null
+  submittedAt: Date | null
+  /** The end of the time to confirm a change by e-mail. */
+  unconfirmedUntil: Date | null
+}
+
+const CONFIRM_MS = 24 * 60 * 60 * 1000
+/** Time in which a seller can notice that somebody else has changed the bank account. */
+const HOLD_MS = 48 * 60 * 60 * 1000
+
+/** The setup of an account that exists. */
+export async function getSetup(ctx: Context, accountId: number): Promise<PayoutSetup> {
+  const [setup] = await ctx.db<PayoutSetup[]>`
+    select ${columns(ctx.db, ctx.now())} ${source(ctx.db)} where a.id = ${accountId}
+  `
+  return setup!
+}
+
+/** One page of the submitted setups, oldest first, and the total. Missing ones are not listed. */
+export const listSetups = (
+  ctx: Context,
+  state: SetupState | undefined,
+  page: Page,
+): Promise<{ rows: PayoutSetup[]; total: number }> =>
+  ctx.begin(async (db) => {
+    const matching = db`
+      ${source(db)}
+      where
+        s.account_id is not null
+        ${state === undefined ? db`` : db`and ${stateOf(db)} = ${state}`}
+    `
+    const [counted] = await db<{ total: number }[]>`select count(*) as total ${matching}`
+    const total = counted?.total ?? 0
+    const window = windowOf(page, total)
+    if (!window) return { rows: [], total }
+    const { size, skipped, fromEnd } = window
+    const rows = await db<PayoutSetup[]>`
+      select ${columns(db, ctx.now())}
+      ${matching}
+      order by
+        ${fromEnd ? db`s.submitted_at desc, s.account_id desc` : db`s.submitted_at, s.account_id`}
+      limit ${size}
+      offset ${skipped}
+    `
+    return { rows: fromEnd ? rows.toReversed() : [...rows], total }
+  }, 'snapshot')
+
+const source = (db: Db) => db`
+  from accounts a
+  left join payout_setups s on s.account_id = a.id
+  left join payout_setup_changes c on c.account_id = a.id
+`
+
+const stateOf = (db: Db) => db`
+  case
+    when a.payout_verified then 'verified'
+    when s.account_id is null then 'missing'
+    when s.rejected_because is not null then 'rejected'
+    else 'submitted'
+  end
+`
+
+const columns = (db: Db, now: Date) => db`
+  a.id as "accountId",
+  ${stateOf(db)} as state,
+  case when not a.payout_verified then s.rejected_because end as reason,
+  s.holder,
+  s.iban_last4 as "ibanLast4",
+  s.country,
+  case when s.hold_until > ${now} then s.hold_until end as "holdUntil",
+  s.submitted_at as "submittedAt",
+  case when c.expires_at > ${now} then c.expires_at end as "unconfirmedUntil"
+`
+
+type BankAccount = { holder: string; iban: string }
+
+/**
+ * Receives a seller's bank account. It takes effect when the seller confirms it by e-mail; in the sandbox at once, and
+ * it is verified as well. A change requires the password, and the account's address is notified.
+ *
+ * @param isPassword whether a text is the member's password
+ * @throws validation_error on `iban` or `password`
+ */
+export async function submitSetup(
+  ctx: Context,
+  accountId: number,
+  wanted: BankAccount & { password: string | undefined },
+  isPassword: (password: string) => Promise<boolean>,
+): Promise<PayoutSetup> {
+  const iban = parseIban(wanted.iban)
+  if (iban === undefined) {
+    throw validationError({
+      iban: ['The iban field must be a valid IBAN of a country in the SEPA area.'],
+    })
+  }
+  const { submittedAt, ibanLast4 } = await getSetup(ctx, accountId)
+  const isChange = submittedAt !== null
+  if (isChange && !(await isPassword(wanted.password ?? ''))) {
+    throw validationError({ password: ['The password is wrong.'] })
+  }
+  const token = randomText(40)
+  await inTransaction(ctx, async (tx) => {
+    await tx.db`
+      insert into payout_setup_changes (
+        account_id, holder, iban, iban_last4, country, token_hash, expires_at
+      )
+      values (
+        ${accountId},
+        ${wanted.holder},
+        ${sealText(ctx.config, 'bank accounts', accountId, iban)},
+        ${iban.slice(-4)},
+        ${iban.slice(0, 2)},
+        ${hashOf(token)},
+        ${new Date(tx.now().getTime() + CONFIRM_MS)}
+      )
+      on conflict (account_id) do update
+      set
+        holder = excluded.holder,
+        iban = excluded.iban,
+        iban_last4 = excluded.iban_last4,
+        country = excluded.country,
+        token_hash = excluded.token_hash,
+        expires_at = excluded.expires_at
+    `
+    const seller = await sellerOf(tx, accountId)
+    if (isChange) {
+      await sendMail(
+        tx,
+        setupChangedEmail(tx, seller, { before: ibanLast4!, after: iban.slice(-4) }),
+      )
+    }
+    if (ctx.config.sandbox) await applyChange(tx, accountId)
+    else await sendMail(tx, confirmSetupEmail(tx, seller, token))
+  })
+  return getSetup(ctx, accountId)
+}
+
+/** Confirms a bank account with the token of the e-mail. @throws validation_error on `token` */
+export async function confirmSetup(
+  ctx: Context,
+  accountId: number,
+  token: string,
+): Promise<PayoutSetup> {
+  await inTransaction(ctx, async (tx) => {
+    const [change] = await tx.db`
+      select
+      from payout_setup_changes
+      where
+        account_id = ${accountId}
+        and token_hash = ${hashOf(token)}
+        and expires_at > ${tx.now()}
+      for update
+    `
+    if (!change) {
+      throw validationError({
+        token: ['This link is not valid any more. Enter the bank account again.'],
+      })
+    }
+    await applyChange(tx, accountId)
+  })
+  return getSetup(ctx, accountId)
+}
+
+const hashOf = (token: string) => hash('sha256', token)
+
+/** Makes the submitted bank account the current one. Another IBAN holds payouts, so that the seller can object. */
+async function applyChange(tx: Context, accountId: number): Promise<void> {
+  const { db, config } = tx
+  const now = tx.now()
+  const [change] = await db<{ iban: Buffer }[]>`
+    select iban from payout_setup_changes where account_id = ${accountId}
+  `
+  const [known] = await db<{ iban: Buffer }[]>`
+    select iban from payout_setups where account_id = ${accountId} for no key update
+  `
+  const plain = (sealed: Buffer) => unsealText(config, 'bank accounts', accountId, sealed)
+  const isOther = known !== undefined && plain(known.iban) !== plain(change!.iban)
+  await db`
+    insert into payout_setups (
+      account_id, holder, iban, iban_last4, country, submitted_at
+    )
+    select account_id, holder, iban, iban_last4, country, ${now}
+    from payout_setup_changes
+    where account_id = ${accountId}
+    on conflict (account_id) do update
+    set
+      holder = excluded.holder,
+      iban = excluded.iban,
+      iban_last4 = excluded.iban_last4,
+      country = excluded.country,
+      submitted_at = excluded.submitted_at,
+      rejected_because = null,
+      hold_until = case
+        when ${isOther} then ${new Date(now.getTime() + HOLD_MS)}::timestamptz
+        else payout_setups.hold_until
+      end
+  `
+  await db`delete from payout_setup_changes where account_id = ${accountId}`
+  await repeatFailedPayouts(tx, accountId)
+  if (config.sandbox) await setVerified(tx, accountId, true)
+}
+
+/** Verifies a submitted setup. @throws conflict if there is none */
+export const verifySetup = (ctx: Context, accountId: number): Promise<PayoutSetup> =>
+  decide(ctx, accountId, async (tx) => {
+    await tx.db`
+      update payout_setups set rejected_because = null where account_id = ${accountId}
+    `
+    await setVerified(tx, accountId, true)
+    await repeatFailedPayouts(tx, accountId)
+  })
+
+/** Rejects a setup, and e-mails the reason to the seller. @throws conflict if there is none */
+export const rejectSetup = (
+  ctx: Context,
+  accountId: number,
+  reason: string,
+): Promise<PayoutSetup> =>
+  decide(ctx, accountId, async (tx) => {
+    await tx.db`
+      update payout_setups set rejected_because = ${reason} where account_id = ${accountId}
+    `
+    await setVerified(tx, accountId, false)
+    await sendMail(tx, setupRejectedEmail(tx, await sellerOf(tx, accountId), reason))
+  })
+
+const decide = (ctx: Context, accountId: number, decision: (tx: Context) => Promise<void>) =>
+  inTransaction(ctx, async (tx) => {
+    const [setup] = await tx.db`
+      select from payout_setups where account_id = ${accountId} for no key update
+    `
+    if (!setup) throw conflict('The seller has not submitted a payout setup.')
+    await decision(tx)
+    return getSetup(tx, accountId)
+  })
+
+async function setVerified(
+  { db, signal }: Context,
+  accountId: number,
+  isVerified: boolean,
+): Promise<void> {
+  await db`update accounts set payout_verified = ${isVerified} where id = ${accountId}`
+  await signal('keys')
+}
+
+/** Failed payouts become due again, under a new reference, because banks refuse to execute one twice. */
+async function repeatFailedPayouts({ db }: Context, accountId: number): Promise<void> {
+  await db`
+    update payouts
+    set
+      state = 'due',
+      reason = null,
+      reference = default,
+      posting_id = null,
+      sent_at = null
+    where account_id = ${accountId} and state = 'failed' and amount_cents > 0
+  `
+}
+
+async function sellerOf({ db }: Context, accountId: number) {
+  const [seller] = await db<{ shopName: string; email: string }[]>`
+    select shop_name as "shopName", email from accounts where id = ${accountId}
+  `
+  return seller!
+}
+
+/** The bank account of a sandbox's seller that the operator verified without one. */
+export function testBankAccount(accountId: number, shopName: string): BankAccount {
+  const bban = `10000000${String(accountId).padStart(10, '0')}`
+  return { holder: shopName, iban: composeIBAN({ countryCode: 'DE', bban })! }
+}

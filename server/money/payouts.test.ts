@@ -1,0 +1,189 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../test/app.ts'
+import { cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
+import { act, buy, cancel, LABEL, openShop, PARCEL, rowOf, ship } from '../test/fixtures/orders.ts'
+
+let app: TestApp
+let seller: Awaited<ReturnType<TestApp['seller']>>
+beforeAll(async () => {
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
+  seller = await openShop(app, PARCEL, LABEL)
+})
+
+/** Sells and ships one unit each of listings with these prices, in one slice. */
+async function shipped(prices: number[], option = PARCEL) {
+  const listings = await list(seller, ...prices.map((price) => cardItem({ price })))
+  const shipping = [{ account_id: seller.accountId, option: option.code }]
+  const sale = await buy(
+    app,
+    listings.map((id) => [id, 1]),
+    { shipping },
+  )
+  await ship(seller, sale.orderIds[0]!, option === PARCEL ? { tracking_code: 'CODE' } : {})
+  return sale
+}
+
+const receive = (order: number) => act(app, order, 'receive')
+
+const refund = (order: number, payload: object, headers = {}) =>
+  app.operator.post(`/operator/v1/orders/${order}/refund`, {
+    payload: { reason: 'A scratch', ...payload },
+    headers,
+  })
+
+/** The payout of a slice; undefined if it has none. */
+async function payoutOf(sliceKey: string) {
+  const { body } = await app.operator.get(
+    `/operator/v1/payouts?account_id=${seller.accountId}&per_page=100`,
+  )
+  return body.data.find((payout: { slice_key: string }) => payout.slice_key === sliceKey)
+}
+
+async function balanceOf(account: string): Promise<number> {
+  const { body } = await app.operator.get('/operator/v1/ledger/balance')
+  return Math.round((body.data[account] ?? 0) * 100)
+}
+
+const mailsTo = async (to: string) => {
+  const { body } = await app.operator.get('/operator/v1/sandbox/mail?per_page=100')
+  return body.data.filter((mail: { to: string }) => mail.to === to)
+}
+
+describe('a payout', () => {
+  it('a payout is created with the last receipt, with the net of its rows and the shipping', async () => {
+    const { orderIds, sliceKey } = await shipped([10, 3.33])
+    await receive(orderIds[0]!)
+    expect(await payoutOf(sliceKey)).toBeUndefined()
+    await receive(orderIds[1]!)
+    const payout = await payoutOf(sliceKey)
+    expect(payout).toMatchObject({
+      account_id: seller.accountId,
+      amount: 9.5 + 3.16 + 6.95,
+      state: 'due',
+      reason: null,
+      sent_at: null,
+      lines: [
+        { order_id: orderIds[0], gross: 10, commission: 0.5, refunds: 0, shipping: 0 },
+        { order_id: orderIds[1], gross: 3.33, commission: 0.17, refunds: 0, shipping: 0 },
+        { order_id: null, gross: 0, commission: 0, refunds: 0, shipping: 6.95 },
+      ],
+    })
+    const { body } = await app.operator.get(`/operator/v1/payouts/${payout.id}`)
+    expect(body.data).toEqual(payout)
+  })
+
+  it('a payout has no shipping of a platform label, and nothing of cancelled rows', async () => {
+    const { orderIds, sliceKey } = await shipped([10, 3.33], LABEL)
+    await receive(orderIds[0]!)
+    await cancel(app, orderIds[1]!)
+    expect(await payoutOf(sliceKey)).toMatchObject({
+      amount: 9.5,
+      lines: [
+        { order_id: orderIds[0], gross: 10, commission: 0.5, refunds: 0 },
+        { order_id: orderIds[1], gross: 3.33, commission: 0, refunds: 3.33 },
+      ],
+    })
+  })
+
+  it('a slice without earnings gets no payout', async () => {
+    const { orderIds, sliceKey } = await shipped([10, 3])
+    for (const order of orderIds) await cancel(app, order)
+    expect(await payoutOf(sliceKey)).toBeUndefined()
+  })
+
+  it('a dispute holds a payout, and its resolution for the buyer removes it', async () => {
+    const { orderIds, sliceKey } = await shipped([10])
+    await receive(orderIds[0]!)
+    const state = async () => (await payoutOf(sliceKey))?.state
+    expect(await state()).toBe('due')
+    await act(app, orderIds[0]!, 'dispute')
+    expect(await state()).toBe('held')
+    await act(app, orderIds[0]!, 'resolve', { in_favour_of: 'seller' })
+    expect(await state()).toBe('due')
+    await act(app, orderIds[0]!, 'dispute')
+    await act(app, orderIds[0]!, 'resolve', { in_favour_of: 'buyer' })
+    expect(await state()).toBeUndefined()
+  })
+
+  it('the lists of due and of held payouts have no payout in common', async () => {
+    const { orderIds, sliceKey } = await shipped([10, 3])
+    for (const order of orderIds) await receive(order)
+    const keys = async (state: string) =>
+      (await app.operator.get(`/operator/v1/payouts?state=${state}&per_page=100`)).body.data.map(
+        (payout: { slice_key: string }) => payout.slice_key,
+      )
+    expect(await keys('due')).toContain(sliceKey)
+    expect(await keys('held')).not.toContain(sliceKey)
+    await act(app, orderIds[0]!, 'dispute')
+    expect(await keys('due')).not.toContain(sliceKey)
+    expect(await keys('held')).toContain(sliceKey)
+    expect(await keys('paid')).toEqual([])
+  })
+})
+
+describe('a refund', () => {
+  it('a refund borne by the seller reduces the payout, one borne by the platform the commission', async () => {
+    const { orderIds, sliceKey } = await shipped([10])
+    const [order] = orderIds as [number]
+    const commission = await balanceOf('commission')
+    const { status, body } = await refund(order, { amount: 1.25 })
+    expect([status, body.data.status]).toEqual([200, 'shipped'])
+    expect(body.data.financial).toMatchObject({ refunded_amount: 1.25, seller_net: 9.5 })
+    await receive(order)
+    expect((await payoutOf(sliceKey)).amount).toBe(9.5 + 6.95 - 1.25)
+    await refund(order, { amount: 0.5, borne_by: 'platform' })
+    await refund(order, { amount: 2 })
+    const payout = await payoutOf(sliceKey)
+    expect(payout.amount).toBe(9.5 + 6.95 - 3.25)
+    expect(payout.lines[0]).toMatchObject({ gross: 10, commission: 0.5, refunds: 3.25 })
+    expect(await balanceOf('commission')).toBe(commission - 50)
+  })
+
+  it('a refund is refused above the rest of the price and for a cancelled row', async () => {
+    const { orderIds } = await shipped([10])
+    const [order] = orderIds as [number]
+    expect((await refund(order, { amount: 9 })).status).toBe(200)
+    const above = await refund(order, { amount: 1.01 })
+    expect([above.status, Object.keys(above.body.error.fields)]).toEqual([422, ['amount']])
+    expect((await refund(order, { amount: 1 })).body.data.financial.refunded_amount).toBe(10)
+    await cancel(app, order)
+    expect((await refund(order, { amount: 0.01 })).status).toBe(409)
+    expect((await refund(999_999, {})).status).toBe(404)
+  })
+
+  it.each([{ amount: 0 }, { amount: 0.001 }, { amount: '1' }, { amount: 1, borne_by: 'buyer' }])(
+    'a refund of %o is refused with 422',
+    async (payload) => {
+      const { orderIds } = await shipped([10])
+      expect((await refund(orderIds[0]!, payload)).status).toBe(422)
+    },
+  )
+
+  it('a refund with an Idempotency-Key happens once', async () => {
+    const { orderIds } = await shipped([10])
+    const [order] = orderIds as [number]
+    const key = { 'idempotency-key': 'refund-1' }
+    const answers = await Promise.all([1, 2, 3].map(() => refund(order, { amount: 1 }, key)))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect((await rowOf(seller, order)).financial.refunded_amount).toBe(1)
+  })
+
+  it('a cancellation after a refund refunds the rest, and its e-mail names the rest', async () => {
+    const account = `seller:${seller.accountId}`
+    const before = { seller: await balanceOf(account), commission: await balanceOf('commission') }
+    const refunds = await balanceOf('refunds')
+    const listings = await list(seller, cardItem({ price: 10 }))
+    const { orderIds } = await buy(app, [[listings[0]!, 1]], {
+      buyer: { name: 'Brock', email: 'brock@pewter.example' },
+    })
+    await refund(orderIds[0]!, { amount: 1.5 })
+    await refund(orderIds[0]!, { amount: 1, borne_by: 'platform' })
+    await cancel(app, orderIds[0]!)
+    expect(await balanceOf('refunds')).toBe(refunds + 1000 + 695)
+    expect(await balanceOf(account)).toBe(before.seller)
+    expect(await balanceOf('commission')).toBe(before.commission)
+    const [cancelled, , refunded] = await mailsTo('brock@pewter.example')
+    expect(cancelled.text).toContain('You will be refunded 7.50 EUR')
+    expect(refunded.text).toContain('You will be refunded 1.50 EUR')
+  })
+})

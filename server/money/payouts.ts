@@ -1,0 +1,312 @@
+import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
+import { type Page, windowOf } from '../database/paging.ts'
+import type { Db } from '../database/sql.ts'
+import { conflict, notFound } from '../errors.ts'
+import { sendMail } from '../mail/outbox.ts'
+import { payoutFailedEmail } from './emails.ts'
+import type { Payout, PayoutLine, PayoutState } from './payout.ts'
+
+/**
+ * Brings the payouts of these slices up to date with the ledger. A slice whose rows are all received or cancelled gets
+ * its payout, if the seller earned anything. The amount of a payout that was not sent follows the ledger. After it was
+ * sent, a refund makes the slice owe, and the next run deducts that from the seller's other payouts.
+ *
+ * The caller holds the locks of the slices.
+ */
+export async function settleSlices({ db, now }: Context, sliceIds: number[]): Promise<void> {
+  await db`
+    with settled as (
+      select
+        p.slice_id,
+        p.account_id,
+        sum(p.seller_cents)::bigint as cents,
+        not exists (
+          select from orders o
+          where o.slice_id = p.slice_id and o.status in ('pending', 'shipped', 'disputed')
+        ) as is_complete
+      from postings p
+      where p.slice_id = any(${sliceIds}::bigint[])
+      group by p.slice_id, p.account_id
+    ),
+    created as (
+      insert into payouts (account_id, slice_id, amount_cents, created_at)
+      select account_id, slice_id, cents, ${now()}
+      from settled
+      where is_complete and cents > 0
+      order by slice_id
+      on conflict (slice_id) do nothing
+    ),
+    changed as (
+      update payouts p
+      set amount_cents = greatest(settled.cents, 0)
+      from settled
+      where
+        p.slice_id = settled.slice_id
+        and p.state in ('due', 'failed')
+        and (p.state = 'failed' or settled.cents > 0)
+        and p.amount_cents <> greatest(settled.cents, 0)
+    ),
+    emptied as (
+      delete from payouts p
+      using settled
+      where p.slice_id = settled.slice_id and p.state = 'due' and settled.cents <= 0
+    )
+    update slices s
+    set owed_cents = greatest(-settled.cents, 0)
+    from settled
+    where s.id = settled.slice_id and s.owed_cents <> greatest(-settled.cents, 0)
+  `
+}
+
+export type PayoutFilters = { accountId?: number | undefined; state?: PayoutState | undefined }
+
+/** One page of payouts, newest first, and the total. */
+export const listPayouts = (
+  ctx: Context,
+  { accountId, state }: PayoutFilters,
+  page: Page,
+): Promise<{ rows: Payout[]; total: number }> =>
+  ctx.begin(async (db) => {
+    const stored = state === 'held' ? 'due' : state
+    const matching = db`
+      from payouts p
+      ${heldBecause(db, ctx)}
+      where
+        true
+        ${accountId === undefined ? db`` : db`and p.account_id = ${accountId}`}
+        ${stored === undefined ? db`` : db`and p.state = ${stored}`}
+        ${state === 'due' ? db`and held.reason is null` : db``}
+        ${state === 'held' ? db`and held.reason is not null` : db``}
+    `
+    const [counted] = await db<{ total: number }[]>`select count(*) as total ${matching}`
+    const total = counted?.total ?? 0
+    const window = windowOf(page, total)
+    if (!window) return { rows: [], total }
+    const { size, skipped, fromEnd } = window
+    const rows = await db<{ id: number }[]>`
+      select p.id
+      ${matching}
+      order by p.id ${fromEnd ? db`` : db`desc`}
+      limit ${size}
+      offset ${skipped}
+    `
+    return {
+      rows: await readPayouts(
+        { ...ctx, db },
+        rows.map(({ id }) => id),
+      ),
+      total,
+    }
+  }, 'snapshot')
+
+/** @throws not_found */
+export async function getPayout(ctx: Context, id: number): Promise<Payout> {
+  const [payout] = await ctx.begin((db) => readPayouts({ ...ctx, db }, [id]), 'snapshot')
+  if (!payout) throw payoutNotFound()
+  return payout
+}
+
+export const payoutNotFound = () => notFound('There is no such payout.')
+
+async function readPayouts(ctx: Context, ids: number[]): Promise<Payout[]> {
+  const { db } = ctx
+  const [payouts, lines] = await Promise.all([
+    db<(Omit<Payout, 'lines'> & { deductedCents: number })[]>`
+      select
+        p.id,
+        p.account_id as "accountId",
+        s.slice_key as "sliceKey",
+        p.amount_cents as "amountCents",
+        p.deducted_cents as "deductedCents",
+        case when held.reason is null then p.state else 'held' end as state,
+        coalesce(held.reason, p.reason) as reason,
+        p.reference,
+        p.created_at as "createdAt",
+        p.sent_at as "sentAt",
+        p.paid_at as "paidAt"
+      from payouts p
+      join slices s on s.id = p.slice_id
+      ${heldBecause(db, ctx)}
+      where p.id = any(${ids}::bigint[])
+      order by p.id desc
+    `,
+    db<(PayoutLine & { id: number })[]>`
+      select
+        p.id,
+        e.order_id as "orderId",
+        coalesce(-sum(e.buyers_cents) filter (where e.kind = 'sale'), 0)::bigint as "grossCents",
+        coalesce(
+          case
+            when not bool_or(e.kind = 'cancellation')
+              then sum(e.commission_cents) filter (where e.kind = 'sale')
+          end,
+          0
+        )::bigint as "commissionCents",
+        0 as "refundsCents",
+        sum(e.seller_cents)::bigint as "shippingCents"
+      from payouts p
+      join postings e on e.slice_id = p.slice_id
+      where
+        p.id = any(${ids}::bigint[])
+        and e.kind not in ('payout', 'payout_failed', 'recovery')
+        and (p.posting_id is null or e.id < p.posting_id)
+      group by p.id, e.order_id
+      order by e.order_id
+    `,
+  ])
+  const byPayout = Map.groupBy(lines, ({ id }) => id)
+  return payouts.map(({ deductedCents, ...payout }) => ({
+    ...payout,
+    lines: [
+      ...(byPayout.get(payout.id) ?? [])
+        .map(lineOf)
+        .filter(({ orderId, shippingCents }) => orderId !== null || shippingCents !== 0),
+      ...(deductedCents > 0 ? [{ ...NO_LINE, refundsCents: deductedCents }] : []),
+    ],
+  }))
+}
+
+const NO_LINE = {
+  orderId: null,
+  grossCents: 0,
+  commissionCents: 0,
+  refundsCents: 0,
+  shippingCents: 0,
+}
+
+/** `shippingCents` has all that the seller got from the postings of the line. */
+function lineOf({ orderId, grossCents, commissionCents, shippingCents }: PayoutLine): PayoutLine {
+  if (orderId === null) return { ...NO_LINE, shippingCents }
+  const refundsCents = grossCents - commissionCents - shippingCents
+  return { orderId, grossCents, commissionCents, refundsCents, shippingCents: 0 }
+}
+
+/** The reason why a payout `p` that is due is held, as `held.reason`; null if a run takes it. */
+export const heldBecause = (db: Db, { now, config }: Pick<Context, 'now' | 'config'>) => db`
+  left join accounts a on a.id = p.account_id
+  left join payout_setups setup on setup.account_id = p.account_id
+  cross join lateral (
+    select
+      case
+        when p.state <> 'due' then null
+        when p.reason is not null then p.reason
+        when exists (
+          select from orders o where o.slice_id = p.slice_id and o.status = 'disputed'
+        ) then 'A row of the order is disputed.'
+        when not a.payout_verified then 'The payout setup is not verified.'
+        when setup.hold_until > ${now()} then
+          'The bank account was changed less than 48 hours ago.'
+        when setup.account_id is null and not ${config.sandbox} then
+          'The seller has not entered a bank account.'
+      end as reason
+  ) held
+`
+
+/**
+ * Records that the bank has executed a payout. A held payout that was made outside of the service can be marked as well.
+ *
+ * @throws not_found, conflict unless the payout is sent or held
+ */
+export const markPaid = (ctx: Context, id: number): Promise<Payout> =>
+  inTransaction(ctx, async (tx) => {
+    const payout = await lockPayout(tx, id)
+    if (payout.state === 'due' && payout.reason !== null) {
+      await postPayouts(tx, [payout.sliceId])
+    } else if (payout.state !== 'sent') throw stateConflict(payout, 'sent')
+    await tx.db`
+      update payouts set state = 'paid', paid_at = ${tx.now()}, reason = null where id = ${id}
+    `
+    return (await readPayouts(tx, [id]))[0]!
+  })
+
+/**
+ * Records that the bank has returned a payout. The seller is owed the amount again, and the payout becomes due when the
+ * seller has changed the payout setup.
+ *
+ * @throws not_found, conflict unless the payout is sent or paid
+ */
+export const markFailed = (ctx: Context, id: number, reason: string): Promise<Payout> =>
+  inTransaction(ctx, async (tx) => {
+    const payout = await lockPayout(tx, id)
+    if (payout.state !== 'sent' && payout.state !== 'paid') {
+      throw stateConflict(payout, 'sent or paid')
+    }
+    await tx.db`
+      insert into postings (
+        kind, account_id, slice_id, seller_cents, payouts_cents, created_at
+      )
+      values (
+        'payout_failed', ${payout.accountId}, ${payout.sliceId}, ${payout.amountCents},
+        ${-payout.amountCents}, ${tx.now()}
+      )
+    `
+    await tx.db`
+      update payouts set state = 'failed', paid_at = null, reason = ${reason} where id = ${id}
+    `
+    await settleSlices(tx, [payout.sliceId])
+    await sendMail(tx, payoutFailedEmail(tx, payout, reason))
+    return (await readPayouts(tx, [id]))[0]!
+  })
+
+type LockedPayout = {
+  id: number
+  sliceId: number
+  accountId: number
+  amountCents: number
+  state: string
+  reason: string | null
+  reference: string
+  shopName: string
+  email: string
+}
+
+/** Locks the slice of a payout, then the payout. @throws not_found */
+async function lockPayout({ db }: Context, id: number): Promise<LockedPayout> {
+  await db`
+    select from slices
+    where id = (select slice_id from payouts where id = ${id})
+    for no key update
+  `
+  const [payout] = await db<LockedPayout[]>`
+    select
+      p.id,
+      p.slice_id as "sliceId",
+      p.account_id as "accountId",
+      p.amount_cents as "amountCents",
+      p.state,
+      p.reason,
+      p.reference,
+      a.shop_name as "shopName",
+      a.email
+    from payouts p
+    join accounts a on a.id = p.account_id
+    where p.id = ${id}
+    for no key update of p
+  `
+  if (!payout) throw payoutNotFound()
+  return payout
+}
+
+const stateConflict = ({ state }: { state: string }, wanted: string) =>
+  conflict(`The payout is ${state}; this requires it to be ${wanted}.`)
+
+/** Posts the transfers of the slices' payouts, and marks the payouts as sent. The caller holds the locks. */
+export async function postPayouts({ db, now }: Context, sliceIds: number[]): Promise<void> {
+  await db`
+    with posted as (
+      insert into postings (
+        kind, account_id, slice_id, seller_cents, payouts_cents, created_at
+      )
+      select 'payout', account_id, slice_id, -amount_cents, amount_cents, ${now()}
+      from payouts
+      where slice_id = any(${sliceIds}::bigint[])
+      order by id
+      returning id, slice_id
+    )
+    update payouts
+    set state = 'sent', sent_at = ${now()}, posting_id = posted.id
+    from posted
+    where payouts.slice_id = posted.slice_id
+  `
+}

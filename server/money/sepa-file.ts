@@ -1,0 +1,88 @@
+/**
+ * SEPA credit transfers as an ISO 20022 file, pain.001.001.09, with the rules of the European Payments Council: one
+ * payment of many transfers, in euros, addressed by IBAN only.
+ */
+
+export type CreditTransfers = {
+  /** Unique, at most 35 characters. A bank refuses a second file with the same id. */
+  id: string
+  createdAt: Date
+  debtor: { name: string; iban: string }
+  transfers: {
+    /** Unique, at most 35 characters. */
+    reference: string
+    amountCents: number
+    name: string
+    iban: string
+  }[]
+}
+
+/** The text of the file. Equal input results in equal text. */
+export function creditTransferFile({ id, createdAt, debtor, transfers }: CreditTransfers): string {
+  const time = `${createdAt.toISOString().slice(0, 19)}Z`
+  const totals = [
+    `<NbOfTxs>${transfers.length}</NbOfTxs>`,
+    `<CtrlSum>${decimal(transfers.reduce((sum, { amountCents }) => sum + amountCents, 0))}</CtrlSum>`,
+  ].join('')
+  const name = sepaText(debtor.name)
+  return [
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    '<Document xmlns="urn:iso:std:iso:20022:tech:xsd:pain.001.001.09">',
+    '<CstmrCdtTrfInitn>',
+    `<GrpHdr><MsgId>${id}</MsgId><CreDtTm>${time}</CreDtTm>${totals}<InitgPty><Nm>${name}</Nm></InitgPty></GrpHdr>`,
+    `<PmtInf><PmtInfId>${id}</PmtInfId><PmtMtd>TRF</PmtMtd>${totals}`,
+    '<PmtTpInf><SvcLvl><Cd>SEPA</Cd></SvcLvl></PmtTpInf>',
+    `<ReqdExctnDt><Dt>${time.slice(0, 10)}</Dt></ReqdExctnDt>`,
+    `<Dbtr><Nm>${name}</Nm></Dbtr>`,
+    `<DbtrAcct><Id><IBAN>${debtor.iban}</IBAN></Id></DbtrAcct>`,
+    '<DbtrAgt><FinInstnId><Othr><Id>NOTPROVIDED</Id></Othr></FinInstnId></DbtrAgt>',
+    '<ChrgBr>SLEV</ChrgBr>',
+    ...transfers.map(transferXml),
+    '</PmtInf>',
+    '</CstmrCdtTrfInitn>',
+    '</Document>',
+    '',
+  ].join('\n')
+}
+
+const transferXml = ({
+  reference,
+  amountCents,
+  name,
+  iban,
+}: CreditTransfers['transfers'][number]) =>
+  [
+    `<CdtTrfTxInf><PmtId><EndToEndId>${reference}</EndToEndId></PmtId>`,
+    `<Amt><InstdAmt Ccy="EUR">${decimal(amountCents)}</InstdAmt></Amt>`,
+    `<Cdtr><Nm>${sepaText(name)}</Nm></Cdtr>`,
+    `<CdtrAcct><Id><IBAN>${iban}</IBAN></Id></CdtrAcct>`,
+    `<RmtInf><Ustrd>${reference}</Ustrd></RmtInf></CdtTrfTxInf>`,
+  ].join('')
+
+const decimal = (cents: number) =>
+  `${Math.floor(cents / 100)}.${String(cents % 100).padStart(2, '0')}`
+
+const MAX_NAME = 70
+
+/** Letters that have no decomposition into a base letter and an accent. */
+const BASE_LETTERS: Record<string, string> = {
+  ...{ ß: 'ss', Æ: 'AE', æ: 'ae', Ø: 'O', ø: 'o', Œ: 'OE', œ: 'oe', Ł: 'L', ł: 'l' },
+  ...{ Đ: 'D', đ: 'd', Þ: 'Th', þ: 'th', Ð: 'D', ð: 'd', ı: 'i', '&': '+' },
+}
+
+/**
+ * A name in the characters that every SEPA bank accepts: Latin letters, digits and some punctuation. None of them needs
+ * an escape in XML. All others become a full stop.
+ */
+export function sepaText(text: string): string {
+  const plain = text
+    .replace(/./gu, (letter) => BASE_LETTERS[letter] ?? letter)
+    .normalize('NFKD')
+    .replace(/\p{M}+/gu, '')
+    .replace(/\s+/g, ' ')
+    .replace(/[^A-Za-z0-9/?:().,'+ -]/g, '.')
+    .trim()
+    .slice(0, MAX_NAME)
+    .trim()
+  return plain === '' ? 'NOTPROVIDED' : plain
+}

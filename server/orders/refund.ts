@@ -1,0 +1,49 @@
+import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
+import { conflict, validationError } from '../errors.ts'
+import { sendMails } from '../mail/outbox.ts'
+import { postRefund } from '../money/ledger.ts'
+import { settleSlices } from '../money/payouts.ts'
+import type { RefundBearer } from '../money/posting.ts'
+import { eurosFromCents } from '../money.ts'
+import { partiesOf, refundEmails } from './emails.ts'
+import { lockRows, lockSlice } from './locks.ts'
+import { grossOf } from './money.ts'
+import { type Order, orderNotFound } from './order.ts'
+import { getOrder } from './orders.ts'
+
+export type Refund = { amountCents: number; reason: string; borneBy: RefundBearer }
+
+/**
+ * Refunds a part of a row's price to the buyer, and e-mails the parties. The row keeps its status.
+ *
+ * @throws not_found, conflict if the row is cancelled, validation_error above the part that was not refunded yet
+ */
+export const refundOrder = (ctx: Context, id: number, refund: Refund): Promise<Order> =>
+  inTransaction(ctx, async (tx) => {
+    const { sliceId } = await getOrder(tx, id)
+    await lockSlice(tx, sliceId)
+    const row = (await lockRows(tx, sliceId)).find((candidate) => candidate.id === id)
+    if (!row) throw orderNotFound()
+    if (row.status === 'cancelled') {
+      throw conflict('The order is cancelled: its whole price was refunded.')
+    }
+    const left = grossOf(row) - row.refundedCents
+    if (refund.amountCents > left) {
+      throw validationError({
+        amount: [
+          `The amount field must not be greater than ${eurosFromCents(left)}: the rest of the price was refunded.`,
+        ],
+      })
+    }
+    await tx.db`
+      update orders
+      set refunded_cents = refunded_cents + ${refund.amountCents}, changed_at = ${tx.now()}
+      where id = ${id}
+    `
+    await postRefund(tx, { sliceId, orderId: id, ...refund })
+    await settleSlices(tx, [sliceId])
+    const order = await getOrder(tx, id)
+    await sendMails(tx, refundEmails(order, await partiesOf(tx, sliceId), refund))
+    return order
+  })

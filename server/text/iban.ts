@@ -1,0 +1,11 @@
+import { electronicFormatIBAN, isSEPACountry, isValidIBAN } from 'ibantools'
+
+/**
+ * Reads an IBAN with its spaces and in any case.
+ *
+ * @returns the IBAN as banks exchange it; undefined unless checksum and format are valid and the country is in SEPA
+ */
+export function parseIban(text: string): string | undefined {
+  const iban = electronicFormatIBAN(text)
+  return iban !== null && isValidIBAN(iban) && isSEPACountry(iban.slice(0, 2)) ? iban : undefined
+}
