@@ -30,6 +30,7 @@ const SLOW = [
   // They go through every state of a queue, an order or a label.
   'server/http/operator/{deliveries,endpoints,event-stream,reservations,sandbox}.test.ts',
   'server/http/seller/{labels,ship-order,webhooks}.test.ts',
+  'server/http/dashboard/webhooks.test.ts',
   'server/mail/outbox.test.ts',
   'server/orders/{receive-long-shipped,shared-checkouts,transitions}.test.ts',
   'server/shipping/labels.test.ts',

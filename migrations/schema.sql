@@ -329,6 +329,21 @@ create table migrations (
   constraint migrations_pkey PRIMARY KEY (version)
 );
 
+create table notices (
+  id bigint generated always as identity not null,
+  account_id bigint not null,
+  kind text not null,
+  subject_id bigint not null,
+  data jsonb not null,
+  count integer default 1 not null,
+  created_at timestamp with time zone not null,
+  constraint notices_pkey PRIMARY KEY (id),
+  constraint notices_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE,
+  constraint notices_count_check CHECK (count > 0),
+  constraint notices_kind_check CHECK (kind = ANY (ARRAY['endpoint_disabled'::text, 'key_rotated'::text, 'photo_failed'::text, 'payout_setup_missing'::text])),
+  constraint notices_one_per_subject UNIQUE (account_id, kind, subject_id)
+);
+
 create table offer_changes (
   xid xid8 default pg_current_xact_id() not null,
   listing_ids bigint[] default '{}'::bigint[],
@@ -721,6 +736,7 @@ create table webhook_endpoints (
   disabled_at timestamp with time zone,
   deleted_at timestamp with time zone,
   created_at timestamp with time zone not null,
+  failure_reason text,
   constraint webhook_endpoints_pkey PRIMARY KEY (id),
   constraint webhook_endpoints_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint webhook_endpoints_at_most_16 UNIQUE (account_id, place),

@@ -4,7 +4,9 @@ import { authenticateOperator, guardSellerRoutes } from './http/authenticate.ts'
 import { dashboardApp } from './http/dashboard/app.ts'
 import { guardDashboard } from './http/dashboard/guard.ts'
 import { meApi } from './http/dashboard/me.ts'
+import { noticesApi } from './http/dashboard/notices.ts'
 import { sessionsApi } from './http/dashboard/sessions.ts'
+import { webhooksApi } from './http/dashboard/webhooks.ts'
 import type { FastLane } from './http/fast-lane.ts'
 import { readKnownFields } from './http/known-fields.ts'
 import { describeRoutes } from './http/openapi.ts'
@@ -147,6 +149,8 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
       serve(dashboard, {
         '/me': meApi(ctx),
         '/sessions': sessionsApi(ctx),
+        '/notices': noticesApi(ctx),
+        '/webhooks': webhooksApi(ctx),
       })
     },
     { prefix: '/dashboard/api' },

@@ -3,6 +3,8 @@ import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import { conflict, notFound } from '../errors.ts'
+import { addNotice } from '../notices/notices.ts'
+import { timestamp } from '../time/timestamp.ts'
 import { generateKey, hashKey, prefixOf, ROTATION_GRACE_MS } from './api-key.ts'
 import type { Scope } from './scopes.ts'
 
@@ -78,7 +80,8 @@ export async function rotateKey(
 ): Promise<NewSecret> {
   const secret = generateKey()
   const graceEnds = new Date(ctx.now().getTime() + ROTATION_GRACE_MS)
-  const key = await inTransaction(ctx, async ({ db, signal }) => {
+  const key = await inTransaction(ctx, async (tx) => {
+    const { db, signal } = tx
     const [rotated] = await db<ApiKey[]>`
       update api_keys
       set
@@ -96,6 +99,9 @@ export async function rotateKey(
       `
       throw revoked ? conflict('A revoked key cannot be rotated.') : keyNotFound()
     }
+    const { name, prefix } = rotated
+    const facts = { name, prefix, previous_expires_at: timestamp(graceEnds) }
+    await addNotice(tx, accountId, 'key_rotated', keyId, facts)
     await signal('keys')
     return rotated
   })

@@ -3,6 +3,7 @@ import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import { notFound } from '../errors.ts'
+import { addNotice } from '../notices/notices.ts'
 import { failInterrupted, INTERRUPTED } from '../queue/interrupted.ts'
 import { delayAfter, MAX_ATTEMPTS, type Photo } from './photo.ts'
 
@@ -79,7 +80,7 @@ export function attachPhoto(ctx: Context, photo: ClaimedPhoto, name: string): Pr
       select status from listings where id = ${photo.listingId} for update
     `
     if (listing?.status === 'removed') {
-      await failPhoto(ctx, photo, LISTING_DELETED)
+      await fail(ctx, photo, LISTING_DELETED)
       return false
     }
     const { count } = await db`
@@ -118,21 +119,27 @@ export async function retryPhoto(ctx: Context, photo: ClaimedPhoto, error: strin
   `
 }
 
-/** Records that the photo has failed permanently. */
-export async function failPhoto(
-  { db }: Context,
-  photo: ClaimedPhoto,
-  error: string,
-): Promise<void> {
-  await db`
-    update photos
-    set status = 'failed', error = ${error}, next_attempt_at = null, leased_until = null
-    where ${claimStillHeld(db, photo)}
-  `
+/** Records that the photo has failed permanently, with a notice for the seller. */
+export function failPhoto(ctx: Context, photo: ClaimedPhoto, reason: string): Promise<void> {
+  return inTransaction(ctx, async (tx) => {
+    const { listingId, accountId } = photo
+    if (!(await fail(tx, photo, reason))) return
+    await addNotice(tx, accountId, 'photo_failed', 0, { listing_id: listingId, reason })
+  })
 }
 
-export const failForDeletedListing = (ctx: Context, photo: ClaimedPhoto) =>
-  failPhoto(ctx, photo, LISTING_DELETED)
+async function fail({ db }: Context, photo: ClaimedPhoto, reason: string): Promise<boolean> {
+  const { count } = await db`
+    update photos
+    set status = 'failed', error = ${reason}, next_attempt_at = null, leased_until = null
+    where ${claimStillHeld(db, photo)}
+  `
+  return count > 0
+}
+
+export async function failForDeletedListing(ctx: Context, photo: ClaimedPhoto): Promise<void> {
+  await fail(ctx, photo, LISTING_DELETED)
+}
 
 /** Gives the claim up at a shutdown. The attempt does not count. */
 export async function releasePhoto({ db }: Context, photo: ClaimedPhoto): Promise<void> {

@@ -2,6 +2,7 @@ import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Page } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
+import type { WebhookEvent } from '../enums.ts'
 import { conflict } from '../errors.ts'
 import { type AttemptRow, attemptFrom } from './attempt-row.ts'
 import { type Delivery, type DeliveryStatus, deliveryNotFound } from './delivery.ts'
@@ -33,6 +34,42 @@ export function resendDelivery(ctx: Context, id: number): Promise<Delivery> {
     if (count === 0) throw deliveryNotFound()
     await signal('deliveries')
     return getDelivery(tx, id)
+  })
+}
+
+/**
+ * Sends an event to one endpoint alone, subscribed to it or not. It is logged, retried and counted like a real event.
+ *
+ * @param test.data the event's data, about an order that doesn't exist
+ * @throws not_found unless the endpoint is the account's, conflict if it is disabled
+ */
+export function sendTestEvent(
+  ctx: Context,
+  accountId: number,
+  endpointId: number,
+  { event, data }: { event: WebhookEvent; data: object },
+): Promise<Delivery> {
+  return inTransaction(ctx, async (tx) => {
+    const { db, now, signal } = tx
+    const { disabledAt } = await requireEndpoint(tx, accountId, endpointId)
+    if (disabledAt) throw endpointIsInactive()
+    const [queued] = await db<{ id: number }[]>`
+      with recorded as (
+        insert into events (account_id, event, data, created_at)
+        values (${accountId}, ${event}, ${JSON.stringify(data)}, ${now()})
+        returning id, created_at
+      ),
+      logged as (
+        insert into deliveries (event_id, endpoint_id, status, created_at)
+        select id, ${endpointId}::bigint, 'pending', created_at from recorded
+        returning id, event_id, endpoint_id, created_at
+      )
+      insert into delivery_queue (delivery_id, event_id, endpoint_id, next_attempt_at)
+      select id, event_id, endpoint_id, created_at from logged
+      returning delivery_id as id
+    `
+    await signal('deliveries')
+    return getDelivery(tx, queued!.id)
   })
 }
 
@@ -105,6 +142,17 @@ export async function resendDeliveries(
 }
 
 const endpointIsInactive = () => conflict('The webhook endpoint is disabled or deleted.')
+
+/** @throws not_found unless the delivery is the account's */
+export async function requireDelivery(
+  { db }: Context,
+  accountId: number,
+  id: number,
+): Promise<Delivery> {
+  const [delivery] = await readDeliveries(db, [id])
+  if (delivery?.accountId !== accountId) throw deliveryNotFound()
+  return delivery
+}
 
 /** @throws not_found */
 async function getDelivery({ db }: Context, id: number): Promise<Delivery> {

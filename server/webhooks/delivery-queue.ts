@@ -2,9 +2,10 @@ import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import { sendMail } from '../mail/outbox.ts'
+import { addNotice } from '../notices/notices.ts'
 import { attemptRow } from './attempt-row.ts'
 import type { Attempt, ClaimedDelivery } from './delivery.ts'
-import { disabledEmail, type FailingEndpoint, warningEmail } from './emails.ts'
+import { disabledEmail, type FailingEndpoint, publicPartOf, warningEmail } from './emails.ts'
 import { DISABLED_AFTER, WARNED_AFTER } from './endpoint.ts'
 import { type Capacity, INITIAL_CONCURRENCY } from './endpoint-concurrency.ts'
 import type { Outcome, RecordableOutcome } from './outcome.ts'
@@ -300,10 +301,12 @@ export function failDelivery(
       { delivery, attempt, status: 'failed', nextAttemptAt: null },
     ])
     if (recorded === 0) return
-    const [endpoint] = await db<(FailingEndpoint & { failures: number })[]>`
+    const reason = attempt.error ?? `status ${attempt.statusCode}`
+    const [endpoint] = await db<(FailingEndpoint & { accountId: number; failures: number })[]>`
       update webhook_endpoints w
       set
         consecutive_failures = consecutive_failures + 1,
+        failure_reason = ${reason},
         disabled_at = case when consecutive_failures + 1 >= ${DISABLED_AFTER} then ${now()}::timestamptz end
       from accounts a
       where
@@ -311,14 +314,22 @@ export function failDelivery(
         and w.disabled_at is null
         and w.deleted_at is null
         and a.id = w.account_id
-      returning w.consecutive_failures as failures, w.url, a.shop_name as "shopName", a.email
+      returning
+        w.consecutive_failures as failures,
+        w.url,
+        a.id as "accountId",
+        a.shop_name as "shopName",
+        a.email
     `
     if (!endpoint) return
     const { failures } = endpoint
     if (failures === WARNED_AFTER) await sendMail(tx, warningEmail(endpoint, attempt))
     if (failures < DISABLED_AFTER) return
     await skipPending(tx, delivery.endpointId)
-    await sendMail(tx, disabledEmail(endpoint, attempt))
+    const { accountId, url } = endpoint
+    const facts = { url: publicPartOf(url), reason }
+    await addNotice(tx, accountId, 'endpoint_disabled', delivery.endpointId, facts)
+    await sendMail(tx, disabledEmail(tx, endpoint, attempt))
   })
 }
 

@@ -1,3 +1,4 @@
+import type { Context } from '../context.ts'
 import type { NewMail } from '../mail/mail.ts'
 import type { Attempt } from './delivery.ts'
 import { DISABLED_AFTER, WARNED_AFTER } from './endpoint.ts'
@@ -8,17 +9,21 @@ export type FailingEndpoint = { url: string; shopName: string; email: string }
 /** Warns a seller of deliveries that fail in a row. */
 export const warningEmail = (endpoint: FailingEndpoint, last: Attempt): NewMail =>
   email(endpoint, 'A webhook endpoint is failing', [
-    `The last ${WARNED_AFTER} deliveries to ${addressOf(endpoint)} failed.`,
+    `The last ${WARNED_AFTER} deliveries to ${publicPartOf(endpoint.url)} failed.`,
     reasonOf(last),
     `After ${DISABLED_AFTER} failed deliveries in a row the endpoint will be disabled.`,
   ])
 
 /** Tells a seller that their endpoint was disabled (§3.4). */
-export const disabledEmail = (endpoint: FailingEndpoint, last: Attempt): NewMail =>
+export const disabledEmail = (
+  { config }: Pick<Context, 'config'>,
+  endpoint: FailingEndpoint,
+  last: Attempt,
+): NewMail =>
   email(endpoint, 'A webhook endpoint was disabled', [
-    `The last ${DISABLED_AFTER} deliveries to ${addressOf(endpoint)} failed. The endpoint was disabled and receives no further events.`,
+    `The last ${DISABLED_AFTER} deliveries to ${publicPartOf(endpoint.url)} failed. The endpoint was disabled and receives no further events.`,
     reasonOf(last),
-    'Once the endpoint works again, ask the marketplace to enable it and to resend the skipped deliveries.',
+    `Once the endpoint works again, enable it and resend the skipped deliveries: ${config.publicUrl}/dashboard/webhooks`,
   ])
 
 const email = (
@@ -27,8 +32,8 @@ const email = (
   paragraphs: string[],
 ): NewMail => ({ to, subject, text: [`Hello ${shopName},`, ...paragraphs].join('\n\n') })
 
-/** Without the query and credentials, which may be secret. */
-function addressOf({ url }: FailingEndpoint): string {
+/** An endpoint's URL without the query and credentials, which may be secret. */
+export function publicPartOf(url: string): string {
   const { origin, pathname } = new URL(url)
   return origin + pathname
 }

@@ -9,6 +9,8 @@ export type Endpoint = {
   events: WebhookEvent[]
   /** Deliveries that failed in a row. */
   consecutiveFailures: number
+  /** The reason of the last failed delivery; null before the first. */
+  failureReason: string | null
   /** null while it's active. */
   disabledAt: Date | null
   createdAt: Date

@@ -3,6 +3,7 @@ import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import type { WebhookEvent } from '../enums.ts'
 import { validationError } from '../errors.ts'
+import { withdrawNotice } from '../notices/notices.ts'
 import { skipPending } from './delivery-queue.ts'
 import { type Endpoint, endpointNotFound, MAX_ENDPOINTS } from './endpoint.ts'
 import { generateSecret, seal } from './secret.ts'
@@ -93,6 +94,7 @@ export function removeEndpoint(ctx: Context, accountId: number, id: number): Pro
     `
     if (count === 0) throw endpointNotFound()
     await skipPending(tx, id)
+    await withdrawNotice(tx, accountId, 'endpoint_disabled', id)
   })
 }
 
@@ -101,19 +103,19 @@ export function removeEndpoint(ctx: Context, accountId: number, id: number): Pro
  *
  * @throws not_found unless the endpoint is the account's
  */
-export async function enableEndpoint(
-  { db }: Context,
-  accountId: number,
-  id: number,
-): Promise<Endpoint> {
-  const [endpoint] = await db<Endpoint[]>`
-    update webhook_endpoints
-    set consecutive_failures = 0, disabled_at = null
-    where id = ${id} and account_id = ${accountId} and deleted_at is null
-    returning ${columns(db)}
-  `
-  if (!endpoint) throw endpointNotFound()
-  return endpoint
+export function enableEndpoint(ctx: Context, accountId: number, id: number): Promise<Endpoint> {
+  return inTransaction(ctx, async (tx) => {
+    const { db } = tx
+    const [endpoint] = await db<Endpoint[]>`
+      update webhook_endpoints
+      set consecutive_failures = 0, disabled_at = null
+      where id = ${id} and account_id = ${accountId} and deleted_at is null
+      returning ${columns(db)}
+    `
+    if (!endpoint) throw endpointNotFound()
+    await withdrawNotice(tx, accountId, 'endpoint_disabled', id)
+    return endpoint
+  })
 }
 
 const columns = (db: Db) => db`
@@ -121,6 +123,7 @@ const columns = (db: Db) => db`
   url,
   events,
   consecutive_failures as "consecutiveFailures",
+  failure_reason as "failureReason",
   disabled_at as "disabledAt",
   created_at as "createdAt"
 `

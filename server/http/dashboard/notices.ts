@@ -1,0 +1,73 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import {
+  dismissNotice,
+  listNotices,
+  type Notice,
+  type NoticeFacts,
+  type NoticeKind,
+} from '../../notices/notices.ts'
+import type { Service } from '../../service.ts'
+import { timestamp } from '../../time/timestamp.ts'
+import { Data, PathId, Timestamp } from '../schema.ts'
+
+/** A notice with the facts of its kind. */
+export type NoticeRecord = {
+  [K in NoticeKind]: {
+    id: number
+    kind: K
+    subject_id: number
+    data: NoticeFacts[K]
+    count: number
+    created_at: string
+  }
+}[NoticeKind]
+
+const NoticeSchema = Type.Unsafe<NoticeRecord>(
+  Type.Object({
+    id: Type.Integer(),
+    kind: Type.String(),
+    subject_id: Type.Integer(),
+    data: Type.Object({}, { additionalProperties: true }),
+    count: Type.Integer(),
+    created_at: Timestamp(),
+  }),
+)
+
+/** The account's notices, which any of its members can dismiss. */
+export const noticesApi =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.get(
+      '/notices',
+      { schema: { response: { 200: Data(Type.Array(NoticeSchema), 'The notices') } } },
+      async ({ member }) => ({
+        data: (await listNotices(ctx, member.accountId)).map(noticeJson),
+      }),
+    )
+
+    app.delete(
+      '/notices/:id',
+      {
+        schema: {
+          params: Type.Object({ id: PathId('The notice') }),
+          response: { 204: Type.Null({ description: 'Dismissed' }) },
+        },
+      },
+      async ({ member, params }, reply) => {
+        await dismissNotice(ctx, member.accountId, params.id)
+        return reply.code(204).send(null)
+      },
+    )
+    done()
+  }
+
+const noticeJson = ({ id, kind, subjectId, data, count, createdAt }: Notice) =>
+  ({
+    id,
+    kind,
+    subject_id: subjectId,
+    data,
+    count,
+    created_at: timestamp(createdAt),
+  }) as NoticeRecord

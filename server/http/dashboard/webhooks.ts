@@ -1,0 +1,213 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type, { type Static } from 'typebox'
+import { WEBHOOK_EVENTS } from '../../enums.ts'
+import { validationError } from '../../errors.ts'
+import { testData } from '../../sandbox/sample-events.ts'
+import type { Service } from '../../service.ts'
+import { checkSignature } from '../../webhooks/check-signature.ts'
+import {
+  listDeliveries,
+  requireDelivery,
+  resendDeliveries,
+  resendDelivery,
+  sendTestEvent,
+} from '../../webhooks/deliveries.ts'
+import { DELIVERY_STATUSES } from '../../webhooks/delivery.ts'
+import type { Endpoint } from '../../webhooks/endpoint.ts'
+import {
+  createEndpoint,
+  enableEndpoint,
+  listEndpoints,
+  removeEndpoint,
+  requireEndpoint,
+} from '../../webhooks/endpoints.ts'
+import { parseDateTimes } from '../date-time.ts'
+import { pageParameters, paginated } from '../paginate.ts'
+import type { Query } from '../query.ts'
+import { Data, Id, Nullable, OneOf, Paginated, PathId, Text, Timestamp } from '../schema.ts'
+import { DeliverySchema, deliveryJson } from '../shapes/delivery.ts'
+import { EndpointInput, endpointJson } from '../shapes/webhook-endpoint.ts'
+
+const EndpointSchema = Type.Object({
+  id: Type.Integer(),
+  url: Type.String(),
+  events: Type.Array(OneOf(WEBHOOK_EVENTS)),
+  active: Type.Boolean(),
+  disabled_at: Nullable(Timestamp()),
+  consecutive_failures: Type.Integer(),
+  failure_reason: Nullable(Type.String()),
+  created_at: Timestamp(),
+})
+
+/** An endpoint with the reason of its last failure. */
+export type EndpointRecord = Static<typeof EndpointSchema>
+
+export type DeliveryRecord = Static<typeof DeliverySchema>
+
+const CheckSchema = Type.Object({ valid: Type.Boolean(), findings: Type.Array(Type.String()) })
+
+/** The result of the signature checker. */
+export type SignatureRecord = Static<typeof CheckSchema>
+
+const MAX_BODY_LENGTH = 200_000
+const MAX_HEADER_LENGTH = 500
+
+const endpoint = { params: Type.Object({ id: PathId('The endpoint') }) }
+const delivery = { params: Type.Object({ id: PathId('The delivery') }) }
+
+export const webhooksApi =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.get(
+      '/webhooks',
+      { schema: { response: { 200: Data(Type.Array(EndpointSchema), 'The endpoints') } } },
+      async ({ member }) => ({
+        data: (await listEndpoints(ctx, member.accountId)).map(endpointRecord),
+      }),
+    )
+
+    app.post(
+      '/webhooks',
+      {
+        schema: {
+          body: EndpointInput,
+          response: { 201: Type.Object({ data: EndpointSchema, secret: Type.String() }) },
+        },
+      },
+      async ({ member, body }, reply) => {
+        const { endpoint, secret } = await createEndpoint(ctx, member.accountId, body)
+        return reply.code(201).send({ data: endpointRecord(endpoint), secret })
+      },
+    )
+
+    app.get(
+      '/webhooks/:id',
+      { schema: { ...endpoint, response: { 200: Data(EndpointSchema, 'The endpoint') } } },
+      async ({ member, params }) => ({
+        data: endpointRecord(await requireEndpoint(ctx, member.accountId, params.id)),
+      }),
+    )
+
+    app.delete(
+      '/webhooks/:id',
+      { schema: { ...endpoint, response: { 204: Type.Null({ description: 'Deleted' }) } } },
+      async ({ member, params }, reply) => {
+        await removeEndpoint(ctx, member.accountId, params.id)
+        return reply.code(204).send(null)
+      },
+    )
+
+    app.post(
+      '/webhooks/:id/enable',
+      { schema: { ...endpoint, response: { 200: Data(EndpointSchema, 'The active endpoint') } } },
+      async ({ member, params }) => ({
+        data: endpointRecord(await enableEndpoint(ctx, member.accountId, params.id)),
+      }),
+    )
+
+    app.post(
+      '/webhooks/:id/test',
+      {
+        schema: {
+          ...endpoint,
+          body: Type.Object({ event: OneOf(WEBHOOK_EVENTS) }),
+          response: { 202: Data(DeliverySchema, 'The test is queued') },
+        },
+      },
+      async ({ member, params, body: { event } }, reply) => {
+        const test = { event, data: testData(event) }
+        const sent = await sendTestEvent(ctx, member.accountId, params.id, test)
+        return reply.code(202).send({ data: deliveryJson(sent) })
+      },
+    )
+
+    app.post(
+      '/webhooks/:id/resend',
+      {
+        schema: {
+          ...endpoint,
+          body: Type.Object({ from: Text(), to: Text() }),
+          response: { 202: Data(Type.Object({ deliveries: Type.Integer() }), 'Queued') },
+        },
+      },
+      async ({ member, params, body: { from, to } }, reply) => {
+        const period = parseDateTimes({ from, to })
+        if (period.from > period.to) {
+          throw validationError({ to: ['The to field must not be before the from field.'] })
+        }
+        const deliveries = await resendDeliveries(ctx, member.accountId, params.id, period)
+        return reply.code(202).send({ data: { deliveries } })
+      },
+    )
+
+    app.get(
+      '/webhooks/deliveries',
+      {
+        schema: {
+          querystring: Type.Object({
+            endpoint_id: Type.Optional(Id()),
+            status: Type.Optional(OneOf(DELIVERY_STATUSES)),
+            ...pageParameters,
+          }),
+          response: { 200: Paginated(DeliverySchema, 'A page of deliveries') },
+        },
+      },
+      async (request) => {
+        const query = request.query as Query
+        const filters = {
+          accountId: request.member.accountId,
+          endpointId: query.endpoint_id === undefined ? undefined : Number(query.endpoint_id),
+          status: request.query.status,
+        }
+        return paginated(
+          `${ctx.config.publicUrl}/dashboard/api/webhooks/deliveries`,
+          query,
+          (page) => listDeliveries(ctx, filters, page),
+          deliveryJson,
+        )
+      },
+    )
+
+    app.get(
+      '/webhooks/deliveries/:id',
+      { schema: { ...delivery, response: { 200: Data(DeliverySchema, 'The delivery') } } },
+      async ({ member, params }) => ({
+        data: deliveryJson(await requireDelivery(ctx, member.accountId, params.id)),
+      }),
+    )
+
+    app.post(
+      '/webhooks/deliveries/:id/resend',
+      { schema: { ...delivery, response: { 202: Data(DeliverySchema, 'Queued') } } },
+      async ({ member, params }, reply) => {
+        await requireDelivery(ctx, member.accountId, params.id)
+        return reply.code(202).send({ data: deliveryJson(await resendDelivery(ctx, params.id)) })
+      },
+    )
+
+    // On the server, because a page without https has no cryptography. Nothing of it is stored or logged.
+    app.post(
+      '/webhooks/signature',
+      {
+        schema: {
+          body: Type.Object({
+            body: Type.String({ maxLength: MAX_BODY_LENGTH }),
+            timestamp: Type.String({ maxLength: MAX_HEADER_LENGTH }),
+            signature: Type.String({ maxLength: MAX_HEADER_LENGTH }),
+            secret: Type.String({ maxLength: MAX_HEADER_LENGTH }),
+          }),
+          response: { 200: Data(CheckSchema, 'The result') },
+        },
+      },
+      async ({ body }) => {
+        const { isValid, findings } = checkSignature(body, ctx.now())
+        return { data: { valid: isValid, findings } }
+      },
+    )
+    done()
+  }
+
+const endpointRecord = (endpoint: Endpoint): EndpointRecord => ({
+  ...endpointJson(endpoint),
+  failure_reason: endpoint.failureReason,
+})

@@ -1,0 +1,71 @@
+import type { Context } from '../context.ts'
+import { notFound } from '../errors.ts'
+
+/** The facts of each kind of notice, in the names of the API. */
+export type NoticeFacts = {
+  /** The subject is the endpoint (§3.4). */
+  endpoint_disabled: { url: string; reason: string }
+  /** The subject is the key. */
+  key_rotated: { name: string | null; prefix: string; previous_expires_at: string }
+  /** Sums up all photos that failed; the facts are those of the last one. */
+  photo_failed: { listing_id: number; reason: string }
+  payout_setup_missing: Record<string, never>
+}
+
+export type NoticeKind = keyof NoticeFacts
+
+/** Something that a seller should know, shown in the dashboard until it is dismissed. */
+export type Notice = {
+  id: number
+  kind: NoticeKind
+  subjectId: number
+  data: NoticeFacts[NoticeKind]
+  /** How often it has happened since it was dismissed. */
+  count: number
+  createdAt: Date
+}
+
+/** Writes a notice in the transaction of its cause. One about the same subject is replaced and counted. */
+export async function addNotice<K extends NoticeKind>(
+  { db, now }: Pick<Context, 'db' | 'now'>,
+  accountId: number,
+  kind: K,
+  subjectId: number,
+  facts: NoticeFacts[K],
+): Promise<void> {
+  await db`
+    insert into notices (account_id, kind, subject_id, data, created_at)
+    values (${accountId}, ${kind}, ${subjectId}, ${JSON.stringify(facts)}::text::jsonb, ${now()})
+    on conflict on constraint notices_one_per_subject do update
+    set data = excluded.data, count = notices.count + 1, created_at = excluded.created_at
+  `
+}
+
+/** Removes a notice that is no longer true. */
+export async function withdrawNotice(
+  { db }: Pick<Context, 'db'>,
+  accountId: number,
+  kind: NoticeKind,
+  subjectId: number,
+): Promise<void> {
+  await db`
+    delete from notices
+    where account_id = ${accountId} and kind = ${kind} and subject_id = ${subjectId}
+  `
+}
+
+/** The latest notices first. A dismissed endpoint or key has none, so there are few. */
+export const listNotices = ({ db }: Context, accountId: number): Promise<Notice[]> =>
+  db<Notice[]>`
+    select id, kind, subject_id as "subjectId", data, count, created_at as "createdAt"
+    from notices
+    where account_id = ${accountId}
+    order by created_at desc, id desc
+    limit 100
+  `
+
+/** @throws not_found unless the notice is the account's */
+export async function dismissNotice({ db }: Context, accountId: number, id: number): Promise<void> {
+  const { count } = await db`delete from notices where id = ${id} and account_id = ${accountId}`
+  if (count === 0) throw notFound('There is no such notice.')
+}
