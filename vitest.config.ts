@@ -51,6 +51,8 @@ const SLOW = [
   'server/keys/key-cache.test.ts',
   'server/metrics.test.ts',
   'server/orders/{locks,restock}.test.ts',
+  'server/orders/cancel-as-seller.test.ts',
+  'server/http/dashboard/orders.test.ts',
   'server/webhooks/{endpoint-cache,require-secret-key}.test.ts',
 ]
 

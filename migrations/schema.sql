@@ -102,6 +102,7 @@ create table checkouts (
   created_at timestamp with time zone not null,
   constraint checkouts_pkey PRIMARY KEY (id)
 );
+CREATE INDEX checkouts_buyer_words ON public.checkouts USING gin (name_words(buyer_name));
 
 create table clock (
   only_row boolean default true not null,
@@ -408,7 +409,7 @@ CREATE INDEX orders_listing ON public.orders USING btree (listing_id) WHERE (lis
 CREATE INDEX orders_newest ON public.orders USING btree (account_id, created_at, id);
 CREATE INDEX orders_shipped ON public.orders USING btree (shipped_at) WHERE (status = 'shipped'::text);
 CREATE INDEX orders_slice ON public.orders USING btree (slice_id, id);
-CREATE INDEX orders_status ON public.orders USING btree (account_id, status, created_at, id);
+CREATE INDEX orders_status ON public.orders USING btree (account_id, status, created_at, id) INCLUDE (slice_id);
 
 create table payout_runs (
   id bigint generated always as identity not null,
@@ -717,6 +718,7 @@ create table slices (
   constraint slices_owed_cents_check CHECK (owed_cents >= 0),
   constraint slices_shipping_cents_check CHECK (shipping_cents >= 0)
 );
+CREATE INDEX slices_newest ON public.slices USING btree (account_id, created_at, id);
 CREATE INDEX slices_owed ON public.slices USING btree (account_id, id) WHERE (owed_cents > 0);
 
 create table tier_runs (

@@ -5,6 +5,7 @@ import { dashboardApp } from './http/dashboard/app.ts'
 import { guardDashboard } from './http/dashboard/guard.ts'
 import { meApi } from './http/dashboard/me.ts'
 import { noticesApi } from './http/dashboard/notices.ts'
+import { ordersApi } from './http/dashboard/orders.ts'
 import { sessionsApi } from './http/dashboard/sessions.ts'
 import { webhooksApi } from './http/dashboard/webhooks.ts'
 import type { FastLane } from './http/fast-lane.ts'
@@ -148,6 +149,7 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
       dashboard.addHook('onRoute', readKnownFields)
       serve(dashboard, {
         '/me': meApi(ctx),
+        '/orders': ordersApi(ctx),
         '/sessions': sessionsApi(ctx),
         '/notices': noticesApi(ctx),
         '/webhooks': webhooksApi(ctx),

@@ -48,10 +48,14 @@ export async function listOrders(
   }, 'snapshot')
 }
 
-/** All rows of a slice, oldest first. */
-export async function ordersOfSlice({ db }: { db: Db }, sliceId: number): Promise<Order[]> {
+/** All rows of these slices, oldest first. */
+export async function ordersOfSlices({ db }: { db: Db }, sliceIds: number[]): Promise<Order[]> {
   const rows = await db<OrderColumns[]>`
-    select ${columns(db)} from orders o ${joins(db)} where o.slice_id = ${sliceId} order by o.id
+    select ${columns(db)}
+    from orders o
+    ${joins(db)}
+    where o.slice_id = any(${sliceIds}::bigint[])
+    order by o.id
   `
   return rows.map(orderFrom)
 }

@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
+import type { Fulfilment } from '../enums.ts'
 import { conflict, validationError } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
 import type { Metrics } from '../metrics.ts'
@@ -63,16 +64,18 @@ export function requirePayout({ payoutVerified }: { payoutVerified: boolean }): 
   }
 }
 
-function requireFittingCode(
-  { fulfilment, tracked }: { fulfilment: string; tracked: boolean },
-  trackingCode: string | null,
-): void {
-  const problem =
-    fulfilment === 'platform'
-      ? trackingCode !== null && 'must be left out: tracking comes from the label.'
-      : tracked
-        ? trackingCode === null && 'is required: this order ships with a tracked option.'
-        : trackingCode !== null &&
-          'must be left out: this order ships as a letter, without tracking.'
+/** Whether the seller must enter a tracking code; otherwise the seller must not. */
+export const needsTrackingCode = ({ fulfilment, tracked }: ShippedBy): boolean =>
+  fulfilment === 'self_ship' && tracked
+
+type ShippedBy = { fulfilment: Fulfilment; tracked: boolean }
+
+function requireFittingCode(by: ShippedBy, trackingCode: string | null): void {
+  const problem = needsTrackingCode(by)
+    ? trackingCode === null && 'is required: this order ships with a tracked option.'
+    : trackingCode !== null &&
+      (by.fulfilment === 'platform'
+        ? 'must be left out: tracking comes from the label.'
+        : 'must be left out: this order ships as a letter, without tracking.')
   if (problem) throw validationError({ tracking_code: [`The tracking_code field ${problem}`] })
 }

@@ -3,7 +3,7 @@ import type { Db } from '../database/sql.ts'
 import type { Fulfilment } from '../enums.ts'
 import type { Address } from '../text/address.ts'
 import { type Order, orderNotFound, type Tracking } from './order.ts'
-import { ordersOfSlice, sliceIdOf } from './orders.ts'
+import { ordersOfSlices, sliceIdOf } from './orders.ts'
 
 /**
  * A seller's part of a checkout: the order rows of one seller, which ship to the buyer in one parcel (§2.8). A checkout
@@ -13,6 +13,7 @@ export type Slice = {
   id: number
   sliceKey: string
   accountId: number
+  createdAt: Date
   orders: Order[]
   buyer: { name: string; email: string; address: Address | null }
   shipping: {
@@ -30,13 +31,21 @@ export const getSlice = ({ begin }: Context, accountId: number, orderId: number)
   begin(async (db) => readSlice({ db }, await sliceIdOf({ db }, accountId, orderId)), 'snapshot')
 
 /** @throws not_found */
-export async function readSlice({ db }: { db: Db }, id: number): Promise<Slice> {
-  const [[row], orders] = await Promise.all([
+export async function readSlice(ctx: { db: Db }, id: number): Promise<Slice> {
+  const [slice] = await readSlices(ctx, [id])
+  if (!slice) throw orderNotFound()
+  return slice
+}
+
+/** The slices with these ids, in the order of the ids. */
+export async function readSlices({ db }: { db: Db }, ids: number[]): Promise<Slice[]> {
+  const [rows, orders] = await Promise.all([
     db<SliceColumns[]>`
       select
         s.id,
         s.slice_key as "sliceKey",
         s.account_id as "accountId",
+        s.created_at as "createdAt",
         s.shipping_method as method,
         s.shipping_cents as cents,
         s.fulfilment,
@@ -50,25 +59,29 @@ export async function readSlice({ db }: { db: Db }, id: number): Promise<Slice> 
         c.address
       from slices s
       join checkouts c on c.id = s.checkout_id
-      where s.id = ${id}
+      where s.id = any(${ids}::bigint[])
+      order by array_position(${ids}::bigint[], s.id)
     `,
-    ordersOfSlice({ db }, id),
+    ordersOfSlices({ db }, ids),
   ])
-  if (!row) throw orderNotFound()
-  const { sliceKey, accountId, name, email, address, method, cents, fulfilment, tracked } = row
-  const { code, url, status, updatedAt } = row
-  return {
-    id,
-    sliceKey,
-    accountId,
-    orders,
-    buyer: { name, email, address },
-    shipping: { method, cents, fulfilment, tracked },
-    tracking: { code, url, status, updatedAt },
-  }
+  const ordersBySlice = Map.groupBy(orders, ({ sliceId }) => sliceId)
+  return rows.map((row) => {
+    const { id, sliceKey, accountId, createdAt, name, email, address } = row
+    const { method, cents, fulfilment, tracked, code, url, status, updatedAt } = row
+    return {
+      id,
+      sliceKey,
+      accountId,
+      createdAt,
+      orders: ordersBySlice.get(id) ?? [],
+      buyer: { name, email, address },
+      shipping: { method, cents, fulfilment, tracked },
+      tracking: { code, url, status, updatedAt },
+    }
+  })
 }
 
-type SliceColumns = Pick<Slice, 'id' | 'sliceKey' | 'accountId'> &
+type SliceColumns = Pick<Slice, 'id' | 'sliceKey' | 'accountId' | 'createdAt'> &
   Slice['shipping'] &
   Slice['buyer'] &
   Tracking

@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
-import { getSlice, type Slice } from '../orders/slice.ts'
+import type { LabelStatus } from '../enums.ts'
+import { getSlice, readSlices, type Slice } from '../orders/slice.ts'
 import { labelUrl } from './label-link.ts'
 
 /** A slice with the label that was bought for it, if any (§2.8). */
@@ -8,8 +9,12 @@ export type LabeledSlice = Slice & { label: SliceLabel | null }
 export type SliceLabel = {
   /** The carrier platform. */
   provider: string
-  /** Whether the PDF is available. */
-  hasLabel: boolean
+  status: Exclude<LabelStatus, 'self_ship'>
+  /** Explanation of the status for the seller. */
+  message: string | null
+  boughtAt: Date
+  /** Name of the PDF in the storage, without its ending. */
+  labelName: string
   /** The link that was minted last, null once it has expired. */
   labelUrl: string | null
   expiresAt: Date | null
@@ -24,34 +29,48 @@ export const getLabeledSlice = async (
 
 /** Adds the label to a slice that has been read already. */
 export async function withLabel(ctx: Context, slice: Slice): Promise<LabeledSlice> {
-  const [shipment] = await ctx.db<
-    {
-      provider: string
-      hasLabel: boolean
-      labelName: string
-      nonce: string
-      expiresAt: Date | null
-    }[]
+  const labels = await readLabels(ctx, [slice.id])
+  return { ...slice, label: labels.get(slice.id) ?? null }
+}
+
+/** The slices with these ids and their labels. */
+export async function readLabeledSlices(ctx: Context, ids: number[]): Promise<LabeledSlice[]> {
+  const [slices, labels] = await Promise.all([readSlices(ctx, ids), readLabels(ctx, ids)])
+  return slices.map((slice) => ({ ...slice, label: labels.get(slice.id) ?? null }))
+}
+
+/** The labels of these slices, by the slice's id. */
+export async function readLabels(
+  ctx: Context,
+  sliceIds: number[],
+): Promise<Map<number, SliceLabel>> {
+  const shipments = await ctx.db<
+    (Omit<SliceLabel, 'labelUrl'> & { sliceId: number; nonce: string })[]
   >`
     select
+      slice_id as "sliceId",
       provider,
-      status = 'ready' as "hasLabel",
+      status,
+      message,
+      bought_at as "boughtAt",
       label_name as "labelName",
       link_nonce as nonce,
       link_expires_at as "expiresAt"
     from shipments
-    where slice_id = ${slice.id} and state = 'bought'
+    where slice_id = any(${sliceIds}::bigint[]) and state = 'bought'
   `
-  if (!shipment) return { ...slice, label: null }
-  const { provider, hasLabel, labelName, nonce, expiresAt } = shipment
-  const link = expiresAt && expiresAt > ctx.now() ? { nonce, expiresAt } : null
-  return {
-    ...slice,
-    label: {
-      provider,
-      hasLabel,
-      labelUrl: link && labelUrl(ctx, labelName, link),
-      expiresAt: link?.expiresAt ?? null,
-    },
-  }
+  return new Map(
+    shipments.map(({ sliceId, nonce, ...shipment }) => {
+      const { labelName, expiresAt } = shipment
+      const link = expiresAt && expiresAt > ctx.now() ? { nonce, expiresAt } : null
+      return [
+        sliceId,
+        {
+          ...shipment,
+          labelUrl: link && labelUrl(ctx, labelName, link),
+          expiresAt: link?.expiresAt ?? null,
+        },
+      ]
+    }),
+  )
 }

@@ -7,7 +7,8 @@ import { Nullable, OneOf, Timestamp } from '../schema.ts'
 import { exampleOrder } from './order.ts'
 import { exampleSlice, SliceSchema, sliceJson } from './slice.ts'
 
-export const LabelSchema = Type.Object({
+/** Everything of the response but the slice. */
+export const labelFields = {
   status: OneOf(LABEL_STATUSES, {
     description:
       '`ready`: the PDF is at `label_url`. `processing`: the label is bought and the PDF is not available yet; call again shortly. `action_required`: the label is bought, and the carrier withholds the PDF until a problem is fixed (see `message`). `self_ship`: you ship with your own option, so there is no label.',
@@ -27,10 +28,16 @@ export const LabelSchema = Type.Object({
     description:
       'Number of rows that were pending or shipped when the shipment was bought; 0 for `self_ship`',
   }),
-  order: SliceSchema,
-})
+}
+
+export const LabelSchema = Type.Object({ ...labelFields, order: SliceSchema })
 
 export const labelJson = (label: Label, slice: LabeledSlice): Static<typeof LabelSchema> => ({
+  ...labelFieldsJson(label),
+  order: sliceJson(slice),
+})
+
+export const labelFieldsJson = (label: Label) => ({
   status: label.status,
   label_url: label.labelUrl,
   expires_at: timestampOrNull(label.expiresAt),
@@ -39,7 +46,6 @@ export const labelJson = (label: Label, slice: LabeledSlice): Static<typeof Labe
   tracking_url: label.trackingUrl,
   provider: label.provider,
   shipped_lines: label.shippedLines,
-  order: sliceJson(slice),
 })
 
 /** Belongs to another slice than `exampleSlice`, with platform shipping. */

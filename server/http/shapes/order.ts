@@ -6,65 +6,64 @@ import type { Order } from '../../orders/order.ts'
 import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
 import { amount, Currency, component, Nullable, OneOf, Timestamp } from '../schema.ts'
 
+export const orderFields = {
+  id: Type.Integer(),
+  slice_key: Type.String({ description: 'Rows with the same slice key ship together' }),
+  checkout_id: Nullable(Type.Integer()),
+  status: OneOf(ORDER_STATUSES),
+  quantity: Type.Integer({ description: 'Number of units sold' }),
+  price: amount('Price per unit in decimal euros, at the time of the order'),
+  currency: Currency,
+  item: Type.Object(
+    {
+      name: Nullable(Type.String()),
+      subtitle: Nullable(Type.String(), { description: 'Set and number' }),
+      image: Nullable(Type.String()),
+      condition: Nullable(Type.String(), { description: 'null for sealed products' }),
+      language: Nullable(OneOf(LANGUAGES)),
+      type: Nullable(OneOf(['card', 'product'] as const)),
+      id: Nullable(Type.String(), { description: 'Catalog id of the card or product' }),
+      friendly_id: Nullable(Type.String(), {
+        description: 'null unless the item is a card with a friendly id',
+      }),
+    },
+    { description: 'The item as it was at the time of the order' },
+  ),
+  listing_id: Nullable(Type.Integer(), {
+    description: 'null after the listing has been deleted',
+  }),
+  tracking: Type.Object({
+    code: Nullable(Type.String()),
+    url: Nullable(Type.String()),
+    status: Nullable(Type.String(), { description: 'Latest status that the carrier reported' }),
+    updated_at: Nullable(Timestamp()),
+    fulfilment: OneOf(FULFILMENTS, {
+      description:
+        '`platform`: the service buys the label. `self_ship`: you ship with your own option.',
+    }),
+  }),
+  financial: Type.Object(
+    {
+      seller_net: amount('Price times quantity minus the commission, without shipping'),
+      seller_fee: amount('All fees deducted'),
+      commission: amount(
+        'Commission included in `seller_fee`, by the seller tier at the time of the order',
+      ),
+      refunded_amount: amount('Amount refunded to the buyer so far'),
+    },
+    { description: 'Amounts in decimal euros. A refund changes only `refunded_amount`.' },
+  ),
+  buyer: Type.Object({ name: Nullable(Type.String()) }),
+  created_at: Nullable(Timestamp()),
+  shipped_at: Nullable(Timestamp()),
+  received_at: Nullable(Timestamp()),
+  cancelled_at: Nullable(Timestamp()),
+  disputed_at: Nullable(Timestamp()),
+}
+
 export const OrderSchema = component(
   'Order',
-  Type.Object(
-    {
-      id: Type.Integer(),
-      slice_key: Type.String({ description: 'Rows with the same slice key ship together' }),
-      checkout_id: Nullable(Type.Integer()),
-      status: OneOf(ORDER_STATUSES),
-      quantity: Type.Integer({ description: 'Number of units sold' }),
-      price: amount('Price per unit in decimal euros, at the time of the order'),
-      currency: Currency,
-      item: Type.Object(
-        {
-          name: Nullable(Type.String()),
-          subtitle: Nullable(Type.String(), { description: 'Set and number' }),
-          image: Nullable(Type.String()),
-          condition: Nullable(Type.String(), { description: 'null for sealed products' }),
-          language: Nullable(OneOf(LANGUAGES)),
-          type: Nullable(OneOf(['card', 'product'] as const)),
-          id: Nullable(Type.String(), { description: 'Catalog id of the card or product' }),
-          friendly_id: Nullable(Type.String(), {
-            description: 'null unless the item is a card with a friendly id',
-          }),
-        },
-        { description: 'The item as it was at the time of the order' },
-      ),
-      listing_id: Nullable(Type.Integer(), {
-        description: 'null after the listing has been deleted',
-      }),
-      tracking: Type.Object({
-        code: Nullable(Type.String()),
-        url: Nullable(Type.String()),
-        status: Nullable(Type.String(), { description: 'Latest status that the carrier reported' }),
-        updated_at: Nullable(Timestamp()),
-        fulfilment: OneOf(FULFILMENTS, {
-          description:
-            '`platform`: the service buys the label. `self_ship`: you ship with your own option.',
-        }),
-      }),
-      financial: Type.Object(
-        {
-          seller_net: amount('Price times quantity minus the commission, without shipping'),
-          seller_fee: amount('All fees deducted'),
-          commission: amount(
-            'Commission included in `seller_fee`, by the seller tier at the time of the order',
-          ),
-          refunded_amount: amount('Amount refunded to the buyer so far'),
-        },
-        { description: 'Amounts in decimal euros. A refund changes only `refunded_amount`.' },
-      ),
-      buyer: Type.Object({ name: Nullable(Type.String()) }),
-      created_at: Nullable(Timestamp()),
-      shipped_at: Nullable(Timestamp()),
-      received_at: Nullable(Timestamp()),
-      cancelled_at: Nullable(Timestamp()),
-      disputed_at: Nullable(Timestamp()),
-    },
-    { description: 'One listing sold to one buyer in one checkout.' },
-  ),
+  Type.Object(orderFields, { description: 'One listing sold to one buyer in one checkout.' }),
 )
 
 /** An order row (§2.7). */
@@ -76,16 +75,7 @@ export const orderJson = (order: Order): Static<typeof OrderSchema> => ({
   quantity: order.quantity,
   price: eurosFromCents(order.priceCents),
   currency: 'EUR',
-  item: {
-    name: order.item.name,
-    subtitle: order.item.subtitle,
-    image: order.item.image,
-    condition: order.item.condition,
-    language: order.item.language,
-    type: order.item.type,
-    id: order.item.id,
-    friendly_id: order.item.friendlyId,
-  },
+  item: orderItemJson(order.item),
   listing_id: order.listingId,
   tracking: {
     code: order.tracking.code,
@@ -106,6 +96,17 @@ export const orderJson = (order: Order): Static<typeof OrderSchema> => ({
   received_at: timestampOrNull(order.receivedAt),
   cancelled_at: timestampOrNull(order.cancelledAt),
   disputed_at: timestampOrNull(order.disputedAt),
+})
+
+export const orderItemJson = (item: Order['item']) => ({
+  name: item.name,
+  subtitle: item.subtitle,
+  image: item.image,
+  condition: item.condition,
+  language: item.language,
+  type: item.type,
+  id: item.id,
+  friendly_id: item.friendlyId,
 })
 
 export const exampleOrder = {

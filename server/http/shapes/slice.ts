@@ -8,7 +8,7 @@ import { amount, Currency, component, Nullable, OneOf, Timestamp } from '../sche
 import { AddressSchema, addressJson } from './address.ts'
 import { exampleOrder, OrderSchema, orderJson } from './order.ts'
 
-const sliceFields = {
+export const sliceFields = {
   slice_key: Type.String(),
   orders: Type.Array(OrderSchema, { description: 'All rows of the slice' }),
   buyer: Type.Object({
@@ -87,7 +87,7 @@ export function sliceJson({ label, ...slice }: LabeledSlice): Static<typeof Slic
       paid_to: paidTo(shipping.fulfilment),
       seller_share: eurosFromCents(totals.sellerShareCents),
       provider: label?.provider ?? null,
-      has_label: label?.hasLabel ?? false,
+      has_label: label?.status === 'ready',
       tracking_code: tracking.code,
       tracking_status: tracking.status,
       label_url: label?.labelUrl ?? null,

@@ -1,0 +1,293 @@
+import { PDFDocument } from 'pdf-lib'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { type SignedInClient, startTestApp, type TestApp } from '../../test/app.ts'
+import { advance, cardItem, list, NO_LIMITS, productItem } from '../../test/fixtures/listings.ts'
+import {
+  ADDRESS,
+  act,
+  buy,
+  cancel,
+  LABEL,
+  LETTER,
+  openShop,
+  PARCEL,
+} from '../../test/fixtures/orders.ts'
+
+const ORDERS = '/dashboard/api/orders'
+
+let app: TestApp
+beforeAll(async () => {
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
+})
+
+type Shop = Awaited<ReturnType<typeof openShop>>
+
+/** A shop, and a member of it who is signed in. */
+async function signedIn(...options: Parameters<typeof openShop>[1][]) {
+  const shop = await openShop(app, ...options)
+  return { shop, me: await app.member(shop.accountId) }
+}
+
+/** Sells one unit of each item to a buyer, and returns the slice. */
+async function sell(shop: Shop, buyer = 'Misty', items: object[] = [cardItem()], more = {}) {
+  const listings = await list(shop, ...items)
+  const lines = listings.map((id): [number, number] => [id, 1])
+  const sale = await buy(app, lines, { buyer: { name: buyer, email: 'b@mail.example' }, ...more })
+  return { key: sale.sliceKey, orders: sale.orderIds as [number, ...number[]] }
+}
+
+const keysOf = async (me: SignedInClient, query = '') => {
+  const { status, body, text } = await me.get(`${ORDERS}?${query}`)
+  expect(status, text).toBe(200)
+  return body.data.map(({ slice_key }: { slice_key: string }) => slice_key)
+}
+
+const carrier = (label: string) =>
+  app.operator.put('/operator/v1/sandbox/carrier', { payload: { label } })
+
+describe('the list of slices', () => {
+  it('walking the pages in both directions meets every slice once, newest first, also with a status', async () => {
+    const { shop, me } = await signedIn()
+    const sold: string[] = []
+    for (let i = 0; i < 8; i++) {
+      const { key, orders } = await sell(shop)
+      sold.unshift(key)
+      // Several slices share their time.
+      if (i % 3 === 2) await advance(app.operator, 60)
+      if (i === 3) await cancel(app, orders[0])
+    }
+    for (const [filter, expected] of [
+      ['', sold],
+      ['status=pending&', sold.filter((_, i) => i !== 4)],
+    ] as const) {
+      const pages: string[][] = []
+      let position: string | null = ''
+      while (position !== null) {
+        const { body } = await me.get(`${ORDERS}?${filter}per_page=3&${position}`)
+        pages.push(body.data.map(({ slice_key }: { slice_key: string }) => slice_key))
+        position = body.meta.older && `after=${body.meta.older}`
+        if (pages.length === 1) expect(body.meta.newer).toBeNull()
+      }
+      expect(pages.flat()).toEqual(expected)
+      const { body } = await me.get(`${ORDERS}?${filter}per_page=3&before=${pages[2]![0]}`)
+      expect(body.data.map(({ slice_key }: { slice_key: string }) => slice_key)).toEqual(pages[1])
+      expect(body.meta).toEqual({ newer: pages[1]![0], older: pages[1]!.at(-1) })
+    }
+  })
+
+  it('filters by period and by words of the buyer’s name, whatever their case and accents', async () => {
+    const { shop, me } = await signedIn()
+    const first = await sell(shop, 'Zoë van der Müller-O’Hara')
+    await advance(app.operator, 3600)
+    const noon = app.ctx.now().toISOString()
+    const second = await sell(shop, 'ash.ketchum@pallet town')
+    expect(await keysOf(me, `from=${noon}`)).toEqual([second.key])
+    expect(await keysOf(me, `to=${noon}`)).toEqual([first.key])
+    for (const [text, found] of [
+      ['ZOE', [first.key]],
+      ['mul der', [first.key]],
+      ['hara', [first.key]],
+      ['ketch', [second.key]],
+      ['uller', []],
+      ['zoe ketchum', []],
+      ["'!|&:*", []],
+    ] as const) {
+      expect(await keysOf(me, `buyer=${encodeURIComponent(text)}`), text).toEqual(found)
+      expect(await keysOf(me, `status=pending&buyer=${encodeURIComponent(text)}`)).toEqual(found)
+    }
+  })
+
+  it('a line adds up its rows', async () => {
+    const { shop, me } = await signedIn()
+    const { orders } = await sell(shop, 'Misty', [
+      cardItem({ price: 2.5 }),
+      productItem({ price: 9 }),
+    ])
+    await cancel(app, orders[1]!)
+    const { body } = await me.get(ORDERS)
+    expect(body.data[0]).toMatchObject({
+      order_id: orders[0],
+      buyer: { name: 'Misty' },
+      statuses: { pending: 1, shipped: 0, received: 0, cancelled: 1, disputed: 0 },
+      lines: 2,
+      units: 2,
+      merchandise: 11.5,
+      label: null,
+    })
+  })
+
+  it('a position outside of the list, a wrong date and an unknown status are refused', async () => {
+    const { me } = await signedIn()
+    const { shop } = await signedIn()
+    const { key } = await sell(shop)
+    for (const query of [`after=${key}`, 'before=x', 'from=soon', 'status=lost']) {
+      const { status, body } = await me.get(`${ORDERS}?${query}`)
+      expect(status).toBe(422)
+      expect(Object.keys(body.error.fields)).toEqual([query.split('=')[0]])
+    }
+  })
+})
+
+describe('a slice in the dashboard', () => {
+  it('shows the address, its history in order, and the actions that are possible', async () => {
+    const { shop, me } = await signedIn(PARCEL)
+    const { orders } = await sell(shop, 'Misty', [cardItem(), productItem()])
+    const [first, second] = orders as [number, number]
+    const page = async () => (await me.get(`${ORDERS}/${first}`)).body.data
+    expect(await page()).toMatchObject({
+      buyer: { name: 'Misty', address: ADDRESS },
+      actions: { ship: { needs_tracking_code: true }, label: false, cancel: orders },
+    })
+    await advance(app.operator, 60)
+    const cancelled = await me.post(`${ORDERS}/${second}/cancel`, {
+      payload: { reason: 'out_of_stock' },
+    })
+    expect(cancelled.status).toBe(200)
+    await advance(app.operator, 60)
+    const refused = await me.post(`${ORDERS}/${first}/ship`, { payload: {} })
+    expect(refused.body.error.fields.tracking_code).toHaveLength(1)
+    await me.post(`${ORDERS}/${first}/ship`, { payload: { tracking_code: '3SABC' } })
+    await advance(app.operator, 60)
+    await act(app, first, 'dispute')
+    await advance(app.operator, 60)
+    await act(app, first, 'resolve', { in_favour_of: 'seller' })
+    const { timeline, actions } = await page()
+    expect(timeline.map(({ at, ...moment }: { at: string }) => moment)).toEqual([
+      { kind: 'ordered', orders, by: null, reason: null },
+      { kind: 'cancelled', orders: [second], by: 'seller', reason: 'out_of_stock' },
+      { kind: 'shipped', orders: [first], by: null, reason: null },
+      { kind: 'disputed', orders: [first], by: null, reason: null },
+      { kind: 'received', orders: [first], by: null, reason: null },
+      { kind: 'resolved', orders: [first], by: null, reason: null },
+    ])
+    expect(actions).toEqual({ ship: null, label: false, cancel: [] })
+  })
+
+  it.each(['ready', 'processing', 'action_required'])(
+    'a label that is %s shows its status, and ends the seller’s cancellation',
+    async (status) => {
+      const { shop, me } = await signedIn(LABEL)
+      const { orders } = await sell(shop)
+      await carrier(status)
+      const { body } = await me.post(`${ORDERS}/${orders[0]}/label`)
+      await carrier('ready')
+      expect(body.data).toMatchObject({ status, order: { label: { status } } })
+      expect(body.data.order.actions).toEqual({
+        ship: { needs_tracking_code: false },
+        label: true,
+        cancel: [],
+      })
+      expect(body.data.order.timeline.at(-1).kind).toBe('label_bought')
+      expect(body.data.label_url === null).toBe(status !== 'ready')
+    },
+  )
+
+  it('a slice that the seller ships has no label to buy', async () => {
+    const { shop, me } = await signedIn(LETTER)
+    const { orders } = await sell(shop)
+    const { body } = await me.post(`${ORDERS}/${orders[0]}/label`)
+    expect(body.data).toMatchObject({ status: 'self_ship', order: { actions: { label: false } } })
+  })
+
+  it('another seller’s order is not found by any request, and nothing changes', async () => {
+    const { shop } = await signedIn(LABEL)
+    const [id] = (await sell(shop)).orders
+    const { me: stranger } = await signedIn(LABEL)
+    const payload = { reason: 'other' }
+    const requests = [
+      stranger.get(`${ORDERS}/${id}`),
+      stranger.get(`${ORDERS}/packing?orders=${id}`),
+      stranger.get(`${ORDERS}/labels.pdf?orders=${id}`),
+      stranger.post(`${ORDERS}/${id}/label`),
+      stranger.post(`${ORDERS}/${id}/ship`, { payload: {} }),
+      stranger.post(`${ORDERS}/${id}/ship`, { payload: { tracking_code: 1 } }),
+      stranger.post(`${ORDERS}/${id}/cancel`, { payload }),
+      stranger.post(`${ORDERS}/${id}/cancel`, { payload: {} }),
+    ]
+    for (const { status } of await Promise.all(requests)) expect(status).toBe(404)
+    const { body } = await stranger.post(`${ORDERS}/labels`, { payload: { orders: [id] } })
+    expect(body.data[0]).toMatchObject({ label: null, error: { type: 'not_found' } })
+    expect(await keysOf(stranger)).toEqual([])
+    expect((await shop.get(`/v1/orders/${id}`)).body.data.orders[0].status).toBe('pending')
+  })
+})
+
+describe('several orders at once', () => {
+  it('labels are bought one by one, and those that are ready are one PDF in the order of the request', async () => {
+    const { shop, me } = await signedIn(LABEL)
+    const [one, two] = [await sell(shop), await sell(shop, 'Brock', [cardItem(), productItem()])]
+    const late = await sell(shop, 'Ash', [cardItem()], { address: null })
+    const orders = [two.orders[0], late.orders[0], one.orders[0], two.orders[1]!]
+    const { status, body } = await me.post(`${ORDERS}/labels`, { payload: { orders } })
+    expect(status).toBe(200)
+    expect(body.data.map((result: { order: number }) => result.order)).toEqual(orders)
+    expect(body.data.map(({ label }: { label?: { status: string } }) => label?.status)).toEqual([
+      'ready',
+      undefined,
+      'ready',
+      'ready',
+    ])
+    expect(body.data[1].error.type).toBe('conflict')
+    const pdf = await app.app.inject({
+      url: `${ORDERS}/labels.pdf?orders=${orders.join()}`,
+      headers: { cookie: me.cookie },
+    })
+    expect(pdf.headers['content-type']).toBe('application/pdf')
+    expect((await PDFDocument.load(pdf.rawPayload)).getPageCount()).toBe(2)
+    const none = await me.get(`${ORDERS}/labels.pdf?orders=${late.orders[0]}`)
+    expect([none.status, none.body.error.type]).toEqual([409, 'conflict'])
+  })
+
+  it.each([[], Array.from({ length: 51 }, (_, i) => i + 1), ['x'], [1, 1]])(
+    'labels of %j are refused',
+    async (...orders) => {
+      const { me } = await signedIn(LABEL)
+      expect((await me.post(`${ORDERS}/labels`, { payload: { orders } })).status).toBe(422)
+    },
+  )
+
+  it('a pick list adds up the same listing, and a slip has only the rows to pack', async () => {
+    const { shop, me } = await signedIn(PARCEL)
+    const [card, box] = (await list(shop, cardItem({ quantity: 5 }), productItem())) as [
+      number,
+      number,
+    ]
+    await app.ctx.db`update listings set reference = 'SHELF 4' where id = ${card}`
+    const first = await buy(app, [
+      [card, 2],
+      [box, 1],
+    ])
+    const second = await buy(app, [[card, 1]], { address: null })
+    await cancel(app, first.orderIds[1]!)
+    const { body } = await me.get(`${ORDERS}/packing`)
+    const { pick_list, slips } = body.data
+    expect(pick_list).toMatchObject([
+      {
+        listing_id: card,
+        reference: 'SHELF 4',
+        quantity: 3,
+        orders: [first.orderIds[0], second.orderIds[0]],
+      },
+    ])
+    expect(slips).toMatchObject([
+      { slice_key: first.sliceKey, buyer: { address: ADDRESS }, orders: [{ quantity: 2 }] },
+      { slice_key: second.sliceKey, buyer: { address: null }, orders: [{ quantity: 1 }] },
+    ])
+    const chosen = await me.get(`${ORDERS}/packing?orders=${second.orderIds[0]}`)
+    expect(chosen.body.data.slips).toEqual([slips[1]])
+  })
+
+  it('a browser gets packing slips as a page without scripts, with every name escaped', async () => {
+    const { shop, me } = await signedIn(PARCEL)
+    const script = '<script>alert(1)</script>'
+    await sell(shop, script, [cardItem()], { address: { ...ADDRESS, full_name: script } })
+    const page = await me.get(`${ORDERS}/packing?paper=a6&document=slips`, {
+      headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' },
+    })
+    expect(page.headers['content-type']).toMatch('text/html')
+    expect(page.text).not.toContain('<script')
+    expect(page.text).toContain('&lt;script&gt;')
+    expect(page.text).toContain('size:A6')
+    expect(page.headers['content-security-policy']).toMatch(/style-src 'sha256-/)
+  })
+})

@@ -1,0 +1,222 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type, { type Static } from 'typebox'
+import { getAccount } from '../../accounts/accounts.ts'
+import { ORDER_STATUSES } from '../../enums.ts'
+import { validationError } from '../../errors.ts'
+import { sliceIdOf } from '../../orders/orders.ts'
+import { PACKED_STATUSES, readPacking, readPackingOf } from '../../orders/packing.ts'
+import { shipOrder } from '../../orders/ship-order.ts'
+import { listSlices } from '../../orders/slice-list.ts'
+import { cancelAsSeller } from '../../orders/transitions.ts'
+import type { Service } from '../../service.ts'
+import { getLabeledSlice } from '../../shipping/labeled-slice.ts'
+import { buyLabel } from '../../shipping/labels.ts'
+import { buyLabels, MAX_LABELS, mergeLabels } from '../../shipping/several-labels.ts'
+import { parseDateTime } from '../date-time.ts'
+import { packingParameters, sendPackingPage, wantsPage } from '../packing-page.ts'
+import { pageOf, pageParameters } from '../paginate.ts'
+import type { Query } from '../query.ts'
+import { refuseInvalid } from '../refuse-invalid.ts'
+import { Data, Nullable, OneOf, PathId, Text } from '../schema.ts'
+import { labelFields, labelFieldsJson } from '../shapes/label.ts'
+import { LabelResultSchema, LabelsInput, labelResultJson } from '../shapes/labels.ts'
+import { CancelInput } from '../shapes/own-order.ts'
+import { OwnSliceSchema, ownSliceJson } from '../shapes/own-slice.ts'
+import { PackingSchema, packingJson } from '../shapes/packing.ts'
+import { SliceLineSchema, sliceLineJson } from '../shapes/slice-line.ts'
+
+const filters = {
+  status: Type.Optional(OneOf(ORDER_STATUSES)),
+  from: Type.Optional(Text()),
+  to: Type.Optional(Text()),
+  buyer: Type.Optional(Text({ maxLength: 200 })),
+}
+
+const SliceList = Type.Object({
+  data: Type.Array(SliceLineSchema),
+  meta: Type.Object({
+    newer: Nullable(Type.String(), { description: 'Value of `before` for the page above' }),
+    older: Nullable(Type.String(), { description: 'Value of `after` for the page below' }),
+  }),
+})
+const LabelOutcome = Type.Object({ ...labelFields, order: OwnSliceSchema })
+const ShipInput = Type.Object({
+  tracking_code: Type.Optional(Nullable(Text({ maxLength: 100 }))),
+})
+
+/** For the pages of the dashboard, which import the types alone. */
+export type SliceList = Static<typeof SliceList>
+export type SliceLine = Static<typeof SliceLineSchema>
+export type OwnSlice = Static<typeof OwnSliceSchema>
+export type LabelOutcome = Static<typeof LabelOutcome>
+export type LabelResult = Static<typeof LabelResultSchema>
+
+const params = Type.Object({ order: PathId('Any row of the slice') })
+
+/** The orders of the member's shop, slice by slice. */
+export const ordersApi =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.get(
+      '/orders',
+      {
+        schema: {
+          querystring: Type.Object({
+            ...filters,
+            after: Type.Optional(Text()),
+            before: Type.Optional(Text()),
+            per_page: pageParameters.per_page,
+          }),
+          response: { 200: SliceList },
+        },
+      },
+      async ({ member, query }) => {
+        const { status, from, to, buyer, after, before } = query
+        const wanted = {
+          status,
+          from: from === undefined ? undefined : parseDateTime('from', from),
+          to: to === undefined ? undefined : parseDateTime('to', to),
+          buyer,
+        }
+        const { perPage } = pageOf(query as Query)
+        const { rows, hasNewer, hasOlder } = await listSlices(
+          ctx,
+          member.accountId,
+          wanted,
+          { after, before },
+          perPage,
+        )
+        return {
+          data: rows.map(sliceLineJson),
+          meta: {
+            newer: (hasNewer && rows[0]?.sliceKey) || null,
+            older: (hasOlder && rows.at(-1)?.sliceKey) || null,
+          },
+        }
+      },
+    )
+
+    app.get(
+      '/orders/packing',
+      {
+        schema: {
+          querystring: Type.Object({
+            orders: Type.Optional(Text({ description: 'Ids of order rows, separated by commas' })),
+            status: Type.Optional(OneOf(PACKED_STATUSES, { default: 'pending' })),
+            ...packingParameters,
+            ...pageParameters,
+          }),
+          response: { 200: Data(PackingSchema, 'Pick list and packing slips') },
+        },
+      },
+      async (request, reply) => {
+        const { member, query } = request
+        const packing =
+          query.orders === undefined
+            ? (
+                await readPacking(
+                  ctx,
+                  member.accountId,
+                  query.status ?? 'pending',
+                  pageOf(query as Query),
+                )
+              ).packing
+            : await readPackingOf(ctx, member.accountId, idsIn(query.orders))
+        if (wantsPage(request)) return sendPackingPage(reply, packing, query)
+        return { data: packingJson(packing) }
+      },
+    )
+
+    // The PDF of labels that are ready. It buys nothing, so that a browser can open it in a tab.
+    app.get(
+      '/orders/labels.pdf',
+      { schema: { querystring: Type.Object({ orders: Text() }) } },
+      async ({ member, query }, reply) => {
+        const { pdf } = await mergeLabels(ctx, member.accountId, idsIn(query.orders))
+        return reply
+          .header('content-disposition', 'inline; filename="labels.pdf"')
+          .type('application/pdf')
+          .send(Buffer.from(pdf))
+      },
+    )
+
+    app.post(
+      '/orders/labels',
+      {
+        schema: {
+          body: Type.Pick(LabelsInput, ['orders']),
+          response: { 200: Data(Type.Array(LabelResultSchema), 'A result for each order') },
+        },
+      },
+      async ({ member, body }) => {
+        const account = await getAccount(ctx, member.accountId)
+        return { data: (await buyLabels(ctx, account, body.orders)).map(labelResultJson) }
+      },
+    )
+
+    app.get(
+      '/orders/:order',
+      { schema: { params, response: { 200: Data(OwnSliceSchema, 'The slice') } } },
+      async ({ member, params: { order } }) => ({
+        data: ownSliceJson(await getLabeledSlice(ctx, member.accountId, order)),
+      }),
+    )
+
+    app.post(
+      '/orders/:order/label',
+      { schema: { params, response: { 200: Data(LabelOutcome, 'The label') } } },
+      async ({ member, params: { order: orderId } }) => {
+        const account = await getAccount(ctx, member.accountId)
+        const label = await buyLabel(ctx, { account, orderId })
+        const slice = await getLabeledSlice(ctx, account.id, orderId)
+        return { data: { ...labelFieldsJson(label), order: ownSliceJson(slice) } }
+      },
+    )
+
+    app.post(
+      '/orders/:order/ship',
+      {
+        attachValidation: true,
+        schema: {
+          params,
+          body: Type.Optional(ShipInput),
+          response: { 200: Data(OwnSliceSchema, 'The slice after shipping') },
+        },
+      },
+      async (request) => {
+        const { member, params, body } = request
+        await refuseInvalid(request, params.order, (id) => sliceIdOf(ctx, member.accountId, id))
+        const account = await getAccount(ctx, member.accountId)
+        await shipOrder(ctx, account, params.order, body?.tracking_code?.trim() || null)
+        return { data: ownSliceJson(await getLabeledSlice(ctx, account.id, params.order)) }
+      },
+    )
+
+    app.post(
+      '/orders/:order/cancel',
+      {
+        attachValidation: true,
+        schema: {
+          params,
+          body: CancelInput,
+          response: { 200: Data(OwnSliceSchema, 'The slice after the cancellation') },
+        },
+      },
+      async (request) => {
+        const { member, params, body } = request
+        await refuseInvalid(request, params.order, (id) => sliceIdOf(ctx, member.accountId, id))
+        await cancelAsSeller(ctx, member.accountId, params.order, body)
+        return { data: ownSliceJson(await getLabeledSlice(ctx, member.accountId, params.order)) }
+      },
+    )
+    done()
+  }
+
+/** @throws validation_error */
+function idsIn(text: string): number[] {
+  const ids = [...new Set(text.split(',').slice(0, MAX_LABELS + 1))].map(Number)
+  if (ids.length <= MAX_LABELS && ids.every((id) => Number.isSafeInteger(id) && id > 0)) return ids
+  throw validationError({
+    orders: [`The orders field must be at most ${MAX_LABELS} ids separated by commas.`],
+  })
+}

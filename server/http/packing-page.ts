@@ -1,0 +1,109 @@
+import { hash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import Type from 'typebox'
+import type { PackedRow, Packing, PackingSlip, PickLine } from '../orders/packing.ts'
+import type { Address } from '../text/address.ts'
+import { type Html, html } from './html.ts'
+import { sendPage } from './page.ts'
+import { OneOf } from './schema.ts'
+
+/** The print page of a pick list and packing slips: without scripts, one parcel on a sheet of A4 or A6. */
+
+export const PAPERS = ['a4', 'a6'] as const
+export const DOCUMENTS = ['all', 'pick_list', 'slips'] as const
+
+export const packingParameters = {
+  paper: Type.Optional(OneOf(PAPERS, { default: 'a4', description: 'Paper of the print page' })),
+  document: Type.Optional(
+    OneOf(DOCUMENTS, { default: 'all', description: 'Documents of the print page' }),
+  ),
+}
+
+type Print = {
+  paper?: (typeof PAPERS)[number] | undefined
+  document?: (typeof DOCUMENTS)[number] | undefined
+}
+
+/** Whether the client prefers a page to JSON. */
+export const wantsPage = ({ headers: { accept = '' } }: FastifyRequest): boolean =>
+  /\btext\/html\b/i.test(accept) && !/\bapplication\/json\b/i.test(accept)
+
+const STYLES = readFileSync(new URL('packing.css', import.meta.url), 'utf8')
+/** A6 has a quarter of the space. */
+const PAPER_STYLES = {
+  a4: '@page{size:A4}',
+  a6: '@page{size:A6;margin:6mm}body{max-width:93mm;font-size:8pt}',
+}
+const stylesOf = (paper: (typeof PAPERS)[number]) => STYLES + PAPER_STYLES[paper]
+const HASHES = PAPERS.map((paper) => `'sha256-${hash('sha256', stylesOf(paper), 'base64')}'`)
+
+/** Sends the print page. It shows addresses, so the caller forbids caching. */
+export const sendPackingPage = (
+  reply: FastifyReply,
+  packing: Packing,
+  { paper = 'a4', document = 'all' }: Print,
+) =>
+  sendPage(
+    reply.header('vary', 'Accept'),
+    `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>${document === 'pick_list' ? 'Pick list' : 'Packing slips'}</title>
+    <link rel="icon" href="data:,">
+    <style>${stylesOf(paper)}</style>
+  </head>
+  <body>
+${content(packing, document).text}
+  </body>
+</html>
+`,
+    { 'style-src': HASHES.join(' ') },
+  )
+
+const content = (packing: Packing, document: (typeof DOCUMENTS)[number]): Html =>
+  packing.slips.length === 0
+    ? html`<p>There is nothing to pack.</p>`
+    : html`${document !== 'slips' && pickList(packing)}${document !== 'pick_list' && packing.slips.map((slip) => packingSlip(slip, packing.shopName))}`
+
+const pickList = ({ pickList, slips }: Packing) => html`<section>
+<h1>Pick list</h1>
+<p>${slips.length} ${slips.length === 1 ? 'parcel' : 'parcels'}, ${unitsOf(pickList)} items</p>
+<table>
+<thead><tr><th></th><th class="number">Units</th><th>Item</th><th>Reference</th><th>Orders</th></tr></thead>
+<tbody>
+${pickList.map((line) => html`<tr><td class="check"></td><td class="number">${line.units}</td><td>${itemOf(line)}</td><td>${line.reference}</td><td>${line.orderIds.join(', ')}</td></tr>`)}
+</tbody>
+</table>
+</section>`
+
+const unitsOf = (lines: PickLine[]) => lines.reduce((sum, { units }) => sum + units, 0)
+
+const packingSlip = (
+  { sliceKey, createdAt, buyer, shipping, orders }: PackingSlip,
+  shopName: string,
+) => html`<section>
+<header><h1>${shopName}</h1><p>Order ${orders.map(({ id }) => id).join(', ')}<small>${days.format(createdAt)}</small></p></header>
+${addressOf(buyer.address, buyer.name)}
+<p>Ships with: ${shipping.method}</p>
+<table>
+<thead><tr><th></th><th class="number">Units</th><th>Item</th><th>Reference</th></tr></thead>
+<tbody>
+${orders.map((row) => html`<tr><td class="check"></td><td class="number">${row.quantity}</td><td>${itemOf(row)}</td><td>${row.reference}</td></tr>`)}
+</tbody>
+</table>
+<p><small>${sliceKey}</small></p>
+</section>`
+
+const days = new Intl.DateTimeFormat('en-IE', { dateStyle: 'long', timeZone: 'UTC' })
+
+const itemOf = ({ item }: PickLine | PackedRow) =>
+  html`${item.name ?? 'Item'}<small>${[item.subtitle, item.condition, item.language].filter(Boolean).join(' · ')}</small>`
+
+function addressOf(address: Address | null, buyerName: string): Html {
+  if (!address) return html`<p>${buyerName}, without a delivery address</p>`
+  const { full_name, street, house_number, house_number_suffix, zip, city, country } = address
+  return html`<address>${full_name}<br>${street} ${house_number} ${house_number_suffix}<br>${zip} ${city}<br>${country.toUpperCase()}</address>`
+}

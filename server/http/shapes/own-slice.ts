@@ -1,0 +1,74 @@
+import Type, { type Static } from 'typebox'
+import { CANCEL_REASONS, CANCELLERS } from '../../enums.ts'
+import { MOMENTS, timelineOf } from '../../orders/timeline.ts'
+import type { LabeledSlice } from '../../shipping/labeled-slice.ts'
+import { actionsFor } from '../../shipping/slice-actions.ts'
+import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
+import { Nullable, OneOf, Timestamp } from '../schema.ts'
+import { OwnOrderSchema, ownOrderJson } from './own-order.ts'
+import { sliceFields, sliceJson } from './slice.ts'
+
+export const TimelineSchema = Type.Array(
+  Type.Object({
+    kind: OneOf(MOMENTS),
+    at: Timestamp(),
+    orders: Type.Array(Type.Integer(), { description: 'The rows that it happened to' }),
+    by: Nullable(OneOf(CANCELLERS)),
+    reason: Nullable(OneOf(CANCEL_REASONS)),
+  }),
+  { description: 'Oldest first' },
+)
+
+/** A slice in the dashboard: that of the seller API, with its history, label and possible actions. */
+export const OwnSliceSchema = Type.Object({
+  ...sliceFields,
+  orders: Type.Array(OwnOrderSchema),
+  created_at: Timestamp(),
+  label: Type.Union([
+    Type.Null(),
+    Type.Object({
+      status: OneOf(['ready', 'processing', 'action_required'] as const),
+      message: Nullable(Type.String()),
+      label_url: Nullable(Type.String()),
+      expires_at: Nullable(Timestamp()),
+      provider: Type.String(),
+      bought_at: Timestamp(),
+    }),
+  ]),
+  timeline: TimelineSchema,
+  actions: Type.Object({
+    ship: Type.Union([Type.Null(), Type.Object({ needs_tracking_code: Type.Boolean() })]),
+    label: Type.Boolean(),
+    cancel: Type.Array(Type.Integer(), { description: 'Rows that the seller can cancel' }),
+  }),
+})
+
+export function ownSliceJson(slice: LabeledSlice): Static<typeof OwnSliceSchema> {
+  const { label } = slice
+  const actions = actionsFor(slice)
+  return {
+    ...sliceJson(slice),
+    orders: slice.orders.map(ownOrderJson),
+    created_at: timestamp(slice.createdAt),
+    label: label && {
+      status: label.status,
+      message: label.message,
+      label_url: label.labelUrl,
+      expires_at: timestampOrNull(label.expiresAt),
+      provider: label.provider,
+      bought_at: timestamp(label.boughtAt),
+    },
+    timeline: timelineOf(slice, label).map(({ kind, at, orderIds, by, reason }) => ({
+      kind,
+      at: timestamp(at),
+      orders: orderIds,
+      by,
+      reason,
+    })),
+    actions: {
+      ship: actions.ship && { needs_tracking_code: actions.ship.needsTrackingCode },
+      label: actions.label,
+      cancel: actions.cancel,
+    },
+  }
+}

@@ -1,0 +1,66 @@
+import type { Canceller, CancelReason } from '../enums.ts'
+import type { Order } from './order.ts'
+import type { Slice } from './slice.ts'
+
+export const MOMENTS = [
+  'ordered',
+  'label_bought',
+  'shipped',
+  'received',
+  'disputed',
+  'resolved',
+  'cancelled',
+] as const
+export type MomentKind = (typeof MOMENTS)[number]
+
+/** One thing that happened to a slice, and the rows that it happened to. */
+export type Moment = {
+  kind: MomentKind
+  at: Date
+  orderIds: number[]
+  /** The party that cancelled. */
+  by: Canceller | null
+  reason: CancelReason | null
+}
+
+/**
+ * The history of a slice, oldest first, from the times that its rows keep. A row keeps its last dispute. Rows that
+ * changed together are one moment.
+ */
+export function timelineOf(
+  { orders }: Pick<Slice, 'orders'>,
+  label: { boughtAt: Date } | null,
+): Moment[] {
+  const moments = orders.flatMap(momentsOf)
+  if (label) {
+    const orderIds = orders.map(({ id }) => id)
+    moments.push({ kind: 'label_bought', at: label.boughtAt, orderIds, by: null, reason: null })
+  }
+  const merged = Map.groupBy(moments, ({ kind, at, by, reason }) =>
+    [kind, at.getTime(), by, reason].join(),
+  )
+  return [...merged.values()]
+    .map((same) => ({ ...same[0]!, orderIds: same.flatMap(({ orderIds }) => orderIds) }))
+    .sort(
+      (a, b) =>
+        a.at.getTime() - b.at.getTime() || MOMENTS.indexOf(a.kind) - MOMENTS.indexOf(b.kind),
+    )
+}
+
+function momentsOf(order: Order): Moment[] {
+  const { id, cancelledBy, cancelReason } = order
+  const times: [MomentKind, Date | null][] = [
+    ['ordered', order.createdAt],
+    ['shipped', order.shippedAt],
+    ['received', order.receivedAt],
+    ['disputed', order.disputedAt],
+    ['resolved', order.resolvedAt],
+    ['cancelled', order.cancelledAt],
+  ]
+  return times.flatMap(([kind, at]) => {
+    const isCancelled = kind === 'cancelled'
+    const by = isCancelled ? cancelledBy : null
+    const reason = isCancelled ? cancelReason : null
+    return at === null ? [] : [{ kind, at, orderIds: [id], by, reason }]
+  })
+}

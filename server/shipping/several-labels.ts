@@ -1,0 +1,112 @@
+import { buffer } from 'node:stream/consumers'
+import { PDFDocument } from 'pdf-lib'
+import type { Context } from '../context.ts'
+import { ApiError, conflict } from '../errors.ts'
+import type { FileStore } from '../files/file-store.ts'
+import { orderNotFound } from '../orders/order.ts'
+import { limitConcurrency } from '../queue/limit-concurrency.ts'
+import { type Label, labelPath } from './label.ts'
+import { type LabeledSlice, readLabeledSlices, readLabels } from './labeled-slice.ts'
+import { buyLabel } from './labels.ts'
+import type { ShippingContext } from './purchase.ts'
+
+/** Labels of one call. */
+export const MAX_LABELS = 50
+
+/** Purchases of one call at the same time: the carrier should not refuse them as a flood. */
+const CONCURRENCY = 4
+
+/** The label of one order of a call, or the error that the same request for this order alone would get. */
+export type LabelResult = { orderId: number } & (
+  | { label: Label; slice: LabeledSlice; error?: undefined }
+  | { error: ApiError }
+)
+
+/** Buys or reads the labels of several orders (labels.ts). Each succeeds or fails on its own. */
+export async function buyLabels(
+  ctx: ShippingContext,
+  account: { id: number; payoutVerified: boolean },
+  orderIds: number[],
+): Promise<LabelResult[]> {
+  const limit = limitConcurrency(CONCURRENCY)
+  const bought = await Promise.allSettled(
+    orderIds.map((orderId) => limit(() => buyLabel(ctx, { account, orderId }))),
+  )
+  const sliceIds = bought.flatMap((one) => (one.status === 'fulfilled' ? one.value.sliceId : []))
+  const slices = new Map(
+    (await readLabeledSlices(ctx, [...new Set(sliceIds)])).map((slice) => [slice.id, slice]),
+  )
+  return bought.map((outcome, index) => {
+    const orderId = orderIds[index]!
+    if (outcome.status === 'fulfilled') {
+      const label = outcome.value
+      return { orderId, label, slice: slices.get(label.sliceId)! }
+    }
+    if (outcome.reason instanceof ApiError) return { orderId, error: outcome.reason }
+    throw outcome.reason
+  })
+}
+
+/** Labels are small; a carrier that sends larger files must not fill the memory. */
+const MAX_MERGED_BYTES = 32 * 1024 * 1024
+
+/** Reading and writing PDFs takes CPU time and memory, so that one is merged at a time. */
+const oneAtATime = limitConcurrency(1)
+
+/**
+ * Merges the stored labels of several orders into one PDF, in the order given. A slice's label is printed once.
+ *
+ * @returns the PDF, and the orders whose label is not ready
+ * @throws not_found unless every row is the account's, conflict if no label is ready or all together are too large
+ */
+export async function mergeLabels(
+  ctx: Context & { files: FileStore },
+  accountId: number,
+  orderIds: number[],
+): Promise<{ pdf: Uint8Array; missing: number[] }> {
+  const rows = await ctx.db<{ id: number; sliceId: number }[]>`
+    select id, slice_id as "sliceId"
+    from orders
+    where id = any(${orderIds}::bigint[]) and account_id = ${accountId}
+  `
+  const sliceOf = new Map(rows.map(({ id, sliceId }) => [id, sliceId]))
+  if (orderIds.some((id) => !sliceOf.has(id))) throw orderNotFound()
+  const sliceIds = [...new Set(orderIds.map((id) => sliceOf.get(id)!))]
+  const labels = await readLabels(ctx, sliceIds)
+  const names = new Map(
+    sliceIds.flatMap((id) => {
+      const label = labels.get(id)
+      return label?.status === 'ready' ? [[id, label.labelName]] : []
+    }),
+  )
+  const { pdf, printed } = await oneAtATime(() => merge(ctx, names))
+  if (printed.size === 0) throw conflict('None of these orders has a label that is ready.')
+  return { pdf, missing: orderIds.filter((id) => !printed.has(sliceOf.get(id)!)) }
+}
+
+async function merge(
+  { files, log }: Context & { files: FileStore },
+  labelNames: Map<number, string>,
+): Promise<{ pdf: Uint8Array; printed: Set<number> }> {
+  const merged = await PDFDocument.create()
+  const printed = new Set<number>()
+  let bytes = 0
+  for (const [sliceId, labelName] of labelNames) {
+    const file = await files.get(labelPath(`${labelName}.pdf`))
+    if (!file) continue
+    bytes += file.length
+    if (bytes > MAX_MERGED_BYTES) {
+      file.stream.destroy()
+      throw conflict('These labels are too large for one file. Choose fewer.')
+    }
+    const content = await buffer(file.stream)
+    try {
+      const label = await PDFDocument.load(content, { updateMetadata: false })
+      for (const page of await merged.copyPages(label, label.getPageIndices())) merged.addPage(page)
+      printed.add(sliceId)
+    } catch (error) {
+      log.warn({ err: error, slice: sliceId }, 'cannot read a stored label')
+    }
+  }
+  return { pdf: await merged.save(), printed }
+}
