@@ -3,6 +3,7 @@ import { dashboardBuild } from './dashboard/build.ts'
 import { authenticateOperator, guardSellerRoutes } from './http/authenticate.ts'
 import { dashboardApp } from './http/dashboard/app.ts'
 import { guardDashboard } from './http/dashboard/guard.ts'
+import { listingsApi } from './http/dashboard/listings.ts'
 import { meApi } from './http/dashboard/me.ts'
 import { noticesApi } from './http/dashboard/notices.ts'
 import { ordersApi } from './http/dashboard/orders.ts'
@@ -149,6 +150,7 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
       dashboard.addHook('onRoute', readKnownFields)
       serve(dashboard, {
         '/me': meApi(ctx),
+        '/listings': listingsApi(ctx),
         '/orders': ordersApi(ctx),
         '/sessions': sessionsApi(ctx),
         '/notices': noticesApi(ctx),

@@ -197,18 +197,19 @@ export function tooMany(ctx: Service, kind: 'read' | 'write', limit: RateLimit):
  * Counts further writes of a request that is as much work as several; the request itself is counted already. At most the
  * limit of a minute, so that a new minute always admits the request.
  *
+ * @param subject `write:` and the id of the key, or `write:member:` and that of the member
  * @throws rate_limited; then the request must have no effect
  */
 export async function countWrites(
   ctx: Service,
-  { caller }: FastifyRequest,
   reply: FastifyReply,
+  subject: string,
   further: number,
 ): Promise<void> {
   const allowed = ctx.config.rateLimit.write
   let limit: RateLimit | undefined
   for (let count = 0; count < Math.min(further, allowed - 1); count++) {
-    limit = await ctx.limiter.count(`write:${caller.keyId}`, allowed)
+    limit = await ctx.limiter.count(subject, allowed)
   }
   if (!limit) return
   showLimit(reply, limit)

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { validationError } from '../errors.ts'
-import { applyChanges, type ListingChanges, MAX_QUANTITY } from './listing.ts'
+import { applyChanges, type ListingChanges, MAX_PRICE_CENTS, MAX_QUANTITY } from './listing.ts'
 import { listingNotFound } from './listings.ts'
 import { lockReferences, referenceTaken } from './references.ts'
 import { type ItemOutcome, type LockedListing, lockTargets, type Target } from './targets.ts'
@@ -12,6 +12,8 @@ export type BatchedChange = {
   changes: ListingChanges & {
     /** Units to add to the stock, or to take from it. Excludes `quantity`. */
     quantityDelta?: number | undefined
+    /** Change of the price in percent, rounded to a cent. Excludes `priceCents`. */
+    pricePercent?: number | undefined
     /** null removes the reference. */
     reference?: string | null | undefined
   }
@@ -62,7 +64,7 @@ export function changeListings(
 /** @param holders ids of the listings that have a reference */
 function applyBatched(
   listing: LockedListing,
-  { quantityDelta, reference, ...changes }: BatchedChange['changes'],
+  { quantityDelta, pricePercent, reference, ...changes }: BatchedChange['changes'],
   holders: Map<string, number>,
 ): ItemOutcome<LockedListing> {
   if (reference && (holders.get(reference) ?? listing.id) !== listing.id) {
@@ -78,7 +80,14 @@ function applyBatched(
       }),
     }
   }
-  const after = applyChanges(listing, { ...changes, quantity })
+  const priceCents =
+    pricePercent === undefined
+      ? changes.priceCents
+      : Math.max(1, Math.round((listing.priceCents * (100 + pricePercent)) / 100))
+  if (priceCents !== undefined && priceCents > MAX_PRICE_CENTS) {
+    return { error: validationError({ price: ['The price would be above 99999.99.'] }) }
+  }
+  const after = applyChanges(listing, { ...changes, quantity, priceCents })
   return {
     result: {
       ...listing,

@@ -3,6 +3,9 @@ import type { Condition, GradingCompany, Language, ListingStatus, Printing } fro
 /** Maximum stock of a listing (§4.9). */
 export const MAX_QUANTITY = 999
 
+/** Maximum price of a unit (§4.9). */
+export const MAX_PRICE_CENTS = 9_999_999
+
 /** The item of a listing: one card or one sealed product of the catalog. */
 export type Listable = { cardId: string; productSlug: null } | { cardId: null; productSlug: string }
 

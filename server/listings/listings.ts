@@ -281,6 +281,21 @@ async function writeChanges(
   await signal('offers')
 }
 
+/** The account's listings with these ids, in their order. Leaves out those that are not the account's. */
+export function readListings(
+  { db, now }: Context,
+  accountId: number,
+  ids: number[],
+): Promise<Listing[]> {
+  return db<Listing[]>`
+    select ${columns(db, now())}
+    from unnest(${ids}::bigint[]) with ordinality as wanted (id, place)
+    join listings using (id)
+    where account_id = ${accountId} and status <> 'removed'
+    order by place
+  `
+}
+
 /** @throws not_found unless the listing is the account's */
 export async function findListing(ctx: Context, accountId: number, id: number): Promise<Listing> {
   const [listing] = await findListings(ctx, accountId, [id])

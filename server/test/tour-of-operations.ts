@@ -61,6 +61,16 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   const move = { items: [{ id: held, reference: null }] }
   await ok(seller.post('/tools/v1/listings/changes', { payload: move }))
   await ok(seller.post('/tools/v1/listings/deletions', { payload: { items: [{ reference }] } }))
+  const member = await app.member(seller.accountId)
+  for (const search of ['', '?q=charizard', '?q=charizard&status=active&page=2']) {
+    await ok(member.get(`/dashboard/api/listings${search}`))
+    await ok(member.get(`/dashboard/api/listings/export${search.replace(/&page.*/, '')}`))
+  }
+  await ok(member.patch(`/dashboard/api/listings/${held}`, { payload: { price: 7.78 } }))
+  for (const search of [{ q: 'charizard', status: 'active' }, {}]) {
+    const payload = { search, before: gone, action: 'price', percent: 1 }
+    await ok(member.post('/dashboard/api/listings/bulk', { payload }))
+  }
   await ok(seller.delete(`/v1/listings/${gone}`))
   await ok(operator.get(`/operator/v1/listings/${sold}/photos`))
   for (const path of ['series', 'sets', 'sets/sv3', `cards/${CARD.card}`, 'products', 'me']) {

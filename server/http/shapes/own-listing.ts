@@ -6,20 +6,21 @@ import { component, Nullable } from '../schema.ts'
 import { exampleListing, listingFields, listingJson } from './listing.ts'
 import type { Addresses } from './public-listing.ts'
 
+export const ownListingFields = {
+  ...listingFields,
+  reference: Nullable(Type.String(), {
+    description: 'Your own name of the listing. Never public',
+  }),
+  photos_failed: Type.Integer({
+    description: 'Number of the listing’s photos that could not be fetched',
+  }),
+}
+
 export const OwnListingSchema = component(
   'OwnListing',
-  Type.Object(
-    {
-      ...listingFields,
-      reference: Nullable(Type.String(), {
-        description: 'Your own name of the listing. Never public',
-      }),
-      photos_failed: Type.Integer({
-        description: 'Number of the listing’s photos that could not be fetched',
-      }),
-    },
-    { description: 'A listing with the fields that only its seller’s software needs.' },
-  ),
+  Type.Object(ownListingFields, {
+    description: 'A listing with the fields that only its seller’s software needs.',
+  }),
 )
 
 /** A listing with its reference and the number of its failed photos. */

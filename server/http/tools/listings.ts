@@ -144,10 +144,10 @@ export const ownListingRoutes =
         },
       },
       async (request, reply) => {
-        const { account } = request.caller
+        const { account, keyId } = request.caller
         const { items } = request.body
         const identity = repeatable(request, `account ${account.id}`, 'changeListings')
-        await countWrites(ctx, request, reply, furtherWrites(items))
+        await countWrites(ctx, reply, `write:${keyId}`, furtherWrites(items))
         const response = await once(ctx, identity, async (tx) => ({
           status: 200,
           body: await changeResultJson(items, (accepted) =>
@@ -177,10 +177,10 @@ export const ownListingRoutes =
         },
       },
       async (request, reply) => {
-        const { account } = request.caller
+        const { account, keyId } = request.caller
         const { items } = request.body
         const identity = repeatable(request, `account ${account.id}`, 'deleteListings')
-        await countWrites(ctx, request, reply, furtherWrites(items))
+        await countWrites(ctx, reply, `write:${keyId}`, furtherWrites(items))
         const response = await once(ctx, identity, async (tx) => ({
           status: 200,
           body: await deletionResultJson(items, (targets) =>

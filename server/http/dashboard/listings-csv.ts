@@ -1,0 +1,67 @@
+import { readListings } from '../../listings/listings.ts'
+import { type OwnListing, withOwnFacts } from '../../listings/own-listings.ts'
+import type { ListingSearch } from '../../listings/search-listings.ts'
+import { nextIds } from '../../listings/search-listings.ts'
+import { eurosFromCents } from '../../money.ts'
+import { photoUrl } from '../../photos/photo.ts'
+import type { Service } from '../../service.ts'
+
+/** Listings that are read together: about a hundred kilobytes of text. */
+const BATCH = 500
+
+/** The columns of an import (docs/dashboard-listings.md), and three more that an import keeps and ignores. */
+const COLUMNS = [
+  ...['reference', 'card', 'product', 'condition', 'language', 'printing', 'price', 'quantity'],
+  ...['grading_company', 'grading_grade', 'description', 'photo_urls'],
+  ...['name', 'status', 'id'],
+]
+
+/**
+ * A seller's listings as CSV, newest first. Reads them batch by batch while the client receives them. A listing that is
+ * added meanwhile may be missing.
+ */
+export async function* listingsCsv(
+  ctx: Service,
+  accountId: number,
+  search: ListingSearch,
+): AsyncGenerator<string> {
+  // Excel reads UTF-8 only after a byte order mark.
+  yield `\ufeff${COLUMNS.join(',')}\r\n`
+  let before: number | null = null
+  for (;;) {
+    const ids: number[] = await nextIds(ctx, accountId, search, before, BATCH)
+    const listings = await withOwnFacts(ctx, await readListings(ctx, accountId, ids))
+    if (listings.length > 0) yield listings.map((listing) => line(ctx, listing)).join('')
+    if (ids.length < BATCH) return
+    before = ids.at(-1)!
+  }
+}
+
+function line({ config, catalog }: Service, listing: OwnListing): string {
+  const { cardId, productSlug } = listing
+  const { cardsById, productsBySlug } = catalog.current
+  const item = cardId === null ? productsBySlug.get(productSlug) : cardsById.get(cardId)
+  const values = [
+    listing.reference,
+    cardId,
+    productSlug,
+    listing.condition,
+    listing.language,
+    listing.printing,
+    eurosFromCents(listing.priceCents),
+    listing.quantity,
+    listing.gradingCompany,
+    listing.gradingGrade,
+    listing.description,
+    listing.photos.map((name) => photoUrl(config.publicUrl, name)).join(' '),
+    item?.name,
+    listing.status,
+    listing.id,
+  ]
+  return `${values.map(quoted).join(',')}\r\n`
+}
+
+const quoted = (value: string | number | null | undefined) => {
+  const text = String(value ?? '')
+  return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}

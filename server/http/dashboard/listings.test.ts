@@ -1,0 +1,201 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../../test/app.ts'
+import {
+  cardItem,
+  gradedItem,
+  items,
+  list,
+  NO_LIMITS,
+  productItem,
+} from '../../test/fixtures/listings.ts'
+import { buy, SHIPS } from '../../test/fixtures/orders.ts'
+
+const LISTINGS = '/dashboard/api/listings'
+
+let app: TestApp
+beforeAll(async () => {
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
+})
+
+/** A seller with a key, and the member who is signed in. */
+async function openShop() {
+  const seller = await app.seller({ account: SHIPS })
+  return { seller, member: await app.member(seller.accountId) }
+}
+
+const idsIn = ({ body }: { body: { data: { id: number }[] } }) => body.data.map(({ id }) => id)
+
+describe('GET /dashboard/api/listings', () => {
+  it('the search finds names of cards and products and whole references, with a status', async () => {
+    const { seller, member } = await openShop()
+    const [charizard, box, hidden] = (await list(
+      seller,
+      cardItem(),
+      productItem(),
+      cardItem(),
+    )) as [number, number, number]
+    await member.patch(`${LISTINGS}/${hidden}`, { payload: { status: 'hidden', reference: 'A 1' } })
+    const search = async (query: string) => idsIn(await member.get(`${LISTINGS}?${query}`))
+    expect(await search('')).toEqual([hidden, box, charizard])
+    expect(await search('q=charizard')).toEqual([hidden, charizard])
+    expect(await search('q=charizard&status=hidden')).toEqual([hidden])
+    expect(await search('q=booster box')).toEqual([box])
+    expect(await search('q=A 1')).toContain(hidden)
+    expect(await search('q=nothing')).toEqual([])
+    expect(await search('q=charizard&per_page=1&page=2')).toEqual([charizard])
+    const { body } = await member.get(`${LISTINGS}?q=charizard&per_page=1`)
+    expect(body.meta).toMatchObject({ total: 2, last_page: 2 })
+    expect(body.data[0].item).toMatchObject({ card: 'sv3-125', details: expect.any(String) })
+  })
+
+  it('a member never reads or changes the listings of another account', async () => {
+    const [{ seller }, { member: other }] = [await openShop(), await openShop()]
+    const ids = await list(seller, ...items(2))
+    expect(idsIn(await other.get(LISTINGS))).toEqual([])
+    expect(idsIn(await other.get(`${LISTINGS}?q=charizard`))).toEqual([])
+    const { status } = await other.patch(`${LISTINGS}/${ids[0]}`, { payload: { price: 1 } })
+    expect(status).toBe(404)
+    for (const action of [{ action: 'price', percent: 10 }, { action: 'delete' }]) {
+      const { body } = await other.post(`${LISTINGS}/bulk`, { payload: { ids, ...action } })
+      expect(body.data).toMatchObject({ changed: 0, failed: 2 })
+    }
+    expect((await other.get(`${LISTINGS}/export`)).text.trim().split('\n')).toHaveLength(1)
+    expect((await seller.get('/v1/listings')).body.meta.total).toBe(2)
+  })
+})
+
+describe('changes in the dashboard', () => {
+  it('a change follows the rules of the seller API, and shows messages for its fields', async () => {
+    const { seller, member } = await openShop()
+    const [id, other] = (await list(seller, cardItem(), cardItem())) as [number, number]
+    const change = (payload: object) => member.patch(`${LISTINGS}/${id}`, { payload })
+    const { body } = await change({ price: 7.5, quantity: 0, reference: 'R', description: 'x' })
+    expect(body.data).toMatchObject({ price: 7.5, status: 'sold', reference: 'R' })
+    expect(body.data.item.name).toContain('Charizard')
+    await member.patch(`${LISTINGS}/${other}`, { payload: { reference: 'S' } })
+    for (const [payload, field] of [
+      [{ price: 0 }, 'price'],
+      [{ quantity: 1000 }, 'quantity'],
+      [{ reference: 'S' }, 'reference'],
+    ] as const) {
+      const refused = await change(payload)
+      expect(refused.status).toBe(422)
+      expect(Object.keys(refused.body.error.fields)).toEqual([field])
+    }
+  })
+
+  it('a bulk edit by search reaches every listing in calls of a thousand, and a repeated call has no effect', async () => {
+    const { seller, member } = await openShop()
+    const [listing] = await list(seller, productItem({ price: 100 }))
+    const now = app.ctx.now()
+    await app.ctx.db`
+      insert into listings (account_id, product_slug, price_cents, quantity, language, created_at, updated_at)
+      select account_id, product_slug, 1005, 1, 'EN', ${now}, ${now}
+      from listings
+      cross join generate_series(1, 1200)
+      where id = ${listing!}
+    `
+    const edit = async (payload: object, key: string) =>
+      (await member.post(`${LISTINGS}/bulk`, { payload, headers: { 'idempotency-key': key } })).body
+        .data
+    const action = { search: { q: 'booster box' }, action: 'price', percent: 10 }
+    const first = await edit(action, 'run-0')
+    expect(first).toMatchObject({ changed: 1_000, failed: 0, next: expect.any(Number) })
+    expect(await edit(action, 'run-0')).toEqual(first)
+    const second = await edit({ ...action, before: first.next }, 'run-1')
+    expect(second).toMatchObject({ changed: 201, failed: 0, next: null })
+    const prices = await app.ctx.db<{ cents: number; count: number }[]>`
+      select price_cents as cents, count(*) as count
+      from listings
+      where account_id = ${seller.accountId}
+      group by 1
+      order by 1
+    `
+    expect([...prices]).toEqual([
+      { cents: 1106, count: 1_200 },
+      { cents: 11_000, count: 1 },
+    ])
+    const hidden = await edit({ search: {}, action: 'status', status: 'hidden' }, 'run-2')
+    expect(hidden.changed).toBe(1_000)
+    expect((await member.get(`${LISTINGS}?status=hidden`)).body.meta.total).toBe(1_000)
+    expect((await member.post(`${LISTINGS}/bulk`, { payload: { action: 'delete' } })).status).toBe(
+      422,
+    )
+  })
+
+  it('a bulk edit counts its failures by reason', async () => {
+    const { seller, member } = await openShop()
+    const ids = await list(seller, ...items(3))
+    await buy(app, [[ids[0]!, 1]])
+    const { body } = await member.post(`${LISTINGS}/bulk`, { payload: { ids, action: 'delete' } })
+    expect(body.data).toEqual({
+      changed: 2,
+      failed: 1,
+      reasons: [{ message: expect.stringContaining('open order'), count: 1 }],
+      next: null,
+    })
+  })
+})
+
+describe('import and export', () => {
+  it('check reports errors, candidates and the item, and writes nothing', async () => {
+    const { seller, member } = await openShop()
+    const { body } = await member.post(`${LISTINGS}/check`, {
+      payload: { items: [cardItem(), productItem(), cardItem({ card: 'nothing', price: 0 }), 7] },
+    })
+    expect(body.data).toEqual([
+      { item: expect.objectContaining({ card: 'sv3-125' }) },
+      { item: expect.objectContaining({ product: 'obsidian-flames-booster-box' }) },
+      {
+        errors: {
+          card: [expect.stringContaining('nothing')],
+          price: ['The price field must be at least 0.01.'],
+        },
+      },
+      { errors: { item: ['The item must be an object.'] } },
+    ])
+    expect((await seller.get('/v1/listings')).body.meta.total).toBe(0)
+  })
+
+  it('a repeated chunk of an import lists its rows once', async () => {
+    const { seller, member } = await openShop()
+    const send = () =>
+      member.post(LISTINGS, {
+        payload: { items: items(3) },
+        headers: { 'idempotency-key': 'import-1-0' },
+      })
+    const [first, second] = await Promise.all([send(), send()])
+    expect(first.body.created).toBe(3)
+    expect(second.text).toBe(first.text)
+    expect((await seller.get('/v1/listings')).body.meta.total).toBe(3)
+  })
+
+  it('an unverified account can check, but not list', async () => {
+    const seller = await app.seller({ account: { payoutVerified: false } })
+    const member = await app.member(seller.accountId)
+    const payload = { items: [cardItem()] }
+    expect((await member.post(`${LISTINGS}/check`, { payload })).status).toBe(200)
+    expect((await member.post(LISTINGS, { payload })).status).toBe(403)
+  })
+
+  it('the export has a line for each listing, newest first, with quoted texts', async () => {
+    const { seller, member } = await openShop()
+    const description = 'a "b", c\nd'
+    const [first, second] = (await list(
+      seller,
+      gradedItem({ description, price: 1234.5 }),
+      productItem(),
+    )) as [number, number]
+    const { text, headers } = await member.get(`${LISTINGS}/export`)
+    expect(headers['content-disposition']).toBe('attachment; filename="listings.csv"')
+    const box = 'Obsidian Flames Booster Box'
+    expect(text).toBe(
+      `\ufeffreference,card,product,condition,language,printing,price,quantity,grading_company,grading_grade,description,photo_urls,name,status,id\r
+,,obsidian-flames-booster-box,,EN,standard,129.99,2,,,,,${box},active,${second}\r
+,sv3-125,,G,EN,standard,1234.5,3,PSA,9.5,"a ""b"", c\nd",,Charizard ex,active,${first}\r
+`,
+    )
+    const product = await member.get(`${LISTINGS}/export?q=booster box`)
+    expect(product.text.match(/\r\n/g)).toHaveLength(2)
+  })
+})

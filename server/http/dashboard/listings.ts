@@ -1,0 +1,371 @@
+import { Readable } from 'node:stream'
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type, { type Static } from 'typebox'
+import { getAccount } from '../../accounts/accounts.ts'
+import { browseCards, browseProducts } from '../../catalog/browse.ts'
+import type { Catalog } from '../../catalog/catalog.ts'
+import { cardObject, productObject } from '../../catalog/json.ts'
+import type { Context } from '../../context.ts'
+import { LISTING_STATUSES } from '../../enums.ts'
+import { validationError } from '../../errors.ts'
+import { changeListings } from '../../listings/change-listings.ts'
+import { createListings, payoutMissing } from '../../listings/create-listings.ts'
+import type { Listable } from '../../listings/listing.ts'
+import { findOwnListing } from '../../listings/own-listings.ts'
+import { removeListings } from '../../listings/remove-listings.ts'
+import { type ListingSearch, nextIds, searchListings } from '../../listings/search-listings.ts'
+import type { Service } from '../../service.ts'
+import { countWrites } from '../authenticate.ts'
+import { once } from '../idempotency.ts'
+import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
+import { sendJson } from '../json.ts'
+import { pageParameters, paginated } from '../paginate.ts'
+import type { Query } from '../query.ts'
+import { Data, Id, Nullable, OneOf, Paginated, PathId, Text } from '../schema.ts'
+import {
+  BulkResultSchema,
+  bulkResultJson,
+  isAccepted,
+  OwnBulkCreate,
+} from '../shapes/bulk-create.ts'
+import { ListingPatch } from '../shapes/listing.ts'
+import { readListingChange } from '../shapes/listing-batch.ts'
+import { OwnListingItem, reference } from '../shapes/listing-item.ts'
+import { ownListingFields, ownListingJson } from '../shapes/own-listing.ts'
+import { readItem } from '../shapes/read-item.ts'
+import { listingsCsv } from './listings-csv.ts'
+
+/** A hundred items of maximum size take about 2.4 MiB. */
+const BULK_LIMIT_BYTES = 4 * 1024 * 1024
+
+/** Items of the catalog that a search considers. */
+const MAX_ITEMS = 1_000
+
+/** Items that one call checks: below the limit of values in a body, with every field and one photo. */
+const MAX_CHECKED = 500
+
+/** Listings that one call of a bulk edit handles. */
+const MAX_EDITED = 1_000
+
+const CatalogItem = Type.Object({
+  card: Nullable(Type.String(), { description: 'Canonical id' }),
+  product: Nullable(Type.String(), { description: 'Slug' }),
+  name: Type.String(),
+  /** The set's name, and for a card its number. */
+  details: Type.String(),
+  language: Nullable(Type.String()),
+  image: Nullable(Type.String()),
+})
+
+const DashboardListing = Type.Object({
+  ...ownListingFields,
+  item: Type.Unsafe<Static<typeof CatalogItem> | null>({
+    anyOf: [CatalogItem, { type: 'null' }],
+  }),
+})
+
+const CheckedItem = Type.Object({
+  errors: Type.Optional(Type.Record(Type.String(), Type.Array(Type.String()))),
+  candidates: Type.Optional(Type.Array(Type.Unknown())),
+  item: Type.Optional(CatalogItem),
+})
+
+const searchFields = {
+  q: Type.Optional(Text({ maxLength: 100 })),
+  status: Type.Optional(OneOf(LISTING_STATUSES)),
+}
+
+const BulkEdit = Type.Object({
+  /** The listings, or … */
+  ids: Type.Optional(Type.Array(Id(), { minItems: 1, maxItems: MAX_EDITED })),
+  /** … all that a search finds, in calls of MAX_EDITED: `before` is the `next` of the call before. */
+  search: Type.Optional(Type.Object(searchFields)),
+  before: Type.Optional(Nullable(Id())),
+  action: OneOf(['price', 'status', 'delete'] as const),
+  /** For `price`: −10 makes everything a tenth cheaper. */
+  percent: Type.Optional(Type.Number({ minimum: -90, maximum: 500 })),
+  /** For `status`. */
+  status: Type.Optional(OneOf(['active', 'hidden'] as const)),
+})
+
+const BulkEditResult = Type.Object({
+  changed: Type.Integer(),
+  failed: Type.Integer(),
+  /** Messages of the failures, with their numbers. */
+  reasons: Type.Array(Type.Object({ message: Type.String(), count: Type.Integer() })),
+  /** The id to continue before; null at the end. */
+  next: Nullable(Type.Integer()),
+})
+
+const PatchBody = Type.Object({
+  ...ListingPatch.properties,
+  reference: Type.Optional(Nullable(reference)),
+})
+
+export type CatalogItemRecord = Static<typeof CatalogItem>
+export type ListingRecord = Static<typeof DashboardListing>
+export type CheckedItemRecord = Static<typeof CheckedItem>
+export type BulkEditBody = Static<typeof BulkEdit>
+export type BulkEditRecord = Static<typeof BulkEditResult>
+export type BulkCreateRecord = Static<typeof BulkResultSchema>
+
+/** The page Listings: the member's own listings, changes of one or many, and the import and export of files. */
+export const listingsApi =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.get(
+      '/listings',
+      {
+        schema: {
+          querystring: Type.Object({ ...searchFields, ...pageParameters }),
+          response: { 200: Paginated(DashboardListing, 'A page of listings') },
+        },
+      },
+      async ({ member, query }) => {
+        const account = await getAccount(ctx, member.accountId)
+        const catalog = ctx.catalog.current
+        return paginated(
+          `${ctx.config.publicUrl}/dashboard/api/listings`,
+          query as Query,
+          (page) => searchListings(ctx, account.id, searchOf(catalog, query), page),
+          (listing) => ({
+            ...ownListingJson(listing, account, catalog, ctx.config),
+            item: itemOf(catalog, listing),
+          }),
+        )
+      },
+    )
+
+    app.get(
+      '/listings/catalog',
+      {
+        schema: {
+          querystring: Type.Object({ q: Text({ minLength: 1, maxLength: 100 }) }),
+          response: { 200: Data(Type.Array(CatalogItem), 'Cards and sealed products') },
+        },
+      },
+      async ({ query: { q } }) => {
+        const catalog = ctx.catalog.current
+        const cards = browseCards(catalog, { q }).slice(0, 24)
+        const products = browseProducts(catalog, { q }).slice(0, 6)
+        return {
+          data: [
+            ...cards.map(({ id }) => itemOf(catalog, { cardId: id, productSlug: null })!),
+            ...products.map(({ slug }) => itemOf(catalog, { cardId: null, productSlug: slug })!),
+          ],
+        }
+      },
+    )
+
+    app.get(
+      '/listings/export',
+      { schema: { querystring: Type.Object(searchFields) } },
+      async ({ member, query }, reply) => {
+        const search = searchOf(ctx.catalog.current, query)
+        return reply
+          .header('content-type', 'text/csv; charset=utf-8')
+          .header('content-disposition', 'attachment; filename="listings.csv"')
+          .send(Readable.from(listingsCsv(ctx, member.accountId, search)))
+      },
+    )
+
+    app.post(
+      '/listings',
+      {
+        bodyLimit: BULK_LIMIT_BYTES,
+        schema: {
+          headers: idempotencyKeyHeader,
+          body: OwnBulkCreate,
+          response: { 200: BulkResultSchema },
+        },
+      },
+      async (request, reply) => {
+        const { accountId } = request.member
+        const identity = repeatable(request, `account ${accountId}`, 'dashboard createListings')
+        const account = await getAccount(ctx, accountId)
+        if (!account.payoutVerified) throw payoutMissing()
+        const items = request.body.items.map((item) => readItem(ctx.catalog.current, item))
+        const response = await once(ctx, identity, async (tx) => {
+          const ids = await createListings(tx, accountId, items.filter(isAccepted))
+          const ships = account.shippingOptions.some(({ enabled }) => enabled)
+          return { status: 200, body: bulkResultJson(items, ids, ships) }
+        })
+        return sendJson(reply, response.body)
+      },
+    )
+
+    app.post(
+      '/listings/check',
+      {
+        bodyLimit: BULK_LIMIT_BYTES,
+        schema: {
+          body: Type.Object({
+            items: Type.Unsafe<unknown[]>({
+              type: 'array',
+              minItems: 1,
+              maxItems: MAX_CHECKED,
+              'x-items': OwnListingItem,
+            }),
+          }),
+          response: { 200: Data(Type.Array(CheckedItem), 'One entry per item, in order') },
+        },
+      },
+      async ({ body }) => {
+        const catalog = ctx.catalog.current
+        const data = body.items.map((given): CheckedItemRecord => {
+          const item = readItem(catalog, given)
+          if (!isAccepted(item)) {
+            const { errors, candidates } = item
+            return { errors, ...(candidates ? { candidates: candidates as unknown[] } : {}) }
+          }
+          return { item: itemOf(catalog, item)! }
+        })
+        return { data }
+      },
+    )
+
+    app.patch(
+      '/listings/:id',
+      {
+        schema: {
+          params: Type.Object({ id: PathId('The listing') }),
+          body: PatchBody,
+          response: { 200: Data(DashboardListing, 'The listing after the change') },
+        },
+      },
+      async ({ member: { accountId }, params: { id }, body }) => {
+        const change = readListingChange({ ...body, id })
+        if ('errors' in change) throw validationError(change.errors)
+        const [outcome] = await changeListings(ctx, accountId, [change])
+        if ('error' in outcome!) throw outcome.error
+        const account = await getAccount(ctx, accountId)
+        const catalog = ctx.catalog.current
+        const listing = await findOwnListing(ctx, accountId, id)
+        const json = ownListingJson(listing, account, catalog, ctx.config)
+        return { data: { ...json, item: itemOf(catalog, listing) } }
+      },
+    )
+
+    app.post(
+      '/listings/bulk',
+      {
+        schema: {
+          headers: idempotencyKeyHeader,
+          body: BulkEdit,
+          response: { 200: Data(BulkEditResult, 'What was done') },
+        },
+      },
+      async (request, reply) => {
+        const { body, member } = request
+        const identity = repeatable(request, `account ${member.accountId}`, 'dashboard bulk edit')
+        const ids = body.ids ?? (await idsFor(ctx, member.accountId, body))
+        await countWrites(ctx, reply, `write:member:${member.id}`, Math.ceil(ids.length / 100) - 1)
+        const response = await once(ctx, identity, async (tx) => {
+          const { changed, failed } = await edit(tx, member.accountId, ids, body)
+          const isLast = body.ids !== undefined || ids.length < MAX_EDITED
+          return {
+            status: 200,
+            body: {
+              data: {
+                changed,
+                failed: failed.length,
+                reasons: [...Map.groupBy(failed, (message) => message)].map(([message, all]) => ({
+                  message,
+                  count: all.length,
+                })),
+                next: isLast ? null : ids.at(-1)!,
+              },
+            },
+          }
+        })
+        return sendJson(reply, response.body)
+      },
+    )
+    done()
+  }
+
+/** What the search box finds: names of cards and products as in the catalog's search, and whole references. */
+function searchOf(
+  catalog: Catalog,
+  { q, status }: { q?: string; status?: ListingSearch['status'] },
+): ListingSearch {
+  if (q === undefined) return { status }
+  const cardIds = browseCards(catalog, { q }).slice(0, MAX_ITEMS)
+  const productSlugs = browseProducts(catalog, { q }).slice(0, MAX_ITEMS)
+  return {
+    status,
+    wanted: {
+      cardIds: cardIds.map(({ id }) => id),
+      productSlugs: productSlugs.map(({ slug }) => slug),
+      reference: q,
+    },
+  }
+}
+
+/** The item of a listing as a person recognises it; null while the catalog in memory does not have it. */
+function itemOf(catalog: Catalog, { cardId, productSlug }: Listable): CatalogItemRecord | null {
+  const card = cardId === null ? undefined : catalog.cardsById.get(cardId)
+  if (card) {
+    const { name, number, set } = card
+    return {
+      card: card.id,
+      product: null,
+      name,
+      details: `${set.name} ${number}`,
+      language: set.language,
+      image: cardObject(card).image_small,
+    }
+  }
+  const product = productSlug === null ? undefined : catalog.productsBySlug.get(productSlug)
+  if (!product) return null
+  const { slug, name, category, set } = product
+  return {
+    card: null,
+    product: slug,
+    name,
+    details: set?.name ?? category.replaceAll('_', ' '),
+    language: set?.language ?? null,
+    image: productObject(product).image_url,
+  }
+}
+
+/** @throws validation_error if the request names no listings */
+function idsFor(
+  ctx: Service,
+  accountId: number,
+  { search, before }: BulkEditBody,
+): Promise<number[]> {
+  if (!search) throw validationError({ ids: ['Send ids or search.'] })
+  const { current } = ctx.catalog
+  return nextIds(ctx, accountId, searchOf(current, search), before ?? null, MAX_EDITED)
+}
+
+/** @returns the number of listings that were edited, and a message for each of the others */
+async function edit(
+  tx: Context,
+  accountId: number,
+  ids: number[],
+  { action, percent, status }: BulkEditBody,
+): Promise<{ changed: number; failed: string[] }> {
+  if (action === 'price' && percent === undefined) throw missing('percent')
+  if (action === 'status' && status === undefined) throw missing('status')
+  const outcomes =
+    action === 'delete'
+      ? await removeListings(
+          tx,
+          accountId,
+          ids.map((id) => ({ id })),
+        )
+      : await changeListings(
+          tx,
+          accountId,
+          ids.map((id) => ({
+            target: { id },
+            changes: action === 'price' ? { pricePercent: percent } : { status },
+          })),
+        )
+  const failed = outcomes.flatMap((outcome) => ('error' in outcome ? outcome.error.message : []))
+  return { changed: outcomes.length - failed.length, failed }
+}
+
+const missing = (field: string) => validationError({ [field]: [`The ${field} field is required.`] })
