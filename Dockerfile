@@ -11,6 +11,7 @@ COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts
 COPY scripts/build-dashboard.ts ./scripts/
 COPY server ./server
+COPY sdk ./sdk
 COPY dashboard ./dashboard
 # Not `npm run build`, which would look for the pinned Node of the repository.
 RUN node scripts/build-dashboard.ts

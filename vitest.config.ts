@@ -72,7 +72,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'fast',
-          include: ['server/**/*.test.ts', 'scripts/**/*.test.ts'],
+          include: ['server/**/*.test.ts', 'scripts/**/*.test.ts', 'sdk/**/*.test.ts'],
           exclude: [...configDefaults.exclude, ...SLOW],
         },
       },

@@ -125,7 +125,7 @@ function runVite(run: Run, command: string[]): Promise<string | undefined> {
 }
 
 /** Files outside of the dashboard's folder that its page contains. */
-const SHARED = ['../package-lock.json', '../server/enums.ts']
+const SHARED = ['../package-lock.json', '../server/enums.ts', '../sdk/src/csv.ts']
 
 /** A hash of everything that the page is built from. Undefined without sources. */
 async function sourceHash(root: string): Promise<string | undefined> {

@@ -1,0 +1,108 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { CsvError, FIELDS, failedCsv, guessMapping, MAX_ROWS, readCsv, readRow } from './csv.ts'
+
+const bytes = (text: string) => new TextEncoder().encode(text)
+const read = (text: string) => {
+  const { columns, rows } = readCsv(bytes(text))
+  const mapping = guessMapping(columns)
+  return rows.map((row) => readRow(row, mapping))
+}
+
+describe('reading CSV', () => {
+  it.each([
+    ['comma', ','],
+    ['semicolon', ';'],
+    ['tab', '\t'],
+  ])('a file is read with the separator %s, with and without a byte order mark', (_, separator) => {
+    const text = [
+      ['card', 'price', 'quantity', 'description'],
+      ['sv3-125', '4.5', '3', '"a ""b"" , ; c"'],
+    ]
+      .map((row) => row.join(separator))
+      .join('\r\n')
+    const item = { card: 'sv3-125', price: 4.5, quantity: 3, description: 'a "b" , ; c' }
+    for (const bom of ['', '\ufeff']) expect(read(bom + text)).toMatchObject([{ item }])
+  })
+
+  it('an exported file gives the same values, for any texts', () => {
+    const value = fc
+      .string({ unit: 'grapheme', minLength: 1 })
+      .filter((text) => text.isWellFormed())
+    const row = fc.array(value, { minLength: 3, maxLength: 3 })
+    fc.assert(
+      fc.property(fc.array(row, { minLength: 1, maxLength: 5 }), (rows) => {
+        const isBlank = (row: string[]) => row.every((value) => value.trim() === '')
+        const failed = rows.map((row) => ({ row, reason: 'because' }))
+        const { columns, rows: again } = readCsv(bytes(failedCsv(['a', 'b', 'c'], failed)))
+        expect(columns).toEqual(['a', 'b', 'c', 'reason'])
+        expect(again.filter((row) => !isBlank(row))).toEqual(rows.map((row) => [...row, 'because']))
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  it('any bytes are read or refused with a CsvError', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+        try {
+          readCsv(bytes)
+        } catch (error) {
+          expect(error).toBeInstanceOf(CsvError)
+        }
+      }),
+    )
+  })
+
+  it('a file that is too large, not UTF-8, empty, or with an open quotation mark is refused', () => {
+    expect(() => readCsv(new Uint8Array(20 * 1024 * 1024 + 1))).toThrow('20 MB')
+    expect(() => readCsv(bytes(`card\n${'x\n'.repeat(MAX_ROWS + 1)}`))).toThrow('100,000 rows')
+    expect(readCsv(bytes(`card\n${'x\n'.repeat(MAX_ROWS)}`)).rows).toHaveLength(MAX_ROWS)
+    expect(() => readCsv(new Uint8Array([0x63, 0xe9, 0x0a, 0x78]))).toThrow('UTF-8')
+    expect(() => readCsv(bytes(''))).toThrow('no rows')
+    expect(() => readCsv(bytes('card,price\n'))).toThrow('no rows')
+    expect(() => readCsv(bytes('card,price\n"x,1\ny,2\n'))).toThrow('quotation mark')
+  })
+
+  it('columns are found by their names in any case, by common other names, and in any order', () => {
+    const mapping = guessMapping(['SKU', 'Qty', 'Card ID', 'Photo URLs', 'price', 'Price', 'x'])
+    expect(mapping).toMatchObject({ reference: 0, quantity: 1, card: 2, photo_urls: 3, price: 4 })
+    expect(mapping.product).toBeNull()
+    expect(Object.keys(mapping)).toEqual([...FIELDS])
+  })
+
+  it('values are read leniently where their meaning is clear', () => {
+    const [row] = read(
+      'card,condition,language,printing,grading_grade,photo_urls,quantity\nx, g ,en,Reverse Holo,9,http://a  http://b,2',
+    )
+    expect(row!.item).toEqual({
+      card: 'x',
+      condition: 'G',
+      language: 'EN',
+      printing: 'reverse_holo',
+      grading_grade: '9.0',
+      photo_urls: ['http://a', 'http://b'],
+      quantity: 2,
+    })
+    expect(row!.warnings).toEqual([])
+  })
+
+  it.each([
+    ['4.5', 4.5, false],
+    ['4,50', 4.5, true],
+    ['€ 4,50', 4.5, true],
+    ['1.234,50', 1234.5, true],
+    ['1,234.50', 1234.5, true],
+    ['4,50 EUR', 4.5, true],
+    ['1.', 1, true],
+    ['-1', undefined, false],
+    ['1e5', undefined, false],
+    ['1,23,4.5', undefined, false],
+    ['four', undefined, false],
+  ])('the price %s is read as %s, with a warning: %s', (text, price, warns) => {
+    const [row] = read(`price;card\n${text};x`)
+    expect(row!.item.price).toBe(price)
+    expect(Object.keys(row!.errors)).toEqual(price === undefined ? ['price'] : [])
+    expect(row!.warnings.length > 0).toBe(warns)
+  })
+})

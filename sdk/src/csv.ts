@@ -1,0 +1,191 @@
+import Papa from 'papaparse'
+
+/**
+ * Reads CSV files of listings: bytes → rows → items for a bulk create, with messages. The dashboard and the command line
+ * share this module, so that both report the same.
+ */
+
+/** The fields of an item that a column can have, in the order of the guide. */
+export const FIELDS = [
+  'card',
+  'product',
+  'condition',
+  'language',
+  'printing',
+  'price',
+  'quantity',
+  'grading_company',
+  'grading_grade',
+  'description',
+  'photo_urls',
+  'language_hint',
+  'reference',
+] as const
+
+export type Field = (typeof FIELDS)[number]
+
+export const MAX_BYTES = 20 * 1024 * 1024
+export const MAX_ROWS = 100_000
+
+/** The file can't be read as a whole. The message is for people. */
+export class CsvError extends Error {
+  override name = 'CsvError'
+}
+
+export type CsvFile = {
+  columns: string[]
+  /** Values by column. Short rows are filled with empty values. */
+  rows: string[][]
+}
+
+/** The column of each field, by its position; null for a field that the file doesn't have. */
+export type Mapping = Record<Field, number | null>
+
+/** An item of a bulk create as far as the row has its fields. */
+export type Item = Partial<Record<Field, string | number | string[]>>
+
+export type Messages = Record<string, string[]>
+
+export type ReadRow = {
+  item: Item
+  /** Values that are no numbers. The service checks everything else. */
+  errors: Messages
+  /** Values that were read differently from how they are written. */
+  warnings: string[]
+}
+
+/**
+ * Reads UTF-8 with or without a byte order mark, separated by comma, semicolon or tab. The first row has the columns;
+ * empty rows are left out.
+ *
+ * @throws CsvError
+ */
+export function readCsv(bytes: Uint8Array): CsvFile {
+  if (bytes.length > MAX_BYTES) throw new CsvError('The file is larger than 20 MB.')
+  const { data, errors } = Papa.parse<string[]>(decoded(bytes), {
+    delimitersToGuess: [',', ';', '\t'],
+    skipEmptyLines: 'greedy',
+  })
+  const quotes = errors.find(({ type }) => type === 'Quotes')
+  if (quotes) {
+    throw new CsvError(`A quotation mark is not closed (near row ${(quotes.row ?? 0) + 1}).`)
+  }
+  const [header, ...rows] = data
+  if (!header || rows.length === 0) throw new CsvError('The file has no rows below its header.')
+  if (rows.length > MAX_ROWS) throw new CsvError('The file has more than 100,000 rows.')
+  const width = Math.max(header.length, ...lengthsOf(rows))
+  return {
+    columns: filled(header, width).map((name, i) => name.trim() || `Column ${i + 1}`),
+    rows: rows.map((row) => filled(row, width)),
+  }
+}
+
+/** Without spreading the rows: a call can't have a hundred thousand arguments. */
+const lengthsOf = (rows: string[][]) => [...new Set(rows.map(({ length }) => length))]
+
+const filled = (row: string[], width: number) =>
+  row.length === width ? row : Array.from({ length: width }, (_, i) => row[i] ?? '')
+
+function decoded(bytes: Uint8Array): string {
+  try {
+    // It drops a byte order mark.
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw new CsvError('The file is not UTF-8. In Excel, save it as “CSV UTF-8”.')
+  }
+}
+
+/** Other names of columns, in lower case with single underscores. */
+const ALIASES: Record<string, Field> = {
+  card_id: 'card',
+  product_slug: 'product',
+  slug: 'product',
+  cond: 'condition',
+  lang: 'language',
+  finish: 'printing',
+  price_eur: 'price',
+  qty: 'quantity',
+  amount: 'quantity',
+  stock: 'quantity',
+  count: 'quantity',
+  grader: 'grading_company',
+  grade: 'grading_grade',
+  comment: 'description',
+  comments: 'description',
+  notes: 'description',
+  photos: 'photo_urls',
+  images: 'photo_urls',
+  sku: 'reference',
+}
+
+/** Finds the column of each field by its name. The first column with a name wins. */
+export function guessMapping(columns: string[]): Mapping {
+  const mapping = Object.fromEntries(FIELDS.map((field) => [field, null])) as Mapping
+  for (const [position, column] of columns.entries()) {
+    const name = column
+      .trim()
+      .toLowerCase()
+      .replaceAll(/[\s_-]+/g, '_')
+    const field = FIELDS.find((field) => field === name) ?? ALIASES[name]
+    if (field) mapping[field] ??= position
+  }
+  return mapping
+}
+
+/** Reads one row. Empty values count as absent. */
+export function readRow(row: string[], mapping: Mapping): ReadRow {
+  const item: Item = {}
+  const errors: Messages = {}
+  const warnings: string[] = []
+  for (const field of FIELDS) {
+    const position = mapping[field]
+    const text = position === null ? '' : (row[position] ?? '').trim()
+    if (text === '') continue
+    if (field === 'price' || field === 'quantity') {
+      const { value, isAdapted } = readNumber(text)
+      if (value === undefined) errors[field] = [`The ${field} field must be a number: “${text}”.`]
+      else item[field] = value
+      if (isAdapted) warnings.push(`${field} “${text}” was read as ${value}.`)
+    } else {
+      item[field] = READERS[field]?.(text) ?? text
+    }
+  }
+  return { item, errors, warnings }
+}
+
+const upper = (text: string) => text.toUpperCase()
+
+const READERS: Partial<Record<Field, (text: string) => string | string[]>> = {
+  condition: upper,
+  language: upper,
+  language_hint: upper,
+  printing: (text) => text.toLowerCase().replaceAll(/[\s-]+/g, '_'),
+  grading_company: upper,
+  // Spreadsheets turn 9.0 into 9.
+  grading_grade: (text) => {
+    const grade = text.replace(',', '.')
+    return /^\d+$/.test(grade) ? `${grade}.0` : grade
+  },
+  photo_urls: (text) => text.split(/\s+/),
+}
+
+/**
+ * Reads a number with a decimal point. A decimal comma, separators of thousands and a euro sign are accepted with a
+ * warning. A comma or point alone is decimal: 1,234 is read as 1.234, and the warning shows it.
+ */
+function readNumber(text: string): { value: number | undefined; isAdapted: boolean } {
+  if (/^\d+(\.\d+)?$/.test(text)) return { value: Number(text), isAdapted: false }
+  const bare = text.replaceAll(/[€\s]|EUR/gi, '')
+  const decimal = Math.max(bare.lastIndexOf(','), bare.lastIndexOf('.'))
+  const whole = decimal < 0 ? bare : bare.slice(0, decimal)
+  const fraction = decimal < 0 ? '' : bare.slice(decimal + 1)
+  if (!/^(\d+|\d{1,3}([.,]\d{3})+)$/.test(whole) || !/^\d*$/.test(fraction)) {
+    return { value: undefined, isAdapted: false }
+  }
+  return { value: Number(`${whole.replaceAll(/[.,]/g, '')}.${fraction || 0}`), isAdapted: true }
+}
+
+/** The rows that failed, with all of their columns and the reason, to correct and import again. */
+export const failedCsv = (columns: string[], failed: { row: string[]; reason: string }[]): string =>
+  // Excel reads UTF-8 only after a byte order mark.
+  `\ufeff${Papa.unparse({ fields: [...columns, 'reason'], data: failed.map(({ row, reason }) => [...row, reason]) })}\r\n`
