@@ -25,6 +25,8 @@ const SLOW = [
   'server/http/seller/{list-listings-pages,sync}.test.ts',
   'server/accounts/recalculate-tiers.test.ts',
   'server/listings/{listing-counts,offer-model}.test.ts',
+  // They derive keys from passwords.
+  'server/http/sign-in/{sign-in,links}.test.ts',
   // They process pictures.
   'server/photos/{photos,picture}.test.ts',
   // They go through every state of a queue, an order or a label.

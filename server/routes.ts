@@ -22,6 +22,7 @@ import { eventStreamRoutes } from './http/operator/event-stream.ts'
 import { keyRoutes } from './http/operator/keys.ts'
 import { ledgerRoutes } from './http/operator/ledger.ts'
 import { listingPhotoRoutes } from './http/operator/listings.ts'
+import { invitationRoutes, memberRoutes } from './http/operator/members.ts'
 import { orderTransitionRoutes } from './http/operator/orders.ts'
 import { payoutRunRoutes } from './http/operator/payout-runs.ts'
 import { payoutSetupList, payoutSetupRoutes } from './http/operator/payout-setups.ts'
@@ -56,6 +57,10 @@ import { listingRoutes } from './http/seller/listings.ts'
 import { meRoutes } from './http/seller/me.ts'
 import { orderRoutes } from './http/seller/orders.ts'
 import { webhookRoutes } from './http/seller/webhooks.ts'
+import { emailPages } from './http/sign-in/email.ts'
+import { serveForms } from './http/sign-in/forms.ts'
+import { invitationPages, passwordPages } from './http/sign-in/password.ts'
+import { signInPages, signOutRoute } from './http/sign-in/sign-in.ts'
 import { changeRoutes } from './http/tools/changes.ts'
 import { toolsApi } from './http/tools/description.ts'
 import { ownListingRoutes } from './http/tools/listings.ts'
@@ -143,6 +148,17 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
     )
   })
 
+  app.register(async (pages) => {
+    serveForms(pages, ctx)
+    serve(pages, {
+      '/signin': signInPages(ctx),
+      '/signout': signOutRoute(ctx),
+      '/password': passwordPages(ctx),
+      '/invitation': invitationPages(ctx),
+      '/email': emailPages(ctx),
+    })
+  })
+
   app.register(
     async (dashboard) => {
       dashboard.addHook('onRequest', forbidCaching)
@@ -173,6 +189,8 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
         operator.addHook('onRoute', readKnownFields)
         serve(operator, {
           '/accounts': accountRoutes(ctx),
+          '/accounts/:id/invitations': invitationRoutes(ctx),
+          '/accounts/:id/members': memberRoutes(ctx),
           '/accounts/:id/keys': keyRoutes(ctx),
           '/catalog/import': catalogRoutes(ctx),
           '/checkouts': checkoutRoutes(ctx),

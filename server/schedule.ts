@@ -7,6 +7,7 @@ import { foldListingCounts } from './listings/listing-counts.ts'
 import type { OfferModel } from './listings/offer-model.ts'
 import { pruneReservations } from './listings/reservations.ts'
 import { pruneMails } from './mail/outbox.ts'
+import { pruneSignIns } from './members/sign-in.ts'
 import type { Metrics } from './metrics.ts'
 import { runSandboxPayouts } from './money/payout-runs.ts'
 import { receiveLongShipped } from './orders/transitions.ts'
@@ -43,6 +44,7 @@ const RECURRING_JOBS: RecurringJob[] = [
   { name: 'run the payouts of the sandbox', everyMs: 1 * MINUTES, run: runSandboxPayouts },
   { name: 'delete e-mail after 30 days', everyMs: 1 * HOURS, run: pruneMails },
   { name: 'delete changes that no cursor precedes', everyMs: 1 * HOURS, run: pruneChanges },
+  { name: 'delete expired sessions', everyMs: 1 * HOURS, run: pruneSignIns },
   { name: 'delete old deliveries', everyMs: 1 * HOURS, run: pruneDeliveries },
 ]
 

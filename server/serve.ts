@@ -20,7 +20,7 @@ import {
 } from './processes/installation.ts'
 import { runUntilStopped, type Started } from './processes/lifecycle.ts'
 import type { PrimaryLink } from './processes/primary-link.ts'
-import { demoKey } from './sandbox/demo-seller.ts'
+import { DEMO_EMAIL, demoKey, demoPassword } from './sandbox/demo-seller.ts'
 import { getOrCreateSecret } from './sandbox/own-secrets.ts'
 import { startSchedule } from './schedule.ts'
 import { openService, type Service } from './service.ts'
@@ -91,7 +91,9 @@ async function startOn(
   await listen(app, config)
 
   await importFirstCatalog(ctx)
-  const key = config.sandbox ? await demoKey(ctx) : undefined
+  const demo = config.sandbox
+    ? { key: await demoKey(ctx), password: await demoPassword(ctx) }
+    : undefined
   closers.push(startSchedule(ctx))
   const workers = [
     startDeliveryWorker(ctx),
@@ -102,7 +104,7 @@ async function startOn(
   closers.push(() => Promise.all(workers.map((worker) => worker.stop())))
   ctx.readiness.ready = true
   closers.push(compactWhenIdle(() => ctx.catalog.current))
-  const text = welcome(config, key)
+  const text = welcome(config, demo)
   if (primary) primary.ready(text)
   else print(text)
 }
@@ -152,17 +154,27 @@ async function importFirstCatalog(ctx: Service): Promise<void> {
   await ctx.catalog.refresh()
 }
 
-function welcome({ publicUrl, operatorToken, sandbox }: Config, key: string | undefined): string {
+function welcome(
+  { publicUrl, operatorToken, sandbox }: Config,
+  demo: { key: string; password: string } | undefined,
+): string {
   const lines = ['', 'Cardstall is ready.', '', `  base URL        ${publicUrl}/v1`]
-  if (key) lines.push(`  demo key        ${key}`)
+  if (demo) {
+    lines.push(
+      `  demo key        ${demo.key}`,
+      `  demo e-mail     ${DEMO_EMAIL}`,
+      `  demo password   ${demo.password}`,
+    )
+  }
   // Outside the sandbox the token is the operator's own secret, and is not printed.
   if (sandbox) lines.push(`  operator token  ${operatorToken}`)
-  lines.push(`  docs            ${publicUrl}/docs`, '')
-  if (key) {
+  lines.push(`  docs            ${publicUrl}/docs`)
+  lines.push(`  dashboard       ${publicUrl}/dashboard`, '')
+  if (demo) {
     lines.push(
       'Try it:',
       '',
-      `  curl -H "Authorization: Bearer ${key}" "${publicUrl}/v1/cards?q=charizard&per_page=3"`,
+      `  curl -H "Authorization: Bearer ${demo.key}" "${publicUrl}/v1/cards?q=charizard&per_page=3"`,
       '',
     )
   }

@@ -212,7 +212,7 @@ async function refuseTaken<T>(work: () => Promise<T>): Promise<T> {
     return await work()
   } catch (error) {
     if (error instanceof postgres.PostgresError) {
-      if (/^(accounts|members)_email_taken$/.test(error.constraint_name ?? '')) {
+      if (error.constraint_name === 'accounts_email_taken') {
         throw validationError({ email: ['The email has already been taken.'] })
       }
       if (error.constraint_name === 'accounts_slug_taken') {

@@ -52,7 +52,8 @@ export function errorHandler(log: Log) {
   }
 }
 
-function catalogued(thrown: FastifyError | ApiError, request: FastifyRequest): ApiError {
+/** The error of the catalogue that a thrown error stands for. */
+export function catalogued(thrown: FastifyError | ApiError, request: FastifyRequest): ApiError {
   if (thrown instanceof ApiError) return thrown
   switch (thrown.code) {
     case 'FST_ERR_BAD_URL':

@@ -1,4 +1,4 @@
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /**
  * Content Security Policy of our pages: scripts, styles, images and requests only from this service, nothing inline, no
@@ -39,6 +39,12 @@ export const sendAsset = (reply: FastifyReply, text: string, type: string, maxAg
     .header('cache-control', `public, max-age=${maxAgeSeconds}`)
     .type(`${type}; charset=utf-8`)
     .send(text)
+
+/** The relative address of the service from a page, so that pages work under any path prefix of a proxy. */
+export function rootOf({ url }: Pick<FastifyRequest, 'url'>): string {
+  const depth = url.split('?', 1)[0]!.split('/').length - 2
+  return depth === 0 ? '.' : Array(depth).fill('..').join('/')
+}
 
 const ENTITIES: Record<string, string> = {
   '&': '&amp;',

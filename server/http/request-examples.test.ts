@@ -103,6 +103,7 @@ it('every POST, PUT and PATCH has an example that succeeds unchanged on a new sa
   await send('createAccount')
   await send('changeAccount')
   await send('createKey')
+  await send('inviteMember')
   await send('rotateKey')
   await send('enableEndpoint')
   await send('resendDelivery')

@@ -1,33 +1,46 @@
+/** Length of most windows. Windows begin at whole multiples of their length in Unix time. */
+export const WINDOW_SECONDS = 60
+
 /** Counts of the requests of each subject in a window: a Map in one process, Redis for several. */
 export type Counters = {
-  /** Counts a request and returns the new count. Only counters behind a network return a promise. */
-  hit(subject: string, window: number): number | Promise<number>
+  /**
+   * Counts a request and returns the new count. Only counters behind a network return a promise.
+   *
+   * @param window number of the window since 1970
+   * @param seconds length of the window
+   * @param by -1 takes a request back
+   */
+  hit(subject: string, window: number, seconds?: number, by?: number): number | Promise<number>
   close(): Promise<void>
 }
 
 /**
- * Counters of this process alone. They hold one window: the first hit of another one, later or (if the machine's clock
- * is set back) earlier, discards it. This bounds their memory by the subjects of one minute.
+ * Counters of this process alone. They hold one window of each length: the first hit of another one, later or (if the
+ * machine's clock is set back) earlier, discards it. This bounds their memory by the subjects of one window.
  */
 export function memoryCounters() {
-  let window = Number.NaN
-  // The Map's values are objects rather than numbers, because a hit then needs one lookup instead of two.
-  let counters = new Map<string, { hits: number }>()
-
+  const lengths = new Map<number, OneWindow>()
   return {
-    hit(subject: string, hitWindow: number): number {
-      if (hitWindow !== window) {
-        window = hitWindow
-        counters = new Map()
+    hit(subject: string, window: number, seconds = WINDOW_SECONDS, by = 1): number {
+      let current = lengths.get(seconds)
+      if (current?.window !== window) {
+        current = { window, counters: new Map() }
+        lengths.set(seconds, current)
       }
-      const counter = counters.get(subject)
-      if (counter) return ++counter.hits
-      counters.set(subject, { hits: 1 })
-      return 1
+      const counter = current.counters.get(subject)
+      if (counter) {
+        counter.hits += by
+        return counter.hits
+      }
+      current.counters.set(subject, { hits: by })
+      return by
     },
 
     async close() {
-      counters = new Map()
+      lengths.clear()
     },
   } satisfies Counters
 }
+
+/** The Map's values are objects rather than numbers, because a hit then needs one lookup instead of two. */
+type OneWindow = { window: number; counters: Map<string, { hits: number }> }

@@ -1,7 +1,4 @@
-import type { Counters } from './counters.ts'
-
-/** Length of the fixed window. Windows begin at whole minutes of Unix time. */
-export const WINDOW_SECONDS = 60
+import { type Counters, WINDOW_SECONDS } from './counters.ts'
 
 /** The state of a subject's limit after one more request. */
 export type RateLimit = {
@@ -15,8 +12,18 @@ export type RateLimit = {
 }
 
 export type RateLimiter = {
-  /** Counts one request of `subject` and checks it against the limit. */
-  count(subject: string, limit: number): RateLimit | Promise<RateLimit>
+  /**
+   * Counts one request of `subject` and checks it against the limit.
+   *
+   * @param seconds length of the window
+   * @param by -1 takes back a request that shouldn't count. If its window has ended, the next one gives one more
+   */
+  count(
+    subject: string,
+    limit: number,
+    seconds?: number,
+    by?: number,
+  ): RateLimit | Promise<RateLimit>
 }
 
 /**
@@ -27,19 +34,19 @@ export type RateLimiter = {
  */
 export function rateLimiter(counters: Counters, now: () => number): RateLimiter {
   return {
-    count(subject, limit) {
+    count(subject, limit, seconds = WINDOW_SECONDS, by = 1) {
       const time = now()
-      const window = Math.floor(time / (WINDOW_SECONDS * 1000))
-      const hits = counters.hit(subject, window)
+      const window = Math.floor(time / (seconds * 1000))
+      const resetAt = (window + 1) * seconds
+      const hits = counters.hit(subject, window, seconds, by)
       return typeof hits === 'number'
-        ? rateLimitAfter(hits, limit, window, time)
-        : hits.then((count) => rateLimitAfter(count, limit, window, time))
+        ? rateLimitAfter(hits, limit, resetAt, time)
+        : hits.then((count) => rateLimitAfter(count, limit, resetAt, time))
     },
   }
 }
 
-function rateLimitAfter(hits: number, limit: number, window: number, time: number): RateLimit {
-  const resetAt = (window + 1) * WINDOW_SECONDS
+function rateLimitAfter(hits: number, limit: number, resetAt: number, time: number): RateLimit {
   return {
     limit,
     remaining: Math.max(0, limit - hits),

@@ -1,11 +1,10 @@
 import { createClient, ErrorReply } from '@redis/client'
 import { StartError } from '../start-error.ts'
-import { type Counters, memoryCounters } from './counters.ts'
-import { WINDOW_SECONDS } from './rate-limit.ts'
+import { type Counters, memoryCounters, WINDOW_SECONDS } from './counters.ts'
 
 const KEY_PREFIX = 'cardstall:rate:'
-/** Two windows, so that no key expires while its window lasts. */
-const KEY_TTL_SECONDS = 2 * WINDOW_SECONDS
+/** The TTL of a key is two windows, so that none expires while its window lasts. */
+const TTL_WINDOWS = 2
 const CONNECT_TIMEOUT_MS = 2000
 const CONNECT_STEPS = 20
 /** Exponential backoff between attempts to connect. */
@@ -21,8 +20,8 @@ const PING_INTERVAL_MS = 30_000
  * three times the CPU time in this process, SET … NX and INCR in a pipeline a third more (and the key could expire
  * between the two), EVALSHA the same. The server spends 3.5 µs on the script, as much as on the MULTI.
  */
-const COUNT = `local hits = redis.call('INCR', KEYS[1])
-if hits == 1 then redis.call('EXPIRE', KEYS[1], ARGV[1]) end
+const COUNT = `local hits = redis.call('INCRBY', KEYS[1], ARGV[2])
+if hits == tonumber(ARGV[2]) then redis.call('EXPIRE', KEYS[1], ARGV[1]) end
 return hits`
 
 type Options = {
@@ -83,14 +82,19 @@ export function redisCounters(
     })
   }
 
-  function hit(subject: string, window: number): number | Promise<number> {
+  function hit(
+    subject: string,
+    window: number,
+    seconds = WINDOW_SECONDS,
+    by = 1,
+  ): number | Promise<number> {
     if (connection.ready) {
       return connection
-        .count(`${KEY_PREFIX}${window}:${subject}`)
-        .catch(() => local.hit(subject, window))
+        .count(`${KEY_PREFIX}${window}:${subject}`, seconds, by)
+        .catch(() => local.hit(subject, window, seconds, by))
     }
-    if (starting) return starting.then(() => hit(subject, window))
-    return local.hit(subject, window)
+    if (starting) return starting.then(() => hit(subject, window, seconds, by))
+    return local.hit(subject, window, seconds, by)
   }
 
   function started(): void {
@@ -118,7 +122,7 @@ type Connection = {
   /** Whether it is connected and has counted once. */
   readonly ready: boolean
   /** Closes the connection and rejects if the server responds too late or with an error. */
-  count(key: string): Promise<number>
+  count(key: string, seconds: number, by: number): Promise<number>
   end(): void
 }
 
@@ -144,12 +148,14 @@ function openConnection(
     events.lost(reason)
   }
 
-  const send = (key: string) =>
-    client.sendCommand<number>(['EVAL', COUNT, '1', key, String(KEY_TTL_SECONDS)])
+  const send = (key: string, seconds: number, by: number) => {
+    const ttl = TTL_WINDOWS * seconds
+    return client.sendCommand<number>(['EVAL', COUNT, '1', key, String(ttl), String(by)])
+  }
 
-  function count(key: string): Promise<number> {
+  function count(key: string, seconds: number, by: number): Promise<number> {
     const answered = unlessLate(timeoutMs, 2, () => lose(`no answer within ${timeoutMs} ms`))
-    return send(key).then(
+    return send(key, seconds, by).then(
       (hits) => {
         answered()
         return hits
@@ -165,7 +171,7 @@ function openConnection(
   async function open(): Promise<void> {
     await client.connect()
     // An open connection is not enough: a replica, or a server out of memory, refuses to count.
-    await send(`${KEY_PREFIX}trial`)
+    await send(`${KEY_PREFIX}trial`, WINDOW_SECONDS, 1)
     if (lost) return
     connected()
     ready = true

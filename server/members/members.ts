@@ -1,11 +1,80 @@
+import postgres from 'postgres'
 import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
+import type { Db } from '../database/sql.ts'
+import { notFound, validationError } from '../errors.ts'
+import { sendMail } from '../mail/outbox.ts'
+import { invitationEmail } from './emails.ts'
+import { createLink } from './links.ts'
 import { revokeSessions } from './sessions.ts'
+
+/** A person who signs in for an account. */
+export type Member = {
+  id: number
+  email: string
+  /** Whether the member has no password yet: the invitation is still open. */
+  isInvited: boolean
+  createdAt: Date
+}
+
+/**
+ * Invites a person to an account with a link that is valid for 7 days. Inviting an invited person again replaces the
+ * link.
+ *
+ * @throws not_found for an unknown account, validation_error for the address of another member
+ */
+export function inviteMember(ctx: Context, accountId: number, email: string): Promise<Member> {
+  return inTransaction(ctx, async (tx) => {
+    const { db, now } = tx
+    const [account] = await db<{ shopName: string }[]>`
+      select shop_name as "shopName" from accounts where id = ${accountId} for key share
+    `
+    if (!account) throw notFound('There is no such account.')
+    const [member] = await db<Member[]>`
+      insert into members (account_id, email, created_at)
+      values (${accountId}, ${email}, ${now()})
+      on conflict (lower(email)) do update
+      set email = excluded.email
+      where members.account_id = excluded.account_id and members.password_hash is null
+      returning ${memberColumns(db)}
+    `
+    if (!member) throw emailTaken()
+    const link = await createLink(tx, member.id, 'invitation')
+    await sendMail(tx, invitationEmail(email, account.shopName, link))
+    return member
+  })
+}
+
+/** The account's members, oldest first. */
+export const listMembers = ({ db }: Context, accountId: number): Promise<Member[]> =>
+  db<Member[]>`
+    select ${memberColumns(db)}
+    from members
+    where account_id = ${accountId}
+    order by id
+  `
+
+/**
+ * Removes a member. Their sessions end at once.
+ *
+ * @throws not_found for another account's member
+ */
+export async function removeMember(
+  { db }: Context,
+  accountId: number,
+  memberId: number,
+): Promise<void> {
+  const { count } = await db`
+    delete from members where id = ${memberId} and account_id = ${accountId}
+  `
+  if (count === 0) throw notFound('There is no such member.')
+}
 
 /**
  * Sets or removes the password of the account's first member, and ends that member's sessions and links. An account
  * without members gets one who signs in with the account's e-mail address.
  *
- * @throws the database's violation of members_email_taken
+ * @throws validation_error if that address belongs to a member of another account
  */
 export async function setFirstPassword(
   { db, now }: Pick<Context, 'db' | 'now'>,
@@ -13,18 +82,49 @@ export async function setFirstPassword(
   passwordHash: string | null,
 ): Promise<void> {
   const [first] = await db<{ id: number }[]>`
-    update members
-    set password_hash = ${passwordHash}
-    where id = (select id from members where account_id = ${account.id} order by id limit 1)
-    returning id
+    select id from members where account_id = ${account.id} order by id limit 1
   `
   if (first) {
-    await revokeSessions({ db }, first.id)
-    await db`delete from member_tokens where member_id = ${first.id}`
+    await writePassword(db, first.id, passwordHash)
   } else if (passwordHash !== null) {
-    await db`
-      insert into members (account_id, email, password_hash, created_at)
-      values (${account.id}, ${account.email}, ${passwordHash}, ${now()})
-    `
+    await refuseTaken(
+      () => db`
+        insert into members (account_id, email, password_hash, created_at)
+        values (${account.id}, ${account.email}, ${passwordHash}, ${now()})
+      `,
+    )
   }
 }
+
+/** Sets a password, and ends the member's links and sessions, except the given one. */
+export async function writePassword(
+  db: Db,
+  memberId: number,
+  passwordHash: string | null,
+  exceptSession?: number,
+): Promise<void> {
+  await db`update members set password_hash = ${passwordHash} where id = ${memberId}`
+  await revokeSessions({ db }, memberId, exceptSession)
+  await db`delete from member_tokens where member_id = ${memberId}`
+}
+
+/** Converts a violation of the unique e-mail address to a validation error. */
+export async function refuseTaken<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    const isTaken =
+      error instanceof postgres.PostgresError &&
+      ['members_email_taken', 'accounts_email_taken'].includes(error.constraint_name ?? '')
+    throw isTaken ? emailTaken() : error
+  }
+}
+
+const memberColumns = (db: Db) => db`
+  members.id,
+  members.email,
+  members.password_hash is null as "isInvited",
+  members.created_at as "createdAt"
+`
+
+const emailTaken = () => validationError({ email: ['The email has already been taken.'] })

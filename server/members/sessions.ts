@@ -26,11 +26,14 @@ export type Session = {
 export type Browser = { userAgent?: string | undefined; address?: string | undefined }
 
 /**
- * Begins a session of a member who has proved who they are, and returns the secret for the cookie.
- *
- * @throws not_found for a member who was removed meanwhile
+ * Begins a session of a member who has proved who they are, and returns the secret for the cookie. Undefined if the
+ * member was removed or got another password meanwhile: that has ended all sessions.
  */
-export function startSession(ctx: Context, memberId: number, browser: Browser): Promise<string> {
+export function startSession(
+  ctx: Context,
+  { id: memberId, passwordHash }: { id: number; passwordHash: string | null },
+  browser: Browser,
+): Promise<string | undefined> {
   const token = generateToken()
   return inTransaction(ctx, async ({ db, now }) => {
     // The lock lets concurrent sign-ins of a member count each other's sessions.
@@ -47,10 +50,10 @@ export function startSession(ctx: Context, memberId: number, browser: Browser): 
         ${now()},
         clock_timestamp() + make_interval(days => ${SESSION_DAYS})
       from members
-      where id = ${memberId}
-      for update
+      where id = ${memberId} and password_hash is not distinct from ${passwordHash}
+      for no key update
     `
-    if (count === 0) throw notFound('There is no such member.')
+    if (count === 0) return undefined
     await db`
       delete from member_sessions
       where id in (

@@ -1,15 +1,15 @@
-import { type Counters, memoryCounters } from '../limits/counters.ts'
+import { type Counters, memoryCounters, WINDOW_SECONDS } from '../limits/counters.ts'
 import type { Channel } from './channel.ts'
 
-/** A hit: the subject and its window. */
-type Hit = [subject: string, window: number]
+/** A hit: the arguments of `Counters.hit`. */
+type Hit = [subject: string, window: number, seconds: number, by: number]
 
 /** Without an answer of the primary process for this long, a process counts for itself, as without Redis. */
 const TIMEOUT_MS = 200
 
 /** The primary process's answer to `count`: the new count of each hit. */
 export function countHits(counters: ReturnType<typeof memoryCounters>) {
-  return (hits: Hit[]): number[] => hits.map(([subject, window]) => counters.hit(subject, window))
+  return (hits: Hit[]): number[] => hits.map((hit) => counters.hit(...hit))
 }
 
 /**
@@ -32,9 +32,10 @@ export function sharedCounters(primary: Channel): Counters {
   }
 
   return {
-    hit(subject, window) {
+    hit(subject, window, seconds = WINDOW_SECONDS, by = 1) {
       if (gathered.length === 0) setImmediate(flush)
-      return new Promise((resolve) => gathered.push({ hit: [subject, window], resolve }))
+      const hit: Hit = [subject, window, seconds, by]
+      return new Promise((resolve) => gathered.push({ hit, resolve }))
     },
     close: local.close,
   }

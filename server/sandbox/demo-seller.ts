@@ -1,13 +1,18 @@
-import { createAccount } from '../accounts/accounts.ts'
+import { changeAccount, createAccount } from '../accounts/accounts.ts'
 import type { Context } from '../context.ts'
+import { randomText } from '../crypto/random-text.ts'
 import { ApiError } from '../errors.ts'
 import { hashKey } from '../keys/api-key.ts'
 import { createKey } from '../keys/keys.ts'
 import { SCOPES } from '../keys/scopes.ts'
+import { isPassword } from '../members/password.ts'
 import { submitSetup, testBankAccount } from '../money/payout-setup.ts'
 import { getOrCreateSecret } from './own-secrets.ts'
 
-const EMAIL = 'demo@cardstall.example'
+/** The demo seller's first member signs in with this address. */
+export const DEMO_EMAIL = 'demo@cardstall.example'
+
+const PASSWORD_CHARACTERS = 20
 
 /**
  * The demo seller's key, which has all scopes and is stored in DATA_DIR. Creates the seller and the key if necessary, so
@@ -24,6 +29,28 @@ export function demoKey(ctx: Context): Promise<string> {
   })
 }
 
+/**
+ * The demo seller's password, which is stored in DATA_DIR like the key. Replaces a password that was changed elsewhere, so
+ * that every start can print one that works. Needs the seller that `demoKey` creates.
+ */
+export function demoPassword(ctx: Context): Promise<string> {
+  return getOrCreateSecret(ctx.config.dataDir, 'demo-password', {
+    isValid: async (password) => isPassword(password, await demoPasswordHash(ctx)),
+    generate: async () => {
+      const password = randomText(PASSWORD_CHARACTERS)
+      await changeAccount(ctx, (await findDemoAccount(ctx))!, { password })
+      return password
+    },
+  })
+}
+
+async function demoPasswordHash({ db }: Context): Promise<string | null> {
+  const [member] = await db<{ hash: string | null }[]>`
+    select password_hash as hash from members where lower(email) = ${DEMO_EMAIL}
+  `
+  return member?.hash ?? null
+}
+
 async function isActive({ db }: Context, key: string): Promise<boolean> {
   const [row] = await db`
     select 1 from api_keys where hash = decode(${hashKey(key)}, 'hex') and revoked_at is null
@@ -32,7 +59,9 @@ async function isActive({ db }: Context, key: string): Promise<boolean> {
 }
 
 async function findDemoAccount({ db }: Context): Promise<number | undefined> {
-  const [row] = await db<{ id: number }[]>`select id from accounts where lower(email) = ${EMAIL}`
+  const [row] = await db<
+    { id: number }[]
+  >`select id from accounts where lower(email) = ${DEMO_EMAIL}`
   return row?.id
 }
 
@@ -40,7 +69,7 @@ async function createDemoAccount(ctx: Context): Promise<number> {
   try {
     const account = await createAccount(ctx, {
       shopName: 'Demo Cards',
-      email: EMAIL,
+      email: DEMO_EMAIL,
       business: true,
       payoutVerified: true,
       apiAccess: 'enabled',

@@ -6,7 +6,13 @@ import { makeDirectory } from '../files/make-directory.ts'
 import { StartError } from '../start-error.ts'
 
 /** Secrets that the sandbox generates, each in a file of DATA_DIR that only its owner can read. */
-export const SECRET_NAMES = ['operator-token', 'secret-key', 'demo-key', 'listen-secret'] as const
+export const SECRET_NAMES = [
+  'operator-token',
+  'secret-key',
+  'demo-key',
+  'demo-password',
+  'listen-secret',
+] as const
 export type SecretName = (typeof SECRET_NAMES)[number]
 
 /**

@@ -158,7 +158,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
         returning id
       `
       const memberId = row!.id
-      const cookie = `${sessionCookieName(config)}=${await startSession(ctx, memberId, {})}`
+      const cookie = `${sessionCookieName(config)}=${await startSession(ctx, { id: memberId, passwordHash: null }, {})}`
       const signedIn = client(app, check, { cookie, origin: new URL(publicUrl).origin })
       return { ...signedIn, accountId: shop, memberId, email, cookie }
     },

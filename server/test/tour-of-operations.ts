@@ -6,6 +6,7 @@ import { CARDS } from './catalog-fixture.ts'
 import { DESCRIPTIONS } from './descriptions.ts'
 import { deliveriesIn, startReceiver, subscribe } from './fakes/receiver.ts'
 import { list, productItem } from './fixtures/listings.ts'
+import { form, mailedToken } from './fixtures/members.ts'
 import { act, buy, cancel, LABEL, openShop, PARCEL, sendCart, ship } from './fixtures/orders.ts'
 
 /**
@@ -186,6 +187,8 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   await ok(operator.get('/operator/v1/accounts'))
   await ok(operator.get(account))
   await ok(operator.patch(account, { payload: { rating: 4.5 } }))
+  await ok(operator.patch(account, { payload: { password: 'a-password-for-the-tour' } }))
+  await tourOfMembers(app, seller.accountId)
   const { id } = await ok(
     operator.post(`${account}/keys`, { payload: { scopes: ['catalog:read'] } }),
   )
@@ -206,6 +209,32 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   )
   await queues()
   await expectAllOperations(app)
+}
+
+/** Members, their sessions and their links. */
+async function tourOfMembers(app: TestApp, accountId: number): Promise<void> {
+  const { operator, anyone } = app
+  const account = `/operator/v1/accounts/${accountId}`
+  const payload = { email: `${crypto.randomUUID()}@shops.example` }
+  expect((await operator.post(`${account}/invitations`, { payload })).status).toBe(202)
+  const token = await mailedToken(app, payload.email)
+  const password = 'a-password-for-the-tour'
+  const post = (path: string, fields: Record<string, string>) =>
+    anyone.post(path, form(fields)).then(({ status }) => expect(status, path).toBeLessThan(400))
+  await post('/invitation', { token, password })
+  await post('/signin', { ...payload, password })
+  await post('/password/forgot', payload)
+  const reset = await mailedToken(app, payload.email)
+  expect((await anyone.get(`/password/reset?token=${reset}`)).status).toBe(200)
+  await post('/password/reset', { token: reset, password })
+  const member = await app.member(accountId)
+  await member.get('/dashboard/api/me')
+  const [session] = (await member.get('/dashboard/api/sessions')).body.data
+  await member.delete('/dashboard/api/sessions')
+  await member.delete(`/dashboard/api/sessions/${session.id}`)
+  const { body } = await operator.get(`${account}/members`)
+  const { status } = await operator.delete(`${account}/members/${body.data[0].id}`)
+  expect(status).toBe(204)
 }
 
 const CARD = {

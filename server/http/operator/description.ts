@@ -3,11 +3,12 @@ import type { ApiDescription } from '../openapi.ts'
 /** The general part of the operator API's description. */
 export const operatorApi = (publicUrl: string): ApiDescription => ({
   title: 'Cardstall operator API',
-  description: `The API for the marketplace's own back end: accounts and keys, catalog import, reservations, checkouts, orders, the ledger, payouts, tracking and webhook deliveries; in the sandbox also the test clock, the simulated carrier, captured e-mail and sample events. The conventions are those of the seller API, including \`X-Ignored-Fields\`. The only credential is the operator token (\`OPERATOR_TOKEN\`); if it is not configured, this API does not exist.`,
+  description: `The API for the marketplace's own back end: accounts, members and keys, catalog import, reservations, checkouts, orders, the ledger, payouts, tracking and webhook deliveries; in the sandbox also the test clock, the simulated carrier, captured e-mail and sample events. The conventions are those of the seller API, including \`X-Ignored-Fields\`. The only credential is the operator token (\`OPERATOR_TOKEN\`); if it is not configured, this API does not exist.`,
   prefix: operatorApi.prefix,
   publicUrl,
   tags: [
     { name: 'Accounts', description: 'Shops on the marketplace' },
+    { name: 'Members', description: 'People who sign in to an account’s dashboard' },
     { name: 'Keys', description: 'API keys of the accounts' },
     { name: 'Catalog', description: 'Series, sets, cards and sealed products' },
     { name: 'Listings', description: 'Sellers’ listings, seen by the operator' },

@@ -6,7 +6,7 @@ import { type Html, html } from '../html.ts'
 
 export const sandboxNotice = ({ sandbox, operatorToken }: Config): Html | false =>
   sandbox &&
-  html`<p class="notice"><strong>This is a sandbox</strong>, made for trying things out. It has a demo seller and a clock that you can advance. The terminal that started the service shows the demo key${operatorToken !== undefined && html` and the operator token`}.</p>`
+  html`<p class="notice"><strong>This is a sandbox</strong>, made for trying things out. It has a demo seller and a clock that you can advance. The terminal that started the service shows the demo key, the demo seller’s password${operatorToken !== undefined && html` and the operator token`}.</p>`
 
 /** @param root relative URL from the page to the service */
 export function forDevelopers({ publicUrl, operatorToken }: Config, root: string): Html {

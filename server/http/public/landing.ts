@@ -4,11 +4,11 @@ import manifest from '../../../package.json' with { type: 'json' }
 import type { Config } from '../../config.ts'
 import type { Service } from '../../service.ts'
 import { html } from '../html.ts'
-import { sendPage } from '../page.ts'
+import { rootOf, sendPage } from '../page.ts'
 import { forDevelopers, sandboxNotice } from './about.ts'
 import { layout } from './layout.ts'
 import { homePage } from './market/home-page.ts'
-import { rootOf, sendMarketPage } from './market/layout.ts'
+import { sendMarketPage } from './market/layout.ts'
 
 /**
  * The landing page, as HTML for browsers and JSON for programs. For browsers it is the entrance to the public pages, or

@@ -23,6 +23,7 @@ export const layout = ({ title, root, main }: { title: string; root: string; mai
         <a href="${root}/">Cardstall</a>
         <a href="${root}/docs/guides/">Guides</a>
         <a href="${root}/docs">API reference</a>
+        <a href="${root}/signin">Sign in</a>
       </nav>
     </header>
     <main>

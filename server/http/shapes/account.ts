@@ -28,20 +28,21 @@ const ShippingOptionSchema = component(
   Type.Object(shippingOptionFields, { description: 'A shipping option of a seller.' }),
 )
 
+/** An e-mail address in a request. */
+export const Email = (options: object = {}) =>
+  FilledText({ maxLength: 254, pattern: '^[^\\s@]+@[^\\s@]+$', ...options })
+
 const accountInput = {
   shop_name: FilledText({ maxLength: 100 }),
-  email: FilledText({
-    maxLength: 254,
-    pattern: '^[^\\s@]+@[^\\s@]+$',
-    description: 'Unique, ignoring case',
-  }),
+  email: Email({ description: 'Unique, ignoring case' }),
   slug: FilledText({
     maxLength: 100,
     pattern: '^[a-z0-9]+(-[a-z0-9]+)*$',
     description: 'Lower-case letters, digits and single hyphens. Unique',
   }),
   password: Nullable(FilledText({ maxLength: 200 }), {
-    description: 'Password for the dashboard. Stored as a hash and never shown',
+    description:
+      'Password of the first member, who signs in to the dashboard with it. Null removes it. Stored as a hash and never shown',
   }),
   business: Type.Boolean(),
   seller_tier: OneOf(SELLER_TIERS),

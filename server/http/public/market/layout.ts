@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isCurrent, quoted } from '../../entity-tag.ts'
 import { Html, html } from '../../html.ts'
-import { sendPage } from '../../page.ts'
+import { rootOf, sendPage } from '../../page.ts'
 
 export type MarketPage = {
   title: string
@@ -54,12 +54,6 @@ export const sendErrorPage = (
   )
 }
 
-/** The relative address of the service from a page, so that pages work under any path prefix of a proxy. */
-export function rootOf({ url }: Pick<FastifyRequest, 'url'>): string {
-  const depth = url.split('?', 1)[0]!.split('/').length - 2
-  return depth === 0 ? '.' : Array(depth).fill('..').join('/')
-}
-
 function render(
   { title, description, canonical, main, structured, query }: MarketPage,
   root: string,
@@ -97,6 +91,7 @@ ${main}
 <a href="${root}/">Newest sets</a>
 <a href="${root}/docs/guides/">Guides for sellers</a>
 <a href="${root}/docs">API reference</a>
+<a href="${root}/signin">Sign in to your shop</a>
 </nav>
 </footer>
 </body>

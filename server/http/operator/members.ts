@@ -1,0 +1,78 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { getAccount } from '../../accounts/accounts.ts'
+import { inviteMember, listMembers, removeMember } from '../../members/members.ts'
+import type { Service } from '../../service.ts'
+import { Data, PathId } from '../schema.ts'
+import { InvitationInput, MemberSchema, memberJson } from '../shapes/member.ts'
+import { accountExists } from './account-exists.ts'
+
+const account = { id: PathId('The account') }
+
+export const invitationRoutes =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.post(
+      '/accounts/:id/invitations',
+      {
+        preValidation: accountExists(ctx),
+        schema: {
+          operationId: 'inviteMember',
+          summary: 'Invite a member',
+          description:
+            'Sends an e-mail with a link to choose a password. The link works once, within 7 days. Another invitation of the same address replaces the link. The address of another member is refused.',
+          tags: ['Members'],
+          params: Type.Object(account),
+          body: InvitationInput,
+          response: { 202: Data(MemberSchema, 'The invited member. The e-mail is in the outbox') },
+          'x-errors': ['validation_error'],
+        },
+      },
+      async ({ params, body }, reply) => {
+        const member = await inviteMember(ctx, params.id, body.email)
+        return reply.code(202).send({ data: memberJson(member) })
+      },
+    )
+    done()
+  }
+
+export const memberRoutes =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.get(
+      '/accounts/:id/members',
+      {
+        schema: {
+          operationId: 'listMembers',
+          summary: 'List an account’s members',
+          description: 'Returns all members of the account, oldest first. Not paginated.',
+          tags: ['Members'],
+          params: Type.Object(account),
+          response: { 200: Data(Type.Array(MemberSchema), 'The account’s members') },
+        },
+      },
+      async ({ params }) => {
+        await getAccount(ctx, params.id)
+        return { data: (await listMembers(ctx, params.id)).map(memberJson) }
+      },
+    )
+
+    app.delete(
+      '/accounts/:id/members/:member',
+      {
+        schema: {
+          operationId: 'removeMember',
+          summary: 'Remove a member',
+          description: 'The member’s sessions end at once. Withdraws an invitation as well.',
+          tags: ['Members'],
+          params: Type.Object({ ...account, member: PathId('The member') }),
+          response: { 204: Type.Null({ description: 'Removed' }) },
+        },
+      },
+      async ({ params }, reply) => {
+        await removeMember(ctx, params.id, params.member)
+        return reply.code(204).send(null)
+      },
+    )
+    done()
+  }

@@ -1,0 +1,79 @@
+import { hash } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import { ApiError, rateLimited } from '../errors.ts'
+import { addressSubject } from '../limits/address.ts'
+import type { RateLimit } from '../limits/rate-limit.ts'
+import type { Service } from '../service.ts'
+
+const MINUTE = 60
+const HOUR = 60 * MINUTE
+
+/** Failed attempts at a password per client address and minute, and per e-mail address and hour. */
+const MAX_FAILURES = 5
+const MAX_FAILURES_OF_EMAIL = 10
+/** Attempts per client address and minute, successful ones included: each takes a tenth of a second of CPU time. */
+const MAX_ATTEMPTS = 60
+/** Requests for a new password per client address and hour, and per e-mail address and hour. */
+const MAX_RESETS = 3
+
+/**
+ * Limits attempts at a password. They are counted before they are made, so that parallel ones count as well, and
+ * successful ones are taken back.
+ *
+ * @throws rate_limited, whether or not the address belongs to a member; the errors of `attempt`
+ */
+export async function limitAttempts<T>(
+  ctx: Service,
+  request: FastifyRequest,
+  email: string,
+  attempt: () => Promise<T>,
+): Promise<T> {
+  const from = addressSubject(request.ip)
+  const all = await ctx.limiter.count(`sign-ins:${from}`, MAX_ATTEMPTS, MINUTE)
+  if (all.exceeded) throw tooMany(ctx, all)
+  const countAddress = (by: number) =>
+    ctx.limiter.count(`sign-in:${from}`, MAX_FAILURES, MINUTE, by)
+  const countEmail = (by: number) =>
+    ctx.limiter.count(`sign-in:${subjectOf(email)}`, MAX_FAILURES_OF_EMAIL, HOUR, by)
+  const takeBack = () => Promise.all([countAddress(-1), countEmail(-1)])
+  for (const count of [countAddress, countEmail]) {
+    const limit = await count(1)
+    if (limit.exceeded) throw tooMany(ctx, limit)
+  }
+  try {
+    const result = await attempt()
+    await takeBack()
+    return result
+  } catch (error) {
+    // A request that fails for another reason than the password tells nothing about it.
+    const isWrong = error instanceof ApiError && error.status < 500
+    if (!isWrong) await takeBack()
+    throw error
+  }
+}
+
+/**
+ * Limits requests for a new password.
+ *
+ * @returns whether the e-mail may be sent; if not, the response stays the same
+ * @throws rate_limited for too many requests of this client address
+ */
+export async function limitResets(
+  ctx: Service,
+  request: FastifyRequest,
+  email: string,
+): Promise<boolean> {
+  const from = await ctx.limiter.count(`reset:${addressSubject(request.ip)}`, MAX_RESETS, HOUR)
+  if (from.exceeded) throw tooMany(ctx, from)
+  const to = await ctx.limiter.count(`reset:${subjectOf(email)}`, MAX_RESETS, HOUR)
+  return !to.exceeded
+}
+
+/** Hashed, because it may be long, and belongs in no counter. */
+const subjectOf = (email: string) => hash('sha256', email.trim().toLowerCase(), 'base64url')
+
+function tooMany(ctx: Service, { retryAfter, resetAt }: RateLimit): ApiError {
+  ctx.metrics.countRateLimited('authentication')
+  const wait = retryAfter <= MINUTE ? 'a minute' : `${Math.ceil(retryAfter / MINUTE)} minutes`
+  return rateLimited(`Too many attempts. Try again in ${wait}.`, retryAfter, resetAt)
+}

@@ -1,0 +1,259 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { requestEmailChange } from '../../members/sign-in.ts'
+import { PUBLIC_URL, startTestApp, type TestApp } from '../../test/app.ts'
+import {
+  cookieOf,
+  form,
+  mailedToken,
+  mailsTo,
+  PASSWORD,
+  sellerWithPassword,
+} from '../../test/fixtures/members.ts'
+import { until } from '../../test/until.ts'
+
+let app: TestApp
+let time = Date.UTC(2026, 10, 22, 9)
+beforeAll(async () => {
+  app = await startTestApp({ rateLimitTime: () => time })
+})
+
+const post = (path: string, fields: Record<string, string>, headers = {}) =>
+  app.anyone.post(path, form(fields, headers))
+const signIn = (email: string, password: string) => {
+  time += 3_600_000
+  return post('/signin', { email, password })
+}
+const forgot = (email: string, headers = {}) => {
+  time += 3_600_000
+  return post('/password/forgot', { email }, headers)
+}
+const invite = async (accountId: number, email: string) =>
+  app.operator.post(`/operator/v1/accounts/${accountId}/invitations`, { payload: { email } })
+
+const NEW = 'bulbasaur likes the sun'
+const GONE = 'This link no longer works.'
+
+let people = 0
+const someone = () => `someone-${++people}@shops.example`
+
+describe('an invitation', () => {
+  it('an invited person chooses a password and signs in to the shop', async () => {
+    const { accountId } = await app.seller()
+    const email = someone()
+    expect((await invite(accountId, email)).status).toBe(202)
+    const [mail] = await mailsTo(app, email)
+    expect(mail!.text).toContain(`${PUBLIC_URL}/invitation?token=`)
+    const token = await mailedToken(app, email)
+    const members = `/operator/v1/accounts/${accountId}/members`
+    expect((await app.operator.get(members)).body.data).toEqual([
+      { id: expect.any(Number), email, status: 'invited', created_at: expect.any(String) },
+    ])
+    // A program that scans e-mail may open the link first.
+    for (let i = 0; i < 2; i++) {
+      const page = await app.anyone.get(`/invitation?token=${token}`)
+      expect(page.status).toBe(200)
+      expect(page.text).toContain(email)
+    }
+    expect((await post('/invitation', { token, password: NEW })).status).toBe(200)
+    expect((await app.operator.get(members)).body.data[0].status).toBe('active')
+    const cookie = cookieOf(await signIn(email, NEW))
+    const { body } = await app.anyone.get('/dashboard/api/me', { headers: { cookie } })
+    expect(body.data.account.id).toBe(accountId)
+  })
+
+  it('another invitation of the same person replaces the link', async () => {
+    const { accountId } = await app.seller()
+    const email = someone()
+    await invite(accountId, email)
+    const first = await mailedToken(app, email)
+    expect((await invite(accountId, email.toUpperCase())).status).toBe(202)
+    const second = await mailedToken(app, email.toUpperCase())
+    expect((await app.anyone.get(`/invitation?token=${first}`)).status).toBe(404)
+    expect((await app.anyone.get(`/invitation?token=${second}`)).status).toBe(200)
+  })
+
+  it('a member of any shop can’t be invited again, and an unknown shop is 404', async () => {
+    const { accountId, email } = await sellerWithPassword(app)
+    for (const account of [accountId, (await app.seller()).accountId]) {
+      const { status, body } = await invite(account, email.toUpperCase())
+      expect(status).toBe(422)
+      expect(body.error.fields).toEqual({ email: ['The email has already been taken.'] })
+    }
+    expect((await invite(999_999, someone())).status).toBe(404)
+    expect((await invite(accountId, 'no address')).status).toBe(422)
+  })
+
+  it('the operator removes a member, whose sessions and links end; another shop’s member is 404', async () => {
+    const { accountId } = await app.seller()
+    const email = someone()
+    await invite(accountId, email)
+    const token = await mailedToken(app, email)
+    const members = `/operator/v1/accounts/${accountId}/members`
+    const [{ id }] = (await app.operator.get(members)).body.data
+    const { accountId: other } = await app.seller()
+    expect((await app.operator.delete(`/operator/v1/accounts/${other}/members/${id}`)).status).toBe(
+      404,
+    )
+    expect((await app.operator.delete(`${members}/${id}`)).status).toBe(204)
+    expect((await post('/invitation', { token, password: NEW })).status).toBe(404)
+    expect((await app.operator.get(members)).body.data).toEqual([])
+  })
+})
+
+describe('a forgotten password', () => {
+  it('a new password replaces the former one and ends every session', async () => {
+    const { email } = await sellerWithPassword(app)
+    const cookie = cookieOf(await signIn(email, PASSWORD))
+    await forgot(email.toUpperCase(), { host: 'evil.example', 'x-forwarded-host': 'evil.example' })
+    const token = await mailedToken(app, email)
+    const [mail] = await mailsTo(app, email)
+    expect(mail!.text).toContain(`${PUBLIC_URL}/password/reset?token=`)
+    expect(mail!.text).not.toContain('evil')
+    expect((await post('/password/reset', { token, password: NEW })).status).toBe(200)
+    expect((await app.anyone.get('/dashboard/api/me', { headers: { cookie } })).status).toBe(401)
+    expect((await signIn(email, PASSWORD)).status).toBe(401)
+    expect((await signIn(email, NEW)).status).toBe(303)
+    expect((await mailsTo(app, email))[0]!.subject).toBe('Your password was changed')
+  })
+
+  it('the response is the same for an unknown address and for one without a password', async () => {
+    const { accountId, email } = await sellerWithPassword(app)
+    const invited = someone()
+    await invite(accountId, invited)
+    const pages = new Set()
+    for (const address of [email, invited, 'nobody@shops.example', '', 'a\0b']) {
+      const { status, text } = await forgot(address)
+      expect(status).toBe(200)
+      pages.add(text)
+    }
+    expect(pages.size).toBe(1)
+    await mailedToken(app, email)
+    expect(await mailsTo(app, invited)).toHaveLength(1)
+  })
+
+  it('of parallel uses of a link one succeeds', async () => {
+    const { email } = await sellerWithPassword(app)
+    await forgot(email)
+    const token = await mailedToken(app, email)
+    const uses = await Promise.all(
+      Array.from({ length: 6 }, (_, i) =>
+        post('/password/reset', { token, password: `${NEW} ${i}` }),
+      ),
+    )
+    expect(uses.map(({ status }) => status).toSorted()).toEqual([200, ...Array(5).fill(404)])
+    const winner = uses.findIndex(({ status }) => status === 200)
+    expect((await signIn(email, `${NEW} ${winner}`)).status).toBe(303)
+  })
+
+  it('a link works for an hour, and not for another purpose', async () => {
+    const { email } = await sellerWithPassword(app)
+    await forgot(email)
+    const token = await mailedToken(app, email)
+    for (const path of ['/invitation', '/email']) {
+      const { status, text } = await post(path, { token, password: NEW })
+      expect(status).toBe(404)
+      expect(text).toContain(GONE)
+    }
+    await app.ctx.db`
+      update member_tokens set expires_at = expires_at - interval '1 hour'
+      where member_id = (select id from members where email = ${email})
+    `
+    expect((await app.anyone.get(`/password/reset?token=${token}`)).status).toBe(404)
+    expect((await post('/password/reset', { token, password: NEW })).status).toBe(404)
+  })
+
+  it.each([
+    ['11 characters', 'a'.repeat(11)],
+    ['201 characters', 'a'.repeat(201)],
+    ['none', ''],
+    ['6 characters that are encoded as two each', '🂡'.repeat(6)],
+  ])('a password of %s is refused, and the link still works', async (_, password) => {
+    const { email } = await sellerWithPassword(app)
+    await forgot(email)
+    const token = await mailedToken(app, email)
+    const refused = await post('/password/reset', { token, password })
+    expect(refused.status).toBe(422)
+    expect(refused.text).toContain('The password must have 12 to 200 characters.')
+    const longest = '🂡'.repeat(200)
+    expect((await post('/password/reset', { token, password: longest })).status).toBe(200)
+    expect((await signIn(email, longest)).status).toBe(303)
+  })
+
+  it('a client address asks three times an hour; an e-mail address gets three e-mails an hour', async () => {
+    const { email } = await sellerWithPassword(app)
+    time += 3_600_000
+    const statuses = []
+    for (let i = 0; i < 4; i++) statuses.push((await post('/password/forgot', { email })).status)
+    expect(statuses).toEqual([200, 200, 200, 429])
+    const sent = async () => (await mailsTo(app, email)).length
+    await until('three e-mails', async () => (await sent()) === 3)
+    const elsewhere = await app.app.inject({
+      method: 'POST',
+      url: '/password/forgot',
+      remoteAddress: '192.0.2.7',
+      ...form({ email }),
+    })
+    expect(elsewhere.statusCode).toBe(200)
+    const other = await sellerWithPassword(app)
+    await forgot(other.email)
+    await mailedToken(app, other.email)
+    expect(await sent()).toBe(3)
+  })
+
+  it('a sign-in with the former password that ends after a reset begins no session', async () => {
+    const { email } = await sellerWithPassword(app)
+    await forgot(email)
+    const token = await mailedToken(app, email)
+    const [signedIn, reset] = await Promise.all([
+      signIn(email, PASSWORD),
+      post('/password/reset', { token, password: NEW }),
+    ])
+    expect(reset.status).toBe(200)
+    if (signedIn.status === 303) {
+      const { status } = await app.anyone.get('/dashboard/api/me', {
+        headers: { cookie: cookieOf(signedIn) },
+      })
+      expect(status).toBe(401)
+    }
+  })
+})
+
+describe('a new e-mail address', () => {
+  const ask = async (email: string) => {
+    const seller = await sellerWithPassword(app)
+    const [row] = await app.ctx.db<{ id: number }[]>`
+      select id from members where email = ${seller.email}
+    `
+    const member = { id: row!.id, accountId: seller.accountId, email: seller.email, sessionId: 0 }
+    await requestEmailChange(app.ctx, member, { email, password: PASSWORD })
+    return seller
+  }
+
+  it('the member signs in with it once the link was used, and the shop’s e-mail follows', async () => {
+    const email = someone()
+    const { email: former, accountId } = await ask(email)
+    const token = await mailedToken(app, email)
+    expect((await signIn(email, PASSWORD)).status).toBe(401)
+    expect((await app.anyone.get(`/email?token=${token}`)).text).toContain(email)
+    expect((await post('/email', { token })).status).toBe(200)
+    expect((await post('/email', { token })).status).toBe(404)
+    expect((await signIn(former, PASSWORD)).status).toBe(401)
+    expect((await signIn(email, PASSWORD)).status).toBe(303)
+    const { body } = await app.operator.get(`/operator/v1/accounts/${accountId}`)
+    expect(body.data.email).toBe(email)
+    expect((await mailsTo(app, former))[0]!.text).toContain(email)
+  })
+
+  it('the address of another member gets no e-mail, and one taken meanwhile is refused', async () => {
+    const { email: taken } = await sellerWithPassword(app)
+    await ask(taken)
+    expect(await mailsTo(app, taken)).toEqual([])
+    const email = someone()
+    await ask(email)
+    const token = await mailedToken(app, email)
+    await invite((await app.seller()).accountId, email)
+    const { status, text } = await post('/email', { token })
+    expect(status).toBe(422)
+    expect(text).toContain('already been taken')
+  })
+})

@@ -1,0 +1,120 @@
+import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
+import { findLink } from '../../members/links.ts'
+import { PASSWORD_LENGTH } from '../../members/password.ts'
+import { choosePassword, requestReset } from '../../members/sign-in.ts'
+import type { Service } from '../../service.ts'
+import { html } from '../html.ts'
+import { rootOf } from '../page.ts'
+import type { Query } from '../query.ts'
+import { limitResets } from '../sign-in-limits.ts'
+import { fieldsOf, formOptions, messageOf } from './forms.ts'
+import { emailField, newPasswordField, problem, sendForm } from './layout.ts'
+
+/** `/password/forgot` and `/password/reset`. */
+export const passwordPages =
+  (ctx: Service): FastifyPluginCallback =>
+  (app, _options, done) => {
+    app.get('/password/forgot', (request, reply) => sendForgot(request, reply, {}))
+
+    app.post('/password/forgot', formOptions, async (request, reply) => {
+      const email = (fieldsOf(request).email ?? '').trim()
+      try {
+        if (await limitResets(ctx, request, email)) {
+          // Not awaited: the time of the response would reveal a known address.
+          requestReset(ctx, email).catch((error) =>
+            ctx.log.error({ err: error, reqId: request.id }, 'cannot send a link to a password'),
+          )
+        }
+      } catch (error) {
+        return sendForgot(request, reply, { email, message: messageOf(error, reply) })
+      }
+      return sendForm(request, reply, {
+        title: 'Look into your mailbox',
+        main: html`<p>If someone signs in with this address, we have sent a link to choose a new password. It works once, within an hour.</p>
+<p><a href="${rootOf(request)}/signin">Sign in</a></p>`,
+      })
+    })
+
+    choosingPages(app, ctx, {
+      path: '/password/reset',
+      purpose: 'reset',
+      title: 'Choose a new password',
+    })
+    done()
+  }
+
+/** `/invitation`: an invited member chooses a password. */
+export const invitationPages =
+  (ctx: Service): FastifyPluginCallback =>
+  (app, _options, done) => {
+    choosingPages(app, ctx, {
+      path: '/invitation',
+      purpose: 'invitation',
+      title: 'Choose a password',
+    })
+    done()
+  }
+
+type Choosing = { path: string; purpose: 'invitation' | 'reset'; title: string }
+
+function choosingPages(
+  app: Parameters<FastifyPluginCallback>[0],
+  ctx: Service,
+  { path, purpose, title }: Choosing,
+): void {
+  const sendChoice = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { token, email, message }: { token: string; email: string; message?: string },
+  ) =>
+    sendForm(request, reply, {
+      title,
+      main: html`${problem(message)}
+<p>You sign in with <strong>${email}</strong>.</p>
+<form method="post" action="${rootOf(request)}${path}">
+<input type="hidden" name="token" value="${token}">
+<input type="hidden" name="email" value="${email}" autocomplete="username">
+${newPasswordField(PASSWORD_LENGTH)}
+<button>Save the password</button>
+</form>`,
+    })
+
+  app.get(path, async (request, reply) => {
+    const { token = '' } = request.query as Query
+    const { memberEmail } = await findLink(ctx, purpose, token)
+    return sendChoice(request, reply, { token, email: memberEmail })
+  })
+
+  app.post(path, formOptions, async (request, reply) => {
+    const { token = '', password = '' } = fieldsOf(request)
+    try {
+      await choosePassword(ctx, purpose, token, password)
+    } catch (error) {
+      const message = messageOf(error, reply)
+      const { memberEmail } = await findLink(ctx, purpose, token)
+      return sendChoice(request, reply, { token, email: memberEmail, message })
+    }
+    return sendForm(request, reply, {
+      title: 'Your password is saved',
+      main: html`<p><a class="button" href="${rootOf(request)}/signin">Sign in</a></p>`,
+    })
+  })
+}
+
+function sendForgot(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { email, message }: { email?: string; message?: string },
+) {
+  const root = rootOf(request)
+  return sendForm(request, reply, {
+    title: 'Forgot your password?',
+    main: html`${problem(message)}
+<p>We send a link to choose a new one.</p>
+<form method="post" action="${root}/password/forgot">
+${emailField(email)}
+<button>Send the link</button>
+</form>
+<p><a href="${root}/signin">Sign in</a></p>`,
+  })
+}

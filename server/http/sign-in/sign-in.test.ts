@@ -1,0 +1,246 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { startTestApp, type TestApp, type TestResponse } from '../../test/app.ts'
+import { cookieOf, form, PASSWORD, sellerWithPassword } from '../../test/fixtures/members.ts'
+
+let app: TestApp
+let time = Date.UTC(2026, 10, 22, 9)
+beforeAll(async () => {
+  app = await startTestApp({ rateLimitTime: () => time })
+})
+
+/** Begins the next window of every limit. */
+const wait = () => {
+  time += 3_600_000
+}
+
+const WRONG = 'E-mail or password is wrong.'
+
+const signIn = (fields: Record<string, string>, headers = {}): Promise<TestResponse> =>
+  app.anyone.post('/signin', form(fields, headers))
+
+const me = (cookie: string) => app.anyone.get('/dashboard/api/me', { headers: { cookie } })
+
+describe('signing in', () => {
+  it('the right password begins a session of the member’s account', async () => {
+    wait()
+    const { email, accountId } = await sellerWithPassword(app)
+    const response = await signIn({ email: ` ${email.toUpperCase()} `, password: PASSWORD })
+    expect(response.status).toBe(303)
+    expect(response.headers.location).toBe('/dashboard')
+    expect(response.headers['set-cookie']).toMatch(
+      /^__Host-cardstall=[\w-]{43}; Max-Age=2592000; Path=\/; HttpOnly; SameSite=Lax; Secure$/,
+    )
+    expect((await me(cookieOf(response))).body.data).toMatchObject({
+      email,
+      account: { id: accountId },
+    })
+  })
+
+  it('over plain http the cookie has no Secure and no prefix', async () => {
+    const http = await startTestApp({ settings: { PUBLIC_URL: 'http://localhost:3000' } })
+    const { email } = await sellerWithPassword(http)
+    const sent = form({ email, password: PASSWORD }, {}, 'http://localhost:3000')
+    const { headers } = await http.anyone.post('/signin', sent)
+    expect(headers['set-cookie']).toMatch(
+      /^cardstall=[\w-]{43}; [^;]+; Path=\/; HttpOnly; SameSite=Lax$/,
+    )
+  })
+
+  it('an unknown address, a wrong password and a member without password get the same response', async () => {
+    wait()
+    const { email } = await sellerWithPassword(app)
+    const { accountId } = await app.seller()
+    const invited = { email: 'invited@shops.example' }
+    await app.operator.post(`/operator/v1/accounts/${accountId}/invitations`, { payload: invited })
+    const pages = []
+    for (const address of [email, 'nobody@shops.example', invited.email]) {
+      const { status, text, headers } = await signIn({ email: address, password: `${PASSWORD}!` })
+      expect(status).toBe(401)
+      expect(headers['set-cookie']).toBeUndefined()
+      expect(text).toContain(WRONG)
+      pages.push(text.replace(address, ''))
+    }
+    expect(new Set(pages).size).toBe(1)
+  })
+
+  it.each([
+    ['no fields', {}],
+    ['an empty password', { email: 'nobody@shops.example', password: '' }],
+    ['NUL characters', { email: 'a\0@shops.example', password: '\0' }],
+    ['a long address', { email: `${'a'.repeat(5_000)}@shops.example`, password: 'x' }],
+    ['SQL', { email: "' or true --", password: "' or true --" }],
+    ['a long password', { email: 'nobody@shops.example', password: 'x'.repeat(10_000) }],
+  ])('%s is a wrong sign-in', async (_, fields) => {
+    wait()
+    const { status, text } = await signIn(fields)
+    expect(status).toBe(401)
+    expect(text).toContain(WRONG)
+  })
+
+  it.each([
+    ['JSON', { payload: '{}', headers: { 'content-type': 'application/json' } }, 415],
+    ['a form in parts', { payload: 'x', headers: { 'content-type': 'multipart/form-data' } }, 415],
+    ['malformed percent-encoding', { payload: 'email=%zz' }, 422],
+    ['a form above 16 KiB', { payload: `password=${'x'.repeat(17_000)}` }, 413],
+  ])(
+    '%s gets a page with the problem',
+    async (_, sent: { payload: string; headers?: object }, expected) => {
+      wait()
+      const { status, headers } = await app.anyone.post('/signin', {
+        payload: sent.payload,
+        headers: { ...form({}).headers, ...sent.headers },
+      })
+      expect(status).toBe(expected)
+      expect(headers['content-type']).toMatch(/^text\/html/)
+    },
+  )
+
+  it.each(['', 'https://evil.example', 'null'])(
+    'a form with the Origin %j gets 403',
+    async (origin) => {
+      wait()
+      const { email } = await sellerWithPassword(app)
+      const sent = form({ email, password: PASSWORD }, { origin })
+      for (const path of [
+        '/signin',
+        '/signout',
+        '/password/forgot',
+        '/password/reset',
+        '/invitation',
+        '/email',
+      ]) {
+        const { status, headers } = await app.anyone.post(path, sent)
+        expect(status, path).toBe(403)
+        expect(headers['set-cookie'], path).toBeUndefined()
+      }
+    },
+  )
+
+  it('a session that the browser had before is replaced, so that nobody can plant one', async () => {
+    wait()
+    const { email } = await sellerWithPassword(app)
+    const first = cookieOf(await signIn({ email, password: PASSWORD }))
+    const second = cookieOf(await signIn({ email, password: PASSWORD }, { cookie: first }))
+    expect(second).not.toBe(first)
+    expect((await me(first)).status).toBe(401)
+    expect((await me(second)).status).toBe(200)
+  })
+
+  it('signing in leads to the page that was asked for, also if a session exists', async () => {
+    wait()
+    const { email } = await sellerWithPassword(app)
+    const next = '/dashboard/orders?status=pending'
+    const shown = await app.anyone.get(`/signin?${new URLSearchParams({ next: `${next}"<` })}`)
+    expect(shown.text).toContain('value="/dashboard/orders?status=pending&quot;&lt;"')
+    const response = await signIn({ email, password: PASSWORD, next })
+    expect(response.headers.location).toBe(next)
+    const headers = { cookie: cookieOf(response) }
+    const again = await app.anyone.get(`/signin?${new URLSearchParams({ next })}`, { headers })
+    expect(again).toMatchObject({ status: 303, headers: { location: next } })
+    const foreign = await signIn({ email, password: PASSWORD, next: '//evil.example' })
+    expect(foreign.headers.location).toBe('/dashboard')
+  })
+
+  it('signing out ends the session and removes the cookie', async () => {
+    const { cookie } = await app.member()
+    const response = await app.anyone.post('/signout', form({}, { cookie }))
+    expect(response).toMatchObject({ status: 303, headers: { location: './signin' } })
+    expect(response.headers['set-cookie']).toMatch(/^__Host-cardstall=; Max-Age=0; /)
+    expect((await me(cookie)).status).toBe(401)
+    expect((await app.anyone.post('/signout', form({}))).status).toBe(303)
+  })
+
+  it('the pages have no script, send forms to our site only, and are never stored', async () => {
+    for (const path of [
+      '/signin',
+      '/password/forgot',
+      '/invitation',
+      '/password/reset?token=x',
+      '/email',
+    ]) {
+      const { headers, text } = await app.anyone.get(path)
+      expect(headers['content-security-policy'], path).toContain("script-src 'none'")
+      expect(headers['content-security-policy'], path).toContain("form-action 'self'")
+      expect(headers['cache-control'], path).toBe('no-store')
+      expect(text, path).not.toMatch(/<script|<style|style=/)
+    }
+    expect((await app.anyone.get('/signin/pages.css')).headers['content-type']).toMatch(
+      /^text\/css/,
+    )
+  })
+
+  it('the pages work without the public pages', async () => {
+    const plain = await startTestApp({ settings: { PUBLIC_PAGES: 'false' } })
+    expect((await plain.anyone.get('/signin')).status).toBe(200)
+  })
+})
+
+describe('the limits of sign-in', () => {
+  it('a client address has 5 failed attempts a minute, parallel ones included', async () => {
+    wait()
+    const { email } = await sellerWithPassword(app)
+    const attempts = await Promise.all(
+      Array.from({ length: 8 }, (_, i) => signIn({ email: `${i}@shops.example`, password: 'x' })),
+    )
+    expect(attempts.map(({ status }) => status).toSorted()).toEqual([
+      401, 401, 401, 401, 401, 429, 429, 429,
+    ])
+    const refused = await signIn({ email, password: PASSWORD })
+    expect(refused.status).toBe(429)
+    expect(refused.headers['retry-after']).toBe('60')
+    expect(refused.text).toContain('Too many attempts. Try again in a minute.')
+    time += 60_000
+    expect((await signIn({ email, password: PASSWORD })).status).toBe(303)
+  })
+
+  it('an e-mail address has 10 failed attempts an hour from all addresses, whether or not it is known', async () => {
+    const { email } = await sellerWithPassword(app)
+    for (const address of [email, 'unknown@shops.example']) {
+      wait()
+      const statuses = []
+      for (let i = 0; i < 11; i++) {
+        if (i === 5) time += 60_000
+        if (i === 10) time += 60_000
+        const { status, text } = await signIn({ email: address, password: 'x' })
+        statuses.push(status)
+        if (status === 429) expect(text).toMatch(/Try again in 5\d minutes/)
+      }
+      expect(statuses, address).toEqual([...Array(10).fill(401), 429])
+    }
+    wait()
+    expect((await signIn({ email, password: PASSWORD })).status).toBe(303)
+  })
+
+  it('successful sign-ins don’t count as failures', async () => {
+    wait()
+    const { email } = await sellerWithPassword(app)
+    for (let i = 0; i < 12; i++) {
+      expect((await signIn({ email, password: PASSWORD })).status).toBe(303)
+    }
+  })
+})
+
+describe('signing in without enumeration', () => {
+  it('an unknown address derives a key like a known one', async () => {
+    wait()
+    const { email } = await sellerWithPassword(app)
+    // Both wait for the same two slots: the time of a response is that of one derivation, whoever signs in.
+    const cpu = async (address: string) => {
+      const before = process.cpuUsage()
+      await signIn({ email: address, password: 'x' })
+      return process.cpuUsage(before).user
+    }
+    await cpu(email)
+    const [known, unknown] = [await cpu(email), await cpu('nobody@shops.example')]
+    expect(unknown).toBeGreaterThan(known / 4)
+  })
+})
+
+it('neither passwords nor secrets of sessions are in the log', async () => {
+  wait()
+  const { email } = await sellerWithPassword(app)
+  const cookie = cookieOf(await signIn({ email, password: PASSWORD }))
+  const log = JSON.stringify(app.logged)
+  expect(log).not.toContain(PASSWORD)
+  expect(log).not.toContain(cookie.split('=')[1])
+})

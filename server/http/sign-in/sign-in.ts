@@ -1,0 +1,84 @@
+import { readFile } from 'node:fs/promises'
+import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
+import { endSession, memberOf } from '../../members/sessions.ts'
+import { signIn } from '../../members/sign-in.ts'
+import type { Service } from '../../service.ts'
+import { html } from '../html.ts'
+import { lazy } from '../lazy.ts'
+import { rootOf, sendAsset } from '../page.ts'
+import type { Query } from '../query.ts'
+import { clearSessionCookie, sessionToken, setSessionCookie } from '../session-cookie.ts'
+import { limitAttempts } from '../sign-in-limits.ts'
+import { fieldsOf, formOptions, messageOf } from './forms.ts'
+import { emailField, problem, sendForm } from './layout.ts'
+import { ownPath } from './own-path.ts'
+
+/** `/signin` and the style sheet of all forms. */
+export const signInPages =
+  (ctx: Service): FastifyPluginCallback =>
+  (app, _options, done) => {
+    const { config } = ctx
+    const styles = lazy(() => readFile(new URL('pages.css', import.meta.url), 'utf8'))
+    app.get('/signin/pages.css', async (_request, reply) =>
+      sendAsset(reply, await styles(), 'text/css'),
+    )
+
+    app.get('/signin', async (request, reply) => {
+      const { next } = request.query as Query
+      const token = sessionToken(request, config)
+      if (token !== undefined && (await memberOf(ctx, token))) {
+        return reply.redirect(ownPath(next, config.publicUrl), 303)
+      }
+      return sendSignIn(request, reply, { next })
+    })
+
+    app.post('/signin', formOptions, async (request, reply) => {
+      const { email = '', password = '', next } = fieldsOf(request)
+      const browser = { userAgent: request.headers['user-agent'], address: request.ip }
+      try {
+        const token = await limitAttempts(ctx, request, email, () =>
+          signIn(ctx, email.trim(), password, browser),
+        )
+        // The browser's former session would have no cookie any more.
+        const former = sessionToken(request, config)
+        if (former !== undefined) await endSession(ctx, former)
+        setSessionCookie(reply, config, token)
+        return reply.redirect(ownPath(next, config.publicUrl), 303)
+      } catch (error) {
+        return sendSignIn(request, reply, { next, email, message: messageOf(error, reply) })
+      }
+    })
+
+    function sendSignIn(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      { next, email, message }: { next?: string; email?: string; message?: string },
+    ) {
+      const root = rootOf(request)
+      const main = html`${problem(message)}
+<form method="post" action="${root}/signin">
+${next !== undefined && html`<input type="hidden" name="next" value="${next}">`}
+${emailField(email)}
+<label for="password">Password</label>
+<input id="password" name="password" type="password" autocomplete="current-password" required>
+<button>Sign in</button>
+</form>
+<p><a href="${root}/password/forgot">Forgot your password?</a></p>
+${config.sandbox && html`<p class="hint">This is a sandbox. The terminal that started the service shows the demo seller’s password.</p>`}`
+      return sendForm(request, reply, { title: 'Sign in', main })
+    }
+    done()
+  }
+
+/** `/signout`: ends the session of this browser. */
+export const signOutRoute =
+  (ctx: Service): FastifyPluginCallback =>
+  (app, _options, done) => {
+    app.post('/signout', formOptions, async (request, reply) => {
+      const token = sessionToken(request, ctx.config)
+      if (token !== undefined) await endSession(ctx, token)
+      clearSessionCookie(reply, ctx.config)
+      return reply.redirect(`${rootOf(request)}/signin`, 303)
+    })
+    done()
+  }

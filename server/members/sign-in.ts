@@ -1,0 +1,173 @@
+import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
+import type { Db } from '../database/sql.ts'
+import { authenticationError, validationError } from '../errors.ts'
+import { sendMail } from '../mail/outbox.ts'
+import { confirmEmail, emailChangedEmail, passwordChangedEmail, resetEmail } from './emails.ts'
+import { createLink, findLink, type Purpose, useLink } from './links.ts'
+import { refuseTaken, writePassword } from './members.ts'
+import { hashPassword, isPassword, requireGoodPassword } from './password.ts'
+import { type Browser, type SignedInMember, startSession } from './sessions.ts'
+
+/**
+ * Begins a session, and returns the secret for its cookie.
+ *
+ * @throws authentication_error, the same and after the same time for an unknown address as for a wrong password
+ */
+export async function signIn(
+  ctx: Context,
+  email: string,
+  password: string,
+  browser: Browser,
+): Promise<string> {
+  const member = await findByEmail(ctx.db, email)
+  const isRight = await isPassword(password, member?.passwordHash ?? null)
+  const token = member && isRight ? await startSession(ctx, member, browser) : undefined
+  if (token === undefined) throw authenticationError('E-mail or password is wrong.')
+  return token
+}
+
+/**
+ * Sends a link to choose a new password. An unknown address, and one without a password, gets nothing: the caller must
+ * not show the difference, nor wait for this, because it takes longer for a known address.
+ */
+export async function requestReset(ctx: Context, email: string): Promise<void> {
+  const member = await findByEmail(ctx.db, email)
+  if (!member?.passwordHash) return
+  await inTransaction(ctx, async (tx) => {
+    const link = await createLink(tx, member.id, 'reset')
+    await sendMail(tx, resetEmail(member.email, link))
+  })
+}
+
+/**
+ * Sets the password of an invited member, or of one who forgot it, and ends all sessions.
+ *
+ * @returns the address that signs in with it
+ * @throws not_found for a link that no longer works, validation_error for an unsuitable password
+ */
+export async function choosePassword(
+  ctx: Context,
+  purpose: Extract<Purpose, 'invitation' | 'reset'>,
+  token: string,
+  password: string,
+): Promise<string> {
+  await findLink(ctx, purpose, token)
+  requireGoodPassword(password)
+  const passwordHash = await hashPassword(password)
+  return inTransaction(ctx, async (tx) => {
+    const { memberId, memberEmail } = await useLink(tx, purpose, token)
+    await writePassword(tx.db, memberId, passwordHash)
+    if (purpose === 'reset') await sendMail(tx, changedPassword(ctx, memberEmail))
+    return memberEmail
+  })
+}
+
+/**
+ * Changes the password of a member who is signed in, and ends all other sessions.
+ *
+ * @throws validation_error for a wrong current password, or an unsuitable new one
+ */
+export async function changePassword(
+  ctx: Context,
+  member: SignedInMember,
+  { current, next }: { current: string; next: string },
+): Promise<void> {
+  requireGoodPassword(next, 'new_password')
+  const passwordHash = await hashPassword(next)
+  await withPassword(ctx, member, current, async (tx) => {
+    await writePassword(tx.db, member.id, passwordHash, member.sessionId)
+    await sendMail(tx, changedPassword(ctx, member.email))
+  })
+}
+
+/**
+ * Sends a link to a new address. The member signs in with it once the link was used. The address of another member gets
+ * nothing, and the caller doesn't learn of it.
+ *
+ * @throws validation_error for a wrong password
+ */
+export async function requestEmailChange(
+  ctx: Context,
+  member: SignedInMember,
+  { email, password }: { email: string; password: string },
+): Promise<void> {
+  await withPassword(ctx, member, password, async (tx) => {
+    const other = await findByEmail(tx.db, email)
+    if (other && other.id !== member.id) return
+    const link = await createLink(tx, member.id, 'email', email)
+    await sendMail(tx, confirmEmail(email, link))
+  })
+}
+
+/**
+ * Changes a member's address to the one that the link was sent to. If the shop's e-mail went to the former address, it
+ * goes to the new one.
+ *
+ * @returns the new address
+ * @throws not_found for a link that no longer works, validation_error if the address was taken meanwhile
+ */
+export function changeEmail(ctx: Context, token: string): Promise<string> {
+  return refuseTaken(() =>
+    inTransaction(ctx, async (tx) => {
+      const { memberId, memberEmail, email } = await useLink(tx, 'email', token)
+      await tx.db`update members set email = ${email} where id = ${memberId}`
+      await tx.db`
+        update accounts
+        set email = ${email}
+        where
+          id = (select account_id from members where id = ${memberId})
+          and lower(email) = lower(${memberEmail})
+      `
+      await sendMail(tx, emailChangedEmail(memberEmail, email!))
+      return email!
+    }),
+  )
+}
+
+/** Deletes sessions and links that have expired. The time is that of the statement, which an index can be searched for. */
+export async function pruneSignIns({ db }: Context): Promise<void> {
+  await db`delete from member_sessions where expires_at <= statement_timestamp()`
+  await db`delete from member_tokens where expires_at <= statement_timestamp()`
+}
+
+/** Changes something that needs the password, unless that has changed since it was verified. */
+async function withPassword(
+  ctx: Context,
+  member: SignedInMember,
+  password: string,
+  change: (tx: Context) => Promise<void>,
+): Promise<void> {
+  const passwordOf = async (db: Db, lock = db``) => {
+    const [row] = await db<{ hash: string | null }[]>`
+      select password_hash as hash from members where id = ${member.id} ${lock}
+    `
+    return row?.hash ?? null
+  }
+  const verified = await passwordOf(ctx.db)
+  const isRight = await isPassword(password, verified)
+  if (!isRight) throw validationError({ password: ['The password is wrong.'] })
+  await inTransaction(ctx, async (tx) => {
+    const current = await passwordOf(tx.db, tx.db`for no key update`)
+    if (current !== verified) throw validationError({ password: ['The password is wrong.'] })
+    await change(tx)
+  })
+}
+
+const changedPassword = ({ config }: Context, email: string) =>
+  passwordChangedEmail(email, `${config.publicUrl}/password/forgot`)
+
+const MAX_EMAIL = 254
+
+type Found = { id: number; email: string; passwordHash: string | null }
+
+async function findByEmail(db: Db, email: string): Promise<Found | undefined> {
+  // PostgreSQL can't store such a text, so no member has it. The query runs nevertheless, for the same time.
+  const isStorable = email.length <= MAX_EMAIL && email.isWellFormed() && !email.includes('\0')
+  const [found] = await db<Found[]>`
+    select id, email, password_hash as "passwordHash"
+    from members
+    where lower(email) = lower(${isStorable ? email : ''})
+  `
+  return found
+}
