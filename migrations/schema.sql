@@ -163,6 +163,19 @@ create table events (
 );
 CREATE INDEX events_written ON public.events USING btree (account_id, written_in, id);
 
+create table fee_invoices (
+  month date not null,
+  number integer not null,
+  account_id bigint not null,
+  commission_cents bigint not null,
+  constraint fee_invoices_pkey PRIMARY KEY (month, number),
+  constraint fee_invoices_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint fee_invoices_commission_cents_check CHECK (commission_cents <> 0),
+  constraint fee_invoices_month_fkey FOREIGN KEY (month) REFERENCES invoice_months(month),
+  constraint fee_invoices_number_check CHECK (number > 0),
+  constraint fee_invoices_one_per_seller UNIQUE (account_id, month)
+);
+
 create table idempotency_keys (
   caller text not null,
   operation text not null,
@@ -185,6 +198,12 @@ create table import_records (
   constraint import_records_pkey PRIMARY KEY (type, key)
 );
 CREATE INDEX import_records_batch ON public.import_records USING btree (batch, "position");
+
+create table invoice_months (
+  month date not null,
+  issued_at timestamp with time zone not null,
+  constraint invoice_months_pkey PRIMARY KEY (month)
+);
 
 create table listing_count_deltas (
   account_id bigint not null,

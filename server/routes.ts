@@ -7,6 +7,7 @@ import { listingsApi } from './http/dashboard/listings.ts'
 import { meApi } from './http/dashboard/me.ts'
 import { noticesApi } from './http/dashboard/notices.ts'
 import { ordersApi } from './http/dashboard/orders.ts'
+import { payoutsApi } from './http/dashboard/payouts.ts'
 import { sessionsApi } from './http/dashboard/sessions.ts'
 import { webhooksApi } from './http/dashboard/webhooks.ts'
 import type { FastLane } from './http/fast-lane.ts'
@@ -64,6 +65,7 @@ import { signInPages, signOutRoute } from './http/sign-in/sign-in.ts'
 import { changeRoutes } from './http/tools/changes.ts'
 import { toolsApi } from './http/tools/description.ts'
 import { ownListingRoutes } from './http/tools/listings.ts'
+import { ownPayoutRoutes, statementRoutes } from './http/tools/money.ts'
 import type { Service } from './service.ts'
 
 /**
@@ -142,6 +144,8 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
         serve(tools, {
           '/listings': ownListingRoutes(ctx),
           '/changes': changeRoutes(ctx),
+          '/payouts': ownPayoutRoutes(ctx),
+          '/statements': statementRoutes(ctx),
         })
       },
       { prefix: toolsApi.prefix },
@@ -171,6 +175,7 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
         '/sessions': sessionsApi(ctx),
         '/notices': noticesApi(ctx),
         '/webhooks': webhooksApi(ctx),
+        '/payouts': payoutsApi(ctx),
       })
     },
     { prefix: '/dashboard/api' },

@@ -10,6 +10,7 @@ import { pruneMails } from './mail/outbox.ts'
 import { pruneSignIns } from './members/sign-in.ts'
 import type { Metrics } from './metrics.ts'
 import { runSandboxPayouts } from './money/payout-runs.ts'
+import { issueInvoices } from './money/statements.ts'
 import { receiveLongShipped } from './orders/transitions.ts'
 import { pruneDeliveries } from './webhooks/deliveries.ts'
 
@@ -41,6 +42,7 @@ const RECURRING_JOBS: RecurringJob[] = [
     everyMs: 1 * MINUTES,
     run: recalculateTiers,
   },
+  { name: 'issue the fee invoices of the last month', everyMs: 1 * HOURS, run: issueInvoices },
   { name: 'run the payouts of the sandbox', everyMs: 1 * MINUTES, run: runSandboxPayouts },
   { name: 'delete e-mail after 30 days', everyMs: 1 * HOURS, run: pruneMails },
   { name: 'delete changes that no cursor precedes', everyMs: 1 * HOURS, run: pruneChanges },

@@ -1,3 +1,4 @@
+import type { Config } from '../config.ts'
 import type { ApiAccess, Fulfilment, SellerTier } from '../enums.ts'
 import { notFound } from '../errors.ts'
 
@@ -54,3 +55,7 @@ export function slugFor(shopName: string): string {
     .replace(/^-+|-+$/g, '')
   return slug || 'shop'
 }
+
+/** The page of the dashboard on which a seller completes the payout setup. */
+export const payoutsPage = ({ config }: { config: Pick<Config, 'publicUrl'> }) =>
+  `${config.publicUrl}/dashboard/payouts`

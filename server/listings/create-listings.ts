@@ -1,4 +1,5 @@
 import postgres from 'postgres'
+import { payoutsPage } from '../accounts/account.ts'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { type ApiError, authorizationError } from '../errors.ts'
@@ -161,7 +162,7 @@ function isRejection(error: unknown): boolean {
 }
 
 /** The account may not list anything yet (§4.9). */
-export const payoutMissing = () =>
+export const payoutMissing = (ctx: Pick<Context, 'config'>) =>
   authorizationError(
-    'Complete and verify the payout setup of this account before you list anything.',
+    `Complete and verify the payout setup of this account before you list anything: ${payoutsPage(ctx)}`,
   )

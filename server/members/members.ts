@@ -6,6 +6,7 @@ import { notFound, validationError } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { invitationEmail } from './emails.ts'
 import { createLink } from './links.ts'
+import { isPassword } from './password.ts'
 import { revokeSessions } from './sessions.ts'
 
 /** A person who signs in for an account. */
@@ -128,3 +129,15 @@ const memberColumns = (db: Db) => db`
 `
 
 const emailTaken = () => validationError({ email: ['The email has already been taken.'] })
+
+/** Whether a text is the password of a member who is signed in. */
+export async function isMemberPassword(
+  { db }: Pick<Context, 'db'>,
+  memberId: number,
+  text: string,
+): Promise<boolean> {
+  const [member] = await db<{ hash: string | null }[]>`
+    select password_hash as hash from members where id = ${memberId}
+  `
+  return isPassword(text, member?.hash ?? null)
+}

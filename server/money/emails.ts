@@ -1,3 +1,4 @@
+import { payoutsPage } from '../accounts/account.ts'
 import type { Context } from '../context.ts'
 import type { NewMail } from '../mail/mail.ts'
 
@@ -85,10 +86,6 @@ export const setupRejectedEmail = (
     `Please enter it again: ${payoutsPage(ctx)}`,
   ]),
 })
-
-/** Sellers manage their payouts on this page. */
-export const payoutsPage = ({ config }: Pick<Context, 'config'>) =>
-  `${config.publicUrl}/dashboard/payouts`
 
 const MAX_LINES = 50
 

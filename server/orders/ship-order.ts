@@ -1,3 +1,4 @@
+import { payoutsPage } from '../accounts/account.ts'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Fulfilment } from '../enums.ts'
@@ -26,7 +27,7 @@ export async function shipOrder(
   const shipped = await inTransaction(ctx, async (tx) => {
     const { db } = tx
     const sliceId = await sliceIdOf(tx, account.id, orderId)
-    requirePayout(account)
+    requirePayout(tx, account)
     const slice = await lockSlice(tx, sliceId)
     const rows = await lockRows(tx, sliceId)
     const pending = rows.filter(({ status }) => status === 'pending').map(({ id }) => id)
@@ -58,9 +59,14 @@ export async function shipOrder(
 }
 
 /** A seller who cannot be paid yet must not ship (§5.7). @throws conflict */
-export function requirePayout({ payoutVerified }: { payoutVerified: boolean }): void {
+export function requirePayout(
+  ctx: Pick<Context, 'config'>,
+  { payoutVerified }: { payoutVerified: boolean },
+): void {
   if (!payoutVerified) {
-    throw conflict('Complete and verify the payout setup of this account before you ship anything.')
+    throw conflict(
+      `Complete and verify the payout setup of this account before you ship anything: ${payoutsPage(ctx)}`,
+    )
   }
 }
 

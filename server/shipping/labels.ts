@@ -34,7 +34,7 @@ export async function buyLabel(
   { account, orderId }: Caller,
 ): Promise<Label & { sliceId: number }> {
   const sliceId = await sliceIdOf(ctx, account.id, orderId)
-  requirePayout(account)
+  requirePayout(ctx, account)
   const parcel = await readParcel(ctx, sliceId)
   if (parcel.fulfilment === 'self_ship') return { sliceId, ...selfShipped(parcel) }
 

@@ -153,6 +153,9 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
     await ok(operator.get(`${payouts}?${filter}per_page=1`))
   }
 
+  await ok(seller.get('/tools/v1/payouts?state=due&per_page=1'))
+  await ok(seller.get(`/tools/v1/statements/${app.ctx.now().toISOString().slice(0, 7)}`))
+
   hook.respondWith(500)
   await ok(
     operator.post('/operator/v1/sandbox/events', {

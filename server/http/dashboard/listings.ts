@@ -183,7 +183,7 @@ export const listingsApi =
         const { accountId } = request.member
         const identity = repeatable(request, `account ${accountId}`, 'dashboard createListings')
         const account = await getAccount(ctx, accountId)
-        if (!account.payoutVerified) throw payoutMissing()
+        if (!account.payoutVerified) throw payoutMissing(ctx)
         const items = request.body.items.map((item) => readItem(ctx.catalog.current, item))
         const response = await once(ctx, identity, async (tx) => {
           const ids = await createListings(tx, accountId, items.filter(isAccepted))

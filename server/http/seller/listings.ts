@@ -83,7 +83,7 @@ export const listingRoutes =
       async (request, reply) => {
         const { account } = request.caller
         const identity = repeatable(request, `account ${account.id}`, 'createListings')
-        if (!account.payoutVerified) throw payoutMissing()
+        if (!account.payoutVerified) throw payoutMissing(ctx)
         const items = request.body.items.map((item) => readItem(ctx.catalog.current, item))
         const accepted = items.filter(isAccepted)
         const response = await once(ctx, identity, async (tx) => {

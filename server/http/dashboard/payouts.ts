@@ -1,0 +1,112 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Negotiator from 'negotiator'
+import Type, { type Static } from 'typebox'
+import { isMemberPassword } from '../../members/members.ts'
+import { PAYOUT_STATES } from '../../money/payout.ts'
+import { confirmSetup, getSetup, submitSetup } from '../../money/payout-setup.ts'
+import { listPayouts } from '../../money/payouts.ts'
+import { readStatement } from '../../money/statements.ts'
+import type { Service } from '../../service.ts'
+import { pageParameters, paginated } from '../paginate.ts'
+import type { Query } from '../query.ts'
+import { Data, FilledText, OneOf, Paginated, Text } from '../schema.ts'
+import { PayoutSchema, payoutJson } from '../shapes/payout.ts'
+import { PayoutSetupSchema, payoutSetupJson } from '../shapes/payout-setup.ts'
+import { StatementSchema, statementCsv, statementJson } from '../shapes/statement.ts'
+
+export type PayoutRecord = Static<typeof PayoutSchema>
+export type PayoutSetupRecord = Static<typeof PayoutSetupSchema>
+export type StatementRecord = Static<typeof StatementSchema>
+
+const setupResponse = { 200: Data(PayoutSetupSchema, 'The payout setup') }
+
+/** The member's payouts, bank account and statements. */
+export const payoutsApi =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.get(
+      '/payouts',
+      {
+        schema: {
+          querystring: Type.Object({
+            state: Type.Optional(OneOf(PAYOUT_STATES)),
+            ...pageParameters,
+          }),
+          response: { 200: Paginated(PayoutSchema, 'A page of payouts') },
+        },
+      },
+      async ({ member: { accountId }, query }) =>
+        paginated(
+          `${ctx.config.publicUrl}/dashboard/api/payouts`,
+          query as Query,
+          (page) => listPayouts(ctx, { accountId, state: query.state }, page),
+          payoutJson,
+        ),
+    )
+
+    app.get('/payouts/setup', { schema: { response: setupResponse } }, async ({ member }) => ({
+      data: payoutSetupJson(await getSetup(ctx, member.accountId)),
+    }))
+
+    app.put(
+      '/payouts/setup',
+      {
+        schema: {
+          body: Type.Object({
+            holder: FilledText({ maxLength: 100 }),
+            iban: FilledText({ maxLength: 50 }),
+            password: Type.Optional(Text({ maxLength: 200 })),
+          }),
+          response: setupResponse,
+        },
+      },
+      async ({ member, body: { holder, iban, password } }) => {
+        const setup = await submitSetup(ctx, member.accountId, { holder, iban, password }, (text) =>
+          isMemberPassword(ctx, member.id, text),
+        )
+        return { data: payoutSetupJson(setup) }
+      },
+    )
+
+    app.post(
+      '/payouts/setup/confirm',
+      {
+        schema: {
+          body: Type.Object({ token: FilledText({ maxLength: 100 }) }),
+          response: setupResponse,
+        },
+      },
+      async ({ member, body }) => ({
+        data: payoutSetupJson(await confirmSetup(ctx, member.accountId, body.token)),
+      }),
+    )
+
+    app.get(
+      '/payouts/statements/:month',
+      {
+        schema: {
+          params: Type.Object({ month: Text() }),
+          response: {
+            200: {
+              description: 'The statement',
+              content: {
+                'application/json': { schema: Type.Object({ data: StatementSchema }) },
+                'text/csv': { schema: Type.Unsafe<string>({ type: 'string' }) },
+              },
+            },
+          },
+        },
+      },
+      async (request, reply) => {
+        const { month } = request.params
+        const statement = await readStatement(ctx, request.member.accountId, month)
+        const type = new Negotiator(request.raw).mediaType(['application/json', 'text/csv'])
+        if (type !== 'text/csv') return { data: statementJson(statement) }
+        return reply
+          .header('content-type', 'text/csv; charset=utf-8')
+          .header('content-disposition', `attachment; filename="statement-${month}.csv"`)
+          .send(statementCsv(statement) as never)
+      },
+    )
+    done()
+  }

@@ -1,0 +1,91 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Negotiator from 'negotiator'
+import Type from 'typebox'
+import { PAYOUT_STATES } from '../../money/payout.ts'
+import { listPayouts } from '../../money/payouts.ts'
+import { readStatement } from '../../money/statements.ts'
+import type { Service } from '../../service.ts'
+import { pageExample, pageParameters, paginated } from '../paginate.ts'
+import type { Query } from '../query.ts'
+import { OneOf, Paginated, Text } from '../schema.ts'
+import { examplePayout, PayoutSchema, payoutJson } from '../shapes/payout.ts'
+import {
+  exampleStatement,
+  StatementSchema,
+  statementCsv,
+  statementJson,
+} from '../shapes/statement.ts'
+
+export const ownPayoutRoutes =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.get(
+      '/payouts',
+      {
+        config: { scope: 'orders:read' },
+        schema: {
+          operationId: 'listPayouts',
+          summary: 'List your payouts',
+          description:
+            'Returns payouts, newest first. A slice has one payout, created when all of its rows are received or cancelled. `reason` says why a payout is held or failed.',
+          tags: ['Money'],
+          querystring: Type.Object({
+            state: Type.Optional(OneOf(PAYOUT_STATES)),
+            ...pageParameters,
+          }),
+          response: { 200: Paginated(PayoutSchema, 'A page of your payouts') },
+          'x-errors': ['validation_error'],
+          'x-example': pageExample('/tools/v1/payouts', [examplePayout]),
+        },
+      },
+      async ({ caller, query }) =>
+        paginated(
+          `${ctx.config.publicUrl}/tools/v1/payouts`,
+          query as Query,
+          (page) => listPayouts(ctx, { accountId: caller.account.id, state: query.state }, page),
+          payoutJson,
+        ),
+    )
+    done()
+  }
+
+export const statementRoutes =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.get(
+      '/statements/:month',
+      {
+        config: { scope: 'orders:read' },
+        schema: {
+          operationId: 'getStatement',
+          summary: 'Read the statement of a month',
+          description:
+            'The month’s sales, commission, shipping, refunds and payouts by slice, between the opening and the closing balance. Months are in UTC. The commission of a month that has ended is a fee invoice with a number. With `Accept: text/csv` the response is a table.',
+          tags: ['Money'],
+          params: Type.Object({ month: Text({ examples: ['2026-03'] }) }),
+          response: {
+            200: {
+              description: 'The statement',
+              content: {
+                'application/json': { schema: Type.Object({ data: StatementSchema }) },
+                'text/csv': { schema: Type.Unsafe<string>({ type: 'string' }) },
+              },
+            },
+          },
+          'x-errors': ['validation_error'],
+          'x-example': { data: exampleStatement },
+        },
+      },
+      async (request, reply) => {
+        const { month } = request.params
+        const statement = await readStatement(ctx, request.caller.account.id, month)
+        const type = new Negotiator(request.raw).mediaType(['application/json', 'text/csv'])
+        if (type !== 'text/csv') return { data: statementJson(statement) }
+        return reply
+          .header('content-type', 'text/csv; charset=utf-8')
+          .header('content-disposition', `attachment; filename="statement-${month}.csv"`)
+          .send(statementCsv(statement) as never)
+      },
+    )
+    done()
+  }

@@ -1,0 +1,168 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { changeAccount } from '../accounts/accounts.ts'
+import { type SignedInClient, startTestApp, type TestApp } from '../test/app.ts'
+import { advance, cardItem, createListings, list, NO_LIMITS } from '../test/fixtures/listings.ts'
+import { act, buy, PARCEL, ship, shipsBy } from '../test/fixtures/orders.ts'
+
+const IBAN = 'NL02 ABNA 0123 4567 89'
+const OTHER_IBAN = 'DE44 1000 0000 0000 0000 12'
+const PASSWORD = 'correct horse battery'
+const SETUP = '/dashboard/api/payouts/setup'
+const HOURS = 60 * 60
+
+let app: TestApp
+beforeAll(async () => {
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
+})
+
+/** A seller without a verified setup, and the member who signs in for them. */
+async function newSeller(from = app) {
+  const seller = await from.seller({ account: { ...shipsBy(PARCEL), payoutVerified: false } })
+  const member = await from.member(seller.accountId)
+  const [{ hash } = { hash: '' }] = await from.ctx.db<{ hash: string }[]>`
+    update members
+    set password_hash = (select password_hash from members where id = ${await passwordHolder(from)})
+    where id = ${member.memberId}
+    returning password_hash as hash
+  `
+  expect(hash).not.toBe('')
+  return { seller, member, path: `/operator/v1/accounts/${seller.accountId}/payout-setup` }
+}
+
+let holder: number | undefined
+
+/** A member whose password is PASSWORD. */
+async function passwordHolder({ ctx, member }: TestApp): Promise<number> {
+  if (holder === undefined) {
+    const { accountId, memberId } = await member()
+    await changeAccount(ctx, accountId, { password: PASSWORD })
+    holder = memberId
+  }
+  return holder
+}
+
+const submit = (member: SignedInClient, payload: object = {}) =>
+  member.put(SETUP, { payload: { holder: 'Kanto Cards', iban: IBAN, ...payload } })
+
+const mails = async () => (await app.operator.get('/operator/v1/sandbox/mail')).body.data
+
+describe('a payout setup in the sandbox', () => {
+  it('a submitted bank account is verified at once, and allows to list', async () => {
+    const { seller, member } = await newSeller()
+    expect((await member.get(SETUP)).body.data.state).toBe('missing')
+    const refused = await createListings(seller, [cardItem()])
+    expect(refused.status).toBe(403)
+    expect(refused.body.error.message).toContain('https://cards.example/dashboard/payouts')
+    const { body } = await submit(member)
+    expect(body.data).toMatchObject({
+      state: 'verified',
+      holder: 'Kanto Cards',
+      iban_last4: '6789',
+      country: 'NL',
+      hold_until: null,
+    })
+    expect((await createListings(seller, [cardItem()])).status).toBe(200)
+    const account = await app.operator.get(`/operator/v1/accounts/${seller.accountId}`)
+    expect(account.body.data.payout_verified).toBe(true)
+  })
+
+  it.each(['NL02ABNA0123456780', 'US00123', 'x', 'BR1500000000000010932840814P2'])(
+    'the IBAN %s is refused with 422 at its field',
+    async (iban) => {
+      const { member } = await newSeller()
+      const { status, body } = await submit(member, { iban })
+      expect([status, Object.keys(body.error.fields)]).toEqual([422, ['iban']])
+    },
+  )
+
+  it('the database holds no IBAN in plain text', async () => {
+    const { member } = await newSeller()
+    await submit(member)
+    const rows = await app.ctx.db<{ iban: Buffer }[]>`select iban from payout_setups`
+    for (const { iban } of rows) expect(iban.toString('latin1')).not.toContain('ABNA')
+  })
+
+  it('a change needs the password, notifies the seller and holds payouts for 48 hours', async () => {
+    const { seller, member } = await newSeller()
+    await submit(member)
+    for (const password of [undefined, 'wrong']) {
+      const { status, body } = await submit(member, { iban: OTHER_IBAN, password })
+      expect([status, Object.keys(body.error.fields)]).toEqual([422, ['password']])
+    }
+    const [listing] = await list(seller, cardItem())
+    const { orderIds } = await buy(app, [[listing!, 1]])
+    await ship(seller, orderIds[0]!, { tracking_code: 'CODE' })
+    await act(app, orderIds[0]!, 'receive')
+    const changed = await submit(member, { iban: OTHER_IBAN, password: PASSWORD })
+    expect(changed.body.data).toMatchObject({ state: 'verified', iban_last4: '0012' })
+    expect(changed.body.data.hold_until).not.toBeNull()
+    expect((await mails())[0].text).toContain('from •••• 6789 to •••• 0012')
+    const state = async () => {
+      const { body } = await member.get('/dashboard/api/payouts')
+      return body.data[0].state
+    }
+    expect(await state()).toBe('held')
+    await advance(app.operator, 48 * HOURS + 1)
+    expect(await state()).toBeOneOf(['due', 'paid'])
+    expect((await member.get(SETUP)).body.data.hold_until).toBeNull()
+  })
+
+  it('the operator rejects a setup with a reason, and verifies it again', async () => {
+    const { seller, member, path } = await newSeller()
+    expect((await app.operator.post(`${path}/verify`)).status).toBe(409)
+    await submit(member)
+    const rejected = await app.operator.post(`${path}/reject`, {
+      payload: { reason: 'Another holder' },
+    })
+    expect(rejected.body.data).toMatchObject({ state: 'rejected', reason: 'Another holder' })
+    expect((await createListings(seller, [cardItem()])).status).toBe(403)
+    expect((await mails())[0].text).toContain('Reason: Another holder')
+    const ids = async (state: string) =>
+      (
+        await app.operator.get(`/operator/v1/payout-setups?state=${state}&per_page=100`)
+      ).body.data.map((setup: { account_id: number }) => setup.account_id)
+    expect(await ids('rejected')).toContain(seller.accountId)
+    expect(await ids('verified')).not.toContain(seller.accountId)
+    expect((await app.operator.post(`${path}/verify`)).body.data.state).toBe('verified')
+    expect(await ids('rejected')).not.toContain(seller.accountId)
+  })
+
+  it('the operator’s payout_verified verifies and revokes a setup', async () => {
+    const { seller, member } = await newSeller()
+    const patch = (payout_verified: boolean) =>
+      app.operator.patch(`/operator/v1/accounts/${seller.accountId}`, {
+        payload: { payout_verified },
+      })
+    await patch(true)
+    expect((await member.get(SETUP)).body.data.state).toBe('verified')
+    await patch(false)
+    expect((await member.get(SETUP)).body.data.state).toBe('missing')
+  })
+})
+
+it('outside the sandbox a bank account takes effect with the link of the e-mail, once', async () => {
+  const live = await startTestApp({
+    databaseUrl: app.databaseUrl,
+    settings: { ...NO_LIMITS, SECRET_KEY: 'secret-key-for-tests-of-this-service' },
+  })
+  live.ctx.config.sandbox = false
+  const { seller, member, path } = await newSeller(live)
+  const submitted = await submit(member)
+  expect(submitted.body.data).toMatchObject({ state: 'missing', holder: null })
+  expect(submitted.body.data.unconfirmed_until).not.toBeNull()
+  const token = /\?confirm=(\w+)/.exec((await mails())[0].text)?.[1]
+  const confirm = (client: SignedInClient, sent = token) =>
+    client.post(`${SETUP}/confirm`, { payload: { token: sent } })
+  const stranger = await newSeller(live)
+  expect((await confirm(stranger.member)).status).toBe(422)
+  expect((await confirm(member, 'x'.repeat(40))).status).toBe(422)
+  expect((await confirm(member)).body.data).toMatchObject({
+    state: 'submitted',
+    iban_last4: '6789',
+    unconfirmed_until: null,
+  })
+  expect((await confirm(member)).status).toBe(422)
+  expect((await createListings(seller, [cardItem()])).status).toBe(403)
+  await live.operator.post(`${path}/verify`)
+  expect((await member.get(SETUP)).body.data.state).toBe('verified')
+})

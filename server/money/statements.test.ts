@@ -1,0 +1,114 @@
+import { beforeAll, expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../test/app.ts'
+import { cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
+import { act, buy, cancel, openShop, ship } from '../test/fixtures/orders.ts'
+import { issueInvoices } from './statements.ts'
+
+let app: TestApp
+beforeAll(async () => {
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
+})
+
+/** Does something at a time of the service's clock. */
+async function at<T>(moment: string, work: () => Promise<T>): Promise<T> {
+  const { now } = app.ctx
+  app.ctx.now = () => new Date(moment)
+  try {
+    return await work()
+  } finally {
+    app.ctx.now = now
+  }
+}
+
+const read = (seller: Awaited<ReturnType<typeof openShop>>, month: string, accept = '*/*') =>
+  seller.get(`/tools/v1/statements/${month}`, { headers: { accept } })
+
+it('statements follow the ledger to the cent, and their invoice numbers have no gaps', async () => {
+  const sellers = [await openShop(app), await openShop(app), await openShop(app)]
+  const [first] = sellers as [(typeof sellers)[number]]
+  const sell = async (seller: (typeof sellers)[number], price: number) => {
+    const [listing] = await list(seller, cardItem({ price }))
+    const { orderIds, sliceKey } = await buy(app, [[listing!, 1]])
+    await ship(seller, orderIds[0]!, { tracking_code: 'CODE' })
+    return { order: orderIds[0]!, sliceKey }
+  }
+  const march = await at('2030-03-31T23:59:59Z', async () => {
+    await sell(sellers[1]!, 10)
+    await sell(first, 5)
+    const sold = await sell(first, 33.33)
+    await app.operator.post(`/operator/v1/orders/${sold.order}/refund`, {
+      payload: { amount: 1.11, reason: 'A scratch' },
+    })
+    await app.operator.post(`/operator/v1/orders/${sold.order}/refund`, {
+      payload: { amount: 0.5, reason: 'A gift', borne_by: 'platform' },
+    })
+    return sold
+  })
+  await at('2030-04-01T00:00:00Z', async () => {
+    expect((await read(first, '2030-03')).body.data.invoice).toBeNull()
+    await act(app, march.order, 'receive')
+    await app.operator.post('/operator/v1/payout-runs')
+    const cancelled = await sell(first, 8)
+    await cancel(app, cancelled.order)
+  })
+  await at('2030-04-02T00:00:00Z', async () => {
+    await Promise.all([issueInvoices(app.ctx), read(first, '2030-03'), read(first, '2030-03')])
+    const { data } = (await read(first, '2030-03')).body
+    expect(data.slices).toHaveLength(2)
+    expect(data).toMatchObject({
+      opening_balance: 0,
+      totals: { gross: 38.33, commission: 1.92, shipping: 13.9, refunds: 1.11, payout: 0 },
+      closing_balance: 49.2,
+      invoice: { number: '2030-03-00001', commission: 1.92 },
+    })
+    const april = (await read(first, '2030-04')).body.data
+    expect(april).toMatchObject({
+      opening_balance: 49.2,
+      totals: { gross: 8, commission: 0, shipping: 0, refunds: 8, payout: 37.5 },
+      closing_balance: 11.7,
+      invoice: null,
+    })
+    const { body } = await app.operator.get('/operator/v1/ledger/balance')
+    expect(body.data[`seller:${first.accountId}`]).toBe(april.closing_balance)
+    expect((await read(sellers[1]!, '2030-03')).body.data.invoice.number).toBe('2030-03-00002')
+    expect((await read(sellers[2]!, '2030-03')).body.data).toMatchObject({
+      slices: [],
+      invoice: null,
+    })
+
+    const { text, headers } = await read(first, '2030-03', 'text/csv')
+    expect(headers['content-type']).toBe('text/csv; charset=utf-8')
+    expect(text.split('\r\n')).toEqual([
+      'slice_key,gross,commission,shipping,refunds,payout,balance',
+      'opening_balance,,,,,,0.00',
+      expect.stringMatching(/^slc_[\w-]+,5.00,0.25,6.95,0.00,0.00,$/),
+      `${march.sliceKey},33.33,1.67,6.95,1.11,0.00,`,
+      'total 2030-03 (fee invoice 2030-03-00001),38.33,1.92,13.90,1.11,0.00,',
+      'closing_balance,,,,,,49.20',
+      '',
+    ])
+  })
+})
+
+it.each(['2030-13', '1999-01', '2030-1', 'x', '2999-01'])(
+  'the month %s has no statement and gets 422',
+  async (month) => {
+    const seller = await openShop(app)
+    const { status, body } = await read(seller, month)
+    expect([status, Object.keys(body.error.fields)]).toEqual([422, ['month']])
+  },
+)
+
+it('a seller lists their own payouts only, and needs orders:read', async () => {
+  const seller = await openShop(app)
+  const [listing] = await list(seller, cardItem())
+  const { orderIds, sliceKey } = await buy(app, [[listing!, 1]])
+  await ship(seller, orderIds[0]!, { tracking_code: 'CODE' })
+  await act(app, orderIds[0]!, 'receive')
+  const { body } = await seller.get('/tools/v1/payouts?state=due')
+  expect(body.data.map(({ slice_key }: { slice_key: string }) => slice_key)).toEqual([sliceKey])
+  expect((await (await openShop(app)).get('/tools/v1/payouts')).body.meta.total).toBe(0)
+  const other = await app.seller({ scopes: ['listings:read'] })
+  expect((await other.get('/tools/v1/payouts')).status).toBe(403)
+  expect((await other.get('/tools/v1/statements/2026-03')).status).toBe(403)
+})

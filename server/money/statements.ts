@@ -1,0 +1,191 @@
+import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
+import type { Db } from '../database/sql.ts'
+import { validationError } from '../errors.ts'
+
+/** A seller's month in cents: opening balance + gross − commission + shipping − refunds − payout = closing balance. */
+export type Statement = {
+  month: string
+  openingCents: number
+  slices: (Amounts & { sliceKey: string })[]
+  totals: Amounts
+  closingCents: number
+  /** null until the month has ended, and without commission. */
+  invoice: { number: string; commissionCents: number } | null
+}
+
+/** The amounts of one slice, or of all. */
+export type Amounts = {
+  grossCents: number
+  commissionCents: number
+  shippingCents: number
+  /** Refunds that the seller bears. */
+  refundsCents: number
+  payoutCents: number
+}
+
+const MONTH = /^(20\d\d)-(0[1-9]|1[0-2])$/
+
+/**
+ * The statement of a month, computed from the ledger. The current month has one so far.
+ *
+ * @param month as 2026-03
+ * @throws validation_error for another text, and for a month that has not begun
+ */
+export async function readStatement(
+  ctx: Context,
+  accountId: number,
+  month: string,
+): Promise<Statement> {
+  const from = MONTH.test(month) ? startOf(month) : undefined
+  if (!from || from > ctx.now()) {
+    throw validationError({ month: ['The month must be one that has begun, as 2026-03.'] })
+  }
+  const to = monthAfter(from)
+  await issueInvoices(ctx)
+  return ctx.begin(async (db) => {
+    const [opening] = await db<{ cents: number }[]>`
+      select coalesce(sum(seller_cents), 0)::bigint as cents
+      from postings
+      where account_id = ${accountId} and created_at < ${from}
+    `
+    const slices = await db<(Amounts & { sliceKey: string; changeCents: number })[]>`
+      select
+        s.slice_key as "sliceKey",
+        coalesce(-sum(p.buyers_cents) filter (where p.kind = 'sale'), 0)::bigint as "grossCents",
+        ${commissionOf(db)}::bigint as "commissionCents",
+        coalesce(
+          sum(p.seller_cents) filter (where p.kind in ('shipping', 'shipping_refund')), 0
+        )::bigint as "shippingCents",
+        coalesce(
+          -sum(p.seller_cents) filter (where p.kind in ('payout', 'payout_failed', 'recovery')), 0
+        )::bigint as "payoutCents",
+        0 as "refundsCents",
+        sum(p.seller_cents)::bigint as "changeCents"
+      from postings p
+      join slices s on s.id = p.slice_id
+      left join orders o on o.id = p.order_id
+      where p.account_id = ${accountId} and p.created_at >= ${from} and p.created_at < ${to}
+      group by s.id
+      order by min(p.id)
+    `
+    const [invoice] = await db<{ number: number; commissionCents: number }[]>`
+      select number, commission_cents as "commissionCents"
+      from fee_invoices
+      where account_id = ${accountId} and month = ${dayOf(from)}
+    `
+    const openingCents = opening!.cents
+    const rows = slices.map(({ changeCents, ...slice }) => ({
+      ...slice,
+      refundsCents: balanceOf(slice) - changeCents,
+    }))
+    const totals = rows.reduce(add, NOTHING)
+    return {
+      month,
+      openingCents,
+      slices: rows,
+      totals,
+      closingCents: openingCents + balanceOf(totals),
+      invoice: invoice ? { ...invoice, number: invoiceNumber(month, invoice.number) } : null,
+    }
+  }, 'snapshot')
+}
+
+const NOTHING: Amounts = {
+  grossCents: 0,
+  commissionCents: 0,
+  shippingCents: 0,
+  refundsCents: 0,
+  payoutCents: 0,
+}
+
+const add = (all: Amounts, one: Amounts): Amounts => ({
+  grossCents: all.grossCents + one.grossCents,
+  commissionCents: all.commissionCents + one.commissionCents,
+  shippingCents: all.shippingCents + one.shippingCents,
+  refundsCents: all.refundsCents + one.refundsCents,
+  payoutCents: all.payoutCents + one.payoutCents,
+})
+
+const balanceOf = (amounts: Amounts) =>
+  amounts.grossCents -
+  amounts.commissionCents +
+  amounts.shippingCents -
+  amounts.refundsCents -
+  amounts.payoutCents
+
+/** The commission of sales `p`, minus that of cancelled rows `o`. A refund that the platform bears doesn't change it. */
+const commissionOf = (db: Db) => db`
+  (
+    coalesce(sum(p.commission_cents) filter (where p.kind = 'sale'), 0)
+    - coalesce(sum(o.commission_cents) filter (where p.kind = 'cancellation'), 0)
+  )
+`
+
+const invoiceNumber = (month: string, number: number) =>
+  `${month}-${String(number).padStart(5, '0')}`
+
+/** Invoices are issued 5 minutes after the end of the month, when every transaction of it has ended. */
+const ISSUE_AFTER_MS = 5 * 60_000
+
+/**
+ * Issues the fee invoices of all months that have ended: one for each seller with commission, numbered from 1 in each
+ * month. One process issues those of a month, in one transaction.
+ */
+export async function issueInvoices(ctx: Context): Promise<void> {
+  const current = monthOf(new Date(ctx.now().getTime() - ISSUE_AFTER_MS))
+  const last = monthOf(new Date(current.getTime() - 1))
+  const [known] = await ctx.db<{ month: string | null; isDone: boolean }[]>`
+    select
+      to_char(
+        coalesce(
+          (select max(month) + interval '1 month' from invoice_months),
+          (
+            select date_trunc('month', created_at at time zone 'UTC')
+            from postings
+            order by id
+            limit 1
+          )
+        ),
+        'YYYY-MM'
+      ) as month,
+      exists (select from invoice_months where month = ${dayOf(last)}) as "isDone"
+  `
+  if (!known || known.isDone || known.month === null) return
+  for (let from = startOf(known.month); from <= last; from = monthAfter(from)) {
+    await issueMonth(ctx, from)
+  }
+}
+
+const issueMonth = (ctx: Context, from: Date) =>
+  inTransaction(ctx, async ({ db, now }) => {
+    const [begun] = await db`
+      insert into invoice_months (month, issued_at)
+      values (${dayOf(from)}, ${now()})
+      on conflict (month) do nothing
+      returning 1
+    `
+    if (!begun) return
+    await db`
+      insert into fee_invoices (month, number, account_id, commission_cents)
+      select ${dayOf(from)}, row_number() over (order by account_id), account_id, cents
+      from (
+        select p.account_id, ${commissionOf(db)} as cents
+        from postings p
+        left join orders o on o.id = p.order_id
+        where
+          p.created_at >= ${from}
+          and p.created_at < ${monthAfter(from)}
+          and p.kind in ('sale', 'cancellation')
+        group by p.account_id
+      ) charged
+      where cents <> 0
+    `
+  })
+
+const startOf = (month: string) => new Date(`${month}-01T00:00:00Z`)
+const monthOf = (moment: Date) =>
+  new Date(Date.UTC(moment.getUTCFullYear(), moment.getUTCMonth(), 1))
+const monthAfter = (month: Date) =>
+  new Date(Date.UTC(month.getUTCFullYear(), month.getUTCMonth() + 1, 1))
+const dayOf = (moment: Date) => moment.toISOString().slice(0, 10)
