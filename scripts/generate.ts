@@ -10,9 +10,10 @@ import { openService } from '../server/service.ts'
 import { settingsTable } from '../server/settings/settings.ts'
 import { DESCRIPTIONS } from '../server/test/descriptions.ts'
 import { schemaSql } from './schema-sql.ts'
+import { sdkTypes } from './sdk-types.ts'
 
 /**
- * Writes the generated files: the OpenAPI descriptions, the dump of the database schema and the table of settings in
+ * Writes the generated files: the OpenAPI descriptions, the types of the SDK, the dump of the database schema and the table of settings in
  * docs/configuration.md. With `--check` it writes nothing, and exits with code 1 if a file is out of date.
  */
 const ROOT = path.join(import.meta.dirname, '..')
@@ -34,12 +35,13 @@ try {
   const ctx = await openService(config, database.url, pino({ level: 'silent' }), closers)
   const app = await buildApp(ctx)
   closers.push(() => app.close())
-  const fetchDescription = async (url: string) =>
-    `${JSON.stringify((await app.inject(url)).json(), null, 2)}\n`
+  const fetchJson = async (url: string) => (await app.inject(url)).json()
 
   for (const { file, path } of DESCRIPTIONS) {
-    await writeOrCheck(file, await fetchDescription(path))
+    await writeOrCheck(file, `${JSON.stringify(await fetchJson(path), null, 2)}\n`)
   }
+  const described = await Promise.all(['/openapi.json', '/tools/openapi.json'].map(fetchJson))
+  await writeOrCheck('sdk/src/types.ts', await sdkTypes(described))
   await writeOrCheck('migrations/schema.sql', await schemaSql(ctx.db))
   await writeTable('docs/configuration.md', settingsTable())
 } finally {

@@ -1,0 +1,113 @@
+import { compile, type JSONSchema } from 'json-schema-to-typescript'
+import type { OpenAPIV3_1 } from 'openapi-types'
+
+/** Names of the API that would shadow types of the language, or that two APIs use for different records. */
+const RENAMED: Record<string, string> = { Set: 'CardSet', Error: 'ErrorBody' }
+
+/** Records that a response contains without giving them a name, by operation. */
+const NAMED: Record<string, string> = { buyLabel: 'Label', listChanges: 'Change' }
+
+const BANNER = `// Generated from openapi/seller.json and openapi/tools.json by "npm run generate". Don't edit it.
+`
+
+/**
+ * TypeScript types of the APIs' records, and of each operation's query and body.
+ *
+ * @param descriptions OpenAPI documents; a record that several of them describe must be the same in all
+ */
+export async function sdkTypes(descriptions: OpenAPIV3_1.Document[]): Promise<string> {
+  const definitions: Record<string, JSONSchema> = {}
+  for (const description of descriptions) {
+    for (const [name, schema] of Object.entries(recordsOf(description))) {
+      const known = definitions[name]
+      if (known && JSON.stringify(known) !== JSON.stringify(schema)) {
+        throw new Error(`Two APIs describe ${name} differently.`)
+      }
+      definitions[name] = schema
+    }
+  }
+  const text = await compile(withOurNames({ definitions }) as JSONSchema, 'Unused', {
+    additionalProperties: false,
+    bannerComment: BANNER,
+    unreachableDefinitions: true,
+    ignoreMinAndMaxItems: true,
+    style: { semi: false, singleQuote: true, printWidth: 100 },
+  })
+  return text
+    .replace(/export interface Unused \{[^}]*\}\n/, '')
+    .replaceAll(/^ \* (This interface was referenced by|via the `definition`).*\n/gm, '')
+    .replaceAll(/\/\*\*\n(?: \*\n)* \*\/\n/g, '')
+    .replaceAll(/^ \*\n \*\/$/gm, ' */')
+}
+
+function recordsOf({ components, paths }: OpenAPIV3_1.Document): Record<string, JSONSchema> {
+  const records: Record<string, JSONSchema> = {
+    ...(components?.schemas as Record<string, JSONSchema>),
+  }
+  for (const item of Object.values(paths ?? {})) {
+    for (const method of ['get', 'post', 'put', 'patch', 'delete'] as const) {
+      const operation = item?.[method]
+      if (!operation?.operationId) continue
+      Object.assign(records, partsOf(operation.operationId, operation))
+    }
+  }
+  return records
+}
+
+function partsOf(operationId: string, operation: OpenAPIV3_1.OperationObject) {
+  const parts: Record<string, JSONSchema> = {}
+  const name = operationId[0]!.toUpperCase() + operationId.slice(1)
+  const query = ((operation.parameters ?? []) as OpenAPIV3_1.ParameterObject[]).filter(
+    (parameter) => parameter.in === 'query',
+  )
+  if (query.length > 0) {
+    parts[`${name}Query`] = {
+      type: 'object',
+      properties: Object.fromEntries(
+        query.map(({ name, schema, description }) => [
+          name,
+          { ...queryType(schema as JSONSchema, description), description },
+        ]),
+      ),
+    }
+  }
+  const body = (operation.requestBody as OpenAPIV3_1.RequestBodyObject | undefined)?.content[
+    'application/json'
+  ]?.schema as JSONSchema | undefined
+  if (body && !('$ref' in body)) parts[`${name}Body`] = body
+  const record = NAMED[operationId]
+  if (record) parts[record] = unnamedRecord(operation)
+  return parts
+}
+
+/** A time has no format in the description, because the API accepts several; the SDK also takes a Date. */
+const queryType = (schema: JSONSchema, description = ''): JSONSchema =>
+  description.includes('ISO 8601') ? { tsType: 'string | Date' } : schema
+
+/** The `data` of a successful response, or its entries. */
+function unnamedRecord({ responses }: OpenAPIV3_1.OperationObject): JSONSchema {
+  const response = responses?.['200'] as OpenAPIV3_1.ResponseObject
+  const schema = response.content?.['application/json']?.schema as JSONSchema
+  const data = schema.properties?.data as JSONSchema
+  return (data.type === 'array' ? data.items : data) as JSONSchema
+}
+
+/** References to definitions with our names, and without examples, which the types don't show. */
+function withOurNames(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withOurNames)
+  if (typeof value !== 'object' || value === null) return value
+  const renamed = Object.entries(value).flatMap(([key, inner]): [string, unknown][] => {
+    if (key === 'examples' || key === 'default') return []
+    if (key === '$ref') {
+      const name = String(inner).split('/').at(-1)!
+      return [['$ref', `#/definitions/${RENAMED[name] ?? name}`]]
+    }
+    if (key !== 'definitions') return [[key, withOurNames(inner)]]
+    const named = Object.entries(inner as object).map(([name, schema]) => [
+      RENAMED[name] ?? name,
+      withOurNames(schema),
+    ])
+    return [[key, Object.fromEntries(named)]]
+  })
+  return Object.fromEntries(renamed)
+}

@@ -1,0 +1,118 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
+import { build, type Rolldown } from 'vite'
+import { beforeAll, expect, it, vi } from 'vitest'
+import { whenFileEnds } from '../server/test/when-file-ends.ts'
+
+// Building and packing start processes, possibly on a busy machine.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+
+const run = promisify(execFile)
+const SDK = import.meta.dirname
+const MAX_BYTES = 8 * 1024
+const MAX_WEBHOOKS_BYTES = 1.2 * 1024
+
+/** A project with only the packed library in its `node_modules`. */
+let project: string
+let installed: string
+beforeAll(async () => {
+  project = await mkdtemp(path.join(tmpdir(), 'cardstall-sdk-'))
+  whenFileEnds(() => rm(project, { recursive: true, force: true }))
+  const source = path.join(project, 'source')
+  await cp(SDK, source, { recursive: true })
+  const rootConfig = path.join(project, 'tsconfig.json')
+  await cp(path.join(SDK, '../tsconfig.json'), rootConfig)
+  await run(process.execPath, [tscPath(), '-p', 'tsconfig.build.json'], { cwd: source })
+  const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json'], { cwd: source })
+  const packed = JSON.parse(stdout)
+  const { filename } = Array.isArray(packed) ? packed[0] : Object.values(packed)[0]
+  installed = path.join(project, 'node_modules/@cardstall/sdk')
+  await mkdir(installed, { recursive: true })
+  await run('tar', ['-xzf', filename, '-C', installed, '--strip-components=1'], { cwd: source })
+  for (const file of [source, rootConfig]) await rm(file, { recursive: true })
+})
+
+const tscPath = () => path.join(SDK, '../node_modules/typescript/bin/tsc')
+
+const bundled = async (entry: string) => {
+  await writeFile(path.join(project, 'entry.js'), `export * from '${entry}'\n`)
+  const output = (await build({
+    root: project,
+    configFile: false,
+    logLevel: 'silent',
+    build: {
+      write: false,
+      rolldownOptions: {
+        input: path.join(project, 'entry.js'),
+        preserveEntrySignatures: 'strict',
+      },
+    },
+  })) as Rolldown.RolldownOutput
+  return gzipSync(output.output.map((chunk) => ('code' in chunk ? chunk.code : '')).join('')).length
+}
+
+it('the packed library works without anything else installed', async () => {
+  await writeFile(
+    path.join(project, 'use.mjs'),
+    `import { Cardstall, verify, sign, NotFoundError } from '@cardstall/sdk'
+import { verify as alone } from '@cardstall/sdk/webhooks'
+const headers = await sign('{"event":"order.created"}', 'svc_whsec_x')
+const { event } = await alone('{"event":"order.created"}', headers, 'svc_whsec_x')
+const client = new Cardstall({ key: 'x', baseUrl: 'https://cards.example/v1', fetch: async (url) => new Response(JSON.stringify({ data: { id: url } }), { headers: { 'content-type': 'application/json' } }) })
+console.log(event, (await client.me()).id, new NotFoundError('x').name, verify === alone)
+`,
+  )
+  const { stdout } = await run(process.execPath, ['use.mjs'], { cwd: project })
+  expect(stdout.trim()).toBe('order.created https://cards.example/v1/me NotFoundError true')
+})
+
+it('the packed library contains only its build, and has no dependencies', async () => {
+  const manifest = JSON.parse(await readFile(path.join(installed, 'package.json'), 'utf8'))
+  expect(manifest.dependencies).toBeUndefined()
+  const { stdout } = await run('find', ['.', '-type', 'f'], { cwd: installed })
+  const files = stdout.trim().split('\n').sort()
+  expect(
+    files.filter((file) => !/^\.\/(dist\/[a-z]+\.(js|d\.ts)|package\.json|README\.md)$/.test(file)),
+  ).toEqual([])
+  expect(files).toContain('./dist/webhooks.d.ts')
+})
+
+it('a program in TypeScript gets the types of requests, records and events', async () => {
+  await writeFile(
+    path.join(project, 'typed.mts'),
+    `import { Cardstall, type Listing, verify } from '@cardstall/sdk'
+const client = new Cardstall()
+const page: { data: Listing[] } = await client.listings.list({ updated_since: new Date() })
+page.data[0]!.price.toFixed(2)
+const event = await verify('', {}, '')
+if (event.event === 'order.cancelled') event.data.cancelled_by
+// @ts-expect-error an unknown status
+client.listings.list({ status: 'lost' })
+// @ts-expect-error a card needs a condition and a price
+client.listings.create([{ card: 'x' }])
+`,
+  )
+  const options = [
+    '--strict',
+    '--noEmit',
+    '--module',
+    'nodenext',
+    '--lib',
+    'esnext,dom',
+    'typed.mts',
+  ]
+  const problems = await run(process.execPath, [tscPath(), ...options], { cwd: project }).then(
+    () => '',
+    ({ stdout }) => stdout,
+  )
+  expect(problems).toBe('')
+})
+
+it('bundled and compressed, the library stays within its budget', async () => {
+  expect(await bundled('@cardstall/sdk')).toBeLessThan(MAX_BYTES)
+  expect(await bundled('@cardstall/sdk/webhooks')).toBeLessThan(MAX_WEBHOOKS_BYTES)
+})

@@ -1,0 +1,54 @@
+import { type List, listOf } from './list.ts'
+import type { Options, QueryValue, Transport } from './transport.ts'
+import type {
+  Card,
+  CardSet,
+  GetCardQuery,
+  GetProductQuery,
+  GetSetQuery,
+  ListCardsQuery,
+  ListProductsQuery,
+  ListSetsQuery,
+  SealedProduct,
+  Series,
+  SetDetail,
+} from './types.ts'
+
+/** A query of the API as the transport takes it. */
+export const asQuery = (query: object) => query as Record<string, QueryValue>
+
+/** The catalog: series, sets, cards and sealed products. */
+export function catalog(send: Transport) {
+  const get = async <T>(path: string, query: object, options: Options): Promise<T> => {
+    const { body } = await send<{ data: T }>('GET', path, { ...options, query: asQuery(query) })
+    return body.data
+  }
+  const list = <T>(path: string, query: object, options: Options): List<T> =>
+    listOf<T>(send, path, asQuery(query), options)
+
+  return {
+    series: {
+      list: (options: Options = {}) => get<Series[]>('/series', {}, options),
+    },
+    sets: {
+      list: (query: ListSetsQuery = {}, options: Options = {}) =>
+        list<CardSet>('/sets', query, options),
+      /** @param id canonical id or shortcut */
+      get: (id: string, query: GetSetQuery = {}, options: Options = {}) =>
+        get<SetDetail>(`/sets/${encodeURIComponent(id)}`, query, options),
+    },
+    cards: {
+      list: (query: ListCardsQuery = {}, options: Options = {}) =>
+        list<Card>('/cards', query, options),
+      /** @param id canonical or friendly id */
+      get: (id: string, query: GetCardQuery = {}, options: Options = {}) =>
+        get<Card>(`/cards/${encodeURIComponent(id)}`, query, options),
+    },
+    products: {
+      list: (query: ListProductsQuery = {}, options: Options = {}) =>
+        list<SealedProduct>('/products', query, options),
+      get: (slug: string, query: GetProductQuery = {}, options: Options = {}) =>
+        get<SealedProduct>(`/products/${encodeURIComponent(slug)}`, query, options),
+    },
+  }
+}

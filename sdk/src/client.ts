@@ -1,0 +1,77 @@
+import { catalog } from './catalog.ts'
+import { listings } from './listings.ts'
+import { orders } from './orders.ts'
+import { tools } from './tools.ts'
+import {
+  type ClientOptions,
+  type Options,
+  openTransport,
+  type QueryValue,
+  type Transport,
+} from './transport.ts'
+import type { Account, CreateWebhookBody, WebhookEndpoint } from './types.ts'
+
+/** A client of the seller API, and of the tools API as `tools`. */
+export class Cardstall {
+  readonly #send: Transport
+  readonly series: ReturnType<typeof catalog>['series']
+  readonly sets: ReturnType<typeof catalog>['sets']
+  readonly cards: ReturnType<typeof catalog>['cards']
+  readonly products: ReturnType<typeof catalog>['products']
+  readonly listings: ReturnType<typeof listings>
+  readonly orders: ReturnType<typeof orders>
+  readonly webhooks: ReturnType<typeof webhooks>
+  readonly tools: ReturnType<typeof tools>
+
+  /** @throws TypeError without a key and an address */
+  constructor(options: ClientOptions = {}) {
+    this.#send = openTransport(options)
+    const { series, sets, cards, products } = catalog(this.#send)
+    this.series = series
+    this.sets = sets
+    this.cards = cards
+    this.products = products
+    this.listings = listings(this.#send)
+    this.orders = orders(this.#send)
+    this.webhooks = webhooks(this.#send)
+    this.tools = tools(this.#send)
+  }
+
+  /** The account and the key in use. */
+  async me(options: Options = {}): Promise<Account> {
+    const { body } = await this.#send<{ data: Account }>('GET', '/me', options)
+    return body.data
+  }
+
+  /** Sends a request that has no method yet; `path` is below the seller API's address. */
+  async request<T>(
+    method: string,
+    path: string,
+    options: Options & { query?: Record<string, QueryValue>; body?: unknown } = {},
+  ): Promise<T> {
+    return (await this.#send<T>(method, path, options)).body
+  }
+}
+
+const webhooks = (send: Transport) => ({
+  async list(options: Options = {}): Promise<WebhookEndpoint[]> {
+    const { body } = await send<{ data: WebhookEndpoint[] }>('GET', '/webhooks', options)
+    return body.data
+  },
+
+  /** Returns the endpoint and its secret, which is shown only once. */
+  async create(
+    body: CreateWebhookBody,
+    options: Options = {},
+  ): Promise<{ endpoint: WebhookEndpoint; secret: string }> {
+    const received = await send<{ data: WebhookEndpoint; secret: string }>('POST', '/webhooks', {
+      ...options,
+      body,
+    })
+    return { endpoint: received.body.data, secret: received.body.secret }
+  },
+
+  async delete(id: number, options: Options = {}): Promise<void> {
+    await send('DELETE', `/webhooks/${id}`, { ...options, retry: 'safe', acceptsMissing: true })
+  },
+})

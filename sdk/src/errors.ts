@@ -1,0 +1,116 @@
+/** Details of a failed request. No error contains the API key. */
+type Details = {
+  type?: string
+  status?: number
+  fields?: Record<string, unknown>
+  requestId?: string
+  retryAfter?: number
+  cause?: unknown
+}
+
+/** Base class of every error of this library. */
+export class CardstallError extends Error {
+  override name = 'CardstallError'
+  /** `error.type` of the response, if there is one. */
+  readonly type: string | undefined
+  readonly status: number | undefined
+  /** Messages by field for a `ValidationError`; `candidates` for an `AmbiguousIdentifierError`. */
+  readonly fields: Record<string, unknown> | undefined
+  /** Quote it when you report a problem. */
+  readonly requestId: string | undefined
+  /** Seconds until another attempt is worthwhile. */
+  readonly retryAfter: number | undefined
+
+  constructor(message: string, { cause, ...details }: Details = {}) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.type = details.type
+    this.status = details.status
+    this.fields = details.fields
+    this.requestId = details.requestId
+    this.retryAfter = details.retryAfter
+  }
+}
+
+/** 401: the key is missing, unknown, revoked or expired. */
+export class AuthenticationError extends CardstallError {
+  override name = 'AuthenticationError'
+}
+/** 403: the key lacks a scope, or the account may not do this. */
+export class PermissionError extends CardstallError {
+  override name = 'PermissionError'
+}
+/** 404: the record does not exist, or is another seller's. */
+export class NotFoundError extends CardstallError {
+  override name = 'NotFoundError'
+}
+/** 409: the state of the record forbids the request. */
+export class ConflictError extends CardstallError {
+  override name = 'ConflictError'
+}
+/** 409: several records share the friendly identifier. */
+export class AmbiguousIdentifierError extends ConflictError {
+  override name = 'AmbiguousIdentifierError'
+  /** The records that the identifier may mean. */
+  get candidates(): Record<string, unknown>[] {
+    const candidates = this.fields?.candidates
+    return Array.isArray(candidates) ? candidates : []
+  }
+}
+/** 422: `fields` has the messages by field. */
+export class ValidationError extends CardstallError {
+  override name = 'ValidationError'
+}
+/** 429: the key's limit is used up for this minute. */
+export class RateLimitError extends CardstallError {
+  override name = 'RateLimitError'
+}
+/** 502: the carrier failed. */
+export class ProviderError extends CardstallError {
+  override name = 'ProviderError'
+}
+/** Any other 5xx response. */
+export class ServerError extends CardstallError {
+  override name = 'ServerError'
+}
+/** No complete response arrived. A write may have taken effect. */
+export class ConnectionError extends CardstallError {
+  override name = 'ConnectionError'
+}
+/** The response took longer than `timeoutMs`. */
+export class TimeoutError extends ConnectionError {
+  override name = 'TimeoutError'
+}
+
+const BY_STATUS: Record<number, typeof CardstallError> = {
+  401: AuthenticationError,
+  403: PermissionError,
+  404: NotFoundError,
+  409: ConflictError,
+  422: ValidationError,
+  429: RateLimitError,
+  502: ProviderError,
+}
+
+/** The error of a response that is not a success. */
+export function errorOf(
+  status: number,
+  body: unknown,
+  details: { requestId?: string; retryAfter?: number },
+): CardstallError {
+  const { type, message, fields } =
+    (
+      body as
+        | { error?: { type?: string; message?: string; fields?: Record<string, unknown> } }
+        | undefined
+    )?.error ?? {}
+  const ErrorClass =
+    type === 'ambiguous_identifier'
+      ? AmbiguousIdentifierError
+      : (BY_STATUS[status] ?? (status >= 500 ? ServerError : CardstallError))
+  return new ErrorClass(message ?? `The service responded with status ${status}.`, {
+    ...details,
+    status,
+    ...(type === undefined ? {} : { type }),
+    ...(fields === undefined ? {} : { fields }),
+  })
+}

@@ -1,0 +1,8 @@
+export { Cardstall } from './client.ts'
+export * from './errors.ts'
+export type { List, Page } from './list.ts'
+export type { BulkResult, ListingChanges, Progress } from './listings.ts'
+export type { ChangeFeed, ChangesPage } from './tools.ts'
+export type { ClientOptions, Options, RequestEvent } from './transport.ts'
+export type * from './types.ts'
+export { SignatureError, sign, verify, type WebhookEvent } from './webhooks.ts'

@@ -1,0 +1,55 @@
+import type { Options, QueryValue, Received, Request, Transport } from './transport.ts'
+import type { PageLinks, PageMeta } from './types.ts'
+
+export type Page<T> = { data: T[]; links: PageLinks; meta: PageMeta }
+
+/** A paginated list: `await` it for one page, or iterate over the records of all pages. */
+export type List<T> = PromiseLike<Page<T>> &
+  AsyncIterable<T> & {
+    pages(): AsyncIterable<Page<T>>
+    /** The first records, at most `limit`. */
+    all(limit: number): Promise<T[]>
+  }
+
+const PER_PAGE = 100
+
+/** Follows page numbers, not `links`, which may name a host that the client cannot reach. */
+export function listOf<T>(
+  send: Transport,
+  path: string,
+  query: Record<string, QueryValue> = {},
+  options: Options & Pick<Request, 'api'> = {},
+): List<T> {
+  const read = async (more: Record<string, QueryValue> = {}): Promise<Page<T>> => {
+    const { body }: Received<Page<T>> = await send('GET', path, {
+      ...options,
+      query: { ...query, ...more },
+    })
+    return body
+  }
+  async function* pages() {
+    for (let page = Number(query.page ?? 1); ; page++) {
+      const current = await read({ per_page: query.per_page ?? PER_PAGE, page })
+      yield current
+      if (current.links.next === null) return
+    }
+  }
+  async function* records() {
+    for await (const { data } of pages()) yield* data
+  }
+  return {
+    pages,
+    [Symbol.asyncIterator]: records,
+    // biome-ignore lint/suspicious/noThenProperty: a list can be awaited for its first page
+    then: (resolve, reject) => read().then(resolve, reject),
+    async all(limit) {
+      const all: T[] = []
+      if (limit < 1) return all
+      for await (const record of records()) {
+        all.push(record)
+        if (all.length >= limit) break
+      }
+      return all
+    },
+  }
+}

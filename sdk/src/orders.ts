@@ -1,0 +1,70 @@
+import { asQuery } from './catalog.ts'
+import { type List, listOf } from './list.ts'
+import { type Options, sleep, type Transport } from './transport.ts'
+import type { Label, ListOrdersQuery, Order, OrderSlice, ShippedOrderSlice } from './types.ts'
+
+const LABEL_POLL_MS = 2_000
+
+export function orders(send: Transport) {
+  const list = (query: ListOrdersQuery = {}, options: Options = {}): List<Order> =>
+    listOf<Order>(send, '/orders', asQuery(query), options)
+
+  const get = async (id: number, options: Options = {}): Promise<OrderSlice> => {
+    const { body } = await send<{ data: OrderSlice }>('GET', `/orders/${id}`, options)
+    return body.data
+  }
+
+  /** Buys the label of the order's slice, or reads the one that was bought: a label is never bought twice. */
+  const buyLabel = async (id: number, options: Options = {}): Promise<Label> => {
+    const { body } = await send<{ data: Label }>('POST', `/orders/${id}/label`, {
+      ...options,
+      retry: 'safe',
+    })
+    return body.data
+  }
+
+  return {
+    list,
+    get,
+    buyLabel,
+
+    /** The slices of these orders, each once. */
+    async *slices(
+      query: ListOrdersQuery = {},
+      options: Options = {},
+    ): AsyncGenerator<OrderSlice, void, undefined> {
+      const seen = new Set<string>()
+      for await (const { id, slice_key } of list(query, options)) {
+        if (seen.has(slice_key)) continue
+        seen.add(slice_key)
+        yield await get(id, options)
+      }
+    },
+
+    /** Buys the label and waits while it is `processing`, for at most `untilMs` (default: 60,000). */
+    async waitForLabel(
+      id: number,
+      { untilMs = 60_000, ...options }: Options & { untilMs?: number } = {},
+    ): Promise<Label> {
+      const deadline = Date.now() + untilMs
+      for (;;) {
+        const label = await buyLabel(id, options)
+        if (label.status !== 'processing' || Date.now() + LABEL_POLL_MS > deadline) return label
+        await sleep(LABEL_POLL_MS, options.signal)
+      }
+    },
+
+    /** Ships all pending rows of the order's slice. The buyer gets an e-mail. */
+    async ship(
+      id: number,
+      { trackingCode }: { trackingCode?: string | undefined } = {},
+      options: Options = {},
+    ): Promise<ShippedOrderSlice> {
+      const { body } = await send<{ data: ShippedOrderSlice }>('POST', `/orders/${id}/ship`, {
+        ...options,
+        body: trackingCode === undefined ? {} : { tracking_code: trackingCode },
+      })
+      return body.data
+    },
+  }
+}

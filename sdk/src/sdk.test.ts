@@ -1,0 +1,422 @@
+import { readFile } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../../server/test/app.ts'
+import { CARDS } from '../../server/test/catalog-fixture.ts'
+import { cardItem, NO_LIMITS, productItem } from '../../server/test/fixtures/listings.ts'
+import { buy, LABEL, openShop, PARCEL } from '../../server/test/fixtures/orders.ts'
+import { freePort } from '../../server/test/free-port.ts'
+import {
+  AmbiguousIdentifierError,
+  AuthenticationError,
+  Cardstall,
+  CardstallError,
+  type ClientOptions,
+  ConnectionError,
+  type ListingItem,
+  NotFoundError,
+  PermissionError,
+  RateLimitError,
+  type RequestEvent,
+  ServerError,
+  TimeoutError,
+  ValidationError,
+} from './index.ts'
+
+let app: TestApp
+let seller: Awaited<ReturnType<typeof openShop>>
+let baseUrl: string
+let client: Cardstall
+beforeAll(async () => {
+  app = await startTestApp({
+    template: 'fixture',
+    settings: { ...NO_LIMITS, WEBHOOK_ALLOW_PRIVATE: 'true' },
+  })
+  await app.app.listen({ port: 0, host: '127.0.0.1' })
+  baseUrl = `http://127.0.0.1:${(app.app.server.address() as AddressInfo).port}/v1`
+  seller = await openShop(app, PARCEL, LABEL)
+  client = new Cardstall({ key: seller.key, baseUrl })
+})
+
+const CARD = CARDS[0]!.id
+const card = (more: object = {}) => cardItem({ quantity: 5, ...more }) as ListingItem
+const PRODUCT = 'obsidian-flames-booster-box'
+
+const sell = async (listing: number, option = PARCEL) => {
+  const shipping = [{ account_id: seller.accountId, option: option.code }]
+  return (await buy(app, [[listing, 1]], { shipping })).orderIds[0]!
+}
+
+async function listed(...items: ListingItem[]): Promise<number[]> {
+  const { results } = await client.listings.create(items.length > 0 ? items : [card()])
+  return results.map((result) => (result as { listing: { id: number } }).listing.id)
+}
+
+/** Every operation of both APIs by a method. Each resolves only if its request succeeds. */
+const METHODS: Record<string, () => Promise<unknown>> = {
+  listSeries: () => client.series.list(),
+  listSets: async () => client.sets.list({ q: 'flames' }),
+  getSet: () => client.sets.get('sv3', { include: 'cards' }),
+  listCards: async () => client.cards.list({ q: 'charizard', per_page: 2 }),
+  getCard: () => client.cards.get(CARD, { include: 'listings' }),
+  listProducts: async () => client.products.list(),
+  getProduct: () => client.products.get(PRODUCT),
+  listListings: async () => client.listings.list({ updated_since: new Date(0) }),
+  createListings: () => client.listings.create([card()]),
+  changeListing: async () => client.listings.update((await listed())[0]!, { price: 3 }),
+  deleteListing: async () => client.listings.delete((await listed())[0]!),
+  listOrders: async () => client.orders.list({ since: new Date(0) }),
+  getOrder: async () => client.orders.get(await sell((await listed())[0]!)),
+  shipOrder: async () =>
+    client.orders.ship(await sell((await listed())[0]!), { trackingCode: 'CODE' }),
+  buyLabel: async () => client.orders.buyLabel(await sell((await listed())[0]!, LABEL)),
+  listWebhooks: () => client.webhooks.list(),
+  createWebhook: () =>
+    client.webhooks.create({ url: 'https://hooks.example/', events: ['order.created'] }),
+  deleteWebhook: async () => {
+    const [endpoint] = await client.webhooks.list()
+    return client.webhooks.delete(endpoint!.id)
+  },
+  getMe: () => client.me(),
+  listOwnListings: async () => client.tools.listings.list({ reference: 'SHELF' }),
+  createOwnListings: () => client.tools.listings.create([{ ...card(), reference: 'A' }]),
+  getOwnListing: async () => client.tools.listings.get((await listed())[0]!),
+  changeListings: async () =>
+    client.tools.listings.changeMany([{ id: (await listed())[0]!, quantity_delta: -1 }]),
+  deleteListings: async () => client.tools.listings.deleteMany([{ id: (await listed())[0]! }]),
+  listChanges: () => client.tools.changes(),
+}
+
+describe('the client', () => {
+  it('every operation of the seller API and the tools API has a method that succeeds', async () => {
+    const operations: string[] = []
+    for (const name of ['seller', 'tools']) {
+      const file = new URL(`../../openapi/${name}.json`, import.meta.url)
+      const { paths } = JSON.parse(await readFile(file, 'utf8'))
+      for (const item of Object.values(paths as Record<string, object>)) {
+        operations.push(...Object.values(item).map(({ operationId }) => operationId))
+      }
+    }
+    expect(Object.keys(METHODS).sort()).toEqual(operations.sort())
+    for (const [name, call] of Object.entries(METHODS)) {
+      await expect(call(), name).resolves.not.toThrow()
+    }
+  })
+
+  it('a list is one page when awaited, and the records of all pages when iterated', async () => {
+    const page = await client.cards.list({ per_page: 2 })
+    expect([page.data.length, page.meta.per_page]).toEqual([2, 2])
+    const ids: string[] = []
+    for await (const { id } of client.cards.list({ per_page: 2 })) ids.push(id)
+    expect(ids).toHaveLength(page.meta.total)
+    expect(new Set(ids).size).toBe(page.meta.total)
+    expect((await client.cards.list().all(3)).map(({ id }) => id)).toEqual(ids.slice(0, 3))
+    let pages = 0
+    for await (const { data } of client.cards.list({ per_page: 2 }).pages()) pages += data.length
+    expect(pages).toBe(page.meta.total)
+  })
+
+  it('createAll lists any number of items in batches, with indexes across them', async () => {
+    const progress: object[] = []
+    const items = Array.from({ length: 205 }, (_, i) => (i === 150 ? card({ price: -1 }) : card()))
+    const results = []
+    for await (const result of client.listings.createAll(items, {
+      onProgress: (now) => progress.push(now),
+    })) {
+      results.push(result)
+    }
+    expect(results.map(({ index }) => index)).toEqual(items.map((_, i) => i))
+    expect(results.filter(({ status }) => status === 'failed').map(({ index }) => index)).toEqual([
+      150,
+    ])
+    expect(progress.at(-1)).toEqual({ sent: 205, created: 204, failed: 1, total: 205 })
+  })
+
+  it('the same createAll with the same key lists nothing twice, even if the first was interrupted', async () => {
+    const items = Array.from({ length: 150 }, () => card())
+    const before = (await client.listings.list()).meta.total
+    for await (const { index } of client.listings.createAll(items, { idempotencyKey: 'import' })) {
+      if (index === 120) break
+    }
+    let created = 0
+    for await (const _ of client.listings.createAll(items, { idempotencyKey: 'import' })) created++
+    expect(created).toBe(150)
+    expect((await client.listings.list()).meta.total).toBe(before + 150)
+  })
+
+  it('changes returns every listing that changed since the bookmark, and the next bookmark', async () => {
+    const other = await app.seller()
+    const own = new Cardstall({ key: other.key, baseUrl })
+    await own.listings.create(Array.from({ length: 70 }, () => card()))
+    await own.listings.create(Array.from({ length: 70 }, () => card()))
+    const changes = own.listings.changes(new Date(0))
+    const ids = new Set<number>()
+    for await (const { id } of changes) ids.add(id)
+    expect(ids.size).toBe(140)
+    const next = Date.parse(changes.next())
+    expect(next).toBeLessThan(Date.now())
+    expect(next).toBeGreaterThan(Date.now() - 10 * 60_000)
+    const nothing = own.listings.changes('2999-01-01')
+    for await (const listing of nothing) expect(listing).toBeUndefined()
+    expect(nothing.next()).toBe('2999-01-01T00:00:00.000Z')
+  })
+
+  it('follow yields changes as they happen, and its cursor misses none', async () => {
+    const stop = new AbortController()
+    const { next } = await client.tools.changes()
+    const [id] = await listed()
+    const feed = client.tools.follow(next, { signal: stop.signal })
+    for await (const change of feed) {
+      expect(change).toMatchObject({ kind: 'listing', id, change: 'created' })
+      break
+    }
+    expect(feed.cursor()).toBe(next)
+    stop.abort()
+  })
+
+  it('slices yields each slice once, and waitForLabel returns its label', async () => {
+    const other = await openShop(app, LABEL)
+    const own = new Cardstall({ key: other.key, baseUrl })
+    const { results } = await own.listings.create([card(), productItem() as ListingItem])
+    const lines = results.map((result): [number, number] => [
+      (result as { listing: { id: number } }).listing.id,
+      1,
+    ])
+    const { orderIds, sliceKey } = await buy(app, lines)
+    const slices = []
+    for await (const slice of own.orders.slices()) slices.push(slice)
+    expect(slices.map(({ slice_key, orders }) => [slice_key, orders.length])).toEqual([
+      [sliceKey, 2],
+    ])
+    expect((await own.orders.waitForLabel(orderIds[0]!)).status).toBe('ready')
+  })
+
+  it('a client without a key or with an address that is not the API’s is refused at once', () => {
+    for (const options of [
+      { key: 'x' },
+      { baseUrl },
+      { key: 'x', baseUrl: 'cards.example' },
+      { key: 'x', baseUrl: 'https://cards.example' },
+      { key: 'x', baseUrl: 'ftp://cards.example/v1' },
+    ]) {
+      expect(() => new Cardstall(options)).toThrow(TypeError)
+    }
+  })
+})
+
+describe('errors', () => {
+  it('each error of the API has a class with its details, and none contains the key', async () => {
+    const noScopes = await app.seller({ scopes: ['orders:read'] })
+    const wrongKey = `svc_live_${'x'.repeat(40)}`
+    const caught = async (call: Promise<unknown>) => {
+      const error = await call.then(
+        () => undefined,
+        (error) => error,
+      )
+      expect(error).toBeInstanceOf(CardstallError)
+      expect(`${error.stack}${JSON.stringify(error)}`).not.toMatch(/svc_live_/)
+      return error as CardstallError
+    }
+    const withKey = (key: string) => new Cardstall({ key, baseUrl })
+    expect(await caught(withKey(wrongKey).me())).toBeInstanceOf(AuthenticationError)
+    expect(await caught(withKey(noScopes.key).series.list())).toBeInstanceOf(PermissionError)
+    expect(await caught(client.cards.get('nothing-1'))).toBeInstanceOf(NotFoundError)
+    const invalid = await caught(client.listings.update((await listed())[0]!, { price: -1 }))
+    expect(invalid).toBeInstanceOf(ValidationError)
+    expect(invalid).toMatchObject({
+      status: 422,
+      type: 'validation_error',
+      fields: { price: [expect.any(String)] },
+      requestId: expect.any(String),
+    })
+    const ambiguous = await caught(client.sets.get('brs'))
+    expect(ambiguous).toBeInstanceOf(AmbiguousIdentifierError)
+    expect((ambiguous as AmbiguousIdentifierError).candidates.length).toBeGreaterThan(1)
+    const unreachable = new Cardstall({
+      key: wrongKey,
+      baseUrl: `http://127.0.0.1:${await freePort()}/v1`,
+      maxRetries: 0,
+    })
+    const lost = await caught(unreachable.me())
+    expect(lost).toBeInstanceOf(ConnectionError)
+    expect(lost.message).toContain('ECONNREFUSED')
+  })
+
+  it('a redirect is an error, because following it would send the key elsewhere', async () => {
+    const redirecting = scripted([new Response(null, { status: 308, headers: { location: '/' } })])
+    await expect(redirecting.client.me()).rejects.toThrow(/redirected/)
+    expect(redirecting.sent).toHaveLength(1)
+  })
+})
+
+/** A client whose attempts fail as listed, before the remaining ones reach the service. */
+function scripted(
+  script: (Response | Error | 'lost response')[],
+  options: Partial<ClientOptions> = {},
+) {
+  const sent: { method: string; headers: Headers }[] = []
+  const events: RequestEvent[] = []
+  const client = new Cardstall({
+    key: seller.key,
+    baseUrl,
+    onRequest: (event) => events.push(event),
+    fetch: async (url, init) => {
+      const step = script[sent.length]
+      sent.push({ method: init!.method!, headers: new Headers(init!.headers) })
+      if (step instanceof Response) return step.clone()
+      if (step instanceof Error) throw step
+      const response = await fetch(url, init)
+      if (step === 'lost response') throw lostConnection()
+      return response
+    },
+    ...options,
+  })
+  return { client, sent, events }
+}
+
+const lostConnection = () =>
+  new TypeError('fetch failed', { cause: Object.assign(new Error(), { code: 'ECONNRESET' }) })
+const refusedConnection = () =>
+  new TypeError('fetch failed', { cause: Object.assign(new Error(), { code: 'ECONNREFUSED' }) })
+const refusal = (status: number, headers: Record<string, string> = { 'retry-after': '0' }) =>
+  new Response('{"error":{"type":"server_error","message":"No."}}', {
+    status,
+    headers: { 'content-type': 'application/json', ...headers },
+  })
+
+describe('retries', () => {
+  it('a bulk create whose response is lost is repeated with the same key and lists everything once', async () => {
+    const before = (await client.listings.list()).meta.total
+    const { client: flaky, sent } = scripted(['lost response', 'lost response'])
+    const { created } = await flaky.listings.create([card(), card()])
+    expect(created).toBe(2)
+    const keys = sent.map(({ headers }) => headers.get('idempotency-key'))
+    expect(keys).toHaveLength(3)
+    expect(new Set(keys).size).toBe(1)
+    expect((await client.listings.list()).meta.total).toBe(before + 2)
+  })
+
+  it('a deletion whose response is lost succeeds, and a deletion of an unknown listing fails', async () => {
+    const [id] = await listed()
+    const { client: flaky } = scripted(['lost response'])
+    await flaky.listings.delete(id!)
+    await expect(client.listings.delete(id!)).rejects.toThrow(NotFoundError)
+  })
+
+  it.each([
+    ['reads', 'lost response', 2, (c: Cardstall) => c.me()],
+    [
+      'price changes',
+      'lost response',
+      2,
+      async (c: Cardstall) => c.listings.update((await listed())[0]!, { price: 4 }),
+    ],
+    [
+      'quantity changes',
+      'lost response',
+      1,
+      async (c: Cardstall) => c.listings.update((await listed())[0]!, { quantity: 4 }),
+    ],
+    [
+      'quantity changes',
+      'refused connection',
+      1,
+      async (c: Cardstall) => c.listings.update((await listed())[0]!, { quantity: 4 }),
+    ],
+    [
+      'quantity changes',
+      '429',
+      2,
+      async (c: Cardstall) => c.listings.update((await listed())[0]!, { quantity: 4 }),
+    ],
+    [
+      'labels',
+      'lost response',
+      2,
+      async (c: Cardstall) => c.orders.buyLabel(await sell((await listed())[0]!, LABEL)),
+    ],
+    [
+      'shipping',
+      'lost response',
+      1,
+      async (c: Cardstall) =>
+        c.orders.ship(await sell((await listed())[0]!), { trackingCode: 'C' }),
+    ],
+    [
+      'shipping',
+      '503',
+      1,
+      async (c: Cardstall) =>
+        c.orders.ship(await sell((await listed())[0]!), { trackingCode: 'C' }),
+    ],
+    [
+      'shipping',
+      'refused connection',
+      2,
+      async (c: Cardstall) =>
+        c.orders.ship(await sell((await listed())[0]!), { trackingCode: 'C' }),
+    ],
+    [
+      'new endpoints',
+      'lost response',
+      1,
+      (c: Cardstall) =>
+        c.webhooks.create({ url: 'https://hooks.example/', events: ['order.created'] }),
+    ],
+  ] as const)('%s after a %s: %i attempts', async (_, failure, attempts, call) => {
+    const step = {
+      'lost response': 'lost response' as const,
+      'refused connection': refusedConnection(),
+      '429': refusal(429),
+      '503': refusal(503),
+    }[failure]
+    const { client: flaky, sent } = scripted([step])
+    const outcome = await call(flaky).then(
+      () => 'succeeded',
+      () => 'failed',
+    )
+    expect([sent.length, outcome]).toEqual([attempts, attempts > 1 ? 'succeeded' : 'failed'])
+  })
+
+  it.each([408, 429, 500, 502, 503, 504])('a read is repeated after %i', async (status) => {
+    const { client: flaky, events } = scripted([refusal(status)])
+    await flaky.me()
+    expect(events.map(({ attempt, status }) => [attempt, status])).toEqual([
+      [1, status],
+      [2, 200],
+    ])
+  })
+
+  it('no other refusal is repeated, and no request more often than maxRetries says', async () => {
+    for (const status of [400, 401, 403, 404, 409, 410, 422]) {
+      const { client: flaky, sent } = scripted([refusal(status)])
+      await expect(flaky.me()).rejects.toThrow(CardstallError)
+      expect(sent).toHaveLength(1)
+    }
+    const { client: flaky, sent } = scripted(Array(9).fill(refusal(503)))
+    await expect(flaky.me({ maxRetries: 3 })).rejects.toThrow(ServerError)
+    expect(sent).toHaveLength(4)
+  })
+
+  it('a Retry-After above a minute is an error of the call at once', async () => {
+    const { client: limited, sent } = scripted([refusal(429, { 'retry-after': '61' })])
+    await expect(limited.me()).rejects.toMatchObject({ retryAfter: 61 })
+    await expect(limited.me()).resolves.toBeDefined()
+    expect(sent).toHaveLength(2)
+    expect(new RateLimitError('').retryAfter).toBeUndefined()
+  })
+
+  it('a response that takes longer than timeoutMs is a TimeoutError, and an abort ends the call with its reason', async () => {
+    const never = { fetch: (_: unknown, { signal }: RequestInit = {}) => aborted(signal!) }
+    const { client: silent } = scripted([], never as Partial<ClientOptions>)
+    await expect(silent.me({ timeoutMs: 20, maxRetries: 1 })).rejects.toThrow(TimeoutError)
+    const reason = new Error('the user left')
+    const abort = new AbortController()
+    const call = silent.me({ signal: abort.signal })
+    abort.abort(reason)
+    await expect(call).rejects.toBe(reason)
+  })
+})
+
+const aborted = (signal: AbortSignal) =>
+  new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))

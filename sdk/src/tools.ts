@@ -1,0 +1,98 @@
+import { asQuery } from './catalog.ts'
+import { type List, listOf } from './list.ts'
+import type { Options, Request, Transport } from './transport.ts'
+import type {
+  BulkCreateResult,
+  Change,
+  ListingChange,
+  ListingChangesResult,
+  ListingDeletionsResult,
+  ListingTarget,
+  ListOwnListingsQuery,
+  OwnListing,
+  OwnListingItem,
+} from './types.ts'
+
+export type ChangesPage = { data: Change[]; next: string; has_more: boolean }
+
+/** Changes since a cursor. `cursor()` follows the last page that was read completely: store it with the changes. */
+export type ChangeFeed = AsyncIterable<Change> & { cursor(): string }
+
+const TOOLS = { api: 'tools/v1' } as const
+const MAX_WAIT_S = 30
+
+/** The tools API: everything about the shop that the seller API leaves out. */
+export function tools(send: Transport) {
+  const changes = async (
+    query: { cursor?: string | undefined; wait?: number | undefined } = {},
+    options: Options = {},
+  ): Promise<ChangesPage> => {
+    const timeoutMs = options.timeoutMs ?? (query.wait ? (query.wait + 30) * 1000 : undefined)
+    const request = { ...options, ...TOOLS, timeoutMs, query: asQuery(query) }
+    return (await send<ChangesPage>('GET', '/changes', request)).body
+  }
+  /** A write that can be repeated, because it carries an `Idempotency-Key`. */
+  const writeOnce = async <T>(path: string, items: unknown[], options: Options): Promise<T> => {
+    const request: Request = {
+      idempotencyKey: crypto.randomUUID(),
+      ...options,
+      ...TOOLS,
+      body: { items },
+      retry: 'safe',
+    }
+    return (await send<T>('POST', path, request)).body
+  }
+
+  return {
+    listings: {
+      list: (query: ListOwnListingsQuery = {}, options: Options = {}): List<OwnListing> =>
+        listOf<OwnListing>(send, '/listings', asQuery(query), { ...options, ...TOOLS }),
+
+      async get(id: number, options: Options = {}): Promise<OwnListing> {
+        const { body } = await send<{ data: OwnListing }>('GET', `/listings/${id}`, {
+          ...options,
+          ...TOOLS,
+        })
+        return body.data
+      },
+
+      /** Lists 1 to 100 items, each with an optional reference. */
+      create: (items: OwnListingItem[], options: Options = {}) =>
+        writeOnce<BulkCreateResult>('/listings', items, options),
+
+      /** Changes 1 to 1,000 listings. Each succeeds or fails on its own. */
+      changeMany: (items: ListingChange[], options: Options = {}) =>
+        writeOnce<ListingChangesResult>('/listings/changes', items, options),
+
+      /** Deletes 1 to 1,000 listings. Each succeeds or fails on its own. */
+      deleteMany: (items: ListingTarget[], options: Options = {}) =>
+        writeOnce<ListingDeletionsResult>('/listings/deletions', items, options),
+    },
+
+    /** One page of the change feed. Without a cursor, `next` is where the feed is now. */
+    changes,
+
+    /**
+     * Follows the change feed until `signal` is aborted: iterate, apply each change, and store `cursor()` with it. Without
+     * a cursor it begins now.
+     */
+    follow(cursor?: string, options: Options = {}): ChangeFeed {
+      let position = cursor
+      async function* read() {
+        position ??= (await changes({}, options)).next
+        while (!options.signal?.aborted) {
+          const { data, next } = await changes({ cursor: position, wait: MAX_WAIT_S }, options)
+          yield* data
+          position = next
+        }
+      }
+      return {
+        [Symbol.asyncIterator]: read,
+        cursor: () => {
+          if (position === undefined) throw new Error('The feed has not been read yet.')
+          return position
+        },
+      }
+    },
+  }
+}

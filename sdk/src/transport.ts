@@ -1,0 +1,231 @@
+import { CardstallError, ConnectionError, errorOf, TimeoutError } from './errors.ts'
+
+/** One attempt of a request, for logs and metrics. */
+export type RequestEvent = {
+  method: string
+  path: string
+  status?: number
+  requestId?: string
+  ms: number
+  /** 1 for the first attempt. */
+  attempt: number
+  error?: unknown
+}
+
+export type ClientOptions = {
+  /** API key. Default: the environment variable CARDSTALL_KEY. */
+  key?: string
+  /** Address of the seller API, which ends in `/v1`. Default: the environment variable CARDSTALL_URL. */
+  baseUrl?: string
+  /** Time limit of an attempt, in milliseconds. Default: 30,000. */
+  timeoutMs?: number
+  /** Attempts after the first one. Default: 2. */
+  maxRetries?: number
+  fetch?: typeof fetch
+  headers?: Record<string, string>
+  onRequest?: (event: RequestEvent) => void
+}
+
+/** Options of a single call. */
+export type Options = {
+  signal?: AbortSignal | undefined
+  timeoutMs?: number | undefined
+  maxRetries?: number | undefined
+  /** Makes repetitions of a create safe. Default: a random one for each call. */
+  idempotencyKey?: string | undefined
+}
+
+export type QueryValue = string | number | boolean | Date | readonly string[] | null | undefined
+
+/**
+ * When a request may be sent again:
+ * - `safe`: after any failure that another attempt may overcome. Repeating it has no further effect.
+ * - `unsent`: after 429, or when no byte of it was sent.
+ * - `limited`: after 429 only.
+ */
+export type Retry = 'safe' | 'unsent' | 'limited'
+
+export type Request = Options & {
+  query?: Record<string, QueryValue> | undefined
+  body?: unknown
+  retry?: Retry | undefined
+  /** The API below the address of the service: the seller API by default. */
+  api?: 'v1' | 'tools/v1' | undefined
+  /** A retried deletion may find that the first attempt succeeded. */
+  acceptsMissing?: boolean | undefined
+}
+
+/** A successful response. */
+export type Received<T> = { body: T; headers: Headers }
+
+export type Transport = <T>(method: string, path: string, request?: Request) => Promise<Received<T>>
+
+const RETRIED_STATUS = new Set([408, 429, 500, 502, 503, 504])
+const UNSENT_CODES = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'])
+const MIN_BACKOFF_MS = 500
+const MAX_BACKOFF_MS = 8_000
+/** A longer Retry-After is an error of the call. */
+const MAX_RETRY_AFTER_S = 60
+
+/** @throws TypeError if the key or the address is missing or malformed */
+export function openTransport(options: ClientOptions): Transport {
+  const environment = (globalThis as { process?: { env?: Record<string, string | undefined> } })
+    .process?.env
+  const key = options.key ?? environment?.CARDSTALL_KEY
+  const baseUrl = options.baseUrl ?? environment?.CARDSTALL_URL
+  if (!key) throw new TypeError('Pass `key`, or set CARDSTALL_KEY.')
+  if (!baseUrl) throw new TypeError('Pass `baseUrl`, or set CARDSTALL_URL.')
+  const service = /^(https?:\/\/.*)\/v1\/*$/.exec(baseUrl)?.[1]
+  if (!service) throw new TypeError('`baseUrl` must be an http or https address that ends in /v1.')
+  const send = options.fetch ?? globalThis.fetch.bind(globalThis)
+
+  return async <T>(method: string, path: string, request: Request = {}) => {
+    const maxRetries = request.maxRetries ?? options.maxRetries ?? 2
+    const retry = request.retry ?? (method === 'GET' || method === 'HEAD' ? 'safe' : 'unsent')
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await attemptOnce<T>(method, path, request, attempt)
+      } catch (error) {
+        if (attempt > 1 && request.acceptsMissing && (error as CardstallError).status === 404) {
+          return { body: undefined as T, headers: new Headers() }
+        }
+        if (attempt > maxRetries || request.signal?.aborted || !mayRetry(error, retry)) throw error
+        const { retryAfter } = error as CardstallError
+        if (retryAfter !== undefined && retryAfter > MAX_RETRY_AFTER_S) throw error
+        await sleep(
+          retryAfter === undefined ? backoffMs(attempt) : retryAfter * 1000,
+          request.signal,
+        )
+      }
+    }
+  }
+
+  async function attemptOnce<T>(
+    method: string,
+    path: string,
+    { query, body, api = 'v1', signal, timeoutMs, idempotencyKey }: Request,
+    attempt: number,
+  ): Promise<Received<T>> {
+    const startedAt = performance.now()
+    const event = { method, path, attempt }
+    const report = (more: Partial<RequestEvent>) =>
+      options.onRequest?.({ ...event, ms: Math.round(performance.now() - startedAt), ...more })
+    const limit = new AbortController()
+    const timer = setTimeout(() => limit.abort(), timeoutMs ?? options.timeoutMs ?? 30_000)
+    const cancel = () => limit.abort()
+    signal?.addEventListener('abort', cancel)
+    if (signal?.aborted) limit.abort()
+    try {
+      const response = await send(`${service}/${api}${path}${queryText(query)}`, {
+        method,
+        headers: {
+          accept: 'application/json',
+          ...options.headers,
+          authorization: `Bearer ${key}`,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
+        },
+        // A redirect would send the key to another address, or lose it.
+        redirect: 'manual',
+        signal: limit.signal,
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      })
+      const { status, headers } = response
+      const requestId = headers.get('x-request-id') ?? undefined
+      const content = parsed(await response.text(), headers)
+      if (!response.ok) {
+        const error = refusalOf(status, response.type, content, headers, requestId)
+        report({ status, ...(requestId && { requestId }), error })
+        throw error
+      }
+      report({ status, ...(requestId && { requestId }) })
+      return { body: content as T, headers }
+    } catch (error) {
+      if (error instanceof CardstallError) throw error
+      if (signal?.aborted) throw signal.reason
+      const failure = limit.signal.aborted
+        ? new TimeoutError('The service did not respond in time.', { cause: error })
+        : new ConnectionError(`The request failed: ${reasonOf(error)}.`, { cause: error })
+      report({ error: failure })
+      throw failure
+    } finally {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', cancel)
+    }
+  }
+}
+
+function refusalOf(
+  status: number,
+  responseType: string,
+  content: unknown,
+  headers: Headers,
+  requestId: string | undefined,
+): CardstallError {
+  const isRedirect = responseType === 'opaqueredirect' || (status >= 300 && status < 400)
+  if (isRedirect) {
+    return new CardstallError('The service redirected the request: check `baseUrl`.', { status })
+  }
+  const retryAfter = Number(headers.get('retry-after') ?? Number.NaN)
+  return errorOf(status, content, {
+    ...(requestId && { requestId }),
+    ...(Number.isFinite(retryAfter) && { retryAfter }),
+  })
+}
+
+function mayRetry(error: unknown, retry: Retry): boolean {
+  if (error instanceof ConnectionError) {
+    return retry === 'safe' || (retry === 'unsent' && UNSENT_CODES.has(codeOf(error.cause) ?? ''))
+  }
+  if (!(error instanceof CardstallError) || error.status === undefined) return false
+  return error.status === 429 || (retry === 'safe' && RETRIED_STATUS.has(error.status))
+}
+
+/** Node puts the reason of a failed fetch into `cause`, sometimes nested. */
+function codeOf(error: unknown): string | undefined {
+  for (let cause = error; cause; cause = (cause as { cause?: unknown }).cause) {
+    const { code } = cause as { code?: unknown }
+    if (typeof code === 'string') return code
+  }
+  return undefined
+}
+
+const reasonOf = (error: unknown) =>
+  [(error as Error | undefined)?.message ?? String(error), codeOf(error)].filter(Boolean).join(', ')
+
+const backoffMs = (attempt: number) =>
+  Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2)
+
+/** Waits; an abort ends the wait with the reason of the signal. */
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', abort)
+      resolve()
+    }, ms)
+    signal?.addEventListener('abort', abort)
+    if (signal?.aborted) abort()
+  })
+}
+
+function queryText(query: Record<string, QueryValue> = {}): string {
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined || value === null) continue
+    parameters.set(name, value instanceof Date ? value.toISOString() : String(value))
+  }
+  return parameters.size > 0 ? `?${parameters}` : ''
+}
+
+function parsed(text: string, headers: Headers): unknown {
+  if (!text || !headers.get('content-type')?.includes('json')) return text || undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,123 @@
+import { CardstallError } from './errors.ts'
+import type {
+  ListingSoldEvent,
+  OrderCancelledEvent,
+  OrderCreatedEvent,
+  OrderLabelReadyEvent,
+} from './types.ts'
+
+/** The body of a delivery; `event` tells which one it is. */
+export type WebhookEvent =
+  | OrderCreatedEvent
+  | OrderCancelledEvent
+  | OrderLabelReadyEvent
+  | ListingSoldEvent
+
+/** A delivery that is not genuine, or too old. */
+export class SignatureError extends CardstallError {
+  override name = 'SignatureError'
+}
+
+export type RawBody = string | Uint8Array | ArrayBuffer
+
+type SentHeaders = Headers | Record<string, string | string[] | undefined>
+
+const TIMESTAMP = 'x-service-timestamp'
+const SIGNATURE = 'x-service-signature'
+const TOLERANCE_SECONDS = 300
+
+/**
+ * Checks that a delivery is genuine and fresh, and returns its event.
+ *
+ * @param rawBody the bytes exactly as received, before any parsing
+ * @param secret of the endpoint (`svc_whsec_…`); several while a secret is rotated
+ * @throws SignatureError
+ */
+export async function verify(
+  rawBody: RawBody,
+  headers: SentHeaders,
+  secret: string | string[],
+  {
+    toleranceSeconds = TOLERANCE_SECONDS,
+    now = Date.now,
+  }: { toleranceSeconds?: number; now?: () => number } = {},
+): Promise<WebhookEvent> {
+  const body = bytesOf(rawBody)
+  const timestamp = header(headers, TIMESTAMP)
+  const signatures = header(headers, SIGNATURE)?.split(/[\s,]+/) ?? []
+  if (timestamp === undefined || !/^\d{1,12}$/.test(timestamp)) {
+    throw new SignatureError('The header X-Service-Timestamp is missing or malformed.')
+  }
+  const hashes = signatures.filter((signature) => /^[0-9a-f]{64}$/.test(signature))
+  if (hashes.length === 0) {
+    throw new SignatureError('The header X-Service-Signature is missing or malformed.')
+  }
+  if (Math.abs(now() / 1000 - Number(timestamp)) > toleranceSeconds) {
+    throw new SignatureError('The delivery is too old, or the clocks differ.')
+  }
+  const signed = signedBytes(timestamp, body)
+  for (const one of [secret].flat()) {
+    // Everybody knows the empty secret.
+    if (!one) continue
+    const key = await keyOf(one, 'verify')
+    for (const hash of hashes) {
+      const bytes = Uint8Array.from(hash.match(/../g)!, (pair) => Number.parseInt(pair, 16))
+      if (await crypto.subtle.verify('HMAC', key, bytes, signed)) {
+        return JSON.parse(new TextDecoder().decode(body))
+      }
+    }
+  }
+  throw new SignatureError('The signature does not match the body.')
+}
+
+/** The headers of a genuine delivery, for tests of a receiver. `timestamp` is in Unix seconds. */
+export async function sign(
+  rawBody: RawBody,
+  secret: string,
+  timestamp = Math.floor(Date.now() / 1000),
+): Promise<Record<string, string>> {
+  const key = await keyOf(secret, 'sign')
+  const mac = await crypto.subtle.sign(
+    'HMAC',
+    key,
+    signedBytes(String(timestamp), bytesOf(rawBody)),
+  )
+  const hash = Array.from(new Uint8Array(mac), (byte) => byte.toString(16).padStart(2, '0')).join(
+    '',
+  )
+  return { [TIMESTAMP]: String(timestamp), [SIGNATURE]: hash }
+}
+
+const keyOf = (secret: string, usage: 'sign' | 'verify') =>
+  crypto.subtle.importKey(
+    'raw',
+    new TextEncoder().encode(secret),
+    { name: 'HMAC', hash: 'SHA-256' },
+    false,
+    [usage],
+  )
+
+function signedBytes(timestamp: string, body: Uint8Array): Uint8Array<ArrayBuffer> {
+  const prefix = new TextEncoder().encode(`${timestamp}.`)
+  const bytes = new Uint8Array(prefix.length + body.length)
+  bytes.set(prefix)
+  bytes.set(body, prefix.length)
+  return bytes
+}
+
+function bytesOf(rawBody: RawBody): Uint8Array {
+  if (typeof rawBody === 'string') return new TextEncoder().encode(rawBody)
+  if (rawBody instanceof Uint8Array) return rawBody
+  if (rawBody instanceof ArrayBuffer) return new Uint8Array(rawBody)
+  throw new TypeError(
+    'Pass the raw body, not a parsed one. Fastify: a content type parser with parseAs "buffer"; Express: express.raw({ type: "*/*" }); Next and Workers: await request.arrayBuffer(); Hono: await c.req.arrayBuffer().',
+  )
+}
+
+function header(headers: SentHeaders, name: string): string | undefined {
+  if (headers instanceof Headers) return headers.get(name) ?? undefined
+  for (const [key, value] of Object.entries(headers)) {
+    if (key.toLowerCase() === name) return Array.isArray(value) ? value[0] : value
+  }
+  return undefined
+}
