@@ -56,7 +56,7 @@ const SLOW = [
   'server/metrics.test.ts',
   'server/orders/{locks,restock}.test.ts',
   'server/orders/cancel-as-seller.test.ts',
-  'server/http/dashboard/orders.test.ts',
+  'server/http/{dashboard,tools}/orders.test.ts',
   'server/webhooks/{endpoint-cache,require-secret-key}.test.ts',
 ]
 

@@ -66,6 +66,7 @@ import { changeRoutes } from './http/tools/changes.ts'
 import { toolsApi } from './http/tools/description.ts'
 import { ownListingRoutes } from './http/tools/listings.ts'
 import { ownPayoutRoutes, statementRoutes } from './http/tools/money.ts'
+import { ownLabelRoutes, ownOrderRoutes } from './http/tools/orders.ts'
 import type { Service } from './service.ts'
 
 /**
@@ -143,6 +144,8 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
         tools.addHook('onRoute', readKnownFields)
         serve(tools, {
           '/listings': ownListingRoutes(ctx),
+          '/orders': ownOrderRoutes(ctx),
+          '/labels': ownLabelRoutes(ctx),
           '/changes': changeRoutes(ctx),
           '/payouts': ownPayoutRoutes(ctx),
           '/statements': statementRoutes(ctx),

@@ -1278,6 +1278,69 @@ export interface CreateWebhookBody {
   events: ('order.created' | 'order.cancelled' | 'order.label_ready' | 'listing.sold')[]
 }
 /**
+ * The label of one order of the request.
+ */
+export interface LabelResult {
+  /**
+   * The order row of the request
+   */
+  order: number
+  /**
+   * The response of `POST /v1/orders/{order}/label`; null after an error
+   */
+  label: {
+    /**
+     * `ready`: the PDF is at `label_url`. `processing`: the label is bought and the PDF is not available yet; call again shortly. `action_required`: the label is bought, and the carrier withholds the PDF until a problem is fixed (see `message`). `self_ship`: you ship with your own option, so there is no label.
+     */
+    status: 'ready' | 'processing' | 'action_required' | 'self_ship'
+    /**
+     * Signed link to the PDF, new with each call. Anyone who has the link can download the PDF. null unless `ready`
+     */
+    label_url: string | null
+    /**
+     * Expiry of the link: five days after the call
+     */
+    expires_at: string | null
+    /**
+     * Explanation for people: what to do next
+     */
+    message: string | null
+    /**
+     * Can be available later than the label
+     */
+    tracking_code: string | null
+    tracking_url: string | null
+    /**
+     * Carrier platform
+     */
+    provider: string | null
+    /**
+     * Number of rows that were pending or shipped when the shipment was bought; 0 for `self_ship`
+     */
+    shipped_lines: number
+    order: OrderSlice
+  } | null
+  /**
+   * The error that the request for this order alone would get
+   */
+  error: {
+    /**
+     * Kind of the error, for programs
+     */
+    type: string
+    /**
+     * Explanation of the error, for people
+     */
+    message: string
+    /**
+     * For validation_error: messages by field name. For ambiguous_identifier: `candidates`. Absent otherwise.
+     */
+    fields?: {
+      [k: string]: unknown
+    }
+  } | null
+}
+/**
  * Changes to the listing with this `id` or `reference`. Absent fields stay.
  */
 export interface ListingChange {
@@ -1626,6 +1689,325 @@ export interface OwnProductListingItem {
    */
   reference?: string | null
 }
+/**
+ * An order row, with its cancellation and the time of its last change.
+ */
+export interface OwnOrder {
+  id: number
+  /**
+   * Rows with the same slice key ship together
+   */
+  slice_key: string
+  checkout_id: number | null
+  status: 'pending' | 'shipped' | 'received' | 'cancelled' | 'disputed'
+  /**
+   * Number of units sold
+   */
+  quantity: number
+  /**
+   * Price per unit in decimal euros, at the time of the order
+   */
+  price: number
+  currency: 'EUR'
+  /**
+   * The item as it was at the time of the order
+   */
+  item: {
+    name: string | null
+    /**
+     * Set and number
+     */
+    subtitle: string | null
+    image: string | null
+    /**
+     * null for sealed products
+     */
+    condition: string | null
+    language: 'EN' | 'NL' | 'DE' | 'FR' | 'JP' | 'ES' | 'IT' | 'PT' | 'CN' | 'KR' | null
+    type: 'card' | 'product' | null
+    /**
+     * Catalog id of the card or product
+     */
+    id: string | null
+    /**
+     * null unless the item is a card with a friendly id
+     */
+    friendly_id: string | null
+  }
+  /**
+   * null after the listing has been deleted
+   */
+  listing_id: number | null
+  tracking: {
+    code: string | null
+    url: string | null
+    /**
+     * Latest status that the carrier reported
+     */
+    status: string | null
+    updated_at: string | null
+    /**
+     * `platform`: the service buys the label. `self_ship`: you ship with your own option.
+     */
+    fulfilment: 'platform' | 'self_ship'
+  }
+  /**
+   * Amounts in decimal euros. A refund changes only `refunded_amount`.
+   */
+  financial: {
+    /**
+     * Price times quantity minus the commission, without shipping
+     */
+    seller_net: number
+    /**
+     * All fees deducted
+     */
+    seller_fee: number
+    /**
+     * Commission included in `seller_fee`, by the seller tier at the time of the order
+     */
+    commission: number
+    /**
+     * Amount refunded to the buyer so far
+     */
+    refunded_amount: number
+  }
+  buyer: {
+    name: string | null
+  }
+  created_at: string | null
+  shipped_at: string | null
+  received_at: string | null
+  cancelled_at: string | null
+  disputed_at: string | null
+  cancelled_by: 'buyer' | 'seller' | 'admin' | 'system' | null
+  /**
+   * Given by the seller who cancelled the row
+   */
+  cancel_reason: 'out_of_stock' | 'buyer_asked' | 'other' | null
+  /**
+   * Last change of the row, its tracking included
+   */
+  updated_at: string
+}
+/**
+ * The content of one parcel.
+ */
+export interface PackingSlip {
+  slice_key: string
+  created_at: string
+  buyer: {
+    name: string
+    address: Address | null
+  }
+  shipping_method: string
+  /**
+   * The rows to pack
+   */
+  orders: {
+    id: number
+    /**
+     * The item as it was at the time of the order
+     */
+    item: {
+      name: string | null
+      /**
+       * Set and number
+       */
+      subtitle: string | null
+      image: string | null
+      /**
+       * null for sealed products
+       */
+      condition: string | null
+      language: 'EN' | 'NL' | 'DE' | 'FR' | 'JP' | 'ES' | 'IT' | 'PT' | 'CN' | 'KR' | null
+      type: 'card' | 'product' | null
+      /**
+       * Catalog id of the card or product
+       */
+      id: string | null
+      /**
+       * null unless the item is a card with a friendly id
+       */
+      friendly_id: string | null
+    }
+    /**
+     * null after the listing has been deleted
+     */
+    listing_id: number | null
+    /**
+     * Your own name of the listing
+     */
+    reference: string | null
+    quantity: number
+  }[]
+}
+/**
+ * The transfer of a seller’s earnings from one slice.
+ */
+export interface Payout {
+  id: number
+  account_id: number
+  slice_key: string
+  /**
+   * gross − commission − refunds + shipping of all lines
+   */
+  amount: number
+  state: 'due' | 'sent' | 'paid' | 'failed' | 'held'
+  /**
+   * Why the payout is held or failed
+   */
+  reason: string | null
+  /**
+   * Unique. Appears on the bank statement
+   */
+  reference: string
+  created_at: string
+  sent_at: string | null
+  paid_at: string | null
+  lines: PayoutLine[]
+}
+/**
+ * The part of a payout from one order row.
+ */
+export interface PayoutLine {
+  /**
+   * null for shipping, and for the deduction of an earlier payout’s refund
+   */
+  order_id: number | null
+  /**
+   * Price × quantity
+   */
+  gross: number
+  /**
+   * Commission of the marketplace; 0 for a cancelled row
+   */
+  commission: number
+  /**
+   * Refunds that the seller bears
+   */
+  refunds: number
+  /**
+   * Shipping that the buyer paid for an option of the seller
+   */
+  shipping: number
+}
+/**
+ * An item to take from your stock.
+ */
+export interface PickLine {
+  /**
+   * The item as it was at the time of the order
+   */
+  item: {
+    name: string | null
+    /**
+     * Set and number
+     */
+    subtitle: string | null
+    image: string | null
+    /**
+     * null for sealed products
+     */
+    condition: string | null
+    language: 'EN' | 'NL' | 'DE' | 'FR' | 'JP' | 'ES' | 'IT' | 'PT' | 'CN' | 'KR' | null
+    type: 'card' | 'product' | null
+    /**
+     * Catalog id of the card or product
+     */
+    id: string | null
+    /**
+     * null unless the item is a card with a friendly id
+     */
+    friendly_id: string | null
+  }
+  /**
+   * null after the listing has been deleted
+   */
+  listing_id: number | null
+  /**
+   * Your own name of the listing
+   */
+  reference: string | null
+  /**
+   * Units for all orders together
+   */
+  quantity: number
+  /**
+   * The order rows that need it
+   */
+  orders: number[]
+}
+/**
+ * A seller’s month, computed from the ledger.
+ */
+export interface Statement {
+  month: string
+  currency: 'EUR'
+  /**
+   * What the marketplace owed the seller when the month began
+   */
+  opening_balance: number
+  slices: {
+    slice_key: string
+    /**
+     * Price × quantity of the rows sold
+     */
+    gross: number
+    /**
+     * Commission charged, minus that of cancelled rows
+     */
+    commission: number
+    /**
+     * Shipping that buyers paid for an option of the seller
+     */
+    shipping: number
+    /**
+     * Refunds that the seller bears
+     */
+    refunds: number
+    /**
+     * Transfers to the seller, minus those that failed
+     */
+    payout: number
+  }[]
+  totals: {
+    /**
+     * Price × quantity of the rows sold
+     */
+    gross: number
+    /**
+     * Commission charged, minus that of cancelled rows
+     */
+    commission: number
+    /**
+     * Shipping that buyers paid for an option of the seller
+     */
+    shipping: number
+    /**
+     * Refunds that the seller bears
+     */
+    refunds: number
+    /**
+     * Transfers to the seller, minus those that failed
+     */
+    payout: number
+  }
+  /**
+   * opening_balance + gross − commission + shipping − refunds − payout of the totals
+   */
+  closing_balance: number
+  /**
+   * The fee invoice. null until the month has ended, and without commission
+   */
+  invoice: {
+    number: string
+    /**
+     * The commission of the month
+     */
+    commission: number
+  } | null
+}
 export interface ListOwnListingsQuery {
   status?: 'active' | 'sold' | 'hidden'
   /**
@@ -1674,6 +2056,67 @@ export interface DeleteListingsBody {
    */
   items: ListingTarget[]
 }
+export interface ListOwnOrdersQuery {
+  status?: 'pending' | 'shipped' | 'received' | 'cancelled' | 'disputed'
+  /**
+   * Only orders created at or after this ISO 8601 date or time
+   */
+  since?: string | Date
+  /**
+   * Only orders changed at or after this ISO 8601 date or time
+   */
+  updated_since?: string | Date
+  /**
+   * Page number, from 1. A page after the last one is empty.
+   */
+  page?: number
+  /**
+   * Number of records per page. Invalid values are adjusted: below 1 to 1, above 100 to 100, text that is not a number to 30.
+   */
+  per_page?: number
+}
+export interface GetPackingQuery {
+  status?: 'pending' | 'shipped'
+  /**
+   * Paper of the print page
+   */
+  paper?: 'a4' | 'a6'
+  /**
+   * Documents of the print page
+   */
+  document?: 'all' | 'pick_list' | 'slips'
+  /**
+   * Page number, from 1. A page after the last one is empty.
+   */
+  page?: number
+  /**
+   * Number of records per page. Invalid values are adjusted: below 1 to 1, above 100 to 100, text that is not a number to 30.
+   */
+  per_page?: number
+}
+export interface CancelOwnOrderBody {
+  /**
+   * The buyer’s e-mail names it
+   */
+  reason: 'out_of_stock' | 'buyer_asked' | 'other'
+  /**
+   * Whether the units go on sale again. By default they do unless they are out of stock
+   */
+  restock?: boolean
+}
+export interface BuyLabelsBody {
+  /**
+   * Ids of order rows. A slice gets one label, however many of its rows are named
+   *
+   * @minItems 1
+   * @maxItems 50
+   */
+  orders: number[]
+  /**
+   * Respond with one PDF of all labels that are ready instead of JSON
+   */
+  merge?: boolean
+}
 export interface ListChangesQuery {
   /**
    * `next` of the previous response
@@ -1695,4 +2138,15 @@ export interface Change {
    * The record as it is now; null if it has been deleted
    */
   record: OwnListing | Order | null
+}
+export interface ListPayoutsQuery {
+  state?: 'due' | 'sent' | 'paid' | 'failed' | 'held'
+  /**
+   * Page number, from 1. A page after the last one is empty.
+   */
+  page?: number
+  /**
+   * Number of records per page. Invalid values are adjusted: below 1 to 1, above 100 to 100, text that is not a number to 30.
+   */
+  per_page?: number
 }

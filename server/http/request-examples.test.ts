@@ -127,6 +127,10 @@ it('every POST, PUT and PATCH has an example that succeeds unchanged on a new sa
   await send('createCheckout')
   await send('shipOrder', { example: 1, ids: { order: 3 } })
   await send('receiveOrder', { ids: { id: 3 } })
+  await send('changeListing')
+  await send('createCheckout')
+  await send('cancelOwnOrder', { ids: { order: 4 } })
+  await send('buyLabels')
 
   expect([...operations.keys()].filter((id) => !sent.has(id))).toEqual([])
 })

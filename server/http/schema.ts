@@ -60,7 +60,8 @@ export const Id = () => Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTE
 export const Data = <S extends TSchema>(schema: S, description: string) =>
   Type.Object({ data: schema }, { description })
 
-const PageLinks = component(
+/** `links` of a list. */
+export const PageLinks = component(
   'PageLinks',
   Type.Object(
     {
@@ -75,7 +76,8 @@ const PageLinks = component(
   ),
 )
 
-const PageMeta = component(
+/** `meta` of a list. */
+export const PageMeta = component(
   'PageMeta',
   Type.Object(
     {

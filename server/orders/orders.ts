@@ -8,13 +8,18 @@ export type OrderFilters = {
   status?: OrderStatus | undefined
   /** Created at or after this moment. */
   since?: Date | undefined
+  /** Changed at or after this moment. The rows are then in the order of their changes. */
+  updatedSince?: Date | undefined
 }
 
-/** One page of a seller's order rows, newest first, and the total (§4.11). */
+/**
+ * One page of a seller's order rows and the total (§4.11): newest first, or with `updatedSince` in the order of their
+ * changes. Both orders are total.
+ */
 export async function listOrders(
   ctx: Context,
   accountId: number,
-  { status, since }: OrderFilters,
+  { status, since, updatedSince }: OrderFilters,
   page: Page,
 ): Promise<{ rows: Order[]; total: number }> {
   return ctx.begin(async (db) => {
@@ -22,6 +27,7 @@ export async function listOrders(
       account_id = ${accountId}
       ${status === undefined ? db`` : db`and status = ${status}`}
       ${since === undefined ? db`` : db`and created_at >= ${since}`}
+      ${updatedSince === undefined ? db`` : db`and updated_at >= ${updatedSince}`}
     `
     const [counted] = await db<{ total: number }[]>`
       select count(*) as total from orders where ${isMatch}
@@ -30,19 +36,25 @@ export async function listOrders(
     const window = windowOf(page, total)
     if (!window) return { rows: [], total }
     const { size, skipped, fromEnd } = window
+    const [forward, backward] =
+      updatedSince === undefined
+        ? [db`created_at desc, id desc`, db`created_at, id`]
+        : [db`updated_at, id`, db`updated_at desc, id desc`]
     const rows = await db<OrderColumns[]>`
       select ${columns(db)}
       from (
         select id as page_id
         from orders
         where ${isMatch}
-        order by ${fromEnd ? db`created_at, id` : db`created_at desc, id desc`}
+        order by ${fromEnd ? backward : forward}
         limit ${size}
         offset ${skipped}
       ) page
       join orders o on o.id = page_id
       ${joins(db)}
-      order by o.created_at desc, o.id desc
+      order by ${
+        updatedSince === undefined ? db`o.created_at desc, o.id desc` : db`o.updated_at, o.id`
+      }
     `
     return { rows: rows.map(orderFrom), total }
   }, 'snapshot')

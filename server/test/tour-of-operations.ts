@@ -118,6 +118,24 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   await ok(act(app, dispute, 'dispute'))
   await ok(act(app, dispute, 'resolve', { in_favour_of: 'seller' }))
   await ok(seller.post(`/v1/orders/${labelled.orderIds[0]}/label`))
+  const own = '/tools/v1/orders'
+  for (const filter of ['', 'status=pending', 'since=2026-01-01', 'updated_since=2026-01-01']) {
+    await ok(seller.get(`${own}?${filter}&per_page=1`))
+  }
+  await ok(seller.get(`${own}/packing`))
+  await ok(seller.post('/tools/v1/labels', { payload: { orders: labelled.orderIds } }))
+  const unwanted = await buy(app, [[product, 1]])
+  const reason = { reason: 'other' }
+  await ok(seller.post(`${own}/${unwanted.orderIds[0]}/cancel`, { payload: reason }))
+  const dashboard = '/dashboard/api/orders'
+  for (const filter of ['', 'status=pending&', 'from=2026-01-01&', 'buyer=misty&']) {
+    for (const position of ['', `after=${sale.sliceKey}`, `before=${sale.sliceKey}`]) {
+      await ok(member.get(`${dashboard}?${filter}${position}`))
+      await ok(member.get(`${dashboard}?status=shipped&${filter}${position}`))
+    }
+  }
+  await ok(member.get(`${dashboard}/${order}`))
+  await ok(member.get(`${dashboard}/packing?orders=${order}`))
   await ok(
     operator.post(`/operator/v1/slices/${labelled.sliceKey}/tracking`, {
       payload: { status: 'in_transit' },

@@ -1,0 +1,107 @@
+import { PDFDocument } from 'pdf-lib'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../../test/app.ts'
+import { advance, cardItem, NO_LIMITS } from '../../test/fixtures/listings.ts'
+import { act, LABEL, openShop, PARCEL, sellEach, ship } from '../../test/fixtures/orders.ts'
+
+let app: TestApp
+beforeAll(async () => {
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
+})
+
+const changedSince = async (
+  shop: Awaited<ReturnType<typeof openShop>>,
+  moment: Date,
+): Promise<number[]> => {
+  const { body } = await shop.get(`/tools/v1/orders?updated_since=${moment.toISOString()}`)
+  return body.data.map(({ id }: { id: number }) => id)
+}
+
+describe('GET /tools/v1/orders', () => {
+  it('with updated_since, every change of a row moves it to the end', async () => {
+    const shop = await openShop(app, LABEL)
+    const [one, two] = (await sellEach(app, shop, cardItem(), cardItem())) as [number, number]
+    const moments: (() => Promise<unknown>)[] = [
+      () => shop.post(`/v1/orders/${one}/label`),
+      () => ship(shop, one),
+      () => act(app, one, 'receive'),
+      () => act(app, one, 'dispute'),
+      () => act(app, one, 'resolve', { in_favour_of: 'seller' }),
+    ]
+    for (const change of moments) {
+      await advance(app.operator, 60)
+      const before = app.ctx.now()
+      expect(await changedSince(shop, before)).toEqual([])
+      await change()
+      expect(await changedSince(shop, before)).toContain(one)
+    }
+    expect((await changedSince(shop, new Date(0))).at(-1)).toBe(one)
+    const { body } = await shop.get('/tools/v1/orders')
+    const v1 = await shop.get('/v1/orders')
+    expect(body.data.map(({ id }: { id: number }) => id)).toEqual([two, one])
+    for (const [i, row] of v1.body.data.entries()) expect(body.data[i]).toMatchObject(row)
+  })
+
+  it('cancels a row with a reason, and refuses a body without one, another seller and a read-only key', async () => {
+    const shop = await openShop(app, PARCEL)
+    const [order] = (await sellEach(app, shop, cardItem())) as [number]
+    const path = `/tools/v1/orders/${order}/cancel`
+    const stranger = await openShop(app)
+    const reader = await app.seller({ scopes: ['orders:read'] })
+    const payload = { reason: 'out_of_stock' }
+    expect((await shop.post(path, { payload: { reason: 'mood' } })).status).toBe(422)
+    expect((await stranger.post(path, { payload })).status).toBe(404)
+    expect((await reader.post(path, { payload })).status).toBe(403)
+    const { status, body } = await shop.post(path, { payload })
+    expect(status).toBe(200)
+    expect(body.data).toMatchObject({
+      status: 'cancelled',
+      cancelled_by: 'seller',
+      cancel_reason: 'out_of_stock',
+    })
+    expect((await shop.post(path, { payload })).status).toBe(409)
+  })
+})
+
+describe('POST /tools/v1/labels', () => {
+  it('returns each label, or merged one PDF with the orders that have none in a header', async () => {
+    const shop = await openShop(app, LABEL)
+    const [one] = (await sellEach(app, shop, cardItem())) as [number]
+    const [two] = (await sellEach(app, shop, cardItem())) as [number]
+    const orders = [two, 999_999, one]
+    const { body } = await shop.post('/tools/v1/labels', { payload: { orders } })
+    const alone = await shop.post(`/v1/orders/${two}/label`)
+    const { label_url, expires_at, order, ...label } = alone.body.data
+    expect(body.data[0]).toMatchObject({ order: two, label, error: null })
+    expect(body.data[1]).toMatchObject({ order: 999_999, error: { type: 'not_found' } })
+    const merged = await app.app.inject({
+      method: 'POST',
+      url: '/tools/v1/labels',
+      headers: { authorization: `Bearer ${shop.key}` },
+      payload: { orders, merge: true },
+    })
+    expect(merged.headers['content-type']).toBe('application/pdf')
+    expect(merged.headers['x-missing-labels']).toBe('999999')
+    expect((await PDFDocument.load(merged.rawPayload)).getPageCount()).toBe(2)
+  })
+})
+
+describe('GET /tools/v1/orders/packing', () => {
+  it('pages go through the parcels from the oldest, as JSON or as a page', async () => {
+    const shop = await openShop(app, PARCEL)
+    const sold: number[] = []
+    for (let i = 0; i < 3; i++) sold.push(...(await sellEach(app, shop, cardItem())))
+    const packed: number[] = []
+    for (const page of [1, 2, 3]) {
+      const { body } = await shop.get(`/tools/v1/orders/packing?per_page=1&page=${page}`)
+      expect(body.meta.total).toBe(3)
+      packed.push(...body.data.slips[0].orders.map(({ id }: { id: number }) => id))
+    }
+    expect(packed).toEqual(sold)
+    const { headers, text } = await shop.get('/tools/v1/orders/packing', {
+      headers: { accept: 'text/html' },
+    })
+    expect(headers['content-type']).toMatch('text/html')
+    for (const id of sold) expect(text).toContain(`Order ${id}`)
+  })
+})

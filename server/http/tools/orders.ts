@@ -1,0 +1,191 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { ORDER_STATUSES } from '../../enums.ts'
+import { listOrders, sliceIdOf } from '../../orders/orders.ts'
+import { PACKED_STATUSES, readPacking } from '../../orders/packing.ts'
+import { cancelAsSeller } from '../../orders/transitions.ts'
+import type { Service } from '../../service.ts'
+import { buyLabels, mergeLabels } from '../../shipping/several-labels.ts'
+import { parseDateTime } from '../date-time.ts'
+import { packingParameters, sendPackingPage, wantsPage } from '../packing-page.ts'
+import { pageEnd, pageExample, pageOf, pageParameters, paginated } from '../paginate.ts'
+import type { Query } from '../query.ts'
+import { refuseInvalid } from '../refuse-invalid.ts'
+import { Data, OneOf, PageLinks, PageMeta, Paginated, PathId, Text } from '../schema.ts'
+import {
+  exampleLabelResults,
+  LabelResultSchema,
+  LabelsInput,
+  labelResultJson,
+} from '../shapes/labels.ts'
+import { CancelInput, exampleOwnOrder, OwnOrderSchema, ownOrderJson } from '../shapes/own-order.ts'
+import { examplePacking, PackingSchema, packingJson } from '../shapes/packing.ts'
+
+export const ownOrderRoutes =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    const { publicUrl } = ctx.config
+    app.get(
+      '/orders',
+      {
+        config: { scope: 'orders:read' },
+        schema: {
+          operationId: 'listOwnOrders',
+          summary: 'List your orders with their last changes',
+          description:
+            'Returns the order rows of `GET /v1/orders` with `updated_at`, `cancelled_by` and `cancel_reason`. With `updated_since`, the rows are in the order of their changes; a change is any transition, a refund, new tracking, or the deletion of the listing.',
+          tags: ['Orders'],
+          querystring: Type.Object({
+            status: Type.Optional(OneOf(ORDER_STATUSES)),
+            since: Type.Optional(
+              Text({ description: 'Only orders created at or after this ISO 8601 date or time' }),
+            ),
+            updated_since: Type.Optional(
+              Text({
+                description: 'Only orders changed at or after this ISO 8601 date or time',
+                examples: ['2026-03-01T09:30:00Z'],
+              }),
+            ),
+            ...pageParameters,
+          }),
+          response: { 200: Paginated(OwnOrderSchema, 'A page of your orders') },
+          'x-errors': ['validation_error'],
+          'x-example': pageExample('/tools/v1/orders', [exampleOwnOrder]),
+        },
+      },
+      async ({ caller, query }) => {
+        const { status, since, updated_since: updatedSince } = query
+        const filters = {
+          status,
+          since: since === undefined ? undefined : parseDateTime('since', since),
+          updatedSince:
+            updatedSince === undefined ? undefined : parseDateTime('updated_since', updatedSince),
+        }
+        return paginated(
+          `${publicUrl}/tools/v1/orders`,
+          query as Query,
+          (page) => listOrders(ctx, caller.account.id, filters, page),
+          ownOrderJson,
+        )
+      },
+    )
+
+    app.get(
+      '/orders/packing',
+      {
+        config: { scope: 'orders:read' },
+        schema: {
+          operationId: 'getPacking',
+          summary: 'Pick list and packing slips',
+          description:
+            'A page of the slices with rows in this status, oldest first: a slip for each parcel, and a list for picking the items of this page from your stock. With `Accept: text/html` the response is a page to print, one parcel on a sheet.',
+          tags: ['Orders'],
+          querystring: Type.Object({
+            status: Type.Optional(OneOf(PACKED_STATUSES, { default: 'pending' })),
+            ...packingParameters,
+            ...pageParameters,
+          }),
+          response: {
+            200: Type.Object(
+              { data: PackingSchema, links: PageLinks, meta: PageMeta },
+              { description: 'Pick list and packing slips' },
+            ),
+          },
+          'x-errors': ['validation_error'],
+          'x-example': { ...pageExample('/tools/v1/orders/packing', [{}]), data: examplePacking },
+        },
+      },
+      async (request, reply) => {
+        const { caller, query } = request
+        const page = pageOf(query as Query)
+        const { packing, total } = await readPacking(
+          ctx,
+          caller.account.id,
+          query.status ?? 'pending',
+          page,
+        )
+        if (wantsPage(request)) return sendPackingPage(reply, packing, query)
+        const address = `${publicUrl}/tools/v1/orders/packing`
+        return {
+          data: packingJson(packing),
+          ...pageEnd(address, query as Query, page, packing.slips.length, total),
+        }
+      },
+    )
+
+    app.post(
+      '/orders/:order/cancel',
+      {
+        config: { scope: 'orders:write' },
+        attachValidation: true,
+        schema: {
+          operationId: 'cancelOwnOrder',
+          summary: 'Cancel a pending order row',
+          description:
+            'Cancels one row and refunds its buyer, who gets an e-mail with the reason. Sends `order.cancelled`. Responds with 409 if the row is not pending, or if a label was bought or may have been bought for its slice.',
+          tags: ['Orders'],
+          params: Type.Object({ order: PathId('The order row') }),
+          body: CancelInput,
+          response: { 200: Data(OwnOrderSchema, 'The order row after the cancellation') },
+          'x-errors': ['conflict', 'validation_error'],
+          'x-example': {
+            data: {
+              ...exampleOwnOrder,
+              status: 'cancelled',
+              cancelled_by: 'seller',
+              cancel_reason: 'out_of_stock',
+            },
+          },
+        },
+      },
+      async (request) => {
+        const { account } = request.caller
+        const { order } = request.params
+        await refuseInvalid(request, order, (id) => sliceIdOf(ctx, account.id, id))
+        return { data: ownOrderJson(await cancelAsSeller(ctx, account.id, order, request.body)) }
+      },
+    )
+    done()
+  }
+
+export const ownLabelRoutes =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.post(
+      '/labels',
+      {
+        config: { scope: 'orders:write' },
+        schema: {
+          operationId: 'buyLabels',
+          summary: 'Buy or re-read the labels of several orders',
+          description:
+            'Does what `POST /v1/orders/{order}/label` does for each of 1 to 50 orders. Each succeeds or fails on its own, and a repeated call buys nothing twice. With `merge`, the response is one PDF (`application/pdf`) of all labels that are ready, in the order of the request; `X-Missing-Labels` names the orders without one. If none is ready, it is 409.',
+          tags: ['Orders'],
+          body: LabelsInput,
+          response: {
+            200: Data(Type.Array(LabelResultSchema), 'A result for each order, in order'),
+          },
+          'x-errors': ['conflict', 'validation_error'],
+          'x-example': { data: exampleLabelResults },
+        },
+      },
+      async ({ caller: { account }, body: { orders, merge } }, reply) => {
+        const results = await buyLabels(ctx, account, orders)
+        if (!merge) return { data: results.map(labelResultJson) }
+        const found = results.filter(({ error }) => error?.type !== 'not_found')
+        const { pdf, missing } = await mergeLabels(
+          ctx,
+          account.id,
+          found.map(({ orderId }) => orderId),
+        )
+        const failed = orders.filter(
+          (order) => missing.includes(order) || !found.some(({ orderId }) => orderId === order),
+        )
+        if (failed.length > 0) reply.header('x-missing-labels', failed.join(', '))
+        reply.header('content-disposition', 'inline; filename="labels.pdf"')
+        // The type of the response describes the JSON alone.
+        return reply.type('application/pdf').send(Buffer.from(pdf) as never)
+      },
+    )
+    done()
+  }
