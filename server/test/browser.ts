@@ -75,7 +75,9 @@ async function openPage(
   })
   if (member) {
     const [name, value] = member.cookie.split('=') as [string, string]
-    await context.addCookies([{ name, value, url, httpOnly: true, sameSite: 'Lax' }])
+    await context.addCookies([
+      { name, value, url: new URL(url).origin, httpOnly: true, sameSite: 'Lax' },
+    ])
   }
   const page = await context.newPage()
   page.setDefaultTimeout(TIMEOUT_MS)

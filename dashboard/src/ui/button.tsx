@@ -17,15 +17,26 @@ export type ButtonProps = Omit<AriaButtonProps, 'children' | 'className'> & {
   icon?: IconName
 }
 
-/** A button. `isPending` keeps its focus, refuses presses and says so. */
-export const Button = ({ children, look = 'secondary', size, icon, ...props }: ButtonProps) => (
-  <AriaButton {...props} className={classes('button', look, size)}>
-    {({ isPending }) => (
-      <>
-        {isPending ? <span className="spinner" aria-hidden="true" /> : icon && <Icon name={icon} />}
-        <span>{children}</span>
-      </>
-    )}
+/**
+ * A button. `isPending` shows that its action is under way, keeps the focus and refuses presses; a form refuses a second
+ * submission itself. React Aria's own `isPending` announces the button by reference, also after a dialog has closed.
+ */
+export const Button = ({
+  children,
+  look = 'secondary',
+  size,
+  icon,
+  isPending,
+  onPress,
+  ...props
+}: ButtonProps) => (
+  <AriaButton
+    {...props}
+    className={classes('button', look, size)}
+    onPress={isPending ? undefined : onPress}
+  >
+    {isPending ? <span className="spinner" aria-hidden="true" /> : icon && <Icon name={icon} />}
+    <span>{children}</span>
   </AriaButton>
 )
 

@@ -13,7 +13,7 @@ import {
 const MAX_SCRIPT_BYTES = 230_000
 const MAX_STYLE_BYTES = 20_000
 
-describe.skipIf(!chromiumPath)('the frame of the dashboard', () => {
+describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 }, () => {
   let app: BrowserApp
   beforeAll(async () => {
     app = await startBrowserApp()

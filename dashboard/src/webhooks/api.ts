@@ -1,0 +1,76 @@
+import { useQuery } from '@tanstack/react-query'
+import type {
+  DeliveryRecord,
+  EndpointRecord,
+  SignatureRecord,
+} from '../../../server/http/dashboard/webhooks.ts'
+import type { Data, Paginated } from '../api.ts'
+import { get, post, remove } from '../client.ts'
+import { queryClient } from '../query-client.ts'
+
+export type { DeliveryRecord, EndpointRecord, SignatureRecord }
+
+/** A log that is open follows its deliveries. */
+const LOG_INTERVAL_MS = 5_000
+
+export const useEndpoints = () =>
+  useQuery({
+    queryKey: ['webhooks'],
+    queryFn: () => get<Data<EndpointRecord[]>>('webhooks'),
+    select: ({ data }) => data,
+  })
+
+export const useDeliveries = (query: { endpoint_id: string; status: string; page: string }) =>
+  useQuery({
+    queryKey: ['webhooks', 'deliveries', query],
+    queryFn: ({ signal }) =>
+      get<Paginated<DeliveryRecord>>('webhooks/deliveries', { query, signal }),
+    // A new filter or page shows the former rows until it has loaded.
+    placeholderData: (former) => former,
+    refetchInterval: LOG_INTERVAL_MS,
+  })
+
+export const useDelivery = (id: string) =>
+  useQuery({
+    queryKey: ['webhooks', 'delivery', id],
+    queryFn: () => get<Data<DeliveryRecord>>(`webhooks/deliveries/${encodeURIComponent(id)}`),
+    select: ({ data }) => data,
+    refetchInterval: LOG_INTERVAL_MS,
+  })
+
+const changed = () =>
+  Promise.all([
+    queryClient.invalidateQueries({ queryKey: ['webhooks'] }),
+    queryClient.invalidateQueries({ queryKey: ['notices'] }),
+  ])
+
+export async function addEndpoint(url: string, events: string[]): Promise<string> {
+  const { secret } = await post<{ secret: string }>('webhooks', { url, events })
+  await changed()
+  return secret
+}
+
+export const deleteEndpoint = (id: number) => remove(`webhooks/${id}`).then(changed)
+
+export const enableEndpoint = (id: number) => post(`webhooks/${id}/enable`).then(changed)
+
+export async function sendTest(id: number, event: string): Promise<DeliveryRecord> {
+  const { data } = await post<Data<DeliveryRecord>>(`webhooks/${id}/test`, { event })
+  await changed()
+  return data
+}
+
+export const resend = (id: number) => post(`webhooks/deliveries/${id}/resend`).then(changed)
+
+/** Resends the missed deliveries of whole days in UTC, and returns their number. */
+export async function resendMissed(id: number, from: string, to: string): Promise<number> {
+  const { data } = await post<Data<{ deliveries: number }>>(`webhooks/${id}/resend`, {
+    from,
+    to: to && `${to}T23:59:59Z`,
+  })
+  await changed()
+  return data.deliveries
+}
+
+export const checkSignature = (received: Record<string, string>) =>
+  post<Data<SignatureRecord>>('webhooks/signature', received).then(({ data }) => data)

@@ -1,0 +1,122 @@
+import { Link } from 'wouter'
+import { Badge, type Tone } from '../ui/badge.tsx'
+import { Select } from '../ui/fields.tsx'
+import { Filters, useFilters } from '../ui/filters.tsx'
+import { plural } from '../ui/format.ts'
+import { Empty, Loaded } from '../ui/states.tsx'
+import { Pagination, Table } from '../ui/table.tsx'
+import { DateTime } from '../ui/values.tsx'
+import { type DeliveryRecord, useDeliveries, useEndpoints } from './api.ts'
+
+const STATUSES: Record<DeliveryRecord['status'], { label: string; tone: Tone }> = {
+  pending: { label: 'Pending', tone: 'busy' },
+  delivered: { label: 'Delivered', tone: 'good' },
+  failed: { label: 'Failed', tone: 'bad' },
+  skipped: { label: 'Skipped', tone: 'warn' },
+}
+
+export const StatusBadge = ({ status }: { status: DeliveryRecord['status'] }) => (
+  <Badge tone={STATUSES[status].tone}>{STATUSES[status].label}</Badge>
+)
+
+export function DeliveriesTab() {
+  const { filters, setFilters, isFiltered, clearFilters } = useFilters({
+    endpoint_id: '',
+    status: '',
+    page: '',
+  })
+  const deliveries = useDeliveries(filters)
+  const endpoints = useEndpoints().data ?? []
+  const urls = new Map(endpoints.map(({ id, url }) => [id, url]))
+  return (
+    <>
+      <Filters isFiltered={isFiltered} onClear={clearFilters}>
+        <Select
+          label="Endpoint"
+          value={filters.endpoint_id}
+          onChange={(value) => setFilters({ endpoint_id: value })}
+          options={[
+            { value: '', label: 'All endpoints' },
+            ...endpoints.map(({ id, url }) => ({ value: String(id), label: url })),
+          ]}
+        />
+        <Select
+          label="Status"
+          value={filters.status}
+          onChange={(value) => setFilters({ status: value })}
+          options={[
+            { value: '', label: 'All' },
+            ...Object.entries(STATUSES).map(([value, { label }]) => ({ value, label })),
+          ]}
+        />
+      </Filters>
+      <Loaded query={deliveries}>
+        {({ data, meta }) =>
+          data.length === 0 ? (
+            <Empty title={isFiltered ? 'No such deliveries' : 'No deliveries yet'} icon="webhooks">
+              {isFiltered
+                ? 'No delivery matches these filters.'
+                : 'Each event that is sent to one of your endpoints appears here, with every attempt.'}
+            </Empty>
+          ) : (
+            <>
+              <Table
+                label="Deliveries"
+                rows={data}
+                keyOf={({ id }) => id}
+                columns={[
+                  {
+                    key: 'event',
+                    header: 'Event',
+                    isRowHeader: true,
+                    cell: ({ id, event }) => (
+                      <Link href={`/webhooks/deliveries/${id}`}>
+                        {event} <span className="delivery-id">#{id}</span>
+                      </Link>
+                    ),
+                  },
+                  {
+                    key: 'status',
+                    header: 'Status',
+                    cell: ({ status }) => <StatusBadge status={status} />,
+                  },
+                  {
+                    key: 'endpoint',
+                    header: 'Endpoint',
+                    cell: ({ endpoint_id: id }) => (
+                      <span className="endpoint-url">{urls.get(id) ?? 'Deleted endpoint'}</span>
+                    ),
+                  },
+                  { key: 'attempts', header: 'Attempts', cell: (row) => <Attempts of={row} /> },
+                  {
+                    key: 'created_at',
+                    header: 'Time of the event',
+                    cell: (row) => <DateTime at={row.created_at} />,
+                  },
+                ]}
+              />
+              <Pagination meta={meta} noun="deliveries" />
+            </>
+          )
+        }
+      </Loaded>
+    </>
+  )
+}
+
+function Attempts({ of: { attempts, next_attempt_at: next } }: { of: DeliveryRecord }) {
+  const last = attempts.at(-1)
+  return (
+    <>
+      {attempts.length === 0
+        ? 'None yet'
+        : `${plural(attempts.length, 'attempt')}, last ${last?.status_code ?? 'without response'}`}
+      {next && (
+        <span className="help">
+          {' · next '}
+          <DateTime at={next} look="relative" />
+        </span>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,92 @@
+import { useState } from 'react'
+import { Button } from '../ui/button.tsx'
+import { Code } from '../ui/code.tsx'
+import { CopyButton } from '../ui/copy-button.tsx'
+import { PageHeader } from '../ui/page-header.tsx'
+import { Facts, Section } from '../ui/section.tsx'
+import { Loaded } from '../ui/states.tsx'
+import { notify, notifyFailure } from '../ui/toast.tsx'
+import { DateTime } from '../ui/values.tsx'
+import { type DeliveryRecord, resend, useDelivery, useEndpoints } from './api.ts'
+import { StatusBadge } from './deliveries.tsx'
+
+/** One delivery with its payload and every attempt. */
+export function DeliveryPage({ id }: { id: string }) {
+  const delivery = useDelivery(id)
+  return (
+    <>
+      <PageHeader
+        title={delivery.data ? `${delivery.data.event} #${id}` : `Delivery #${id}`}
+        back={{ href: '/webhooks/deliveries', label: 'Deliveries' }}
+        actions={delivery.data && <Resend delivery={delivery.data} />}
+      />
+      <Loaded query={delivery}>{(data) => <Delivery delivery={data} />}</Loaded>
+    </>
+  )
+}
+
+function Delivery({ delivery }: { delivery: DeliveryRecord }) {
+  const endpoint = useEndpoints().data?.find(({ id }) => id === delivery.endpoint_id)
+  const payload = JSON.stringify(delivery.payload, null, 2)
+  return (
+    <>
+      <Facts
+        facts={[
+          { label: 'Status', value: <StatusBadge status={delivery.status} /> },
+          { label: 'Time of the event', value: <DateTime at={delivery.created_at} /> },
+          { label: 'Next attempt', value: <DateTime at={delivery.next_attempt_at} /> },
+          { label: 'Endpoint', value: endpoint?.url ?? 'Deleted endpoint' },
+        ]}
+      />
+      <Section title="Attempts">
+        {delivery.attempts.length === 0 ? (
+          <p className="help">None yet.</p>
+        ) : (
+          <ol className="attempts">
+            {delivery.attempts.toReversed().map((attempt) => (
+              <li key={attempt.at}>
+                <p>
+                  <strong className={attempt.error ? 'bad' : 'good'}>
+                    {attempt.status_code ?? 'No response'}
+                  </strong>{' '}
+                  <DateTime at={attempt.at} /> · {attempt.duration_ms} ms
+                </p>
+                {attempt.error && <p>{attempt.error}</p>}
+                {attempt.response && (
+                  <Code label="Response of the receiver" text={attempt.response} />
+                )}
+              </li>
+            ))}
+          </ol>
+        )}
+      </Section>
+      <Section
+        title="Payload"
+        help="Formatted for reading; the signature is of the bytes that were sent."
+        actions={<CopyButton text={payload} />}
+      >
+        <Code label="Payload" text={payload} />
+      </Section>
+    </>
+  )
+}
+
+function Resend({ delivery }: { delivery: DeliveryRecord }) {
+  const [isPending, setIsPending] = useState(false)
+  async function send() {
+    setIsPending(true)
+    try {
+      await resend(delivery.id)
+      notify('The delivery is being sent again.')
+    } catch (error) {
+      notifyFailure(error)
+    } finally {
+      setIsPending(false)
+    }
+  }
+  return (
+    <Button icon="refresh" isPending={isPending} onPress={send}>
+      Resend
+    </Button>
+  )
+}

@@ -1,0 +1,326 @@
+import { type ReactNode, useState } from 'react'
+import { Link, useLocation } from 'wouter'
+import { WEBHOOK_EVENTS } from '../../../server/enums.ts'
+import { Badge } from '../ui/badge.tsx'
+import { Button } from '../ui/button.tsx'
+import { Code } from '../ui/code.tsx'
+import { CopyButton } from '../ui/copy-button.tsx'
+import { ConfirmDialog, Dialog } from '../ui/dialog.tsx'
+import { CheckboxGroup, DateField, Select, TextField } from '../ui/fields.tsx'
+import { Form } from '../ui/form.tsx'
+import { plural } from '../ui/format.ts'
+import { Icon } from '../ui/icons.tsx'
+import { Menu } from '../ui/menu.tsx'
+import { Empty, Loaded } from '../ui/states.tsx'
+import { notify, notifyFailure } from '../ui/toast.tsx'
+import { DateTime } from '../ui/values.tsx'
+import {
+  addEndpoint,
+  deleteEndpoint,
+  type EndpointRecord,
+  enableEndpoint,
+  resendMissed,
+  sendTest,
+  useEndpoints,
+} from './api.ts'
+
+const EVENTS: Record<(typeof WEBHOOK_EVENTS)[number], string> = {
+  'order.created': 'An order was placed',
+  'order.cancelled': 'An order was cancelled',
+  'order.label_ready': 'A label or tracking code is ready',
+  'listing.sold': 'Units of a listing were sold',
+}
+
+type Asked = { about: 'test' | 'resend' | 'delete'; endpoint: EndpointRecord }
+
+export function EndpointsTab() {
+  const endpoints = useEndpoints()
+  const [isAdding, setIsAdding] = useState(false)
+  const [secret, setSecret] = useState<string>()
+  const [asked, setAsked] = useState<Asked>()
+  const close = () => setAsked(undefined)
+  const add = (
+    <Button look="primary" icon="plus" onPress={() => setIsAdding(true)}>
+      Add endpoint
+    </Button>
+  )
+  return (
+    <Loaded query={endpoints}>
+      {(rows) => (
+        <>
+          {rows.length === 0 ? (
+            <Empty title="No endpoints yet" icon="webhooks" action={add}>
+              Add the address of your software, and it is told about orders as they happen.
+            </Empty>
+          ) : (
+            <>
+              <div className="page-actions end">{add}</div>
+              <ul className="endpoints">
+                {rows.map((endpoint) => (
+                  <EndpointCard
+                    key={endpoint.id}
+                    endpoint={endpoint}
+                    onAsk={(about) => setAsked({ about, endpoint })}
+                  />
+                ))}
+              </ul>
+            </>
+          )}
+          {isAdding && <AddDialog onClose={() => setIsAdding(false)} onAdded={setSecret} />}
+          {secret && <SecretDialog secret={secret} onClose={() => setSecret(undefined)} />}
+          {asked?.about === 'test' && <TestDialog endpoint={asked.endpoint} onClose={close} />}
+          {asked?.about === 'resend' && <ResendDialog endpoint={asked.endpoint} onClose={close} />}
+          {asked?.about === 'delete' && (
+            <ConfirmDialog
+              title="Delete this endpoint?"
+              confirm="Delete endpoint"
+              onConfirm={async () => {
+                await deleteEndpoint(asked.endpoint.id)
+                notify('The endpoint was deleted.')
+              }}
+              onClose={close}
+            >
+              <p>
+                <code>{asked.endpoint.url}</code> gets no further events. Its secret is lost, and
+                deliveries that are waiting are not sent.
+              </p>
+            </ConfirmDialog>
+          )}
+        </>
+      )}
+    </Loaded>
+  )
+}
+
+function EndpointCard({
+  endpoint,
+  onAsk,
+}: {
+  endpoint: EndpointRecord
+  onAsk: (about: Asked['about']) => void
+}) {
+  const [, navigate] = useLocation()
+  const { id, url, events, active, consecutive_failures: failures } = endpoint
+  const log = `/webhooks/deliveries?endpoint_id=${id}`
+  return (
+    <li className="section">
+      <header className="section-header">
+        <h2 className="endpoint-url">{url}</h2>
+        <div className="page-actions">
+          {active ? (
+            failures > 0 ? (
+              <Badge tone="warn">{plural(failures, 'failure')} in a row</Badge>
+            ) : (
+              <Badge tone="good">Active</Badge>
+            )
+          ) : (
+            <Badge tone="bad">Disabled</Badge>
+          )}
+          <Menu
+            label={`Actions for ${url}`}
+            entries={[
+              {
+                label: 'Send a test event',
+                icon: 'right',
+                isDisabled: !active,
+                onAction: () => onAsk('test'),
+              },
+              {
+                label: 'Resend missed deliveries',
+                icon: 'refresh',
+                isDisabled: !active,
+                onAction: () => onAsk('resend'),
+              },
+              { label: 'Show deliveries', icon: 'search', onAction: () => navigate(log) },
+              {
+                label: 'Delete endpoint',
+                icon: 'trash',
+                isDangerous: true,
+                onAction: () => onAsk('delete'),
+              },
+            ]}
+          />
+        </div>
+      </header>
+      <ul className="events" aria-label="Events">
+        {events.map((event) => (
+          <li key={event}>
+            <code title={EVENTS[event]}>{event}</code>
+          </li>
+        ))}
+      </ul>
+      {active
+        ? failures > 0 && (
+            <Trouble tone="warn">
+              <p>{endpoint.failure_reason}</p>
+              <p>After 10 failed deliveries in a row the endpoint is disabled.</p>
+            </Trouble>
+          )
+        : endpoint.disabled_at && <Disabled endpoint={endpoint} />}
+      <p className="help">
+        Added <DateTime at={endpoint.created_at} look="date" /> · <Link href={log}>Deliveries</Link>
+      </p>
+    </li>
+  )
+}
+
+function Disabled({ endpoint }: { endpoint: EndpointRecord }) {
+  const [isPending, setIsPending] = useState(false)
+  async function enable() {
+    setIsPending(true)
+    try {
+      await enableEndpoint(endpoint.id)
+      notify('The endpoint is active. You can resend the deliveries that it has missed.')
+    } catch (error) {
+      notifyFailure(error)
+      setIsPending(false)
+    }
+  }
+  return (
+    <Trouble tone="bad">
+      <p>
+        <strong>
+          Disabled since <DateTime at={endpoint.disabled_at} /> after{' '}
+          {plural(endpoint.consecutive_failures, 'failed delivery', 'failed deliveries')} in a row.
+        </strong>
+      </p>
+      {endpoint.failure_reason && <p>{endpoint.failure_reason}</p>}
+      <p>
+        <Button size="small" isPending={isPending} onPress={enable}>
+          Enable endpoint
+        </Button>
+      </p>
+    </Trouble>
+  )
+}
+
+const Trouble = ({ tone, children }: { tone: 'warn' | 'bad'; children: ReactNode }) => (
+  <div className={`notice ${tone}`}>
+    <Icon name="warning" />
+    <div className="prose">{children}</div>
+  </div>
+)
+
+function AddDialog({
+  onClose,
+  onAdded,
+}: {
+  onClose: () => void
+  onAdded: (secret: string) => void
+}) {
+  return (
+    <Dialog title="Add endpoint" onClose={onClose} isModalStrict>
+      <Form
+        onSubmit={async (data) => {
+          onAdded(await addEndpoint(String(data.get('url')), data.getAll('events').map(String)))
+          onClose()
+        }}
+        actions={(isSaving) => (
+          <>
+            <Button type="submit" look="primary" isPending={isSaving}>
+              Add endpoint
+            </Button>
+            <Button onPress={onClose}>Cancel</Button>
+          </>
+        )}
+      >
+        <TextField
+          label="URL"
+          name="url"
+          type="url"
+          inputMode="url"
+          autoFocus
+          isRequired
+          isMonospaced
+          placeholder="https://shop.example/hooks/cards"
+          help="A public http or https address of your software."
+        />
+        <CheckboxGroup
+          label="Events"
+          name="events"
+          isRequired
+          defaultValue={[...WEBHOOK_EVENTS]}
+          options={WEBHOOK_EVENTS.map((event) => ({
+            value: event,
+            label: event,
+            help: EVENTS[event],
+          }))}
+        />
+      </Form>
+    </Dialog>
+  )
+}
+
+const SecretDialog = ({ secret, onClose }: { secret: string; onClose: () => void }) => (
+  <Dialog title="Signing secret" onClose={onClose} isModalStrict>
+    <p>
+      Your software checks with it that a request comes from here. It is shown{' '}
+      <strong>only now</strong>: store it before you close this.
+    </p>
+    <Code label="Secret" text={secret} />
+    <div className="form-actions">
+      <CopyButton text={secret} label="Copy secret" />
+      <Button onPress={onClose}>Done</Button>
+    </div>
+  </Dialog>
+)
+
+function TestDialog({ endpoint, onClose }: { endpoint: EndpointRecord; onClose: () => void }) {
+  const [, navigate] = useLocation()
+  return (
+    <Dialog title="Send a test event" onClose={onClose}>
+      <Form
+        onSubmit={async (data) => {
+          const { id } = await sendTest(endpoint.id, String(data.get('event')))
+          navigate(`/webhooks/deliveries/${id}`)
+        }}
+        actions={(isSaving) => (
+          <>
+            <Button type="submit" look="primary" isPending={isSaving}>
+              Send
+            </Button>
+            <Button onPress={onClose}>Cancel</Button>
+          </>
+        )}
+      >
+        <Select
+          label="Event"
+          name="event"
+          defaultValue={endpoint.events[0]}
+          options={WEBHOOK_EVENTS.map((event) => ({ value: event, label: event }))}
+          help="It is signed and logged like a real event, and about the order 0, which doesn’t exist."
+        />
+      </Form>
+    </Dialog>
+  )
+}
+
+const ResendDialog = ({ endpoint, onClose }: { endpoint: EndpointRecord; onClose: () => void }) => (
+  <Dialog title="Resend missed deliveries" onClose={onClose} isModalStrict>
+    <Form
+      onSubmit={async (data) => {
+        const [from, to] = [String(data.get('from')), String(data.get('to'))]
+        const count = await resendMissed(endpoint.id, from, to)
+        notify(`${plural(count, 'delivery is', 'deliveries are')} being sent again.`)
+        onClose()
+      }}
+      actions={(isSaving) => (
+        <>
+          <Button type="submit" look="primary" isPending={isSaving}>
+            Resend
+          </Button>
+          <Button onPress={onClose}>Cancel</Button>
+        </>
+      )}
+    >
+      <p className="help">
+        Every delivery of this period that failed or was skipped is attempted once more. Receivers
+        recognise repeated deliveries by their <code>delivery_id</code>.
+      </p>
+      <DateField label="From" name="from" isRequired defaultValue={dayOf(endpoint.disabled_at)} />
+      <DateField label="To" name="to" isRequired defaultValue={dayOf(null)} help="Days in UTC." />
+    </Form>
+  </Dialog>
+)
+
+const dayOf = (iso: string | null) => (iso ?? new Date().toISOString()).slice(0, 10)

@@ -1,0 +1,34 @@
+import { Route, Switch } from 'wouter'
+import { PageHeader } from '../ui/page-header.tsx'
+import { Tabs } from '../ui/tabs.tsx'
+import { DeliveriesTab } from './deliveries.tsx'
+import { DeliveryPage } from './delivery.tsx'
+import { EndpointsTab } from './endpoints.tsx'
+import { SignatureTab } from './signature.tsx'
+import './webhooks.css'
+
+export default function WebhooksPage() {
+  return (
+    <Switch>
+      <Route path="/webhooks/deliveries/:id">{({ id }) => <DeliveryPage id={id} />}</Route>
+      <Route>
+        <PageHeader title="Webhooks">
+          Requests to your own software when something happens in your shop.
+        </PageHeader>
+        <Tabs
+          label="Webhooks"
+          tabs={[
+            { href: '/webhooks', label: 'Endpoints' },
+            { href: '/webhooks/deliveries', label: 'Deliveries' },
+            { href: '/webhooks/signature', label: 'Signature checker' },
+          ]}
+        />
+        <Switch>
+          <Route path="/webhooks" component={EndpointsTab} />
+          <Route path="/webhooks/deliveries" component={DeliveriesTab} />
+          <Route path="/webhooks/signature" component={SignatureTab} />
+        </Switch>
+      </Route>
+    </Switch>
+  )
+}

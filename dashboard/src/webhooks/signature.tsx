@@ -1,0 +1,78 @@
+import { useState } from 'react'
+import { Button } from '../ui/button.tsx'
+import { TextArea, TextField } from '../ui/fields.tsx'
+import { Form } from '../ui/form.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { Section } from '../ui/section.tsx'
+import { checkSignature, type SignatureRecord } from './api.ts'
+
+const FIELDS = ['body', 'timestamp', 'signature', 'secret']
+
+/** Checks a request that the seller's software has received, and names the usual mistakes. */
+export function SignatureTab() {
+  const [result, setResult] = useState<SignatureRecord>()
+  return (
+    <Section
+      title="Check a signature"
+      help="Paste a request as your software got it. Nothing of it is stored."
+    >
+      <Form
+        onSubmit={async (data) => {
+          setResult(undefined)
+          const entries = FIELDS.map((name) => [name, String(data.get(name) ?? '')])
+          setResult(await checkSignature(Object.fromEntries(entries)))
+        }}
+        actions={(isSaving) => (
+          <Button type="submit" look="primary" isPending={isSaving}>
+            Check signature
+          </Button>
+        )}
+      >
+        <TextArea
+          label="Body"
+          name="body"
+          rows={6}
+          isMonospaced
+          help="The raw bytes, unformatted."
+        />
+        <TextField
+          label="Timestamp"
+          name="timestamp"
+          isMonospaced
+          help="The header X-Service-Timestamp"
+        />
+        <TextField
+          label="Signature"
+          name="signature"
+          isMonospaced
+          help="The header X-Service-Signature"
+        />
+        <TextField
+          label="Secret"
+          name="secret"
+          type="password"
+          autoComplete="off"
+          isMonospaced
+          help="It begins with svc_whsec_"
+        />
+      </Form>
+      <div role="status">
+        {result && (
+          <div className={`notice ${result.valid ? 'good' : 'bad'}`}>
+            <Icon name={result.valid ? 'check' : 'warning'} />
+            <div className="prose">
+              <p>
+                <strong>
+                  {result.valid ? 'The signature is correct.' : 'The signature is wrong.'}
+                </strong>
+              </p>
+              {result.findings.map((finding) => (
+                <p key={finding}>{finding}</p>
+              ))}
+            </div>
+          </div>
+        )}
+      </div>
+    </Section>
+  )
+}

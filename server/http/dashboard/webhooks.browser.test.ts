@@ -1,0 +1,97 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { SignedInClient } from '../../test/app.ts'
+import {
+  type BrowserApp,
+  chromiumPath,
+  expectAccessible,
+  startBrowserApp,
+} from '../../test/browser.ts'
+import { startReceiver } from '../../test/fakes/receiver.ts'
+import { NO_LIMITS } from '../../test/fixtures/listings.ts'
+import { DISABLED_AFTER } from '../../webhooks/endpoint.ts'
+
+describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => {
+  let app: BrowserApp
+  let member: SignedInClient
+  beforeAll(async () => {
+    app = await startBrowserApp({ settings: { ...NO_LIMITS, WEBHOOK_ALLOW_PRIVATE: 'true' } })
+    member = await app.member()
+  })
+
+  it('a seller adds an endpoint after a mistake, sends a test, and reads its delivery', async () => {
+    const receiver = await startReceiver()
+    const page = await app.open('/dashboard/webhooks', { member, expects: /status of 422/ })
+    await page.getByText('No endpoints yet').waitFor()
+
+    await page.getByRole('button', { name: 'Add endpoint' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('URL').fill('http://127.0.0.1/hooks')
+    await expectAccessible(page)
+    await dialog.getByRole('button', { name: 'Add endpoint' }).click()
+    await dialog.getByText('must not point to a private').waitFor()
+    expect(await dialog.getByLabel('URL').inputValue()).toBe('http://127.0.0.1/hooks')
+    await dialog.getByLabel('URL').fill(receiver.url)
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog', { name: 'Signing secret' }).getByText('svc_whsec_').waitFor()
+    await page.getByRole('button', { name: 'Done' }).click()
+
+    await page.getByRole('button', { name: `Actions for ${receiver.url}` }).click()
+    await page.getByRole('menuitem', { name: 'Send a test event' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Send' }).click()
+    await page.getByRole('heading', { level: 1, name: /order\.created #/ }).waitFor()
+    await app.runDeliveries()
+    await page.getByText('Delivered').waitFor()
+    await page.getByText('204').waitFor()
+    await expectAccessible(page)
+    await page.getByRole('link', { name: 'Deliveries' }).click()
+    await page.getByRole('row', { name: /order\.created.*Delivered/ }).waitFor()
+  })
+
+  it('a seller learns why an endpoint was disabled, enables it, and resends what it has missed', async () => {
+    const owner = await app.member()
+    const receiver = await startReceiver()
+    const { body } = await owner.post('/dashboard/api/webhooks', {
+      payload: { url: receiver.url, events: ['order.created'] },
+    })
+    const { id } = body.data
+    receiver.respondWith(500, 'out of order')
+    for (let i = 0; i < DISABLED_AFTER; i++) {
+      await owner.post(`/dashboard/api/webhooks/${id}/test`, {
+        payload: { event: 'order.created' },
+      })
+    }
+    await app.ctx.db`
+      update delivery_queue
+      set tries = 4, first_attempt_at = next_attempt_at - interval '6 hours'
+      where endpoint_id = ${id}
+    `
+    await app.runDeliveries()
+    receiver.respondWith(204)
+
+    const page = await app.open('/dashboard/webhooks', { member: owner })
+    await page.getByText(/Disabled since/).waitFor()
+    await page.getByText(/status 500/).waitFor()
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Enable endpoint' }).click()
+    await page.getByText('Active', { exact: true }).waitFor()
+    await page.getByRole('button', { name: `Actions for ${receiver.url}` }).click()
+    await page.getByRole('menuitem', { name: 'Resend missed deliveries' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Resend' }).click()
+    await page.getByText(`${DISABLED_AFTER} deliveries are being sent again.`).waitFor()
+    receiver.arrived.length = 0
+    await app.runDeliveries()
+    expect(receiver.arrived.length).toBe(DISABLED_AFTER)
+  })
+
+  it('the signature checker names a mistake', async () => {
+    const page = await app.open('/dashboard/webhooks/signature', { member })
+    await page.getByLabel('Body').fill('{}')
+    await page.getByLabel('Timestamp').fill('yesterday')
+    await page.getByLabel('Signature', { exact: true }).fill('abc')
+    await page.getByLabel('Secret').fill('svc_whsec_x')
+    await page.getByRole('button', { name: 'Check signature' }).click()
+    await page.getByText('The signature is wrong.').waitFor()
+    await page.getByText(/Unix seconds/).waitFor()
+    await expectAccessible(page)
+  })
+})
