@@ -27,6 +27,7 @@ const SLOW = [
   'server/listings/{listing-counts,offer-model}.test.ts',
   // They derive keys from passwords.
   'server/http/sign-in/{sign-in,links}.test.ts',
+  'server/http/dashboard/settings.test.ts',
   // They process pictures.
   'server/photos/{photos,picture}.test.ts',
   // They go through every state of a queue, an order or a label.

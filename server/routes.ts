@@ -3,12 +3,14 @@ import { dashboardBuild } from './dashboard/build.ts'
 import { authenticateOperator, guardSellerRoutes } from './http/authenticate.ts'
 import { dashboardApp } from './http/dashboard/app.ts'
 import { guardDashboard } from './http/dashboard/guard.ts'
+import { keysApi } from './http/dashboard/keys.ts'
 import { listingsApi } from './http/dashboard/listings.ts'
 import { meApi } from './http/dashboard/me.ts'
 import { noticesApi } from './http/dashboard/notices.ts'
 import { ordersApi } from './http/dashboard/orders.ts'
 import { payoutsApi } from './http/dashboard/payouts.ts'
 import { sessionsApi } from './http/dashboard/sessions.ts'
+import { settingsApi } from './http/dashboard/settings.ts'
 import { webhooksApi } from './http/dashboard/webhooks.ts'
 import type { FastLane } from './http/fast-lane.ts'
 import { readKnownFields } from './http/known-fields.ts'
@@ -175,7 +177,9 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
         '/me': meApi(ctx),
         '/listings': listingsApi(ctx),
         '/orders': ordersApi(ctx),
+        '/keys': keysApi(ctx),
         '/sessions': sessionsApi(ctx),
+        '/settings': settingsApi(ctx),
         '/notices': noticesApi(ctx),
         '/webhooks': webhooksApi(ctx),
         '/payouts': payoutsApi(ctx),

@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts'
 import type { ApiAccess, Fulfilment, SellerTier } from '../enums.ts'
-import { notFound } from '../errors.ts'
+import { notFound, validationError } from '../errors.ts'
 
 /** One way in which a seller sends parcels. */
 export type ShippingOption = {
@@ -59,3 +59,15 @@ export function slugFor(shopName: string): string {
 /** The page of the dashboard on which a seller completes the payout setup. */
 export const payoutsPage = ({ config }: { config: Pick<Config, 'publicUrl'> }) =>
   `${config.publicUrl}/dashboard/payouts`
+
+/** @throws validation_error for a text that names no time zone */
+export function requireTimeZone(name: string): void {
+  try {
+    // Offsets such as "+01:00" are valid too, but have no daylight saving time.
+    if (/^[A-Z]/.test(name)) return void new Intl.DateTimeFormat('en', { timeZone: name })
+  } catch {
+    // Refused below.
+  }
+  const message = 'The time_zone field must be the name of a time zone, such as Europe/Amsterdam.'
+  throw validationError({ time_zone: [message] })
+}

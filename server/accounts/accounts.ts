@@ -10,6 +10,7 @@ import {
   type Account,
   type AccountChanges,
   accountNotFound,
+  requireTimeZone,
   type ShippingOption,
   slugFor,
 } from './account.ts'
@@ -47,6 +48,7 @@ export async function changeAccount(
   id: number,
   changes: AccountChanges,
 ): Promise<Account> {
+  if (changes.timeZone !== undefined) requireTimeZone(changes.timeZone)
   const passwordHash = changes.password ? await hashPassword(changes.password) : null
   return refuseTaken(() =>
     inTransaction(ctx, async (tx) => {

@@ -3,9 +3,12 @@ import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import { conflict, notFound } from '../errors.ts'
+import type { NewMail } from '../mail/mail.ts'
+import { sendMail } from '../mail/outbox.ts'
 import { addNotice } from '../notices/notices.ts'
 import { timestamp } from '../time/timestamp.ts'
 import { generateKey, hashKey, prefixOf, ROTATION_GRACE_MS } from './api-key.ts'
+import { createdEmail, revokedEmail, rotatedEmail, type Seller } from './emails.ts'
 import type { Scope } from './scopes.ts'
 
 /** A key without its secret, of which only the hash is stored. */
@@ -17,13 +20,15 @@ export type ApiKey = {
   createdAt: Date
   lastUsedAt: Date | null
   revokedAt: Date | null
+  /** End of the grace period of the secret before the last rotation, also if it is over. */
+  graceEndsAt: Date | null
 }
 
 /** A key with its secret, which is shown only in this response. */
 export type NewSecret = { key: ApiKey; secret: string }
 
 /**
- * Creates a key for the account.
+ * Creates a key for the account, and e-mails the seller, because a program with the key acts for the shop.
  *
  * @throws not_found if the account does not exist
  */
@@ -31,9 +36,11 @@ export async function createKey(
   ctx: Context,
   accountId: number,
   input: { scopes: readonly Scope[]; name?: string | null },
+  { isAnnounced = true }: { isAnnounced?: boolean } = {},
 ): Promise<NewSecret> {
   const secret = generateKey()
-  const key = await inTransaction(ctx, async ({ db, now, signal }) => {
+  const key = await inTransaction(ctx, async (tx) => {
+    const { db, now, signal } = tx
     const [created] = await db<ApiKey[]>`
       insert into api_keys (account_id, name, prefix, hash, scopes, created_at)
       select
@@ -49,6 +56,7 @@ export async function createKey(
     `
     if (!created) throw accountNotFound()
     await signal('new-keys')
+    if (isAnnounced) await announce(tx, accountId, (to) => createdEmail(to, created))
     return created
   })
   return { key, secret }
@@ -103,6 +111,7 @@ export async function rotateKey(
     const facts = { name, prefix, previous_expires_at: timestamp(graceEnds) }
     await addNotice(tx, accountId, 'key_rotated', keyId, facts)
     await signal('keys')
+    await announce(tx, accountId, (to) => rotatedEmail(to, rotated))
     return rotated
   })
   return { key, secret }
@@ -114,15 +123,36 @@ export async function rotateKey(
  * @throws not_found for another account's key
  */
 export async function revokeKey(ctx: Context, accountId: number, keyId: number): Promise<void> {
-  await inTransaction(ctx, async ({ db, now, signal }) => {
-    const revoked = await db`
+  await inTransaction(ctx, async (tx) => {
+    const { db, now, signal } = tx
+    const [revoked] = await db<ApiKey[]>`
       update api_keys
-      set revoked_at = coalesce(revoked_at, ${now()})
-      where id = ${keyId} and account_id = ${accountId}
+      set revoked_at = ${now()}
+      where id = ${keyId} and account_id = ${accountId} and revoked_at is null
+      returning ${keyColumns(db)}
     `
-    if (revoked.count === 0) throw keyNotFound()
-    await signal('keys')
+    if (revoked) {
+      await signal('keys')
+      await announce(tx, accountId, (to) => revokedEmail(to, revoked))
+      return
+    }
+    const [known] = await db`
+      select 1 from api_keys where id = ${keyId} and account_id = ${accountId}
+    `
+    if (!known) throw keyNotFound()
   })
+}
+
+/** E-mails the seller about a key, in the transaction of its change. */
+async function announce(
+  tx: Context,
+  accountId: number,
+  emailTo: (seller: Seller) => NewMail,
+): Promise<void> {
+  const [account] = await tx.db<{ email: string; shopName: string }[]>`
+    select email, shop_name as "shopName" from accounts where id = ${accountId}
+  `
+  await sendMail(tx, emailTo({ ...account!, keysUrl: `${tx.config.publicUrl}/dashboard/keys` }))
 }
 
 const keyNotFound = () => notFound('There is no such API key.')
@@ -134,5 +164,6 @@ const keyColumns = (db: Db) => db`
   scopes,
   created_at as "createdAt",
   last_used_at as "lastUsedAt",
-  revoked_at as "revokedAt"
+  revoked_at as "revokedAt",
+  previous_expires_at as "graceEndsAt"
 `

@@ -23,7 +23,12 @@ export function demoKey(ctx: Context): Promise<string> {
     isValid: (key) => isActive(ctx, key),
     generate: async () => {
       const accountId = (await findDemoAccount(ctx)) ?? (await createDemoAccount(ctx))
-      const { secret } = await createKey(ctx, accountId, { scopes: SCOPES, name: 'Demo' })
+      const { secret } = await createKey(
+        ctx,
+        accountId,
+        { scopes: SCOPES, name: 'Demo' },
+        { isAnnounced: false },
+      )
       return secret
     },
   })

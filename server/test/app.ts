@@ -133,7 +133,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       apiAccess: 'enabled',
       ...account,
     })
-    const { key, secret } = await createKey(ctx, id, { scopes })
+    const { key, secret } = await createKey(ctx, id, { scopes }, { isAnnounced: false })
     return { ...withToken(secret), key: secret, keyId: key.id, accountId: id }
   }
   return {

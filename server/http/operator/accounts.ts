@@ -1,7 +1,6 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { changeAccount, createAccount, getAccount, listAccounts } from '../../accounts/accounts.ts'
-import { validationError } from '../../errors.ts'
 import type { Service } from '../../service.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
@@ -40,7 +39,6 @@ export const accountRoutes =
       },
       async (request, reply) => {
         const changes = accountChanges(request.body)
-        refuseRepeatedCodes(changes.shippingOptions)
         const { shop_name: shopName, email } = request.body
         const response = await once(
           ctx,
@@ -108,20 +106,8 @@ export const accountRoutes =
       },
       async ({ params, body }) => {
         const changes = accountChanges(body)
-        refuseRepeatedCodes(changes.shippingOptions)
         return { data: accountJson(await changeAccount(ctx, params.id, changes)) }
       },
     )
     done()
   }
-
-function refuseRepeatedCodes(options: { code: string }[] = []): void {
-  const seen = new Set<string>()
-  for (const [index, { code }] of options.entries()) {
-    if (seen.has(code)) {
-      const field = `shipping_options.${index}.code`
-      throw validationError({ [field]: [`The ${field} field repeats the code "${code}".`] })
-    }
-    seen.add(code)
-  }
-}

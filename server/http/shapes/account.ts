@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
 import type { Account, AccountChanges, ShippingOption } from '../../accounts/account.ts'
 import { API_ACCESS, FULFILMENTS, SELLER_TIERS } from '../../enums.ts'
+import { validationError } from '../../errors.ts'
 import { centsFromEuros, eurosFromCents } from '../../money.ts'
 import { timestamp } from '../../time/timestamp.ts'
 import { component, Euros, FilledText, Nullable, OneOf, Timestamp } from '../schema.ts'
@@ -22,6 +23,11 @@ const shippingOptionFields = {
 }
 
 const ShippingOptionInput = Type.Object(shippingOptionFields)
+
+export const ShippingOptionsInput = Type.Array(ShippingOptionInput, {
+  maxItems: MAX_SHIPPING_OPTIONS,
+  description: 'In the order in which buyers see them. Replaces all former shipping options',
+})
 
 const ShippingOptionSchema = component(
   'ShippingOption',
@@ -52,10 +58,7 @@ const accountInput = {
     description: 'Average rating, stored with two decimals; null without reviews',
   }),
   reviews: Type.Integer({ minimum: 0, maximum: 2_147_483_647 }),
-  shipping_options: Type.Array(ShippingOptionInput, {
-    maxItems: MAX_SHIPPING_OPTIONS,
-    description: 'In the order in which buyers see them. Replaces all former shipping options',
-  }),
+  shipping_options: ShippingOptionsInput,
 }
 
 const { shop_name, email, ...optional } = accountInput
@@ -114,6 +117,22 @@ export const AccountSchema = component(
   ),
 )
 
+/** Options in a request, mapped to the domain's names. @throws validation_error for two options with one code */
+function shippingOptions(options: Static<typeof ShippingOptionsInput>): ShippingOption[] {
+  const seen = new Set<string>()
+  for (const [index, { code }] of options.entries()) {
+    if (seen.has(code)) {
+      const field = `shipping_options.${index}.code`
+      throw validationError({ [field]: [`The ${field} field repeats the code "${code}".`] })
+    }
+    seen.add(code)
+  }
+  return options.map(({ price, ...option }) => ({
+    ...pick(option),
+    priceCents: centsFromEuros(price),
+  }))
+}
+
 /** Maps the fields of a request to the domain's names. An absent field stays undefined. */
 export function accountChanges(body: Static<typeof AccountPatch>): AccountChanges {
   return {
@@ -127,10 +146,7 @@ export function accountChanges(body: Static<typeof AccountPatch>): AccountChange
     apiAccess: body.api_access,
     rating: body.rating,
     reviews: body.reviews,
-    shippingOptions: body.shipping_options?.map(({ price, ...option }) => ({
-      ...pick(option),
-      priceCents: centsFromEuros(price),
-    })),
+    shippingOptions: body.shipping_options && shippingOptions(body.shipping_options),
   }
 }
 

@@ -1,0 +1,70 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { PUBLIC_URL, startTestApp, type TestApp } from '../../test/app.ts'
+import { mailsTo } from '../../test/fixtures/members.ts'
+
+let app: TestApp
+beforeAll(async () => {
+  app = await startTestApp()
+})
+
+const KEYS = '/dashboard/api/keys'
+
+/** A member, whose shop has one e-mail address of its own. */
+async function newMember() {
+  const member = await app.member()
+  const { body } = await app.operator.get(`/operator/v1/accounts/${member.accountId}`)
+  return { ...member, shopEmail: body.data.email as string }
+}
+
+describe('the keys of the member’s shop', () => {
+  it('a member creates, rotates and revokes a key that works, and the shop gets an e-mail each time', async () => {
+    const member = await newMember()
+    const payload = { name: 'Till', scopes: ['catalog:read'] }
+    const created = await member.post(KEYS, { payload })
+    expect(created.status).toBe(201)
+    const { id } = created.body.data
+    const works = async (key: string) => (await app.withKey(key).get('/v1/me')).status
+    expect(await works(created.body.key)).toBe(200)
+
+    const rotated = await member.post(`${KEYS}/${id}/rotate`)
+    expect(await works(rotated.body.key)).toBe(200)
+    const [shown] = (await member.get(KEYS)).body.data.filter(
+      (key: { id: number }) => key.id === id,
+    )
+    expect(shown).toMatchObject({
+      name: 'Till',
+      prefix: rotated.body.key.slice(0, 13),
+      grace_ends_at: expect.stringMatching(/Z$/),
+      revoked_at: null,
+    })
+
+    for (let i = 0; i < 2; i++) expect((await member.delete(`${KEYS}/${id}`)).status).toBe(204)
+    expect(await works(rotated.body.key)).toBe(401)
+    const mails = await mailsTo(app, member.shopEmail)
+    expect(mails.map(({ subject }) => subject)).toEqual([
+      'An API key was revoked',
+      'An API key was rotated',
+      'A new API key',
+    ])
+    for (const { text } of mails) {
+      expect(text).toContain(`${PUBLIC_URL}/dashboard/keys`)
+      expect(text).not.toMatch(/svc_live_\w{5}/)
+    }
+  })
+
+  it('another shop’s key is 404, and stays', async () => {
+    const other = await app.seller()
+    const member = await app.member()
+    expect((await member.post(`${KEYS}/${other.keyId}/rotate`)).status).toBe(404)
+    expect((await member.delete(`${KEYS}/${other.keyId}`)).status).toBe(404)
+    expect((await other.get('/v1/me')).status).toBe(200)
+    const { body } = await member.get(KEYS)
+    expect(body.data.map(({ id }: { id: number }) => id)).not.toContain(other.keyId)
+  })
+
+  it('a key without scopes is refused at its field', async () => {
+    const { status, body } = await (await app.member()).post(KEYS, { payload: { scopes: [] } })
+    expect(status).toBe(422)
+    expect(Object.keys(body.error.fields)).toEqual(['scopes'])
+  })
+})

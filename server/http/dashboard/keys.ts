@@ -1,0 +1,69 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type, { type Static } from 'typebox'
+import { type ApiKey, createKey, listKeys, revokeKey, rotateKey } from '../../keys/keys.ts'
+import type { Service } from '../../service.ts'
+import { timestampOrNull } from '../../time/timestamp.ts'
+import { Data, Nullable, PathId, Timestamp } from '../schema.ts'
+import { KeyInput, KeySchema, keyJson } from '../shapes/api-key.ts'
+
+const KeyRecordSchema = Type.Intersect([
+  KeySchema,
+  Type.Object({ grace_ends_at: Nullable(Timestamp()) }),
+])
+const NewKeySchema = Type.Object({ data: KeyRecordSchema, key: Type.String() })
+
+export type KeyRecord = Static<typeof KeyRecordSchema>
+/** A key and its secret, which is in no other response. */
+export type NewKeyRecord = Static<typeof NewKeySchema>
+
+/** @returns the end of a grace period that isn't over, in addition to the operator's record */
+const recordOf = (key: ApiKey, now: Date): KeyRecord => ({
+  ...keyJson(key),
+  grace_ends_at: timestampOrNull(
+    key.graceEndsAt && key.graceEndsAt > now && !key.revokedAt ? key.graceEndsAt : null,
+  ),
+})
+
+const params = Type.Object({ key: PathId('The key') })
+
+/** The API keys of the member's shop. */
+export const keysApi =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.get(
+      '/keys',
+      { schema: { response: { 200: Data(Type.Array(KeyRecordSchema), 'The shop’s keys') } } },
+      async ({ member }) => {
+        const keys = await listKeys(ctx, member.accountId)
+        return { data: keys.map((key) => recordOf(key, ctx.now())) }
+      },
+    )
+
+    app.post(
+      '/keys',
+      { schema: { body: KeyInput, response: { 201: NewKeySchema } } },
+      async ({ member, body }, reply) => {
+        const { key, secret } = await createKey(ctx, member.accountId, body)
+        return reply.code(201).send({ data: recordOf(key, ctx.now()), key: secret })
+      },
+    )
+
+    app.post(
+      '/keys/:key/rotate',
+      { schema: { params, response: { 200: NewKeySchema } } },
+      async ({ member, params }) => {
+        const { key, secret } = await rotateKey(ctx, member.accountId, params.key)
+        return { data: recordOf(key, ctx.now()), key: secret }
+      },
+    )
+
+    app.delete(
+      '/keys/:key',
+      { schema: { params, response: { 204: Type.Null() } } },
+      async ({ member, params }, reply) => {
+        await revokeKey(ctx, member.accountId, params.key)
+        return reply.code(204).send(null)
+      },
+    )
+    done()
+  }

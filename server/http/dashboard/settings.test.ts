@@ -1,0 +1,121 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { type SignedInClient, startTestApp, type TestApp } from '../../test/app.ts'
+import { cookieOf, form, mailedToken, mailsTo, PASSWORD } from '../../test/fixtures/members.ts'
+import { LABEL } from '../../test/fixtures/orders.ts'
+
+let app: TestApp
+let time = Date.UTC(2026, 10, 22, 9)
+beforeAll(async () => {
+  app = await startTestApp({ rateLimitTime: () => time })
+})
+
+const SETTINGS = '/dashboard/api/settings'
+const NEW = 'bulbasaur likes the sun'
+
+const shopOf = async ({ get }: SignedInClient) => (await get('/dashboard/api/me')).body.data.account
+
+/** A member who is the first of their shop, and has PASSWORD. */
+async function memberWithPassword(): Promise<SignedInClient> {
+  time += 3_600_000
+  const member = await app.member()
+  const account = `/operator/v1/accounts/${member.accountId}`
+  await app.operator.patch(account, { payload: { password: PASSWORD } })
+  const signedIn = await app.anyone.post(
+    '/signin',
+    form({ email: member.email, password: PASSWORD }),
+  )
+  const headers = { cookie: cookieOf(signedIn) }
+  return {
+    ...member,
+    get: (url) => app.anyone.get(url, { headers }),
+    put: (url, options) => member.put(url, { ...options, headers }),
+  }
+}
+
+describe('the settings of a shop', () => {
+  it('a member changes the shop’s name and time zone', async () => {
+    const member = await app.member()
+    const payload = { shop_name: 'Misty’s <Cards>', time_zone: 'Asia/Kolkata' }
+    expect((await member.patch(`${SETTINGS}/shop`, { payload })).status).toBe(204)
+    expect(await shopOf(member)).toMatchObject(payload)
+  })
+
+  it('a member can’t change the fields that belong to the marketplace', async () => {
+    const member = await app.member()
+    const before = await shopOf(member)
+    const payload = { seller_tier: 'Master', api_access: 'disabled', reviews: 5, slug: 'x', id: 1 }
+    const { headers } = await member.patch(`${SETTINGS}/shop`, { payload })
+    expect(headers['x-ignored-fields']).toBe('seller_tier, api_access, reviews, slug, id')
+    expect(await shopOf(member)).toEqual(before)
+  })
+
+  it.each(['Mars/Olympus', '+01:00', 'utc\0', '../etc/passwd', ''])(
+    '%j is no time zone',
+    async (zone) => {
+      const member = await app.member()
+      const payload = { time_zone: zone }
+      const { status, body } = await member.patch(`${SETTINGS}/shop`, { payload })
+      expect(status).toBe(422)
+      expect(Object.keys(body.error.fields)).toEqual(['time_zone'])
+    },
+  )
+
+  it('a member replaces the shipping options; two with one code are refused', async () => {
+    const member = await app.member()
+    const { priceCents, ...option } = LABEL
+    const options = [{ ...option, price: priceCents / 100 }]
+    const put = (shipping_options: object[]) =>
+      member.put(`${SETTINGS}/shipping-options`, { payload: { shipping_options } })
+    expect((await put(options)).status).toBe(204)
+    expect((await shopOf(member)).shipping_options).toEqual(options)
+    const { status, body } = await put([...options, ...options])
+    expect(status).toBe(422)
+    expect(Object.keys(body.error.fields)).toEqual(['shipping_options.1.code'])
+    expect((await shopOf(member)).shipping_options).toEqual(options)
+  })
+})
+
+describe('the settings of a member', () => {
+  const change = (member: SignedInClient, password: string, new_password: string) =>
+    member.put(`${SETTINGS}/password`, { payload: { password, new_password } })
+
+  it('a new password needs the current one, and ends the other sessions', async () => {
+    const member = await memberWithPassword()
+    const other = await app.anyone.post(
+      '/signin',
+      form({ email: member.email, password: PASSWORD }),
+    )
+    expect(other.status).toBe(303)
+    const refused = await change(member, 'wrong password', NEW)
+    expect(refused.body.error.fields).toEqual({ password: ['The password is wrong.'] })
+    const short = await change(member, PASSWORD, 'too short')
+    expect(Object.keys(short.body.error.fields)).toEqual(['new_password'])
+    expect((await change(member, PASSWORD, NEW)).status).toBe(204)
+    expect((await member.get('/dashboard/api/me')).status).toBe(200)
+    const headers = { cookie: cookieOf(other) }
+    expect((await app.anyone.get('/dashboard/api/me', { headers })).status).toBe(401)
+    expect((await mailsTo(app, member.email))[0]!.subject).toBe('Your password was changed')
+  })
+
+  it('a stolen session can’t try out passwords', async () => {
+    const member = await memberWithPassword()
+    const statuses = []
+    for (let i = 0; i < 6; i++) statuses.push((await change(member, `wrong ${i}`, NEW)).status)
+    expect(statuses).toEqual([422, 422, 422, 422, 422, 429])
+    expect((await change(member, PASSWORD, NEW)).status).toBe(429)
+  })
+
+  it('a new e-mail address needs the password and its own mailbox', async () => {
+    const member = await memberWithPassword()
+    const email = 'new-address@shops.example'
+    const put = (password: string) =>
+      member.put(`${SETTINGS}/email`, { payload: { email, password } })
+    expect((await put('wrong password')).status).toBe(422)
+    expect(await mailsTo(app, email)).toEqual([])
+    expect((await put(PASSWORD)).status).toBe(202)
+    expect((await member.get('/dashboard/api/me')).body.data.email).toBe(member.email)
+    const token = await mailedToken(app, email)
+    expect((await app.anyone.post('/email', form({ token }))).status).toBe(200)
+    expect((await member.get('/dashboard/api/me')).body.data.email).toBe(email)
+  })
+})

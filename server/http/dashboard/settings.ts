@@ -1,0 +1,79 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type, { type Static } from 'typebox'
+import { changeAccount } from '../../accounts/accounts.ts'
+import { PASSWORD_LENGTH } from '../../members/password.ts'
+import { changePassword, requestEmailChange } from '../../members/sign-in.ts'
+import type { Service } from '../../service.ts'
+import { FilledText } from '../schema.ts'
+import { accountChanges, Email, ShippingOptionsInput } from '../shapes/account.ts'
+import { limitAttempts } from '../sign-in-limits.ts'
+
+const ShopInput = Type.Partial(
+  Type.Object({
+    shop_name: FilledText({ maxLength: 100 }),
+    time_zone: FilledText({ maxLength: 64 }),
+  }),
+)
+const ShippingInput = Type.Object({ shipping_options: ShippingOptionsInput })
+const PasswordInput = Type.Object({
+  password: FilledText({ maxLength: 1_000 }),
+  new_password: FilledText({ minLength: PASSWORD_LENGTH.min, maxLength: PASSWORD_LENGTH.max }),
+})
+const EmailInput = Type.Object({
+  email: Email(),
+  password: FilledText({ maxLength: 1_000 }),
+})
+
+export type ShopChanges = Static<typeof ShopInput>
+export type ShippingOptionsRecord = Static<typeof ShippingOptionsInput>
+
+const saved = { 204: Type.Null() }
+
+/** Changes of the member's shop and sign-in. `/me` has the current state. */
+export const settingsApi =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.patch(
+      '/settings/shop',
+      { schema: { body: ShopInput, response: saved } },
+      async ({ member, body }, reply) => {
+        const { shop_name: shopName, time_zone: timeZone } = body
+        await changeAccount(ctx, member.accountId, { shopName, timeZone })
+        return reply.code(204).send(null)
+      },
+    )
+
+    app.put(
+      '/settings/shipping-options',
+      { schema: { body: ShippingInput, response: saved } },
+      async ({ member, body }, reply) => {
+        await changeAccount(ctx, member.accountId, accountChanges(body))
+        return reply.code(204).send(null)
+      },
+    )
+
+    app.put(
+      '/settings/password',
+      { schema: { body: PasswordInput, response: saved } },
+      async (request, reply) => {
+        const { member, body } = request
+        const passwords = { current: body.password, next: body.new_password }
+        await limitAttempts(ctx, request, member.email, () =>
+          changePassword(ctx, member, passwords),
+        )
+        return reply.code(204).send(null)
+      },
+    )
+
+    // Takes effect when the link in the e-mail to the new address is used.
+    app.put(
+      '/settings/email',
+      { schema: { body: EmailInput, response: { 202: Type.Object({}) } } },
+      async (request, reply) => {
+        const { member, body } = request
+        await limitAttempts(ctx, request, member.email, () => requestEmailChange(ctx, member, body))
+        return reply.code(202).send({})
+      },
+    )
+    done()
+  }
