@@ -8,9 +8,18 @@ export class ApiError extends Error {
   readonly type: string
   /** Messages by field. */
   readonly fields: Record<string, string[]>
+  /** Seconds to wait before another attempt, if the service says so (429). */
+  readonly retryAfterS: number | undefined
 
-  constructor(status: number, type: string, message: string, fields: Record<string, string[]>) {
+  constructor(
+    status: number,
+    type: string,
+    message: string,
+    fields: Record<string, string[]>,
+    retryAfterS?: number,
+  ) {
     super(message)
+    this.retryAfterS = retryAfterS
     this.status = status
     this.type = type
     this.fields = fields
@@ -30,11 +39,17 @@ type Options = {
   /** Sent as JSON. */
   body?: unknown
   signal?: AbortSignal
+  /** Makes it safe to send the same request again: the service acts once and repeats its response. */
+  idempotencyKey?: string
 }
 
 /** Calls the dashboard's API. Paths are relative to `/dashboard/api`: `get<Me>('me')`. */
 export const get = <T>(path: string, options?: Options) => call<T>('GET', path, options)
-export const post = <T = void>(path: string, body?: unknown) => call<T>('POST', path, { body })
+export const post = <T = void>(
+  path: string,
+  body?: unknown,
+  options?: Pick<Options, 'signal' | 'idempotencyKey'>,
+) => call<T>('POST', path, { body, ...options })
 export const put = <T = void>(path: string, body: unknown) => call<T>('PUT', path, { body })
 export const patch = <T = void>(path: string, body: unknown) => call<T>('PATCH', path, { body })
 export const remove = <T = void>(path: string) => call<T>('DELETE', path)
@@ -55,12 +70,15 @@ export function apiUrl(path: string, query: Query = {}): string {
 async function call<T>(
   method: string,
   path: string,
-  { query, body, signal }: Options = {},
+  { query, body, signal, idempotencyKey }: Options = {},
 ): Promise<T> {
   const response = await fetch(apiUrl(path, query), {
     method,
     credentials: 'same-origin',
-    headers: body === undefined ? {} : { 'content-type': 'application/json' },
+    headers: {
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+    },
     body: body === undefined ? undefined : JSON.stringify(body),
     signal,
   }).catch((error) => {
@@ -90,7 +108,14 @@ function connectionLost(): ConnectionError {
 async function errorOf(response: Response): Promise<ApiError> {
   const { error } = await response.json().catch(() => ({ error: undefined }))
   const message = error?.message ?? `The service answered with status ${response.status}.`
-  return new ApiError(response.status, error?.type ?? 'unknown', message, fieldsOf(error?.fields))
+  const retryAfter = response.headers.get('retry-after')
+  return new ApiError(
+    response.status,
+    error?.type ?? 'unknown',
+    message,
+    fieldsOf(error?.fields),
+    retryAfter === null ? undefined : Number(retryAfter),
+  )
 }
 
 /** `fields` of other errors than a validation_error have other content. */

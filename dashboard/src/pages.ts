@@ -12,6 +12,7 @@ export type Page = {
 /** The table of contents, in the order of the navigation. Each page is a chunk of its own, loaded at its first visit. */
 export const PAGES: Page[] = [
   page('/', 'Overview', 'overview', () => import('./overview/page.tsx')),
+  page('/listings', 'Listings', 'listings', () => import('./listings/page.tsx')),
   page('/webhooks', 'Webhooks', 'webhooks', () => import('./webhooks/page.tsx')),
 ]
 

@@ -5,13 +5,6 @@ import { unsupportedMediaType, validationError } from '../errors.ts'
 /** Default limit of a body; a route can set its own. */
 export const BODY_LIMIT_BYTES = 256 * 1024
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** SHA-256 of the body's bytes in hex. Set only if the request has an Idempotency-Key. */
-    bodyHash: string | undefined
-  }
-}
-
 /** Maximum nesting of a body. The deepest schema has three levels. */
 export const MAX_DEPTH = 32
 /** Maximum number of values in a body, at all levels. The largest valid body (a checkout) has about 6,000. */

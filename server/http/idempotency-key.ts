@@ -3,6 +3,13 @@ import Type from 'typebox'
 import { validationError } from '../errors.ts'
 import type { Repeatable } from './idempotency.ts'
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** SHA-256 of the body's bytes in hex. Set only if the request has an Idempotency-Key. */
+    bodyHash: string | undefined
+  }
+}
+
 const MAX_KEY_LENGTH = 255
 const PRINTABLE = /^[\x20-\x7e]+$/
 

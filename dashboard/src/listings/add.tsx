@@ -1,0 +1,196 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useRef, useState } from 'react'
+import { useLocation } from 'wouter'
+import {
+  CONDITIONS,
+  GRADES,
+  GRADING_COMPANIES,
+  LANGUAGES,
+  PRINTINGS,
+} from '../../../server/enums.ts'
+import { ApiError } from '../client.ts'
+import { Button } from '../ui/button.tsx'
+import { MoneyField, NumberField, Select, TextArea, TextField } from '../ui/fields.tsx'
+import { SearchFilter, useFilters } from '../ui/filters.tsx'
+import { Form } from '../ui/form.tsx'
+import { PageHeader } from '../ui/page-header.tsx'
+import { Empty, Loaded } from '../ui/states.tsx'
+import { notify } from '../ui/toast.tsx'
+import { type CatalogItem, createListings, randomName, useCatalog } from './api.ts'
+import { Picture } from './picture.tsx'
+
+/** Finds a card or product in the catalog, and lists it. */
+export default function AddListing() {
+  const { filters, setFilters } = useFilters({ q: '' })
+  const { q } = filters
+  const query = useCatalog(q)
+  const [item, setItem] = useState<CatalogItem>()
+  return (
+    <>
+      <PageHeader title="Add listing" back={{ href: '/listings', label: 'Listings' }}>
+        Search the catalog for the card or sealed product that you want to sell.
+      </PageHeader>
+      {item ? (
+        <NewListing item={item} onBack={() => setItem(undefined)} />
+      ) : (
+        <>
+          <search className="filters">
+            <SearchFilter
+              label="Name, number or set: charizard 4"
+              value={q}
+              onChange={(q) => setFilters({ q }, { replace: true })}
+            />
+          </search>
+          {q !== '' && (
+            <Loaded query={query}>
+              {({ data }) =>
+                data.length === 0 ? (
+                  <Empty title="Nothing matches" icon="search">
+                    Try another spelling, a number with its set, or only a part of the name.
+                  </Empty>
+                ) : (
+                  <ul className="catalog-items">
+                    {data.map((found) => (
+                      <li key={found.card ?? found.product}>
+                        <button type="button" onClick={() => setItem(found)}>
+                          <Picture src={found.image} name={found.name} />
+                          <span>
+                            <strong>{found.name}</strong>
+                            <span className="help">{found.details}</span>
+                          </span>
+                        </button>
+                      </li>
+                    ))}
+                  </ul>
+                )
+              }
+            </Loaded>
+          )}
+        </>
+      )}
+    </>
+  )
+}
+
+const options = (values: readonly string[]) =>
+  values.map((value) => ({ value, label: value.replaceAll('_', ' ') }))
+
+function NewListing({ item, onBack }: { item: CatalogItem; onBack: () => void }) {
+  const client = useQueryClient()
+  const [, navigate] = useLocation()
+  const [condition, setCondition] = useState('NM')
+  // One key per listing: a repeated attempt after a lost connection lists it once.
+  const attempt = useRef({ body: '', key: '' })
+
+  async function create(data: FormData) {
+    const text = (field: string) => String(data.get(field) ?? '').trim()
+    const given = {
+      card: item.card,
+      product: item.product,
+      condition: item.card && condition,
+      language: text('language'),
+      printing: text('printing'),
+      grading_company: text('grading_company'),
+      grading_grade: text('grading_grade'),
+      price: Number(text('price')),
+      quantity: Number(text('quantity')),
+      reference: text('reference'),
+      description: text('description'),
+    }
+    const listing = Object.fromEntries(Object.entries(given).filter(([, value]) => value))
+    const body = JSON.stringify(listing)
+    if (attempt.current.body !== body) attempt.current = { body, key: randomName() }
+    const { results } = await createListings([listing], attempt.current.key)
+    const [result] = results
+    if (result?.status === 'failed') {
+      attempt.current = { body: '', key: '' }
+      throw new ApiError(422, 'validation_error', 'The listing is not valid.', result.errors)
+    }
+    notify(`${item.name} was listed.`)
+    await client.invalidateQueries({ queryKey: ['listings'] })
+    navigate('/listings')
+  }
+
+  return (
+    <div className="new-listing">
+      <div className="listing-name">
+        <Picture src={item.image} name={item.name} />
+        <div>
+          <h2>{item.name}</h2>
+          <p className="help">{item.details}</p>
+          <Button size="small" look="quiet" icon="left" onPress={onBack}>
+            Choose another
+          </Button>
+        </div>
+      </div>
+      <Form
+        label="New listing"
+        onSubmit={create}
+        actions={(isSaving) => (
+          <Button type="submit" look="primary" isPending={isSaving}>
+            List it
+          </Button>
+        )}
+      >
+        {item.card && (
+          <>
+            <Select
+              label="Condition"
+              name="condition"
+              value={condition}
+              onChange={setCondition}
+              options={CONDITIONS.map((value) => ({ value, label: CONDITION_NAMES[value] }))}
+            />
+            {condition === 'G' && (
+              <>
+                <Select
+                  label="Grading company"
+                  name="grading_company"
+                  options={options(GRADING_COMPANIES)}
+                />
+                <Select label="Grade" name="grading_grade" options={options(GRADES)} />
+              </>
+            )}
+            <Select
+              label="Printing"
+              name="printing"
+              defaultValue="standard"
+              options={options(PRINTINGS)}
+            />
+          </>
+        )}
+        <Select
+          label="Language"
+          name="language"
+          defaultValue={item.language ?? 'EN'}
+          options={options(LANGUAGES)}
+        />
+        <MoneyField label="Price" name="price" isRequired />
+        <NumberField
+          label="Stock"
+          name="quantity"
+          defaultValue={1}
+          minValue={1}
+          maxValue={999}
+          isRequired
+        />
+        <TextField
+          label="Reference"
+          name="reference"
+          help="Your own name for it, such as a shelf or SKU. Buyers never see it."
+        />
+        <TextArea label="Description" name="description" rows={3} />
+      </Form>
+    </div>
+  )
+}
+
+const CONDITION_NAMES = {
+  M: 'Mint',
+  NM: 'Near mint',
+  LP: 'Lightly played',
+  MP: 'Moderately played',
+  HP: 'Heavily played',
+  DMG: 'Damaged',
+  G: 'Graded',
+}

@@ -1,0 +1,95 @@
+import { useQuery } from '@tanstack/react-query'
+import type {
+  BulkCreateRecord,
+  BulkEditBody,
+  BulkEditRecord,
+  CatalogItemRecord,
+  CheckedItemRecord,
+  ListingRecord,
+} from '../../../server/http/dashboard/listings.ts'
+import type { Data, Paginated } from '../api.ts'
+import { ApiError, ConnectionError, get, patch, post } from '../client.ts'
+
+export type Listing = ListingRecord
+export type CatalogItem = CatalogItemRecord
+export type Checked = CheckedItemRecord
+
+/** What the seller looks for: both are empty for everything. */
+export type Search = { q: string; status: string }
+
+export const useListings = ({ q, status }: Search, page: string) =>
+  useQuery({
+    queryKey: ['listings', { q, status, page }],
+    queryFn: ({ signal }) =>
+      get<Paginated<Listing>>('listings', { query: { q, status, page }, signal }),
+    placeholderData: (before) => before,
+  })
+
+export const useCatalog = (q: string) =>
+  useQuery({
+    queryKey: ['catalog', q],
+    queryFn: ({ signal }) => get<Data<CatalogItem[]>>('listings/catalog', { query: { q }, signal }),
+    enabled: q !== '',
+    placeholderData: (before) => before,
+    staleTime: 60_000,
+  })
+
+export const changeListing = (id: number, changes: object) =>
+  patch<Data<Listing>>(`listings/${id}`, changes)
+
+export const createListings = (items: object[], idempotencyKey: string) =>
+  post<BulkCreateRecord>('listings', { items }, { idempotencyKey })
+
+export const checkItems = (items: object[]) => post<Data<Checked[]>>('listings/check', { items })
+
+export const bulkEdit = (body: BulkEditBody, idempotencyKey: string) =>
+  post<Data<BulkEditRecord>>('listings/bulk', body, { idempotencyKey })
+
+/** A random name, also where the page has no secure context. */
+export const randomName = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, '0'),
+  ).join('')
+
+const RETRY_MS = 2_000
+
+/**
+ * Repeats a call until the service has answered: after the time that it asks for if the limit of writes is used up, and
+ * after a moment if the connection is lost. The call must carry an idempotency key, or change nothing.
+ *
+ * @param waiting is told the seconds of each wait
+ */
+export async function untilAnswered<T>(
+  call: () => Promise<T>,
+  signal: AbortSignal,
+  waiting: (seconds: number) => void = () => {},
+): Promise<T> {
+  for (;;) {
+    try {
+      const result = await call()
+      waiting(0)
+      return result
+    } catch (error) {
+      const isLimited = error instanceof ApiError && error.status === 429
+      if (!isLimited && !(error instanceof ConnectionError)) throw error
+      const ms = isLimited ? 1000 * (error.retryAfterS ?? 5) : RETRY_MS
+      waiting(Math.ceil(ms / 1000))
+      await pause(ms, signal)
+    }
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer)
+      reject(signal.reason)
+    }
+    if (signal.aborted) return stop()
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', stop)
+      resolve()
+    }, ms)
+    signal.addEventListener('abort', stop, { once: true })
+  })
+}

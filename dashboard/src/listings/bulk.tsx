@@ -1,0 +1,231 @@
+import { useEffect, useRef, useState } from 'react'
+import { ProgressBar } from 'react-aria-components'
+import type { BulkEditBody } from '../../../server/http/dashboard/listings.ts'
+import { Button } from '../ui/button.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { NumberField } from '../ui/fields.tsx'
+import { Form, FormErrors } from '../ui/form.tsx'
+import { formatNumber, plural } from '../ui/format.ts'
+import { notify } from '../ui/toast.tsx'
+import { bulkEdit, randomName, type Search, untilAnswered } from './api.ts'
+
+type Action = Pick<BulkEditBody, 'action' | 'percent' | 'status'>
+
+/** What a bulk edit has done so far. */
+type Progress = { changed: number; failed: Map<string, number>; waitingS: number }
+
+/** Changes the selected listings, or all that the search finds, in calls of a thousand. */
+export function BulkBar({
+  selected,
+  search,
+  total,
+  onDone,
+  onClear,
+}: {
+  selected: ReadonlySet<number>
+  search: Search
+  total: number
+  onDone: () => Promise<unknown>
+  onClear: () => void
+}) {
+  const [isAll, setIsAll] = useState(false)
+  const [asked, setAsked] = useState<'price' | 'delete' | 'hide' | 'show'>()
+  useEffect(() => {
+    if (selected.size === 0) setIsAll(false)
+  }, [selected])
+  if (selected.size === 0) return null
+  const count = isAll ? total : selected.size
+  return (
+    <section className="bulk-bar" aria-label="Selected listings">
+      <strong>{plural(count, 'listing')} selected</strong>
+      {!isAll && total > selected.size && (
+        <Button size="small" look="quiet" onPress={() => setIsAll(true)}>
+          Select all {formatNumber(total)} that match
+        </Button>
+      )}
+      <Button size="small" onPress={() => setAsked('price')}>
+        Change prices
+      </Button>
+      <Button size="small" onPress={() => setAsked('hide')}>
+        Hide
+      </Button>
+      <Button size="small" onPress={() => setAsked('show')}>
+        Put on sale
+      </Button>
+      <Button size="small" look="danger" onPress={() => setAsked('delete')}>
+        Delete
+      </Button>
+      <Button size="small" look="quiet" onPress={onClear}>
+        Clear selection
+      </Button>
+      {asked && (
+        <BulkDialog
+          asked={asked}
+          count={count}
+          target={isAll ? searchBody(search) : { ids: [...selected] }}
+          onClose={() => setAsked(undefined)}
+          onDone={onDone}
+        />
+      )}
+    </section>
+  )
+}
+
+const searchBody = ({ q, status }: Search) => ({
+  search: {
+    ...(q && { q }),
+    ...(status && { status: status as 'active' }),
+  },
+})
+
+const TEXTS = {
+  price: { title: 'Change prices', confirm: 'Change prices' },
+  hide: { title: 'Hide listings', confirm: 'Hide' },
+  show: { title: 'Put listings on sale', confirm: 'Put on sale' },
+  delete: { title: 'Delete listings', confirm: 'Delete' },
+}
+
+function BulkDialog({
+  asked,
+  count,
+  target,
+  onClose,
+  onDone,
+}: {
+  asked: keyof typeof TEXTS
+  count: number
+  target: Pick<BulkEditBody, 'ids' | 'search'>
+  onClose: () => void
+  onDone: () => Promise<unknown>
+}) {
+  const [percent, setPercent] = useState(-5)
+  const [progress, setProgress] = useState<Progress>()
+  const run = useRef(new AbortController())
+  useEffect(() => () => run.current.abort(), [])
+  const { title, confirm } = TEXTS[asked]
+  const failed = [...(progress?.failed.values() ?? [])].reduce((sum, n) => sum + n, 0)
+
+  async function start() {
+    const action: Action =
+      asked === 'price'
+        ? { action: 'price', percent }
+        : asked === 'delete'
+          ? { action: 'delete' }
+          : { action: 'status', status: asked === 'hide' ? 'hidden' : 'active' }
+    run.current = new AbortController()
+    const { changed, failed } = await editAll(target, action, run.current.signal, setProgress)
+    await onDone()
+    if (failed.size > 0) return
+    notify(`${plural(changed, 'listing')} changed.`)
+    onClose()
+  }
+
+  return (
+    <Dialog title={title} onClose={onClose} isModalStrict>
+      <Form
+        label={title}
+        onSubmit={start}
+        actions={(isSaving) =>
+          failed > 0 && !isSaving ? (
+            <Button look="primary" onPress={onClose}>
+              Close
+            </Button>
+          ) : (
+            <>
+              <Button
+                type="submit"
+                look={asked === 'delete' ? 'danger' : 'primary'}
+                isPending={isSaving}
+              >
+                {confirm}
+              </Button>
+              <Button onPress={onClose}>{isSaving ? 'Stop' : 'Cancel'}</Button>
+            </>
+          )
+        }
+      >
+        <p>
+          This concerns <strong>{plural(count, 'listing')}</strong>.
+          {asked === 'delete' &&
+            ' They disappear permanently, with the reservations of buyers’ carts. Those with an open order stay.'}
+          {asked === 'show' && ' Listings without stock stay sold out.'}
+        </p>
+        {asked === 'price' && (
+          <NumberField
+            label="Change in percent"
+            value={percent}
+            onChange={setPercent}
+            minValue={-90}
+            maxValue={500}
+            help="−10 makes everything a tenth cheaper. Prices are rounded to a cent."
+          />
+        )}
+        {progress && (
+          <>
+            <Bar label="Progress" done={progress.changed + failed} total={count} />
+            {progress.waitingS > 0 && (
+              <p role="status">Waiting {progress.waitingS} s for the service.</p>
+            )}
+          </>
+        )}
+        {progress && failed > 0 && (
+          <FormErrors
+            messages={[...progress.failed].map(
+              ([message, count]) => `${plural(count, 'listing')}: ${message}`,
+            )}
+          />
+        )}
+      </Form>
+    </Dialog>
+  )
+}
+
+/** One call after the other, each under a key of its own, so that a repeated one changes nothing twice. */
+async function editAll(
+  { ids, search }: Pick<BulkEditBody, 'ids' | 'search'>,
+  action: Action,
+  signal: AbortSignal,
+  report: (progress: Progress) => void,
+): Promise<Progress> {
+  const name = randomName()
+  const progress: Progress = { changed: 0, failed: new Map(), waitingS: 0 }
+  const calls = ids ? chunksOf(ids, 1_000).map((ids) => ({ ids })) : undefined
+  let before: number | null = null
+  for (let call = 0; ; call++) {
+    const body: BulkEditBody = { ...action, ...(calls ? calls[call] : { search, before }) }
+    const { data } = await untilAnswered(
+      () => bulkEdit(body, `bulk-${name}-${call}`),
+      signal,
+      (waitingS) => report({ ...progress, waitingS }),
+    )
+    progress.changed += data.changed
+    for (const { message, count } of data.reasons) {
+      progress.failed.set(message, (progress.failed.get(message) ?? 0) + count)
+    }
+    report({ ...progress })
+    before = data.next
+    signal.throwIfAborted()
+    if (calls ? call + 1 === calls.length : before === null) return progress
+  }
+}
+
+export const chunksOf = <T,>(all: T[], size: number): T[][] =>
+  Array.from({ length: Math.ceil(all.length / size) }, (_, i) =>
+    all.slice(i * size, (i + 1) * size),
+  )
+
+/** A progress bar with its numbers. */
+export const Bar = ({ label, done, total }: { label: string; done: number; total: number }) => (
+  <ProgressBar aria-label={label} value={done} maxValue={total} className="progress">
+    {({ percentage }) => (
+      <>
+        <span className="progress-track">
+          <span className="progress-fill" style={{ width: `${percentage}%` }} />
+        </span>
+        <span className="help">
+          {formatNumber(done)} of {formatNumber(total)}
+        </span>
+      </>
+    )}
+  </ProgressBar>
+)

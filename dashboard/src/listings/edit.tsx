@@ -1,0 +1,102 @@
+import { useState } from 'react'
+import { Button } from '../ui/button.tsx'
+import { ConfirmDialog, Dialog } from '../ui/dialog.tsx'
+import { MoneyField, NumberField, Select, TextArea, TextField } from '../ui/fields.tsx'
+import { Form } from '../ui/form.tsx'
+import { notify } from '../ui/toast.tsx'
+import { bulkEdit, type Listing, randomName } from './api.ts'
+import { nameOf } from './list.tsx'
+
+/** All fields of a listing that can change. */
+export function EditListing({
+  listing,
+  save,
+  onClose,
+  onDeleted,
+}: {
+  listing: Listing
+  save: (changes: object) => Promise<void>
+  onClose: () => void
+  onDeleted: () => Promise<unknown>
+}) {
+  const [isDeleting, setIsDeleting] = useState(false)
+  const name = nameOf(listing)
+  if (isDeleting) {
+    return (
+      <ConfirmDialog
+        title={`Delete ${name}?`}
+        confirm="Delete listing"
+        onClose={onClose}
+        onConfirm={async () => {
+          const { data } = await bulkEdit({ ids: [listing.id], action: 'delete' }, randomName())
+          if (data.failed > 0) throw new Error(data.reasons[0]?.message)
+          notify(`${name} was deleted.`)
+          await onDeleted()
+        }}
+      >
+        The listing disappears permanently, with the reservations of buyers’ carts. Orders stay.
+      </ConfirmDialog>
+    )
+  }
+  return (
+    <Dialog title={name} onClose={onClose} isModalStrict>
+      <Form
+        label="Listing"
+        onSubmit={async (data) => {
+          const text = (field: string) => String(data.get(field) ?? '').trim()
+          await save({
+            price: Number(text('price')),
+            quantity: Number(text('quantity')),
+            status: text('status'),
+            description: text('description') || null,
+            reference: text('reference') || null,
+          })
+          notify(`${name} was saved.`)
+          onClose()
+        }}
+        actions={(isSaving) => (
+          <>
+            <Button type="submit" look="primary" isPending={isSaving}>
+              Save
+            </Button>
+            <Button onPress={onClose}>Cancel</Button>
+            <Button look="danger" icon="trash" onPress={() => setIsDeleting(true)}>
+              Delete
+            </Button>
+          </>
+        )}
+      >
+        <MoneyField label="Price" name="price" defaultValue={listing.price} isRequired />
+        <NumberField
+          label="Stock"
+          name="quantity"
+          defaultValue={listing.quantity}
+          minValue={0}
+          maxValue={999}
+          isRequired
+        />
+        <Select
+          label="Status"
+          name="status"
+          defaultValue={listing.status === 'hidden' ? 'hidden' : 'active'}
+          options={[
+            { value: 'active', label: 'On sale while there is stock' },
+            { value: 'hidden', label: 'Hidden' },
+          ]}
+        />
+        <TextField
+          label="Reference"
+          name="reference"
+          defaultValue={listing.reference ?? ''}
+          help="Your own name for it, such as a shelf or SKU. Buyers never see it."
+        />
+        <TextArea
+          label="Description"
+          name="description"
+          defaultValue={listing.description ?? ''}
+          help="Buyers see it next to the offer."
+        />
+      </Form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,139 @@
+import { useSyncExternalStore } from 'react'
+import { queryClient } from '../query-client.ts'
+import { createListings, untilAnswered } from './api.ts'
+import {
+  forgetImport,
+  type ImportFile,
+  type Progress,
+  readImport,
+  storeImport,
+  storeProgress,
+} from './import-store.ts'
+
+/**
+ * Runs the import: chunk after chunk, at the pace of the write limit. Each chunk has a key of its own and is the same after
+ * a reload, so the service lists it once, however often it is sent. The run goes on while other pages are open.
+ */
+
+export const CHUNK = 100
+
+/** The service forgets keys after 24 hours: an older chunk could be listed twice. */
+const MAX_REPEAT_MS = 23 * 60 * 60 * 1000
+
+export type Run = {
+  file: ImportFile
+  progress: Progress
+  state: 'running' | 'stopped' | 'done'
+  /** Seconds that the service asks to wait. */
+  waitingS: number
+  /** Why it has stopped. */
+  error?: string
+}
+
+let run: Run | undefined
+let stopper: AbortController | undefined
+const listeners = new Set<() => void>()
+
+function show(next: Run | undefined): void {
+  run = next
+  for (const listener of listeners) listener()
+}
+
+/** The import of this account; undefined if there is none. */
+export const useRun = () =>
+  useSyncExternalStore(
+    (changed) => {
+      listeners.add(changed)
+      return () => listeners.delete(changed)
+    },
+    () => run,
+  )
+
+/** Continues an import that a reload has interrupted. */
+export async function resume(accountId: number): Promise<void> {
+  if (run) return
+  const stored = await readImport(accountId).catch(() => undefined)
+  if (!stored || run) return
+  show({ ...stored, state: 'stopped', waitingS: 0 })
+  await start(accountId)
+}
+
+export async function begin(accountId: number, file: ImportFile): Promise<void> {
+  const progress: Progress = { next: 0, created: 0, failed: [], sentAt: null }
+  await storeImport(accountId, file, progress)
+  show({ file, progress, state: 'stopped', waitingS: 0 })
+  void start(accountId)
+}
+
+export async function start(accountId: number): Promise<void> {
+  if (run?.state !== 'stopped') return
+  stopper = new AbortController()
+  const { signal } = stopper
+  show({ ...run, state: 'running', error: undefined })
+  try {
+    while (run.progress.next * CHUNK < run.file.items.length) {
+      await sendNext(accountId, run.file, run.progress, signal)
+      signal.throwIfAborted()
+    }
+    show({ ...run, state: 'done', waitingS: 0 })
+  } catch (error) {
+    const message = signal.aborted ? undefined : (error as Error).message
+    if (run) show({ ...run, state: 'stopped', waitingS: 0, error: message })
+  }
+  await queryClient.invalidateQueries({ queryKey: ['listings'] })
+}
+
+export const stop = () => stopper?.abort()
+
+/** Forgets the import. Rows that were listed stay. */
+export async function discard(accountId: number): Promise<void> {
+  stop()
+  await forgetImport(accountId)
+  show(undefined)
+}
+
+async function sendNext(
+  accountId: number,
+  { id, items }: ImportFile,
+  before: Progress,
+  signal: AbortSignal,
+): Promise<void> {
+  const { next, sentAt } = before
+  const chunk = items.slice(next * CHUNK, (next + 1) * CHUNK)
+  const keep = async (progress: Progress) => {
+    await storeProgress(accountId, progress)
+    if (run) show({ ...run, progress, waitingS: 0 })
+  }
+  const now = Date.now()
+  if (sentAt !== null && now - sentAt > MAX_REPEAT_MS) {
+    const reason = 'Unknown: it may be listed already. Check it before you import it again.'
+    const failed = chunk.map(({ position }) => ({ position, reason }))
+    await keep({ ...before, next: next + 1, failed: [...before.failed, ...failed], sentAt: null })
+    return
+  }
+  // Before it is sent: a reload must find that it may have been listed.
+  if (sentAt === null) await keep({ ...before, sentAt: now })
+  const { results, created } = await untilAnswered(
+    () =>
+      createListings(
+        chunk.map(({ item }) => item),
+        `import-${id}-${next}`,
+      ),
+    signal,
+    (waitingS) => run && run.waitingS !== waitingS && show({ ...run, waitingS }),
+  )
+  const failed = results.flatMap((result) =>
+    result.status === 'failed'
+      ? {
+          position: chunk[result.index]!.position,
+          reason: Object.values(result.errors).flat().join(' '),
+        }
+      : [],
+  )
+  await keep({
+    next: next + 1,
+    created: before.created + created,
+    failed: [...before.failed, ...failed],
+    sentAt: null,
+  })
+}

@@ -1,0 +1,83 @@
+import type { Item } from '../../../sdk/src/csv.ts'
+
+/**
+ * The import under way, kept in the browser's database, so that a reload continues it. One per account.
+ */
+
+/** The rows to list, and the file that they come from. Never changes while the import runs. */
+export type ImportFile = {
+  id: string
+  name: string
+  columns: string[]
+  rows: string[][]
+  /** What to list, with the position of its row. */
+  items: { position: number; item: Item }[]
+  /** Rows that the preview refused. */
+  refused: Failure[]
+}
+
+export type Failure = { position: number; reason: string }
+
+export type Progress = {
+  /** The next chunk to send. */
+  next: number
+  created: number
+  failed: Failure[]
+  /** When the next chunk was sent first (Unix milliseconds); null if it was not sent yet. */
+  sentAt: number | null
+}
+
+const STORE = 'import'
+
+function open(accountId: number): Promise<IDBDatabase> {
+  const request = indexedDB.open(`cardstall-import-${accountId}`, 1)
+  request.onupgradeneeded = () => request.result.createObjectStore(STORE)
+  return settled(request)
+}
+
+const settled = <T>(request: IDBRequest<T>): Promise<T> =>
+  new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result)
+    request.onerror = () => reject(request.error)
+  })
+
+/** Runs one transaction, and resolves when it is durable. */
+async function within<T>(
+  accountId: number,
+  mode: IDBTransactionMode,
+  work: (store: IDBObjectStore) => Promise<T>,
+): Promise<T> {
+  const database = await open(accountId)
+  try {
+    const transaction = database.transaction(STORE, mode)
+    const done = new Promise<void>((resolve, reject) => {
+      transaction.oncomplete = () => resolve()
+      transaction.onabort = () => reject(transaction.error)
+    })
+    const result = await work(transaction.objectStore(STORE))
+    await done
+    return result
+  } finally {
+    database.close()
+  }
+}
+
+export const readImport = (accountId: number) =>
+  within(accountId, 'readonly', async (store) => {
+    const [file, progress] = await Promise.all([
+      settled<ImportFile | undefined>(store.get('file')),
+      settled<Progress | undefined>(store.get('progress')),
+    ])
+    return file && progress ? { file, progress } : undefined
+  })
+
+export const storeImport = (accountId: number, file: ImportFile, progress: Progress) =>
+  within(accountId, 'readwrite', async (store) => {
+    await Promise.all([settled(store.put(file, 'file')), settled(store.put(progress, 'progress'))])
+  })
+
+export const storeProgress = (accountId: number, progress: Progress) =>
+  within(accountId, 'readwrite', (store) => settled(store.put(progress, 'progress')))
+
+export const forgetImport = (accountId: number) =>
+  within(accountId, 'readwrite', (store) => settled(store.clear()))

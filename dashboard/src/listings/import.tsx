@@ -1,0 +1,427 @@
+import { useEffect, useState } from 'react'
+import { DropZone, FileTrigger } from 'react-aria-components'
+import {
+  CsvError,
+  type CsvFile,
+  FIELDS,
+  failedCsv,
+  guessMapping,
+  type Item,
+  type Mapping,
+  readCsv,
+  readRow,
+} from '../../../sdk/src/csv.ts'
+import { useMe } from '../shell/me.ts'
+import { Button, ButtonLink } from '../ui/button.tsx'
+import { Select } from '../ui/fields.tsx'
+import { FormErrors } from '../ui/form.tsx'
+import { formatNumber, plural } from '../ui/format.ts'
+import { Icon } from '../ui/icons.tsx'
+import { PageHeader } from '../ui/page-header.tsx'
+import { Section } from '../ui/section.tsx'
+import { type Checked, checkItems, randomName, untilAnswered } from './api.ts'
+import { Bar, chunksOf } from './bulk.tsx'
+import { begin, CHUNK, discard, type Run, resume, start, stop, useRun } from './import-run.ts'
+import type { Failure } from './import-store.ts'
+
+/** Lists the rows of a CSV file: choose it, map its columns, look at the preview, and let it run. */
+export default function ImportListings() {
+  const { data: me } = useMe()
+  const run = useRun()
+  const [file, setFile] = useState<{ name: string; csv: CsvFile }>()
+  const accountId = me?.account.id
+  useEffect(() => {
+    if (accountId !== undefined) void resume(accountId)
+  }, [accountId])
+  if (accountId === undefined) return null
+  return (
+    <>
+      <PageHeader title="Import listings" back={{ href: '/listings', label: 'Listings' }}>
+        From a CSV file of up to 100,000 rows.
+      </PageHeader>
+      {run ? (
+        <Running run={run} accountId={accountId} />
+      ) : file ? (
+        <Preview
+          {...file}
+          isPayoutVerified={me?.account.payout_verified ?? false}
+          onBack={() => setFile(undefined)}
+          onStart={async (items, refused) => {
+            const { columns, rows } = file.csv
+            await begin(accountId, {
+              id: randomName(),
+              name: file.name,
+              columns,
+              rows,
+              items,
+              refused,
+            })
+            setFile(undefined)
+          }}
+        />
+      ) : (
+        <ChooseFile onFile={(name, csv) => setFile({ name, csv })} />
+      )}
+    </>
+  )
+}
+
+function ChooseFile({ onFile }: { onFile: (name: string, csv: CsvFile) => void }) {
+  const [error, setError] = useState<string>()
+  const read = async (file: File | undefined) => {
+    if (!file) return
+    try {
+      onFile(file.name, readCsv(new Uint8Array(await file.arrayBuffer())))
+    } catch (error) {
+      setError(error instanceof CsvError ? error.message : 'The file could not be read.')
+    }
+  }
+  return (
+    <>
+      <FormErrors messages={error ? [error] : []} />
+      <DropZone
+        aria-label="CSV file"
+        className="drop-zone"
+        onDrop={async ({ items }) => {
+          const dropped = items.find((item) => item.kind === 'file')
+          await read(await dropped?.getFile())
+        }}
+      >
+        <Icon name="upload" />
+        <p>Drop a CSV file here</p>
+        <FileTrigger
+          acceptedFileTypes={['.csv', '.tsv', '.txt', 'text/csv']}
+          onSelect={(files) => void read(files?.[0])}
+        >
+          <Button look="primary">Choose a file</Button>
+        </FileTrigger>
+      </DropZone>
+      <Section
+        title="Columns"
+        help="The first row has the names of the columns. Other columns are kept for the file of rows that fail."
+      >
+        <dl className="facts columns-guide">
+          {GUIDE.map(([name, text]) => (
+            <div key={name}>
+              <dt className="code">{name}</dt>
+              <dd>{text}</dd>
+            </div>
+          ))}
+        </dl>
+      </Section>
+    </>
+  )
+}
+
+const GUIDE = [
+  ['card or product', 'Id of the card (swsh9-18 or brs_18), or slug of the sealed product'],
+  ['condition', 'M, NM, LP, MP, HP, DMG, or G with grading_company and grading_grade; for cards'],
+  ['language', 'EN, NL, DE, FR, JP, ES, IT, PT, CN or KR'],
+  ['price, quantity', 'Price per unit in euros, and the stock'],
+  ['printing', 'standard if empty; holo, reverse_holo, first_edition …'],
+  ['reference', 'Your own name, such as a SKU: unique among your listings'],
+  ['description, photo_urls', 'A text for buyers; addresses of photos, separated by spaces'],
+]
+
+/** A row of the file with all that is known about it. */
+type Row = {
+  position: number
+  item: Item
+  warnings: string[]
+  reasons: string[]
+  candidates: Candidate[]
+  name: string | undefined
+}
+
+type Candidate = { id: string; name: string; number: string; set: string; language: string }
+
+/** Rows that the preview shows of each kind. */
+const SHOWN = 50
+const CHECKED_AT_ONCE = 500
+
+function Preview({
+  name,
+  csv,
+  isPayoutVerified,
+  onBack,
+  onStart,
+}: {
+  name: string
+  csv: CsvFile
+  isPayoutVerified: boolean
+  onBack: () => void
+  onStart: (items: { position: number; item: Item }[], refused: Failure[]) => Promise<void>
+}) {
+  const [mapping, setMapping] = useState(() => guessMapping(csv.columns))
+  /** Cards that the seller has chosen for ambiguous identifiers. */
+  const [choices, setChoices] = useState<ReadonlyMap<string, string>>(new Map())
+  const [rows, setRows] = useState<Row[]>()
+  const [done, setDone] = useState(0)
+  const [error, setError] = useState<string>()
+  const [isStarting, setIsStarting] = useState(false)
+
+  useEffect(() => {
+    const abort = new AbortController()
+    setRows(undefined)
+    setDone(0)
+    setError(undefined)
+    checkAll(csv, mapping, choices, abort.signal, setDone).then(setRows, (error) => {
+      if (!abort.signal.aborted) setError((error as Error).message)
+    })
+    return () => abort.abort()
+  }, [csv, mapping, choices])
+
+  const good = rows?.filter(({ reasons }) => reasons.length === 0) ?? []
+  const bad = rows?.filter(({ reasons }) => reasons.length > 0) ?? []
+  const warned = good.filter(({ warnings }) => warnings.length > 0)
+  const options = [
+    { value: '', label: 'Not in the file' },
+    ...csv.columns.map((column, i) => ({ value: String(i), label: column })),
+  ]
+  return (
+    <>
+      <Section title="Columns" help={`${name}: ${plural(csv.rows.length, 'row')}`}>
+        <div className="mapping">
+          {FIELDS.map((field) => (
+            <Select
+              key={field}
+              label={field}
+              options={options}
+              value={mapping[field] === null ? '' : String(mapping[field])}
+              onChange={(value) =>
+                setMapping({ ...mapping, [field]: value === '' ? null : Number(value) })
+              }
+            />
+          ))}
+        </div>
+      </Section>
+      <FormErrors messages={error ? [error] : []} />
+      {!rows && !error && (
+        <Section title="Preview">
+          <Bar label="Checking rows" done={done} total={csv.rows.length} />
+        </Section>
+      )}
+      {rows && (
+        <Section title="Preview">
+          <p role="status">
+            <strong>{plural(good.length, 'row')} can be listed</strong>
+            {bad.length > 0 && `, ${plural(bad.length, 'row has mistakes', 'rows have mistakes')}`}
+            {warned.length > 0 &&
+              `, ${plural(warned.length, 'of them has a warning', 'of them have warnings')}`}
+            .
+          </p>
+          {bad.length > 0 && (
+            <RowList
+              label="Rows with mistakes"
+              rows={bad}
+              onChoose={(identifier, card) => setChoices(new Map([...choices, [identifier, card]]))}
+            />
+          )}
+          {warned.length > 0 && <RowList label="Rows with warnings" rows={warned} />}
+          {good.length > 0 && <RowList label="Rows that can be listed" rows={good} />}
+        </Section>
+      )}
+      {!isPayoutVerified && (
+        <FormErrors
+          messages={['Complete and verify your payout setup before you list anything.']}
+        />
+      )}
+      <div className="form-actions">
+        <Button
+          look="primary"
+          isDisabled={good.length === 0 || !isPayoutVerified}
+          isPending={isStarting}
+          onPress={async () => {
+            setIsStarting(true)
+            try {
+              await onStart(
+                good.map(({ position, item }) => ({ position, item })),
+                bad.map(({ position, reasons }) => ({ position, reason: reasons.join(' ') })),
+              )
+            } catch {
+              setError(
+                'This browser can’t keep the file, so the import could not survive a reload.',
+              )
+              setIsStarting(false)
+            }
+          }}
+        >
+          {`List ${plural(good.length, 'row')}`}
+        </Button>
+        <Button onPress={onBack}>Choose another file</Button>
+      </div>
+    </>
+  )
+}
+
+/** Reads all rows, and checks them with the service. */
+async function checkAll(
+  { rows }: CsvFile,
+  mapping: Mapping,
+  choices: ReadonlyMap<string, string>,
+  signal: AbortSignal,
+  report: (done: number) => void,
+): Promise<Row[]> {
+  const all: Row[] = []
+  const seen = new Map<string, number>()
+  let done = 0
+  const read = rows.map((row) => readRow(row, mapping))
+  for (const { item } of read) {
+    const chosen = choices.get(String(item.card))
+    if (chosen !== undefined) item.card = chosen
+  }
+  const chunks = chunksOf([...read.entries()], CHECKED_AT_ONCE)
+  const work = async () => {
+    for (let chunk = chunks.shift(); chunk; chunk = chunks.shift()) {
+      const { data } = await untilAnswered(
+        () => checkItems(chunk.map(([, { item }]) => item)),
+        signal,
+      )
+      signal.throwIfAborted()
+      for (const [i, [position, { item, errors, warnings }]] of chunk.entries()) {
+        const checked: Checked = data[i]!
+        // A value that is no number is missing in the item: its own message says more.
+        const merged = { ...checked.errors, ...errors }
+        all[position] = {
+          position,
+          item,
+          warnings,
+          reasons: Object.values(merged).flat(),
+          candidates: (checked.candidates ?? []) as Candidate[],
+          name: checked.item && `${checked.item.name}, ${checked.item.details}`,
+        }
+      }
+      done += chunk.length
+      report(done)
+    }
+  }
+  await Promise.all([work(), work()])
+  for (const row of all) {
+    const { reference } = row.item
+    if (reference === undefined) continue
+    const first = seen.get(String(reference))
+    if (first === undefined) seen.set(String(reference), row.position)
+    else row.reasons.push(`Row ${first + 2} has the same reference.`)
+  }
+  return all
+}
+
+function RowList({
+  label,
+  rows,
+  onChoose,
+}: {
+  label: string
+  rows: Row[]
+  onChoose?: (identifier: string, card: string) => void
+}) {
+  return (
+    <details open={onChoose !== undefined}>
+      <summary>
+        {label} ({formatNumber(rows.length)})
+      </summary>
+      <ul className="import-rows">
+        {rows.slice(0, SHOWN).map((row) => (
+          <li key={row.position}>
+            <span className="row-number">Row {formatNumber(row.position + 2)}</span>
+            <span>
+              <strong>{row.name ?? String(row.item.card ?? row.item.product ?? 'No card')}</strong>
+              {[...row.reasons, ...row.warnings].map((message) => (
+                <span key={message} className={row.reasons.length > 0 ? 'error' : 'help'}>
+                  {message}
+                </span>
+              ))}
+              {onChoose && row.candidates.length > 0 && (
+                <span className="candidates">
+                  {row.candidates.map(({ id, name, number, set, language }) => (
+                    <Button
+                      key={id}
+                      size="small"
+                      onPress={() => onChoose(String(row.item.card), id)}
+                    >
+                      {`Use ${name} ${number}, ${set} (${language})`}
+                    </Button>
+                  ))}
+                </span>
+              )}
+            </span>
+          </li>
+        ))}
+      </ul>
+      {rows.length > SHOWN && (
+        <p className="help">…and {formatNumber(rows.length - SHOWN)} more.</p>
+      )}
+    </details>
+  )
+}
+
+function Running({ run, accountId }: { run: Run; accountId: number }) {
+  const { file, progress, state, waitingS, error } = run
+  const sent = Math.min(progress.next * CHUNK, file.items.length)
+  const failed = [...file.refused, ...progress.failed].sort((a, b) => a.position - b.position)
+  return (
+    <Section
+      title={state === 'done' ? 'The import is complete' : `Importing ${file.name}`}
+      help={
+        state === 'done'
+          ? undefined
+          : 'It goes on while you use other pages, and after a reload of this page.'
+      }
+    >
+      <Bar label="Rows sent" done={sent} total={file.items.length} />
+      <p role="status">
+        {plural(progress.created, 'row')} listed
+        {failed.length > 0 && `, ${plural(failed.length, 'row')} failed`}.
+        {waitingS > 0 && ` Waiting ${waitingS} s, because the limit of writes is used up.`}
+      </p>
+      <FormErrors messages={error ? [error] : []} />
+      {failed.length > 0 && (
+        <>
+          <ul className="import-rows">
+            {failed.slice(0, SHOWN).map(({ position, reason }) => (
+              <li key={position}>
+                <span className="row-number">Row {formatNumber(position + 2)}</span>
+                <span className="error">{reason}</span>
+              </li>
+            ))}
+          </ul>
+          <Button icon="download" onPress={() => download(file.columns, file.rows, failed)}>
+            Download the failed rows
+          </Button>
+        </>
+      )}
+      <div className="form-actions">
+        {state === 'running' && <Button onPress={stop}>Pause</Button>}
+        {state === 'stopped' && (
+          <Button look="primary" onPress={() => start(accountId)}>
+            Continue
+          </Button>
+        )}
+        {state === 'done' && (
+          <ButtonLink href="/listings" look="primary">
+            Show the listings
+          </ButtonLink>
+        )}
+        {state !== 'running' && (
+          <Button onPress={() => discard(accountId)}>
+            {state === 'done' ? 'Import another file' : 'Discard the rest'}
+          </Button>
+        )}
+      </div>
+    </Section>
+  )
+}
+
+/** Saves the rows that failed, with their reasons, as a file. */
+function download(columns: string[], rows: string[][], failed: Failure[]): void {
+  const text = failedCsv(
+    columns,
+    failed.map(({ position, reason }) => ({ row: rows[position]!, reason })),
+  )
+  const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }))
+  const link = document.createElement('a')
+  link.href = url
+  link.download = 'failed-rows.csv'
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(url), 1_000)
+}

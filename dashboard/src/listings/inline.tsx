@@ -1,0 +1,107 @@
+import { useEffect, useId, useState } from 'react'
+import { ApiError } from '../client.ts'
+import { classes } from '../ui/classes.ts'
+
+type State = { message?: string; isSaving: boolean }
+
+/** Saves with one attempt at a time. A failure keeps the input and shows its message. */
+function useSave() {
+  const [state, setState] = useState<State>({ isSaving: false })
+  const run = async (save: () => Promise<unknown>): Promise<boolean> => {
+    setState({ isSaving: true })
+    try {
+      await save()
+      setState({ isSaving: false })
+      return true
+    } catch (error) {
+      const fields = error instanceof ApiError ? Object.values(error.fields).flat() : []
+      setState({ isSaving: false, message: fields[0] ?? (error as Error).message })
+      return false
+    }
+  }
+  return { ...state, run, forget: () => setState({ isSaving: false }) }
+}
+
+/** A value in a table that is changed in place: Enter or leaving the field saves, Escape restores. */
+export function InlineInput({
+  label,
+  value,
+  inputMode,
+  onSave,
+}: {
+  label: string
+  value: string
+  inputMode: 'decimal' | 'numeric'
+  onSave: (text: string) => Promise<unknown>
+}) {
+  const id = useId()
+  const [text, setText] = useState(value)
+  const { isSaving, message, run, forget } = useSave()
+  useEffect(() => setText(value), [value])
+  const save = () => {
+    if (!isSaving && text.trim() !== value) void run(() => onSave(text))
+  }
+  return (
+    <span className="inline-field">
+      <input
+        className={classes('input', isSaving && 'saving')}
+        aria-label={label}
+        aria-invalid={message ? true : undefined}
+        aria-describedby={message ? id : undefined}
+        inputMode={inputMode}
+        autoComplete="off"
+        value={text}
+        onChange={({ target }) => {
+          setText(target.value)
+          forget()
+        }}
+        onBlur={save}
+        onKeyDown={({ key }) => {
+          if (key === 'Enter') save()
+          if (key !== 'Escape') return
+          setText(value)
+          forget()
+        }}
+      />
+      {message && (
+        <span id={id} className="error" role="alert">
+          {message}
+        </span>
+      )}
+    </span>
+  )
+}
+
+/** The status of a listing. The stock decides between active and sold, so only hiding is a choice. */
+export function InlineStatus({
+  label,
+  status,
+  onSave,
+}: {
+  label: string
+  status: 'active' | 'sold' | 'hidden'
+  onSave: (status: string) => Promise<unknown>
+}) {
+  const id = useId()
+  const { isSaving, message, run } = useSave()
+  const shown = status === 'hidden' ? 'active' : status
+  return (
+    <span className="inline-field">
+      <select
+        className={classes('input', isSaving && 'saving')}
+        aria-label={label}
+        aria-describedby={message ? id : undefined}
+        value={status}
+        onChange={({ target }) => void run(() => onSave(target.value))}
+      >
+        <option value={shown}>{shown === 'sold' ? 'Sold out' : 'Active'}</option>
+        <option value="hidden">Hidden</option>
+      </select>
+      {message && (
+        <span id={id} className="error" role="alert">
+          {message}
+        </span>
+      )}
+    </span>
+  )
+}

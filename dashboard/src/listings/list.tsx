@@ -1,0 +1,237 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { Paginated } from '../api.ts'
+import { apiUrl } from '../client.ts'
+import { Badge } from '../ui/badge.tsx'
+import { Button, ButtonLink } from '../ui/button.tsx'
+import { Select } from '../ui/fields.tsx'
+import { Filters, SearchFilter, useFilters } from '../ui/filters.tsx'
+import { plural } from '../ui/format.ts'
+import { Icon } from '../ui/icons.tsx'
+import { PageHeader } from '../ui/page-header.tsx'
+import { Empty, Loaded } from '../ui/states.tsx'
+import { type Column, Pagination, Table } from '../ui/table.tsx'
+import { changeListing, type Listing, useListings } from './api.ts'
+import { BulkBar } from './bulk.tsx'
+import { EditListing } from './edit.tsx'
+import { InlineInput, InlineStatus } from './inline.tsx'
+import { Picture } from './picture.tsx'
+
+const STATUSES = [
+  { value: '', label: 'Every status' },
+  { value: 'active', label: 'Active' },
+  { value: 'sold', label: 'Sold out' },
+  { value: 'hidden', label: 'Hidden' },
+]
+
+export const nameOf = ({ item, id }: Listing) => item?.name ?? `Listing ${id}`
+
+/** The seller's listings: find them, change them in place, and change many at once. */
+export function ListingsList() {
+  const client = useQueryClient()
+  const { filters, setFilters, isFiltered, clearFilters } = useFilters({
+    q: '',
+    status: '',
+    page: '1',
+  })
+  const { q, status, page } = filters
+  const query = useListings({ q, status }, page)
+  const [selected, setSelected] = useState<Set<number>>(new Set())
+  const [edited, setEdited] = useState<Listing>()
+
+  /** Shows the saved values at once, on every page that was read before. */
+  const save = async (id: number, changes: object) => {
+    const { data } = await changeListing(id, changes)
+    client.setQueriesData<Paginated<Listing>>(
+      { queryKey: ['listings'] },
+      (list) => list && { ...list, data: list.data.map((row) => (row.id === id ? data : row)) },
+    )
+  }
+  const refresh = () => client.invalidateQueries({ queryKey: ['listings'] })
+
+  const columns: Column<Listing>[] = [
+    {
+      key: 'name',
+      header: 'Listing',
+      isRowHeader: true,
+      cell: (listing) => (
+        <div className="listing-name">
+          <Picture src={listing.item?.image ?? null} name={nameOf(listing)} />
+          <div>
+            <strong>{nameOf(listing)}</strong>
+            <span className="help">
+              {[listing.item?.details, ...traitsOf(listing)].filter(Boolean).join(' · ')}
+            </span>
+            {listing.reference !== null && <span className="code">{listing.reference}</span>}
+            {listing.photos_failed > 0 && (
+              <Badge tone="warn">{plural(listing.photos_failed, 'photo')} failed</Badge>
+            )}
+          </div>
+        </div>
+      ),
+    },
+    {
+      key: 'price',
+      header: 'Price (€)',
+      align: 'end',
+      cell: (listing) => (
+        <InlineInput
+          label={`Price of ${nameOf(listing)}`}
+          value={listing.price.toFixed(2)}
+          inputMode="decimal"
+          onSave={(text) => save(listing.id, { price: numberIn(text) })}
+        />
+      ),
+    },
+    {
+      key: 'quantity',
+      header: 'Stock',
+      align: 'end',
+      cell: (listing) => (
+        <InlineInput
+          label={`Stock of ${nameOf(listing)}`}
+          value={String(listing.quantity)}
+          inputMode="numeric"
+          onSave={(text) => save(listing.id, { quantity: numberIn(text) })}
+        />
+      ),
+    },
+    {
+      key: 'status',
+      header: 'Status',
+      cell: (listing) => (
+        <InlineStatus
+          label={`Status of ${nameOf(listing)}`}
+          status={listing.status}
+          onSave={(status) => save(listing.id, { status })}
+        />
+      ),
+    },
+    {
+      key: 'actions',
+      header: 'Actions',
+      isHeaderHidden: true,
+      align: 'end',
+      cell: (listing) => (
+        <Button
+          size="small"
+          look="quiet"
+          icon="edit"
+          aria-label={`Edit ${nameOf(listing)}`}
+          onPress={() => setEdited(listing)}
+        >
+          Edit
+        </Button>
+      ),
+    },
+  ]
+
+  return (
+    <>
+      <PageHeader
+        title="Listings"
+        actions={
+          <>
+            <a
+              className="button secondary"
+              href={apiUrl('listings/export', { q, status })}
+              download
+            >
+              <Icon name="download" />
+              <span>Export</span>
+            </a>
+            <ButtonLink href="/listings/import" icon="upload">
+              Import
+            </ButtonLink>
+            <ButtonLink href="/listings/new" look="primary" icon="plus">
+              Add listing
+            </ButtonLink>
+          </>
+        }
+      />
+      <Filters isFiltered={isFiltered} onClear={clearFilters}>
+        <SearchFilter
+          label="Card, product or reference"
+          value={q}
+          onChange={(q) => setFilters({ q }, { replace: true })}
+        />
+        <Select
+          label="Status"
+          isLabelHidden
+          options={STATUSES}
+          value={status}
+          onChange={(status) => setFilters({ status })}
+        />
+      </Filters>
+      <Loaded query={query}>
+        {({ data, meta }) =>
+          data.length === 0 ? (
+            <NoListings isFiltered={isFiltered} />
+          ) : (
+            <>
+              <BulkBar
+                selected={selected}
+                search={{ q, status }}
+                total={meta.total}
+                onDone={() => {
+                  setSelected(new Set())
+                  return refresh()
+                }}
+                onClear={() => setSelected(new Set())}
+              />
+              <Table
+                label="Listings"
+                columns={columns}
+                rows={data}
+                keyOf={({ id }) => id}
+                nameOf={nameOf}
+                selection={{ keys: selected, onChange: setSelected }}
+              />
+              <Pagination meta={meta} noun="listings" />
+            </>
+          )
+        }
+      </Loaded>
+      {edited && (
+        <EditListing
+          listing={edited}
+          save={(changes) => save(edited.id, changes)}
+          onClose={() => setEdited(undefined)}
+          onDeleted={refresh}
+        />
+      )}
+    </>
+  )
+}
+
+const NoListings = ({ isFiltered }: { isFiltered: boolean }) =>
+  isFiltered ? (
+    <Empty title="No listing matches" icon="search">
+      Names are searched as in the catalog; references must match as a whole.
+    </Empty>
+  ) : (
+    <Empty
+      title="Nothing is listed yet"
+      icon="listings"
+      action={
+        <ButtonLink href="/listings/import" icon="upload">
+          Import a CSV file
+        </ButtonLink>
+      }
+    >
+      Add your first card, or import your whole stock from a file.
+    </Empty>
+  )
+
+/** Condition, language and printing, as far as they say something. */
+const traitsOf = ({ condition, graded, language, printing }: Listing) => [
+  graded?.label ?? condition,
+  language,
+  printing === 'standard' ? undefined : printing.replaceAll('_', ' '),
+]
+
+/** The number that a person has typed; otherwise the text, which the service refuses with a message. */
+export const numberIn = (text: string): number | string => {
+  const plain = text.trim().replace(',', '.')
+  return /^-?\d+(\.\d+)?$/.test(plain) ? Number(plain) : text
+}

@@ -1,0 +1,184 @@
+import { readFile } from 'node:fs/promises'
+import type { Page } from 'playwright-core'
+import { beforeAll, describe, expect, it } from 'vitest'
+import {
+  type BrowserApp,
+  chromiumPath,
+  expectAccessible,
+  startBrowserApp,
+} from '../../test/browser.ts'
+import { cardItem, items, list, productItem } from '../../test/fixtures/listings.ts'
+
+/** A person's steps with checks of accessibility between them, on a busy machine. */
+const TIMEOUT_MS = 180_000
+
+/** Writes per minute, the check of a preview included: an import of five chunks has to wait. */
+const WRITES = 4
+
+describe.skipIf(!chromiumPath)('the page Listings', () => {
+  let app: BrowserApp
+  /** The clock of the rate limits, a second before the end of its minute. */
+  let time = 59_000
+  beforeAll(async () => {
+    app = await startBrowserApp({ template: 'fixture', rateLimitTime: () => time })
+  })
+  const nextMinute = () => {
+    time += 60_000
+  }
+  const openShop = async () => {
+    const seller = await app.seller()
+    return { seller, member: await app.member(seller.accountId) }
+  }
+  const chooseFile = async (page: Page, text: string) => {
+    const chooser = page.waitForEvent('filechooser')
+    await page.getByRole('button', { name: 'Choose a file' }).click()
+    await (await chooser).setFiles({
+      name: 'stock.csv',
+      mimeType: 'text/csv',
+      buffer: Buffer.from(text),
+    })
+  }
+
+  it(
+    'listings are found, changed in place and changed in bulk',
+    async () => {
+      const { seller, member } = await openShop()
+      const [card] = await list(seller, cardItem({ price: 10 }), productItem({ price: 100 }))
+      const page = await app.open('/dashboard/listings', { member, expects: /status of 422/ })
+      await page.getByRole('row', { name: /Charizard ex/ }).waitFor()
+      await expectAccessible(page)
+
+      const price = page.getByRole('textbox', { name: 'Price of Charizard ex' })
+      await price.fill('0')
+      await price.press('Enter')
+      await page.getByText('The price field must be at least 0.01.').waitFor()
+      expect(await price.inputValue()).toBe('0')
+      await price.fill('12,50')
+      const saved = page.waitForResponse((response) => response.request().method() === 'PATCH')
+      await price.press('Enter')
+      expect((await saved).status()).toBe(200)
+      await page.getByRole('button', { name: 'Edit Charizard ex' }).click()
+      await page.getByRole('textbox', { name: 'Reference' }).fill('SHELF 1')
+      await page.getByRole('button', { name: 'Save' }).click()
+      await page.getByRole('row', { name: /SHELF 1/ }).waitFor()
+      expect((await member.get(`/dashboard/api/listings?q=SHELF 1`)).body.data).toMatchObject([
+        { id: card, price: 12.5, quantity: 3, status: 'active' },
+      ])
+
+      await page.getByRole('searchbox', { name: 'Card, product or reference' }).fill('booster box')
+      await page.getByRole('row', { name: /Charizard/ }).waitFor({ state: 'detached' })
+      await page.goto(`${app.address}/dashboard/listings`)
+      await page
+        .getByRole('checkbox', { name: 'Select all rows of this page' })
+        .check({ force: true })
+      await page.getByRole('button', { name: 'Change prices' }).click()
+      await expectAccessible(page)
+      await page.getByRole('dialog').getByRole('button', { name: 'Change prices' }).click()
+      await page.getByText('2 listings changed.').waitFor()
+      const { body } = await seller.get('/v1/listings')
+      expect(body.data.map(({ price }: { price: number }) => price)).toEqual([95, 11.88])
+    },
+    TIMEOUT_MS,
+  )
+
+  it(
+    'the listings fit on a phone, and are accessible there',
+    async () => {
+      const { seller, member } = await openShop()
+      await list(seller, cardItem(), productItem())
+      const phone = await app.open('/dashboard/listings', { member, width: 360 })
+      await phone.getByRole('row', { name: /Charizard ex/ }).waitFor()
+      expect(await phone.evaluate('document.documentElement.scrollWidth')).toBe(360)
+      await expectAccessible(phone)
+    },
+    TIMEOUT_MS,
+  )
+
+  it('a card is found in the catalog with its picture and listed', async () => {
+    const { seller, member } = await openShop()
+    const page = await app.open('/dashboard/listings/new', { member })
+    await page.getByRole('searchbox').fill('charizard')
+    await page
+      .getByRole('button', { name: /Charizard ex/ })
+      .first()
+      .click()
+    await page.getByRole('textbox', { name: 'Price' }).fill('7.25')
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'List it' }).click()
+    await page.getByRole('row', { name: /Charizard ex/ }).waitFor()
+    expect((await seller.get('/v1/listings')).body.data).toMatchObject([
+      { price: 7.25, quantity: 1, condition: 'NM' },
+    ])
+  })
+
+  it(
+    'an import waits for the write limit, survives a lost response and a reload, lists each row once, and offers the failed rows',
+    async () => {
+      const { seller, member } = await openShop()
+      app.ctx.config.rateLimit.write = WRITES
+      nextMinute()
+      const rows = items(450).map(({ card, description }) => [
+        card,
+        'NM',
+        'EN',
+        '4,50',
+        '1',
+        description,
+      ])
+      rows.splice(3, 0, ['nothing', 'NM', 'EN', '4.50', '1', 'wrong card'])
+      rows.push(['sv3-125', 'NM', 'EN', 'four', '1', 'wrong price'])
+      const text = `\ufeffCard;Condition;Lang;Price;Qty;Notes\r\n${rows.map((row) => row.join(';')).join('\r\n')}`
+
+      const page = await app.open('/dashboard/listings/import', {
+        member,
+        expects: /status of 429|ERR_FAILED/,
+      })
+      await page.getByRole('button', { name: 'Choose a file' }).waitFor()
+      await chooseFile(page, text)
+      await page.getByText('450 rows can be listed').waitFor()
+      await page.getByText('There is no card "nothing".').waitFor()
+      await page.getByText('The price field must be a number: “four”.').waitFor()
+      await expectAccessible(page)
+
+      // The service lists the second chunk, but its response never arrives.
+      let creates = 0
+      let lost: () => void = () => {}
+      const responseLost = new Promise<void>((resolve) => {
+        lost = resolve
+      })
+      await page.route('**/dashboard/api/listings', async (route) => {
+        if (route.request().method() !== 'POST' || ++creates !== 2) return route.continue()
+        await route.fetch()
+        await route.abort()
+        lost()
+      })
+      await page.getByRole('button', { name: 'List 450 rows' }).click()
+      await responseLost
+      await page.unrouteAll({ behavior: 'wait' })
+      await page.reload()
+      await page.getByText(/Waiting 1 s/).waitFor()
+      await expectAccessible(page)
+      nextMinute()
+      await page.getByRole('heading', { name: 'The import is complete' }).waitFor()
+      await page.getByText('450 rows listed, 2 rows failed.').waitFor()
+
+      const described = await app.ctx.db<{ description: string }[]>`
+      select description from listings where account_id = ${seller.accountId}
+    `
+      expect(described.length).toBe(450)
+      expect(new Set(described.map(({ description }) => description)).size).toBe(450)
+
+      const download = page.waitForEvent('download')
+      await page.getByRole('button', { name: 'Download the failed rows' }).click()
+      expect(await readFile(await (await download).path(), 'utf8')).toBe(
+        `\ufeffCard,Condition,Lang,Price,Qty,Notes,reason\r
+nothing,NM,EN,4.50,1,wrong card,"There is no card ""nothing""."\r
+sv3-125,NM,EN,four,1,wrong price,The price field must be a number: “four”.\r
+`,
+      )
+      await page.getByRole('button', { name: 'Import another file' }).click()
+      await page.getByRole('button', { name: 'Choose a file' }).waitFor()
+    },
+    TIMEOUT_MS,
+  )
+})
