@@ -516,6 +516,7 @@ create table payouts (
 );
 CREATE INDEX payouts_account ON public.payouts USING btree (account_id, id);
 CREATE INDEX payouts_failed ON public.payouts USING btree (account_id) WHERE (state = 'failed'::text);
+CREATE INDEX payouts_sent ON public.payouts USING btree (account_id, sent_at) WHERE (sent_at IS NOT NULL);
 CREATE INDEX payouts_state ON public.payouts USING btree (state, id);
 
 create table photos (

@@ -28,7 +28,7 @@ const LAYERS = [
   ...['limits', 'dashboard', 'processes', 'outbound', 'queue'],
   ...['catalog', 'mail', 'members', 'events', 'notices', 'accounts', 'keys'],
   ...['listings', 'photos', 'money'],
-  ...['orders', 'changes', 'carriers', 'shipping', 'webhooks', 'sandbox', 'service'],
+  ...['orders', 'changes', 'carriers', 'shipping', 'webhooks', 'sales', 'sandbox', 'service'],
   ...['http', 'http/shapes', 'http/seller', 'http/tools', 'http/operator', 'http/public'],
   ...['http/sign-in', 'http/dashboard'],
   ...['routes', 'app', 'schedule', 'listen', 'serve', 'commands', 'main'],

@@ -8,6 +8,7 @@ import { listingsApi } from './http/dashboard/listings.ts'
 import { meApi } from './http/dashboard/me.ts'
 import { noticesApi } from './http/dashboard/notices.ts'
 import { ordersApi } from './http/dashboard/orders.ts'
+import { overviewApi } from './http/dashboard/overview.ts'
 import { payoutsApi } from './http/dashboard/payouts.ts'
 import { sessionsApi } from './http/dashboard/sessions.ts'
 import { settingsApi } from './http/dashboard/settings.ts'
@@ -181,6 +182,7 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
         '/sessions': sessionsApi(ctx),
         '/settings': settingsApi(ctx),
         '/notices': noticesApi(ctx),
+        '/overview': overviewApi(ctx),
         '/webhooks': webhooksApi(ctx),
         '/payouts': payoutsApi(ctx),
       })

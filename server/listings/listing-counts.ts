@@ -68,3 +68,26 @@ async function foldBatch(ctx: Context): Promise<number> {
     return folded.deltas
   })
 }
+
+/** A seller's listings by status. */
+export async function countsByStatus(
+  { db }: Context,
+  accountId: number,
+): Promise<{ active: number; sold: number; hidden: number }> {
+  const [counts] = await db<{ active: number; sold: number; hidden: number }[]>`
+    select
+      coalesce(sum(active), 0)::bigint as active,
+      coalesce(sum(sold), 0)::bigint as sold,
+      coalesce(sum(hidden), 0)::bigint as hidden
+    from (
+      select active, sold, hidden
+      from listing_counts
+      where account_id = ${accountId} and level = 2
+      union all
+      select active, sold, hidden
+      from listing_count_deltas
+      where account_id = ${accountId}
+    ) counted
+  `
+  return counts!
+}

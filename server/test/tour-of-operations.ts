@@ -73,6 +73,7 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
     await ok(member.post('/dashboard/api/listings/bulk', { payload }))
   }
   await ok(seller.delete(`/v1/listings/${gone}`))
+  await ok(member.get('/dashboard/api/overview'))
   await ok(operator.get(`/operator/v1/listings/${sold}/photos`))
   for (const path of ['series', 'sets', 'sets/sv3', `cards/${CARD.card}`, 'products', 'me']) {
     await ok(seller.get(`/v1/${path}`))
@@ -195,6 +196,11 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   await ok(operator.get(endpoints))
   await ok(operator.post(`${endpoints}/${endpoint.id}/enable`))
   await ok(seller.get('/v1/webhooks'))
+  await ok(member.get('/dashboard/api/webhooks'))
+  await ok(member.get(`/dashboard/api/webhooks/deliveries/${delivery.id}`))
+  const test = { payload: { event: 'listing.sold' } }
+  await ok(member.post(`/dashboard/api/webhooks/${endpoint.id}/test`, test))
+  await ok(member.get('/dashboard/api/notices'))
   await queues()
   await ok(seller.delete(`/v1/webhooks/${endpoint.id}`))
 

@@ -1,5 +1,84 @@
+import type { ReactNode } from 'react'
+import { formatMoney, formatNumber, formatRelative, plural } from '../ui/format.ts'
 import { PageHeader } from '../ui/page-header.tsx'
+import { Section } from '../ui/section.tsx'
+import { Loaded } from '../ui/states.tsx'
+import { type Overview, useOverview } from './api.ts'
+import { SalesChart } from './chart.tsx'
+import { Notices, PageLink } from './notices.tsx'
+import './overview.css'
 
 export default function OverviewPage() {
-  return <PageHeader title="Overview" />
+  const overview = useOverview()
+  return (
+    <>
+      <PageHeader title="Overview" />
+      <Notices />
+      <Loaded query={overview} lines={8}>
+        {(data) => <Figures overview={data} />}
+      </Loaded>
+    </>
+  )
 }
+
+const Figures = ({
+  overview: { to_ship: toShip, sales, listings, tier },
+}: {
+  overview: Overview
+}) => (
+  <>
+    <div className="tiles">
+      <Tile title="Orders to ship" value={formatNumber(toShip.orders)}>
+        {toShip.oldest_at === null
+          ? 'Everything is shipped.'
+          : `The oldest was placed ${formatRelative(toShip.oldest_at)}.`}{' '}
+        {toShip.orders > 0 && <PageLink path="/orders?status=pending">Ship them</PageLink>}
+      </Tile>
+      <Tile title="Sales, last 30 days" value={formatMoney(sales.total.merchandise)}>
+        {plural(sales.total.orders, 'item')} sold, {formatMoney(sales.total.seller_net)} after
+        commission.
+      </Tile>
+      <Tile title="Active listings" value={formatNumber(listings.active)}>
+        {formatNumber(listings.sold)} sold out, {formatNumber(listings.hidden)} hidden.{' '}
+        <PageLink path="/listings">Listings</PageLink>
+      </Tile>
+      <Tile title="Seller tier" value={tier.current}>
+        {tier.next ? (
+          <>
+            <progress
+              value={tier.next.share}
+              aria-label={`Progress towards ${tier.next.tier}`}
+              className="progress"
+            />
+            {formatMoney(tier.merchandise)} of {formatMoney(tier.next.threshold)} shipped this month
+            for {tier.next.tier}. Tiers change on the first day of a month.
+          </>
+        ) : (
+          `The highest tier. ${formatMoney(tier.merchandise)} shipped this month.`
+        )}
+      </Tile>
+    </div>
+    <Section
+      title="Sales and payouts"
+      help="The last 30 days in your time zone, by the day of the sale. Without shipping and cancelled orders."
+    >
+      <SalesChart {...sales} />
+    </Section>
+  </>
+)
+
+const Tile = ({
+  title,
+  value,
+  children,
+}: {
+  title: string
+  value: string
+  children: ReactNode
+}) => (
+  <section className="section tile" aria-label={title}>
+    <h2>{title}</h2>
+    <p className="figure">{value}</p>
+    <p className="help">{children}</p>
+  </section>
+)

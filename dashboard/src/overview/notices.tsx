@@ -1,0 +1,78 @@
+import type { ReactNode } from 'react'
+import { Link } from 'wouter'
+import { PAGES } from '../pages.ts'
+import { IconButton } from '../ui/button.tsx'
+import { formatDateTime, plural } from '../ui/format.ts'
+import { Icon } from '../ui/icons.tsx'
+import { notifyFailure } from '../ui/toast.tsx'
+import { dismiss, type NoticeRecord, useNotices } from './api.ts'
+
+/** Things that a seller should know, until they are dismissed. */
+export function Notices() {
+  const notices = useNotices().data ?? []
+  if (notices.length === 0) return null
+  return (
+    <section aria-label="Notices">
+      <ul className="notices">
+        {notices.map((notice) => (
+          <li key={notice.id} className={`notice ${toneOf(notice)}`}>
+            <Icon name={notice.kind === 'key_rotated' ? 'info' : 'warning'} />
+            <div>
+              <NoticeText notice={notice} />{' '}
+              <span className="help">{formatDateTime(notice.created_at)}</span>
+            </div>
+            <IconButton
+              label="Dismiss the notice"
+              icon="close"
+              size="small"
+              onPress={() => dismiss(notice.id).catch(notifyFailure)}
+            />
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+const toneOf = ({ kind }: NoticeRecord) =>
+  kind === 'endpoint_disabled' ? 'bad' : kind === 'key_rotated' ? '' : 'warn'
+
+function NoticeText({ notice }: { notice: NoticeRecord }) {
+  switch (notice.kind) {
+    case 'endpoint_disabled':
+      return (
+        <>
+          <strong>A webhook endpoint was disabled:</strong> {notice.data.url}. {notice.data.reason}{' '}
+          <PageLink path="/webhooks">Enable it again</PageLink>
+        </>
+      )
+    case 'key_rotated':
+      return (
+        <>
+          <strong>An API key was rotated:</strong> {notice.data.name ?? notice.data.prefix}. Its
+          former secret works until {formatDateTime(notice.data.previous_expires_at)}.{' '}
+          <PageLink path="/keys">Keys</PageLink>
+        </>
+      )
+    case 'photo_failed':
+      return (
+        <>
+          <strong>{plural(notice.count, 'photo')} could not be fetched.</strong> The last one, of
+          listing {notice.data.listing_id}: {notice.data.reason}
+        </>
+      )
+    case 'payout_setup_missing':
+      return (
+        <>
+          <strong>Your payout setup is missing:</strong> you can’t be paid yet.{' '}
+          <PageLink path="/payouts">Complete it</PageLink>
+        </>
+      )
+  }
+}
+
+/** A link to a page if the dashboard has it. */
+export const PageLink = ({ path, children }: { path: string; children: ReactNode }) =>
+  PAGES.some((page) => path.split('?')[0] === page.path) ? (
+    <Link href={path}>{children}</Link>
+  ) : null

@@ -1,0 +1,39 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import {
+  type BrowserApp,
+  chromiumPath,
+  expectAccessible,
+  startBrowserApp,
+} from '../../test/browser.ts'
+import { cardItem, NO_LIMITS } from '../../test/fixtures/listings.ts'
+import { openShop, sellEach } from '../../test/fixtures/orders.ts'
+
+describe.skipIf(!chromiumPath)('the page Overview', { timeout: 120_000 }, () => {
+  let app: BrowserApp
+  beforeAll(async () => {
+    app = await startBrowserApp({ template: 'fixture', settings: NO_LIMITS })
+  })
+
+  it('a new shop sees zeros, and no notice', async () => {
+    const page = await app.open('/dashboard', { member: await app.member() })
+    await page.getByText('Everything is shipped.').waitFor()
+    expect(await page.getByRole('region', { name: 'Notices' }).count()).toBe(0)
+    await expectAccessible(page)
+  })
+
+  it('a seller sees the orders to ship and the sales of each day, and dismisses a notice', async () => {
+    const shop = await openShop(app)
+    await sellEach(app, shop, cardItem({ price: 12.5 }), cardItem({ price: 7.5 }))
+    await app.operator.post(`/operator/v1/accounts/${shop.accountId}/keys/${shop.keyId}/rotate`)
+    const page = await app.open('/dashboard', { member: await app.member(shop.accountId) })
+    const toShip = page.getByRole('region', { name: 'Orders to ship' })
+    await toShip.getByText('1', { exact: true }).waitFor()
+    await page.getByText('€20.00').first().waitFor()
+    await page.getByText('Figures by day').click()
+    await page.getByRole('row', { name: /^Total 2 €20\.00/ }).waitFor()
+    await page.getByText('An API key was rotated').waitFor()
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Dismiss the notice' }).click()
+    await page.getByText('An API key was rotated').waitFor({ state: 'detached' })
+  })
+})

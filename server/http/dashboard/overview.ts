@@ -1,0 +1,83 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type, { type Static } from 'typebox'
+import { getAccount } from '../../accounts/accounts.ts'
+import { SELLER_TIERS } from '../../enums.ts'
+import { countsByStatus } from '../../listings/listing-counts.ts'
+import { eurosFromCents } from '../../money.ts'
+import { type SalesDay, salesOf, tierProgress, toShip } from '../../sales/sales.ts'
+import type { Service } from '../../service.ts'
+import { timestampOrNull } from '../../time/timestamp.ts'
+import { Data, Nullable, OneOf, Timestamp } from '../schema.ts'
+
+const figures = {
+  orders: Type.Integer(),
+  merchandise: Type.Number(),
+  seller_net: Type.Number(),
+  paid_out: Type.Number(),
+}
+
+const OverviewSchema = Type.Object({
+  to_ship: Type.Object({ orders: Type.Integer(), oldest_at: Nullable(Timestamp()) }),
+  sales: Type.Object({
+    days: Type.Array(Type.Object({ date: Type.String(), ...figures })),
+    total: Type.Object(figures),
+  }),
+  listings: Type.Object({ active: Type.Integer(), sold: Type.Integer(), hidden: Type.Integer() }),
+  tier: Type.Object({
+    current: OneOf(SELLER_TIERS),
+    merchandise: Type.Number(),
+    next: Type.Union([
+      Type.Null(),
+      Type.Object({ tier: OneOf(SELLER_TIERS), threshold: Type.Number(), share: Type.Number() }),
+    ]),
+  }),
+})
+
+/** The figures of the overview. `share` is the part of the next tier's threshold that is reached, from 0 to 1. */
+export type Overview = Static<typeof OverviewSchema>
+
+export const overviewApi =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.get(
+      '/overview',
+      { schema: { response: { 200: Data(OverviewSchema, 'The figures') } } },
+      async ({ member: { accountId } }) => {
+        const { timeZone, sellerTier } = await getAccount(ctx, accountId)
+        const [waiting, { days, total }, listings, tier] = await Promise.all([
+          toShip(ctx, accountId),
+          salesOf(ctx, accountId, timeZone),
+          countsByStatus(ctx, accountId),
+          tierProgress(ctx, accountId, sellerTier),
+        ])
+        const { next, merchandiseCents } = tier
+        return {
+          data: {
+            to_ship: { orders: waiting.slices, oldest_at: timestampOrNull(waiting.oldestAt) },
+            sales: {
+              days: days.map(({ date, ...day }) => ({ date, ...figuresOf(day) })),
+              total: figuresOf(total),
+            },
+            listings,
+            tier: {
+              current: tier.tier,
+              merchandise: eurosFromCents(merchandiseCents),
+              next: next && {
+                tier: next.tier,
+                threshold: eurosFromCents(next.thresholdCents),
+                share: Math.min(1, merchandiseCents / Math.max(1, next.thresholdCents)),
+              },
+            },
+          },
+        }
+      },
+    )
+    done()
+  }
+
+const figuresOf = (day: Omit<SalesDay, 'date'>) => ({
+  orders: day.orders,
+  merchandise: eurosFromCents(day.merchandiseCents),
+  seller_net: eurosFromCents(day.sellerNetCents),
+  paid_out: eurosFromCents(day.paidOutCents),
+})

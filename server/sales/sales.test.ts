@@ -1,0 +1,96 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { commissionOf } from '../orders/money.ts'
+import { startTestApp, type TestApp } from '../test/app.ts'
+import { cardItem, NO_LIMITS } from '../test/fixtures/listings.ts'
+import { cancel, openShop, sellEach, ship } from '../test/fixtures/orders.ts'
+import { salesOf, tierProgress, toShip } from './sales.ts'
+
+let app: TestApp
+beforeAll(async () => {
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
+})
+
+/** Sells a card for this price at a moment in the past. */
+async function sellAt(shop: Awaited<ReturnType<typeof openShop>>, at: string, price = 10) {
+  const [order] = await sellEach(app, shop, cardItem({ price }))
+  await app.ctx.db`update orders set created_at = ${at} where id = ${order!}`
+  return order!
+}
+
+describe('the sales of a period', () => {
+  it('a sale belongs to the day of the shop’s time zone, and days without sales are zero', async () => {
+    const shop = await openShop(app)
+    // Midnight in Auckland is 11:00 UTC in this month.
+    await sellAt(shop, '2026-03-01T10:59:59Z', 1)
+    await sellAt(shop, '2026-03-01T11:00:00Z', 2)
+    await sellAt(shop, '2026-03-02T10:59:59Z', 4)
+    await sellAt(shop, '2026-03-03T11:00:00Z', 8)
+    const period = { from: '2026-03-01', to: '2026-03-03' }
+    const { days, total } = await salesOf(app.ctx, shop.accountId, 'Pacific/Auckland', period)
+    expect(days.map(({ date, merchandiseCents }) => [date, merchandiseCents])).toEqual([
+      ['2026-03-01', 100],
+      ['2026-03-02', 600],
+      ['2026-03-03', 0],
+    ])
+    expect(total).toMatchObject({ orders: 3, merchandiseCents: 700 })
+  })
+
+  it('a cancelled order doesn’t count, and the seller’s share is less the commission', async () => {
+    const shop = await openShop(app)
+    await sellAt(shop, '2026-03-01T12:00:00Z', 10)
+    await cancel(app, await sellAt(shop, '2026-03-01T12:00:00Z', 20))
+    const period = { from: '2026-03-01', to: '2026-03-01' }
+    const { total } = await salesOf(app.ctx, shop.accountId, 'UTC', period)
+    const sellerNetCents = 1_000 - commissionOf(1_000, 500)
+    expect(total).toEqual({ orders: 1, merchandiseCents: 1_000, sellerNetCents, paidOutCents: 0 })
+  })
+
+  it('a period has 366 days at most, begins before its end, and consists of dates', async () => {
+    const { accountId } = await app.seller()
+    const sales = (from: string, to: string) => salesOf(app.ctx, accountId, 'UTC', { from, to })
+    expect((await sales('2024-01-01', '2024-12-31')).days).toHaveLength(366)
+    for (const [from, to] of [
+      ['2024-01-01', '2025-01-01'],
+      ['2024-01-02', '2024-01-01'],
+      ['2024-02-30', '2024-03-01'],
+      ['0', '2024-03-01'],
+    ] as const) {
+      await expect(sales(from, to)).rejects.toThrow(/field must|must not/)
+    }
+    expect((await salesOf(app.ctx, accountId, 'UTC')).days).toHaveLength(30)
+  })
+
+  it('orders to ship are slices with pending rows, and the tier counts what was shipped this month', async () => {
+    const shop = await openShop(app)
+    const [order, other] = await sellEach(app, shop, cardItem({ price: 3 }), cardItem({ price: 4 }))
+    await sellEach(app, shop, cardItem())
+    expect(await toShip(app.ctx, shop.accountId)).toMatchObject({ slices: 2 })
+    await cancel(app, other!)
+    expect((await ship(shop, order!, { tracking_code: 'AB123' })).status).toBe(200)
+    expect(await toShip(app.ctx, shop.accountId)).toMatchObject({ slices: 1 })
+    expect(await tierProgress(app.ctx, shop.accountId, 'Bronze')).toMatchObject({
+      merchandiseCents: 300,
+      next: { tier: 'Silver', thresholdCents: app.ctx.config.tierThresholds[1] },
+    })
+    expect((await tierProgress(app.ctx, shop.accountId, 'Master')).next).toBeNull()
+  })
+
+  it('the overview shows the figures of the member’s shop', async () => {
+    const shop = await openShop(app)
+    const member = await app.member(shop.accountId)
+    await sellEach(app, shop, cardItem({ price: 5, quantity: 1 }), cardItem({ quantity: 3 }))
+    const { status, body } = await member.get('/dashboard/api/overview')
+    expect(status).toBe(200)
+    expect(body.data).toMatchObject({
+      to_ship: { orders: 1 },
+      listings: { active: 1, sold: 1, hidden: 0 },
+      tier: { current: 'Bronze', next: { tier: 'Silver' } },
+    })
+    expect(body.data.sales.total.orders).toBe(2)
+    const stranger = await app.member()
+    expect((await stranger.get('/dashboard/api/overview')).body.data).toMatchObject({
+      to_ship: { orders: 0, oldest_at: null },
+      listings: { active: 0 },
+    })
+  })
+})

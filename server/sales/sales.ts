@@ -1,0 +1,150 @@
+import type { Context } from '../context.ts'
+import { SELLER_TIERS, type SellerTier } from '../enums.ts'
+import { validationError } from '../errors.ts'
+
+/** A day of the shop's time zone, in whole cents. */
+export type SalesDay = {
+  date: string
+  /** Order rows sold on that day and not cancelled since. */
+  orders: number
+  /** Their price, without shipping and before partial refunds. */
+  merchandiseCents: number
+  /** Less the commission. */
+  sellerNetCents: number
+  /** Payouts that were sent on that day. */
+  paidOutCents: number
+}
+
+export type Sales = { days: SalesDay[]; total: Omit<SalesDay, 'date'> }
+
+const DAY_MS = 24 * 60 * 60 * 1000
+const DEFAULT_DAYS = 30
+const MAX_DAYS = 366
+
+/**
+ * The sales of a shop, day by day in its time zone, days without sales included.
+ *
+ * @param period dates, both inclusive; the last 30 days if absent
+ * @throws validation_error for an invalid date, an inverted period, or more than 366 days
+ */
+export async function salesOf(
+  { db, now }: Context,
+  accountId: number,
+  timeZone: string,
+  period: { from?: string | undefined; to?: string | undefined } = {},
+): Promise<Sales> {
+  const to = period.to ?? dateIn(timeZone, now())
+  const toMs = dayNumber(to, 'to')
+  const from = period.from ?? dateOf(toMs - (DEFAULT_DAYS - 1) * DAY_MS)
+  const days = (toMs - dayNumber(from, 'from')) / DAY_MS + 1
+  if (days < 1) throw validationError({ to: ['The to field must not be before the from field.'] })
+  if (days > MAX_DAYS) {
+    throw validationError({ from: [`The period must not be longer than ${MAX_DAYS} days.`] })
+  }
+  const rows = await db<SalesDay[]>`
+    with period as (
+      select
+        ${from}::date as first,
+        ${to}::date as last,
+        ${from}::date::timestamp at time zone ${timeZone}::text as starts,
+        (${to}::date + 1)::timestamp at time zone ${timeZone}::text as ends
+    ),
+    sold as (
+      select
+        (created_at at time zone ${timeZone}::text)::date as day,
+        count(*) as orders,
+        sum(price_cents::bigint * quantity) as merchandise,
+        sum(price_cents::bigint * quantity - commission_cents) as net
+      from orders, period
+      where
+        account_id = ${accountId}
+        and created_at >= starts and created_at < ends
+        and status <> 'cancelled'
+      group by day
+    ),
+    paid as (
+      select (sent_at at time zone ${timeZone}::text)::date as day, sum(amount_cents) as cents
+      from payouts, period
+      where
+        account_id = ${accountId}
+        and sent_at >= starts and sent_at < ends
+        and state in ('sent', 'paid')
+      group by day
+    )
+    select
+      to_char(day, 'YYYY-MM-DD') as date,
+      coalesce(orders, 0) as orders,
+      coalesce(merchandise, 0)::bigint as "merchandiseCents",
+      coalesce(net, 0)::bigint as "sellerNetCents",
+      coalesce(cents, 0)::bigint as "paidOutCents"
+    from (select generate_series(first, last, interval '1 day')::date as day from period) days
+    left join sold using (day)
+    left join paid using (day)
+    order by day
+  `
+  const total = { orders: 0, merchandiseCents: 0, sellerNetCents: 0, paidOutCents: 0 }
+  for (const day of rows) {
+    for (const name of Object.keys(total) as (keyof typeof total)[]) total[name] += day[name]
+  }
+  return { days: rows, total }
+}
+
+/** The date in a time zone. */
+const dateIn = (timeZone: string, moment: Date) =>
+  new Intl.DateTimeFormat('en-CA', { timeZone, dateStyle: 'short' }).format(moment)
+
+const dateOf = (ms: number) => new Date(ms).toISOString().slice(0, 10)
+
+/** Midnight UTC of a date, in Unix milliseconds. */
+function dayNumber(date: string, field: string): number {
+  const ms = /^\d{4}-\d{2}-\d{2}$/.test(date) ? Date.parse(`${date}T00:00:00Z`) : Number.NaN
+  if (Number.isNaN(ms) || dateOf(ms) !== date) {
+    throw validationError({ [field]: [`The ${field} field must be a date, such as 2026-03-01.`] })
+  }
+  return ms
+}
+
+/** Orders that wait to be shipped. */
+export type ToShip = { slices: number; oldestAt: Date | null }
+
+export async function toShip({ db }: Context, accountId: number): Promise<ToShip> {
+  const [row] = await db<ToShip[]>`
+    select count(distinct slice_id) as slices, min(created_at) as "oldestAt"
+    from orders
+    where account_id = ${accountId} and status = 'pending'
+  `
+  return row!
+}
+
+/** This month's merchandise as the next calculation of tiers will see it (§2.9), and the next tier above the present. */
+export type TierProgress = {
+  tier: SellerTier
+  merchandiseCents: number
+  next: { tier: SellerTier; thresholdCents: number } | null
+}
+
+export async function tierProgress(
+  { db, now, config }: Context,
+  accountId: number,
+  tier: SellerTier,
+): Promise<TierProgress> {
+  const month = new Date(now())
+  const start = new Date(Date.UTC(month.getUTCFullYear(), month.getUTCMonth(), 1))
+  const [sold] = await db<{ cents: number }[]>`
+    select coalesce(sum(price_cents::bigint * quantity), 0)::bigint as cents
+    from orders
+    where
+      account_id = ${accountId}
+      and status in ('shipped', 'received')
+      and shipped_at >= ${start}
+      -- Implied by the above; the index is by this column.
+      and updated_at >= ${start}
+  `
+  const rank = SELLER_TIERS.indexOf(tier) + 1
+  const next = SELLER_TIERS[rank]
+  return {
+    tier,
+    merchandiseCents: sold!.cents,
+    next: next ? { tier: next, thresholdCents: config.tierThresholds[rank]! } : null,
+  }
+}
