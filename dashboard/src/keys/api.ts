@@ -1,0 +1,57 @@
+import { useMutation, useQuery } from '@tanstack/react-query'
+import type { KeyRecord, NewKeyRecord } from '../../../server/http/dashboard/keys.ts'
+import type { SessionRecord } from '../../../server/http/dashboard/sessions.ts'
+import type { Data } from '../api.ts'
+import { get, post, remove } from '../client.ts'
+import { queryClient } from '../query-client.ts'
+import { notifyFailure } from '../ui/toast.tsx'
+
+export type { KeyRecord, NewKeyRecord, SessionRecord }
+
+const KEYS = ['keys']
+const SESSIONS = ['sessions']
+const readKeys = () => queryClient.invalidateQueries({ queryKey: KEYS })
+const readSessions = () => queryClient.invalidateQueries({ queryKey: SESSIONS })
+
+export const useKeys = () =>
+  useQuery({
+    queryKey: KEYS,
+    queryFn: () => get<Data<KeyRecord[]>>('keys'),
+    select: ({ data }) => data,
+  })
+
+export async function createKey(key: { name: string | null; scopes: string[] }) {
+  const created = await post<NewKeyRecord>('keys', key)
+  await readKeys()
+  return created
+}
+
+export async function rotateKey({ id }: KeyRecord) {
+  const rotated = await post<NewKeyRecord>(`keys/${id}/rotate`)
+  await readKeys()
+  return rotated
+}
+
+export async function revokeKey({ id }: KeyRecord) {
+  await remove(`keys/${id}`)
+  await readKeys()
+}
+
+export const useSessions = () =>
+  useQuery({
+    queryKey: SESSIONS,
+    queryFn: () => get<Data<SessionRecord[]>>('sessions'),
+    select: ({ data }) => data,
+  })
+
+export const useEndSession = () =>
+  useMutation({
+    mutationFn: ({ id }: SessionRecord) => remove(`sessions/${id}`),
+    onSuccess: readSessions,
+    onError: notifyFailure,
+  })
+
+export async function endOtherSessions() {
+  await remove('sessions')
+  await readSessions()
+}

@@ -1,0 +1,57 @@
+import { Route, Switch, useLocation } from 'wouter'
+import { useMe } from '../shell/me.ts'
+import { ButtonLink } from '../ui/button.tsx'
+import { PageHeader } from '../ui/page-header.tsx'
+import { Tabs } from '../ui/tabs.tsx'
+import { KeyList } from './key-list.tsx'
+import { NewKeyDialog } from './new-key.tsx'
+import { SessionList } from './session-list.tsx'
+import './keys.css'
+
+export default function KeysPage() {
+  const [, navigate] = useLocation()
+  return (
+    <>
+      <PageHeader
+        title="Keys"
+        actions={
+          <ButtonLink href="/keys/new" look="primary" icon="plus">
+            Create a key
+          </ButtonLink>
+        }
+      >
+        Programs use keys to act for your shop. People sign in with a password.
+      </PageHeader>
+      <Access />
+      <Tabs
+        label="Keys"
+        tabs={[
+          { href: '/keys', label: 'API keys' },
+          { href: '/keys/sessions', label: 'Sessions' },
+        ]}
+      />
+      <Switch>
+        <Route path="/keys/sessions" component={SessionList} />
+        <Route component={KeyList} />
+      </Switch>
+      <Route path="/keys/new">
+        <NewKeyDialog onClose={() => navigate('/keys')} />
+      </Route>
+    </>
+  )
+}
+
+/** Keys exist without API access, but every program is refused. */
+function Access() {
+  const access = useMe().data?.account.api_access
+  if (access === undefined || access === 'enabled') return null
+  return (
+    <div className="notice warn">
+      <p>
+        {access === 'suspended'
+          ? 'API access of your shop is suspended: programs with your keys are refused. Ask the marketplace for the reason.'
+          : 'API access of your shop is not enabled yet: programs with your keys are refused. Ask the marketplace to enable it.'}
+      </p>
+    </div>
+  )
+}

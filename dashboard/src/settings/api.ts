@@ -1,0 +1,25 @@
+import type { ShippingOptionsRecord, ShopChanges } from '../../../server/http/dashboard/settings.ts'
+import { patch, put } from '../client.ts'
+import { queryClient } from '../query-client.ts'
+
+export type { ShippingOptionsRecord }
+export type ShippingOptionRecord = ShippingOptionsRecord[number]
+
+const readMe = () => queryClient.invalidateQueries({ queryKey: ['me'] })
+
+export async function changeShop(changes: ShopChanges) {
+  await patch('settings/shop', changes)
+  await readMe()
+}
+
+export async function changeShippingOptions(options: ShippingOptionsRecord) {
+  await put('settings/shipping-options', { shipping_options: options })
+  await readMe()
+}
+
+export const changePassword = (passwords: { password: string; new_password: string }) =>
+  put('settings/password', passwords)
+
+/** Takes effect when the link in the e-mail to the new address is used. */
+export const requestEmailChange = (change: { email: string; password: string }) =>
+  put('settings/email', change)

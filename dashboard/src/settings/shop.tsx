@@ -1,0 +1,68 @@
+import type { Me } from '../../../server/http/dashboard/me.ts'
+import { Button, ExternalLink } from '../ui/button.tsx'
+import { Select, TextField } from '../ui/fields.tsx'
+import { Form } from '../ui/form.tsx'
+import { Facts, Section } from '../ui/section.tsx'
+import { notify } from '../ui/toast.tsx'
+import { changeShop } from './api.ts'
+
+export function ShopTab({ me: { account, public_url: publicUrl } }: { me: Me }) {
+  return (
+    <>
+      <Section title="Your shop">
+        <Form
+          label="Your shop"
+          onSubmit={async (data) => {
+            await changeShop({
+              shop_name: String(data.get('shop_name')).trim(),
+              time_zone: String(data.get('time_zone')),
+            })
+            notify('The shop was saved.')
+          }}
+          actions={(isSaving) => (
+            <Button type="submit" look="primary" isPending={isSaving}>
+              Save shop
+            </Button>
+          )}
+        >
+          <TextField
+            label="Name"
+            name="shop_name"
+            defaultValue={account.shop_name}
+            maxLength={100}
+            help="Buyers see it. The address of your shop’s page stays the same."
+          />
+          <Select
+            label="Time zone"
+            name="time_zone"
+            defaultValue={account.time_zone}
+            options={timeZones(account.time_zone)}
+            help="Dates in the dashboard, and the days and months of your figures."
+          />
+        </Form>
+      </Section>
+      <Section title="Known to the marketplace" help="Ask the marketplace to change these.">
+        <Facts
+          facts={[
+            {
+              label: 'Page',
+              value: (
+                <ExternalLink href={`${publicUrl}/shops/${account.slug}`}>
+                  {account.slug}
+                </ExternalLink>
+              ),
+            },
+            { label: 'E-mail of the shop', value: account.email },
+            { label: 'Business', value: account.business ? 'Yes' : 'No, private' },
+            { label: 'Tier', value: account.seller_tier },
+          ]}
+        />
+      </Section>
+    </>
+  )
+}
+
+function timeZones(current: string) {
+  const zones = new Set(['UTC', current, ...Intl.supportedValuesOf('timeZone')])
+  return [...zones].sort().map((value) => ({ value, label: value.replaceAll('_', ' ') }))
+}

@@ -1,0 +1,85 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import {
+  type BrowserApp,
+  chromiumPath,
+  expectAccessible,
+  startBrowserApp,
+} from '../../test/browser.ts'
+import { PASSWORD } from '../../test/fixtures/members.ts'
+
+describe.skipIf(!chromiumPath)(
+  'signing in and managing keys in a browser',
+  { timeout: 120_000 },
+  () => {
+    let app: BrowserApp
+    beforeAll(async () => {
+      app = await startBrowserApp()
+    })
+
+    it('a seller signs in, creates a key that works, rotates and revokes it', async () => {
+      const { accountId } = await app.seller()
+      const account = `/operator/v1/accounts/${accountId}`
+      await app.operator.patch(account, { payload: { password: PASSWORD } })
+      const { email } = (await app.operator.get(account)).body.data
+
+      const page = await app.open('/signin?next=/dashboard/keys', { width: 360, expects: /40[14]|422/ })
+      const signIn = async (password: string) => {
+        await page.getByLabel('E-mail').fill(email)
+        await page.getByLabel('Password').fill(password)
+        await page.getByRole('button', { name: 'Sign in' }).click()
+      }
+      await expectAccessible(page)
+      await signIn('wrong password')
+      await page.getByText('E-mail or password is wrong.').waitFor()
+      await expectAccessible(page)
+      await signIn(PASSWORD)
+      await page.getByRole('heading', { level: 1, name: 'Keys' }).waitFor()
+
+      await page.getByRole('link', { name: 'Create a key' }).click()
+      await page.getByRole('textbox', { name: 'Name' }).fill('Till')
+      await page.getByRole('button', { name: 'Create key' }).click()
+      await page.getByText('scopes field').waitFor()
+      expect(await page.getByRole('textbox', { name: 'Name' }).inputValue()).toBe('Till')
+      await page.getByRole('dialog').getByText('Read the catalog').click()
+      await expectAccessible(page)
+      await page.getByRole('button', { name: 'Create key' }).click()
+      const secret = (await page.locator('.secret code').textContent())!
+      const status = async () => (await app.withKey(secret).get('/v1/me')).status
+      expect(await status()).toBe(200)
+      await expectAccessible(page)
+      await page.getByRole('button', { name: 'Done' }).click()
+
+      const actions = page.getByRole('button', { name: 'Actions for Till' })
+      await actions.click()
+      await page.getByRole('menuitem', { name: 'Rotate' }).click()
+      await page.getByRole('button', { name: 'Rotate key' }).click()
+      await page.getByText('The former secret works until').waitFor()
+      await page.getByRole('button', { name: 'Done' }).click()
+      expect(await status()).toBe(200)
+      await actions.click()
+      await page.getByRole('menuitem', { name: 'Revoke' }).click()
+      await page.getByRole('button', { name: 'Revoke key' }).click()
+      await page.getByText('The key was revoked.').waitFor()
+      expect(await status()).toBe(401)
+      await expectAccessible(page)
+    })
+
+    it('a member ends another session, and is signed out when this one ends elsewhere', async () => {
+      const member = await app.member()
+      const other = await app.member()
+      await app.ctx.db`
+      update member_sessions
+      set member_id = ${member.memberId}, user_agent = 'Mozilla/5.0 (X11; Linux) Firefox/151.0'
+      where member_id = ${other.memberId}
+    `
+      const page = await app.open('/dashboard/keys/sessions', { member, expects: /40[14]|422/ })
+      await page.getByText('Firefox on Linux').waitFor()
+      await expectAccessible(page)
+      await page.getByRole('button', { name: 'End the session of Firefox on Linux' }).click()
+      await page.getByText('Firefox on Linux').waitFor({ state: 'detached' })
+      await app.ctx.db`delete from member_sessions where member_id = ${member.memberId}`
+      await page.reload()
+      await page.waitForURL('**/signin?next=%2Fdashboard%2Fkeys%2Fsessions')
+    })
+  },
+)

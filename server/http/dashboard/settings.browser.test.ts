@@ -1,0 +1,71 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import {
+  type BrowserApp,
+  chromiumPath,
+  expectAccessible,
+  startBrowserApp,
+} from '../../test/browser.ts'
+
+describe.skipIf(!chromiumPath)('the settings in a browser', { timeout: 120_000 }, () => {
+  let app: BrowserApp
+  beforeAll(async () => {
+    app = await startBrowserApp()
+  })
+
+  it('a seller changes the shop’s name and time zone', async () => {
+    const member = await app.member()
+    const page = await app.open('/dashboard/settings', { member })
+    await page.getByLabel('Name').fill('Misty’s Cards')
+    await page.getByLabel('Time zone').selectOption('Asia/Tokyo')
+    await page.getByRole('button', { name: 'Save shop' }).click()
+    await page.getByText('The shop was saved.').waitFor()
+    const { shop_name, time_zone } = (await member.get('/dashboard/api/me')).body.data.account
+    expect([shop_name, time_zone]).toEqual(['Misty’s Cards', 'Asia/Tokyo'])
+    await expectAccessible(page)
+  })
+
+  it('a seller adds a shipping option; a mistake stays in the form with its message', async () => {
+    const member = await app.member()
+    const page = await app.open('/dashboard/settings/shipping', {
+      member,
+      width: 360,
+      expects: /422/,
+    })
+    await page.getByText('No shipping options').waitFor()
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Add an option' }).click()
+    await page.getByLabel('Name').fill('Letter')
+    await page.getByRole('button', { name: 'Save option' }).click()
+    await page.getByText('code').filter({ hasText: 'field' }).waitFor()
+    expect(await page.getByLabel('Name').inputValue()).toBe('Letter')
+    await page.getByLabel('Code').fill('letter')
+    await page.getByLabel('Price').fill('1.50')
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Save option' }).click()
+    await page.getByText('The shipping options were saved.').waitFor()
+    const { shipping_options } = (await member.get('/dashboard/api/me')).body.data.account
+    expect(shipping_options).toEqual([
+      {
+        code: 'letter',
+        name: 'Letter',
+        fulfilment: 'self_ship',
+        tracked: false,
+        price: 1.5,
+        enabled: true,
+      },
+    ])
+    await expectAccessible(page)
+  })
+
+  it('a wrong password is shown at its field', async () => {
+    const member = await app.member()
+    const page = await app.open('/dashboard/settings/sign-in', { member, expects: /422/ })
+    await expectAccessible(page)
+    const form = page.getByRole('form', { name: 'Password' })
+    await form.getByLabel('Current password').fill('wrong password')
+    await form.getByLabel('New password').fill('a good new password')
+    await form.getByRole('button', { name: 'Change the password' }).click()
+    await form.getByText('The password is wrong.').waitFor()
+    expect(await form.getByLabel('New password').inputValue()).toBe('a good new password')
+  })
+})
