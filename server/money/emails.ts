@@ -55,7 +55,7 @@ export const confirmSetupEmail = (
   subject: 'Confirm your bank account',
   text: textFor(shopName, [
     'Please confirm the bank account for your payouts. The link is valid for 24 hours:',
-    `${payoutsPage(ctx)}?confirm=${token}`,
+    `${payoutsPage(ctx)}/setup?confirm=${token}`,
     'If you have not entered a bank account, ignore this e-mail and change your password.',
   ]),
 })

@@ -193,7 +193,7 @@ export const heldBecause = (db: Db, { now, config }: Pick<Context, 'now' | 'conf
         when p.reason is not null then p.reason
         when exists (
           select from orders o where o.slice_id = p.slice_id and o.status = 'disputed'
-        ) then 'A row of the order is disputed.'
+        ) then 'An item of the order is disputed.'
         when not a.payout_verified then 'The payout setup is not verified.'
         when setup.hold_until > ${now()} then
           'The bank account was changed less than 48 hours ago.'

@@ -1,15 +1,14 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
-import Negotiator from 'negotiator'
 import Type, { type Static } from 'typebox'
 import { isMemberPassword } from '../../members/members.ts'
 import { PAYOUT_STATES } from '../../money/payout.ts'
 import { confirmSetup, getSetup, submitSetup } from '../../money/payout-setup.ts'
-import { listPayouts } from '../../money/payouts.ts'
+import { getPayout, listPayouts, payoutNotFound } from '../../money/payouts.ts'
 import { readStatement } from '../../money/statements.ts'
 import type { Service } from '../../service.ts'
 import { pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
-import { Data, FilledText, OneOf, Paginated, Text } from '../schema.ts'
+import { Data, FilledText, OneOf, Paginated, PathId, Text } from '../schema.ts'
 import { PayoutSchema, payoutJson } from '../shapes/payout.ts'
 import { PayoutSetupSchema, payoutSetupJson } from '../shapes/payout-setup.ts'
 import { StatementSchema, statementCsv, statementJson } from '../shapes/statement.ts'
@@ -42,6 +41,21 @@ export const payoutsApi =
           (page) => listPayouts(ctx, { accountId, state: query.state }, page),
           payoutJson,
         ),
+    )
+
+    app.get(
+      '/payouts/:id',
+      {
+        schema: {
+          params: Type.Object({ id: PathId('The payout') }),
+          response: { 200: Data(PayoutSchema, 'The payout') },
+        },
+      },
+      async ({ member, params }) => {
+        const payout = await getPayout(ctx, params.id)
+        if (payout.accountId !== member.accountId) throw payoutNotFound()
+        return { data: payoutJson(payout) }
+      },
     )
 
     app.get('/payouts/setup', { schema: { response: setupResponse } }, async ({ member }) => ({
@@ -86,6 +100,7 @@ export const payoutsApi =
       {
         schema: {
           params: Type.Object({ month: Text() }),
+          querystring: Type.Object({ format: Type.Optional(OneOf(['csv'] as const)) }),
           response: {
             200: {
               description: 'The statement',
@@ -100,8 +115,7 @@ export const payoutsApi =
       async (request, reply) => {
         const { month } = request.params
         const statement = await readStatement(ctx, request.member.accountId, month)
-        const type = new Negotiator(request.raw).mediaType(['application/json', 'text/csv'])
-        if (type !== 'text/csv') return { data: statementJson(statement) }
+        if (request.query.format !== 'csv') return { data: statementJson(statement) }
         return reply
           .header('content-type', 'text/csv; charset=utf-8')
           .header('content-disposition', `attachment; filename="statement-${month}.csv"`)

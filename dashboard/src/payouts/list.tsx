@@ -1,0 +1,121 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { Link } from 'wouter'
+import { Badge, type Tone } from '../ui/badge.tsx'
+import { ButtonLink } from '../ui/button.tsx'
+import { Select } from '../ui/fields.tsx'
+import { Filters, useFilters } from '../ui/filters.tsx'
+import { Empty, Loaded } from '../ui/states.tsx'
+import { type Column, Pagination, Table } from '../ui/table.tsx'
+import { DateTime, Money } from '../ui/values.tsx'
+import { listPayouts, type PayoutRecord, readSetup } from './api.ts'
+
+export const PAYOUT_STATES: Record<PayoutRecord['state'], { label: string; tone: Tone }> = {
+  due: { label: 'Due', tone: 'busy' },
+  sent: { label: 'Sent', tone: 'busy' },
+  paid: { label: 'Paid', tone: 'good' },
+  failed: { label: 'Failed', tone: 'bad' },
+  held: { label: 'Held', tone: 'warn' },
+}
+
+const COLUMNS: Column<PayoutRecord>[] = [
+  {
+    key: 'reference',
+    header: 'Reference',
+    isRowHeader: true,
+    cell: ({ id, reference }) => (
+      <Link href={`/payouts/${id}`} className="reference code">
+        {reference}
+      </Link>
+    ),
+  },
+  {
+    key: 'state',
+    header: 'State',
+    cell: ({ state, reason }) => (
+      <span className="payout-state">
+        <Badge tone={PAYOUT_STATES[state].tone}>{PAYOUT_STATES[state].label}</Badge>
+        {reason && <span className="help">{reason}</span>}
+      </span>
+    ),
+  },
+  {
+    key: 'created',
+    header: 'Date',
+    cell: ({ created_at, sent_at }) => <DateTime at={sent_at ?? created_at} look="date" />,
+  },
+  {
+    key: 'orders',
+    header: 'Orders',
+    cell: ({ lines }) => orderIds(lines).join(', '),
+  },
+  {
+    key: 'amount',
+    header: 'Amount',
+    align: 'end',
+    cell: ({ amount }) => (
+      <strong>
+        <Money amount={amount} />
+      </strong>
+    ),
+  },
+]
+
+const MAX_ORDERS = 3
+
+/** The first order rows of a payout. */
+function orderIds(lines: PayoutRecord['lines']): (string | number)[] {
+  const ids = lines.flatMap(({ order_id }) => (order_id === null ? [] : [order_id]))
+  const more = ids.length - MAX_ORDERS
+  return more > 0 ? [...ids.slice(0, MAX_ORDERS), `${more} more`] : ids
+}
+
+export function PayoutsTab() {
+  const { filters, setFilters, isFiltered, clearFilters } = useFilters({ state: '', page: '1' })
+  const query = useQuery({
+    queryKey: ['payouts', filters],
+    queryFn: () => listPayouts(filters),
+    placeholderData: keepPreviousData,
+  })
+  const setup = useQuery({ queryKey: ['payouts', 'setup'], queryFn: readSetup })
+  const isMissing = setup.data !== undefined && setup.data.data.state === 'missing'
+  return (
+    <>
+      {isMissing && (
+        <div className="notice warn">
+          <p>Enter your bank account, so that you can list, ship and be paid.</p>
+          <ButtonLink href="/payouts/setup">Enter bank account</ButtonLink>
+        </div>
+      )}
+      <Filters isFiltered={isFiltered} onClear={clearFilters}>
+        <Select
+          label="State"
+          isLabelHidden
+          value={filters.state}
+          onChange={(state) => setFilters({ state })}
+          options={[
+            { value: '', label: 'All states' },
+            ...Object.entries(PAYOUT_STATES).map(([value, { label }]) => ({ value, label })),
+          ]}
+        />
+      </Filters>
+      <Loaded query={query}>
+        {({ data, meta }) =>
+          data.length === 0 ? (
+            <Empty
+              icon="payouts"
+              title={isFiltered ? 'No payouts in this state' : 'No payouts yet'}
+            >
+              A payout appears here when all items of an order are received. That happens when the
+              buyer confirms it, or 14 days after shipping.
+            </Empty>
+          ) : (
+            <>
+              <Table label="Payouts" columns={COLUMNS} rows={data} keyOf={({ id }) => id} />
+              <Pagination meta={meta} noun="payouts" />
+            </>
+          )
+        }
+      </Loaded>
+    </>
+  )
+}

@@ -1,0 +1,42 @@
+import { Route, Switch } from 'wouter'
+import { PageHeader } from '../ui/page-header.tsx'
+import { Tabs } from '../ui/tabs.tsx'
+import { PayoutsTab } from './list.tsx'
+import { PayoutPage } from './payout.tsx'
+import { SetupTab } from './setup.tsx'
+import { StatementTab } from './statement.tsx'
+import './payouts.css'
+
+export default function PayoutsPage() {
+  return (
+    <Switch>
+      <Route path={/^\/payouts\/(?<id>\d+)$/}>{({ id = '' }) => <PayoutPage id={id} />}</Route>
+      <Route>
+        <Payouts />
+      </Route>
+    </Switch>
+  )
+}
+
+function Payouts() {
+  return (
+    <>
+      <PageHeader title="Payouts">
+        Each order is paid out in one transfer when all of its items are received.
+      </PageHeader>
+      <Tabs
+        label="Payouts"
+        tabs={[
+          { href: '/payouts', label: 'Payouts' },
+          { href: '/payouts/statements', label: 'Statements' },
+          { href: '/payouts/setup', label: 'Bank account' },
+        ]}
+      />
+      <Switch>
+        <Route path="/payouts" component={PayoutsTab} />
+        <Route path="/payouts/statements" component={StatementTab} />
+        <Route path="/payouts/setup" component={SetupTab} />
+      </Switch>
+    </>
+  )
+}

@@ -1,0 +1,81 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from 'wouter'
+import { Badge } from '../ui/badge.tsx'
+import { PageHeader } from '../ui/page-header.tsx'
+import { Facts, Section } from '../ui/section.tsx'
+import { Loaded } from '../ui/states.tsx'
+import { type Column, Table } from '../ui/table.tsx'
+import { DateTime, Money } from '../ui/values.tsx'
+import { type PayoutRecord, readPayout } from './api.ts'
+import { PAYOUT_STATES } from './list.tsx'
+
+type Line = PayoutRecord['lines'][number]
+
+const COLUMNS: Column<Line>[] = [
+  {
+    key: 'order',
+    header: 'Order',
+    isRowHeader: true,
+    cell: ({ order_id: order, shipping }) =>
+      order !== null ? (
+        <Link href={`/orders/${order}`}>{order}</Link>
+      ) : shipping > 0 ? (
+        'Shipping'
+      ) : (
+        'Deduction for an earlier order'
+      ),
+  },
+  ...(['gross', 'commission', 'refunds', 'shipping'] as const).map(
+    (name): Column<Line> => ({
+      key: name,
+      header: {
+        gross: 'Sales',
+        commission: 'Commission',
+        refunds: 'Refunds',
+        shipping: 'Shipping',
+      }[name],
+      align: 'end',
+      cell: (line) => <Money amount={line[name]} />,
+    }),
+  ),
+]
+
+export function PayoutPage({ id }: { id: string }) {
+  const query = useQuery({ queryKey: ['payouts', 'payout', id], queryFn: () => readPayout(id) })
+  return (
+    <>
+      <PageHeader title="Payout" back={{ href: '/payouts', label: 'Payouts' }} />
+      <Loaded query={query}>{({ data }) => <Payout payout={data} />}</Loaded>
+    </>
+  )
+}
+
+function Payout({ payout }: { payout: PayoutRecord }) {
+  const { state, reason, amount, reference, created_at, sent_at, paid_at, lines } = payout
+  const { tone, label } = PAYOUT_STATES[state]
+  return (
+    <>
+      <Section title="Transfer">
+        <Facts
+          facts={[
+            { label: 'Amount', value: <Money amount={amount} /> },
+            { label: 'State', value: <Badge tone={tone}>{label}</Badge> },
+            ...(reason === null ? [] : [{ label: 'Reason', value: reason }]),
+            { label: 'Reference', value: <code className="reference">{reference}</code> },
+            { label: 'Created', value: <DateTime at={created_at} /> },
+            { label: 'Sent', value: <DateTime at={sent_at} /> },
+            { label: 'Paid', value: <DateTime at={paid_at} /> },
+          ]}
+        />
+      </Section>
+      <Section title="Orders" help="Sales minus commission and refunds, plus shipping.">
+        <Table
+          label="Orders of this payout"
+          columns={COLUMNS}
+          rows={lines}
+          keyOf={(line) => line.order_id ?? -lines.indexOf(line) - 1}
+        />
+      </Section>
+    </>
+  )
+}

@@ -1,0 +1,189 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { useLocation, useSearchParams } from 'wouter'
+import { useMe } from '../shell/me.ts'
+import { Badge, type Tone } from '../ui/badge.tsx'
+import { Button } from '../ui/button.tsx'
+import { TextField } from '../ui/fields.tsx'
+import { Form } from '../ui/form.tsx'
+import { formatDateTime } from '../ui/format.ts'
+import { Facts, Section } from '../ui/section.tsx'
+import { Loaded } from '../ui/states.tsx'
+import { notify } from '../ui/toast.tsx'
+import { DateTime } from '../ui/values.tsx'
+import { confirmSetup, type PayoutSetupRecord, readSetup, submitSetup } from './api.ts'
+
+const STATES: Record<PayoutSetupRecord['state'], { label: string; tone: Tone }> = {
+  missing: { label: 'Missing', tone: 'warn' },
+  submitted: { label: 'Being checked', tone: 'busy' },
+  verified: { label: 'Verified', tone: 'good' },
+  rejected: { label: 'Rejected', tone: 'bad' },
+}
+
+/** Shows the new setup everywhere: the account's `payout_verified` follows it. */
+function useSetupChanged() {
+  const queryClient = useQueryClient()
+  return async () => {
+    await queryClient.invalidateQueries({ queryKey: ['payouts'] })
+    await queryClient.invalidateQueries({ queryKey: ['me'] })
+  }
+}
+
+export function SetupTab() {
+  const query = useQuery({ queryKey: ['payouts', 'setup'], queryFn: readSetup })
+  const [search] = useSearchParams()
+  const token = search.get('confirm')
+  return (
+    <>
+      {token !== null && <Confirmation token={token} />}
+      <Loaded query={query}>{({ data }) => <Setup setup={data} />}</Loaded>
+    </>
+  )
+}
+
+/** The link of the e-mail leads here. It changes nothing by itself, because mail programs open links as well. */
+function Confirmation({ token }: { token: string }) {
+  const changed = useSetupChanged()
+  const [, navigate] = useLocation()
+  return (
+    <Section title="Confirm your bank account" help="You have entered it within the last 24 hours.">
+      <Form
+        label="Confirm your bank account"
+        onSubmit={async () => {
+          await confirmSetup(token)
+          await changed()
+          notify('The bank account is confirmed.')
+          navigate('/payouts/setup', { replace: true })
+        }}
+        actions={(isSaving) => (
+          <Button type="submit" look="primary" isPending={isSaving}>
+            Confirm bank account
+          </Button>
+        )}
+      >
+        {null}
+      </Form>
+    </Section>
+  )
+}
+
+function Setup({ setup }: { setup: PayoutSetupRecord }) {
+  const [isChanging, setIsChanging] = useState(false)
+  const isKnown = setup.submitted_at !== null
+  return (
+    <>
+      {setup.unconfirmed_until !== null && (
+        <div className="notice warn">
+          <p>
+            We have sent you an e-mail with a link. Confirm the bank account before{' '}
+            {formatDateTime(setup.unconfirmed_until)}.
+          </p>
+        </div>
+      )}
+      {setup.hold_until !== null && (
+        <div className="notice warn">
+          <p>
+            The bank account was changed. Payouts are held until {formatDateTime(setup.hold_until)}.
+          </p>
+        </div>
+      )}
+      <Section
+        title="Bank account"
+        help="You need a verified bank account to list, to ship and to be paid."
+        actions={
+          isKnown &&
+          !isChanging && (
+            <Button icon="edit" onPress={() => setIsChanging(true)}>
+              Change
+            </Button>
+          )
+        }
+      >
+        <Facts
+          facts={[
+            {
+              label: 'State',
+              value: <Badge tone={STATES[setup.state].tone}>{STATES[setup.state].label}</Badge>,
+            },
+            ...(setup.reason === null ? [] : [{ label: 'Reason', value: setup.reason }]),
+            ...(isKnown
+              ? [
+                  { label: 'Holder', value: setup.holder },
+                  { label: 'IBAN', value: `${setup.country} •••• ${setup.iban_last4}` },
+                  { label: 'Entered', value: <DateTime at={setup.submitted_at} look="date" /> },
+                ]
+              : []),
+          ]}
+        />
+        {(!isKnown || isChanging) && (
+          <SetupForm setup={setup} isChange={isKnown} onDone={() => setIsChanging(false)} />
+        )}
+      </Section>
+    </>
+  )
+}
+
+function SetupForm({
+  setup,
+  isChange,
+  onDone,
+}: {
+  setup: PayoutSetupRecord
+  isChange: boolean
+  onDone: () => void
+}) {
+  const changed = useSetupChanged()
+  const me = useMe()
+  const text = (data: FormData, name: string) => String(data.get(name) ?? '')
+  return (
+    <Form
+      label="Bank account"
+      onSubmit={async (data) => {
+        await submitSetup({
+          holder: text(data, 'holder'),
+          iban: text(data, 'iban'),
+          ...(isChange ? { password: text(data, 'password') } : {}),
+        })
+        await changed()
+        notify(me.data?.sandbox ? 'The bank account is verified.' : 'Check your e-mail.')
+        onDone()
+      }}
+      actions={(isSaving) => (
+        <>
+          <Button type="submit" look="primary" isPending={isSaving}>
+            Save bank account
+          </Button>
+          {isChange && <Button onPress={onDone}>Cancel</Button>}
+        </>
+      )}
+    >
+      <TextField
+        label="Holder"
+        name="holder"
+        isRequired
+        autoComplete="name"
+        maxLength={100}
+        defaultValue={setup.holder ?? ''}
+      />
+      <TextField
+        label="IBAN"
+        name="iban"
+        isRequired
+        isMonospaced
+        autoComplete="off"
+        maxLength={50}
+        help="Stored encrypted. Only its last four characters are shown afterwards."
+      />
+      {isChange && (
+        <TextField
+          label="Password"
+          name="password"
+          type="password"
+          isRequired
+          autoComplete="current-password"
+          help="Payouts are held for 48 hours after another IBAN."
+        />
+      )}
+    </Form>
+  )
+}

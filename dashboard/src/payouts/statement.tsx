@@ -1,0 +1,136 @@
+import { useQuery } from '@tanstack/react-query'
+import { useMe } from '../shell/me.ts'
+import { Button } from '../ui/button.tsx'
+import { Select } from '../ui/fields.tsx'
+import { useFilters } from '../ui/filters.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { Section } from '../ui/section.tsx'
+import { Loaded } from '../ui/states.tsx'
+import { Money } from '../ui/values.tsx'
+import { readStatement, type StatementRecord, statementFile } from './api.ts'
+
+export function StatementTab() {
+  const me = useMe()
+  const { filters, setFilters } = useFilters({ month: thisMonth() })
+  const { month } = filters
+  const query = useQuery({
+    queryKey: ['payouts', 'statement', month],
+    queryFn: () => readStatement(month),
+  })
+  return (
+    <>
+      <div className="filters no-print">
+        <Select
+          label="Month"
+          value={month}
+          onChange={(value) => setFilters({ month: value })}
+          options={monthsFrom(me.data?.account.created_at, month).map((value) => ({
+            value,
+            label: nameOf(value),
+          }))}
+        />
+      </div>
+      <Loaded query={query}>
+        {({ data }) => <Statement statement={data} shop={me.data?.account.shop_name ?? ''} />}
+      </Loaded>
+    </>
+  )
+}
+
+function Statement({ statement, shop }: { statement: StatementRecord; shop: string }) {
+  const { month, slices, totals, invoice } = statement
+  return (
+    <Section
+      title={`Statement of ${nameOf(month)}`}
+      help={
+        invoice
+          ? `${shop} · fee invoice ${invoice.number}`
+          : `${shop} · the fee invoice is issued after the end of the month`
+      }
+      actions={
+        <>
+          <Button icon="print" onPress={() => window.print()}>
+            Print
+          </Button>
+          <a className="button secondary" href={statementFile(month)} download>
+            <Icon name="download" />
+            <span>Download CSV</span>
+          </a>
+        </>
+      }
+    >
+      <div className="table-frame">
+        <table className="table" aria-label={`Statement of ${nameOf(month)}`}>
+          <thead>
+            <tr>
+              <th scope="col">Order</th>
+              {HEADERS.map((header) => (
+                <th key={header} scope="col" className="end">
+                  {header}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            <Balance label="Opening balance" amount={statement.opening_balance} />
+            {slices.map(({ slice_key, ...amounts }) => (
+              <tr key={slice_key}>
+                <th scope="row">
+                  <code className="reference">{slice_key}</code>
+                </th>
+                <Amounts {...amounts} />
+              </tr>
+            ))}
+            <tr className="total">
+              <th scope="row">Total</th>
+              <Amounts {...totals} />
+            </tr>
+            <Balance label="Closing balance" amount={statement.closing_balance} />
+          </tbody>
+        </table>
+      </div>
+    </Section>
+  )
+}
+
+const HEADERS = ['Sales', 'Commission', 'Shipping', 'Refunds', 'Payout']
+
+const Amounts = ({ gross, commission, shipping, refunds, payout }: StatementRecord['totals']) =>
+  [gross, commission, shipping, refunds, payout].map((amount, column) => (
+    <td key={HEADERS[column]} className="end" data-label={HEADERS[column]}>
+      <Money amount={amount} />
+    </td>
+  ))
+
+const Balance = ({ label, amount }: { label: string; amount: number }) => (
+  <tr className="total">
+    <th scope="row">{label}</th>
+    <td className="end" colSpan={HEADERS.length}>
+      <Money amount={amount} />
+    </td>
+  </tr>
+)
+
+/** Months of statements are in UTC. */
+const monthOf = (moment: Date) => moment.toISOString().slice(0, 7)
+const thisMonth = () => monthOf(new Date())
+
+const nameOf = (month: string) =>
+  /^\d{4}-\d\d$/.test(month)
+    ? new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' }).format(
+        new Date(`${month}-01`),
+      )
+    : month
+
+const MAX_MONTHS = 120
+
+/** The months of the account so far, newest first, and the one that is shown. */
+function monthsFrom(createdAt: string | undefined, shown: string): string[] {
+  const months: string[] = []
+  const at = new Date(`${thisMonth()}-01T00:00:00Z`)
+  const first = createdAt?.slice(0, 7) ?? thisMonth()
+  for (; months.length < MAX_MONTHS && monthOf(at) >= first; at.setUTCMonth(at.getUTCMonth() - 1)) {
+    months.push(monthOf(at))
+  }
+  return months.includes(shown) ? months : [shown, ...months]
+}

@@ -1,0 +1,57 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import {
+  type BrowserApp,
+  chromiumPath,
+  expectAccessible,
+  startBrowserApp,
+} from '../../test/browser.ts'
+import { cardItem, list } from '../../test/fixtures/listings.ts'
+import { act, buy, PARCEL, ship, shipsBy } from '../../test/fixtures/orders.ts'
+
+describe.skipIf(!chromiumPath)('the page Payouts', () => {
+  let app: BrowserApp
+  beforeAll(async () => {
+    app = await startBrowserApp({ template: 'fixture' })
+  })
+
+  it('a seller enters a bank account, sees the payout of an order, and downloads the statement', async () => {
+    const seller = await app.seller({ account: { ...shipsBy(PARCEL), payoutVerified: false } })
+    const member = await app.member(seller.accountId)
+    const page = await app.open('/dashboard/payouts', { member, width: 360, expects: /422/ })
+    await page.getByRole('link', { name: 'Enter bank account' }).click()
+    await page.getByLabel('Holder').fill('Kanto Cards')
+    await page.getByLabel('IBAN').fill('NL02 ABNA 0123 4567 80')
+    await page.getByRole('button', { name: 'Save bank account' }).click()
+    await page.getByText('must be a valid IBAN').waitFor()
+    await expectAccessible(page)
+    await page.getByLabel('IBAN').fill('NL02 ABNA 0123 4567 89')
+    // The message disappears when the field loses the focus, which moves the button.
+    await page.getByLabel('IBAN').blur()
+    await page.getByRole('button', { name: 'Save bank account' }).click()
+    await page.getByText('Verified', { exact: true }).waitFor()
+    await page.getByText('NL •••• 6789').waitFor()
+
+    const [listing] = await list(seller, cardItem({ price: 10 }))
+    const { orderIds } = await buy(app, [[listing!, 1]])
+    await ship(seller, orderIds[0]!, { tracking_code: 'CODE' })
+    await act(app, orderIds[0]!, 'receive')
+    await page.getByRole('link', { name: 'Payouts', exact: true }).last().click()
+    const payouts = page.getByRole('table', { name: 'Payouts' })
+    await payouts.getByText('€16.45').waitFor()
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360)
+    await expectAccessible(page)
+    await payouts.getByRole('link').click()
+    await page.getByRole('table', { name: 'Orders of this payout' }).getByText('€0.50').waitFor()
+    await expectAccessible(page)
+
+    await page.goto(`${app.address}/dashboard/payouts/statements`)
+    await page.getByRole('table', { name: /^Statement of/ }).waitFor()
+    const row = page.getByRole('row', { name: /^Closing balance/ })
+    await row.getByText('€16.45').waitFor()
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360)
+    await expectAccessible(page)
+    const download = page.waitForEvent('download')
+    await page.getByRole('link', { name: 'Download CSV' }).click()
+    expect((await download).suggestedFilename()).toMatch(/^statement-\d{4}-\d\d\.csv$/)
+  })
+})
