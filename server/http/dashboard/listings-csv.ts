@@ -9,7 +9,7 @@ import type { Service } from '../../service.ts'
 /** Listings that are read together: about a hundred kilobytes of text. */
 const BATCH = 500
 
-/** The columns of an import (docs/dashboard-listings.md), and three more that an import keeps and ignores. */
+/** The columns of an import (docs/listings-dashboard.md), and three more that an import keeps and ignores. */
 const COLUMNS = [
   ...['reference', 'card', 'product', 'condition', 'language', 'printing', 'price', 'quantity'],
   ...['grading_company', 'grading_grade', 'description', 'photo_urls'],
