@@ -22,7 +22,10 @@ describe.skipIf(!chromiumPath)(
       await app.operator.patch(account, { payload: { password: PASSWORD } })
       const { email } = (await app.operator.get(account)).body.data
 
-      const page = await app.open('/signin?next=/dashboard/keys', { width: 360, expects: /40[14]|422/ })
+      const page = await app.open('/signin?next=/dashboard/keys', {
+        width: 360,
+        expects: /40[14]|422/,
+      })
       const signIn = async (password: string) => {
         await page.getByLabel('E-mail').fill(email)
         await page.getByLabel('Password').fill(password)
