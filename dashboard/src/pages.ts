@@ -15,6 +15,7 @@ export const PAGES: Page[] = [
   page('/listings', 'Listings', 'listings', () => import('./listings/page.tsx')),
   page('/payouts', 'Payouts', 'payouts', () => import('./payouts/page.tsx')),
   page('/keys', 'Keys', 'keys', () => import('./keys/page.tsx')),
+  page('/orders', 'Orders', 'orders', () => import('./orders/page.tsx')),
   page('/webhooks', 'Webhooks', 'webhooks', () => import('./webhooks/page.tsx')),
   page('/settings', 'Settings', 'settings', () => import('./settings/page.tsx')),
 ]

@@ -56,7 +56,9 @@ export const sendPackingPage = (
     <style>${stylesOf(paper)}</style>
   </head>
   <body>
+    <main>
 ${content(packing, document).text}
+    </main>
   </body>
 </html>
 `,
@@ -72,7 +74,7 @@ const pickList = ({ pickList, slips }: Packing) => html`<section>
 <h1>Pick list</h1>
 <p>${slips.length} ${slips.length === 1 ? 'parcel' : 'parcels'}, ${unitsOf(pickList)} items</p>
 <table>
-<thead><tr><th></th><th class="number">Units</th><th>Item</th><th>Reference</th><th>Orders</th></tr></thead>
+<thead><tr><td></td><th class="number">Units</th><th>Item</th><th>Reference</th><th>Orders</th></tr></thead>
 <tbody>
 ${pickList.map((line) => html`<tr><td class="check"></td><td class="number">${line.units}</td><td>${itemOf(line)}</td><td>${line.reference}</td><td>${line.orderIds.join(', ')}</td></tr>`)}
 </tbody>
@@ -89,7 +91,7 @@ const packingSlip = (
 ${addressOf(buyer.address, buyer.name)}
 <p>Ships with: ${shipping.method}</p>
 <table>
-<thead><tr><th></th><th class="number">Units</th><th>Item</th><th>Reference</th></tr></thead>
+<thead><tr><td></td><th class="number">Units</th><th>Item</th><th>Reference</th></tr></thead>
 <tbody>
 ${orders.map((row) => html`<tr><td class="check"></td><td class="number">${row.quantity}</td><td>${itemOf(row)}</td><td>${row.reference}</td></tr>`)}
 </tbody>

@@ -83,6 +83,18 @@ describe('the list of slices', () => {
     const second = await sell(shop, 'ash.ketchum@pallet town')
     expect(await keysOf(me, `from=${noon}`)).toEqual([second.key])
     expect(await keysOf(me, `to=${noon}`)).toEqual([first.key])
+    // A date is a whole day of the shop: the sale is before midnight in one time zone and after it in the other.
+    await app.ctx.db`
+      update slices set created_at = '2020-05-04T23:30:00Z' where slice_key = ${first.key}
+    `
+    for (const [zone, day] of [
+      ['UTC', '2020-05-04'],
+      ['Europe/Berlin', '2020-05-05'],
+    ] as const) {
+      await app.ctx.db`update accounts set time_zone = ${zone} where id = ${shop.accountId}`
+      expect(await keysOf(me, `from=${day}&to=${day}`), zone).toEqual([first.key])
+      expect(await keysOf(me, 'to=2020-05-03')).toEqual([])
+    }
     for (const [text, found] of [
       ['ZOE', [first.key]],
       ['mul der', [first.key]],

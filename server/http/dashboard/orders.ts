@@ -74,8 +74,7 @@ export const ordersApi =
         const { status, from, to, buyer, after, before } = query
         const wanted = {
           status,
-          from: from === undefined ? undefined : parseDateTime('from', from),
-          to: to === undefined ? undefined : parseDateTime('to', to),
+          ...(await periodOf(ctx, member.accountId, from, to)),
           buyer,
         }
         const { perPage } = pageOf(query as Query)
@@ -211,6 +210,33 @@ export const ordersApi =
     )
     done()
   }
+
+/**
+ * The period of two dates or times. A date is a whole day in the shop's time zone; `to` includes it.
+ *
+ * @throws validation_error
+ */
+async function periodOf(
+  ctx: Service,
+  accountId: number,
+  from: string | undefined,
+  to: string | undefined,
+): Promise<{ from?: Date; to?: Date }> {
+  if (from === undefined && to === undefined) return {}
+  const { timeZone } = await getAccount(ctx, accountId)
+  const momentOf = (field: string, text: string, days: number) => {
+    const moment = parseDateTime(field, text)
+    if (!DATE.test(text)) return moment
+    const day = Temporal.PlainDate.from(text).add({ days })
+    return new Date(day.toZonedDateTime(timeZone).epochMilliseconds)
+  }
+  return {
+    ...(from === undefined ? {} : { from: momentOf('from', from, 0) }),
+    ...(to === undefined ? {} : { to: momentOf('to', to, 1) }),
+  }
+}
+
+const DATE = /^\d{4}-\d\d-\d\d$/
 
 /** @throws validation_error */
 function idsIn(text: string): number[] {

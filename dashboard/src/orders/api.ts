@@ -1,0 +1,41 @@
+import type { CancelReason } from '../../../server/enums.ts'
+import type {
+  LabelOutcome,
+  LabelResult,
+  OwnSlice,
+  SliceList,
+} from '../../../server/http/dashboard/orders.ts'
+import type { Data } from '../api.ts'
+import { apiUrl, get, post } from '../client.ts'
+
+export type { LabelOutcome, LabelResult, OwnSlice, SliceList }
+export type SliceLine = SliceList['data'][number]
+export type OrderRow = OwnSlice['orders'][number]
+
+export const listSlices = (filters: Record<string, string>) =>
+  get<SliceList>('orders', { query: filters })
+
+export const getSlice = async (order: number) => (await get<Data<OwnSlice>>(`orders/${order}`)).data
+
+export const buyLabel = async (order: number) =>
+  (await post<Data<LabelOutcome>>(`orders/${order}/label`)).data
+
+export const buyLabels = async (orders: number[]) =>
+  (await post<Data<LabelResult[]>>('orders/labels', { orders })).data
+
+export const ship = async (order: number, trackingCode: string | null) =>
+  (await post<Data<OwnSlice>>(`orders/${order}/ship`, { tracking_code: trackingCode })).data
+
+export const cancel = async (order: number, input: { reason: CancelReason; restock: boolean }) =>
+  (await post<Data<OwnSlice>>(`orders/${order}/cancel`, input)).data
+
+/** The page to print. Without orders, everything that waits to be shipped. */
+export const packingUrl = (
+  document: 'pick_list' | 'slips',
+  paper: 'a4' | 'a6',
+  orders?: number[],
+) => apiUrl('orders/packing', { document, paper, orders: orders?.join(), per_page: 100 })
+
+/** One PDF of the labels that are ready. */
+export const labelsUrl = (orders: number[]) =>
+  apiUrl('orders/labels.pdf', { orders: orders.join() })

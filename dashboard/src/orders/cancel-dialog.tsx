@@ -1,0 +1,60 @@
+import { useState } from 'react'
+import type { CancelReason } from '../../../server/enums.ts'
+import { Button } from '../ui/button.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { Checkbox, RadioGroup } from '../ui/fields.tsx'
+import { Form } from '../ui/form.tsx'
+import { formatMoney } from '../ui/format.ts'
+import { notify } from '../ui/toast.tsx'
+import { cancel, type OrderRow, type OwnSlice } from './api.ts'
+import { REASONS } from './words.ts'
+
+/** Cancels one row, with the reason that the buyer reads. */
+export function CancelDialog({
+  row,
+  onChange,
+  onClose,
+}: {
+  row: OrderRow
+  onChange: (after: OwnSlice) => void
+  onClose: () => void
+}) {
+  const [reason, setReason] = useState<CancelReason>('out_of_stock')
+  const [restock, setRestock] = useState<boolean>()
+  const isRestocked = restock ?? reason !== 'out_of_stock'
+  return (
+    <Dialog title={`Cancel order ${row.id}`} onClose={onClose}>
+      <p>
+        {row.buyer.name} is refunded {formatMoney(row.price)} for each of {row.quantity} units of{' '}
+        {row.item.name ?? 'this item'}, and gets an e-mail with the reason. A cancellation is final.
+      </p>
+      <Form
+        label="Cancel the order"
+        onSubmit={async () => {
+          onChange(await cancel(row.id, { reason, restock: isRestocked }))
+          notify(`Order ${row.id} was cancelled.`)
+          onClose()
+        }}
+        actions={(isSaving) => (
+          <>
+            <Button type="submit" look="danger" isPending={isSaving}>
+              Cancel the order
+            </Button>
+            <Button onPress={onClose}>Keep it</Button>
+          </>
+        )}
+      >
+        <RadioGroup
+          name="reason"
+          label="Reason"
+          options={REASONS}
+          value={reason}
+          onChange={(value) => setReason(value as CancelReason)}
+        />
+        <Checkbox isSelected={isRestocked} onChange={setRestock}>
+          Put the units on sale again
+        </Checkbox>
+      </Form>
+    </Dialog>
+  )
+}

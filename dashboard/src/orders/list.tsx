@@ -1,0 +1,229 @@
+import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useEffect, useState } from 'react'
+import { Link } from 'wouter'
+import { ORDER_STATUSES } from '../../../server/enums.ts'
+import { Badge } from '../ui/badge.tsx'
+import { Button, ButtonLink } from '../ui/button.tsx'
+import { DateField, Select } from '../ui/fields.tsx'
+import { Filters, SearchFilter, useFilters } from '../ui/filters.tsx'
+import { plural } from '../ui/format.ts'
+import { PageHeader } from '../ui/page-header.tsx'
+import { Empty, Loaded } from '../ui/states.tsx'
+import { type Column, Table } from '../ui/table.tsx'
+import { notifyFailure } from '../ui/toast.tsx'
+import { DateTime, Money } from '../ui/values.tsx'
+import { buyLabels, type LabelResult, listSlices, type SliceLine, type SliceList } from './api.ts'
+import { ItemPicture } from './item-picture.tsx'
+import { LabelResults } from './label-results.tsx'
+import { PrintMenu } from './print-menu.tsx'
+import { LABELS, STATUSES } from './words.ts'
+
+/** At most as many labels as one request buys. */
+const MAX_SELECTED = 50
+
+const STATUS_OPTIONS = [
+  { value: '', label: 'All' },
+  ...ORDER_STATUSES.map((value) => ({ value, label: STATUSES[value].label })),
+]
+
+const COLUMNS: Column<SliceLine>[] = [
+  {
+    key: 'order',
+    header: 'Order',
+    isRowHeader: true,
+    cell: ({ order_id, item, lines }) => (
+      <div className="order-item">
+        <ItemPicture url={item.image} />
+        <div>
+          <Link href={`/orders/${order_id}`}>{item.name ?? 'Item'}</Link>
+          <p className="help">
+            {order_id}
+            {item.subtitle && ` · ${item.subtitle}`}
+            {lines > 1 && ` · and ${lines - 1} more`}
+          </p>
+        </div>
+      </div>
+    ),
+  },
+  { key: 'buyer', header: 'Buyer', cell: ({ buyer }) => buyer.name },
+  { key: 'sold', header: 'Sold', cell: ({ created_at }) => <DateTime at={created_at} /> },
+  {
+    key: 'status',
+    header: 'Status',
+    cell: ({ statuses, lines }) => (
+      <div className="badges">
+        {ORDER_STATUSES.filter((status) => statuses[status] > 0).map((status) => (
+          <Badge key={status} tone={STATUSES[status].tone}>
+            {STATUSES[status].label}
+            {lines > statuses[status] && ` ${statuses[status]}`}
+          </Badge>
+        ))}
+      </div>
+    ),
+  },
+  {
+    key: 'shipping',
+    header: 'Shipping',
+    cell: ({ shipping, label }) => (
+      <div>
+        {shipping.method}
+        {label && (
+          <p>
+            <Badge tone={LABELS[label].tone}>{LABELS[label].label}</Badge>
+          </p>
+        )}
+      </div>
+    ),
+  },
+  { key: 'units', header: 'Units', align: 'end', cell: ({ units }) => units },
+  {
+    key: 'merchandise',
+    header: 'Amount',
+    align: 'end',
+    cell: ({ merchandise }) => <Money amount={merchandise} />,
+  },
+]
+
+export function OrderList() {
+  const { filters, setFilters, isFiltered, clearFilters } = useFilters({
+    status: '',
+    from: '',
+    to: '',
+    buyer: '',
+  })
+  // A position belongs to its filters, so a change of a filter leaves it.
+  const { filters: position, setFilters: setPosition } = useFilters({ after: '', before: '' })
+  const filter = (change: Partial<typeof filters>, options?: { replace: boolean }) => {
+    setFilters({ ...change, after: '', before: '' } as never, options)
+  }
+  const query = useQuery({
+    queryKey: ['orders', filters, position],
+    queryFn: () => listSlices({ ...filters, ...position }),
+    placeholderData: keepPreviousData,
+  })
+  return (
+    <>
+      <PageHeader title="Orders" actions={<PrintMenu label="Print everything to ship" />} />
+      <Filters
+        isFiltered={isFiltered}
+        onClear={() => {
+          clearFilters()
+          setPosition({ after: '', before: '' })
+        }}
+      >
+        <Select
+          label="Status"
+          options={STATUS_OPTIONS}
+          value={filters.status}
+          onChange={(status) => filter({ status })}
+        />
+        <DateField label="From" value={filters.from} onChange={(from) => filter({ from })} />
+        <DateField label="To" value={filters.to} onChange={(to) => filter({ to })} />
+        <SearchFilter
+          label="Buyer’s name"
+          value={filters.buyer}
+          onChange={(buyer) => filter({ buyer }, { replace: true })}
+        />
+      </Filters>
+      <Loaded query={query}>
+        {(list) =>
+          list.data.length === 0 ? (
+            <Empty
+              title={isFiltered ? 'No order matches these filters' : 'No orders yet'}
+              action={isFiltered ? <Button onPress={clearFilters}>Clear filters</Button> : null}
+            >
+              {isFiltered ? null : 'An order appears here as soon as a buyer pays.'}
+            </Empty>
+          ) : (
+            <Slices list={list} />
+          )
+        }
+      </Loaded>
+    </>
+  )
+}
+
+function Slices({ list: { data, meta } }: { list: SliceList }) {
+  const [selected, setSelected] = useState<ReadonlySet<number>>(new Set())
+  const [results, setResults] = useState<LabelResult[]>()
+  const [isBuying, setIsBuying] = useState(false)
+  const queryClient = useQueryClient()
+  // Rows that are no longer shown must not be part of a bulk action.
+  useEffect(() => {
+    const shown = new Set(data.map(({ order_id }) => order_id))
+    setSelected((keys) => new Set([...keys].filter((key) => shown.has(key))))
+  }, [data])
+  const orders = data.map(({ order_id }) => order_id).filter((id) => selected.has(id))
+
+  async function buy() {
+    setIsBuying(true)
+    try {
+      setResults(await buyLabels(orders))
+    } catch (error) {
+      notifyFailure(error)
+    } finally {
+      setIsBuying(false)
+      void queryClient.invalidateQueries({ queryKey: ['orders'] })
+    }
+  }
+
+  return (
+    <>
+      {orders.length > 0 && (
+        <section className="bulk" aria-label="Selected orders">
+          <p role="status">{plural(orders.length, 'order')} selected</p>
+          <div className="page-actions">
+            <Button
+              look="primary"
+              isPending={isBuying}
+              isDisabled={orders.length > MAX_SELECTED}
+              onPress={buy}
+            >
+              Get labels
+            </Button>
+            <PrintMenu label="Print" orders={orders} />
+            <Button look="quiet" onPress={() => setSelected(new Set())}>
+              Clear selection
+            </Button>
+          </div>
+        </section>
+      )}
+      <Table
+        label="Orders"
+        columns={COLUMNS}
+        rows={data}
+        keyOf={({ order_id }) => order_id}
+        nameOf={({ order_id, buyer }) => `order ${order_id} of ${buyer.name}`}
+        selection={{ keys: selected, onChange: setSelected }}
+      />
+      <Positions meta={meta} />
+      {results && <LabelResults results={results} onClose={() => setResults(undefined)} />}
+    </>
+  )
+}
+
+/** The ways to newer and older orders. The list has positions instead of page numbers. */
+function Positions({ meta: { newer, older } }: Pick<SliceList, 'meta'>) {
+  if (newer === null && older === null) return null
+  const to = (name: string, key: string) => {
+    const parameters = new URLSearchParams(window.location.search)
+    parameters.delete('after')
+    parameters.delete('before')
+    parameters.set(name, key)
+    return `?${parameters}`
+  }
+  return (
+    <nav className="positions" aria-label="Pages">
+      {newer && (
+        <ButtonLink href={to('before', newer)} size="small" icon="left">
+          Newer
+        </ButtonLink>
+      )}
+      {older && (
+        <ButtonLink href={to('after', older)} size="small" icon="right">
+          Older
+        </ButtonLink>
+      )}
+    </nav>
+  )
+}

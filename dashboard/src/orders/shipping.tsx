@@ -1,0 +1,145 @@
+import { useMutation } from '@tanstack/react-query'
+import { Button, ExternalLink } from '../ui/button.tsx'
+import { TextField } from '../ui/fields.tsx'
+import { Form, FormErrors } from '../ui/form.tsx'
+import { plural } from '../ui/format.ts'
+import { Icon } from '../ui/icons.tsx'
+import { Section } from '../ui/section.tsx'
+import { notify } from '../ui/toast.tsx'
+import { buyLabel, type OwnSlice, ship } from './api.ts'
+
+type Props = { slice: OwnSlice; order: number; onChange: (after: OwnSlice) => void }
+
+/** The label and the shipment of a slice. */
+export function Shipping({ slice, order, onChange }: Props) {
+  const { shipping, actions } = slice
+  return (
+    <Section title="Shipping" help={shipping.method ?? undefined}>
+      {shipping.paid_to === 'platform' ? (
+        <LabelPart slice={slice} order={order} onChange={onChange} />
+      ) : (
+        <p>You ship this order yourself: there is no label to buy.</p>
+      )}
+      {shipping.tracking_code && (
+        <p>
+          Tracking code: <code>{shipping.tracking_code}</code>
+          {shipping.tracking_status && ` (${shipping.tracking_status})`}
+        </p>
+      )}
+      {actions.ship ? (
+        <ShipForm slice={slice} order={order} onChange={onChange} />
+      ) : (
+        <p className="help">Nothing is left to ship.</p>
+      )}
+    </Section>
+  )
+}
+
+/** The four outcomes of a purchase: ready, processing, action required, and a failure. */
+function LabelPart({ slice: { label, actions, buyer }, order, onChange }: Props) {
+  const purchase = useMutation({
+    mutationFn: () => buyLabel(order),
+    onSuccess: (outcome) => {
+      onChange(outcome.order)
+      notify(
+        outcome.status === 'ready' ? 'The label is ready.' : 'The label was bought, without a PDF.',
+      )
+    },
+  })
+  const button = (text: string, look: 'primary' | 'secondary') => (
+    <div>
+      <Button look={look} isPending={purchase.isPending} onPress={() => purchase.mutate()}>
+        {text}
+      </Button>
+    </div>
+  )
+  return (
+    <div className="label-part">
+      <FormErrors messages={purchase.error ? [purchase.error.message] : []} />
+      {label === null &&
+        (actions.label ? (
+          button('Buy label', 'primary')
+        ) : (
+          <p className="help">
+            {buyer.address === null
+              ? 'A label needs a delivery address, and this buyer gave none.'
+              : 'No label was bought.'}
+          </p>
+        ))}
+      {label?.status === 'ready' && (
+        <>
+          <div className="notice good">
+            <Icon name="check" />
+            <div>
+              <p>The label is ready.</p>
+              {label.label_url && (
+                <ExternalLink href={label.label_url}>Open the label</ExternalLink>
+              )}
+            </div>
+          </div>
+          {label.label_url === null && button('Get a new link', 'secondary')}
+        </>
+      )}
+      {label?.status === 'processing' && (
+        <>
+          <div className="notice">
+            <Icon name="info" />
+            <div>
+              <p>The label is bought. The carrier prepares the PDF, which can take some minutes.</p>
+              {label.message && <p>{label.message}</p>}
+            </div>
+          </div>
+          {button('Check again', 'secondary')}
+        </>
+      )}
+      {label?.status === 'action_required' && (
+        <>
+          <div className="notice warn">
+            <Icon name="warning" />
+            <div>
+              <p>The label is bought, but the carrier withholds the PDF.</p>
+              {label.message && <p>{label.message}</p>}
+            </div>
+          </div>
+          {button('Check again', 'secondary')}
+        </>
+      )}
+    </div>
+  )
+}
+
+function ShipForm({ slice, order, onChange }: Props) {
+  const { needs_tracking_code: needsCode } = slice.actions.ship!
+  const pending = slice.orders.filter(({ status }) => status === 'pending').length
+  const isWaitingForLabel = slice.shipping.paid_to === 'platform' && slice.label === null
+  return (
+    <Form
+      label="Ship"
+      onSubmit={async (data) => {
+        const code = needsCode ? String(data.get('tracking_code') ?? '') : null
+        onChange(await ship(order, code))
+        notify(`Marked as shipped: ${plural(pending, 'item')}. The buyer gets an e-mail.`)
+      }}
+      actions={(isSaving) => (
+        <Button
+          type="submit"
+          look={isWaitingForLabel ? 'secondary' : 'primary'}
+          isPending={isSaving}
+        >
+          Mark as shipped
+        </Button>
+      )}
+    >
+      {needsCode && (
+        <TextField
+          name="tracking_code"
+          label="Tracking code"
+          help="Of the parcel that you hand in. The buyer gets it by e-mail."
+          maxLength={100}
+          isMonospaced
+          autoComplete="off"
+        />
+      )}
+    </Form>
+  )
+}

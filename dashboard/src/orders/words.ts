@@ -1,0 +1,52 @@
+import type { OrderStatus } from '../../../server/enums.ts'
+import type { Tone } from '../ui/badge.tsx'
+import type { OwnSlice } from './api.ts'
+
+/** What the states of orders and labels are called on the page. */
+
+export const STATUSES: Record<OrderStatus, { label: string; tone: Tone }> = {
+  pending: { label: 'To ship', tone: 'warn' },
+  shipped: { label: 'Shipped', tone: 'busy' },
+  received: { label: 'Received', tone: 'good' },
+  cancelled: { label: 'Cancelled', tone: 'neutral' },
+  disputed: { label: 'Disputed', tone: 'bad' },
+}
+
+export type LabelStatus = NonNullable<OwnSlice['label']>['status']
+
+export const LABELS: Record<LabelStatus, { label: string; tone: Tone }> = {
+  ready: { label: 'Label ready', tone: 'good' },
+  processing: { label: 'Label on its way', tone: 'busy' },
+  action_required: { label: 'Label needs you', tone: 'warn' },
+}
+
+export const REASONS = [
+  { value: 'out_of_stock', label: 'It is out of stock', said: 'out of stock' },
+  { value: 'buyer_asked', label: 'The buyer asked for it', said: 'the buyer asked' },
+  { value: 'other', label: 'Another reason', said: null },
+] as const
+
+type Moment = OwnSlice['timeline'][number]
+
+const KINDS: Record<Moment['kind'], string> = {
+  ordered: 'Ordered',
+  label_bought: 'Label bought',
+  shipped: 'Shipped',
+  received: 'Received',
+  disputed: 'Disputed',
+  resolved: 'Dispute resolved',
+  cancelled: 'Cancelled',
+}
+
+const CANCELLERS: Record<NonNullable<Moment['by']>, string> = {
+  buyer: 'by the buyer',
+  seller: 'by you',
+  admin: 'by the marketplace',
+  system: 'automatically',
+}
+
+/** `Cancelled by you: out of stock` */
+export function sentenceOf({ kind, by, reason }: Moment): string {
+  const said = REASONS.find(({ value }) => value === reason)?.said
+  return [KINDS[kind], by && CANCELLERS[by]].filter(Boolean).join(' ') + (said ? `: ${said}` : '')
+}

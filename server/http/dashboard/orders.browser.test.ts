@@ -1,0 +1,122 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import {
+  type BrowserApp,
+  chromiumPath,
+  expectAccessible,
+  startBrowserApp,
+} from '../../test/browser.ts'
+import { cardItem, list, NO_LIMITS, productItem } from '../../test/fixtures/listings.ts'
+import { buy, LABEL, openShop, PARCEL } from '../../test/fixtures/orders.ts'
+
+/** The pictures of cards are on a host that a test can't reach. */
+const NO_PICTURES = /NAME_NOT_RESOLVED/
+
+describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
+  let app: BrowserApp
+  beforeAll(async () => {
+    app = await startBrowserApp({ template: 'fixture', settings: NO_LIMITS })
+  })
+
+  /** A shop with orders of these buyers, and a member of it. */
+  async function shopWith(option: typeof PARCEL, ...buyers: string[]) {
+    const shop = await openShop(app, option)
+    const orders: number[] = []
+    for (const name of buyers) {
+      const [card, box] = (await list(shop, cardItem(), productItem())) as [number, number]
+      const lines: [number, number][] = [
+        [card, 1],
+        [box, 1],
+      ]
+      const sale = await buy(app, lines, { buyer: { name, email: 'buyer@mail.example' } })
+      orders.push(sale.orderIds[0]!)
+    }
+    return { orders, member: await app.member(shop.accountId) }
+  }
+
+  it('a seller finds an order by its buyer, cancels one item with a reason and ships the rest', async () => {
+    const { member } = await shopWith(PARCEL, 'Misty Waterflower', 'Brock Harrison')
+    const page = await app.open('/dashboard/orders', {
+      member,
+      expects: /status of 422|NAME_NOT_RESOLVED/,
+    })
+    await page.getByRole('row', { name: /Brock/ }).waitFor()
+    await expectAccessible(page)
+    await page.getByLabel('Buyer’s name').fill('water')
+    await page.getByRole('row', { name: /Brock/ }).waitFor({ state: 'detached' })
+    expect(new URL(page.url()).searchParams.get('buyer')).toBe('water')
+    await page.getByRole('rowheader').getByRole('link').click()
+    await page.getByRole('heading', { level: 1, name: /^Order \d+, \d+$/ }).waitFor()
+    await page.getByText('Cape Road 25 B').waitFor()
+    await expectAccessible(page)
+
+    await page
+      .getByRole('button', { name: /^Cancel order/ })
+      .first()
+      .click()
+    await page.getByRole('radio', { name: 'It is out of stock' }).waitFor()
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Cancel the order' }).click()
+    await page.getByText('Cancelled by you: out of stock').waitFor()
+
+    await page.getByRole('button', { name: 'Mark as shipped' }).click()
+    await page.getByText(/tracking_code field is required/).waitFor()
+    await page.getByLabel('Tracking code').fill('3SABCD')
+    await page.getByLabel('Tracking code').press('Enter')
+    await page.getByText('Nothing is left to ship.').waitFor()
+    await page.goBack()
+    await page.getByRole('row', { name: /Misty/ }).getByText('Shipped').waitFor()
+  })
+
+  it('several labels are bought at once, and each outcome is shown', async () => {
+    const { member, orders } = await shopWith(LABEL, 'Ash Ketchum', 'Gary Oak')
+    const page = await app.open('/dashboard/orders', { member, expects: NO_PICTURES })
+    await page.getByRole('row', { name: /Gary/ }).waitFor()
+    await page.locator('thead label').click()
+    await page.getByRole('button', { name: 'Get labels' }).click()
+    const link = page.getByRole('link', { name: /Open 2 labels as one PDF/ })
+    await link.waitFor()
+    await expectAccessible(page)
+    const url = new URL((await link.getAttribute('href'))!, app.address)
+    expect(url.searchParams.get('orders')!.split(',').map(Number).toSorted()).toEqual(orders)
+    const pdf = await page.request.get(url.href)
+    expect(pdf.headers()['content-type']).toBe('application/pdf')
+  })
+
+  it.each([
+    ['ready', 'The label is ready.'],
+    ['processing', /The carrier prepares the PDF/],
+    ['action_required', /withholds the PDF/],
+    ['error', /The carrier could not provide the label/],
+  ])('the outcome %s of a label is explained', async (label, text) => {
+    const { member, orders } = await shopWith(LABEL, 'Ash Ketchum')
+    const page = await app.open(`/dashboard/orders/${orders[0]}`, {
+      member,
+      expects: /status of 502|NAME_NOT_RESOLVED/,
+    })
+    await app.operator.put('/operator/v1/sandbox/carrier', { payload: { label } })
+    await page.getByRole('button', { name: 'Buy label' }).click()
+    await page.getByText(text).first().waitFor()
+    await app.operator.put('/operator/v1/sandbox/carrier', { payload: { label: 'ready' } })
+    await expectAccessible(page)
+  })
+
+  it('the pick list and the packing slips are pages that print without scripts', async () => {
+    const { member, orders } = await shopWith(PARCEL, 'Misty Waterflower')
+    const page = await app.open(`/dashboard/api/orders/packing?orders=${orders[0]}&paper=a6`, {
+      member,
+    })
+    await page.getByRole('heading', { name: 'Pick list' }).waitFor()
+    await expectAccessible(page)
+    expect((await page.pdf({ preferCSSPageSize: true })).subarray(0, 5).toString()).toBe('%PDF-')
+  })
+
+  it('a shop without orders, an unknown order and another seller’s order each say so', async () => {
+    const { orders } = await shopWith(PARCEL, 'Misty')
+    const { member } = await shopWith(PARCEL)
+    const page = await app.open('/dashboard/orders', { member, expects: /status of 404/ })
+    await page.getByText('No orders yet').waitFor()
+    await expectAccessible(page)
+    await page.goto(`${app.address}/dashboard/orders/${orders[0]}`)
+    await page.getByText('This doesn’t exist').waitFor()
+  })
+})
