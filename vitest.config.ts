@@ -35,6 +35,7 @@ const SLOW = [
   'server/http/seller/{labels,ship-order,webhooks}.test.ts',
   'server/http/dashboard/webhooks.test.ts',
   'server/mail/outbox.test.ts',
+  'server/money/{histories,payout-runs,payout-setup,payouts,statements,ledger}.test.ts',
   'server/orders/{receive-long-shipped,shared-checkouts,transitions}.test.ts',
   'server/shipping/labels.test.ts',
   'server/webhooks/{attempt-delivery,delivery-worker,failing-endpoint,fan-out,prune}.test.ts',
