@@ -56,7 +56,7 @@ export function Navigation({ me }: { me: Me | undefined }) {
             <p className="help">{me.email}</p>
             <ul>
               <li>
-                <a href={`${me.public_url}/shops/${me.account.slug}`}>
+                <a href={me.shop_url}>
                   <Icon name="external" />
                   View your shop
                 </a>

@@ -2,7 +2,7 @@ import { type ReactNode, Suspense } from 'react'
 import { Route, Switch } from 'wouter'
 import { useIsConnected } from '../connection.ts'
 import { PAGES } from '../pages.ts'
-import { setTimeZone } from '../ui/format.ts'
+import { setClock, setTimeZone } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { ErrorState, Loading } from '../ui/states.tsx'
@@ -14,7 +14,10 @@ import { PageErrors } from './page-errors.tsx'
 /** The frame of all pages: navigation, banners, and the page at the current address. */
 export function Shell() {
   const me = useMe()
-  setTimeZone(me.data?.account.time_zone)
+  if (me.data) {
+    setTimeZone(me.data.account.time_zone)
+    setClock(me.data.now, me.dataUpdatedAt)
+  }
   return (
     <div className="shell">
       <a className="skip" href="#main">

@@ -56,9 +56,19 @@ const UNITS = [
   ['minute', 60],
 ] as const
 
+let aheadMs = 0
+
+/** Sets the service's clock, which a sandbox can move ahead of the browser's. `readAt` is the browser's time then. */
+export function setClock(now: string, readAt: number): void {
+  aheadMs = new Date(now).getTime() - readAt
+}
+
+/** The service's time. */
+export const serviceNow = () => new Date(Date.now() + aheadMs)
+
 /** The distance of a moment from now: 2 hours ago, in 3 days. */
-export function formatRelative(iso: string, now = Date.now()): string {
-  const seconds = (new Date(iso).getTime() - now) / 1000
+export function formatRelative(iso: string): string {
+  const seconds = (new Date(iso).getTime() - serviceNow().getTime()) / 1000
   const [unit, length] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ['second', 1]
   return relative.format(Math.trunc(seconds / length), unit)
 }

@@ -8,7 +8,7 @@ import { CopyButton } from '../ui/copy-button.tsx'
 import { ConfirmDialog, Dialog } from '../ui/dialog.tsx'
 import { CheckboxGroup, DateField, Select, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
-import { plural } from '../ui/format.ts'
+import { plural, serviceNow } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
@@ -323,4 +323,4 @@ const ResendDialog = ({ endpoint, onClose }: { endpoint: EndpointRecord; onClose
   </Dialog>
 )
 
-const dayOf = (iso: string | null) => (iso ?? new Date().toISOString()).slice(0, 10)
+const dayOf = (iso: string | null) => (iso ?? serviceNow().toISOString()).slice(0, 10)

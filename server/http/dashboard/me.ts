@@ -2,7 +2,8 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import Type, { type Static } from 'typebox'
 import { getAccount } from '../../accounts/accounts.ts'
 import type { Service } from '../../service.ts'
-import { Data } from '../schema.ts'
+import { timestamp } from '../../time/timestamp.ts'
+import { Data, Timestamp } from '../schema.ts'
 import { AccountSchema, accountJson } from '../shapes/account.ts'
 
 const MeSchema = Type.Object({
@@ -10,6 +11,8 @@ const MeSchema = Type.Object({
   account: Type.Intersect([AccountSchema, Type.Object({ time_zone: Type.String() })]),
   sandbox: Type.Boolean(),
   public_url: Type.String(),
+  shop_url: Type.String({ description: 'The public page of the shop' }),
+  now: Timestamp({ description: 'The service’s time, which the sandbox can move' }),
 })
 
 /** The member who is signed in, their shop, and the service. */
@@ -18,7 +21,7 @@ export type Me = Static<typeof MeSchema>
 export const meApi =
   (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
-    const { sandbox, publicUrl } = ctx.config
+    const { sandbox, publicUrl, marketplaceUrl } = ctx.config
     app.get(
       '/me',
       { schema: { response: { 200: Data(MeSchema, 'The member and their shop') } } },
@@ -26,7 +29,16 @@ export const meApi =
         const account = await getAccount(ctx, member.accountId)
         const { email } = member
         const shop = { ...accountJson(account), time_zone: account.timeZone }
-        return { data: { email, account: shop, sandbox, public_url: publicUrl } }
+        return {
+          data: {
+            email,
+            account: shop,
+            sandbox,
+            public_url: publicUrl,
+            shop_url: `${marketplaceUrl}/shops/${account.slug}`,
+            now: timestamp(ctx.now()),
+          },
+        }
       },
     )
     done()
