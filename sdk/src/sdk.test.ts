@@ -81,6 +81,7 @@ const METHODS: Record<string, () => Promise<unknown>> = {
   listOwnListings: async () => client.tools.listings.list({ reference: 'SHELF' }),
   createOwnListings: () => client.tools.listings.create([{ ...card(), reference: 'A' }]),
   getOwnListing: async () => client.tools.listings.get((await listed())[0]!),
+  checkListings: () => client.tools.listings.check([card()]),
   changeListings: async () =>
     client.tools.listings.changeMany([{ id: (await listed())[0]!, quantity_delta: -1 }]),
   deleteListings: async () => client.tools.listings.deleteMany([{ id: (await listed())[0]! }]),

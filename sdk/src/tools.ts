@@ -4,6 +4,7 @@ import type { Options, Request, Transport } from './transport.ts'
 import type {
   BulkCreateResult,
   Change,
+  CheckedItem,
   ListingChange,
   ListingChangesResult,
   ListingDeletionsResult,
@@ -59,6 +60,12 @@ export function tools(send: Transport) {
       /** Lists 1 to 100 items, each with an optional reference. */
       create: (items: OwnListingItem[], options: Options = {}) =>
         writeOnce<BulkCreateResult>('/listings', items, options),
+
+      /** Checks 1 to 500 items as `create` would, and lists nothing. */
+      async check(items: OwnListingItem[], options: Options = {}): Promise<CheckedItem[]> {
+        const request: Request = { ...options, ...TOOLS, body: { items }, retry: 'safe' }
+        return (await send<{ data: CheckedItem[] }>('POST', '/listings/checks', request)).body.data
+      },
 
       /** Changes 1 to 1,000 listings. Each succeeds or fails on its own. */
       changeMany: (items: ListingChange[], options: Options = {}) =>

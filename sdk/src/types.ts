@@ -1278,6 +1278,42 @@ export interface CreateWebhookBody {
   events: ('order.created' | 'order.cancelled' | 'order.label_ready' | 'listing.sold')[]
 }
 /**
+ * A card or sealed product, as far as a list of listings shows it.
+ */
+export interface CatalogItem {
+  /**
+   * Canonical id
+   */
+  card: string | null
+  /**
+   * Slug
+   */
+  product: string | null
+  name: string
+  /**
+   * The set’s name, and for a card its number
+   */
+  details: string
+  language: string | null
+  image: string | null
+}
+/**
+ * What a bulk create would do with an item.
+ */
+export interface CheckedItem {
+  /**
+   * Messages by field name. Only if the item would fail
+   */
+  errors?: {
+    [k: string]: string[]
+  }
+  /**
+   * Cards that share the friendly id. Only if there are several
+   */
+  candidates?: unknown[]
+  item?: CatalogItem
+}
+/**
  * The label of one order of the request.
  */
 export interface LabelResult {
@@ -2039,6 +2075,13 @@ export interface CreateOwnListingsBody {
   /**
    * @minItems 1
    * @maxItems 100
+   */
+  items: OwnListingItem[]
+}
+export interface CheckListingsBody {
+  /**
+   * @minItems 1
+   * @maxItems 500
    */
   items: OwnListingItem[]
 }

@@ -4,13 +4,11 @@ import Type, { type Static } from 'typebox'
 import { getAccount } from '../../accounts/accounts.ts'
 import { browseCards, browseProducts } from '../../catalog/browse.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
-import { cardObject, productObject } from '../../catalog/json.ts'
 import type { Context } from '../../context.ts'
 import { LISTING_STATUSES } from '../../enums.ts'
 import { validationError } from '../../errors.ts'
 import { changeListings } from '../../listings/change-listings.ts'
 import { createListings, payoutMissing } from '../../listings/create-listings.ts'
-import type { Listable } from '../../listings/listing.ts'
 import { findOwnListing } from '../../listings/own-listings.ts'
 import { removeListings } from '../../listings/remove-listings.ts'
 import { type ListingSearch, nextIds, searchListings } from '../../listings/search-listings.ts'
@@ -28,12 +26,17 @@ import {
   isAccepted,
   OwnBulkCreate,
 } from '../shapes/bulk-create.ts'
+import { CatalogItem, itemOf } from '../shapes/catalog-item.ts'
+import { CheckedItem, checkItems, ItemsToCheck } from '../shapes/checked-item.ts'
 import { ListingPatch } from '../shapes/listing.ts'
 import { readListingChange } from '../shapes/listing-batch.ts'
-import { OwnListingItem, reference } from '../shapes/listing-item.ts'
+import { reference } from '../shapes/listing-item.ts'
 import { ownListingFields, ownListingJson } from '../shapes/own-listing.ts'
 import { readItem } from '../shapes/read-item.ts'
 import { listingsCsv } from './listings-csv.ts'
+
+export type { CatalogItemRecord } from '../shapes/catalog-item.ts'
+export type { CheckedItemRecord } from '../shapes/checked-item.ts'
 
 /** A hundred items of maximum size take about 2.4 MiB. */
 const BULK_LIMIT_BYTES = 4 * 1024 * 1024
@@ -41,33 +44,14 @@ const BULK_LIMIT_BYTES = 4 * 1024 * 1024
 /** Items of the catalog that a search considers. */
 const MAX_ITEMS = 1_000
 
-/** Items that one call checks: below the limit of values in a body, with every field and one photo. */
-const MAX_CHECKED = 500
-
 /** Listings that one call of a bulk edit handles. */
 const MAX_EDITED = 1_000
-
-const CatalogItem = Type.Object({
-  card: Nullable(Type.String(), { description: 'Canonical id' }),
-  product: Nullable(Type.String(), { description: 'Slug' }),
-  name: Type.String(),
-  /** The set's name, and for a card its number. */
-  details: Type.String(),
-  language: Nullable(Type.String()),
-  image: Nullable(Type.String()),
-})
 
 const DashboardListing = Type.Object({
   ...ownListingFields,
   item: Type.Unsafe<Static<typeof CatalogItem> | null>({
     anyOf: [CatalogItem, { type: 'null' }],
   }),
-})
-
-const CheckedItem = Type.Object({
-  errors: Type.Optional(Type.Record(Type.String(), Type.Array(Type.String()))),
-  candidates: Type.Optional(Type.Array(Type.Unknown())),
-  item: Type.Optional(CatalogItem),
 })
 
 const searchFields = {
@@ -102,9 +86,7 @@ const PatchBody = Type.Object({
   reference: Type.Optional(Nullable(reference)),
 })
 
-export type CatalogItemRecord = Static<typeof CatalogItem>
 export type ListingRecord = Static<typeof DashboardListing>
-export type CheckedItemRecord = Static<typeof CheckedItem>
 export type BulkEditBody = Static<typeof BulkEdit>
 export type BulkEditRecord = Static<typeof BulkEditResult>
 export type BulkCreateRecord = Static<typeof BulkResultSchema>
@@ -199,29 +181,11 @@ export const listingsApi =
       {
         bodyLimit: BULK_LIMIT_BYTES,
         schema: {
-          body: Type.Object({
-            items: Type.Unsafe<unknown[]>({
-              type: 'array',
-              minItems: 1,
-              maxItems: MAX_CHECKED,
-              'x-items': OwnListingItem,
-            }),
-          }),
+          body: ItemsToCheck,
           response: { 200: Data(Type.Array(CheckedItem), 'One entry per item, in order') },
         },
       },
-      async ({ body }) => {
-        const catalog = ctx.catalog.current
-        const data = body.items.map((given): CheckedItemRecord => {
-          const item = readItem(catalog, given)
-          if (!isAccepted(item)) {
-            const { errors, candidates } = item
-            return { errors, ...(candidates ? { candidates: candidates as unknown[] } : {}) }
-          }
-          return { item: itemOf(catalog, item)! }
-        })
-        return { data }
-      },
+      async ({ body }) => ({ data: checkItems(ctx.catalog.current, body.items) }),
     )
 
     app.patch(
@@ -303,32 +267,6 @@ function searchOf(
 }
 
 /** The item of a listing as a person recognises it; null while the catalog in memory does not have it. */
-function itemOf(catalog: Catalog, { cardId, productSlug }: Listable): CatalogItemRecord | null {
-  const card = cardId === null ? undefined : catalog.cardsById.get(cardId)
-  if (card) {
-    const { name, number, set } = card
-    return {
-      card: card.id,
-      product: null,
-      name,
-      details: `${set.name} ${number}`,
-      language: set.language,
-      image: cardObject(card).image_small,
-    }
-  }
-  const product = productSlug === null ? undefined : catalog.productsBySlug.get(productSlug)
-  if (!product) return null
-  const { slug, name, category, set } = product
-  return {
-    card: null,
-    product: slug,
-    name,
-    details: set?.name ?? category.replaceAll('_', ' '),
-    language: set?.language ?? null,
-    image: productObject(product).image_url,
-  }
-}
-
 /** @throws validation_error if the request names no listings */
 function idsFor(
   ctx: Service,

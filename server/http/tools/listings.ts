@@ -20,6 +20,7 @@ import {
   isAccepted,
   OwnBulkCreate,
 } from '../shapes/bulk-create.ts'
+import { CheckedItem, checkItems, ItemsToCheck } from '../shapes/checked-item.ts'
 import {
   ChangeResultSchema,
   changeResultJson,
@@ -123,6 +124,40 @@ export const ownListingRoutes =
         })
         return sendJson(reply, response.body)
       },
+    )
+
+    app.post(
+      '/listings/checks',
+      {
+        bodyLimit: BULK_LIMIT_BYTES,
+        config: { scope: 'listings:write' },
+        schema: {
+          operationId: 'checkListings',
+          summary: 'Check items before listing them',
+          description:
+            'Checks 1 to 500 items as `POST /tools/v1/listings` would, and lists nothing. An entry has the card or product of its item, or messages by field. Whether a reference is free is only known when it is listed.',
+          tags: ['Listings'],
+          body: ItemsToCheck,
+          response: { 200: Data(Type.Array(CheckedItem), 'One entry per item, in order') },
+          'x-errors': ['validation_error'],
+          'x-example': {
+            data: [
+              {
+                item: {
+                  card: 'swsh9-18',
+                  product: null,
+                  name: 'Charizard VSTAR',
+                  details: 'Brilliant Stars 18',
+                  language: 'EN',
+                  image: 'https://images.pokemontcg.io/swsh9/18.png',
+                },
+              },
+              { errors: { price: ['The price field is required.'] } },
+            ],
+          },
+        },
+      },
+      async ({ body }) => ({ data: checkItems(ctx.catalog.current, body.items) }),
     )
 
     app.post(

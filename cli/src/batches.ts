@@ -1,0 +1,59 @@
+import { hash, randomUUID } from 'node:crypto'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+
+/** What a run has done so far, next to its file: an interrupted run continues, and repeats no write. */
+export type Journal = {
+  /** The file and the settings that it belongs to. */
+  of: string
+  /** Makes the Idempotency-Keys of the batches. */
+  key: string
+  /** Results of the batches that are finished. */
+  results: unknown[][]
+}
+
+export const fingerprint = (...parts: (string | Uint8Array)[]) =>
+  hash('sha256', Buffer.concat(parts.map((part) => Buffer.from(hash('sha256', part)))))
+
+/** The journal of an interrupted run of the same file; otherwise a new one. */
+export async function openJournal(file: string, of: string): Promise<Journal> {
+  const text = await readFile(file, 'utf8').catch(() => undefined)
+  if (text !== undefined) {
+    try {
+      const journal = JSON.parse(text) as Journal
+      if (journal.of === of) return journal
+    } catch {
+      // It was not written completely. It is replaced.
+    }
+  }
+  return { of, key: randomUUID(), results: [] }
+}
+
+/** Writes the journal as a whole: a crash leaves the former one. */
+export async function saveJournal(file: string, journal: Journal): Promise<void> {
+  await writeFile(`${file}.new`, JSON.stringify(journal))
+  await rename(`${file}.new`, file)
+}
+
+export const deleteJournal = (file: string) => rm(file, { force: true })
+
+export const inBatches = <T>(all: T[], size: number): T[][] =>
+  Array.from({ length: Math.ceil(all.length / size) }, (_, i) =>
+    all.slice(i * size, (i + 1) * size),
+  )
+
+/** Sends a batch again until the write limit leaves room: its window is a minute. */
+export async function atThePaceOfTheLimit<T>(
+  send: () => Promise<T>,
+  waiting: (seconds: number) => void,
+): Promise<T> {
+  for (;;) {
+    try {
+      return await send()
+    } catch (error) {
+      const { status, retryAfter } = error as { status?: number; retryAfter?: number }
+      if (status !== 429) throw error
+      waiting(retryAfter ?? 1)
+      await new Promise((resolve) => setTimeout(resolve, (retryAfter ?? 1) * 1000))
+    }
+  }
+}

@@ -1,0 +1,108 @@
+import type { Card, CardSet, PublicListing, SealedProduct } from '@cardstall/sdk'
+import { type Command, InvalidArgumentError } from 'commander'
+import { type Column, euros } from '../output.ts'
+import { openSession } from '../session.ts'
+
+const DEFAULT_LIMIT = 30
+
+/** Parses the value of an option that counts. */
+export function count(text: string): number {
+  const number = Number(text)
+  if (!Number.isSafeInteger(number) || number < 1)
+    throw new InvalidArgumentError('It must be a number from 1.')
+  return number
+}
+
+type ListOptions = { language?: string; set?: string; limit: number }
+
+const cardColumns: Column<Card>[] = [
+  ['ID', ({ id }) => id],
+  ['FRIENDLY ID', ({ friendly_id }) => friendly_id],
+  ['NAME', ({ name }) => name],
+  ['SET', ({ set }) => set.name],
+  ['NUMBER', ({ number }) => number],
+  ['RARITY', ({ rarity }) => rarity],
+]
+
+const offerColumns: Column<PublicListing>[] = [
+  ['PRICE', ({ price }) => euros(price)],
+  ['CONDITION', ({ condition, graded }) => graded?.label ?? condition],
+  ['LANGUAGE', ({ language }) => language],
+  ['AVAILABLE', ({ quantity_available }) => quantity_available],
+  ['SHOP', ({ seller }) => seller.name],
+]
+
+/** `cards`, `sets`, `products`. */
+export function catalogCommands(program: Command): void {
+  const cards = program.command('cards').description('search the catalog for cards')
+  cards
+    .command('search')
+    .argument('<words...>', 'name, set or number')
+    .description('find cards')
+    .option('--set <id>', 'only cards of this set')
+    .option('--language <code>', 'only cards of this language')
+    .option('--limit <n>', 'number of cards', count, DEFAULT_LIMIT)
+    .action(async (words: string[], { limit, ...query }: ListOptions, command: Command) => {
+      const { client, out } = await openSession(command)
+      out.records(await client.cards.list({ q: words.join(' '), ...query }).all(limit), cardColumns)
+    })
+  cards
+    .command('show')
+    .argument('<id>', 'canonical or friendly id')
+    .description('show a card, with --offers also who sells it')
+    .option('--offers', 'show the offers, cheapest first')
+    .action(async (id: string, { offers }: { offers?: boolean }, command: Command) => {
+      const { client, out } = await openSession(command)
+      const card = await client.cards.get(id, offers ? { include: 'listings' } : {})
+      if (offers) {
+        out.records((card as { listings?: PublicListing[] }).listings ?? [], offerColumns)
+        return
+      }
+      out.record(card, [
+        ['Name', card.name],
+        ['ID', card.id],
+        ['Friendly ID', card.friendly_id],
+        ['Set', card.set.name],
+        ['Number', card.number],
+        ['Rarity', card.rarity],
+        ['Page', card.url],
+      ])
+    })
+
+  program
+    .command('sets')
+    .argument('[words...]', 'name of the set')
+    .description('list the sets')
+    .option('--language <code>', 'only sets of this language')
+    .option('--limit <n>', 'number of sets', count, DEFAULT_LIMIT)
+    .action(async (words: string[], { limit, language }: ListOptions, command: Command) => {
+      const { client, out } = await openSession(command)
+      const query = { ...(words.length > 0 && { q: words.join(' ') }), language }
+      const sets = await client.sets.list(query as object).all(limit)
+      out.records<CardSet>(sets, [
+        ['ID', ({ id }) => id],
+        ['SHORTCUT', ({ shortcut }) => shortcut],
+        ['NAME', ({ name }) => name],
+        ['SERIES', ({ series }) => series],
+        ['LANGUAGE', ({ language }) => language],
+        ['RELEASED', ({ release_date }) => release_date],
+      ])
+    })
+
+  program
+    .command('products')
+    .argument('[words...]', 'name of the product')
+    .description('list the sealed products')
+    .option('--set <id>', 'only products of this set')
+    .option('--limit <n>', 'number of products', count, DEFAULT_LIMIT)
+    .action(async (words: string[], { limit, set }: ListOptions, command: Command) => {
+      const { client, out } = await openSession(command)
+      const query = { ...(words.length > 0 && { q: words.join(' ') }), set }
+      const products = await client.products.list(query as object).all(limit)
+      out.records<SealedProduct>(products, [
+        ['SLUG', ({ slug }) => slug],
+        ['NAME', ({ name }) => name],
+        ['CATEGORY', ({ category }) => category],
+      ])
+    })
+}

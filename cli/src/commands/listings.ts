@@ -1,0 +1,161 @@
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import type { OwnListing } from '@cardstall/sdk'
+import { confirm, isCancel } from '@clack/prompts'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import Papa from 'papaparse'
+import { FIELDS } from '../../../sdk/src/csv.ts'
+import { importCommand } from '../import.ts'
+import { type Column, euros } from '../output.ts'
+import { repriceCommand } from '../reprice.ts'
+import { CommandError, EXIT, openSession } from '../session.ts'
+import { count } from './catalog.ts'
+import { each } from './orders.ts'
+
+const STATUSES = ['active', 'sold', 'hidden'] as const
+
+const listingColumns: Column<OwnListing>[] = [
+  ['ID', ({ id }) => id],
+  ['STATUS', ({ status }) => status],
+  ['ITEM', ({ listable }) => listable?.name],
+  ['CONDITION', ({ condition, graded }) => graded?.label ?? condition],
+  ['LANGUAGE', ({ language }) => language],
+  ['PRICE', ({ price }) => euros(price)],
+  ['QUANTITY', ({ quantity }) => quantity],
+  ['REFERENCE', ({ reference }) => reference],
+]
+
+type Filters = { status?: OwnListing['status']; card?: string; since?: string; limit: number }
+
+type Changes = {
+  price?: number
+  quantity?: number
+  status?: OwnListing['status']
+  description?: string
+}
+
+/** `listings`. */
+export function listingCommands(program: Command): void {
+  const listings = program.command('listings').description('list, change, import and export stock')
+  listings
+    .command('list')
+    .description('list your listings, newest first')
+    .addOption(new Option('--status <status>', 'only this status').choices(STATUSES))
+    .option('--card <id>', 'only listings of this card')
+    .option('--since <time>', 'only listings changed since this date or time')
+    .option('--limit <n>', 'number of listings', count, 100)
+    .action(async ({ limit, since, ...query }: Filters, command: Command) => {
+      const { client, out } = await openSession(command)
+      const filters = { ...query, ...(since !== undefined && { updated_since: since }) }
+      out.records(await client.tools.listings.list(filters).all(limit), listingColumns)
+    })
+  listings
+    .command('set')
+    .argument('<listing>', 'id of the listing', count)
+    .description('change a listing')
+    .option('--price <euros>', 'price of one unit', price)
+    .option('--quantity <n>', 'stock', quantity)
+    .addOption(new Option('--status <status>', 'status').choices(STATUSES))
+    .option('--description <text>', 'description')
+    .action(async (id: number, changes: Changes, command: Command) => {
+      if (Object.keys(changes).length === 0) {
+        throw new CommandError(
+          'Name what to change: --price, --quantity, --status or --description.',
+          EXIT.usage,
+        )
+      }
+      const { client, out } = await openSession(command)
+      const listing = await client.listings.update(id, changes)
+      out.record(listing, [
+        ['ID', listing.id],
+        ['Status', listing.status],
+        ['Price', euros(listing.price)],
+        ['Quantity', listing.quantity],
+      ])
+    })
+  listings
+    .command('delete')
+    .argument('<listings...>', 'ids of listings')
+    .description('delete listings permanently')
+    .option('--yes', 'do not ask')
+    .action(async (texts: string[], { yes }: { yes?: boolean }, command: Command) => {
+      const ids = texts.map(count)
+      const session = await openSession(command)
+      if (ids.length > 1 && !yes) await agree(`Delete ${ids.length} listings?`)
+      await each(session, ids, async (id) => {
+        await session.client.listings.delete(id)
+        session.out.note(`Deleted ${id}.`)
+      })
+    })
+  listings
+    .command('export')
+    .argument('[file]', 'CSV file; stdout without it')
+    .description('write your listings as CSV, in the columns of an import')
+    .addOption(new Option('--status <status>', 'only this status').choices(STATUSES))
+    .action(async (file: string | undefined, query: Pick<Filters, 'status'>, command: Command) => {
+      const { client, out } = await openSession(command)
+      const target = file === undefined ? process.stdout : createWriteStream(file)
+      let exported = 0
+      const write = async (rows: unknown[][]) => {
+        if (!target.write(`${Papa.unparse(rows)}\r\n`)) await once(target, 'drain')
+      }
+      await write([['id', ...EXPORTED, 'status']])
+      for await (const page of client.tools.listings.list(query).pages()) {
+        if (page.data.length > 0) await write(page.data.map(rowOf))
+        exported += page.data.length
+        out.progress(`${exported} of ${page.meta.total} listings`)
+      }
+      out.endProgress()
+      if (file !== undefined) {
+        target.end()
+        await once(target, 'finish')
+        out.note(`Wrote ${exported} listings to ${file}.`)
+      }
+    })
+  importCommand(listings)
+  repriceCommand(listings)
+}
+
+/** The columns of an import; a hint is for cards of unknown language, which listings never have. */
+const EXPORTED = FIELDS.filter((field) => field !== 'language_hint')
+
+function rowOf(listing: OwnListing): unknown[] {
+  const { listable, graded } = listing
+  const values: Record<string, unknown> = {
+    ...listing,
+    card: listable?.type === 'card' ? listable.id : '',
+    product: listable?.type === 'product' ? listable.id : '',
+    price: euros(listing.price),
+    grading_company: graded?.company,
+    grading_grade: graded?.grade,
+    photo_urls: '',
+  }
+  return [listing.id, ...EXPORTED.map((field) => values[field] ?? ''), listing.status]
+}
+
+export function price(text: string): number {
+  const number = Number(text.replace(',', '.'))
+  if (!(number > 0) || number === Infinity)
+    throw new InvalidArgumentError('It must be an amount in euros.')
+  return number
+}
+
+export function quantity(text: string): number {
+  const number = Number(text)
+  if (!Number.isSafeInteger(number) || number < 0)
+    throw new InvalidArgumentError('It must be a number from 0.')
+  return number
+}
+
+/** @throws CommandError if the answer is no, or nobody can answer */
+export async function agree(message: string): Promise<void> {
+  if (!process.stdin.isTTY) {
+    throw new CommandError(
+      `${message} Nobody can answer without a terminal: add --yes.`,
+      EXIT.usage,
+    )
+  }
+  const answer = await confirm({ message, output: process.stderr })
+  if (isCancel(answer)) process.exit(EXIT.interrupted)
+  if (!answer) throw new CommandError('Nothing was changed.')
+}

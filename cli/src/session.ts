@@ -1,0 +1,57 @@
+import { Cardstall } from '@cardstall/sdk'
+import type { Command } from 'commander'
+import { type Output, type OutputOptions, openOutput } from './output.ts'
+import { DEFAULT_PROFILE, type Profile, readProfiles } from './profiles.ts'
+
+export const EXIT = { refused: 1, usage: 2, notSignedIn: 3, interrupted: 130 } as const
+
+/** Ends the command with a message of one sentence. */
+export class CommandError extends Error {
+  override name = 'CommandError'
+  readonly exitCode: number
+
+  constructor(message: string, exitCode: number = EXIT.refused) {
+    super(message)
+    this.exitCode = exitCode
+  }
+}
+
+type GlobalOptions = OutputOptions & { url?: string; key?: string; profile?: string }
+
+export type Session = { client: Cardstall; out: Output; profile: Profile }
+
+export const optionsOf = (command: Command) => command.optsWithGlobals<GlobalOptions>()
+
+/** @throws CommandError (exit code 3) without a key and an address */
+export async function openSession(command: Command): Promise<Session> {
+  const options = optionsOf(command)
+  const { current, profiles } = await readProfiles()
+  const name = options.profile ?? current ?? DEFAULT_PROFILE
+  const stored = profiles[name]
+  if (options.profile !== undefined && !stored) {
+    throw new CommandError(`There is no profile "${options.profile}".`, EXIT.notSignedIn)
+  }
+  const key =
+    options.key ?? (options.profile ? stored?.key : process.env.CARDSTALL_KEY || stored?.key)
+  const url =
+    options.url ?? (options.profile ? stored?.url : process.env.CARDSTALL_URL || stored?.url)
+  if (!key || !url) {
+    throw new CommandError(
+      'You are not signed in: run "cardstall login", or set CARDSTALL_KEY and CARDSTALL_URL.',
+      EXIT.notSignedIn,
+    )
+  }
+  return { client: clientOf({ key, url }), out: openOutput(options), profile: { key, url } }
+}
+
+/** @throws CommandError (exit code 2) for an address that is none */
+export function clientOf({ key, url }: Profile): Cardstall {
+  try {
+    return new Cardstall({ key, baseUrl: apiUrl(url) })
+  } catch (error) {
+    throw new CommandError((error as Error).message, EXIT.usage)
+  }
+}
+
+/** The address of the seller API. People often leave `/v1` out. */
+export const apiUrl = (url: string) => url.replace(/\/*$/, '').replace(/(\/v1)?$/, '/v1')

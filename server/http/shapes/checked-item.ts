@@ -1,0 +1,50 @@
+import Type, { type Static } from 'typebox'
+import type { Catalog } from '../../catalog/catalog.ts'
+import { component } from '../schema.ts'
+import { isAccepted } from './bulk-create.ts'
+import { CatalogItem, itemOf } from './catalog-item.ts'
+import { OwnListingItem } from './listing-item.ts'
+import { readItem } from './read-item.ts'
+
+/** Items that one call checks: below the limit of values in a body, with every field and one photo. */
+const MAX_CHECKED = 500
+
+export const ItemsToCheck = Type.Object({
+  items: Type.Unsafe<unknown[]>({
+    type: 'array',
+    minItems: 1,
+    maxItems: MAX_CHECKED,
+    'x-items': OwnListingItem,
+  }),
+})
+
+export const CheckedItem = component(
+  'CheckedItem',
+  Type.Object(
+    {
+      errors: Type.Optional(
+        Type.Record(Type.String(), Type.Array(Type.String()), {
+          description: 'Messages by field name. Only if the item would fail',
+        }),
+      ),
+      candidates: Type.Optional(
+        Type.Array(Type.Unknown(), {
+          description: 'Cards that share the friendly id. Only if there are several',
+        }),
+      ),
+      item: Type.Optional(CatalogItem),
+    },
+    { description: 'What a bulk create would do with an item.' },
+  ),
+)
+
+export type CheckedItemRecord = Static<typeof CheckedItem>
+
+/** Checks items as a bulk create does before it writes. References are compared with other listings only there. */
+export const checkItems = (catalog: Catalog, items: unknown[]): CheckedItemRecord[] =>
+  items.map((given) => {
+    const item = readItem(catalog, given)
+    if (isAccepted(item)) return { item: itemOf(catalog, item)! }
+    const { errors, candidates } = item
+    return { errors, ...(candidates ? { candidates: candidates as unknown[] } : {}) }
+  })
