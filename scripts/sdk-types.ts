@@ -5,7 +5,11 @@ import type { OpenAPIV3_1 } from 'openapi-types'
 const RENAMED: Record<string, string> = { Set: 'CardSet', Error: 'ErrorBody' }
 
 /** Records that a response contains without giving them a name, by operation. */
-const NAMED: Record<string, string> = { buyLabel: 'Label', listChanges: 'Change' }
+const NAMED: Record<string, string> = {
+  buyLabel: 'Label',
+  getPacking: 'Packing',
+  listChanges: 'Change',
+}
 
 const BANNER = `// Generated from openapi/seller.json and openapi/tools.json by "npm run generate". Don't edit it.
 `

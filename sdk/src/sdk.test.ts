@@ -86,6 +86,13 @@ const METHODS: Record<string, () => Promise<unknown>> = {
     client.tools.listings.changeMany([{ id: (await listed())[0]!, quantity_delta: -1 }]),
   deleteListings: async () => client.tools.listings.deleteMany([{ id: (await listed())[0]! }]),
   listChanges: () => client.tools.changes(),
+  listOwnOrders: async () => client.tools.orders.list({ updated_since: new Date(0) }),
+  getPacking: () => client.tools.orders.packing(),
+  cancelOwnOrder: async () =>
+    client.tools.orders.cancel(await sell((await listed())[0]!), { reason: 'buyer_asked' }),
+  buyLabels: async () => client.tools.labels.buy([await sell((await listed())[0]!, LABEL)]),
+  listPayouts: async () => client.tools.payouts.list({ state: 'due' }),
+  getStatement: () => client.tools.statements.get(new Date().toISOString().slice(0, 7)),
 }
 
 describe('the client', () => {
@@ -190,6 +197,16 @@ describe('the client', () => {
       [sliceKey, 2],
     ])
     expect((await own.orders.waitForLabel(orderIds[0]!)).status).toBe('ready')
+  })
+
+  it('labels are one PDF, and a statement is a table', async () => {
+    const order = await sell((await listed())[0]!, LABEL)
+    const { pdf, missing } = await client.tools.labels.merge([order, 999_999])
+    expect(new TextDecoder().decode(pdf.slice(0, 5))).toBe('%PDF-')
+    expect(missing).toEqual([999_999])
+    await expect(client.tools.labels.merge([999_999])).rejects.toThrow(CardstallError)
+    const csv = await client.tools.statements.csv(new Date().toISOString().slice(0, 7))
+    expect(csv.split('\n').length).toBeGreaterThan(1)
   })
 
   it('a client without a key or with an address that is not the API’s is refused at once', () => {

@@ -3,18 +3,31 @@ import { type List, listOf } from './list.ts'
 import type { Options, Request, Transport } from './transport.ts'
 import type {
   BulkCreateResult,
+  CancelOwnOrderBody,
   Change,
   CheckedItem,
+  GetPackingQuery,
+  LabelResult,
   ListingChange,
   ListingChangesResult,
   ListingDeletionsResult,
   ListingTarget,
   ListOwnListingsQuery,
+  ListOwnOrdersQuery,
+  ListPayoutsQuery,
   OwnListing,
   OwnListingItem,
+  OwnOrder,
+  Packing,
+  PageLinks,
+  PageMeta,
+  Payout,
+  Statement,
 } from './types.ts'
 
 export type ChangesPage = { data: Change[]; next: string; has_more: boolean }
+
+export type PackingPage = { data: Packing; links: PageLinks; meta: PageMeta }
 
 /** Changes since a cursor. `cursor()` follows the last page that was read completely: store it with the changes. */
 export type ChangeFeed = AsyncIterable<Change> & { cursor(): string }
@@ -74,6 +87,76 @@ export function tools(send: Transport) {
       /** Deletes 1 to 1,000 listings. Each succeeds or fails on its own. */
       deleteMany: (items: ListingTarget[], options: Options = {}) =>
         writeOnce<ListingDeletionsResult>('/listings/deletions', items, options),
+    },
+
+    orders: {
+      list: (query: ListOwnOrdersQuery = {}, options: Options = {}): List<OwnOrder> =>
+        listOf<OwnOrder>(send, '/orders', asQuery(query), { ...options, ...TOOLS }),
+
+      /** Cancels a pending row. The buyer is refunded and gets an e-mail. */
+      async cancel(
+        id: number,
+        cancellation: CancelOwnOrderBody,
+        options: Options = {},
+      ): Promise<OwnOrder> {
+        const { body } = await send<{ data: OwnOrder }>('POST', `/orders/${id}/cancel`, {
+          ...options,
+          ...TOOLS,
+          body: cancellation,
+        })
+        return body.data
+      },
+
+      /** A page of the pick list and the packing slips. */
+      async packing(query: GetPackingQuery = {}, options: Options = {}): Promise<PackingPage> {
+        const request = { ...options, ...TOOLS, query: asQuery(query) }
+        return (await send<PackingPage>('GET', '/orders/packing', request)).body
+      },
+    },
+
+    labels: {
+      /** Buys or reads the labels of 1 to 50 orders. Each succeeds or fails on its own. */
+      async buy(orders: number[], options: Options = {}): Promise<LabelResult[]> {
+        const request: Request = { ...options, ...TOOLS, body: { orders }, retry: 'safe' }
+        return (await send<{ data: LabelResult[] }>('POST', '/labels', request)).body.data
+      },
+
+      /** The labels that are ready as one PDF, and the orders without one. */
+      async merge(
+        orders: number[],
+        options: Options = {},
+      ): Promise<{ pdf: Uint8Array; missing: number[] }> {
+        const { body, headers } = await send<Uint8Array>('POST', '/labels', {
+          ...options,
+          ...TOOLS,
+          body: { orders, merge: true },
+          // An error is JSON.
+          accept: 'application/pdf, application/json',
+          retry: 'safe',
+        })
+        const missing = headers.get('x-missing-labels')?.split(',').map(Number) ?? []
+        return { pdf: body, missing }
+      },
+    },
+
+    payouts: {
+      list: (query: ListPayoutsQuery = {}, options: Options = {}): List<Payout> =>
+        listOf<Payout>(send, '/payouts', asQuery(query), { ...options, ...TOOLS }),
+    },
+
+    statements: {
+      /** @param month `2026-03` */
+      async get(month: string, options: Options = {}): Promise<Statement> {
+        const path = `/statements/${encodeURIComponent(month)}`
+        const { body } = await send<{ data: Statement }>('GET', path, { ...options, ...TOOLS })
+        return body.data
+      },
+
+      async csv(month: string, options: Options = {}): Promise<string> {
+        const path = `/statements/${encodeURIComponent(month)}`
+        const request = { ...options, ...TOOLS, accept: 'text/csv' }
+        return (await send<string>('GET', path, request)).body
+      },
     },
 
     /** One page of the change feed. Without a cursor, `next` is where the feed is now. */

@@ -51,6 +51,8 @@ export type Request = Options & {
   retry?: Retry | undefined
   /** The API below the address of the service: the seller API by default. */
   api?: 'v1' | 'tools/v1' | undefined
+  /** Media type of the response. Anything but JSON and text is received as bytes. */
+  accept?: string | undefined
   /** A retried deletion may find that the first attempt succeeded. */
   acceptsMissing?: boolean | undefined
 }
@@ -103,7 +105,7 @@ export function openTransport(options: ClientOptions): Transport {
   async function attemptOnce<T>(
     method: string,
     path: string,
-    { query, body, api = 'v1', signal, timeoutMs, idempotencyKey }: Request,
+    { query, body, api = 'v1', accept, signal, timeoutMs, idempotencyKey }: Request,
     attempt: number,
   ): Promise<Received<T>> {
     const startedAt = performance.now()
@@ -119,7 +121,7 @@ export function openTransport(options: ClientOptions): Transport {
       const response = await send(`${service}/${api}${path}${queryText(query)}`, {
         method,
         headers: {
-          accept: 'application/json',
+          accept: accept ?? 'application/json',
           ...options.headers,
           authorization: `Bearer ${key}`,
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
@@ -132,7 +134,7 @@ export function openTransport(options: ClientOptions): Transport {
       })
       const { status, headers } = response
       const requestId = headers.get('x-request-id') ?? undefined
-      const content = parsed(await response.text(), headers)
+      const content = contentOf(new Uint8Array(await response.arrayBuffer()), headers)
       if (!response.ok) {
         const error = refusalOf(status, response.type, content, headers, requestId)
         report({ status, ...(requestId && { requestId }), error })
@@ -221,8 +223,12 @@ function queryText(query: Record<string, QueryValue> = {}): string {
   return parameters.size > 0 ? `?${parameters}` : ''
 }
 
-function parsed(text: string, headers: Headers): unknown {
-  if (!text || !headers.get('content-type')?.includes('json')) return text || undefined
+function contentOf(bytes: Uint8Array, headers: Headers): unknown {
+  const type = headers.get('content-type') ?? ''
+  if (bytes.length === 0) return undefined
+  if (!/json|^text\//.test(type)) return bytes
+  const text = new TextDecoder().decode(bytes)
+  if (!type.includes('json')) return text
   try {
     return JSON.parse(text)
   } catch {

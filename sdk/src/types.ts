@@ -2137,6 +2137,17 @@ export interface GetPackingQuery {
    */
   per_page?: number
 }
+export interface Packing {
+  shop_name: string
+  /**
+   * The items of all slips together, by set and number
+   */
+  pick_list: PickLine[]
+  /**
+   * One slip for each parcel
+   */
+  slips: PackingSlip[]
+}
 export interface CancelOwnOrderBody {
   /**
    * The buyer’s e-mail names it
@@ -2180,7 +2191,7 @@ export interface Change {
   /**
    * The record as it is now; null if it has been deleted
    */
-  record: OwnListing | Order | null
+  record: OwnListing | OwnOrder | null
 }
 export interface ListPayoutsQuery {
   state?: 'due' | 'sent' | 'paid' | 'failed' | 'held'

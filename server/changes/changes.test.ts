@@ -72,7 +72,7 @@ describe('GET /tools/v1/changes', () => {
     expect(records[`listing ${gone}`]).toBeNull()
     const listing = await seller.get(`/tools/v1/listings/${kept}`)
     expect(records[`listing ${kept}`]).toEqual(listing.body.data)
-    const orders = await seller.get('/v1/orders')
+    const orders = await seller.get('/tools/v1/orders')
     expect(records[`order ${orderIds[0]}`]).toEqual(orders.body.data[0])
     expect(records[`order ${orderIds[0]}`]).toMatchObject({ status: 'shipped' })
   })
@@ -306,7 +306,7 @@ it('a follower ends in the state of the database while eight writers on two serv
   }
   const expected = new Map<string, unknown>()
   for (const record of await all('/tools/v1/listings')) expected.set(`listing ${record.id}`, record)
-  for (const record of await all('/v1/orders')) expected.set(`order ${record.id}`, record)
+  for (const record of await all('/tools/v1/orders')) expected.set(`order ${record.id}`, record)
   expect(expected.size).toBeGreaterThan(100)
   expect(Object.fromEntries(copy)).toEqual(Object.fromEntries(expected))
 })

@@ -16,8 +16,9 @@ import { findOwnListings } from '../../listings/own-listings.ts'
 import { findOrders } from '../../orders/orders.ts'
 import type { Service } from '../../service.ts'
 import { OneOf, Text } from '../schema.ts'
-import { exampleOrder, OrderSchema, orderJson } from '../shapes/order.ts'
+
 import { exampleOwnListing, OwnListingSchema, ownListingJson } from '../shapes/own-listing.ts'
+import { exampleOwnOrder, OwnOrderSchema, ownOrderJson } from '../shapes/own-order.ts'
 
 const MAX_WAIT_S = 30
 
@@ -27,8 +28,8 @@ const ChangeSchema = Type.Object({
   kind: OneOf(CHANGE_KINDS),
   id: Type.Integer({ description: 'Id of the listing or order row' }),
   change: OneOf(['created', 'updated', 'deleted'] as const),
-  record: Type.Unsafe<Static<typeof OwnListingSchema> | Static<typeof OrderSchema> | null>({
-    anyOf: [OwnListingSchema, OrderSchema, { type: 'null' }],
+  record: Type.Unsafe<Static<typeof OwnListingSchema> | Static<typeof OwnOrderSchema> | null>({
+    anyOf: [OwnListingSchema, OwnOrderSchema, { type: 'null' }],
     description: 'The record as it is now; null if it has been deleted',
   }),
 })
@@ -79,7 +80,7 @@ A key with only one of the two scopes gets the changes of that kind. The units t
           'x-example': {
             data: [
               { kind: 'listing', id: 1204, change: 'updated', record: exampleOwnListing },
-              { kind: 'order', id: 501, change: 'created', record: exampleOrder },
+              { kind: 'order', id: 501, change: 'created', record: exampleOwnOrder },
               { kind: 'listing', id: 1198, change: 'deleted', record: null },
             ],
             next: '3-81723-0-1772359800',
@@ -129,7 +130,7 @@ async function changesJson(
         ownListingJson(listing, account, catalog, ctx.config),
       ]),
     ),
-    order: new Map(orders.map((order) => [order.id, orderJson(order)])),
+    order: new Map(orders.map((order) => [order.id, ownOrderJson(order)])),
   }
   const data = changes.map(({ kind, recordId, change }: Change) => {
     const record = records[kind].get(recordId) ?? null
