@@ -10,6 +10,8 @@ create table change_followers (
   read_at timestamptz not null
 );
 
+create index change_followers_read on change_followers (read_at);
+
 create table changes (
   -- Readers wait until all earlier transactions have ended, so that none appears behind their position.
   xid xid8 not null default pg_current_xact_id(),
@@ -23,7 +25,7 @@ create table changes (
 );
 
 create index changes_account on changes (account_id, xid, id);
-create index changes_created on changes using brin (created_at);
+create index changes_created on changes (created_at);
 
 -- Triggers write the feed, so that no statement can change a record without it. They run once per statement: without
 -- followers, that is one look into an empty table.

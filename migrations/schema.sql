@@ -79,6 +79,7 @@ create table change_followers (
   constraint change_followers_pkey PRIMARY KEY (account_id),
   constraint change_followers_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE
 );
+CREATE INDEX change_followers_read ON public.change_followers USING btree (read_at);
 
 create table changes (
   xid xid8 default pg_current_xact_id() not null,
@@ -92,7 +93,7 @@ create table changes (
   constraint changes_kind_check CHECK (kind = ANY (ARRAY['listing'::text, 'order'::text]))
 );
 CREATE INDEX changes_account ON public.changes USING btree (account_id, xid, id);
-CREATE INDEX changes_created ON public.changes USING brin (created_at);
+CREATE INDEX changes_created ON public.changes USING btree (created_at);
 
 create table checkouts (
   id bigint generated always as identity not null,

@@ -46,6 +46,7 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   }
   await ok(seller.patch(`/v1/listings/${held}`, { payload: { price: 7.77 } }))
   await ok(seller.get(`/tools/v1/listings/${held}`))
+  await ok(seller.post('/tools/v1/listings/checks', { payload: { items: [CARD] } }))
   const feed = await seller.get('/tools/v1/changes')
   await ok(seller.get(`/tools/v1/changes?cursor=${feed.body.next}&wait=1`))
   await ok(seller.get('/tools/v1/listings?reference=SHELF'))
