@@ -1,4 +1,4 @@
-import { type ReactNode, useContext, useEffect, useId, useState } from 'react'
+import { type ReactNode, useContext, useId, useState } from 'react'
 import {
   Button as AriaButton,
   Checkbox as AriaCheckbox,
@@ -48,12 +48,13 @@ type TextProps = Labelled &
 
 export const TextField = ({ placeholder, isMonospaced, ...props }: TextProps) => {
   const { label, help, isLabelHidden, ...field } = props
+  const { messages, validated } = useMessages(field)
   return (
-    <AriaTextField {...field} className="field">
+    <AriaTextField {...validated} className="field">
       <FieldLabel label={label} isLabelHidden={isLabelHidden} />
       <Input className={classes('input', isMonospaced && 'code')} placeholder={placeholder} />
       <Help help={help} />
-      <FieldError className="error" />
+      <Messages messages={messages} />
     </AriaTextField>
   )
 }
@@ -65,8 +66,9 @@ export const TextArea = ({
   ...props
 }: TextProps & { rows?: number }) => {
   const { label, help, isLabelHidden, ...field } = props
+  const { messages, validated } = useMessages(field)
   return (
-    <AriaTextField {...field} className="field">
+    <AriaTextField {...validated} className="field">
       <FieldLabel label={label} isLabelHidden={isLabelHidden} />
       <AriaTextArea
         className={classes('input', isMonospaced && 'code')}
@@ -74,7 +76,7 @@ export const TextArea = ({
         placeholder={placeholder}
       />
       <Help help={help} />
-      <FieldError className="error" />
+      <Messages messages={messages} />
     </AriaTextField>
   )
 }
@@ -82,37 +84,43 @@ export const TextArea = ({
 type NumberProps = Labelled & Omit<NumberFieldProps, 'children' | 'className'>
 
 /** A number with buttons for one more and one less. */
-export const NumberField = ({ label, help, isLabelHidden, ...field }: NumberProps) => (
-  <AriaNumberField {...field} className="field">
-    <FieldLabel label={label} isLabelHidden={isLabelHidden} />
-    <Group className="number">
-      <Input className="input" />
-      <AriaButton slot="decrement" className="step">
-        <Icon name="minus" />
-      </AriaButton>
-      <AriaButton slot="increment" className="step">
-        <Icon name="plus" />
-      </AriaButton>
-    </Group>
-    <Help help={help} />
-    <FieldError className="error" />
-  </AriaNumberField>
-)
+export const NumberField = ({ label, help, isLabelHidden, ...field }: NumberProps) => {
+  const { messages, validated } = useMessages(field)
+  return (
+    <AriaNumberField {...validated} className="field">
+      <FieldLabel label={label} isLabelHidden={isLabelHidden} />
+      <Group className="number">
+        <Input className="input" />
+        <AriaButton slot="decrement" className="step">
+          <Icon name="minus" />
+        </AriaButton>
+        <AriaButton slot="increment" className="step">
+          <Icon name="plus" />
+        </AriaButton>
+      </Group>
+      <Help help={help} />
+      <Messages messages={messages} />
+    </AriaNumberField>
+  )
+}
 
 /** Decimal euros, as the API has them. */
-export const MoneyField = ({ label, help, isLabelHidden, ...field }: NumberProps) => (
-  <AriaNumberField
-    minValue={0}
-    formatOptions={{ style: 'currency', currency: 'EUR' }}
-    {...field}
-    className="field"
-  >
-    <FieldLabel label={label} isLabelHidden={isLabelHidden} />
-    <Input className="input amount" />
-    <Help help={help} />
-    <FieldError className="error" />
-  </AriaNumberField>
-)
+export const MoneyField = ({ label, help, isLabelHidden, ...field }: NumberProps) => {
+  const { messages, validated } = useMessages(field)
+  return (
+    <AriaNumberField
+      minValue={0}
+      formatOptions={{ style: 'currency', currency: 'EUR' }}
+      {...validated}
+      className="field"
+    >
+      <FieldLabel label={label} isLabelHidden={isLabelHidden} />
+      <Input className="input amount" />
+      <Help help={help} />
+      <Messages messages={messages} />
+    </AriaNumberField>
+  )
+}
 
 export type Option = { value: string; label: string }
 
@@ -158,12 +166,7 @@ function NativeField({
   ...field
 }: NativeProps & { children: (control: object) => ReactNode }) {
   const id = useId()
-  const messages = useServerMessages(field.name)
-  const [isChanged, setIsChanged] = useState(false)
-  useEffect(() => {
-    if (messages) setIsChanged(false)
-  }, [messages])
-  const shown = isChanged ? undefined : messages
+  const { messages, validated } = useMessages({ name: field.name, onChange })
   return (
     <div className="field">
       <label htmlFor={id} className={classes('label', isLabelHidden && 'visually-hidden')}>
@@ -174,11 +177,14 @@ function NativeField({
         ...field,
         'aria-required': isRequired,
         disabled: isDisabled,
-        'aria-invalid': shown ? true : undefined,
-        'aria-describedby': shown ? `${id}-error` : help !== undefined ? `${id}-help` : undefined,
+        'aria-invalid': messages ? true : undefined,
+        'aria-describedby': messages
+          ? `${id}-error`
+          : help !== undefined
+            ? `${id}-help`
+            : undefined,
         onChange({ target }: { target: HTMLInputElement | HTMLSelectElement }) {
-          setIsChanged(true)
-          onChange?.(target.value)
+          validated.onChange(target.value)
         },
       })}
       {help !== undefined && (
@@ -186,19 +192,35 @@ function NativeField({
           {help}
         </span>
       )}
-      {shown && (
+      {messages && (
         <span id={`${id}-error`} className="error">
-          {shown.join(' ')}
+          {messages.join(' ')}
         </span>
       )}
     </div>
   )
 }
 
-function useServerMessages(name: string | undefined): string[] | undefined {
-  const messages = useContext(FormValidationContext)?.[name ?? '']
-  return messages === undefined ? undefined : [messages].flat()
+/**
+ * The service's messages for a field, until it is changed. React Aria would remove them when the field loses the focus:
+ * the button below would move while it is pressed, and the click would be lost.
+ */
+function useMessages<Field extends { name?: string; onChange?: (value: never) => void }>(
+  field: Field,
+) {
+  const messages = useContext(FormValidationContext)?.[field.name ?? '']
+  const [changed, setChanged] = useState<typeof messages>()
+  const shown = messages === undefined || messages === changed ? undefined : [messages].flat()
+  const onChange = ((value: never) => {
+    setChanged(messages)
+    field.onChange?.(value)
+  }) as NonNullable<Field['onChange']>
+  return { messages: shown, validated: { ...field, onChange, isInvalid: shown !== undefined } }
 }
+
+const Messages = ({ messages }: { messages: string[] | undefined }) => (
+  <FieldError className="error">{messages?.join(' ')}</FieldError>
+)
 
 type CheckProps = Omit<CheckboxProps, 'children' | 'className'>
 
@@ -233,18 +255,21 @@ export const CheckboxGroup = ({
   value?: string[]
   defaultValue?: string[]
   onChange?: (value: string[]) => void
-}) => (
-  <AriaCheckboxGroup {...group} className="field">
-    <FieldLabel label={label} isLabelHidden={isLabelHidden} />
-    {options.map((option) => (
-      <Checkbox key={option.value} value={option.value}>
-        <OptionText {...option} />
-      </Checkbox>
-    ))}
-    <Help help={help} />
-    <FieldError className="error" />
-  </AriaCheckboxGroup>
-)
+}) => {
+  const { messages, validated } = useMessages(group)
+  return (
+    <AriaCheckboxGroup {...validated} className="field">
+      <FieldLabel label={label} isLabelHidden={isLabelHidden} />
+      {options.map((option) => (
+        <Checkbox key={option.value} value={option.value}>
+          <OptionText {...option} />
+        </Checkbox>
+      ))}
+      <Help help={help} />
+      <Messages messages={messages} />
+    </AriaCheckboxGroup>
+  )
+}
 
 /** Exactly one of a few options, all of which are visible. */
 export const RadioGroup = ({
@@ -253,19 +278,22 @@ export const RadioGroup = ({
   options,
   isLabelHidden,
   ...group
-}: GroupProps & { value?: string; defaultValue?: string; onChange?: (value: string) => void }) => (
-  <AriaRadioGroup {...group} className="field">
-    <FieldLabel label={label} isLabelHidden={isLabelHidden} />
-    {options.map((option) => (
-      <AriaRadio key={option.value} value={option.value} className="check">
-        <span className="box round" aria-hidden="true" />
-        <OptionText {...option} />
-      </AriaRadio>
-    ))}
-    <Help help={help} />
-    <FieldError className="error" />
-  </AriaRadioGroup>
-)
+}: GroupProps & { value?: string; defaultValue?: string; onChange?: (value: string) => void }) => {
+  const { messages, validated } = useMessages(group)
+  return (
+    <AriaRadioGroup {...validated} className="field">
+      <FieldLabel label={label} isLabelHidden={isLabelHidden} />
+      {options.map((option) => (
+        <AriaRadio key={option.value} value={option.value} className="check">
+          <span className="box round" aria-hidden="true" />
+          <OptionText {...option} />
+        </AriaRadio>
+      ))}
+      <Help help={help} />
+      <Messages messages={messages} />
+    </AriaRadioGroup>
+  )
+}
 
 const OptionText = ({ label, help }: { label: string; help?: ReactNode }) => (
   <span>

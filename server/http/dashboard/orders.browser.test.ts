@@ -61,7 +61,7 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await page.getByRole('button', { name: 'Mark as shipped' }).click()
     await page.getByText(/tracking_code field is required/).waitFor()
     await page.getByLabel('Tracking code').fill('3SABCD')
-    await page.getByLabel('Tracking code').press('Enter')
+    await page.getByRole('button', { name: 'Mark as shipped' }).click()
     await page.getByText('Nothing is left to ship.').waitFor()
     await page.goBack()
     await page.getByRole('row', { name: /Misty/ }).getByText('Shipped').waitFor()

@@ -60,8 +60,9 @@ describe.skipIf(!chromiumPath)('the settings in a browser', { timeout: 120_000 }
   it('a wrong password is shown at its field', async () => {
     const member = await app.member()
     const page = await app.open('/dashboard/settings/sign-in', { member, expects: /422/ })
-    await expectAccessible(page)
     const form = page.getByRole('form', { name: 'Password' })
+    await form.waitFor()
+    await expectAccessible(page)
     await form.getByLabel('Current password').fill('wrong password')
     await form.getByLabel('New password').fill('a good new password')
     await form.getByRole('button', { name: 'Change the password' }).click()
