@@ -18,5 +18,5 @@ alter table orders
   add constraint orders_reason_of_a_cancellation
     check (cancel_reason is null or cancelled_at is not null);
 
--- For clients that read the rows changed since their last visit, in the order of their changes.
+-- Clients read the rows changed since their last visit, in the order of their changes.
 create index orders_changes on orders (account_id, updated_at, id);

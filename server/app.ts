@@ -29,7 +29,7 @@ const MAX_PARAM_LENGTH = 4_096
 /** Time for a client to send a complete request. */
 const REQUEST_TIMEOUT_MS = 60_000
 
-/** For tests. */
+/** Options that tests replace. */
 type AppOptions = {
   requestTimeoutMs?: number
   /** Joins the fast lane and the framework. */

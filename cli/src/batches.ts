@@ -1,7 +1,7 @@
 import { hash, randomUUID } from 'node:crypto'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 
-/** What a run has done so far, next to its file: an interrupted run continues, and repeats no write. */
+/** Progress of a run, stored next to its file: an interrupted run continues, and repeats no write. */
 export type Journal = {
   /** The file and the settings that it belongs to. */
   of: string

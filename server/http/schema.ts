@@ -102,7 +102,7 @@ export const PageMeta = component(
 export const Paginated = <S extends TSchema>(schema: S, description: string) =>
   Type.Object({ data: Type.Array(schema), links: PageLinks, meta: PageMeta }, { description })
 
-/** For operations that support `If-None-Match`. */
+/** The response of operations that support `If-None-Match`. */
 export const NotModified = Type.Null({
   description: 'The data still matches the `ETag` in `If-None-Match`. No body.',
 })

@@ -303,7 +303,7 @@ export async function findListing(ctx: Context, accountId: number, id: number): 
   return listing
 }
 
-/** Those of these listings that are the account's, in any order. */
+/** Reads the listings with these ids that are the account's, in any order. */
 export async function findListings(
   { db, now }: Context,
   accountId: number,

@@ -32,7 +32,7 @@ export async function findOwnListing(
   return listing!
 }
 
-/** Those of these listings that are the account's and not deleted, in any order. */
+/** Reads the listings with these ids that are the account's and not deleted, in any order. */
 export const findOwnListings = async (
   ctx: Context,
   accountId: number,

@@ -19,7 +19,7 @@ export type SetupState = (typeof SETUP_STATES)[number]
 export type PayoutSetup = {
   accountId: number
   state: SetupState
-  /** Of a rejected setup. */
+  /** The operator's reason to reject the setup. */
   reason: string | null
   holder: string | null
   ibanLast4: string | null

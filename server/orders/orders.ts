@@ -72,7 +72,7 @@ export async function ordersOfSlices({ db }: { db: Db }, sliceIds: number[]): Pr
   return rows.map(orderFrom)
 }
 
-/** Those of these order rows that are the account's, in any order. */
+/** Reads the order rows with these ids that are the account's, in any order. */
 export async function findOrders(
   { db }: { db: Db },
   accountId: number,

@@ -16,7 +16,7 @@ export type ReceivedDelivery = {
 
 export type SignatureCheck = {
   isValid: boolean
-  /** What to look at, in sentences; a valid signature can have an old timestamp. */
+  /** Advice in sentences. A valid signature can have an old timestamp. */
   findings: string[]
 }
 

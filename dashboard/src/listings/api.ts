@@ -14,7 +14,7 @@ export type Listing = ListingRecord
 export type CatalogItem = CatalogItemRecord
 export type Checked = CheckedItemRecord
 
-/** What the seller looks for: both are empty for everything. */
+/** The seller's search. Both are empty for everything. */
 export type Search = { q: string; status: string }
 
 export const useListings = ({ q, status }: Search, page: string) =>

@@ -11,7 +11,7 @@ import { bulkEdit, randomName, type Search, untilAnswered } from './api.ts'
 
 type Action = Pick<BulkEditBody, 'action' | 'percent' | 'status'>
 
-/** What a bulk edit has done so far. */
+/** Progress of a bulk edit. */
 type Progress = { changed: number; failed: Map<string, number>; waitingS: number }
 
 /** Changes the selected listings, or all that the search finds, in calls of a thousand. */

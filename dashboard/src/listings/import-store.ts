@@ -10,7 +10,7 @@ export type ImportFile = {
   name: string
   columns: string[]
   rows: string[][]
-  /** What to list, with the position of its row. */
+  /** The item to list, with the position of its row. */
   items: { position: number; item: Item }[]
   /** Rows that the preview refused. */
   refused: Failure[]

@@ -2,7 +2,7 @@ import type { OrderStatus } from '../../../server/enums.ts'
 import type { Tone } from '../ui/badge.tsx'
 import type { OwnSlice } from './api.ts'
 
-/** What the states of orders and labels are called on the page. */
+/** The names of the states of orders and labels on the page. */
 
 export const STATUSES: Record<OrderStatus, { label: string; tone: Tone }> = {
   pending: { label: 'To ship', tone: 'warn' },

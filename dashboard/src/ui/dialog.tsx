@@ -8,7 +8,7 @@ type DialogProps = {
   onClose: () => void
   children: ReactNode
   size?: 'wide'
-  /** For input that a click next to the dialog must not lose. Escape and the close button still close it. */
+  /** Protects input from a click next to the dialog. Escape and the close button still close it. */
   isModalStrict?: boolean
 }
 

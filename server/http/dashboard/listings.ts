@@ -66,9 +66,9 @@ const BulkEdit = Type.Object({
   search: Type.Optional(Type.Object(searchFields)),
   before: Type.Optional(Nullable(Id())),
   action: OneOf(['price', 'status', 'delete'] as const),
-  /** For `price`: −10 makes everything a tenth cheaper. */
+  /** Change of the price: −10 makes everything a tenth cheaper. */
   percent: Type.Optional(Type.Number({ minimum: -90, maximum: 500 })),
-  /** For `status`. */
+  /** The new status. */
   status: Type.Optional(OneOf(['active', 'hidden'] as const)),
 })
 
@@ -248,7 +248,7 @@ export const listingsApi =
     done()
   }
 
-/** What the search box finds: names of cards and products as in the catalog's search, and whole references. */
+/** The listings that the search box finds: names of cards and products as in the catalog's search, and whole references. */
 function searchOf(
   catalog: Catalog,
   { q, status }: { q?: string; status?: ListingSearch['status'] },

@@ -44,7 +44,7 @@ const ShipInput = Type.Object({
   tracking_code: Type.Optional(Nullable(Text({ maxLength: 100 }))),
 })
 
-/** For the pages of the dashboard, which import the types alone. */
+/** Types that the pages of the dashboard import. */
 export type SliceList = Static<typeof SliceList>
 export type SliceLine = Static<typeof SliceLineSchema>
 export type OwnSlice = Static<typeof OwnSliceSchema>

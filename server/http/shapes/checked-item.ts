@@ -34,7 +34,7 @@ export const CheckedItem = component(
       ),
       item: Type.Optional(CatalogItem),
     },
-    { description: 'What a bulk create would do with an item.' },
+    { description: 'The outcome that a bulk create would have for an item.' },
   ),
 )
 

@@ -6,7 +6,7 @@ import { rootOf, sendPage } from '../../page.ts'
 
 export type MarketPage = {
   title: string
-  /** For search engines: one sentence. */
+  /** One sentence, shown by search engines. */
   description: string
   /** The page's address below MARKETPLACE_URL; undefined for a page that search engines should leave out. */
   canonical?: string | undefined
