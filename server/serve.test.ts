@@ -91,6 +91,7 @@ describe('the first start on an empty DATA_DIR', () => {
     expect(Object.fromEntries(modes)).toEqual({
       '.': '700',
       'demo-key': '600',
+      'demo-password': '600',
       'operator-token': '600',
       'secret-key': '600',
     })

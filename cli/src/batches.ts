@@ -9,7 +9,12 @@ export type Journal = {
   key: string
   /** Results of the batches that are finished. */
   results: unknown[][]
+  /** Unix milliseconds at which the next batch was first sent; it may have taken effect. */
+  sentAt?: number
 }
+
+/** The service forgets the keys of requests after 24 hours: a batch sent again after that could take effect twice. */
+const MAX_REPEAT_MS = 23 * 60 * 60 * 1000
 
 export const fingerprint = (...parts: (string | Uint8Array)[]) =>
   hash('sha256', Buffer.concat(parts.map((part) => Buffer.from(hash('sha256', part)))))
@@ -29,17 +34,53 @@ export async function openJournal(file: string, of: string): Promise<Journal> {
 }
 
 /** Writes the journal as a whole: a crash leaves the former one. */
-export async function saveJournal(file: string, journal: Journal): Promise<void> {
+async function saveJournal(file: string, journal: Journal): Promise<void> {
   await writeFile(`${file}.new`, JSON.stringify(journal))
   await rename(`${file}.new`, file)
 }
-
-export const deleteJournal = (file: string) => rm(file, { force: true })
 
 export const inBatches = <T>(all: T[], size: number): T[][] =>
   Array.from({ length: Math.ceil(all.length / size) }, (_, i) =>
     all.slice(i * size, (i + 1) * size),
   )
+
+/**
+ * Sends the batches that the journal lacks, and keeps their results. A batch whose response was lost too long ago is not
+ * sent again: `unknown` makes its results.
+ */
+export async function sendBatches<T, R>(
+  file: string,
+  journal: Journal,
+  batches: T[][],
+  {
+    send,
+    unknown,
+    waiting,
+    progress,
+  }: {
+    send: (batch: T[], key: string) => Promise<R[]>
+    unknown: (batch: T[]) => R[]
+    waiting: (seconds: number) => void
+    progress: (batches: number) => void
+  },
+): Promise<R[][]> {
+  for (let i = journal.results.length; i < batches.length; i++) {
+    const batch = batches[i]!
+    const isForgotten = journal.sentAt !== undefined && Date.now() - journal.sentAt > MAX_REPEAT_MS
+    journal.sentAt ??= Date.now()
+    // Before it is sent: its key and its time must survive an interruption.
+    await saveJournal(file, journal)
+    const results = isForgotten
+      ? unknown(batch)
+      : await atThePaceOfTheLimit(() => send(batch, `${journal.key}-${i}`), waiting)
+    journal.results.push(results)
+    delete journal.sentAt
+    await saveJournal(file, journal)
+    progress(i + 1)
+  }
+  await rm(file, { force: true })
+  return journal.results as R[][]
+}
 
 /** Sends a batch again until the write limit leaves room: its window is a minute. */
 export async function atThePaceOfTheLimit<T>(

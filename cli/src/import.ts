@@ -14,14 +14,7 @@ import {
   readCsv,
   readRow,
 } from '../../sdk/src/csv.ts'
-import {
-  atThePaceOfTheLimit,
-  deleteJournal,
-  fingerprint,
-  inBatches,
-  openJournal,
-  saveJournal,
-} from './batches.ts'
+import { atThePaceOfTheLimit, fingerprint, inBatches, openJournal, sendBatches } from './batches.ts'
 import { agree } from './commands/listings.ts'
 import { CommandError, EXIT, openSession, type Session } from './session.ts'
 
@@ -209,28 +202,30 @@ async function list(
   if (journal.results.length > 0) {
     out.note(`Continuing after ${journal.results.flat().length} rows of the interrupted import.`)
   }
-  // Before the first batch: its key must survive an interruption.
-  await saveJournal(path, journal)
-  for (let i = journal.results.length; i < batches.length; i++) {
-    const items = batches[i]!.map(({ item }) => item as unknown as OwnListingItem)
-    const { results } = await atThePaceOfTheLimit(
-      () => client.tools.listings.create(items, { idempotencyKey: `${journal.key}-${i}` }),
-      (seconds) => out.progress(`Waiting ${seconds} s for the write limit`),
-    )
-    journal.results.push(results)
-    await saveJournal(path, journal)
-    out.progress(`Listed ${Math.min((i + 1) * BATCH_SIZE, rows.length)} of ${rows.length} rows`)
-  }
+  const results = await sendBatches<Row, ListingResult>(path, journal, batches, {
+    send: async (batch, idempotencyKey) => {
+      const items = batch.map(({ item }) => item as unknown as OwnListingItem)
+      return (await client.tools.listings.create(items, { idempotencyKey })).results
+    },
+    unknown: (batch) =>
+      batch.map((_, index) => ({ status: 'failed', index, errors: { row: [UNKNOWN] } })),
+    waiting: (seconds) => out.progress(`Waiting ${seconds} s for the write limit`),
+    progress: (done) =>
+      out.progress(`Listed ${Math.min(done * BATCH_SIZE, rows.length)} of ${rows.length} rows`),
+  })
   out.endProgress()
-  await deleteJournal(path)
-  return journal.results.flatMap((results, batch) =>
-    (results as BulkCreateResult['results']).flatMap((result): Checked[] =>
+  return results.flatMap((ofBatch, batch) =>
+    ofBatch.flatMap((result): Checked[] =>
       result.status === 'failed'
         ? [{ ...batches[batch]![result.index]!, reason: reasonOf(result) ?? 'The row failed.' }]
         : [],
     ),
   )
 }
+
+type ListingResult = BulkCreateResult['results'][number]
+
+const UNKNOWN = 'It may be listed already: check it before you import it again.'
 
 const writeFailed = (path: string, { columns }: CsvFile, failed: Checked[]) =>
   writeFile(

@@ -2,18 +2,13 @@ import { readFile } from 'node:fs/promises'
 import type { ListingChange, ListingChangesResult } from '@cardstall/sdk'
 import type { Command } from 'commander'
 import { readCsv } from '../../sdk/src/csv.ts'
-import {
-  atThePaceOfTheLimit,
-  deleteJournal,
-  fingerprint,
-  inBatches,
-  openJournal,
-  saveJournal,
-} from './batches.ts'
+import { fingerprint, inBatches, openJournal, sendBatches } from './batches.ts'
 import { agree } from './commands/listings.ts'
 import { CommandError, EXIT, openSession } from './session.ts'
 
 const BATCH_SIZE = 1_000
+
+const UNKNOWN = 'It may be changed already: check it before you change it again.'
 
 /** Columns of the file, and how their values are read. */
 const READERS: Record<string, (text: string) => unknown> = {
@@ -43,25 +38,25 @@ export function repriceCommand(listings: Command): void {
       if (!yes) await agree(`Change ${changes.length} listings?`)
       const file = `${path}.reprice`
       const journal = await openJournal(file, fingerprint(bytes, profile.url))
-      await saveJournal(file, journal)
       const batches = inBatches(changes, BATCH_SIZE)
-      for (let i = journal.results.length; i < batches.length; i++) {
-        const { results } = await atThePaceOfTheLimit(
-          () =>
-            client.tools.listings.changeMany(batches[i]!, {
-              idempotencyKey: `${journal.key}-${i}`,
-            }),
-          (seconds) => out.progress(`Waiting ${seconds} s for the write limit`),
-        )
-        journal.results.push(results)
-        await saveJournal(file, journal)
-        out.progress(
-          `Changed ${Math.min((i + 1) * BATCH_SIZE, changes.length)} of ${changes.length}`,
-        )
-      }
+      const all = await sendBatches<ListingChange, ListingChangesResult['results'][number]>(
+        file,
+        journal,
+        batches,
+        {
+          send: async (batch, idempotencyKey) =>
+            (await client.tools.listings.changeMany(batch, { idempotencyKey })).results,
+          unknown: (batch) =>
+            batch.map((_, index) => ({ status: 'failed', index, errors: { row: [UNKNOWN] } })),
+          waiting: (seconds) => out.progress(`Waiting ${seconds} s for the write limit`),
+          progress: (done) =>
+            out.progress(
+              `Changed ${Math.min(done * BATCH_SIZE, changes.length)} of ${changes.length}`,
+            ),
+        },
+      )
       out.endProgress()
-      await deleteJournal(file)
-      const results = journal.results.flat() as ListingChangesResult['results']
+      const results = all.flat()
       let failed = 0
       results.forEach((result, i) => {
         if (result.status !== 'failed') return

@@ -49,8 +49,8 @@ describe('the program', () => {
     const { code, stderr } = await runToEnd(['serve'], settings, { dotEnv })
     expect(code).toBe(1)
     const refused = stderr.trim().split('\n')
-    // Any text is a valid HOST or DATA_DIR. An empty variable counts as unset, and .env does not replace it.
-    const others = ['HOST', 'DATA_DIR', ...Object.keys(settings)]
+    // Any text is a valid HOST, DATA_DIR or PAYOUT_NAME. An empty variable counts as unset, and .env does not replace it.
+    const others = ['HOST', 'DATA_DIR', 'PAYOUT_NAME', ...Object.keys(settings)]
     expect(refused.map((line) => line.split(' ')[0])).toEqual(
       SETTING_NAMES.filter((name) => !others.includes(name)),
     )

@@ -3,6 +3,7 @@ import { pino } from 'pino'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Sql } from '../../database/sql.ts'
 import { cutLock, testDatabase } from '../../test/database.ts'
+import { emptyCatalog } from '../../test/empty-catalog.ts'
 import { type CatalogRecord, parseRecord } from '../record.ts'
 import { importBundledCatalog } from './bundled.ts'
 import { type ImportContext, importCatalog } from './import.ts'
@@ -17,7 +18,7 @@ describe('the bundled catalog', () => {
     db = database.db
     ctx = { db, begin: database.begin, databaseUrl: database.url, log: pino({ level: 'silent' }) }
   })
-  beforeEach(() => db`truncate series, sets, cards, products cascade`)
+  beforeEach(() => emptyCatalog(db))
 
   const size = async () => {
     const [row] = await db`

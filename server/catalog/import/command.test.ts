@@ -7,6 +7,7 @@ import type { Sql } from '../../database/sql.ts'
 import { createLog } from '../../log.ts'
 import { StartError } from '../../start-error.ts'
 import { testDatabase } from '../../test/database.ts'
+import { emptyCatalog } from '../../test/empty-catalog.ts'
 import { runImportCommand } from './command.ts'
 
 let folder: string
@@ -45,7 +46,7 @@ afterAll(() => rm(folder, { recursive: true }))
 beforeEach(async () => {
   terminal = false
   msPerProgress = undefined
-  await db`truncate series, sets, cards, products cascade`
+  await emptyCatalog(db)
 })
 
 async function file(name: string, content: string | Buffer): Promise<string> {

@@ -4,6 +4,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { openSignals, signalOnly } from '../../database/signals.ts'
 import type { Sql } from '../../database/sql.ts'
 import { cutLock, testDatabase } from '../../test/database.ts'
+import { emptyCatalog } from '../../test/empty-catalog.ts'
 import { until } from '../../test/until.ts'
 import { type ImportContext, ImportInterrupted, importCatalog } from './import.ts'
 import { type Line, linesOf } from './lines.ts'
@@ -19,7 +20,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  await db`truncate series, sets, cards, products cascade`
+  await emptyCatalog(db)
 })
 
 const set = (id: string, more: object = {}) => ({
@@ -361,7 +362,7 @@ describe('references to sets', () => {
   it('a card or product may come before its set in the file, across batches', async () => {
     await importRecords(set('old'))
     for (const others of [0, 998, 999, 1_000, 2_500]) {
-      await db`truncate sets, cards, products cascade`
+      await emptyCatalog(db)
       const report = await importRecords(
         card('a-1', 'a'),
         product('a-tin', 'a'),
