@@ -1298,7 +1298,7 @@ export interface CatalogItem {
   image: string | null
 }
 /**
- * What a bulk create would do with an item.
+ * The outcome that a bulk create would have for an item.
  */
 export interface CheckedItem {
   /**

@@ -21,6 +21,7 @@ async function bodySchemas(): Promise<[name: string, schema: BodySchema][]> {
   const found: [string, BodySchema][] = []
   const collecting = Fastify()
   collecting.setValidatorCompiler(validatorCompiler)
+  collecting.setSerializerCompiler(() => JSON.stringify)
   collecting.addHook('onRoute', ({ method, url, schema }: RouteOptions) => {
     const body = schema?.body as BodySchema | undefined
     // A catalog import is a stream of lines without properties.

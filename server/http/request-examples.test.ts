@@ -131,6 +131,7 @@ it('every POST, PUT and PATCH has an example that succeeds unchanged on a new sa
   await send('createCheckout')
   await send('cancelOwnOrder', { ids: { order: 4 } })
   await send('buyLabels')
+  await send('checkListings')
 
   expect([...operations.keys()].filter((id) => !sent.has(id))).toEqual([])
 })

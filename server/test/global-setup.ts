@@ -5,6 +5,7 @@ import type { TestProject } from 'vitest/node'
 import { connect } from '../database/connect.ts'
 import { startEmbedded } from '../database/embedded/embedded.ts'
 import { migrate } from '../database/migrate.ts'
+import { buildDashboard } from './build-dashboard.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -18,8 +19,9 @@ declare module 'vitest' {
 /** A migrated, empty database, which test files clone. */
 export const EMPTY_TEMPLATE = 'template_empty'
 
-/** Starts one PostgreSQL server for the whole run and migrates the database that test files clone. */
+/** Builds the dashboard, starts one PostgreSQL server for the whole run, and migrates the database that test files clone. */
 export default async function setup(project: TestProject) {
+  await buildDashboard()
   const dataDir = await mkdtemp(path.join(tmpdir(), 'cardstall-test-'))
   // Under root, PostgreSQL runs as another user, who must be able to reach its files.
   await chmod(dataDir, 0o755)

@@ -35,13 +35,13 @@ const exampleBulkCreate = {
  * The body of a bulk create (§4.9). This schema validates the list alone; `readItem` validates each item separately.
  * `x-items` is the published schema of an item.
  */
-const bulkCreateOf = (item: object, example: object) =>
+export const bulkCreateOf = (item: object, example: object, maxItems = MAX_ITEMS) =>
   Type.Object(
     {
       items: Type.Unsafe<unknown[]>({
         type: 'array',
         minItems: 1,
-        maxItems: MAX_ITEMS,
+        maxItems,
         'x-items': item,
       }),
     },
@@ -50,10 +50,12 @@ const bulkCreateOf = (item: object, example: object) =>
 
 export const BulkCreate = bulkCreateOf(ListingItem, exampleBulkCreate)
 
-/** The same with references. */
-export const OwnBulkCreate = bulkCreateOf(OwnListingItem, {
+export const exampleOwnItems = {
   items: exampleBulkCreate.items.map((item, index) => ({ ...item, reference: `SHELF-5-${index}` })),
-})
+}
+
+/** The same with references. */
+export const OwnBulkCreate = bulkCreateOf(OwnListingItem, exampleOwnItems)
 
 const CreatedListing = Type.Object({
   id: Type.Integer(),

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { component } from '../schema.ts'
-import { isAccepted } from './bulk-create.ts'
+import { bulkCreateOf, exampleOwnItems, isAccepted } from './bulk-create.ts'
 import { CatalogItem, itemOf } from './catalog-item.ts'
 import { OwnListingItem } from './listing-item.ts'
 import { readItem } from './read-item.ts'
@@ -9,14 +9,7 @@ import { readItem } from './read-item.ts'
 /** Items that one call checks: below the limit of values in a body, with every field and one photo. */
 const MAX_CHECKED = 500
 
-export const ItemsToCheck = Type.Object({
-  items: Type.Unsafe<unknown[]>({
-    type: 'array',
-    minItems: 1,
-    maxItems: MAX_CHECKED,
-    'x-items': OwnListingItem,
-  }),
-})
+export const ItemsToCheck = bulkCreateOf(OwnListingItem, exampleOwnItems, MAX_CHECKED)
 
 export const CheckedItem = component(
   'CheckedItem',
