@@ -15,7 +15,7 @@ import {
   readRow,
 } from '../../sdk/src/csv.ts'
 import { atThePaceOfTheLimit, fingerprint, inBatches, openJournal, sendBatches } from './batches.ts'
-import { agree } from './commands/listings.ts'
+import { agree } from './questions.ts'
 import { CommandError, EXIT, openSession, type Session } from './session.ts'
 
 const CHECK_SIZE = 500

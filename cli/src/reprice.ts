@@ -3,7 +3,7 @@ import type { ListingChange, ListingChangesResult } from '@cardstall/sdk'
 import type { Command } from 'commander'
 import { readCsv } from '../../sdk/src/csv.ts'
 import { fingerprint, inBatches, openJournal, sendBatches } from './batches.ts'
-import { agree } from './commands/listings.ts'
+import { agree } from './questions.ts'
 import { CommandError, EXIT, openSession } from './session.ts'
 
 const BATCH_SIZE = 1_000

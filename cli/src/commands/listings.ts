@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import type { OwnListing } from '@cardstall/sdk'
-import { confirm, isCancel } from '@clack/prompts'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import Papa from 'papaparse'
 import { FIELDS } from '../../../sdk/src/csv.ts'
 import { importCommand } from '../import.ts'
 import { type Column, euros } from '../output.ts'
+import { agree } from '../questions.ts'
 import { repriceCommand } from '../reprice.ts'
 import { CommandError, EXIT, openSession } from '../session.ts'
 import { count } from './catalog.ts'
@@ -145,17 +145,4 @@ export function quantity(text: string): number {
   if (!Number.isSafeInteger(number) || number < 0)
     throw new InvalidArgumentError('It must be a number from 0.')
   return number
-}
-
-/** @throws CommandError if the answer is no, or nobody can answer */
-export async function agree(message: string): Promise<void> {
-  if (!process.stdin.isTTY) {
-    throw new CommandError(
-      `${message} Nobody can answer without a terminal: add --yes.`,
-      EXIT.usage,
-    )
-  }
-  const answer = await confirm({ message, output: process.stderr })
-  if (isCancel(answer)) process.exit(EXIT.interrupted)
-  if (!answer) throw new CommandError('Nothing was changed.')
 }

@@ -11,6 +11,8 @@ import type { Data, Paginated } from '../api.ts'
 import { ApiError, ConnectionError, get, patch, post } from '../client.ts'
 
 export type Listing = ListingRecord
+
+export const nameOf = ({ item, id }: Listing) => item?.name ?? `Listing ${id}`
 export type CatalogItem = CatalogItemRecord
 export type Checked = CheckedItemRecord
 

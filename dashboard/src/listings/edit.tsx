@@ -4,8 +4,7 @@ import { ConfirmDialog, Dialog } from '../ui/dialog.tsx'
 import { MoneyField, NumberField, Select, TextArea, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { notify } from '../ui/toast.tsx'
-import { bulkEdit, type Listing, randomName } from './api.ts'
-import { nameOf } from './list.tsx'
+import { bulkEdit, type Listing, nameOf, randomName } from './api.ts'
 
 /** All fields of a listing that can change. */
 export function EditListing({

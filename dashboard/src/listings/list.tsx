@@ -11,7 +11,7 @@ import { Icon } from '../ui/icons.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { type Column, Pagination, Table } from '../ui/table.tsx'
-import { changeListing, type Listing, useListings } from './api.ts'
+import { changeListing, type Listing, nameOf, useListings } from './api.ts'
 import { BulkBar } from './bulk.tsx'
 import { EditListing } from './edit.tsx'
 import { InlineInput, InlineStatus } from './inline.tsx'
@@ -23,8 +23,6 @@ const STATUSES = [
   { value: 'sold', label: 'Sold out' },
   { value: 'hidden', label: 'Hidden' },
 ]
-
-export const nameOf = ({ item, id }: Listing) => item?.name ?? `Listing ${id}`
 
 /** The seller's listings: find them, change them in place, and change many at once. */
 export function ListingsList() {

@@ -1,6 +1,4 @@
-import type { ReactNode } from 'react'
 import { Link } from 'wouter'
-import { PAGES } from '../pages.ts'
 import { IconButton } from '../ui/button.tsx'
 import { formatDateTime, plural } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -43,7 +41,7 @@ function NoticeText({ notice }: { notice: NoticeRecord }) {
       return (
         <>
           <strong>A webhook endpoint was disabled:</strong> {notice.data.url}. {notice.data.reason}{' '}
-          <PageLink path="/webhooks">Enable it again</PageLink>
+          <Link href="/webhooks">Enable it again</Link>
         </>
       )
     case 'key_rotated':
@@ -51,7 +49,7 @@ function NoticeText({ notice }: { notice: NoticeRecord }) {
         <>
           <strong>An API key was rotated:</strong> {notice.data.name ?? notice.data.prefix}. Its
           former secret works until {formatDateTime(notice.data.previous_expires_at)}.{' '}
-          <PageLink path="/keys">Keys</PageLink>
+          <Link href="/keys">Keys</Link>
         </>
       )
     case 'photo_failed':
@@ -65,14 +63,8 @@ function NoticeText({ notice }: { notice: NoticeRecord }) {
       return (
         <>
           <strong>Your payout setup is missing:</strong> you can’t be paid yet.{' '}
-          <PageLink path="/payouts">Complete it</PageLink>
+          <Link href="/payouts">Complete it</Link>
         </>
       )
   }
 }
-
-/** A link to a page if the dashboard has it. */
-export const PageLink = ({ path, children }: { path: string; children: ReactNode }) =>
-  PAGES.some((page) => path.split('?')[0] === page.path) ? (
-    <Link href={path}>{children}</Link>
-  ) : null

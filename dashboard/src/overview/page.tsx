@@ -1,11 +1,12 @@
 import type { ReactNode } from 'react'
+import { Link } from 'wouter'
 import { formatMoney, formatNumber, formatRelative, plural } from '../ui/format.ts'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Section } from '../ui/section.tsx'
 import { Loaded } from '../ui/states.tsx'
 import { type Overview, useOverview } from './api.ts'
 import { SalesChart } from './chart.tsx'
-import { Notices, PageLink } from './notices.tsx'
+import { Notices } from './notices.tsx'
 import './overview.css'
 
 export default function OverviewPage() {
@@ -32,7 +33,7 @@ const Figures = ({
         {toShip.oldest_at === null
           ? 'Everything is shipped.'
           : `The oldest was placed ${formatRelative(toShip.oldest_at)}.`}{' '}
-        {toShip.orders > 0 && <PageLink path="/orders?status=pending">Ship them</PageLink>}
+        {toShip.orders > 0 && <Link href="/orders?status=pending">Ship them</Link>}
       </Tile>
       <Tile title="Sales, last 30 days" value={formatMoney(sales.total.merchandise)}>
         {plural(sales.total.orders, 'item')} sold, {formatMoney(sales.total.seller_net)} after
@@ -40,7 +41,7 @@ const Figures = ({
       </Tile>
       <Tile title="Active listings" value={formatNumber(listings.active)}>
         {formatNumber(listings.sold)} sold out, {formatNumber(listings.hidden)} hidden.{' '}
-        <PageLink path="/listings">Listings</PageLink>
+        <Link href="/listings">Listings</Link>
       </Tile>
       <Tile title="Seller tier" value={tier.current}>
         {tier.next ? (

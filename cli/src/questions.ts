@@ -1,0 +1,15 @@
+import { confirm, isCancel } from '@clack/prompts'
+import { CommandError, EXIT } from './session.ts'
+
+/** @throws CommandError if the answer is no, or nobody can answer */
+export async function agree(message: string): Promise<void> {
+  if (!process.stdin.isTTY) {
+    throw new CommandError(
+      `${message} Nobody can answer without a terminal: add --yes.`,
+      EXIT.usage,
+    )
+  }
+  const answer = await confirm({ message, output: process.stderr })
+  if (isCancel(answer)) process.exit(EXIT.interrupted)
+  if (!answer) throw new CommandError('Nothing was changed.')
+}
