@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { advance, cardItem, hold, list, NO_LIMITS, productItem } from '../test/fixtures/listings.ts'
@@ -19,8 +20,12 @@ beforeAll(async () => {
 const FEED = '/tools/v1/changes'
 const DAY_S = 24 * 60 * 60
 
+/** Long transactions of other tests on the same server can delay a first cursor beyond its limit. */
 async function startCursor(seller: Pick<Seller, 'get'>): Promise<string> {
-  const { status, body, text } = await seller.get(FEED)
+  const { status, body, text } = await until('a first cursor', async () => {
+    const response = await seller.get(FEED)
+    return response.status !== 503 && response
+  })
   expect([status, body?.data, body?.has_more], text).toEqual([200, [], false])
   return body.next
 }
@@ -242,15 +247,12 @@ it('a follower ends in the state of the database while eight writers on two serv
   const cursor = await startCursor(seller)
   const random = (below: number) => Math.floor(Math.random() * below)
   const copy = new Map<string, unknown>()
-  let isWriting = true
+  let isFollowing = true
 
   const follow = async (service: TestApp) => {
     const client = service.withKey(seller.key)
     let next = cursor
-    let isLast = false
-    while (!isLast) {
-      // One more round after the last write.
-      isLast = !isWriting
+    while (isFollowing) {
       const read = await changesAfter(client, next)
       for (const { kind, id, record } of read.changes) {
         if (record) copy.set(`${kind} ${id}`, record)
@@ -286,16 +288,6 @@ it('a follower ends in the state of the database while eight writers on two serv
   }
   const following = follow(app)
   await Promise.all(Array.from({ length: 8 }, (_, i) => write(i % 2 ? app : other)))
-  await until('no transaction is running', async () => {
-    const [running] = await app.ctx.db`
-      select from pg_stat_activity
-      where datname = current_database() and backend_xid is not null and pid <> pg_backend_pid()
-    `
-    return !running
-  })
-  isWriting = false
-  await following
-
   const all = async (path: string) => {
     const records: { id: number }[] = []
     for (let page = 1; ; page++) {
@@ -308,5 +300,11 @@ it('a follower ends in the state of the database while eight writers on two serv
   for (const record of await all('/tools/v1/listings')) expected.set(`listing ${record.id}`, record)
   for (const record of await all('/tools/v1/orders')) expected.set(`order ${record.id}`, record)
   expect(expected.size).toBeGreaterThan(100)
-  expect(Object.fromEntries(copy)).toEqual(Object.fromEntries(expected))
+  // Transactions of other tests on the same server hold the end of the feed back.
+  const object = (records: Map<string, unknown>) => Object.fromEntries(records)
+  await until('the copy has every change', () =>
+    isDeepStrictEqual(object(copy), object(expected)),
+  ).catch(() => expect(object(copy)).toEqual(object(expected)))
+  isFollowing = false
+  await following
 })
