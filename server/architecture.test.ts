@@ -23,7 +23,7 @@ const offenders = (rule: RegExp, except: (name: string) => boolean) =>
 
 /** From the lowest to the highest. A folder or file imports only from its own entry and from those before it. */
 const LAYERS = [
-  ...['errors', 'start-error', 'enums', 'money.ts', 'text', 'time'],
+  ...['errors', 'start-error', 'enums', 'cents', 'text', 'time'],
   ...['settings', 'config', 'log', 'crypto', 'files', 'database', 'metrics', 'context'],
   ...['limits', 'dashboard', 'processes', 'outbound', 'queue'],
   ...['catalog', 'mail', 'members', 'events', 'notices', 'accounts', 'keys'],
@@ -36,7 +36,7 @@ const LAYERS = [
 
 /** The most specific entry that contains a file. */
 const layerOf = (file: string) =>
-  LAYERS.filter((layer) => file === layer || file === `${layer}.ts` || file.startsWith(`${layer}/`))
+  LAYERS.filter((layer) => file === `${layer}.ts` || file.startsWith(`${layer}/`))
     .toSorted((a, b) => a.length - b.length)
     .at(-1)
 

@@ -1,7 +1,7 @@
 /** The parts of an operation in a published description that requests need. */
 export type Operation = {
   id: string
-  /** Whose credential it needs. */
+  /** The client whose credential it needs. */
   credential: 'seller' | 'operator'
   method: string
   /** With the prefix of its API, and with `{parameters}`. */

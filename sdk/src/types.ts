@@ -1981,7 +1981,7 @@ export interface Statement {
   month: string
   currency: 'EUR'
   /**
-   * What the marketplace owed the seller when the month began
+   * The marketplace’s debt to the seller when the month began
    */
   opening_balance: number
   slices: {

@@ -1,5 +1,5 @@
+import { eurosFromCents } from '../cents.ts'
 import type { Canceller, WebhookEvent } from '../enums.ts'
-import { eurosFromCents } from '../money.ts'
 import type { Address } from '../text/address.ts'
 
 /** The data of the four webhook events (§6.3). Receivers get the keys in the order in which they are written here. */

@@ -1,7 +1,7 @@
+import { eurosFromCents } from '../cents.ts'
 import type { Context } from '../context.ts'
 import type { CancelReason } from '../enums.ts'
 import type { NewMail } from '../mail/mail.ts'
-import { eurosFromCents } from '../money.ts'
 import { grossOf } from './money.ts'
 import type { Order, Transition } from './order.ts'
 

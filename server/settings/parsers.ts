@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
-import { centsFromEuros } from '../money.ts'
+import { centsFromEuros } from '../cents.ts'
 import { parseIban } from '../text/iban.ts'
 import { type Mailbox, mailbox } from '../text/mailbox.ts'
 

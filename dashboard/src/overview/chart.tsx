@@ -73,10 +73,10 @@ const FigureRow = ({ name, figures }: { name: string; figures: Omit<Day, 'date'>
 )
 
 function Bars({ days }: { days: Day[] }) {
-  const largest = Math.max(1, ...days.map((day) => Math.max(day.merchandise, day.paid_out)))
+  const largest = Math.max(...days.map((day) => Math.max(day.merchandise, day.paid_out)))
   const step = WIDTH / days.length
   const width = step * (1 - GAP)
-  const height = (amount: number) => (amount / largest) * HEIGHT
+  const height = (amount: number) => (amount / (largest || 1)) * HEIGHT
   return (
     <figure className="chart">
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
@@ -108,7 +108,7 @@ function Bars({ days }: { days: Day[] }) {
         <span className="legend">
           <span className="sold">Sales</span>
           <span className="paid">Payouts</span>
-          <span>highest {formatMoney(largest)}</span>
+          {largest > 0 && <span>highest {formatMoney(largest)}</span>}
         </span>
         <span>{formatDate(days.at(-1)!.date)}</span>
       </figcaption>

@@ -1,8 +1,8 @@
+import { eurosFromCents } from '../../cents.ts'
 import { readListings } from '../../listings/listings.ts'
 import { type OwnListing, withOwnFacts } from '../../listings/own-listings.ts'
 import type { ListingSearch } from '../../listings/search-listings.ts'
 import { nextIds } from '../../listings/search-listings.ts'
-import { eurosFromCents } from '../../money.ts'
 import { photoUrl } from '../../photos/photo.ts'
 import type { Service } from '../../service.ts'
 

@@ -1,7 +1,7 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type, { type Static } from 'typebox'
+import { eurosFromCents } from '../../cents.ts'
 import { payoutFile, runPayouts } from '../../money/payout-runs.ts'
-import { eurosFromCents } from '../../money.ts'
 import type { Service } from '../../service.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'

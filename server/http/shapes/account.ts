@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox'
 import type { Account, AccountChanges, ShippingOption } from '../../accounts/account.ts'
+import { centsFromEuros, eurosFromCents } from '../../cents.ts'
 import { API_ACCESS, FULFILMENTS, SELLER_TIERS } from '../../enums.ts'
 import { validationError } from '../../errors.ts'
-import { centsFromEuros, eurosFromCents } from '../../money.ts'
 import { timestamp } from '../../time/timestamp.ts'
 import { component, Euros, FilledText, Nullable, OneOf, Timestamp } from '../schema.ts'
 

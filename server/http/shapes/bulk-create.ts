@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
+import { eurosFromCents } from '../../cents.ts'
 import { ApiError, type FieldMessages } from '../../errors.ts'
 import type { CreatedId, NewListing } from '../../listings/create-listings.ts'
-import { eurosFromCents } from '../../money.ts'
 import { Currency, component, OneOf, publishedRef } from '../schema.ts'
 import { ListingItem, OwnListingItem } from './listing-item.ts'
 

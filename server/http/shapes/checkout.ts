@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { eurosFromCents } from '../../money.ts'
+import { eurosFromCents } from '../../cents.ts'
 import type { Checkout, NewCheckout } from '../../orders/checkout.ts'
 import { SAMPLE_ADDRESS } from '../../sandbox/sample-events.ts'
 import { component, FilledText, Id, Nullable } from '../schema.ts'

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
+import { eurosFromCents } from '../../cents.ts'
 import { type Entry, POSTING_KINDS } from '../../money/posting.ts'
-import { eurosFromCents } from '../../money.ts'
 import { timestamp } from '../../time/timestamp.ts'
 import { amount, component, Nullable, OneOf, Timestamp } from '../schema.ts'
 

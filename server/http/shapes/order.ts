@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
+import { eurosFromCents } from '../../cents.ts'
 import { FULFILMENTS, LANGUAGES, ORDER_STATUSES } from '../../enums.ts'
-import { eurosFromCents } from '../../money.ts'
 import { netOf } from '../../orders/money.ts'
 import type { Order } from '../../orders/order.ts'
 import { timestamp, timestampOrNull } from '../../time/timestamp.ts'

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
+import { eurosFromCents } from '../../cents.ts'
 import { PAYOUT_STATES, type Payout } from '../../money/payout.ts'
-import { eurosFromCents } from '../../money.ts'
 import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
 import { amount, component, Nullable, OneOf, Timestamp } from '../schema.ts'
 

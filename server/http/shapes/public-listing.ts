@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { eurosFromCents } from '../../cents.ts'
 import type { Config } from '../../config.ts'
 import {
   CONDITIONS,
@@ -10,7 +11,6 @@ import {
 } from '../../enums.ts'
 import { quantityAvailable } from '../../listings/listing.ts'
 import type { Offer, Seller } from '../../listings/offers.ts'
-import { eurosFromCents } from '../../money.ts'
 import { thumbnailUrl } from '../../photos/photo.ts'
 import { Currency, component, Nullable, OneOf } from '../schema.ts'
 

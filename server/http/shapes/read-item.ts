@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { findHintedCard, findProduct } from '../../catalog/identifiers.ts'
+import { centsFromEuros } from '../../cents.ts'
 import {
   type Condition,
   GRADED,
@@ -11,7 +12,6 @@ import {
 import { ApiError, type FieldMessages } from '../../errors.ts'
 import type { NewListing } from '../../listings/create-listings.ts'
 import type { Listable } from '../../listings/listing.ts'
-import { centsFromEuros } from '../../money.ts'
 import { refusalOfUrl } from '../../outbound/public-address.ts'
 import { messagesOf } from '../validate.ts'
 import type { RefusedItem } from './bulk-create.ts'

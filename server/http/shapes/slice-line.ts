@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
+import { eurosFromCents } from '../../cents.ts'
 import { ORDER_STATUSES } from '../../enums.ts'
-import { eurosFromCents } from '../../money.ts'
 import type { SliceLine } from '../../orders/slice-list.ts'
 import { timestamp } from '../../time/timestamp.ts'
 import { amount, Nullable, OneOf, Timestamp } from '../schema.ts'

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { eurosFromCents } from '../../money.ts'
+import { eurosFromCents } from '../../cents.ts'
 import { paidTo, totalsOf } from '../../orders/money.ts'
 import { SAMPLE_ADDRESS } from '../../sandbox/sample-events.ts'
 import type { LabeledSlice } from '../../shipping/labeled-slice.ts'

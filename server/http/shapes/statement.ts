@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
+import { eurosFromCents } from '../../cents.ts'
 import type { Amounts, Statement } from '../../money/statements.ts'
-import { eurosFromCents } from '../../money.ts'
 import { amount, Currency, component, Nullable } from '../schema.ts'
 
 const amounts = {
@@ -17,7 +17,7 @@ export const StatementSchema = component(
     {
       month: Type.String(),
       currency: Currency,
-      opening_balance: amount('What the marketplace owed the seller when the month began'),
+      opening_balance: amount('The marketplace’s debt to the seller when the month began'),
       slices: Type.Array(Type.Object({ slice_key: Type.String(), ...amounts })),
       totals: Type.Object(amounts),
       closing_balance: amount(

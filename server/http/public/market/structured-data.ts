@@ -1,8 +1,8 @@
+import { eurosFromCents } from '../../../cents.ts'
 import type { Config } from '../../../config.ts'
 import type { Condition } from '../../../enums.ts'
 import { quantityAvailable } from '../../../listings/listing.ts'
 import type { MarketOffer, ShownOffers } from '../../../listings/market.ts'
-import { eurosFromCents } from '../../../money.ts'
 
 /** schema.org data, by which search engines show prices and stock. */
 

@@ -1,3 +1,4 @@
+import { eurosFromCents } from '../../../cents.ts'
 import type { Config } from '../../../config.ts'
 import {
   type ItemOffers,
@@ -6,7 +7,6 @@ import {
   type OfferModel,
   type Shop,
 } from '../../../listings/offer-model.ts'
-import { eurosFromCents } from '../../../money.ts'
 import { offerJson, sellerJson } from '../../shapes/public-listing.ts'
 
 /** The JSON array of an item's offers, and what its bytes depend on. */

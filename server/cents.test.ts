@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { centsFromEuros, eurosFromCents } from './money.ts'
+import { centsFromEuros, eurosFromCents } from './cents.ts'
 
 describe('decimal euros', () => {
   it.each([
