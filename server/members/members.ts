@@ -88,12 +88,17 @@ export async function setFirstPassword(
   if (first) {
     await writePassword(db, first.id, passwordHash)
   } else if (passwordHash !== null) {
-    await refuseTaken(
-      () => db`
-        insert into members (account_id, email, password_hash, created_at)
-        values (${account.id}, ${account.email}, ${passwordHash}, ${now()})
-      `,
-    )
+    // A concurrent change may have added the member since the query above.
+    const [member] = await db<{ id: number }[]>`
+      insert into members (account_id, email, created_at)
+      values (${account.id}, ${account.email}, ${now()})
+      on conflict (lower(email)) do update
+      set email = excluded.email
+      where members.account_id = excluded.account_id
+      returning id
+    `
+    if (!member) throw emailTaken()
+    await writePassword(db, member.id, passwordHash)
   }
 }
 
