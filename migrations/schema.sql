@@ -365,6 +365,83 @@ create table notices (
   constraint notices_one_per_subject UNIQUE (account_id, kind, subject_id)
 );
 
+create table oauth_clients (
+  id text not null,
+  name text not null,
+  redirect_uris text[] not null,
+  keep_until timestamp with time zone not null,
+  constraint oauth_clients_pkey PRIMARY KEY (id)
+);
+CREATE INDEX oauth_clients_unused ON public.oauth_clients USING btree (keep_until);
+
+create table oauth_devices (
+  device_hash bytea not null,
+  user_code_hash bytea not null,
+  client_id text not null,
+  audience text not null,
+  scopes text[] not null,
+  grant_id bigint,
+  refused boolean default false not null,
+  interval_seconds integer default 5 not null,
+  polled_at timestamp with time zone,
+  expires_at timestamp with time zone not null,
+  constraint oauth_devices_pkey PRIMARY KEY (device_hash),
+  constraint oauth_devices_device_hash_check CHECK (octet_length(device_hash) = 32),
+  constraint oauth_devices_grant_id_fkey FOREIGN KEY (grant_id) REFERENCES oauth_grants(id) ON DELETE CASCADE,
+  constraint oauth_devices_user_code_hash_check CHECK (octet_length(user_code_hash) = 32)
+);
+CREATE INDEX oauth_devices_expired ON public.oauth_devices USING btree (expires_at);
+CREATE INDEX oauth_devices_grant ON public.oauth_devices USING btree (grant_id);
+CREATE UNIQUE INDEX oauth_devices_user_code ON public.oauth_devices USING btree (user_code_hash);
+
+create table oauth_grants (
+  id bigint generated always as identity not null,
+  member_id bigint not null,
+  client_id text not null,
+  client_name text not null,
+  host text,
+  audience text not null,
+  scopes text[] not null,
+  created_at timestamp with time zone not null,
+  last_used_at timestamp with time zone,
+  ends_at timestamp with time zone not null,
+  expires_at timestamp with time zone not null,
+  constraint oauth_grants_pkey PRIMARY KEY (id),
+  constraint oauth_grants_member_id_fkey FOREIGN KEY (member_id) REFERENCES members(id) ON DELETE CASCADE
+);
+CREATE INDEX oauth_grants_client ON public.oauth_grants USING btree (client_id);
+CREATE INDEX oauth_grants_expired ON public.oauth_grants USING btree (expires_at);
+CREATE INDEX oauth_grants_member ON public.oauth_grants USING btree (member_id, id);
+
+create table oauth_steps (
+  uid_hash bytea not null,
+  member_id bigint not null,
+  request jsonb not null,
+  expires_at timestamp with time zone not null,
+  constraint oauth_steps_pkey PRIMARY KEY (uid_hash),
+  constraint oauth_steps_member_id_fkey FOREIGN KEY (member_id) REFERENCES members(id) ON DELETE CASCADE,
+  constraint oauth_steps_uid_hash_check CHECK (octet_length(uid_hash) = 32)
+);
+CREATE INDEX oauth_steps_expired ON public.oauth_steps USING btree (expires_at);
+CREATE INDEX oauth_steps_member ON public.oauth_steps USING btree (member_id, expires_at);
+
+create table oauth_tokens (
+  token_hash bytea not null,
+  kind text not null,
+  grant_id bigint not null,
+  used_at timestamp with time zone,
+  redirect_uri text,
+  code_challenge text,
+  expires_at timestamp with time zone not null,
+  constraint oauth_tokens_pkey PRIMARY KEY (token_hash),
+  constraint oauth_tokens_codes_have_a_challenge CHECK ((kind = 'code'::text) = (redirect_uri IS NOT NULL AND code_challenge IS NOT NULL)),
+  constraint oauth_tokens_grant_id_fkey FOREIGN KEY (grant_id) REFERENCES oauth_grants(id) ON DELETE CASCADE,
+  constraint oauth_tokens_kind_check CHECK (kind = ANY (ARRAY['code'::text, 'access'::text, 'refresh'::text])),
+  constraint oauth_tokens_token_hash_check CHECK (octet_length(token_hash) = 32)
+);
+CREATE INDEX oauth_tokens_expired ON public.oauth_tokens USING btree (expires_at);
+CREATE INDEX oauth_tokens_grant ON public.oauth_tokens USING btree (grant_id);
+
 create table offer_changes (
   xid xid8 default pg_current_xact_id() not null,
   listing_ids bigint[] default '{}'::bigint[],

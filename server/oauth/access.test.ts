@@ -1,0 +1,30 @@
+import { beforeAll, expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../test/app.ts'
+import { grantAccess } from '../test/fixtures/oauth.ts'
+import { findAccess } from './access.ts'
+
+let app: TestApp
+beforeAll(async () => {
+  app = await startTestApp({ template: 'empty' })
+})
+
+it('a token stands for its account until it expires, and not while API access is suspended', async () => {
+  const { accountId } = await app.seller()
+  const token = await grantAccess(app, accountId, { scopes: ['orders:read'] })
+  expect(await findAccess(app.ctx, token)).toEqual({
+    grantId: expect.stringMatching(/^\d+$/),
+    accountId,
+    scopes: ['orders:read'],
+    audience: 'https://cards.example/mcp/seller',
+    clientName: 'Program of a test',
+  })
+  const account = `/operator/v1/accounts/${accountId}`
+  await app.operator.patch(account, { payload: { api_access: 'suspended' } })
+  await expect(findAccess(app.ctx, token)).rejects.toThrow(
+    'API access of this account is suspended.',
+  )
+  await app.operator.patch(account, { payload: { api_access: 'enabled' } })
+  expect(await findAccess(app.ctx, token)).toBeDefined()
+  await app.ctx.db`update oauth_tokens set expires_at = clock_timestamp()`
+  expect(await findAccess(app.ctx, token)).toBeUndefined()
+})

@@ -1,0 +1,64 @@
+import type { Context } from '../context.ts'
+import type { ApiAccess } from '../enums.ts'
+import { authorizationError } from '../errors.ts'
+import type { Scope } from '../keys/scopes.ts'
+import { hashToken, looksLikeToken } from '../members/token.ts'
+
+/** The permission that an access token stands for. */
+export type Access = {
+  /** Subject of the rate limits. */
+  grantId: string
+  accountId: number
+  scopes: readonly Scope[]
+  /** The only address that accepts the token, such as `PUBLIC_URL/mcp/seller`. */
+  audience: string
+  clientName: string
+}
+
+const TOUCH_INTERVAL_MS = 60_000
+
+/**
+ * The access of a token; undefined if it is unknown, expired or revoked. Reads the database each time, so that every
+ * process refuses a revoked token at once. Records the use, at most once a minute. The caller compares the audience.
+ *
+ * @throws authorization_error while the account's API access is off or suspended
+ */
+export async function findAccess(ctx: Context, token: string): Promise<Access | undefined> {
+  if (!looksLikeToken(token)) return undefined
+  const [row] = await ctx.db<(Access & { apiAccess: ApiAccess; lastUsedAt: Date | null })[]>`
+    select
+      g.id::text as "grantId",
+      m.account_id as "accountId",
+      g.scopes,
+      g.audience,
+      g.client_name as "clientName",
+      g.last_used_at as "lastUsedAt",
+      a.api_access as "apiAccess"
+    from oauth_tokens t
+    join oauth_grants g on g.id = t.grant_id
+    join members m on m.id = g.member_id
+    join accounts a on a.id = m.account_id
+    where
+      t.token_hash = decode(${hashToken(token)}, 'hex')
+      and t.kind = 'access'
+      and t.expires_at > clock_timestamp()
+  `
+  if (!row) return undefined
+  const { apiAccess, lastUsedAt, ...access } = row
+  if (apiAccess !== 'enabled') {
+    throw authorizationError(
+      apiAccess === 'suspended'
+        ? 'API access of this account is suspended.'
+        : 'API access is not enabled for this account.',
+    )
+  }
+  const now = ctx.now()
+  if (!lastUsedAt || now.getTime() - lastUsedAt.getTime() >= TOUCH_INTERVAL_MS) {
+    await ctx.db`
+      update oauth_grants
+      set last_used_at = ${now}
+      where id = ${access.grantId} and (last_used_at is null or last_used_at < ${now})
+    `
+  }
+  return access
+}

@@ -1,0 +1,115 @@
+import type { Context } from '../context.ts'
+import type { Db } from '../database/sql.ts'
+import { notFound } from '../errors.ts'
+import type { Scope } from '../keys/scopes.ts'
+
+/** A grant lasts at most this long after the consent, however often its tokens are refreshed. */
+const MAX_DAYS = 365
+/** A registered client without a grant is kept this long. */
+const UNUSED_CLIENT_DAYS = 30
+
+/** The consent of a member to a program. */
+export type Grant = {
+  id: number
+  clientName: string
+  /** The host that the browser went back to; null for a device. */
+  host: string | null
+  scopes: Scope[]
+  createdAt: Date
+  lastUsedAt: Date | null
+}
+
+/** A grant that a member is about to give. */
+export type NewGrant = {
+  memberId: number
+  clientId: string
+  clientName: string
+  host: string | null
+  audience: string
+  scopes: readonly Scope[]
+}
+
+/**
+ * Creates a grant inside the transaction of its first code, device or token.
+ *
+ * @param seconds time in which the program must exchange the code; otherwise the grant ends
+ */
+export async function createGrant(
+  { db, now }: Pick<Context, 'db' | 'now'>,
+  { memberId, clientId, clientName, host, audience, scopes }: NewGrant,
+  seconds: number,
+): Promise<number> {
+  const [grant] = await db<{ id: number }[]>`
+    insert into oauth_grants (
+      member_id, client_id, client_name, host, audience, scopes, created_at, ends_at, expires_at
+    )
+    values (
+      ${memberId},
+      ${clientId},
+      ${clientName},
+      ${host},
+      ${audience},
+      ${[...scopes]}::text[],
+      ${now()},
+      clock_timestamp() + make_interval(days => ${MAX_DAYS}),
+      clock_timestamp() + make_interval(secs => ${seconds})
+    )
+    returning id
+  `
+  return grant!.id
+}
+
+/** The grants of an account's members, the newest first. */
+export const listGrants = ({ db }: Context, accountId: number): Promise<Grant[]> =>
+  db<Grant[]>`
+    select
+      g.id,
+      g.client_name as "clientName",
+      g.host,
+      g.scopes,
+      g.created_at as "createdAt",
+      g.last_used_at as "lastUsedAt"
+    from oauth_grants g
+    join members m on m.id = g.member_id
+    where m.account_id = ${accountId} and g.expires_at > clock_timestamp()
+    order by g.id desc
+  `
+
+/**
+ * Ends a grant of an account: its tokens are refused at once.
+ *
+ * @throws not_found for a grant of another account
+ */
+export async function endGrant({ db }: Context, accountId: number, grantId: number): Promise<void> {
+  const ended = await endGrants(
+    db,
+    db`
+      id = ${grantId}
+      and member_id in (select id from members where account_id = ${accountId})
+    `,
+  )
+  if (ended === 0) throw notFound('There is no such program.')
+}
+
+/** Ends all grants of an account. */
+export const endGrantsOfAccount = ({ db }: Context, accountId: number) =>
+  endGrants(db, db`member_id in (select id from members where account_id = ${accountId})`)
+
+/** Ends all grants of a member. */
+export const endGrantsOfMember = ({ db }: Pick<Context, 'db'>, memberId: number) =>
+  endGrants(db, db`member_id = ${memberId}`)
+
+/** Deletes grants with their tokens, and keeps their clients for 30 more days. Returns the number of grants. */
+export async function endGrants(db: Db, condition: ReturnType<Db>): Promise<number> {
+  const [row] = await db<{ ended: number }[]>`
+    with ended as (
+      delete from oauth_grants where ${condition} returning client_id
+    ), kept as (
+      update oauth_clients
+      set keep_until = clock_timestamp() + make_interval(days => ${UNUSED_CLIENT_DAYS})
+      where id in (select client_id from ended)
+    )
+    select count(*)::int as ended from ended
+  `
+  return row!.ended
+}
