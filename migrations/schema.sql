@@ -819,6 +819,20 @@ create table slices (
 CREATE INDEX slices_newest ON public.slices USING btree (account_id, created_at, id);
 CREATE INDEX slices_owed ON public.slices USING btree (account_id, id) WHERE (owed_cents > 0);
 
+create table staff (
+  id bigint generated always as identity not null,
+  name text not null,
+  role text collate "C" not null,
+  token_hash bytea not null,
+  created_at timestamp with time zone not null,
+  last_used_at timestamp with time zone,
+  revoked_at timestamp with time zone,
+  constraint staff_pkey PRIMARY KEY (id),
+  constraint staff_role_check CHECK (role = ANY (ARRAY['admin'::text, 'support'::text, 'finance'::text, 'catalog'::text])),
+  constraint staff_token_hash UNIQUE (token_hash),
+  constraint staff_token_hash_check CHECK (length(token_hash) = 32)
+);
+
 create table tier_runs (
   month date not null,
   ran_at timestamp with time zone not null,

@@ -26,7 +26,7 @@ const LAYERS = [
   ...['errors', 'start-error', 'enums', 'cents', 'text', 'time'],
   ...['settings', 'config', 'log', 'crypto', 'files', 'database', 'metrics', 'context'],
   ...['limits', 'dashboard', 'processes', 'outbound', 'queue'],
-  ...['catalog', 'mail', 'members', 'events', 'notices', 'accounts', 'keys', 'oauth'],
+  ...['catalog', 'mail', 'members', 'staff', 'events', 'notices', 'accounts', 'keys', 'oauth'],
   ...['listings', 'photos', 'money'],
   ...['orders', 'changes', 'carriers', 'shipping', 'webhooks', 'sales', 'sandbox', 'service'],
   ...['http', 'http/shapes', 'http/seller', 'http/tools', 'http/operator', 'http/public'],

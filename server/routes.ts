@@ -31,8 +31,10 @@ import { orderTransitionRoutes } from './http/operator/orders.ts'
 import { payoutRunRoutes } from './http/operator/payout-runs.ts'
 import { payoutSetupList, payoutSetupRoutes } from './http/operator/payout-setups.ts'
 import { payoutRoutes } from './http/operator/payouts.ts'
+import { requireRole } from './http/operator/permissions.ts'
 import { reservationRoutes } from './http/operator/reservations.ts'
 import { sandboxRoutes } from './http/operator/sandbox.ts'
+import { staffRoutes } from './http/operator/staff.ts'
 import { trackingRoutes } from './http/operator/tracking.ts'
 import { docsRoutes } from './http/public/docs.ts'
 import { guideRoutes } from './http/public/guides.ts'
@@ -200,6 +202,7 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
       async (operator) => {
         operator.addHook('onRequest', forbidCaching)
         operator.addHook('onRequest', authenticateOperator(ctx))
+        operator.addHook('onRoute', requireRole)
         operator.addHook('onRoute', readKnownFields)
         serve(operator, {
           '/accounts': accountRoutes(ctx),
@@ -220,6 +223,7 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
           '/accounts/:id/webhooks': endpointRoutes(ctx),
           '/deliveries': deliveryRoutes(ctx),
           '/accounts/:id/events/stream': eventStreamRoutes(ctx),
+          '/staff': staffRoutes(ctx),
         })
         if (sandbox) serve(operator, { '/sandbox': sandboxRoutes(ctx) })
       },

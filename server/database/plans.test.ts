@@ -15,6 +15,7 @@ import type { Sql } from './sql.ts'
 /** Tables that stay small, or that are only ever read as a whole. An account has at most 16 endpoints. */
 const SMALL = [
   'webhook_endpoints',
+  'staff',
   ...['series', 'sets', 'cards', 'products', 'catalog_version', 'import_records'],
   ...['clock', 'migrations', 'tier_runs', 'simulated_carrier', 'simulated_shipments'],
 ]

@@ -8,9 +8,12 @@ import type { Scope } from '../keys/scopes.ts'
 import { addressSubject } from '../limits/address.ts'
 import type { RateLimit } from '../limits/rate-limit.ts'
 import type { Service } from '../service.ts'
+import { type StaffRole, staffOf } from '../staff/staff.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
+    /** The caller of the operator API. Set on each of its routes. */
+    operator: OperatorCaller
     /** The seller's key and account. Set on every route of the seller API. */
     caller: Caller
   }
@@ -19,6 +22,11 @@ declare module 'fastify' {
     scope?: RequiredScope
   }
 }
+
+/** A staff member, or the owner of the operator token, who has no id. */
+export type OperatorCaller = { staffId: number | null; name: string; role: StaffRole }
+
+const ROOT: OperatorCaller = { staffId: null, name: 'operator', role: 'admin' }
 
 /** Every route of the seller and tools API declares it. */
 type RequiredScope = Scope | readonly Scope[] | null
@@ -99,15 +107,45 @@ export function admitLater(
   admissions.set(request, admission)
 }
 
-/** Checks the operator token. Compares hashes, so that the comparison takes the same time for any token. */
+/** Checks the operator token or a staff token, and sets `request.operator`. */
 export function authenticateOperator(ctx: Service) {
-  const expected = hash('sha256', ctx.config.operatorToken ?? '', 'buffer')
+  const isRoot = isOperatorToken(ctx)
   return (request: FastifyRequest, reply: FastifyReply, done: Done): void => {
     const token = bearerOf(request.headers)
-    const matches = timingSafeEqual(hash('sha256', token ?? '', 'buffer'), expected)
-    if (token !== undefined && matches) done()
+    if (token === undefined) {
+      refuse(ctx, request, reply, done, NO_TOKEN)
+      return
+    }
+    withValue(isRoot(token) ? ROOT : callerOf(ctx, token), done, (caller) => {
+      if (caller) {
+        request.operator = caller
+        done()
+      } else {
+        refuse(ctx, request, reply, done, WRONG_TOKEN)
+      }
+    })
+  }
+}
+
+/** Checks the operator token alone, which only programs of the marketplace have. */
+export function authenticateRoot(ctx: Service) {
+  const isRoot = isOperatorToken(ctx)
+  return (request: FastifyRequest, reply: FastifyReply, done: Done): void => {
+    const token = bearerOf(request.headers)
+    if (token !== undefined && isRoot(token)) done()
     else refuse(ctx, request, reply, done, token === undefined ? NO_TOKEN : WRONG_TOKEN)
   }
+}
+
+/** Compares hashes, so that the comparison takes the same time for any token. */
+function isOperatorToken({ config }: Service): (token: string) => boolean {
+  const expected = hash('sha256', config.operatorToken ?? '', 'buffer')
+  return (token) => timingSafeEqual(hash('sha256', token, 'buffer'), expected)
+}
+
+async function callerOf(ctx: Service, token: string): Promise<OperatorCaller | undefined> {
+  const member = await staffOf(ctx, token)
+  return member ? { staffId: member.id, name: member.name, role: member.role } : undefined
 }
 
 const NO_KEY = 'No API key was sent. Send it as "Authorization: Bearer <key>".'
@@ -115,7 +153,7 @@ const UNKNOWN_KEY = 'The API key is unknown.'
 const REVOKED_KEY = 'The API key has been revoked.'
 const EXPIRED_KEY = 'The API key has expired: it was rotated more than 24 hours ago.'
 const NO_TOKEN = 'No operator token was sent. Send it as "Authorization: Bearer <token>".'
-const WRONG_TOKEN = 'The operator token is wrong.'
+const WRONG_TOKEN = 'The operator token or staff token is wrong, or was revoked.'
 
 /** The credentials of the Authorization header, ignoring the case of its scheme. */
 function bearerOf({ authorization }: IncomingHttpHeaders): string | undefined {

@@ -32,6 +32,8 @@ export type ApiDescription = {
   security: { name: string; description: string }
   /** Errors of every operation of this API. */
   errors: ErrorType[]
+  /** Descriptions and examples of errors that have another cause in this API. */
+  errorTexts?: Partial<Record<ErrorType, ErrorText>>
   /** Whether every response has the rate limit headers. */
   showsLimits: boolean
   /** Requests that the service sends, by event. */
@@ -118,7 +120,9 @@ function finish(generated: OpenAPIV3_1.Document, api: ApiDescription): OpenAPIV3
   }
   document.paths = paths
   if (api.webhooks) document.webhooks = posted(api.webhooks)
-  const responses = Object.fromEntries([...used].map((type) => [type, errorResponse(type)]))
+  const responses = Object.fromEntries(
+    [...used].map((type) => [type, errorResponse(type, api.errorTexts?.[type])]),
+  )
   document.components = {
     ...document.components,
     schemas: usedSchemas(document),
@@ -241,8 +245,10 @@ const LIMIT_HEADERS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimi
 const headerRefs = (names: HeaderName[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 
+type ErrorText = { description: string; message: string; fields?: object }
+
 /** Description and example of each error. */
-const ERRORS: Record<ErrorType, { description: string; message: string; fields?: object }> = {
+const ERRORS: Record<ErrorType, ErrorText> = {
   bad_request: {
     description: 'The request is not valid HTTP.',
     message: 'This is not a valid HTTP request.',
@@ -346,21 +352,20 @@ const ERRORS: Record<ErrorType, { description: string; message: string; fields?:
   },
 }
 
-const errorExample = (type: ErrorType) => {
-  const { message, fields } = ERRORS[type]
+const errorExample = (type: ErrorType, { message, fields }: ErrorText = ERRORS[type]) => {
   return { error: { type, message, ...(fields ? { fields } : {}) } }
 }
 
 const ERROR_SCHEMA = { $ref: '#/components/schemas/Error' }
 
-function errorResponse(type: ErrorType) {
+function errorResponse(type: ErrorType, text: ErrorText = ERRORS[type]) {
   const names: HeaderName[] = ['X-Request-Id', 'X-Ignored-Fields']
   if (type === 'rate_limited') names.push(...LIMIT_HEADERS, 'Retry-After')
   if (type === 'service_unavailable') names.push('Retry-After')
   return {
-    description: ERRORS[type].description,
+    description: text.description,
     headers: headerRefs(names),
-    content: { 'application/json': { schema: ERROR_SCHEMA, example: errorExample(type) } },
+    content: { 'application/json': { schema: ERROR_SCHEMA, example: errorExample(type, text) } },
   }
 }
 

@@ -104,6 +104,7 @@ it('every POST, PUT and PATCH has an example that succeeds unchanged on a new sa
   await send('changeAccount')
   await send('createKey')
   await send('inviteMember')
+  await send('addStaff')
   await send('rotateKey')
   await send('enableEndpoint')
   await send('resendDelivery')

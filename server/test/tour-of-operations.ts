@@ -229,6 +229,11 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
       headers: { 'content-type': 'application/x-ndjson' },
     }),
   )
+  const newStaff = { name: 'Tour', role: 'support' }
+  const added = await operator.post('/operator/v1/staff', { payload: newStaff })
+  await ok(app.withKey(added.body.token).get(account))
+  await ok(operator.get('/operator/v1/staff'))
+  await ok(operator.delete(`/operator/v1/staff/${added.body.data.id}`))
   await ok(operator.get('/operator/v1/sandbox/clock'))
   await ok(operator.get('/operator/v1/sandbox/mail'))
   await ok(operator.put('/operator/v1/sandbox/carrier', { payload: { label: 'ready' } }))

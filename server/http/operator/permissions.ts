@@ -1,0 +1,105 @@
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import { authorizationError } from '../../errors.ts'
+import type { StaffRole } from '../../staff/staff.ts'
+
+type Role = Exclude<StaffRole, 'admin'>
+
+/** Everybody who helps buyers and sellers, or pays them. */
+const READERS: Role[] = ['support', 'finance']
+
+/**
+ * The roles that may call each operation, by its `operationId`. An admin and the operator token may call all of them; an
+ * operation without roles is for these alone.
+ */
+const PERMISSIONS: Record<string, Role[]> = {
+  // Accounts, members, keys
+  listAccounts: READERS,
+  getAccount: READERS,
+  createAccount: [],
+  changeAccount: [],
+  listMembers: ['support'],
+  inviteMember: [],
+  removeMember: [],
+  listKeys: ['support'],
+  createKey: [],
+  rotateKey: [],
+  revokeKey: [],
+
+  // Orders
+  getCheckout: READERS,
+  createCheckout: [],
+  createReservation: [],
+  deleteReservation: [],
+  cancelOrder: ['support'],
+  refundOrder: ['support'],
+  disputeOrder: ['support'],
+  resolveDispute: ['support'],
+  receiveOrder: [],
+  reportTracking: [],
+
+  // Money. The file contains bank accounts.
+  listLedger: READERS,
+  getLedgerBalance: READERS,
+  listPayouts: READERS,
+  getPayout: READERS,
+  listPayoutSetups: READERS,
+  runPayouts: ['finance'],
+  getPayoutFile: ['finance'],
+  markPayoutPaid: ['finance'],
+  markPayoutFailed: ['finance'],
+  verifyPayoutSetup: ['finance'],
+  rejectPayoutSetup: ['finance'],
+
+  // Catalog and listings
+  importCatalog: ['catalog'],
+  listPhotos: ['support', 'catalog'],
+
+  // Webhooks
+  listEndpoints: ['support'],
+  listDeliveries: ['support'],
+  followEvents: ['support'],
+  enableEndpoint: ['support'],
+  resendDelivery: ['support'],
+  resendDeliveries: ['support'],
+
+  // Staff
+  listStaff: [],
+  addStaff: [],
+  revokeStaff: [],
+
+  // Sandbox
+  readClock: ['support', 'finance', 'catalog'],
+  listMail: ['support'],
+  advanceClock: [],
+  steerCarrier: [],
+  sendSampleEvent: [],
+}
+
+/**
+ * An onRoute hook that lets only the roles of an operation call it. An operation without an entry in the table fails the
+ * start, because it would be open to all staff.
+ */
+export function requireRole(route: RouteOptions): void {
+  const { operationId, description } = (route.schema ?? {}) as {
+    operationId?: string
+    description?: string
+  }
+  const others = PERMISSIONS[operationId ?? '']
+  if (!others) throw new Error(`${route.method} ${route.url} declares no roles in permissions.ts`)
+  const allowed: StaffRole[] = ['admin', ...others]
+  const named = `Roles: ${allowed.map((role) => `\`${role}\``).join(', ')}.`
+  route.schema = {
+    ...route.schema,
+    description: [description, named].filter(Boolean).join('\n\n'),
+  } as typeof route.schema & object
+  const check = (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void) => {
+    const { role } = request.operator
+    if (allowed.includes(role)) done()
+    else {
+      done(
+        authorizationError(`This needs one of the roles ${allowed.join(', ')}; yours is ${role}.`),
+      )
+    }
+  }
+  route.onRequest = [route.onRequest ?? [], check].flat()
+}

@@ -1,0 +1,65 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import type { Service } from '../../service.ts'
+import { addStaff, listStaff, revokeStaff } from '../../staff/staff.ts'
+import { Data, PathId } from '../schema.ts'
+import { NewStaff, StaffInput, StaffSchema, staffJson } from '../shapes/staff.ts'
+
+export const staffRoutes =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.post(
+      '/staff',
+      {
+        schema: {
+          operationId: 'addStaff',
+          summary: 'Add a staff member',
+          description:
+            'Creates a token for one person or program, with a role. Only this response contains the token; the service stores its hash.',
+          tags: ['Staff'],
+          body: StaffInput,
+          response: { 201: NewStaff },
+          'x-errors': ['validation_error'],
+        },
+      },
+      async ({ body }, reply) => {
+        const { member, token } = await addStaff(ctx, body)
+        return reply.code(201).send({ data: staffJson(member), token })
+      },
+    )
+
+    app.get(
+      '/staff',
+      {
+        schema: {
+          operationId: 'listStaff',
+          summary: 'List staff members',
+          description:
+            'Returns all staff members, oldest first, including those whose token is revoked. Not paginated.',
+          tags: ['Staff'],
+          response: { 200: Data(Type.Array(StaffSchema), 'The staff members') },
+        },
+      },
+      async () => ({ data: (await listStaff(ctx)).map(staffJson) }),
+    )
+
+    app.delete(
+      '/staff/:id',
+      {
+        schema: {
+          operationId: 'revokeStaff',
+          summary: 'Revoke a staff token',
+          description:
+            'The token stops working at once, in all processes. Revoking it again changes nothing.',
+          tags: ['Staff'],
+          params: Type.Object({ id: PathId('The staff member') }),
+          response: { 204: Type.Null({ description: 'Revoked' }) },
+        },
+      },
+      async ({ params }, reply) => {
+        await revokeStaff(ctx, params.id)
+        return reply.code(204).send(null)
+      },
+    )
+    done()
+  }

@@ -1,0 +1,44 @@
+import Type, { type Static } from 'typebox'
+import { STAFF_ROLES, type StaffMember } from '../../staff/staff.ts'
+import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
+import { component, FilledText, Nullable, OneOf, Timestamp } from '../schema.ts'
+
+export const StaffInput = Type.Object(
+  {
+    name: FilledText({ maxLength: 100, description: 'A name that the audit log shows' }),
+    role: OneOf(STAFF_ROLES),
+  },
+  { examples: [{ name: 'Anna', role: 'support' }] },
+)
+
+export const StaffSchema = component(
+  'Staff',
+  Type.Object(
+    {
+      id: Type.Integer(),
+      name: Type.String(),
+      role: OneOf(STAFF_ROLES),
+      created_at: Timestamp(),
+      last_used_at: Nullable(Timestamp()),
+      revoked_at: Nullable(Timestamp()),
+    },
+    { description: 'A person or program with a staff token. The token is shown only once.' },
+  ),
+)
+
+export const NewStaff = Type.Object(
+  {
+    data: StaffSchema,
+    token: Type.String({ description: 'The token. It is shown only in this response' }),
+  },
+  { description: 'The new staff member' },
+)
+
+export const staffJson = (member: StaffMember): Static<typeof StaffSchema> => ({
+  id: member.id,
+  name: member.name,
+  role: member.role,
+  created_at: timestamp(member.createdAt),
+  last_used_at: timestampOrNull(member.lastUsedAt),
+  revoked_at: timestampOrNull(member.revokedAt),
+})
