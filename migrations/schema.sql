@@ -14,6 +14,7 @@ create table accounts (
   reviews integer default 0 not null,
   created_at timestamp with time zone not null,
   time_zone text default 'UTC'::text not null,
+  on_holiday boolean default false not null,
   constraint accounts_pkey PRIMARY KEY (id),
   constraint accounts_api_access_check CHECK (api_access = ANY (ARRAY['enabled'::text, 'disabled'::text, 'suspended'::text])),
   constraint accounts_rating_check CHECK (rating >= 0::numeric AND rating <= 5::numeric),
@@ -762,9 +763,13 @@ create table shipping_options (
   tracked boolean not null,
   price_cents integer not null,
   enabled boolean not null,
+  countries text[],
+  max_value_cents integer,
   constraint shipping_options_pkey PRIMARY KEY (account_id, code),
   constraint shipping_options_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE,
+  constraint shipping_options_countries_check CHECK (cardinality(countries) > 0),
   constraint shipping_options_fulfilment_check CHECK (fulfilment = ANY (ARRAY['platform'::text, 'self_ship'::text])),
+  constraint shipping_options_max_value_cents_check CHECK (max_value_cents >= 0),
   constraint shipping_options_position_check CHECK ("position" >= 0),
   constraint shipping_options_price_cents_check CHECK (price_cents >= 0)
 );

@@ -72,6 +72,7 @@ import { toolsApi } from './http/tools/description.ts'
 import { ownListingRoutes } from './http/tools/listings.ts'
 import { ownPayoutRoutes, statementRoutes } from './http/tools/money.ts'
 import { ownLabelRoutes, ownOrderRoutes } from './http/tools/orders.ts'
+import { holidayRoutes, shippingOptionRoutes } from './http/tools/shop.ts'
 import type { Service } from './service.ts'
 
 /**
@@ -154,6 +155,8 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
           '/changes': changeRoutes(ctx),
           '/payouts': ownPayoutRoutes(ctx),
           '/statements': statementRoutes(ctx),
+          '/shipping-options': shippingOptionRoutes(ctx),
+          '/holiday': holidayRoutes(ctx),
         })
       },
       { prefix: toolsApi.prefix },

@@ -92,6 +92,11 @@ const METHODS: Record<string, () => Promise<unknown>> = {
     client.tools.orders.cancel(await sell((await listed())[0]!), { reason: 'buyer_asked' }),
   buyLabels: async () => client.tools.labels.buy([await sell((await listed())[0]!, LABEL)]),
   listPayouts: async () => client.tools.payouts.list({ state: 'due' }),
+  listShippingOptions: () => client.tools.shippingOptions.list(),
+  replaceShippingOptions: async () =>
+    client.tools.shippingOptions.replace(await client.tools.shippingOptions.list()),
+  getHoliday: () => client.tools.holiday.get(),
+  setHoliday: () => client.tools.holiday.set(false),
   getStatement: () => client.tools.statements.get(new Date().toISOString().slice(0, 7)),
 }
 

@@ -7,6 +7,7 @@ import type {
   Change,
   CheckedItem,
   GetPackingQuery,
+  Holiday,
   LabelResult,
   ListingChange,
   ListingChangesResult,
@@ -18,10 +19,12 @@ import type {
   OwnListing,
   OwnListingItem,
   OwnOrder,
+  OwnShippingOption,
   Packing,
   PageLinks,
   PageMeta,
   Payout,
+  ReplaceShippingOptionsBody,
   Statement,
 } from './types.ts'
 
@@ -45,6 +48,8 @@ export function tools(send: Transport) {
     const request = { ...options, ...TOOLS, timeoutMs, query: asQuery(query) }
     return (await send<ChangesPage>('GET', '/changes', request)).body
   }
+  const dataOf = async <T>(method: string, path: string, request: Request): Promise<T> =>
+    (await send<{ data: T }>(method, path, { ...request, ...TOOLS })).body.data
   /** A write that can be repeated, because it carries an `Idempotency-Key`. */
   const writeOnce = async <T>(path: string, items: unknown[], options: Options): Promise<T> => {
     const request: Request = {
@@ -62,23 +67,20 @@ export function tools(send: Transport) {
       list: (query: ListOwnListingsQuery = {}, options: Options = {}): List<OwnListing> =>
         listOf<OwnListing>(send, '/listings', asQuery(query), { ...options, ...TOOLS }),
 
-      async get(id: number, options: Options = {}): Promise<OwnListing> {
-        const { body } = await send<{ data: OwnListing }>('GET', `/listings/${id}`, {
-          ...options,
-          ...TOOLS,
-        })
-        return body.data
-      },
+      get: (id: number, options: Options = {}) =>
+        dataOf<OwnListing>('GET', `/listings/${id}`, options),
 
       /** Lists 1 to 100 items, each with an optional reference. */
       create: (items: OwnListingItem[], options: Options = {}) =>
         writeOnce<BulkCreateResult>('/listings', items, options),
 
       /** Checks 1 to 500 items as `create` would, and lists nothing. */
-      async check(items: OwnListingItem[], options: Options = {}): Promise<CheckedItem[]> {
-        const request: Request = { ...options, ...TOOLS, body: { items }, retry: 'safe' }
-        return (await send<{ data: CheckedItem[] }>('POST', '/listings/checks', request)).body.data
-      },
+      check: (items: OwnListingItem[], options: Options = {}) =>
+        dataOf<CheckedItem[]>('POST', '/listings/checks', {
+          ...options,
+          body: { items },
+          retry: 'safe',
+        }),
 
       /** Changes 1 to 1,000 listings. Each succeeds or fails on its own. */
       changeMany: (items: ListingChange[], options: Options = {}) =>
@@ -94,18 +96,8 @@ export function tools(send: Transport) {
         listOf<OwnOrder>(send, '/orders', asQuery(query), { ...options, ...TOOLS }),
 
       /** Cancels a pending row. The buyer is refunded and gets an e-mail. */
-      async cancel(
-        id: number,
-        cancellation: CancelOwnOrderBody,
-        options: Options = {},
-      ): Promise<OwnOrder> {
-        const { body } = await send<{ data: OwnOrder }>('POST', `/orders/${id}/cancel`, {
-          ...options,
-          ...TOOLS,
-          body: cancellation,
-        })
-        return body.data
-      },
+      cancel: (id: number, cancellation: CancelOwnOrderBody, options: Options = {}) =>
+        dataOf<OwnOrder>('POST', `/orders/${id}/cancel`, { ...options, body: cancellation }),
 
       /** A page of the pick list and the packing slips. */
       async packing(query: GetPackingQuery = {}, options: Options = {}): Promise<PackingPage> {
@@ -116,10 +108,8 @@ export function tools(send: Transport) {
 
     labels: {
       /** Buys or reads the labels of 1 to 50 orders. Each succeeds or fails on its own. */
-      async buy(orders: number[], options: Options = {}): Promise<LabelResult[]> {
-        const request: Request = { ...options, ...TOOLS, body: { orders }, retry: 'safe' }
-        return (await send<{ data: LabelResult[] }>('POST', '/labels', request)).body.data
-      },
+      buy: (orders: number[], options: Options = {}) =>
+        dataOf<LabelResult[]>('POST', '/labels', { ...options, body: { orders }, retry: 'safe' }),
 
       /** The labels that are ready as one PDF, and the orders without one. */
       async merge(
@@ -146,17 +136,38 @@ export function tools(send: Transport) {
 
     statements: {
       /** @param month `2026-03` */
-      async get(month: string, options: Options = {}): Promise<Statement> {
-        const path = `/statements/${encodeURIComponent(month)}`
-        const { body } = await send<{ data: Statement }>('GET', path, { ...options, ...TOOLS })
-        return body.data
-      },
+      get: (month: string, options: Options = {}) =>
+        dataOf<Statement>('GET', `/statements/${encodeURIComponent(month)}`, options),
 
       async csv(month: string, options: Options = {}): Promise<string> {
         const path = `/statements/${encodeURIComponent(month)}`
         const request = { ...options, ...TOOLS, accept: 'text/csv' }
         return (await send<string>('GET', path, request)).body
       },
+    },
+
+    shippingOptions: {
+      list: (options: Options = {}) =>
+        dataOf<OwnShippingOption[]>('GET', '/shipping-options', options),
+
+      /** Replaces all shipping options. */
+      replace: (
+        shippingOptions: ReplaceShippingOptionsBody['shipping_options'],
+        options: Options = {},
+      ) =>
+        dataOf<OwnShippingOption[]>('PUT', '/shipping-options', {
+          ...options,
+          body: { shipping_options: shippingOptions },
+          retry: 'safe',
+        }),
+    },
+
+    holiday: {
+      get: (options: Options = {}) => dataOf<Holiday>('GET', '/holiday', options),
+
+      /** Begins or ends a holiday. Afterwards, no order is placed until it ends. */
+      set: (on: boolean, options: Options = {}) =>
+        dataOf<Holiday>('PUT', '/holiday', { ...options, body: { on }, retry: 'safe' }),
     },
 
     /** One page of the change feed. Without a cursor, `next` is where the feed is now. */

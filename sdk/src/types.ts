@@ -1314,6 +1314,15 @@ export interface CheckedItem {
   item?: CatalogItem
 }
 /**
+ * The holiday mode of your shop.
+ */
+export interface Holiday {
+  /**
+   * Whether the shop is hidden and sells nothing
+   */
+  on: boolean
+}
+/**
  * The label of one order of the request.
  */
 export interface LabelResult {
@@ -1827,6 +1836,37 @@ export interface OwnOrder {
   updated_at: string
 }
 /**
+ * A shipping option of your shop.
+ */
+export interface OwnShippingOption {
+  /**
+   * Unique within the account
+   */
+  code: string
+  name: string
+  /**
+   * `platform`: the service buys the label. `self_ship`: the seller ships with their own option.
+   */
+  fulfilment: 'platform' | 'self_ship'
+  tracked: boolean
+  /**
+   * Price in decimal euros
+   */
+  price: number
+  enabled: boolean
+  /**
+   * ISO codes of the countries that it delivers to; null for all
+   *
+   * @minItems 1
+   * @maxItems 250
+   */
+  countries: string[] | null
+  /**
+   * Highest value of the goods in decimal euros; null for any
+   */
+  max_value: number | null
+}
+/**
  * The content of one parcel.
  */
 export interface PackingSlip {
@@ -2203,4 +2243,45 @@ export interface ListPayoutsQuery {
    * Number of records per page. Invalid values are adjusted: below 1 to 1, above 100 to 100, text that is not a number to 30.
    */
   per_page?: number
+}
+export interface ReplaceShippingOptionsBody {
+  /**
+   * In the order in which buyers see them. Replaces all former shipping options
+   *
+   * @maxItems 50
+   */
+  shipping_options: {
+    /**
+     * Unique within the account
+     */
+    code: string
+    name: string
+    /**
+     * `platform`: the service buys the label. `self_ship`: the seller ships with their own option.
+     */
+    fulfilment: 'platform' | 'self_ship'
+    tracked: boolean
+    /**
+     * Price in decimal euros
+     */
+    price: number
+    enabled: boolean
+    /**
+     * ISO codes of the countries that it delivers to; null for all
+     *
+     * @minItems 1
+     * @maxItems 250
+     */
+    countries?: string[] | null
+    /**
+     * Highest value of the goods in decimal euros; null for any
+     */
+    max_value?: number | null
+  }[]
+}
+export interface SetHolidayBody {
+  /**
+   * Whether the shop is hidden and sells nothing
+   */
+  on: boolean
 }

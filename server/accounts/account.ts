@@ -11,7 +11,21 @@ export type ShippingOption = {
   tracked: boolean
   priceCents: number
   enabled: boolean
+  /** ISO 3166-1 codes of the countries that it delivers to; null or absent for all. */
+  countries?: string[] | null | undefined
+  /** Highest value of the goods in a parcel; null or absent for any. */
+  maxValueCents?: number | null | undefined
 }
+
+/** Whether a buyer can choose the option for goods of this value. Without a country, only those for all countries fit. */
+export const isOffered = (
+  { enabled, countries, maxValueCents }: ShippingOption,
+  country: string | undefined,
+  valueCents: number,
+): boolean =>
+  enabled &&
+  (!countries || (country !== undefined && countries.includes(country.toUpperCase()))) &&
+  valueCents <= (maxValueCents ?? Number.POSITIVE_INFINITY)
 
 /** A shop on the marketplace, as the operator sees it. */
 export type Account = {
@@ -27,13 +41,15 @@ export type Account = {
   reviews: number
   /** IANA name of the zone of the shop's days and months. */
   timeZone: string
+  /** Hides the shop from buyers, who can't order from it (holiday.ts). */
+  onHoliday: boolean
   shippingOptions: ShippingOption[]
   createdAt: Date
 }
 
 /** Fields of an account that a request may set. `password` is its first member's and is never returned. */
 export type AccountChanges = Partial<
-  Omit<Account, 'id' | 'createdAt'> & { password: string | null }
+  Omit<Account, 'id' | 'createdAt' | 'onHoliday'> & { password: string | null }
 >
 
 export const accountNotFound = () => notFound('There is no such account.')

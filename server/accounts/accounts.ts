@@ -156,16 +156,21 @@ async function writeShippingOptions(
   accountId: number,
   options: ShippingOption[],
 ): Promise<void> {
+  // Concurrent replacements wait for each other: the options of one would violate the key of the other.
+  await db`select from accounts where id = ${accountId} for no key update`
   await db`delete from shipping_options where account_id = ${accountId}`
   await db`
     insert into shipping_options (
-      account_id, code, position, name, fulfilment, tracked, price_cents, enabled
+      account_id, code, position, name, fulfilment, tracked, price_cents, enabled, countries,
+      max_value_cents
     )
-    select ${accountId}, code, position, name, fulfilment, tracked, "priceCents", enabled
+    select
+      ${accountId}, code, position, name, fulfilment, tracked, "priceCents", enabled, countries,
+      "maxValueCents"
     from jsonb_to_recordset(${db.json(options.map((option, position) => ({ ...option, position })))})
       as o (
         code text, position integer, name text, fulfilment text, tracked boolean,
-        "priceCents" integer, enabled boolean
+        "priceCents" integer, enabled boolean, countries text[], "maxValueCents" integer
       )
   `
 }
@@ -182,9 +187,13 @@ const accountColumns = (db: Db) => db`
   a.rating::float8 as rating,
   a.reviews,
   a.time_zone as "timeZone",
+  a.on_holiday as "onHoliday",
   a.created_at as "createdAt",
   ${shippingOptionsOf(db)} as "shippingOptions"
 `
+
+/** Whether buyers see the shop of a row `a` of `accounts`, and its offers. */
+export const isShown = (db: Db) => db`(a.api_access <> 'suspended' and not a.on_holiday)`
 
 /** The shipping options of a row `a` of `accounts`, in their order, as JSON. */
 export const shippingOptionsOf = (db: Db) => db`
@@ -197,7 +206,9 @@ export const shippingOptionsOf = (db: Db) => db`
           'fulfilment', o.fulfilment,
           'tracked', o.tracked,
           'priceCents', o.price_cents,
-          'enabled', o.enabled
+          'enabled', o.enabled,
+          'countries', o.countries,
+          'maxValueCents', o.max_value_cents
         )
         order by o.position
       ),

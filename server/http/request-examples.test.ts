@@ -133,6 +133,8 @@ it('every POST, PUT and PATCH has an example that succeeds unchanged on a new sa
   await send('cancelOwnOrder', { ids: { order: 4 } })
   await send('buyLabels')
   await send('checkListings')
+  await send('replaceShippingOptions')
+  await send('setHoliday')
 
   expect([...operations.keys()].filter((id) => !sent.has(id))).toEqual([])
 })

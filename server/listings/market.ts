@@ -1,3 +1,4 @@
+import { isShown } from '../accounts/accounts.ts'
 import type { Context } from '../context.ts'
 import type { Db } from '../database/sql.ts'
 import type { Condition, Language } from '../enums.ts'
@@ -6,7 +7,7 @@ import type { Listable } from './listing.ts'
 import { type OfferModel, offersFrom } from './offer-model.ts'
 import { isOf, type Offer, type Seller } from './offers.ts'
 
-/** Offers as buyers see them on the public pages. Suspended sellers and their offers are left out, as in offers.ts. */
+/** Offers as buyers see them on the public pages. Hidden sellers and their offers are left out, as in offers.ts. */
 
 export type MarketFilters = {
   condition?: Condition | undefined
@@ -128,7 +129,7 @@ export async function lowestPrices(
   return new Map(rows.map(({ id, cents }) => [id, cents]))
 }
 
-/** @throws not_found for an unknown or suspended shop */
+/** @throws not_found for an unknown or hidden shop */
 export async function findShop({ db }: Context, slug: string): Promise<Seller> {
   const [shop] = await db<Seller[]>`
     select
@@ -138,8 +139,8 @@ export async function findShop({ db }: Context, slug: string): Promise<Seller> {
       seller_tier as "sellerTier",
       rating::float8 as rating,
       reviews
-    from accounts
-    where slug = ${slug} and api_access <> 'suspended'
+    from accounts a
+    where slug = ${slug} and ${isShown(db)}
   `
   if (!shop) throw notFound('There is no such shop.')
   return shop
@@ -148,14 +149,14 @@ export async function findShop({ db }: Context, slug: string): Promise<Seller> {
 /** The slugs of all shops, for search engines. */
 export async function shopSlugs({ db }: Context, limit: number): Promise<string[]> {
   const rows = await db<{ slug: string }[]>`
-    select slug from accounts where api_access <> 'suspended' order by id limit ${limit}
+    select slug from accounts a where ${isShown(db)} order by id limit ${limit}
   `
   return rows.map(({ slug }) => slug)
 }
 
 const isOnMarket = (db: Db, { condition, language }: MarketFilters) => db`
   l.status = 'active'
-  and a.api_access <> 'suspended'
+  and ${isShown(db)}
   ${condition === undefined ? db`` : db`and l.condition = ${condition}`}
   ${language === undefined ? db`` : db`and l.language = ${language}`}
 `

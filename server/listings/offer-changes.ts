@@ -1,3 +1,4 @@
+import { isShown } from '../accounts/accounts.ts'
 import type { Context } from '../context.ts'
 import type { Listable, Listing } from './listing.ts'
 import type { Seller } from './offers.ts'
@@ -31,7 +32,7 @@ export type ShopRow = [
   sellerTier: Seller['sellerTier'],
   rating: number | null,
   reviews: number,
-  isSuspended: boolean,
+  isHidden: boolean,
 ]
 
 /** The lists are null instead of empty. */
@@ -128,10 +129,10 @@ export async function readChanges(
         select
           json_agg(
             json_build_array(
-              id, shop_name, slug, seller_tier, rating, reviews, api_access = 'suspended'
+              id, shop_name, slug, seller_tier, rating, reviews, not ${isShown(db)}
             )
           )
-        from accounts
+        from accounts a
         where
           id = any(
             array(

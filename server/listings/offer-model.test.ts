@@ -145,6 +145,8 @@ describe('offers in memory', () => {
     await matches()
     await app.ctx.db`update accounts set api_access = 'enabled' where id = ${seller.accountId}`
     await matches()
+    await app.ctx.db`update accounts set on_holiday = true where id = ${seller.accountId}`
+    await matches()
   })
 
   it('a transaction that commits after later ones have been read is not missed', async () => {

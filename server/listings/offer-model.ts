@@ -39,7 +39,7 @@ export type Variant = Pick<
 
 export type Shop = {
   seller: Seller
-  isSuspended: boolean
+  isHidden: boolean
   /** Grows with each change of any shop. */
   version: number
   /** Offers in memory that belong to the shop. */
@@ -234,25 +234,24 @@ export function openOfferModel(
 
   const updateShop = (
     shop: Shop,
-    [id, shopName, slug, sellerTier, rating, reviews, isSuspended]: ShopRow,
+    [id, shopName, slug, sellerTier, rating, reviews, isHidden]: ShopRow,
   ) => {
     const seller = { id, shopName, slug, sellerTier, rating, reviews }
-    if (isSuspended === shop.isSuspended && JSON.stringify(seller) === JSON.stringify(shop.seller))
-      return
+    if (isHidden === shop.isHidden && JSON.stringify(seller) === JSON.stringify(shop.seller)) return
     shop.seller = seller
-    shop.isSuspended = isSuspended
+    shop.isHidden = isHidden
     shop.version = ++shopVersion
   }
 
   /** The number of a shop, which gets one more offer. */
   const numberOf = (values: ShopRow): number => {
-    const [id, shopName, slug, sellerTier, rating, reviews, isSuspended] = values
+    const [id, shopName, slug, sellerTier, rating, reviews, isHidden] = values
     let number = shopNumbers.get(id)
     if (number === undefined) {
       number = freeShops.pop() ?? shops.length
       shopNumbers.set(id, number)
       const seller = { id, shopName, slug, sellerTier, rating, reviews }
-      shops[number] = { seller, isSuspended, version: ++shopVersion, offers: 0 }
+      shops[number] = { seller, isHidden, version: ++shopVersion, offers: 0 }
       bytes += SHOP_BYTES
     }
     shops[number]!.offers++
@@ -443,7 +442,7 @@ export function openOfferModel(
 export const idAt = (numbers: Int32Array, at: number): number =>
   numbers[at + OFFER.high]! * 2 ** 31 + numbers[at + OFFER.low]!
 
-/** The offers of an item as objects, as of `now`. Those of suspended shops are left out. */
+/** The offers of an item as objects, as of `now`. Those of hidden shops are left out. */
 export function offersFrom(
   { variants, shops }: OfferModel,
   { numbers, texts, reservations }: ItemOffers,
@@ -451,8 +450,8 @@ export function offersFrom(
 ): (Offer & { seller: Seller })[] {
   const offers: (Offer & { seller: Seller })[] = []
   for (let at = 0; at < numbers.length; at += OFFER.size) {
-    const { seller, isSuspended } = shops[numbers[at + OFFER.shop]!]!
-    if (isSuspended) continue
+    const { seller, isHidden } = shops[numbers[at + OFFER.shop]!]!
+    if (isHidden) continue
     const id = idAt(numbers, at)
     const current = reservations?.get(id)?.filter(({ expiresAt }) => expiresAt > now.getTime())
     offers.push({

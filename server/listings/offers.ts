@@ -1,3 +1,4 @@
+import { isShown } from '../accounts/accounts.ts'
 import type { Context } from '../context.ts'
 import type { Db } from '../database/sql.ts'
 import type { SellerTier } from '../enums.ts'
@@ -30,7 +31,7 @@ export type Offer = Pick<
 > & { accountId: number }
 
 export type Offers = {
-  /** By account. Suspended sellers and their offers are left out. */
+  /** By account. Hidden sellers and their offers are left out. */
   sellers: Map<number, Seller>
   /** Cheapest first, then oldest. Unlimited: a popular card can have tens of thousands of offers. */
   batches: AsyncIterable<Offer[]>
@@ -85,10 +86,10 @@ async function sellersOf({ db }: Context, item: Listable): Promise<Map<number, S
       seller_tier as "sellerTier",
       rating::float8 as rating,
       reviews
-    from accounts
+    from accounts a
     where
       id in (select account_id from listings where ${isOf(db, item)} and status = 'active')
-      and api_access <> 'suspended'
+      and ${isShown(db)}
   `
   return new Map(rows.map((seller) => [seller.id, seller]))
 }

@@ -28,6 +28,7 @@ export function reserve(ctx: Context, wanted: NewReservation): Promise<Reservati
     const { listingId, cartId, quantity, ttlSeconds } = wanted
     const listing = await lockForSale(tx, listingId)
     if (listing.status !== 'active') throw conflict('The listing is not on sale.')
+    if (listing.onHoliday) throw conflict('The seller is on holiday.')
     const now = tx.now()
     // A separate statement: its snapshot is taken after the lock, so it includes the reservations that the lock waited for.
     const left = listing.quantity - (await reservedOf(tx, listingId, now))
@@ -63,11 +64,12 @@ export async function pruneReservations({ db, now }: Context): Promise<void> {
 }
 
 async function lockForSale({ db }: Context, listingId: number) {
-  const [listing] = await db<{ status: string; quantity: number }[]>`
-    select status, quantity
-    from listings
-    where id = ${listingId} and status <> 'removed'
-    for no key update
+  const [listing] = await db<{ status: string; quantity: number; onHoliday: boolean }[]>`
+    select l.status, l.quantity, a.on_holiday as "onHoliday"
+    from listings l
+    join accounts a on a.id = l.account_id
+    where l.id = ${listingId} and l.status <> 'removed'
+    for no key update of l
   `
   if (!listing) throw listingNotFound()
   return listing

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { ShippingOption } from '../accounts/account.ts'
+import { isOffered, type ShippingOption } from '../accounts/account.ts'
 import { shippingOptionsOf } from '../accounts/accounts.ts'
 import { COMMISSION_RATES } from '../accounts/tiers.ts'
 import type { Context } from '../context.ts'
@@ -38,7 +38,8 @@ const MAX_SHARED_LINES = 20
  * Sells everything in a cart or nothing, in one transaction: stock, order rows, events and e-mails. It locks the
  * listings by id (locks.ts), so that checkouts don't deadlock and the last unit is sold once.
  *
- * @throws conflict if a line can't be sold, validation_error for a shipping option that the seller doesn't offer
+ * @throws conflict if a line can't be sold, validation_error for a shipping option that the seller doesn't offer for the
+ *   address and value
  */
 export function checkOut(ctx: Context, wanted: NewCheckout): Promise<Checkout> {
   if (wanted.lines.length <= MAX_SHARED_LINES) return ctx.share(sellAll, wanted)
@@ -106,6 +107,7 @@ const listingIdsOf = (carts: Cart[]) => [
 type Market = {
   listings: Map<number, LockedListing>
   reservations: { listingId: number; cartId: string; quantity: number }[]
+  /** Sellers on holiday are left out. */
   sellers: Map<number, SellerOfSale>
 }
 
@@ -146,6 +148,8 @@ async function lockMarket(
       where listing_id = any(${listingIds}::bigint[]) and expires_at > ${now()}
       group by listing_id, cart_id
     `,
+    // The foreign keys of the slice and its orders lock the account like this anyway. Locked here, a holiday that begins
+    // can wait for the checkouts that don't know of it (accounts/holiday.ts).
     db<SellerOfSale[]>`
       select
         id,
@@ -154,8 +158,11 @@ async function lockMarket(
         seller_tier as "sellerTier",
         ${shippingOptionsOf(db)} as options
       from accounts a
-      where id in (select account_id from listings where id = any(${listingIds}::bigint[]))
+      where
+        id in (select account_id from listings where id = any(${listingIds}::bigint[]))
+        and not on_holiday
       order by id
+      for key share
     `,
   ])
   return {
@@ -197,7 +204,13 @@ function sell(market: Market, cart: Cart): Sale {
   const accountIds = new Set(sold.map(({ listing }) => listing.accountId))
   const slices = [...accountIds]
     .toSorted((a, b) => a - b)
-    .map((accountId) => sliceOf(market.sellers.get(accountId)!, cart.shipping))
+    .map((accountId) => {
+      const seller = market.sellers.get(accountId)
+      if (!seller) {
+        throw conflict(`Seller ${accountId} is on holiday, so their listings cannot be ordered.`)
+      }
+      return sliceOf(seller, cart, goodsValueOf(sold, accountId))
+    })
 
   for (const { listing, left } of sold) {
     listing.status = statusFor(listing.status, left)
@@ -227,20 +240,32 @@ function requireStock(
   }
 }
 
-function sliceOf(seller: SellerOfSale, choices: NewCheckout['shipping']): NewSlice {
-  const { id } = seller
-  const enabled = seller.options.filter((option) => option.enabled)
-  if (enabled.length === 0) {
+/** The value in cents of the goods that a seller sends. */
+const goodsValueOf = (sold: Sold[], accountId: number): number =>
+  sold
+    .filter(({ listing }) => listing.accountId === accountId)
+    .reduce((sum, { listing, quantity }) => sum + grossOf({ ...listing, quantity }), 0)
+
+function sliceOf(seller: SellerOfSale, { shipping, address }: Cart, valueCents: number): NewSlice {
+  const { id, options } = seller
+  if (!options.some(({ enabled }) => enabled)) {
     throw conflict(
       `Seller ${id} has no enabled shipping option, so their listings cannot be ordered.`,
     )
   }
-  const index = choices.findLastIndex(({ accountId }) => accountId === id)
-  const code = choices[index]?.option
-  const option = code === undefined ? enabled[0] : enabled.find((option) => option.code === code)
+  const offered = options.filter((option) => isOffered(option, address?.country, valueCents))
+  const index = shipping.findLastIndex(({ accountId }) => accountId === id)
+  const code = shipping[index]?.option
+  const option = code === undefined ? offered[0] : offered.find((option) => option.code === code)
+  if (!option && code === undefined) {
+    throw conflict(`Seller ${id} has no shipping option for this address and value.`)
+  }
   if (!option) {
     const field = `shipping.${index}.option`
-    throw validationError({ [field]: [`The selected ${field} is not offered by seller ${id}.`] })
+    const reason = options.some((option) => option.enabled && option.code === code)
+      ? `is not offered by seller ${id} for this address and value`
+      : `is not offered by seller ${id}`
+    throw validationError({ [field]: [`The selected ${field} ${reason}.`] })
   }
   return { sliceKey: `slc_${randomBytes(16).toString('base64url')}`, seller, option }
 }

@@ -125,6 +125,11 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
     await ok(seller.get(`${own}?${filter}&per_page=1`))
   }
   await ok(seller.get(`${own}/packing`))
+  const options = await ok(seller.get('/tools/v1/shipping-options'))
+  await ok(seller.put('/tools/v1/shipping-options', { payload: { shipping_options: options } }))
+  await ok(seller.put('/tools/v1/holiday', { payload: { on: true } }))
+  await ok(seller.put('/tools/v1/holiday', { payload: { on: false } }))
+  await ok(seller.get('/tools/v1/holiday'))
   await ok(seller.post('/tools/v1/labels', { payload: { orders: labelled.orderIds } }))
   const unwanted = await buy(app, [[product, 1]])
   const reason = { reason: 'other' }

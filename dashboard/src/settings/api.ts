@@ -17,6 +17,11 @@ export async function changeShippingOptions(options: ShippingOptionsRecord) {
   await readMe()
 }
 
+export async function setHoliday(on: boolean) {
+  await put('settings/holiday', { on })
+  await readMe()
+}
+
 export const changePassword = (passwords: { password: string; new_password: string }) =>
   put('settings/password', passwords)
 

@@ -62,6 +62,20 @@ export function ShippingTab({ options }: { options: ShippingOptionRecord[] }) {
                 `${fulfilment === 'platform' ? 'From the marketplace' : 'Your own'}${tracked ? ', tracked' : ''}`,
             },
             {
+              key: 'limits',
+              header: 'For',
+              cell: ({ countries, max_value }) => (
+                <>
+                  {countries ? countries.join(', ') : 'All countries'}
+                  {max_value != null && (
+                    <>
+                      , up to <Money amount={max_value} />
+                    </>
+                  )}
+                </>
+              ),
+            },
+            {
               key: 'enabled',
               header: 'State',
               cell: ({ enabled }) =>
@@ -153,6 +167,12 @@ function OptionDialog({
             tracked: data.has(field('tracked')),
             price: Number(text('price')),
             enabled: data.has(field('enabled')),
+            countries: text('countries')
+              ? text('countries')
+                  .toUpperCase()
+                  .split(/[\s,;]+/)
+              : null,
+            max_value: text('max_value') ? Number(text('max_value')) : null,
           })
           onClose()
         }}
@@ -181,6 +201,18 @@ function OptionDialog({
           help="Programs name the option by it, such as letter."
         />
         <MoneyField label="Price" name={field('price')} defaultValue={option?.price ?? 0} />
+        <TextField
+          label="Countries"
+          name={field('countries')}
+          defaultValue={option?.countries?.join(' ')}
+          help="Codes of the countries that it delivers to, such as NL BE. All countries if empty."
+        />
+        <MoneyField
+          label="Highest value of the goods"
+          name={field('max_value')}
+          defaultValue={option?.max_value ?? undefined}
+          help="Buyers can’t choose it for more. Any value if empty."
+        />
         <RadioGroup
           label="Label"
           name={field('fulfilment')}

@@ -1,10 +1,11 @@
+import { useState } from 'react'
 import type { Me } from '../../../server/http/dashboard/me.ts'
 import { Button, ExternalLink } from '../ui/button.tsx'
 import { Select, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { Facts, Section } from '../ui/section.tsx'
-import { notify } from '../ui/toast.tsx'
-import { changeShop } from './api.ts'
+import { notify, notifyFailure } from '../ui/toast.tsx'
+import { changeShop, setHoliday } from './api.ts'
 
 export function ShopTab({ me: { account, public_url: publicUrl } }: { me: Me }) {
   return (
@@ -41,6 +42,7 @@ export function ShopTab({ me: { account, public_url: publicUrl } }: { me: Me }) 
           />
         </Form>
       </Section>
+      <Holiday isOn={account.on_holiday} />
       <Section title="Known to the marketplace" help="Ask the marketplace to change these.">
         <Facts
           facts={[
@@ -59,6 +61,34 @@ export function ShopTab({ me: { account, public_url: publicUrl } }: { me: Me }) 
         />
       </Section>
     </>
+  )
+}
+
+function Holiday({ isOn }: { isOn: boolean }) {
+  const [isSaving, setIsSaving] = useState(false)
+  const change = async () => {
+    setIsSaving(true)
+    try {
+      await setHoliday(!isOn)
+      notify(isOn ? 'Your shop is open again.' : 'Your shop is on holiday.')
+    } catch (error) {
+      notifyFailure(error)
+    } finally {
+      setIsSaving(false)
+    }
+  }
+  return (
+    <Section
+      title="Holiday"
+      help="On holiday, buyers see neither your shop nor its offers, and cannot order. Your listings and open orders stay as they are."
+    >
+      <p>{isOn ? 'Your shop is on holiday.' : 'Your shop is open.'}</p>
+      <div className="form-actions">
+        <Button isPending={isSaving} onPress={change}>
+          {isOn ? 'End the holiday' : 'Begin a holiday'}
+        </Button>
+      </div>
+    </Section>
   )
 }
 

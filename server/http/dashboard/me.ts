@@ -8,7 +8,10 @@ import { AccountSchema, accountJson } from '../shapes/account.ts'
 
 const MeSchema = Type.Object({
   email: Type.String(),
-  account: Type.Intersect([AccountSchema, Type.Object({ time_zone: Type.String() })]),
+  account: Type.Intersect([
+    AccountSchema,
+    Type.Object({ time_zone: Type.String(), on_holiday: Type.Boolean() }),
+  ]),
   sandbox: Type.Boolean(),
   public_url: Type.String(),
   shop_url: Type.String({ description: 'The public page of the shop' }),
@@ -28,7 +31,8 @@ export const meApi =
       async ({ member }) => {
         const account = await getAccount(ctx, member.accountId)
         const { email } = member
-        const shop = { ...accountJson(account), time_zone: account.timeZone }
+        const { timeZone: time_zone, onHoliday: on_holiday } = account
+        const shop = { ...accountJson(account), time_zone, on_holiday }
         return {
           data: {
             email,

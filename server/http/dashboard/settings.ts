@@ -1,11 +1,18 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type, { type Static } from 'typebox'
 import { changeAccount } from '../../accounts/accounts.ts'
+import { setHoliday } from '../../accounts/holiday.ts'
 import { PASSWORD_LENGTH } from '../../members/password.ts'
 import { changePassword, requestEmailChange } from '../../members/sign-in.ts'
 import type { Service } from '../../service.ts'
 import { FilledText } from '../schema.ts'
-import { accountChanges, Email, ShippingOptionsInput } from '../shapes/account.ts'
+import {
+  Email,
+  HolidayBody,
+  ShippingOptionsBody,
+  type ShippingOptionsInput,
+  shippingOptions,
+} from '../shapes/account.ts'
 import { limitAttempts } from '../sign-in-limits.ts'
 
 const ShopInput = Type.Partial(
@@ -14,7 +21,6 @@ const ShopInput = Type.Partial(
     time_zone: FilledText({ maxLength: 64 }),
   }),
 )
-const ShippingInput = Type.Object({ shipping_options: ShippingOptionsInput })
 const PasswordInput = Type.Object({
   password: FilledText({ maxLength: 1_000 }),
   new_password: FilledText({ minLength: PASSWORD_LENGTH.min, maxLength: PASSWORD_LENGTH.max }),
@@ -45,9 +51,20 @@ export const settingsApi =
 
     app.put(
       '/settings/shipping-options',
-      { schema: { body: ShippingInput, response: saved } },
+      { schema: { body: ShippingOptionsBody, response: saved } },
       async ({ member, body }, reply) => {
-        await changeAccount(ctx, member.accountId, accountChanges(body))
+        await changeAccount(ctx, member.accountId, {
+          shippingOptions: shippingOptions(body.shipping_options),
+        })
+        return reply.code(204).send(null)
+      },
+    )
+
+    app.put(
+      '/settings/holiday',
+      { schema: { body: HolidayBody, response: saved } },
+      async ({ member, body }, reply) => {
+        await setHoliday(ctx, member.accountId, body.on)
         return reply.code(204).send(null)
       },
     )

@@ -4,11 +4,13 @@ import { centsFromEuros, eurosFromCents } from '../../cents.ts'
 import { API_ACCESS, FULFILMENTS, SELLER_TIERS } from '../../enums.ts'
 import { validationError } from '../../errors.ts'
 import { timestamp } from '../../time/timestamp.ts'
-import { component, Euros, FilledText, Nullable, OneOf, Timestamp } from '../schema.ts'
+import { component, Euros, FilledText, Nullable, OneOf, Text, Timestamp } from '../schema.ts'
 
 const MAX_SHIPPING_OPTIONS = 50
 
 const MAX_EUROS = 99_999.99
+const MAX_VALUE_EUROS = 9_999_999.99
+const MAX_COUNTRIES = 250
 
 const shippingOptionFields = {
   code: FilledText({ maxLength: 50, description: 'Unique within the account' }),
@@ -22,7 +24,23 @@ const shippingOptionFields = {
   enabled: Type.Boolean(),
 }
 
-const ShippingOptionInput = Type.Object(shippingOptionFields)
+const limitFields = {
+  countries: Nullable(
+    Type.Array(Text({ pattern: '^[A-Z]{2}$', examples: ['NL'] }), {
+      minItems: 1,
+      maxItems: MAX_COUNTRIES,
+    }),
+    { description: 'ISO codes of the countries that it delivers to; null for all' },
+  ),
+  max_value: Nullable(Euros({ maximum: MAX_VALUE_EUROS }), {
+    description: 'Highest value of the goods in decimal euros; null for any',
+  }),
+}
+
+const ShippingOptionInput = Type.Object({
+  ...shippingOptionFields,
+  ...Type.Partial(Type.Object(limitFields)).properties,
+})
 
 export const ShippingOptionsInput = Type.Array(ShippingOptionInput, {
   maxItems: MAX_SHIPPING_OPTIONS,
@@ -31,7 +49,55 @@ export const ShippingOptionsInput = Type.Array(ShippingOptionInput, {
 
 const ShippingOptionSchema = component(
   'ShippingOption',
-  Type.Object(shippingOptionFields, { description: 'A shipping option of a seller.' }),
+  Type.Object(
+    { ...shippingOptionFields, ...Type.Partial(Type.Object(limitFields)).properties },
+    {
+      description:
+        'A shipping option of a seller. `countries` and `max_value` are absent without such a limit.',
+    },
+  ),
+)
+
+export const OwnShippingOptionSchema = component(
+  'OwnShippingOption',
+  Type.Object(
+    { ...shippingOptionFields, ...limitFields },
+    { description: 'A shipping option of your shop.' },
+  ),
+)
+
+const holidayFields = {
+  on: Type.Boolean({ description: 'Whether the shop is hidden and sells nothing' }),
+}
+
+export const HolidayBody = Type.Object(holidayFields, { examples: [{ on: true }] })
+
+export const HolidaySchema = component(
+  'Holiday',
+  Type.Object(holidayFields, { description: 'The holiday mode of your shop.' }),
+)
+
+/** A body that replaces the shipping options. */
+export const ShippingOptionsBody = Type.Object(
+  { shipping_options: ShippingOptionsInput },
+  {
+    examples: [
+      {
+        shipping_options: [
+          {
+            code: 'letter',
+            name: 'Letter',
+            fulfilment: 'self_ship',
+            tracked: false,
+            price: 1.5,
+            enabled: true,
+            countries: ['NL', 'BE'],
+            max_value: 25,
+          },
+        ],
+      },
+    ],
+  },
 )
 
 /** An e-mail address in a request. */
@@ -118,7 +184,7 @@ export const AccountSchema = component(
 )
 
 /** Options in a request, mapped to the domain's names. @throws validation_error for two options with one code */
-function shippingOptions(options: Static<typeof ShippingOptionsInput>): ShippingOption[] {
+export function shippingOptions(options: Static<typeof ShippingOptionsInput>): ShippingOption[] {
   const seen = new Set<string>()
   for (const [index, { code }] of options.entries()) {
     if (seen.has(code)) {
@@ -127,9 +193,11 @@ function shippingOptions(options: Static<typeof ShippingOptionsInput>): Shipping
     }
     seen.add(code)
   }
-  return options.map(({ price, ...option }) => ({
+  return options.map(({ price, countries = null, max_value: maxValue = null, ...option }) => ({
     ...pick(option),
     priceCents: centsFromEuros(price),
+    countries,
+    maxValueCents: maxValue === null ? null : centsFromEuros(maxValue),
   }))
 }
 
@@ -165,6 +233,18 @@ const pick = ({
   enabled,
 })
 
+export const ownShippingOptionJson = ({
+  priceCents,
+  countries = null,
+  maxValueCents,
+  ...option
+}: ShippingOption): Static<typeof OwnShippingOptionSchema> => ({
+  ...pick(option),
+  price: eurosFromCents(priceCents),
+  countries,
+  max_value: maxValueCents == null ? null : eurosFromCents(maxValueCents),
+})
+
 export const accountJson = (account: Account): Static<typeof AccountSchema> => ({
   id: account.id,
   shop_name: account.shopName,
@@ -179,6 +259,8 @@ export const accountJson = (account: Account): Static<typeof AccountSchema> => (
   shipping_options: account.shippingOptions.map(({ priceCents, ...option }) => ({
     ...pick(option),
     price: eurosFromCents(priceCents),
+    ...(option.countries ? { countries: option.countries } : {}),
+    ...(option.maxValueCents != null ? { max_value: eurosFromCents(option.maxValueCents) } : {}),
   })),
   created_at: timestamp(account.createdAt),
 })

@@ -66,7 +66,7 @@ export function offerWriter({ variants, shops }: OfferModel, addresses: Config) 
     for (let at = 0; at < numbers.length; at += OFFER.size) {
       const shop = shops[numbers[at + OFFER.shop]!]!
       if (shop.version > shopVersion) shopVersion = shop.version
-      if (shop.isSuspended) continue
+      if (shop.isHidden) continue
       const id = idAt(numbers, at)
       let available = numbers[at + OFFER.quantity]!
       const reserved = reservations?.get(id)
