@@ -17,17 +17,17 @@ export const validatorCompiler: FastifySchemaCompiler<Record<string, unknown>> =
 }) => {
   const properties = (schema.properties ?? {}) as Record<string, Property>
   if (httpPart === 'params') return pathChecker(properties)
-  const check = httpPart === 'querystring' ? compile(queryRules(properties)) : compile(schema)
+  const check = compiledOnce(httpPart === 'querystring' ? queryRules(properties) : schema)
   return (value: unknown) => {
     const given = value ?? {}
-    return check(given) ? { value: given } : { error: refused(check) }
+    return check()(given) ? { value: given } : { error: refused(check()) }
   }
 }
 
 /** Compiles a schema to a function that returns messages by field. For validation that a route's schema can't express. */
 export function messagesOf(schema: object): (value: unknown) => FieldMessages {
-  const check = compile(schema)
-  return (value) => (check(value) ? {} : fieldsOf(check))
+  const check = compiledOnce(schema)
+  return (value) => (check()(value) ? {} : fieldsOf(check()))
 }
 
 type Property = { type?: string; minimum?: number; maximum?: number; clamped?: boolean }
@@ -58,6 +58,15 @@ ajv.addKeyword({
 
 /** Compiled schemas by their text: many routes and services of a process have the same ones, and compiling is slow. */
 const compiled = new Map<string, ValidateFunction>()
+
+/** Compiles a schema at its first use: a start with all schemas would take half a second longer. */
+function compiledOnce(schema: object): () => ValidateFunction {
+  let check: ValidateFunction | undefined
+  return () => {
+    check ??= compile(schema)
+    return check
+  }
+}
 
 function compile(schema: object): ValidateFunction {
   const text = JSON.stringify(schema)

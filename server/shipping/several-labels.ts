@@ -1,5 +1,4 @@
 import { buffer } from 'node:stream/consumers'
-import { PDFDocument } from 'pdf-lib'
 import type { Context } from '../context.ts'
 import { ApiError, conflict } from '../errors.ts'
 import type { FileStore } from '../files/file-store.ts'
@@ -88,6 +87,8 @@ async function merge(
   { files, log }: Context & { files: FileStore },
   labelNames: Map<number, string>,
 ): Promise<{ pdf: Uint8Array; printed: Set<number> }> {
+  // Loaded late, because it would add a tenth of a second to every start.
+  const { PDFDocument } = await import('pdf-lib')
   const merged = await PDFDocument.create()
   const printed = new Set<number>()
   let bytes = 0
