@@ -84,6 +84,12 @@ describe('readConfig', () => {
     ['TRUST_PROXY', '10.0.0.0/33'],
     ['TRUST_PROXY', 'loadbalancer'],
     ['LOG_LEVEL', 'chatty'],
+    ['PROCESSES', '0'],
+    ['PROCESSES', '17'],
+    ['PROCESSES', 'many'],
+    ['PROCESSES', '1.5'],
+    ['SECRET_KEY', 'très-geheim'],
+    ['REDIS_URL', 'http://:geheim@127.0.0.1'],
   ])('the invalid setting %s=%s stops the start and is named', (name, value) => {
     expect(() => readConfig({ [name]: value })).toThrow(StartError)
     const [line, ...more] = linesOf({ SANDBOX: 'true', [name]: value })

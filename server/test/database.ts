@@ -38,7 +38,8 @@ export async function testDatabase(
   const admin = connect(server, { max: 1 })
   const isPrepared = template === 'fixture' || template === 'catalog'
   const cloned = isPrepared ? await prepared(template, admin, server) : EMPTY_TEMPLATE
-  await admin.unsafe(`create database ${name} template ${cloned}`)
+  // Copying files takes less CPU time than the default, which logs every block.
+  await admin.unsafe(`create database ${name} template ${cloned} strategy file_copy`)
   const url = databaseUrl(server, name)
   const db = connect(url, { max: 5 })
   const { begin, end } = transactionsOn(url, 5)
@@ -67,7 +68,9 @@ async function prepared(
     if (found.length > 0) return name
     const unfinished = `${name}_unfinished`
     await admin.unsafe(`drop database if exists ${unfinished} with (force)`)
-    await admin.unsafe(`create database ${unfinished} template ${EMPTY_TEMPLATE}`)
+    await admin.unsafe(
+      `create database ${unfinished} template ${EMPTY_TEMPLATE} strategy file_copy`,
+    )
     const url = databaseUrl(server, unfinished)
     const db = connect(url, { max: 2 })
     const { begin, end } = transactionsOn(url, 1)

@@ -158,7 +158,17 @@ function pidFileOf(dataDir: string): string[] {
 }
 
 /** Whether a process runs. A zombie does not: it stays listed for a while after its parent was killed. */
-export const isAlive = (pid: number) => /^[^Z]/.test(ps(pid, 'stat'))
+export const isAlive = (pid: number) => isListed(pid) && /^[^Z]/.test(ps(pid, 'stat'))
+
+/** Unlike `ps`, this starts no process. */
+function isListed(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
+  }
+}
 
 export function ps(pid: number, column: string): string {
   return spawnSync('ps', ['-o', `${column}=`, '-p', String(pid)], {
