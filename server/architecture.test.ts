@@ -29,7 +29,15 @@ const LAYERS = [
   ...['catalog', 'mail', 'members', 'staff', 'events', 'notices', 'accounts', 'keys', 'oauth'],
   ...['listings', 'photos', 'money'],
   ...['orders', 'changes', 'carriers', 'shipping', 'webhooks', 'sales', 'sandbox', 'service'],
-  ...['http', 'http/shapes', 'http/seller', 'http/tools', 'http/operator', 'http/public'],
+  ...[
+    'http',
+    'http/shapes',
+    'http/seller',
+    'http/tools',
+    'http/mcp',
+    'http/operator',
+    'http/public',
+  ],
   ...['http/sign-in', 'http/dashboard'],
   ...['routes', 'app', 'schedule', 'listen', 'serve', 'commands', 'main'],
 ]
@@ -63,7 +71,7 @@ describe('the architecture', () => {
 
   it('the APIs, the public pages, the sign-in pages and the dashboard import nothing from each other', () => {
     const apiOf = (file: string) =>
-      /^http\/(seller|operator|public|sign-in|dashboard|tools)\//.exec(file)?.[1]
+      /^http\/(seller|operator|public|sign-in|dashboard|tools|mcp)\//.exec(file)?.[1]
     const across = [...sources].flatMap(([file, text]) =>
       importsOf(file, text)
         .filter((target) => apiOf(file) && apiOf(target) && apiOf(file) !== apiOf(target))

@@ -27,6 +27,8 @@ export type Config = {
   secretKey: string | undefined
   /** Requests per minute and key. */
   rateLimit: { read: number; write: number }
+  /** Requests per minute and address to the public tool server; 0 if it needs a token. */
+  mcpPublicRate: number
   redisUrl: string | undefined
   webhookAllowPrivate: boolean
   /** Time limit of a whole delivery attempt. */
@@ -134,6 +136,7 @@ export function readConfig(
     operatorToken,
     secretKey,
     rateLimit: { read: read('RATE_LIMIT_READ'), write: read('RATE_LIMIT_WRITE') },
+    mcpPublicRate: read('MCP_PUBLIC_RATE'),
     redisUrl: read('REDIS_URL'),
     webhookAllowPrivate: read('WEBHOOK_ALLOW_PRIVATE'),
     webhookTimeoutMs: read('WEBHOOK_TIMEOUT_MS'),

@@ -15,6 +15,8 @@ import { settingsApi } from './http/dashboard/settings.ts'
 import { webhooksApi } from './http/dashboard/webhooks.ts'
 import type { FastLane } from './http/fast-lane.ts'
 import { readKnownFields } from './http/known-fields.ts'
+import { PUBLIC_ENDPOINT } from './http/mcp/admission.ts'
+import { toolServerRoutes } from './http/mcp/endpoints.ts'
 import { describeRoutes } from './http/openapi.ts'
 import { accountRoutes } from './http/operator/accounts.ts'
 import { catalogRoutes } from './http/operator/catalog.ts'
@@ -162,6 +164,8 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
       { prefix: toolsApi.prefix },
     )
   })
+
+  serve(app, { '/mcp': toolServerRoutes(ctx, PUBLIC_ENDPOINT) })
 
   app.register(async (pages) => {
     serveForms(pages, ctx)

@@ -156,7 +156,7 @@ const NO_TOKEN = 'No operator token was sent. Send it as "Authorization: Bearer 
 const WRONG_TOKEN = 'The operator token or staff token is wrong, or was revoked.'
 
 /** The credentials of the Authorization header, ignoring the case of its scheme. */
-function bearerOf({ authorization }: IncomingHttpHeaders): string | undefined {
+export function bearerOf({ authorization }: IncomingHttpHeaders): string | undefined {
   return authorization === undefined ? undefined : /^bearer +(\S+) *$/i.exec(authorization)?.[1]
 }
 

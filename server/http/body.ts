@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance } from 'fastify'
-import { unsupportedMediaType, validationError } from '../errors.ts'
+import { type ApiError, unsupportedMediaType, validationError } from '../errors.ts'
 
 /** Default limit of a body; a route can set its own. */
 export const BODY_LIMIT_BYTES = 256 * 1024
@@ -23,14 +24,8 @@ export function readJsonBodies(app: FastifyInstance): void {
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body, done) => {
     const bytes = body as Buffer
     if (bytes.length === 0) return done(null, undefined)
-    const type = request.headers['content-type']
-    if (type && !JSON_TYPE.test(type)) {
-      return done(unsupportedMediaType('The body must be JSON (application/json).'))
-    }
-    const encoding = request.headers['content-encoding']
-    if (encoding && encoding !== 'identity') {
-      return done(unsupportedMediaType('A compressed body is not supported here.'))
-    }
+    const unsupported = refuseMediaType(request.headers)
+    if (unsupported) return done(unsupported)
     const problem = limitProblem(bytes)
     if (problem) return done(validationError({ body: [problem] }))
     let parsed: unknown
@@ -47,6 +42,19 @@ export function readJsonBodies(app: FastifyInstance): void {
   })
 }
 
+/** 415 for a body that is not plain JSON by its headers. A missing type counts as JSON. */
+export function refuseMediaType(headers: IncomingHttpHeaders): ApiError | undefined {
+  const type = headers['content-type']
+  if (type && !JSON_TYPE.test(type)) {
+    return unsupportedMediaType('The body must be JSON (application/json).')
+  }
+  const encoding = headers['content-encoding']
+  if (encoding && encoding !== 'identity') {
+    return unsupportedMediaType('A compressed body is not supported here.')
+  }
+  return undefined
+}
+
 const code = (character: string) => character.charCodeAt(0)
 const QUOTE = code('"')
 const BACKSLASH = code('\\')
@@ -60,7 +68,7 @@ const CLOSE_BRACKET = code(']')
  * Checks the limits of nesting and values in one pass over the bytes, before they are parsed: a parsed value costs fifty
  * times as much as its bytes. An empty list or object counts as one additional value.
  */
-function limitProblem(json: Buffer): string | undefined {
+export function limitProblem(json: Buffer): string | undefined {
   let depth = 0
   let values = 0
   let inText = false

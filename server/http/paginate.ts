@@ -4,7 +4,8 @@ import type { Query } from './query.ts'
 
 const DEFAULT_PER_PAGE = 30
 const MAX_PER_PAGE = 100
-const MAX_PAGE = 1_000_000_000
+/** Maximum number of a page. */
+export const MAX_PAGE = 1_000_000_000
 
 /** The two parameters of every paginated list (§8). */
 export const pageParameters = {

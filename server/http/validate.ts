@@ -135,6 +135,7 @@ function fieldOf({ instancePath, keyword, params }: ErrorObject): string {
     .slice(1)
     .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
   if (keyword === 'required') path.push(params.missingProperty)
+  if (keyword === 'additionalProperties') path.push(params.additionalProperty.slice(0, 64))
   return path.join('.') || 'body'
 }
 
@@ -151,6 +152,8 @@ function messageOf(field: string, { keyword, params, schema, data }: ErrorObject
   switch (keyword) {
     case 'required':
       return `The ${field} field is required.`
+    case 'additionalProperties':
+      return `There is no field ${field}.`
     case 'type':
       return `The ${field} field must be ${[params.type]
         .flat()

@@ -91,6 +91,12 @@ export const SETTINGS = {
     default: '120',
     description: 'Writes (the other methods) per minute and key',
   },
+  MCP_PUBLIC_RATE: {
+    parse: integer(0, MAX_RATE),
+    default: '60',
+    description:
+      'Requests per minute and address to the public tool server [`/mcp`](agents.md). 0: it needs a token',
+  },
   REDIS_URL: {
     parse: url('redis:', 'rediss:'),
     fallback: 'none',

@@ -88,7 +88,9 @@ function refusedPhotos(urls: unknown): FieldMessages {
 }
 
 const NOT_BOTH = 'Send exactly one of card and product.'
-const ONE_OF_BOTH = { card: [NOT_BOTH], product: [NOT_BOTH] }
+
+/** Messages for an item that names neither a card nor a product, or both. */
+export const ONE_OF_BOTH = { card: [NOT_BOTH], product: [NOT_BOTH] }
 
 /** Form-based clients send null for an empty field. */
 const withoutNulls = (given: object) =>

@@ -1,0 +1,94 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ApiError, type ErrorType } from '../../errors.ts'
+import { SCOPES, type Scope } from '../../keys/scopes.ts'
+import { addressSubject } from '../../limits/address.ts'
+import type { RateLimit } from '../../limits/rate-limit.ts'
+import { type Access, findAccess } from '../../oauth/access.ts'
+import type { Service } from '../../service.ts'
+import { bearerOf, refusalOf, showLimit } from '../authenticate.ts'
+
+/** An address of a tool server. */
+export type Endpoint = {
+  path: '/mcp' | '/mcp/seller'
+  /** Scopes that its tools need. */
+  scopes: readonly Scope[]
+  /** Whether anyone may call it without a token. */
+  isPublic: boolean
+}
+
+export const PUBLIC_ENDPOINT: Endpoint = { path: '/mcp', scopes: ['catalog:read'], isPublic: true }
+export const SELLER_ENDPOINT: Endpoint = { path: '/mcp/seller', scopes: SCOPES, isPublic: false }
+
+/** On whose behalf a request comes. Without a token the request is counted already. */
+export type Admission = { access: Access } | { limit: RateLimit }
+
+/**
+ * Admits a request by its token (401), or by its address's limit if the endpoint is public.
+ *
+ * @throws authentication_error with the challenge that starts the client's sign-in; authorization_error if the account
+ *   has no API access
+ */
+export async function admit(
+  ctx: Service,
+  endpoint: Endpoint,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<Admission> {
+  const token = bearerOf(request.headers)
+  const { mcpPublicRate, publicUrl } = ctx.config
+  if (token === undefined) {
+    if (!endpoint.isPublic || mcpPublicRate === 0) {
+      throw await refusalOf(ctx, request, reply, challenge(ctx, endpoint, NO_TOKEN))
+    }
+    const limit = await ctx.limiter.count(`mcp:${addressSubject(request.ip)}`, mcpPublicRate)
+    showLimit(reply, limit)
+    return { limit }
+  }
+  const access = await findAccess(ctx, token)
+  if (access?.audience !== publicUrl + endpoint.path) {
+    const error = challenge(ctx, endpoint, INVALID_TOKEN, 'invalid_token')
+    throw await refusalOf(ctx, request, reply, error)
+  }
+  return { access }
+}
+
+const NO_TOKEN = 'Sign in: this tool server needs an access token.'
+const INVALID_TOKEN = 'The access token is unknown, has expired, or is for another address.'
+
+/** 403 for a call of a tool whose scope the token lacks. The client then asks the seller for it. */
+export const missingScope = (ctx: Service, endpoint: Endpoint, scope: Scope): ApiError =>
+  refusal(
+    ctx,
+    endpoint,
+    'authorization_error',
+    `The access token lacks the scope ${scope}.`,
+    `error="insufficient_scope", scope="${scope}"`,
+  )
+
+const challenge = (ctx: Service, endpoint: Endpoint, message: string, code?: string): ApiError =>
+  refusal(
+    ctx,
+    endpoint,
+    'authentication_error',
+    message,
+    `${code ? `error="${code}", ` : ''}scope="${endpoint.scopes.join(' ')}"`,
+  )
+
+function refusal(
+  { config }: Service,
+  { path }: Endpoint,
+  type: ErrorType,
+  message: string,
+  parameters: string,
+): ApiError {
+  const metadata = metadataUrl(config.publicUrl, path)
+  return new ApiError(type, message, {
+    headers: { 'www-authenticate': `Bearer ${parameters}, resource_metadata="${metadata}"` },
+  })
+}
+
+/** The address of an endpoint's metadata (RFC 9728 §3.1): the well-known path comes before that of the service. */
+function metadataUrl(publicUrl: string, path: string): string {
+  const { origin, pathname } = new URL(publicUrl + path)
+  return `${origin}/.well-known/oauth-protected-resource${pathname}`
+}

@@ -1,0 +1,51 @@
+import type { FastifyRequest } from 'fastify'
+import { type ApiError, validationError } from '../../errors.ts'
+import type { Service } from '../../service.ts'
+import { catalogued, envelope } from '../error-handler.ts'
+import { MAX_RESULT_BYTES, resultBytes } from './result-size.ts'
+import type { Tool } from './tool.ts'
+import type { ToolResult } from './tool-server.ts'
+
+/**
+ * Calls a tool. Every failure is a result as well, with the error envelope (§7) as its text: a model reads it and
+ * corrects itself. Never throws.
+ */
+export async function callTool(
+  ctx: Service,
+  tool: Tool<never>,
+  args: unknown,
+  { callerOf, request }: { callerOf: () => Promise<unknown>; request: FastifyRequest },
+): Promise<ToolResult> {
+  try {
+    const messages = tool.refuse(args)
+    if (Object.keys(messages).length > 0) throw validationError(messages)
+    const caller = (await callerOf()) as never
+    const result = await tool.run(ctx, args as Record<string, unknown>, caller)
+    if (resultBytes(result) > MAX_RESULT_BYTES) throw new Error(`${tool.name}: result too large`)
+    const link = tool.linkOf?.(result as never)
+    return {
+      content: [
+        { type: 'text', text: JSON.stringify(result) },
+        ...(link ? [{ type: 'resource_link', ...link }] : []),
+      ],
+      structuredContent: result,
+    }
+  } catch (thrown) {
+    const error = catalogued(thrown as ApiError, request)
+    // The arguments are not logged: they can contain names and addresses.
+    if (error.status === 500) {
+      ctx.log.error({ err: thrown, reqId: request.id, tool: tool.name }, 'tool call failed')
+    }
+    return failedCall(error, request.id)
+  }
+}
+
+/** The result of a call that failed. */
+export function failedCall(error: ApiError, requestId: string): ToolResult {
+  const { error: shown } = envelope(error)
+  const message = error.status === 500 ? `${shown.message} Request: ${requestId}.` : shown.message
+  return {
+    content: [{ type: 'text', text: JSON.stringify({ error: { ...shown, message } }) }],
+    isError: true,
+  }
+}

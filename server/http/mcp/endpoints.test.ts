@@ -1,0 +1,212 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { PUBLIC_URL, startTestApp, type TestApp } from '../../test/app.ts'
+import { call, fetchFrom, message, post, send } from '../../test/fixtures/mcp.ts'
+
+let app: TestApp
+beforeAll(async () => {
+  app = await startTestApp({ template: 'fixture', settings: { MCP_PUBLIC_RATE: '100000' } })
+})
+
+describe('the protocol', () => {
+  it.each(['2026-07-28', '2025-11-25'])(
+    'the official client uses /mcp with revision %s',
+    async (revision) => {
+      const client = new Client(
+        { name: 'test', version: '1' },
+        {
+          versionNegotiation: { mode: revision === '2026-07-28' ? { pin: revision } : 'legacy' },
+        },
+      )
+      const url = new URL(`${PUBLIC_URL}/mcp`)
+      await client.connect(new StreamableHTTPClientTransport(url, { fetch: fetchFrom(app) }))
+      expect(client.getInstructions()).toMatch(/euros/)
+      const { tools } = await client.listTools()
+      expect(tools.map(({ name }) => name)).toEqual([
+        ...['search_cards', 'get_card', 'search_products', 'list_offers'],
+        ...['list_series', 'search_sets', 'get_product'],
+      ])
+      const found = await client.callTool({ name: 'search_cards', arguments: { q: 'charizard' } })
+      expect(found.structuredContent).toEqual(
+        JSON.parse((found.content as { text: string }[])[0]!.text),
+      )
+      expect(found.structuredContent).toMatchObject({ meta: { page: 1 } })
+      await client.close()
+    },
+  )
+
+  it('an earlier revision needs no handshake, so any process can answer', async () => {
+    const { status, body } = await post(app, '/mcp', {
+      jsonrpc: '2.0',
+      id: 'a',
+      method: 'tools/call',
+      params: { name: 'list_series' },
+    })
+    expect([status, body.id]).toEqual([200, 'a'])
+    expect(body.result.structuredContent.data.length).toBeGreaterThan(0)
+  })
+})
+
+describe('bad input', () => {
+  const toolCall = { jsonrpc: '2.0', id: 1, method: 'tools/call' }
+
+  it.each<[string, unknown, Record<string, string>, number, number]>([
+    ['text that is not JSON', '{"jsonrpc": ', {}, 400, -32700],
+    ['bytes that are not UTF-8', '"\\ud800', {}, 400, -32700],
+    ['an empty body', '', {}, 400, -32700],
+    ['a number', 7, {}, 400, -32600],
+    ['a batch', [{ jsonrpc: '2.0', id: 1, method: 'tools/list' }], {}, 400, -32600],
+    ['an object that is no message', { hello: 1 }, {}, 400, -32600],
+    ['a body that is nested too deeply', '['.repeat(40) + ']'.repeat(40), {}, 400, -32600],
+    ['a body with too many values', [...Array(20_001).keys()], {}, 400, -32600],
+    ['an unknown method', { jsonrpc: '2.0', id: 1, method: 'tools/steal' }, {}, 404, -32601],
+    ['an unknown method of the current revision', message('tools/steal'), {}, 404, -32601],
+    ['a subscription', message('subscriptions/listen'), {}, 404, -32601],
+    ['an unknown tool', { ...toolCall, params: { name: 'steal' } }, {}, 200, -32602],
+    ['a call without a name', { ...toolCall, params: {} }, {}, 200, -32602],
+    [
+      'a header that contradicts the body',
+      message('tools/list'),
+      { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call' },
+      400,
+      -32020,
+    ],
+    [
+      'an unknown revision',
+      {
+        ...message('tools/list'),
+        params: {
+          _meta: {
+            'io.modelcontextprotocol/protocolVersion': '2031-01-01',
+            'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+            'io.modelcontextprotocol/clientCapabilities': {},
+          },
+        },
+      },
+      { 'mcp-protocol-version': '2031-01-01', 'mcp-method': 'tools/list' },
+      400,
+      -32022,
+    ],
+    [
+      'an unknown earlier revision',
+      { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+      { 'mcp-protocol-version': '1999-01-01' },
+      400,
+      -32022,
+    ],
+  ])('%s is refused', async (_, body, headers, status, code) => {
+    const response = await post(app, '/mcp', body, { headers })
+    expect([response.status, response.body.error?.code], response.text).toEqual([status, code])
+    if (code === -32022) expect(response.body.error.data.supported).toContain('2026-07-28')
+  })
+
+  it('arguments that do not match the schema, and errors of the API, are results with the error envelope', async () => {
+    const refused = await failing('search_cards', { q: 7, per_page: 51, colour: 'red' })
+    expect(refused.isError).toBe(true)
+    expect(refused.object.error).toMatchObject({
+      type: 'validation_error',
+      fields: {
+        q: ['The q field must be a string.'],
+        per_page: ['The per_page field must not be greater than 50.'],
+        colour: ['There is no field colour.'],
+      },
+    })
+    const ambiguous = await failing('get_card', { card: 'brs_1' })
+    const { body } = await (await app.seller()).get('/v1/cards/brs_1')
+    expect(ambiguous.object).toEqual(body)
+    expect(ambiguous.object.error.fields.candidates.length).toBeGreaterThan(1)
+    expect((await failing('get_product', { product: 'none' })).object.error.type).toBe('not_found')
+    expect((await failing('list_offers', {})).object.error.type).toBe('validation_error')
+  })
+
+  const failing = (name: string, args: object) => call(app, '/mcp', name, args)
+
+  it('other methods get 405, other types 415 and large bodies 413', async () => {
+    const headers = { host: 'cards.example' }
+    for (const method of ['get', 'delete', 'put', 'patch'] as const) {
+      const response = await app.anyone[method]('/mcp', { headers })
+      expect([response.status, response.headers.allow]).toEqual([405, 'POST'])
+    }
+    const xml = await post(app, '/mcp', '<a/>', { headers: { 'content-type': 'text/xml' } })
+    expect(xml.status).toBe(415)
+    const large = await post(app, '/mcp', ' '.repeat(4 * 1024 * 1024 + 1))
+    expect([large.status, large.body.error.type]).toEqual([413, 'payload_too_large'])
+  })
+})
+
+describe('Host and Origin', () => {
+  const status = async (headers: Record<string, string>, of = app) =>
+    (await send(of, '/mcp', 'server/discover', {}, { headers })).status
+
+  it('a public service accepts its own host, and https pages', async () => {
+    expect(await status({ host: 'cards.example:443' })).toBe(200)
+    expect(await status({ host: 'cards.example.evil.example' })).toBe(403)
+    expect(await status({ host: 'localhost' })).toBe(403)
+    expect(await status({ origin: 'https://client.example' })).toBe(200)
+    for (const origin of ['http://client.example', 'null', 'file://', 'https://']) {
+      expect(await status({ origin }), origin).toBe(403)
+    }
+  })
+
+  it('a page may read the response, and send its request after a preflight', async () => {
+    const headers = { host: 'cards.example', origin: 'https://client.example' }
+    const asked = await app.app.inject({ method: 'OPTIONS', url: '/mcp', headers })
+    expect(asked.statusCode).toBe(204)
+    expect(asked.headers['access-control-allow-methods']).toBe('POST')
+    expect(asked.headers['access-control-allow-headers']).toMatch(/Authorization.*Mcp-Method/)
+    const refused = await post(app, '/mcp', message('tools/list'), {
+      headers,
+      token: 'x'.repeat(43),
+    })
+    expect(refused.status).toBe(401)
+    expect(refused.headers['access-control-allow-origin']).toBe('https://client.example')
+    expect(refused.headers['access-control-allow-credentials']).toBeUndefined()
+    expect(refused.headers['access-control-expose-headers']).toMatch(/WWW-Authenticate/)
+  })
+
+  it('a service on this computer accepts only hosts and pages of this computer', async () => {
+    const local = await startTestApp({
+      databaseUrl: app.databaseUrl,
+      settings: { PUBLIC_URL: 'http://localhost:3000' },
+    })
+    expect(await status({ host: 'localhost:3000' }, local)).toBe(200)
+    expect(await status({ host: '127.0.0.1:8080' }, local)).toBe(200)
+    expect(await status({ host: 'rebound.example:3000' }, local)).toBe(403)
+    const host = 'localhost:3000'
+    expect(await status({ host, origin: 'http://localhost:6274' }, local)).toBe(200)
+    expect(await status({ host, origin: 'https://evil.example' }, local)).toBe(403)
+  })
+})
+
+describe('limits of /mcp', () => {
+  it('an address has a limit: then a tool says when to come back, and other methods get 429', async () => {
+    const limited = await startTestApp({
+      databaseUrl: app.databaseUrl,
+      settings: { MCP_PUBLIC_RATE: '2', TRUST_PROXY: '127.0.0.1' },
+      rateLimitTime: () => 1_700_000_000_000,
+    })
+    const ask = (from: string) => ({ headers: { 'x-forwarded-for': from } })
+    const series = (from: string) => call(limited, '/mcp', 'list_series', {}, ask(from))
+    expect((await series('203.0.113.1')).isError).toBeUndefined()
+    const listed = await send(limited, '/mcp', 'tools/list', {}, ask('203.0.113.1'))
+    expect([listed.status, listed.headers['x-ratelimit-remaining']]).toEqual([200, '0'])
+    const refused = await series('203.0.113.1')
+    expect(refused.isError).toBe(true)
+    expect(refused.object.error.message).toMatch(/2 a minute are possible. Try again in 40 s/)
+    const other = await send(limited, '/mcp', 'tools/list', {}, ask('203.0.113.1'))
+    expect([other.status, other.headers['retry-after']]).toEqual([429, '40'])
+    expect((await series('203.0.113.2')).isError).toBeUndefined()
+  })
+
+  it('MCP_PUBLIC_RATE=0 asks everyone to sign in', async () => {
+    const closed = await startTestApp({
+      databaseUrl: app.databaseUrl,
+      settings: { MCP_PUBLIC_RATE: '0' },
+    })
+    const { status, headers } = await send(closed, '/mcp', 'tools/list')
+    expect(status).toBe(401)
+    expect(headers['www-authenticate']).toBe(
+      `Bearer scope="catalog:read", resource_metadata="${PUBLIC_URL}/.well-known/oauth-protected-resource/mcp"`,
+    )
+  })
+})

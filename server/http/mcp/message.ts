@@ -1,0 +1,54 @@
+import { limitProblem } from '../body.ts'
+
+export type Message = Record<string, unknown>
+
+/** A response, whose body is JSON or empty. */
+export type Answer = { status: number; body: string }
+
+/** Codes of JSON-RPC errors. */
+export const PARSE_ERROR = -32700
+export const INVALID_REQUEST = -32600
+export const METHOD_NOT_FOUND = -32601
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** Parses the body of a request: one JSON-RPC message. */
+export function readMessage(body: Buffer | undefined): { message: Message } | { answer: Answer } {
+  if (!body?.length) return { answer: failure(400, PARSE_ERROR, 'The body is empty.') }
+  const problem = limitProblem(body)
+  if (problem) return { answer: failure(400, INVALID_REQUEST, problem) }
+  let value: unknown
+  try {
+    value = JSON.parse(utf8.decode(body))
+  } catch {
+    return { answer: failure(400, PARSE_ERROR, 'The body is not valid JSON.') }
+  }
+  if (Array.isArray(value)) {
+    return { answer: failure(400, INVALID_REQUEST, 'Send one message at a time, not a batch.') }
+  }
+  if (typeof value !== 'object' || value === null) {
+    return { answer: failure(400, INVALID_REQUEST, 'The body must be a JSON-RPC message.') }
+  }
+  return { message: value as Message }
+}
+
+/** The response to a message that fails as a whole. */
+export function failure(
+  status: number,
+  code: number,
+  message: string,
+  { id, data }: { id?: unknown; data?: object } = {},
+): Answer {
+  const known = typeof id === 'string' || typeof id === 'number' ? id : null
+  const error = { code, message, data }
+  return { status, body: JSON.stringify({ jsonrpc: '2.0', error, id: known }) }
+}
+
+/** Text of a request as a message quotes it. */
+export const quoted = (text: string) => JSON.stringify(text.slice(0, 64))
+
+/** The name of the tool that a message calls; undefined if it calls none. */
+export function calledTool({ method, params }: Message): string | undefined {
+  const { name } = (params ?? {}) as { name?: unknown }
+  return method === 'tools/call' && typeof name === 'string' ? name : undefined
+}

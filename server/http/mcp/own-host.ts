@@ -1,0 +1,31 @@
+import { isIP } from 'node:net'
+import type { FastifyRequest } from 'fastify'
+import type { Config } from '../../config.ts'
+import { type ApiError, authorizationError } from '../../errors.ts'
+
+/**
+ * Refuses a request to a host that isn't ours, or from a page that may not send it: MCP requires both checks. A service
+ * on this computer accepts only pages of this computer, because a foreign page could reach it by DNS rebinding. A public
+ * one accepts every https page: no cookie is read here, so a page can only do what its own token allows.
+ */
+export function refuseForeign(
+  { host, headers: { origin } }: Pick<FastifyRequest, 'host' | 'headers'>,
+  { publicUrl }: Pick<Config, 'publicUrl'>,
+): ApiError | undefined {
+  const own = new URL(publicUrl)
+  const isLocal = isLoopback(own.hostname)
+  const requested = parsed(`${own.protocol}//${host}`)
+  const isOurs = isLocal ? isLoopback(requested?.hostname) : requested?.host === own.host
+  if (!isOurs) return authorizationError('The Host of the request is not that of this service.')
+  if (origin === undefined || origin === own.origin) return undefined
+  const page = parsed(origin)
+  const mayAsk = isLocal ? isLoopback(page?.hostname) : page?.protocol === 'https:'
+  return mayAsk ? undefined : authorizationError('Pages of this Origin may not send requests here.')
+}
+
+const parsed = (address: string) => (URL.canParse(address) ? new URL(address) : undefined)
+
+const isLoopback = (hostname = '') =>
+  hostname === 'localhost' ||
+  hostname === '[::1]' ||
+  (isIP(hostname) === 4 && hostname.startsWith('127.'))

@@ -1,0 +1,59 @@
+/**
+ * Maximum size of a result, which contains its object twice: as structure and as JSON text, for clients of earlier
+ * revisions. The rest of 64 KiB is for the protocol's own fields.
+ */
+export const MAX_RESULT_BYTES = 63 * 1024
+
+/** The bytes that a value takes in a result. */
+export function resultBytes(value: unknown): number {
+  const json = JSON.stringify(value)
+  return Buffer.byteLength(json) + Buffer.byteLength(JSON.stringify(json))
+}
+
+/** Bytes that remain for a list next to the other fields of its object. */
+const LIST_BYTES = MAX_RESULT_BYTES - 2 * 1024
+
+/** The first entries of a list, as many as fit into a result. */
+export function fitting<Entry>(list: Entry[], room = LIST_BYTES): Entry[] {
+  let bytes = 0
+  for (const [index, entry] of list.entries()) {
+    bytes += resultBytes(entry) + 2
+    if (bytes > room) return list.slice(0, index)
+  }
+  return list
+}
+
+export type ToolPage<Entry> = {
+  data: Entry[]
+  meta: { total: number; page: number; pages: number; per_page?: number }
+}
+
+/**
+ * A page of a list. If its entries don't fit, the page shrinks to a divisor of its size, and `meta` says how to go on:
+ * with `per_page` as given there, no entry is skipped.
+ */
+export function pageResult<Entry>(
+  entries: Entry[],
+  total: number,
+  { page, perPage }: { page: number; perPage: number },
+): ToolPage<Entry> {
+  const room = fitting(entries).length
+  const isWhole = room === entries.length
+  const size = isWhole ? perPage : largestDivisor(perPage, room)
+  return {
+    data: entries.slice(0, size),
+    meta: {
+      total,
+      page: ((page - 1) * perPage) / size + 1,
+      pages: Math.max(1, Math.ceil(total / size)),
+      ...(isWhole ? {} : { per_page: size }),
+    },
+  }
+}
+
+function largestDivisor(number: number, atMost: number): number {
+  for (let divisor = Math.max(atMost, 1); divisor > 1; divisor--) {
+    if (number % divisor === 0) return divisor
+  }
+  return 1
+}

@@ -1,0 +1,211 @@
+import { readFileSync } from 'node:fs'
+import {
+  createMcpHandler,
+  isLegacyRequest,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  SUPPORTED_PROTOCOL_VERSIONS,
+  WebStandardStreamableHTTPServerTransport,
+} from '@modelcontextprotocol/server'
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv'
+import { type Answer, failure, type Message, quoted } from './message.ts'
+import type { Tool } from './tool.ts'
+
+/**
+ * A tool server of the Model Context Protocol. This file alone knows the library. Both eras of the protocol are served
+ * without sessions: each request gets a server object of its own, which only refers to what is made once per process.
+ */
+
+/** A document that a program can read. */
+export type Document = {
+  uri: string
+  name: string
+  title: string
+  description: string
+  mimeType: string
+  read(): string | Promise<string>
+}
+
+/** A text that a program offers its user as a start. */
+export type Prompt = {
+  name: string
+  title: string
+  description: string
+  arguments: { name: string; description: string; required: boolean }[]
+  write(args: Record<string, string>): string
+}
+
+export type ToolServer = {
+  name: string
+  title: string
+  /** Five sentences for the model. */
+  instructions: string
+  tools: Tool<never>[]
+  resources: Document[]
+  prompts: Prompt[]
+}
+
+/** The result of a tool. */
+export type ToolResult = {
+  content: object[]
+  structuredContent?: object
+  isError?: boolean
+}
+
+/** Calls a tool for the client of one request. Never throws. */
+export type CallTool = (tool: Tool<never>, args: unknown) => Promise<ToolResult>
+
+/** The library serves it, and its list of revisions has only the earlier ones. */
+const CURRENT_REVISION = '2026-07-28'
+
+const LIST_TTL_MS = 3_600_000
+const DOCUMENT_TTL_MS = 300_000
+
+const { version } = JSON.parse(
+  readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'),
+) as { version: string }
+
+/** The library makes one for each server object otherwise. Ours never uses it: see tool.ts. */
+const jsonSchemaValidator = new AjvJsonSchemaValidator()
+
+/** The type that the library knows authenticated requests by. Carries our own function instead. */
+type Passed = { token: string; clientId: string; scopes: string[]; extra: { callTool: CallTool } }
+
+const passed = (callTool: CallTool): Passed => ({
+  token: '',
+  clientId: '',
+  scopes: [],
+  extra: { callTool },
+})
+
+export type OpenToolServer = {
+  /** Whether a message has a method that this server knows, or none, as a response. */
+  knows(message: Message): boolean
+  toolNamed(name: string): Tool<never> | undefined
+  /** Answers a message. `request` has its headers; its body is not read. */
+  serve(request: Request, message: Message, callTool: CallTool): Promise<Answer>
+}
+
+/** Makes everything that all requests of a tool server share. */
+export function openToolServer(definition: ToolServer): OpenToolServer {
+  const { tools, resources, prompts } = definition
+  const byName = new Map(tools.map((tool) => [tool.name, tool]))
+  const toolList = { tools: tools.map(({ listed }) => listed) }
+  const resourceList = { resources: resources.map(({ read, ...listed }) => listed) }
+  const promptList = { prompts: prompts.map(({ write, ...listed }) => listed) }
+  const info = { name: definition.name, title: definition.title, version }
+  const cached = (ttlMs: number) => ({ ttlMs, cacheScope: 'public' as const })
+  const options = {
+    instructions: definition.instructions,
+    capabilities: {
+      tools: {},
+      ...(resources.length > 0 ? { resources: {} } : {}),
+      ...(prompts.length > 0 ? { prompts: {} } : {}),
+    },
+    cacheHints: {
+      'tools/list': cached(LIST_TTL_MS),
+      'resources/list': cached(LIST_TTL_MS),
+      'resources/templates/list': cached(LIST_TTL_MS),
+      'prompts/list': cached(LIST_TTL_MS),
+      'resources/read': cached(DOCUMENT_TTL_MS),
+      'server/discover': cached(LIST_TTL_MS),
+    },
+    jsonSchemaValidator,
+  }
+
+  const makeServer = ({ authInfo }: { authInfo?: unknown }) => {
+    const { callTool } = (authInfo as Passed).extra
+    const server = new Server(info, options)
+    server.setRequestHandler('tools/list', () => toolList as never)
+    server.setRequestHandler('tools/call', ({ params }) => {
+      const tool = byName.get(params.name)
+      if (!tool) throw unknownName('tool', params.name)
+      return callTool(tool, params.arguments ?? {}) as never
+    })
+    if (resources.length > 0) {
+      server.setRequestHandler('resources/list', () => resourceList)
+      server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [] }))
+      server.setRequestHandler('resources/read', async ({ params: { uri } }) => {
+        const document = resources.find((resource) => resource.uri === uri)
+        if (!document) throw unknownName('resource', uri)
+        const { mimeType } = document
+        return { contents: [{ uri, mimeType, text: await document.read() }] }
+      })
+    }
+    if (prompts.length > 0) {
+      server.setRequestHandler('prompts/list', () => promptList)
+      server.setRequestHandler('prompts/get', ({ params }) => {
+        const prompt = prompts.find(({ name }) => name === params.name)
+        if (!prompt) throw unknownName('prompt', params.name)
+        const given = params.arguments ?? {}
+        const missing = prompt.arguments.find(({ name, required }) => required && !given[name])
+        if (missing) {
+          throw new ProtocolError(
+            ProtocolErrorCode.InvalidParams,
+            `The prompt needs ${missing.name}.`,
+          )
+        }
+        const text = prompt.write(given)
+        return {
+          description: prompt.description,
+          messages: [{ role: 'user' as const, content: { type: 'text' as const, text } }],
+        }
+      })
+    }
+    return server
+  }
+
+  const current = createMcpHandler(makeServer, { legacy: 'reject', keepAliveMs: 0 })
+
+  const methods = new Set([
+    ...['initialize', 'ping', 'server/discover', 'tools/list', 'tools/call'],
+    ...(resources.length > 0
+      ? ['resources/list', 'resources/templates/list', 'resources/read']
+      : []),
+    ...(prompts.length > 0 ? ['prompts/list', 'prompts/get'] : []),
+  ])
+
+  return {
+    // Nothing here ever changes while a client waits, so there are no subscriptions: an open stream would only occupy a
+    // connection.
+    knows: ({ method }) =>
+      typeof method !== 'string' || methods.has(method) || method.startsWith('notifications/'),
+
+    toolNamed: (name) => byName.get(name),
+
+    async serve(request, message, callTool) {
+      const authInfo = passed(callTool)
+      const isEarlier = await isLegacyRequest(request, message)
+      const revision = request.headers.get('mcp-protocol-version')
+      if (isEarlier && revision && !SUPPORTED_PROTOCOL_VERSIONS.includes(revision)) {
+        return unknownRevision(message, revision)
+      }
+      const response = isEarlier
+        ? await serveEarlier(makeServer({ authInfo }), request, message)
+        : await current.fetch(request, { authInfo, parsedBody: message })
+      return { status: response.status, body: await response.text() }
+    },
+  }
+}
+
+/** Serves a message of a revision up to 2025-11-25. The library's own function always streams its responses. */
+async function serveEarlier(server: Server, request: Request, message: Message): Promise<Response> {
+  const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
+  await server.connect(transport)
+  try {
+    return await transport.handleRequest(request, { parsedBody: message })
+  } finally {
+    await server.close()
+  }
+}
+
+/** As the library responds to an unknown revision that the body names. */
+const unknownRevision = (message: Message, requested: string): Answer =>
+  failure(400, ProtocolErrorCode.UnsupportedProtocolVersion, 'Unsupported protocol version', {
+    id: message.id,
+    data: { supported: [CURRENT_REVISION, ...SUPPORTED_PROTOCOL_VERSIONS], requested },
+  })
+
+const unknownName = (kind: string, name: string) =>
+  new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no ${kind} ${quoted(name)}.`)

@@ -1,0 +1,88 @@
+import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox'
+import type { Account } from '../../accounts/account.ts'
+import type { FieldMessages } from '../../errors.ts'
+import type { Scope } from '../../keys/scopes.ts'
+import type { Service } from '../../service.ts'
+import { messagesOf } from '../validate.ts'
+import { outline, published } from './published-schema.ts'
+
+/** The seller for whom a program calls a tool, and the scopes that the seller granted. */
+export type SellerCall = { account: Account; scopes: readonly Scope[] }
+
+/** A link that a result contains in addition to its object. */
+export type Link = { uri: string; name: string; mimeType: string; description: string }
+
+/**
+ * A tool, ready to be listed and called. Made once per process, because its schema is compiled. A tool that anyone may
+ * call takes no notice of the caller.
+ */
+export type Tool<Caller = SellerCall> = {
+  name: string
+  /** Scope that a token needs; null if any token will do. */
+  scope: Scope | null
+  isRead: boolean
+  /** The entry of `tools/list`. */
+  listed: object
+  /** The exact shape of a result. `tools/list` has its outline only. */
+  output: TSchema
+  /** Messages by field for arguments that don't match the input schema. */
+  refuse(args: unknown): FieldMessages
+  run(ctx: Service, args: Record<string, unknown>, caller: Caller): Promise<object> | object
+  linkOf: ((result: never) => Link | undefined) | undefined
+}
+
+/** How a call changes the world, for the client that asks its user before it calls (MCP's tool annotations). */
+type Effect =
+  | { reads: true }
+  | { reads?: false; destructive: boolean; idempotent: boolean; reachesOutside?: boolean }
+
+/** Makes a tool. Its input refuses unknown fields, because a misspelt filter would silently return everything. */
+export function tool<Input extends TProperties, Result extends object, Caller>({
+  name,
+  title,
+  description,
+  scope,
+  input,
+  output,
+  effect,
+  run,
+  linkOf,
+}: {
+  name: string
+  title: string
+  description: string
+  scope: Scope | null
+  input: Input
+  output: TSchema
+  effect: Effect
+  run(ctx: Service, args: Static<TObject<Input>>, caller: Caller): Promise<Result> | Result
+  linkOf?: (result: Result) => Link | undefined
+}): Tool<Caller> {
+  const schema = Type.Object(input, { additionalProperties: false })
+  return {
+    name,
+    scope,
+    isRead: effect.reads === true,
+    listed: {
+      name,
+      title,
+      description,
+      inputSchema: published(schema),
+      outputSchema: outline(output),
+      annotations: effect.reads
+        ? { readOnlyHint: true, openWorldHint: false }
+        : {
+            readOnlyHint: false,
+            destructiveHint: effect.destructive,
+            idempotentHint: effect.idempotent,
+            openWorldHint: effect.reachesOutside ?? false,
+          },
+    },
+    output,
+    refuse: messagesOf(schema),
+    run: run as Tool<Caller>['run'],
+    linkOf: linkOf as Tool<Caller>['linkOf'],
+  }
+}
+
+export const READS = { reads: true } as const
