@@ -152,6 +152,34 @@ create table delivery_queue (
 );
 CREATE INDEX delivery_queue_due ON public.delivery_queue USING btree (endpoint_id, due_at, delivery_id);
 
+create table disputes (
+  id bigint generated always as identity not null,
+  order_id bigint not null,
+  account_id bigint not null,
+  reason text collate "C" not null,
+  message text,
+  opened_at timestamp with time zone not null,
+  answer_by timestamp with time zone not null,
+  answer text,
+  photo_urls text[],
+  answered_at timestamp with time zone,
+  resolution text collate "C",
+  refund_cents bigint,
+  resolved_at timestamp with time zone,
+  constraint disputes_pkey PRIMARY KEY (id),
+  constraint disputes_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint disputes_answered_whole CHECK (num_nonnulls(answer, photo_urls, answered_at) = ANY (ARRAY[0, 3])),
+  constraint disputes_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id),
+  constraint disputes_reason_check CHECK (reason = ANY (ARRAY['not_received'::text, 'not_as_described'::text, 'damaged'::text, 'other'::text])),
+  constraint disputes_refund_cents_check CHECK (refund_cents >= 0),
+  constraint disputes_resolution_check CHECK (resolution = ANY (ARRAY['seller'::text, 'buyer'::text])),
+  constraint disputes_resolved_whole CHECK (num_nonnulls(resolution, refund_cents, resolved_at) = ANY (ARRAY[0, 3]))
+);
+CREATE INDEX disputes_account ON public.disputes USING btree (account_id, id);
+CREATE INDEX disputes_order ON public.disputes USING btree (order_id, id);
+CREATE INDEX disputes_unresolved ON public.disputes USING btree (account_id, id) WHERE (resolved_at IS NULL);
+CREATE UNIQUE INDEX disputes_one_open ON public.disputes USING btree (order_id) WHERE (resolved_at IS NULL);
+
 create table events (
   id bigint generated always as identity not null,
   account_id bigint not null,

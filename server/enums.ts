@@ -67,6 +67,10 @@ export type Canceller = (typeof CANCELLERS)[number]
 export const CANCEL_REASONS = ['out_of_stock', 'buyer_asked', 'other'] as const
 export type CancelReason = (typeof CANCEL_REASONS)[number]
 
+/** The reasons that a buyer can give for a dispute. */
+export const DISPUTE_REASONS = ['not_received', 'not_as_described', 'damaged', 'other'] as const
+export type DisputeReason = (typeof DISPUTE_REASONS)[number]
+
 export const WEBHOOK_EVENTS = [
   'order.created',
   'order.cancelled',

@@ -23,6 +23,7 @@ import { catalogRoutes } from './http/operator/catalog.ts'
 import { checkoutRoutes } from './http/operator/checkouts.ts'
 import { deliveryRoutes } from './http/operator/deliveries.ts'
 import { operatorApi } from './http/operator/description.ts'
+import { disputeRoutes } from './http/operator/disputes.ts'
 import { endpointRoutes } from './http/operator/endpoints.ts'
 import { eventStreamRoutes } from './http/operator/event-stream.ts'
 import { keyRoutes } from './http/operator/keys.ts'
@@ -71,6 +72,7 @@ import { invitationPages, passwordPages } from './http/sign-in/password.ts'
 import { signInPages, signOutRoute } from './http/sign-in/sign-in.ts'
 import { changeRoutes } from './http/tools/changes.ts'
 import { toolsApi } from './http/tools/description.ts'
+import { disputeAnswerRoutes, ownDisputeRoutes } from './http/tools/disputes.ts'
 import { ownListingRoutes } from './http/tools/listings.ts'
 import { ownPayoutRoutes, statementRoutes } from './http/tools/money.ts'
 import { ownLabelRoutes, ownOrderRoutes } from './http/tools/orders.ts'
@@ -153,6 +155,8 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
         serve(tools, {
           '/listings': ownListingRoutes(ctx),
           '/orders': ownOrderRoutes(ctx),
+          '/orders/:order/dispute': disputeAnswerRoutes(ctx),
+          '/disputes': ownDisputeRoutes(ctx),
           '/labels': ownLabelRoutes(ctx),
           '/changes': changeRoutes(ctx),
           '/payouts': ownPayoutRoutes(ctx),
@@ -219,6 +223,7 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
           '/catalog/import': catalogRoutes(ctx),
           '/checkouts': checkoutRoutes(ctx),
           '/orders/:id': orderTransitionRoutes(ctx),
+          '/disputes': disputeRoutes(ctx),
           '/ledger': ledgerRoutes(ctx),
           '/payouts': payoutRoutes(ctx),
           '/payout-runs': payoutRunRoutes(ctx),

@@ -90,6 +90,13 @@ const METHODS: Record<string, () => Promise<unknown>> = {
   getPacking: () => client.tools.orders.packing(),
   cancelOwnOrder: async () =>
     client.tools.orders.cancel(await sell((await listed())[0]!), { reason: 'buyer_asked' }),
+  listOwnDisputes: async () => client.tools.disputes.list({ state: 'open' }),
+  answerDispute: async () => {
+    const order = await sell((await listed())[0]!)
+    await client.orders.ship(order, { trackingCode: 'CODE' })
+    await app.operator.post(`/operator/v1/orders/${order}/dispute`)
+    return client.tools.disputes.answer(order, { message: 'It was sent.' })
+  },
   buyLabels: async () => client.tools.labels.buy([await sell((await listed())[0]!, LABEL)]),
   listPayouts: async () => client.tools.payouts.list({ state: 'due' }),
   listShippingOptions: () => client.tools.shippingOptions.list(),

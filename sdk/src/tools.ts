@@ -2,10 +2,12 @@ import { asQuery } from './catalog.ts'
 import { type List, listOf } from './list.ts'
 import type { Options, Request, Transport } from './transport.ts'
 import type {
+  AnswerDisputeBody,
   BulkCreateResult,
   CancelOwnOrderBody,
   Change,
   CheckedItem,
+  Dispute,
   GetPackingQuery,
   Holiday,
   LabelResult,
@@ -13,6 +15,7 @@ import type {
   ListingChangesResult,
   ListingDeletionsResult,
   ListingTarget,
+  ListOwnDisputesQuery,
   ListOwnListingsQuery,
   ListOwnOrdersQuery,
   ListPayoutsQuery,
@@ -126,6 +129,22 @@ export function tools(send: Transport) {
         })
         const missing = headers.get('x-missing-labels')?.split(',').map(Number) ?? []
         return { pdf: body, missing }
+      },
+    },
+
+    disputes: {
+      list: (query: ListOwnDisputesQuery = {}, options: Options = {}): List<Dispute> =>
+        listOf<Dispute>(send, '/disputes', asQuery(query), { ...options, ...TOOLS }),
+
+      /** Answers the dispute about an order, once. The buyer gets the message by e-mail. */
+      async answer(
+        order: number,
+        answer: AnswerDisputeBody,
+        options: Options = {},
+      ): Promise<Dispute> {
+        const path = `/orders/${order}/dispute/answer`
+        const request: Request = { ...options, ...TOOLS, body: answer }
+        return (await send<{ data: Dispute }>('POST', path, request)).body.data
       },
     },
 

@@ -1314,6 +1314,47 @@ export interface CheckedItem {
   item?: CatalogItem
 }
 /**
+ * A buyer’s report of a problem with an order row.
+ */
+export interface Dispute {
+  id: number
+  order_id: number
+  slice_key: string
+  account_id: number
+  item_name: string | null
+  /**
+   * `open` waits for the seller’s answer, `answered` for the marketplace’s decision
+   */
+  state: 'open' | 'answered' | 'resolved'
+  reason: 'not_received' | 'not_as_described' | 'damaged' | 'other'
+  /**
+   * The buyer’s words
+   */
+  message: string | null
+  opened_at: string
+  /**
+   * The seller should have answered by then. A later answer counts until the dispute is resolved
+   */
+  answer_by: string
+  answer: null | {
+    message: string
+    /**
+     * Links from the seller. The service does not fetch or check them
+     */
+    photo_urls: string[]
+    answered_at: string
+  }
+  /**
+   * The side in whose favour the dispute was resolved
+   */
+  resolution: 'seller' | 'buyer' | null
+  /**
+   * Amount that the resolution refunded, in decimal euros
+   */
+  refund: number | null
+  resolved_at: string | null
+}
+/**
  * The holiday mode of your shop.
  */
 export interface Holiday {
@@ -2197,6 +2238,27 @@ export interface CancelOwnOrderBody {
    * Whether the units go on sale again. By default they do unless they are out of stock
    */
   restock?: boolean
+}
+export interface AnswerDisputeBody {
+  message: string
+  /**
+   * Public http or https URLs of photos. They are kept as links: the service does not fetch them
+   *
+   * @maxItems 10
+   */
+  photo_urls?: string[]
+}
+export interface ListOwnDisputesQuery {
+  state?: 'open' | 'answered' | 'resolved'
+  order_id?: number
+  /**
+   * Page number, from 1. A page after the last one is empty.
+   */
+  page?: number
+  /**
+   * Number of records per page. Invalid values are adjusted: below 1 to 1, above 100 to 100, text that is not a number to 30.
+   */
+  per_page?: number
 }
 export interface BuyLabelsBody {
   /**

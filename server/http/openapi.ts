@@ -171,7 +171,8 @@ function requireBody({ requestBody }: Operation): void {
   if (!requestBody || '$ref' in requestBody) return
   const [media] = Object.values(requestBody.content)
   const schema = media?.schema as OpenAPIV3_1.SchemaObject | undefined
-  requestBody.required = schema?.type !== 'object' || (schema.required ?? []).length > 0
+  requestBody.required =
+    schema?.type !== 'object' || (schema.required ?? schema.anyOf ?? []).length > 0
 }
 
 function addExample(operation: Operation): void {

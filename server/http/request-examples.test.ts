@@ -91,6 +91,7 @@ it('every POST, PUT and PATCH has an example that succeeds unchanged on a new sa
   await send('reportTracking', { ids: { slice_key: data.slices[0].slice_key } })
   await send('shipOrder')
   await send('disputeOrder')
+  await send('answerDispute')
   await send('resolveDispute')
   await send('runPayouts')
   await send('markPayoutPaid')

@@ -1,7 +1,9 @@
 import { eurosFromCents } from '../cents.ts'
 import type { Context } from '../context.ts'
-import type { CancelReason } from '../enums.ts'
+import type { CancelReason, DisputeReason } from '../enums.ts'
 import type { NewMail } from '../mail/mail.ts'
+import { timestamp } from '../time/timestamp.ts'
+import type { Dispute } from './dispute.ts'
 import { grossOf } from './money.ts'
 import type { Order, Transition } from './order.ts'
 
@@ -72,7 +74,7 @@ export function emailsAbout(
   refundCents = 0,
 ): NewMail[] {
   const { buyer, seller } = parties
-  const item = `${titleOf(order)} (order ${order.id})`
+  const item = itemOf(order)
   const toBuyer = (subject: string, ...paragraphs: string[]): NewMail => ({
     to: buyer.email,
     subject: `${subject}: ${titleOf(order)}`,
@@ -105,14 +107,6 @@ export function emailsAbout(
           refund,
         ),
       ]
-    case 'dispute':
-      return [
-        toSeller(
-          'Disputed',
-          `${buyer.name} has reported a problem with ${item}.`,
-          'We are looking into it and will e-mail you when it is resolved.',
-        ),
-      ]
     case 'resolveForBuyer':
       return [
         toBuyer('Resolved', `Your dispute about ${item} was resolved in your favour.`, refund),
@@ -128,9 +122,92 @@ export function emailsAbout(
         toSeller('Resolved', `The dispute about ${item} was resolved in your favour.`),
       ]
     case 'receive':
+    case 'dispute':
       return []
   }
 }
+
+const DISPUTE_REASON: Record<DisputeReason, string> = {
+  not_received: 'the item was not received',
+  not_as_described: 'the item is not as described',
+  damaged: 'the item is damaged',
+  other: 'another problem',
+}
+
+/** To the seller, about a new dispute. */
+export const disputeOpenedEmails = (
+  ctx: Pick<Context, 'config'>,
+  order: Order,
+  { buyer, seller }: Parties,
+  { reason, message, answerBy }: Pick<Dispute, 'reason' | 'message' | 'answerBy'>,
+): NewMail[] => [
+  {
+    to: seller.email,
+    subject: `Disputed: ${titleOf(order)}`,
+    text: textFor(seller.shopName, [
+      `${buyer.name} has reported a problem with ${itemOf(order)}: ${DISPUTE_REASON[reason]}.`,
+      message,
+      `Please answer by ${dateAndTime(answerBy)}: ${orderPage(ctx, order.id)}`,
+      'After that we decide without your answer. The payout of the order waits until then.',
+    ]),
+  },
+]
+
+/** About the seller's answer: to the buyer, and to the seller as a confirmation. */
+export function disputeAnsweredEmails(
+  order: Order,
+  { buyer, seller }: Parties,
+  { message, photoUrls }: { message: string; photoUrls: string[] },
+): NewMail[] {
+  const photos =
+    photoUrls.length > 0 && `The answer has photos (${photoUrls.length}), which we see.`
+  return [
+    {
+      to: buyer.email,
+      subject: `Answer to your dispute: ${titleOf(order)}`,
+      text: textFor(buyer.name, [
+        `${seller.shopName} has answered your dispute about ${itemOf(order)}:`,
+        message,
+        photos,
+        'We decide next, and will e-mail you.',
+      ]),
+    },
+    {
+      to: seller.email,
+      subject: `Your answer was sent: ${titleOf(order)}`,
+      text: textFor(seller.shopName, [
+        `We have sent your answer to the dispute about ${itemOf(order)} to ${buyer.name}:`,
+        message,
+        photos,
+        'We decide next, and will e-mail you.',
+      ]),
+    },
+  ]
+}
+
+/** To both sides, about a dispute that ended with a partial refund. */
+export const disputeResolvedEmails = (
+  order: Order,
+  { buyer, seller }: Parties,
+  refundCents: number,
+): NewMail[] => [
+  {
+    to: buyer.email,
+    subject: `Resolved: ${titleOf(order)}`,
+    text: textFor(buyer.name, [
+      `Your dispute about ${itemOf(order)} was resolved with a partial refund.`,
+      `You will be refunded ${euros(refundCents)}.`,
+    ]),
+  },
+  {
+    to: seller.email,
+    subject: `Resolved: ${titleOf(order)}`,
+    text: textFor(seller.shopName, [
+      `The dispute about ${itemOf(order)} was resolved with a partial refund.`,
+      `${buyer.name} will be refunded ${euros(refundCents)}. The amount is deducted from your payout.`,
+    ]),
+  },
+]
 
 /** Ends a sentence about a cancellation by the seller. */
 const CANCEL_REASONS: Record<CancelReason, string> = {
@@ -145,7 +222,7 @@ export function refundEmails(
   { buyer, seller }: Parties,
   { amountCents, reason, borneBy }: { amountCents: number; reason: string; borneBy: string },
 ): NewMail[] {
-  const item = `${titleOf(order)} (order ${order.id})`
+  const item = itemOf(order)
   const subject = `Refund of ${euros(amountCents)}: ${titleOf(order)}`
   return [
     {
@@ -178,7 +255,15 @@ const titleOf = (
   return sold.quantity === 1 ? name : `${sold.quantity} × ${name}`
 }
 
+const itemOf = (order: Order) => `${titleOf(order)} (order ${order.id})`
+
+const orderPage = ({ config }: Pick<Context, 'config'>, orderId: number) =>
+  `${config.publicUrl}/dashboard/orders/${orderId}`
+
+/** `2026-03-06 09:30 UTC`: an e-mail has no time zone of its reader. */
+const dateAndTime = (moment: Date) => `${timestamp(moment).slice(0, 16).replace('T', ' ')} UTC`
+
 const euros = (cents: number) => `${eurosFromCents(cents).toFixed(2)} EUR`
 
-const textFor = (reader: string, paragraphs: (string | null | undefined | '')[]) =>
+const textFor = (reader: string, paragraphs: (string | null | undefined | false | '')[]) =>
   [`Hello ${reader},`, ...paragraphs.filter(Boolean)].join('\n\n')

@@ -7,7 +7,7 @@ import { postRefund } from '../money/ledger.ts'
 import { settleSlices } from '../money/payouts.ts'
 import type { RefundBearer } from '../money/posting.ts'
 import { partiesOf, refundEmails } from './emails.ts'
-import { lockRows, lockSlice } from './locks.ts'
+import { type LockedRow, lockRows, lockSlice } from './locks.ts'
 import { grossOf } from './money.ts'
 import { type Order, orderNotFound } from './order.ts'
 import { getOrder } from './orders.ts'
@@ -28,22 +28,37 @@ export const refundOrder = (ctx: Context, id: number, refund: Refund): Promise<O
     if (row.status === 'cancelled') {
       throw conflict('The order is cancelled: its whole price was refunded.')
     }
-    const left = grossOf(row) - row.refundedCents
-    if (refund.amountCents > left) {
-      throw validationError({
-        amount: [
-          `The amount field must not be greater than ${eurosFromCents(left)}: the rest of the price was refunded.`,
-        ],
-      })
-    }
-    await tx.db`
-      update orders
-      set refunded_cents = refunded_cents + ${refund.amountCents}, changed_at = ${tx.now()}
-      where id = ${id}
-    `
-    await postRefund(tx, { sliceId, orderId: id, ...refund })
+    await applyRefund(tx, { ...row, sliceId }, refund)
     await settleSlices(tx, [sliceId])
     const order = await getOrder(tx, id)
     await sendMails(tx, refundEmails(order, await partiesOf(tx, sliceId), refund))
     return order
   })
+
+/**
+ * Refunds a part of a locked row's price in the row and in the ledger. The caller settles the slice.
+ *
+ * @param field the name of the amount in the request
+ * @throws validation_error above the part that was not refunded yet
+ */
+export async function applyRefund(
+  tx: Context,
+  row: LockedRow & { sliceId: number },
+  refund: Refund,
+  field = 'amount',
+): Promise<void> {
+  const left = grossOf(row) - row.refundedCents
+  if (refund.amountCents > left) {
+    throw validationError({
+      [field]: [
+        `The ${field} field must not be greater than ${eurosFromCents(left)}: the rest of the price was refunded.`,
+      ],
+    })
+  }
+  await tx.db`
+    update orders
+    set refunded_cents = refunded_cents + ${refund.amountCents}, changed_at = ${tx.now()}
+    where id = ${row.id}
+  `
+  await postRefund(tx, { sliceId: row.sliceId, orderId: row.id, ...refund })
+}

@@ -5,11 +5,13 @@ import { conflict } from '../errors.ts'
 import { orderCancelled } from '../events/payloads.ts'
 import { recordEvent } from '../events/record.ts'
 import { statusFor } from '../listings/listing.ts'
+import type { NewMail } from '../mail/mail.ts'
 import { sendMail } from '../mail/outbox.ts'
 import type { Metrics } from '../metrics.ts'
 import { postCancellation } from '../money/ledger.ts'
 import { settleSlices } from '../money/payouts.ts'
-import { emailsAbout, partiesOf } from './emails.ts'
+import { endDispute } from './dispute.ts'
+import { emailsAbout, type Parties, partiesOf } from './emails.ts'
 import { type LockedRow, lockRows, lockSlice } from './locks.ts'
 import { grossOf } from './money.ts'
 import {
@@ -21,7 +23,7 @@ import {
 } from './order.ts'
 import { getOrder } from './orders.ts'
 
-type OrderContext = Context & { metrics: Metrics }
+export type OrderContext = Context & { metrics: Metrics }
 
 /** A shipped row that the buyer hasn't disputed for this long counts as received. */
 const AUTO_RECEIVE_MS = 14 * 24 * 60 * 60 * 1000
@@ -81,35 +83,6 @@ async function requireNoLabel({ db }: Context, sliceId: number): Promise<void> {
 export const receiveOrder = (ctx: OrderContext, id: number): Promise<Order> =>
   changeOrder(ctx, id, 'receive', {}, receive)
 
-/** The buyer reports a problem. @throws not_found, conflict unless the row is shipped or received */
-export const disputeOrder = (ctx: OrderContext, id: number): Promise<Order> =>
-  changeOrder(
-    ctx,
-    id,
-    'dispute',
-    {},
-    ({ db, now }, row) => db`
-      update orders set status = 'disputed', disputed_at = ${now()} where id = ${row.id}
-    `,
-  )
-
-/**
- * Ends a dispute. In the seller's favour it completes the row; in the buyer's favour it cancels and refunds the row,
- * without restocking it.
- *
- * @throws not_found, conflict unless the row is disputed
- */
-export const resolveDispute = (
-  ctx: OrderContext,
-  id: number,
-  inFavourOf: 'seller' | 'buyer',
-): Promise<Order> =>
-  inFavourOf === 'seller'
-    ? changeOrder(ctx, id, 'resolveForSeller', {}, receiveAfterDispute)
-    : changeOrder(ctx, id, 'resolveForBuyer', {}, (tx, row) =>
-        cancel(tx, row, { cancelledBy: 'admin', isResolution: true }),
-      )
-
 /**
  * Marks rows as received 14 days after shipping. Processes share the work: one skips the slices that another one has
  * locked.
@@ -154,12 +127,21 @@ export async function receiveLongShipped(ctx: OrderContext): Promise<void> {
  * row's listing before it locks the row: until then the listing can be deleted, but not change.
  *
  * @param accountId only a row of this account is found
+ * @param emails the e-mails about the row after its change, with the refund that the transition made
  */
-async function changeOrder(
+export async function changeOrder(
   ctx: OrderContext,
   id: number,
   transition: Transition,
-  { restock = false, accountId }: { restock?: boolean; accountId?: number },
+  {
+    restock = false,
+    accountId,
+    emails = (order, parties, refundCents) => emailsAbout(transition, order, parties, refundCents),
+  }: {
+    restock?: boolean
+    accountId?: number
+    emails?: (order: Order, parties: Parties, refundCents: number) => NewMail[]
+  },
   change: (tx: Context, row: ChangedRow) => PromiseLike<unknown>,
 ): Promise<Order> {
   const order = await inTransaction(ctx, async (transaction) => {
@@ -184,15 +166,17 @@ async function changeOrder(
     await settleSlices(tx, [found.sliceId])
     const order = await getOrder(tx, id)
     const refund = order.refundedCents - row.refundedCents
-    const emails = emailsAbout(transition, order, await partiesOf(tx, order.sliceId), refund)
-    for (const email of emails) await sendMail(tx, email)
+    for (const email of emails(order, await partiesOf(tx, order.sliceId), refund)) {
+      await sendMail(tx, email)
+    }
     return order
   })
   ctx.metrics.countOrderRows(TRANSITIONS[transition].to, 1)
   return order
 }
 
-async function cancel(
+/** Cancels a locked row: refunds it, ends its dispute, and records the event. */
+export async function cancel(
   tx: Context,
   row: ChangedRow,
   {
@@ -212,6 +196,10 @@ async function cancel(
       refunded_cents = ${grossOf(row)}
     where id = ${row.id}
   `
+  await endDispute(tx, row.id, {
+    resolution: 'buyer',
+    refundCents: grossOf(row) - row.refundedCents,
+  })
   await postCancellation(tx, { sliceId: row.sliceId, orderId: row.id })
   await recordEvent(tx, {
     accountId: row.accountId,
@@ -223,15 +211,8 @@ const receive = ({ db, now }: Context, row: LockedRow) => db`
   update orders set status = 'received', received_at = ${now()} where id = ${row.id}
 `
 
-/** A row that was received before the dispute keeps that time. */
-const receiveAfterDispute = ({ db, now }: Context, row: LockedRow) => db`
-  update orders
-  set status = 'received', received_at = coalesce(received_at, ${now()}), resolved_at = ${now()}
-  where id = ${row.id}
-`
-
 /** The locked row that a transition changes. */
-type ChangedRow = LockedRow & { sliceId: number; accountId: number }
+export type ChangedRow = LockedRow & { sliceId: number; accountId: number }
 
 type LockedListing = { id: number; status: ListingStatus; quantity: number }
 

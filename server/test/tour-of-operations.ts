@@ -118,6 +118,14 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   const [dispute] = disputed.orderIds as [number]
   await ok(ship(seller, dispute, { tracking_code: '3SABD' }))
   await ok(act(app, dispute, 'dispute'))
+  const answer = { message: 'It was fine.', photo_urls: ['https://photos.example/1.jpg'] }
+  for (const state of ['', 'state=open', 'state=answered', 'state=resolved', 'page=2&per_page=1']) {
+    await ok(seller.get(`/tools/v1/disputes?${state}`))
+    await ok(operator.get(`/operator/v1/disputes?${state}`))
+  }
+  await ok(seller.get(`/tools/v1/disputes?order_id=${dispute}`))
+  await ok(member.get(`/dashboard/api/orders/${dispute}/disputes`))
+  await ok(seller.post(`/tools/v1/orders/${dispute}/dispute/answer`, { payload: answer }))
   await ok(act(app, dispute, 'resolve', { in_favour_of: 'seller' }))
   await ok(seller.post(`/v1/orders/${labelled.orderIds[0]}/label`))
   const own = '/tools/v1/orders'

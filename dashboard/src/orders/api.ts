@@ -1,5 +1,6 @@
 import type { CancelReason } from '../../../server/enums.ts'
 import type {
+  Dispute,
   LabelOutcome,
   LabelResult,
   OwnSlice,
@@ -8,7 +9,7 @@ import type {
 import type { Data } from '../api.ts'
 import { apiUrl, get, post } from '../client.ts'
 
-export type { LabelOutcome, LabelResult, OwnSlice, SliceList }
+export type { Dispute, LabelOutcome, LabelResult, OwnSlice, SliceList }
 export type SliceLine = SliceList['data'][number]
 export type OrderRow = OwnSlice['orders'][number]
 
@@ -28,6 +29,14 @@ export const ship = async (order: number, trackingCode: string | null) =>
 
 export const cancel = async (order: number, input: { reason: CancelReason; restock: boolean }) =>
   (await post<Data<OwnSlice>>(`orders/${order}/cancel`, input)).data
+
+export const listDisputes = async (order: number) =>
+  (await get<Data<Dispute[]>>(`orders/${order}/disputes`)).data
+
+export const answerDispute = async (
+  order: number,
+  answer: { message: string; photo_urls: string[] },
+) => (await post<Data<Dispute>>(`orders/${order}/dispute/answer`, answer)).data
 
 /** The page to print. Without orders, everything that waits to be shipped. */
 export const packingUrl = (

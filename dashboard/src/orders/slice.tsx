@@ -10,6 +10,7 @@ import { type Column, Table } from '../ui/table.tsx'
 import { DateTime, Money } from '../ui/values.tsx'
 import { getSlice, type OrderRow, type OwnSlice } from './api.ts'
 import { CancelDialog } from './cancel-dialog.tsx'
+import { Disputes } from './disputes.tsx'
 import { ItemPicture } from './item-picture.tsx'
 import { PrintMenu } from './print-menu.tsx'
 import { Shipping } from './shipping.tsx'
@@ -54,6 +55,7 @@ function Slice({ slice, order }: { slice: OwnSlice; order: number }) {
   return (
     <div className="slice">
       <div className="slice-main">
+        {slice.orders.some(({ disputed_at: at }) => at) && <Disputes order={order} />}
         <Shipping slice={slice} order={order} onChange={changed} />
         <Section title="Items">
           <Table

@@ -1,6 +1,6 @@
-import type { OrderStatus } from '../../../server/enums.ts'
+import type { DisputeReason, OrderStatus } from '../../../server/enums.ts'
 import type { Tone } from '../ui/badge.tsx'
-import type { OwnSlice } from './api.ts'
+import type { Dispute, OwnSlice } from './api.ts'
 
 /** The names of the states of orders and labels on the page. */
 
@@ -25,6 +25,19 @@ export const REASONS = [
   { value: 'buyer_asked', label: 'The buyer asked for it', said: 'the buyer asked' },
   { value: 'other', label: 'Another reason', said: null },
 ] as const
+
+export const DISPUTES: Record<Dispute['state'], { label: string; tone: Tone }> = {
+  open: { label: 'Waits for your answer', tone: 'bad' },
+  answered: { label: 'Being decided', tone: 'busy' },
+  resolved: { label: 'Resolved', tone: 'neutral' },
+}
+
+export const PROBLEMS: Record<DisputeReason, string> = {
+  not_received: 'Not received',
+  not_as_described: 'Not as described',
+  damaged: 'Damaged',
+  other: 'Another problem',
+}
 
 type Moment = OwnSlice['timeline'][number]
 

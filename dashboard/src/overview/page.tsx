@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
-import { formatMoney, formatNumber, formatRelative, plural } from '../ui/format.ts'
+import { formatDateTime, formatMoney, formatNumber, formatRelative, plural } from '../ui/format.ts'
+import { Icon } from '../ui/icons.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Section } from '../ui/section.tsx'
 import { Loaded } from '../ui/states.tsx'
@@ -23,11 +24,22 @@ export default function OverviewPage() {
 }
 
 const Figures = ({
-  overview: { to_ship: toShip, sales, listings, tier },
+  overview: { to_ship: toShip, to_answer: toAnswer, sales, listings, tier },
 }: {
   overview: Overview
 }) => (
   <>
+    {toAnswer.disputes > 0 && (
+      <div className="notice bad">
+        <Icon name="warning" />
+        <div>
+          <strong>{plural(toAnswer.disputes, 'dispute')} to answer.</strong>{' '}
+          {toAnswer.answer_by &&
+            `The first answer is due by ${formatDateTime(toAnswer.answer_by)}. `}
+          <Link href={`/orders/${toAnswer.order}`}>Answer it</Link>
+        </div>
+      </div>
+    )}
     <div className="tiles">
       <Tile title="Orders to ship" value={formatNumber(toShip.orders)}>
         {toShip.oldest_at === null

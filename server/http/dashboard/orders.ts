@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox'
 import { getAccount } from '../../accounts/accounts.ts'
 import { ORDER_STATUSES } from '../../enums.ts'
 import { validationError } from '../../errors.ts'
+import { answerDispute, disputesOfSlice } from '../../orders/disputes.ts'
 import { sliceIdOf } from '../../orders/orders.ts'
 import { PACKED_STATUSES, readPacking, readPackingOf } from '../../orders/packing.ts'
 import { shipOrder } from '../../orders/ship-order.ts'
@@ -18,6 +19,7 @@ import { pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
 import { Data, Nullable, OneOf, PathId, Text } from '../schema.ts'
+import { AnswerInput, DisputeSchema, disputeJson } from '../shapes/dispute.ts'
 import { labelFields, labelFieldsJson } from '../shapes/label.ts'
 import { LabelResultSchema, LabelsInput, labelResultJson } from '../shapes/labels.ts'
 import { CancelInput } from '../shapes/own-order.ts'
@@ -48,6 +50,7 @@ const ShipInput = Type.Object({
 export type SliceList = Static<typeof SliceList>
 export type SliceLine = Static<typeof SliceLineSchema>
 export type OwnSlice = Static<typeof OwnSliceSchema>
+export type Dispute = Static<typeof DisputeSchema>
 export type LabelOutcome = Static<typeof LabelOutcome>
 export type LabelResult = Static<typeof LabelResultSchema>
 
@@ -159,6 +162,39 @@ export const ordersApi =
       async ({ member, params: { order } }) => ({
         data: ownSliceJson(await getLabeledSlice(ctx, member.accountId, order)),
       }),
+    )
+
+    app.get(
+      '/orders/:order/disputes',
+      {
+        schema: {
+          params,
+          response: { 200: Data(Type.Array(DisputeSchema), 'Disputes about rows of the slice') },
+        },
+      },
+      async ({ member, params: { order } }) => ({
+        data: (await disputesOfSlice(ctx, member.accountId, order)).map(disputeJson),
+      }),
+    )
+
+    app.post(
+      '/orders/:order/dispute/answer',
+      {
+        attachValidation: true,
+        schema: {
+          params,
+          body: AnswerInput,
+          response: { 200: Data(DisputeSchema, 'The dispute with the answer') },
+        },
+      },
+      async (request) => {
+        const { member, params, body } = request
+        await refuseInvalid(request, params.order, (id) => sliceIdOf(ctx, member.accountId, id))
+        const answer = { message: body.message, photoUrls: body.photo_urls ?? [] }
+        return {
+          data: disputeJson(await answerDispute(ctx, member.accountId, params.order, answer)),
+        }
+      },
     )
 
     app.post(

@@ -4,6 +4,7 @@ import { getAccount } from '../../accounts/accounts.ts'
 import { eurosFromCents } from '../../cents.ts'
 import { SELLER_TIERS } from '../../enums.ts'
 import { countsByStatus } from '../../listings/listing-counts.ts'
+import { disputesToAnswer } from '../../orders/disputes.ts'
 import { type SalesDay, salesOf, tierProgress, toShip } from '../../sales/sales.ts'
 import type { Service } from '../../service.ts'
 import { timestampOrNull } from '../../time/timestamp.ts'
@@ -18,6 +19,11 @@ const figures = {
 
 const OverviewSchema = Type.Object({
   to_ship: Type.Object({ orders: Type.Integer(), oldest_at: Nullable(Timestamp()) }),
+  to_answer: Type.Object({
+    disputes: Type.Integer(),
+    answer_by: Nullable(Timestamp()),
+    order: Nullable(Type.Integer(), { description: 'The order with the earliest deadline' }),
+  }),
   sales: Type.Object({
     days: Type.Array(Type.Object({ date: Type.String(), ...figures })),
     total: Type.Object(figures),
@@ -44,8 +50,9 @@ export const overviewApi =
       { schema: { response: { 200: Data(OverviewSchema, 'The figures') } } },
       async ({ member: { accountId } }) => {
         const { timeZone, sellerTier } = await getAccount(ctx, accountId)
-        const [waiting, { days, total }, listings, tier] = await Promise.all([
+        const [waiting, disputes, { days, total }, listings, tier] = await Promise.all([
           toShip(ctx, accountId),
+          disputesToAnswer(ctx, accountId),
           salesOf(ctx, accountId, timeZone),
           countsByStatus(ctx, accountId),
           tierProgress(ctx, accountId, sellerTier),
@@ -54,6 +61,11 @@ export const overviewApi =
         return {
           data: {
             to_ship: { orders: waiting.slices, oldest_at: timestampOrNull(waiting.oldestAt) },
+            to_answer: {
+              disputes: disputes.disputes,
+              answer_by: timestampOrNull(disputes.answerBy),
+              order: disputes.orderId,
+            },
             sales: {
               days: days.map(({ date, ...day }) => ({ date, ...figuresOf(day) })),
               total: figuresOf(total),

@@ -2,22 +2,20 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { centsFromEuros } from '../../cents.ts'
-import { CANCELLERS } from '../../enums.ts'
+import { CANCELLERS, DISPUTE_REASONS } from '../../enums.ts'
 import { REFUND_BEARERS } from '../../money/posting.ts'
+import { RESOLUTIONS } from '../../orders/dispute.ts'
+import { openDispute, resolveDispute } from '../../orders/disputes.ts'
 import { orderNotFound } from '../../orders/order.ts'
 import { getOrder } from '../../orders/orders.ts'
 import { refundOrder } from '../../orders/refund.ts'
-import {
-  cancelOrder,
-  disputeOrder,
-  receiveOrder,
-  resolveDispute,
-} from '../../orders/transitions.ts'
+import { cancelOrder, receiveOrder } from '../../orders/transitions.ts'
 import type { Service } from '../../service.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
 import { Data, Euros, FilledText, OneOf, PathId } from '../schema.ts'
+import { disputeMessage } from '../shapes/dispute.ts'
 import { exampleOrder, OrderSchema, orderJson } from '../shapes/order.ts'
 import { pathId } from '../validate.ts'
 
@@ -113,16 +111,29 @@ export const orderTransitionRoutes =
     app.post(
       '/orders/:id/dispute',
       {
+        preValidation: orderExists(ctx),
         schema: {
           ...transition,
           operationId: 'disputeOrder',
           summary: 'Open a dispute about an order row',
           description:
-            'Possible while the row is shipped or received. Cancel an order that never ships instead.',
-          'x-errors': ['conflict'],
+            'Possible while the row is shipped or received. The seller gets an e-mail with the reason and the message, and has five days to answer. Cancel an order that never ships instead.',
+          body: Type.Optional(
+            Type.Object(
+              {
+                reason: Type.Optional(OneOf(DISPUTE_REASONS, { default: 'other' })),
+                message: Type.Optional(disputeMessage),
+              },
+              { examples: [{ reason: 'not_as_described', message: 'The corner is bent.' }] },
+            ),
+          ),
+          'x-errors': ['conflict', 'validation_error'],
         },
       },
-      async ({ params }) => ({ data: orderJson(await disputeOrder(ctx, params.id)) }),
+      async ({ params, body }) => {
+        const { reason = 'other', message = null } = body ?? {}
+        return { data: orderJson(await openDispute(ctx, params.id, { reason, message })) }
+      },
     )
 
     app.post(
@@ -134,17 +145,32 @@ export const orderTransitionRoutes =
           operationId: 'resolveDispute',
           summary: 'Resolve a dispute',
           description:
-            'In favour of the `seller`, the row becomes received. In favour of the `buyer`, the row is cancelled by `admin` and refunded, and its units are not put on sale again.',
+            'In favour of the `seller`, the row becomes received. In favour of the `buyer`, the row is cancelled by `admin` and refunded, and its units are not put on sale again. With `refund`, the seller refunds a part of the price and the row becomes received, whichever side it favours (`seller` by default).',
           body: Type.Object(
-            { in_favour_of: OneOf(['seller', 'buyer'] as const) },
-            { examples: [{ in_favour_of: 'seller' }] },
+            {
+              in_favour_of: Type.Optional(
+                OneOf(RESOLUTIONS, { description: 'Required without `refund`' }),
+              ),
+              refund: Type.Optional(
+                Euros({ minimum: 0.01, description: 'Partial refund in decimal euros' }),
+              ),
+            },
+            {
+              anyOf: [{ required: ['in_favour_of'] }, { required: ['refund'] }],
+              examples: [{ in_favour_of: 'seller' }, { refund: 1.5 }],
+            },
           ),
           'x-errors': ['conflict', 'validation_error'],
         },
       },
-      async ({ params, body }) => ({
-        data: orderJson(await resolveDispute(ctx, params.id, body.in_favour_of)),
-      }),
+      async ({ params, body }) => {
+        const { in_favour_of: inFavourOf, refund } = body
+        const resolution = {
+          inFavourOf: inFavourOf ?? 'seller',
+          refundCents: refund === undefined ? undefined : centsFromEuros(refund),
+        }
+        return { data: orderJson(await resolveDispute(ctx, params.id, resolution)) }
+      },
     )
     done()
   }

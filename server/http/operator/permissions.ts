@@ -34,6 +34,7 @@ const PERMISSIONS: Record<string, Role[]> = {
   refundOrder: ['support'],
   disputeOrder: ['support'],
   resolveDispute: ['support'],
+  listDisputes: READERS,
   receiveOrder: [],
   reportTracking: [],
 

@@ -1,0 +1,104 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { Badge } from '../ui/badge.tsx'
+import { Button } from '../ui/button.tsx'
+import { TextArea } from '../ui/fields.tsx'
+import { Form } from '../ui/form.tsx'
+import { Facts, Section } from '../ui/section.tsx'
+import { notify } from '../ui/toast.tsx'
+import { DateTime, Money } from '../ui/values.tsx'
+import { answerDispute, type Dispute, listDisputes } from './api.ts'
+import { DISPUTES, PROBLEMS } from './words.ts'
+
+/** The disputes about a slice, with the form for the answer. */
+export function Disputes({ order }: { order: number }) {
+  const disputes = useQuery({
+    queryKey: ['orders', order, 'disputes'],
+    queryFn: () => listDisputes(order),
+  })
+  return disputes.data?.map((dispute) => <DisputeSection key={dispute.id} dispute={dispute} />)
+}
+
+function DisputeSection({ dispute }: { dispute: Dispute }) {
+  const { state, answer, refund, resolution } = dispute
+  return (
+    <Section
+      title={`Dispute about ${dispute.item_name ?? `order ${dispute.order_id}`}`}
+      actions={<Badge tone={DISPUTES[state].tone}>{DISPUTES[state].label}</Badge>}
+    >
+      <Facts
+        facts={[
+          { label: 'Problem', value: PROBLEMS[dispute.reason] },
+          { label: 'Reported', value: <DateTime at={dispute.opened_at} /> },
+          ...(state === 'open'
+            ? [{ label: 'Answer by', value: <DateTime at={dispute.answer_by} /> }]
+            : []),
+          ...(dispute.resolved_at
+            ? [{ label: 'Resolved', value: <DateTime at={dispute.resolved_at} /> }]
+            : []),
+          ...(refund ? [{ label: 'Refunded', value: <Money amount={refund} /> }] : []),
+        ]}
+      />
+      {dispute.message && <blockquote>{dispute.message}</blockquote>}
+      {answer && (
+        <>
+          <p>
+            You answered <DateTime at={answer.answered_at} />:
+          </p>
+          <blockquote>{answer.message}</blockquote>
+          {answer.photo_urls.map((url) => (
+            <p key={url}>
+              <a href={url} target="_blank" rel="noreferrer nofollow">
+                {url}
+              </a>
+            </p>
+          ))}
+        </>
+      )}
+      {resolution && <p>{outcomeOf(dispute)}</p>}
+      {state === 'open' && <AnswerForm dispute={dispute} />}
+    </Section>
+  )
+}
+
+const outcomeOf = ({ resolution, refund }: Dispute) => {
+  if (resolution === 'buyer') return 'The marketplace decided for the buyer.'
+  return refund
+    ? 'The marketplace decided for a partial refund.'
+    : 'The marketplace decided in your favour.'
+}
+
+function AnswerForm({ dispute }: { dispute: Dispute }) {
+  const queryClient = useQueryClient()
+  return (
+    <Form
+      label="Answer the dispute"
+      onSubmit={async (data) => {
+        const links = String(data.get('photo_urls')).split(/\s+/).filter(Boolean)
+        await answerDispute(dispute.order_id, {
+          message: String(data.get('message')),
+          photo_urls: links,
+        })
+        notify('Your answer was sent.')
+        await queryClient.invalidateQueries({ queryKey: ['orders'] })
+        await queryClient.invalidateQueries({ queryKey: ['overview'] })
+      }}
+      actions={(isSaving) => (
+        <Button type="submit" look="primary" isPending={isSaving}>
+          Send the answer
+        </Button>
+      )}
+    >
+      <TextArea
+        name="message"
+        label="Your answer"
+        help="The buyer gets it by e-mail. You can answer once."
+      />
+      <TextArea
+        name="photo_urls"
+        label="Links to photos"
+        rows={2}
+        help="Up to 10 links, one on each line. They must be public."
+      />
+    </Form>
+  )
+}

@@ -1,0 +1,50 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { DISPUTE_STATES } from '../../orders/dispute.ts'
+import { listDisputes } from '../../orders/disputes.ts'
+import type { Service } from '../../service.ts'
+import { pageExample, pageParameters, paginated } from '../paginate.ts'
+import type { Query } from '../query.ts'
+import { Id, OneOf, Paginated } from '../schema.ts'
+import { DisputeSchema, disputeJson, exampleDispute } from '../shapes/dispute.ts'
+
+export const disputeRoutes =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.get(
+      '/disputes',
+      {
+        schema: {
+          operationId: 'listDisputes',
+          summary: 'List disputes',
+          description:
+            'Returns disputes, newest first. `answered` disputes wait for your decision, and so do `open` ones after `answer_by`.',
+          tags: ['Orders'],
+          querystring: Type.Object({
+            account_id: Type.Optional(Id()),
+            order_id: Type.Optional(Id()),
+            state: Type.Optional(OneOf(DISPUTE_STATES)),
+            ...pageParameters,
+          }),
+          response: { 200: Paginated(DisputeSchema, 'A page of disputes') },
+          'x-errors': ['validation_error'],
+          'x-example': pageExample('/operator/v1/disputes', [exampleDispute]),
+        },
+      },
+      async (request) => {
+        const query = request.query as Query
+        const filters = {
+          accountId: query.account_id === undefined ? undefined : Number(query.account_id),
+          orderId: query.order_id === undefined ? undefined : Number(query.order_id),
+          state: request.query.state,
+        }
+        return paginated(
+          `${ctx.config.publicUrl}/operator/v1/disputes`,
+          query,
+          (page) => listDisputes(ctx, filters, page),
+          disputeJson,
+        )
+      },
+    )
+    done()
+  }

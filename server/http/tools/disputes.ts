@@ -1,0 +1,91 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { DISPUTE_STATES } from '../../orders/dispute.ts'
+import { answerDispute, listDisputes } from '../../orders/disputes.ts'
+import { sliceIdOf } from '../../orders/orders.ts'
+import type { Service } from '../../service.ts'
+import { pageExample, pageParameters, paginated } from '../paginate.ts'
+import type { Query } from '../query.ts'
+import { refuseInvalid } from '../refuse-invalid.ts'
+import { Data, Id, OneOf, Paginated, PathId } from '../schema.ts'
+import {
+  AnswerInput,
+  DisputeSchema,
+  disputeJson,
+  exampleAnsweredDispute,
+  exampleDispute,
+} from '../shapes/dispute.ts'
+
+export const ownDisputeRoutes =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.get(
+      '/disputes',
+      {
+        config: { scope: 'orders:read' },
+        schema: {
+          operationId: 'listOwnDisputes',
+          summary: 'List the disputes about your orders',
+          description:
+            'Returns disputes, newest first. `state=open` selects those that wait for your answer; `answer_by` is the deadline.',
+          tags: ['Orders'],
+          querystring: Type.Object({
+            state: Type.Optional(OneOf(DISPUTE_STATES)),
+            order_id: Type.Optional(Id()),
+            ...pageParameters,
+          }),
+          response: { 200: Paginated(DisputeSchema, 'A page of disputes') },
+          'x-errors': ['validation_error'],
+          'x-example': pageExample('/tools/v1/disputes', [exampleDispute]),
+        },
+      },
+      async (request) => {
+        const query = request.query as Query
+        const filters = {
+          accountId: request.caller.account.id,
+          state: request.query.state,
+          orderId: query.order_id === undefined ? undefined : Number(query.order_id),
+        }
+        return paginated(
+          `${ctx.config.publicUrl}/tools/v1/disputes`,
+          query,
+          (page) => listDisputes(ctx, filters, page),
+          disputeJson,
+        )
+      },
+    )
+    done()
+  }
+
+export const disputeAnswerRoutes =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.post(
+      '/orders/:order/dispute/answer',
+      {
+        config: { scope: 'orders:write' },
+        attachValidation: true,
+        schema: {
+          operationId: 'answerDispute',
+          summary: 'Answer the dispute about an order row',
+          description:
+            'Possible once, until the dispute is resolved. The buyer gets the message by e-mail. Answer by `answer_by`: afterwards the marketplace may decide without you.',
+          tags: ['Orders'],
+          params: Type.Object({ order: PathId('The disputed order row') }),
+          body: AnswerInput,
+          response: { 200: Data(DisputeSchema, 'The dispute with your answer') },
+          'x-errors': ['conflict', 'validation_error'],
+          'x-example': { data: exampleAnsweredDispute },
+        },
+      },
+      async (request) => {
+        const { id: accountId } = request.caller.account
+        const { order } = request.params
+        await refuseInvalid(request, order, (id) => sliceIdOf(ctx, accountId, id))
+        const { message, photo_urls: photoUrls = [] } = request.body
+        const dispute = await answerDispute(ctx, accountId, order, { message, photoUrls })
+        return { data: disputeJson(dispute) }
+      },
+    )
+    done()
+  }

@@ -1,0 +1,258 @@
+import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
+import { type Page, windowOf } from '../database/paging.ts'
+import type { Db } from '../database/sql.ts'
+import type { DisputeReason } from '../enums.ts'
+import { conflict } from '../errors.ts'
+import { sendMails } from '../mail/outbox.ts'
+import { type Dispute, type DisputeState, endDispute, type Resolution } from './dispute.ts'
+import {
+  disputeAnsweredEmails,
+  disputeOpenedEmails,
+  disputeResolvedEmails,
+  partiesOf,
+} from './emails.ts'
+import { lockSlice } from './locks.ts'
+import type { Order } from './order.ts'
+import { getOrder, sliceIdOf } from './orders.ts'
+import { applyRefund } from './refund.ts'
+import { cancel, changeOrder, type OrderContext } from './transitions.ts'
+
+const ANSWER_WITHIN_MS = 5 * 24 * 60 * 60 * 1000
+
+/**
+ * The buyer reports a problem with a row. The seller gets an e-mail and has five days to answer.
+ *
+ * @throws not_found, conflict unless the row is shipped or received
+ */
+export function openDispute(
+  ctx: OrderContext,
+  orderId: number,
+  { reason, message }: { reason: DisputeReason; message: string | null },
+): Promise<Order> {
+  const deadline = (opened: Date) => new Date(opened.getTime() + ANSWER_WITHIN_MS)
+  return changeOrder(
+    ctx,
+    orderId,
+    'dispute',
+    {
+      emails: (order, parties) =>
+        disputeOpenedEmails(ctx, order, parties, {
+          reason,
+          message,
+          answerBy: deadline(order.disputedAt!),
+        }),
+    },
+    async ({ db, now }, row) => {
+      await db`
+        update orders set status = 'disputed', disputed_at = ${now()} where id = ${row.id}
+      `
+      await db`
+        insert into disputes (order_id, account_id, reason, message, opened_at, answer_by)
+        values (
+          ${row.id}, ${row.accountId}, ${reason}, ${message}, ${now()}, ${deadline(now())}
+        )
+      `
+    },
+  )
+}
+
+/**
+ * The seller's answer to the dispute about a row, once. It is accepted after the deadline as well, until the dispute is
+ * resolved. Both parties get an e-mail.
+ *
+ * @param photoUrls links for the operator; the service never fetches them
+ * @throws not_found unless the row is the account's, conflict unless it has a dispute without an answer
+ */
+export const answerDispute = (
+  ctx: Context,
+  accountId: number,
+  orderId: number,
+  { message, photoUrls }: { message: string; photoUrls: string[] },
+): Promise<Dispute> =>
+  inTransaction(ctx, async (tx) => {
+    const sliceId = await sliceIdOf(tx, accountId, orderId)
+    await lockSlice(tx, sliceId)
+    const [dispute] = await tx.db<{ id: number; answeredAt: Date | null }[]>`
+      select id, answered_at as "answeredAt"
+      from disputes
+      where order_id = ${orderId} and resolved_at is null
+    `
+    if (!dispute) throw conflict('The order has no open dispute.')
+    if (dispute.answeredAt) throw conflict('The dispute was answered already.')
+    await tx.db`
+      update disputes
+      set answer = ${message}, photo_urls = ${photoUrls}::text[], answered_at = ${tx.now()}
+      where id = ${dispute.id}
+    `
+    const [order, parties, answered] = await Promise.all([
+      getOrder(tx, orderId),
+      partiesOf(tx, sliceId),
+      readDisputes(tx.db, [dispute.id]),
+    ])
+    await sendMails(tx, disputeAnsweredEmails(order, parties, { message, photoUrls }))
+    return answered[0]!
+  })
+
+/**
+ * Ends a dispute and e-mails both parties. In the seller's favour it completes the row; in the buyer's favour it cancels
+ * and refunds the row, without restocking it. With a partial refund, which the seller bears, the row is completed on
+ * either side's behalf.
+ *
+ * @throws not_found, conflict unless the row is disputed, validation_error for a refund above the rest of the price
+ */
+export function resolveDispute(
+  ctx: OrderContext,
+  orderId: number,
+  { inFavourOf, refundCents }: { inFavourOf: Resolution; refundCents?: number | undefined },
+): Promise<Order> {
+  if (inFavourOf === 'buyer' && refundCents === undefined) {
+    return changeOrder(ctx, orderId, 'resolveForBuyer', {}, (tx, row) =>
+      cancel(tx, row, { cancelledBy: 'admin', isResolution: true }),
+    )
+  }
+  return changeOrder(
+    ctx,
+    orderId,
+    'resolveForSeller',
+    refundCents === undefined ? {} : { emails: disputeResolvedEmails },
+    async (tx, row) => {
+      if (refundCents !== undefined) {
+        const refund = {
+          amountCents: refundCents,
+          reason: REFUND_REASON,
+          borneBy: 'seller',
+        } as const
+        await applyRefund(tx, row, refund, 'refund')
+      }
+      // A row that was received before the dispute keeps that time.
+      await tx.db`
+        update orders
+        set
+          status = 'received',
+          received_at = coalesce(received_at, ${tx.now()}),
+          resolved_at = ${tx.now()}
+        where id = ${row.id}
+      `
+      await endDispute(tx, row.id, { resolution: inFavourOf, refundCents: refundCents ?? 0 })
+    },
+  )
+}
+
+const REFUND_REASON = 'Resolution of a dispute'
+
+export type DisputeFilters = {
+  accountId?: number | undefined
+  state?: DisputeState | undefined
+  orderId?: number | undefined
+}
+
+/** One page of disputes, newest first, and the total. */
+export const listDisputes = (
+  ctx: Context,
+  { accountId, state, orderId }: DisputeFilters,
+  page: Page,
+): Promise<{ rows: Dispute[]; total: number }> =>
+  ctx.begin(async (db) => {
+    const matching = db`
+      from disputes
+      where
+        true
+        ${accountId === undefined ? db`` : db`and account_id = ${accountId}`}
+        ${orderId === undefined ? db`` : db`and order_id = ${orderId}`}
+        ${state === undefined ? db`` : conditionOf(db, state)}
+    `
+    const [counted] = await db<{ total: number }[]>`select count(*) as total ${matching}`
+    const total = counted?.total ?? 0
+    const window = windowOf(page, total)
+    if (!window) return { rows: [], total }
+    const { size, skipped, fromEnd } = window
+    const rows = await db<{ id: number }[]>`
+      select id
+      ${matching}
+      order by id ${fromEnd ? db`` : db`desc`}
+      limit ${size}
+      offset ${skipped}
+    `
+    return {
+      rows: await readDisputes(
+        db,
+        rows.map(({ id }) => id),
+      ),
+      total,
+    }
+  }, 'snapshot')
+
+const conditionOf = (db: Db, state: DisputeState) =>
+  ({
+    open: db`and resolved_at is null and answered_at is null`,
+    answered: db`and resolved_at is null and answered_at is not null`,
+    resolved: db`and resolved_at is not null`,
+  })[state]
+
+/** All disputes about the rows of an account's slice, newest first. @throws not_found unless the row is the account's */
+export async function disputesOfSlice(
+  ctx: Context,
+  accountId: number,
+  orderId: number,
+): Promise<Dispute[]> {
+  const sliceId = await sliceIdOf(ctx, accountId, orderId)
+  const rows = await ctx.db<{ id: number }[]>`
+    select id
+    from disputes
+    where order_id = any(array(select id from orders where slice_id = ${sliceId}))
+  `
+  return readDisputes(
+    ctx.db,
+    rows.map(({ id }) => id),
+  )
+}
+
+/** Disputes that wait for a seller's answer, and the earliest deadline. */
+export async function disputesToAnswer(
+  { db }: Context,
+  accountId: number,
+): Promise<{ disputes: number; answerBy: Date | null; orderId: number | null }> {
+  const [row] = await db<{ disputes: number; answerBy: Date | null; orderId: number | null }[]>`
+    select
+      count(*) as disputes,
+      min(answer_by) as "answerBy",
+      (array_agg(order_id order by answer_by, id))[1] as "orderId"
+    from disputes
+    where account_id = ${accountId} and resolved_at is null and answered_at is null
+  `
+  return row!
+}
+
+/** Newest first. */
+async function readDisputes(db: Db, ids: number[]): Promise<Dispute[]> {
+  if (ids.length === 0) return []
+  return db<Dispute[]>`
+    select
+      d.id,
+      d.order_id as "orderId",
+      s.slice_key as "sliceKey",
+      d.account_id as "accountId",
+      o.item_name as "itemName",
+      case
+        when d.resolved_at is not null then 'resolved'
+        when d.answered_at is not null then 'answered'
+        else 'open'
+      end as state,
+      d.reason,
+      d.message,
+      d.opened_at as "openedAt",
+      d.answer_by as "answerBy",
+      d.answer,
+      coalesce(d.photo_urls, '{}') as "photoUrls",
+      d.answered_at as "answeredAt",
+      d.resolution,
+      d.refund_cents as "refundCents",
+      d.resolved_at as "resolvedAt"
+    from disputes d
+    join orders o on o.id = d.order_id
+    join slices s on s.id = o.slice_id
+    where d.id = any(${ids}::bigint[])
+    order by d.id desc
+  `
+}
