@@ -29,16 +29,8 @@ const LAYERS = [
   ...['catalog', 'mail', 'members', 'staff', 'events', 'notices', 'accounts', 'keys', 'oauth'],
   ...['listings', 'photos', 'money'],
   ...['orders', 'changes', 'carriers', 'shipping', 'webhooks', 'sales', 'sandbox', 'service'],
-  ...[
-    'http',
-    'http/shapes',
-    'http/seller',
-    'http/tools',
-    'http/mcp',
-    'http/operator',
-    'http/public',
-  ],
-  ...['http/sign-in', 'http/dashboard'],
+  ...['http', 'http/shapes', 'http/seller', 'http/tools', 'http/mcp', 'http/operator'],
+  ...['http/public', 'http/sign-in', 'http/oauth', 'http/dashboard'],
   ...['routes', 'app', 'schedule', 'listen', 'serve', 'commands', 'main'],
 ]
 

@@ -54,6 +54,8 @@ export type Config = {
   payoutIban: string | undefined
   /** Minimum merchandise of a month for each tier from Bronze up, in whole cents. */
   tierThresholds: number[]
+  /** Programs that may ask members for access: all, those with a metadata document, or those with one on these hosts. */
+  oauthClients: 'any' | 'documents' | string[]
   /** Addresses and CIDR ranges whose `X-Forwarded-*` headers are trusted. */
   trustProxy: string[]
   logLevel: (typeof LOG_LEVELS)[number]
@@ -152,6 +154,7 @@ export function readConfig(
     payoutName: read('PAYOUT_NAME') ?? (sandbox ? 'Cardstall sandbox' : undefined),
     payoutIban: read('PAYOUT_IBAN') ?? (sandbox ? SANDBOX_IBAN : undefined),
     tierThresholds: read('TIER_THRESHOLDS'),
+    oauthClients: read('OAUTH_CLIENTS'),
     trustProxy: read('TRUST_PROXY') ?? [],
     logLevel: read('LOG_LEVEL'),
   }

@@ -17,6 +17,12 @@ import type { FastLane } from './http/fast-lane.ts'
 import { readKnownFields } from './http/known-fields.ts'
 import { PUBLIC_ENDPOINT } from './http/mcp/admission.ts'
 import { toolServerRoutes } from './http/mcp/endpoints.ts'
+import { authorizationForm, authorizationPages, consentPages } from './http/oauth/authorize.ts'
+import { devicePages, deviceRoutes } from './http/oauth/device.ts'
+import { discoveryRoutes, keyRoutes as oauthKeyRoutes } from './http/oauth/discovery.ts'
+import { serveEndpoints } from './http/oauth/endpoint.ts'
+import { registrationRoutes } from './http/oauth/register.ts'
+import { revocationRoutes, tokenRoutes } from './http/oauth/token.ts'
 import { describeRoutes } from './http/openapi.ts'
 import { accountRoutes } from './http/operator/accounts.ts'
 import { catalogRoutes } from './http/operator/catalog.ts'
@@ -77,6 +83,7 @@ import { ownListingRoutes } from './http/tools/listings.ts'
 import { ownPayoutRoutes, statementRoutes } from './http/tools/money.ts'
 import { ownLabelRoutes, ownOrderRoutes } from './http/tools/orders.ts'
 import { holidayRoutes, shippingOptionRoutes } from './http/tools/shop.ts'
+import { offersOAuth } from './oauth/resources.ts'
 import type { Service } from './service.ts'
 
 /**
@@ -180,7 +187,29 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
       '/invitation': invitationPages(ctx),
       '/email': emailPages(ctx),
     })
+    if (offersOAuth(ctx.config)) {
+      serve(pages, {
+        '/oauth/authorize': authorizationPages(ctx),
+        '/oauth/step': consentPages(ctx),
+        '/device': devicePages(ctx),
+      })
+    }
   })
+
+  if (offersOAuth(ctx.config)) {
+    app.register(async (programs) => {
+      serveEndpoints(programs)
+      serve(programs, {
+        '/.well-known': discoveryRoutes(ctx),
+        '/oauth/authorize': authorizationForm,
+        '/oauth/token': tokenRoutes(ctx),
+        '/oauth/register': registrationRoutes(ctx),
+        '/oauth/revoke': revocationRoutes(ctx),
+        '/oauth/device': deviceRoutes(ctx),
+        '/oauth/jwks': oauthKeyRoutes(ctx),
+      })
+    })
+  }
 
   app.register(
     async (dashboard) => {

@@ -11,6 +11,7 @@ import { pruneSignIns } from './members/sign-in.ts'
 import type { Metrics } from './metrics.ts'
 import { runSandboxPayouts } from './money/payout-runs.ts'
 import { issueInvoices } from './money/statements.ts'
+import { pruneOAuth } from './oauth/tokens.ts'
 import { receiveLongShipped } from './orders/transitions.ts'
 import { pruneDeliveries } from './webhooks/deliveries.ts'
 
@@ -47,6 +48,7 @@ const RECURRING_JOBS: RecurringJob[] = [
   { name: 'delete e-mail after 30 days', everyMs: 1 * HOURS, run: pruneMails },
   { name: 'delete changes that no cursor precedes', everyMs: 1 * HOURS, run: pruneChanges },
   { name: 'delete expired sessions', everyMs: 1 * HOURS, run: pruneSignIns },
+  { name: 'delete expired access of programs', everyMs: 1 * HOURS, run: pruneOAuth },
   { name: 'delete old deliveries', everyMs: 1 * HOURS, run: pruneDeliveries },
 ]
 

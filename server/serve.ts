@@ -9,6 +9,7 @@ import { rawResponse } from './http/error-handler.ts'
 import { requestIds } from './http/request-id.ts'
 import type { Log } from './log.ts'
 import { startMailWorker } from './mail/mail-worker.ts'
+import { offersOAuth } from './oauth/resources.ts'
 import { startPhotoWorker } from './photos/photo-worker.ts'
 import { compactWhenIdle } from './processes/compact-memory.ts'
 import {
@@ -169,7 +170,11 @@ function welcome(
   // Outside the sandbox the token is the operator's own secret, and is not printed.
   if (sandbox) lines.push(`  operator token  ${operatorToken}`)
   lines.push(`  docs            ${publicUrl}/docs`)
-  lines.push(`  dashboard       ${publicUrl}/dashboard`, '')
+  lines.push(`  dashboard       ${publicUrl}/dashboard`)
+  if (!offersOAuth({ sandbox, publicUrl })) {
+    lines.push('  programs        cannot sign in, because PUBLIC_URL is not https')
+  }
+  lines.push('')
   if (demo) {
     lines.push(
       'Try it:',

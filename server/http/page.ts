@@ -15,14 +15,17 @@ const POLICY = {
   'frame-ancestors': "'none'",
 }
 
-/** Directives of a page that differ from the common policy. */
-export type PolicyChanges = Partial<Record<keyof typeof POLICY | 'font-src' | 'worker-src', string>>
+/** Directives of a page that differ from the common policy; null omits one. */
+export type PolicyChanges = Partial<
+  Record<keyof typeof POLICY | 'font-src' | 'worker-src', string | null>
+>
 
 /** Sends an HTML page. Adds the security headers of pages to those of every response. */
 export const sendPage = (reply: FastifyReply, html: string, changes: PolicyChanges = {}) =>
   reply
     .headers({
       'content-security-policy': Object.entries({ ...POLICY, ...changes })
+        .filter(([, sources]) => sources !== null)
         .map((directive) => directive.join(' '))
         .join('; '),
       'cross-origin-opener-policy': 'same-origin',

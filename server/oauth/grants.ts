@@ -101,15 +101,15 @@ export const endGrantsOfMember = ({ db }: Pick<Context, 'db'>, memberId: number)
 
 /** Deletes grants with their tokens, and keeps their clients for 30 more days. Returns the number of grants. */
 export async function endGrants(db: Db, condition: ReturnType<Db>): Promise<number> {
-  const [row] = await db<{ ended: number }[]>`
-    with ended as (
-      delete from oauth_grants where ${condition} returning client_id
-    ), kept as (
+  const ended = await db<{ clientId: string }[]>`
+    delete from oauth_grants where ${condition} returning client_id as "clientId"
+  `
+  if (ended.length > 0) {
+    await db`
       update oauth_clients
       set keep_until = clock_timestamp() + make_interval(days => ${UNUSED_CLIENT_DAYS})
-      where id in (select client_id from ended)
-    )
-    select count(*)::int as ended from ended
-  `
-  return row!.ended
+      where id = any(${ended.map(({ clientId }) => clientId)}::text[])
+    `
+  }
+  return ended.length
 }

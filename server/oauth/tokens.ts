@@ -1,14 +1,29 @@
+import { hash, timingSafeEqual } from 'node:crypto'
+import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
-import { generateToken, hashToken } from '../members/token.ts'
+import type { Scope } from '../keys/scopes.ts'
+import { generateToken, hashToken, looksLikeToken } from '../members/token.ts'
+import { createGrant, endGrants, type NewGrant } from './grants.ts'
+import { OAuthError } from './oauth-error.ts'
 
-/** Lifetimes in real time. */
+/** Codes and tokens. Their lifetimes are real time, and only their SHA-256 is stored. */
+
+export const CODE_SECONDS = 60
 export const ACCESS_SECONDS = 60 * 60
 const REFRESH_DAYS = 30
+/**
+ * Several windows of one program share a refresh token. Each may use it within this time after the first use; a later
+ * use is a replay.
+ */
+const GRACE_MINUTES = 10
 
-/** An access token and the refresh token that replaces it. */
+/** An access token, and the refresh token that replaces it. */
 export type TokenPair = { accessToken: string; refreshToken: string }
+/** A response of the token endpoint. */
+export type Issued = TokenPair & { scopes: readonly Scope[] }
 
-/** Issues a pair of tokens of a grant, and keeps the grant alive as long as they are. */
+/** Issues a pair of tokens of a grant, and keeps the grant as long as they are valid. */
 export async function issueTokens(db: Db, grantId: number): Promise<TokenPair> {
   const pair = { accessToken: generateToken(), refreshToken: generateToken() }
   await db`
@@ -33,3 +48,197 @@ export async function issueTokens(db: Db, grantId: number): Promise<TokenPair> {
   `
   return pair
 }
+
+/** Creates a grant with its code, inside the transaction of the consent. */
+export async function issueCode(
+  tx: Context,
+  grant: NewGrant,
+  { redirectUri, codeChallenge }: { redirectUri: string; codeChallenge: string },
+): Promise<string> {
+  const code = generateToken()
+  const grantId = await createGrant(tx, grant, CODE_SECONDS)
+  await tx.db`
+    insert into oauth_tokens (
+      token_hash, kind, grant_id, redirect_uri, code_challenge, expires_at
+    )
+    values (
+      decode(${hashToken(code)}, 'hex'),
+      'code',
+      ${grantId},
+      ${redirectUri},
+      ${codeChallenge},
+      clock_timestamp() + make_interval(secs => ${CODE_SECONDS})
+    )
+  `
+  return code
+}
+
+/** The parameters of an exchange that must match the token's grant. */
+type Exchange = { clientId: string; resource: string | undefined }
+
+/**
+ * Exchanges a code for tokens: of concurrent exchanges one succeeds. A replay ends the grant.
+ *
+ * @throws OAuthError
+ */
+export function exchangeCode(
+  ctx: Context,
+  code: string,
+  {
+    redirectUri,
+    verifier,
+    ...exchange
+  }: Exchange & { redirectUri: string | undefined; verifier: string },
+): Promise<Issued> {
+  return withToken(ctx, 'code', code, exchange, (token) => {
+    if (token.usedAt) return 'replay'
+    if (redirectUri !== undefined && redirectUri !== token.redirectUri) {
+      throw invalidGrant('The redirect_uri is not that of the authorization request.')
+    }
+    if (!isChallengeOf(verifier, token.codeChallenge!)) {
+      throw invalidGrant('The code_verifier is wrong.')
+    }
+    return 'use'
+  })
+}
+
+/**
+ * Replaces a refresh token. The replaced one works for 10 more minutes; after that its use ends the grant.
+ *
+ * @throws OAuthError
+ */
+export function refreshTokens(
+  ctx: Context,
+  refreshToken: string,
+  { scopes, ...exchange }: Exchange & { scopes: string[] },
+): Promise<Issued> {
+  return withToken(ctx, 'refresh', refreshToken, exchange, (token) => {
+    if (token.isReplay) return 'replay'
+    if (!scopes.every((name) => token.scopes.some((scope) => scope === name))) {
+      throw new OAuthError('invalid_scope', 'The member has not allowed these scopes.')
+    }
+    return 'use'
+  })
+}
+
+/** Ends the grant of a token, if that is known. */
+export async function revokeToken({ db }: Context, token: string): Promise<void> {
+  if (!looksLikeToken(token)) return
+  await endGrants(
+    db,
+    db`
+      id = (
+        select grant_id
+        from oauth_tokens
+        where token_hash = decode(${hashToken(token)}, 'hex')
+      )
+    `,
+  )
+}
+
+/** Deletes expired grants, tokens and requests, and clients that nobody uses. */
+export async function pruneOAuth({ db }: Context): Promise<void> {
+  await endGrants(db, db`expires_at <= statement_timestamp()`)
+  await db`delete from oauth_tokens where expires_at <= statement_timestamp()`
+  await db`delete from oauth_steps where expires_at <= statement_timestamp()`
+  await db`delete from oauth_devices where expires_at <= statement_timestamp()`
+  await db`
+    delete from oauth_clients c
+    where
+      keep_until <= statement_timestamp()
+      and (select g.id from oauth_grants g where g.client_id = c.id limit 1) is null
+  `
+}
+
+type StoredToken = {
+  grantId: number
+  clientId: string
+  audience: string
+  scopes: Scope[]
+  redirectUri: string | null
+  codeChallenge: string | null
+  usedAt: Date | null
+  /** Whether the grace period of a used token is over. */
+  isReplay: boolean
+  isExpired: boolean
+}
+
+/** Uses a token that passes the check, and issues the next pair. Ends the grant if the check finds a replay. */
+async function withToken(
+  ctx: Context,
+  kind: 'code' | 'refresh',
+  text: string,
+  { clientId, resource }: Exchange,
+  check: (token: StoredToken) => 'use' | 'replay',
+): Promise<Issued> {
+  if (!looksLikeToken(text)) throw unknown(kind)
+  const hashed = hashToken(text)
+  const issued = await inTransaction(ctx, async ({ db }) => {
+    const token = await lockToken(db, kind, hashed)
+    if (!token || token.clientId !== clientId) throw unknown(kind)
+    if (check(token) === 'replay') {
+      await endGrants(db, db`id = ${token.grantId}`)
+      return undefined
+    }
+    if (token.isExpired) throw unknown(kind)
+    if (resource !== undefined && resource !== token.audience) {
+      throw new OAuthError('invalid_target', `The resource of this grant is ${token.audience}.`)
+    }
+    const { count } = await db`
+      update oauth_tokens
+      set used_at = coalesce(used_at, clock_timestamp())
+      where token_hash = decode(${hashed}, 'hex') and (kind = 'refresh' or used_at is null)
+    `
+    if (count === 0) throw unknown(kind)
+    return { ...(await issueTokens(db, token.grantId)), scopes: token.scopes }
+  })
+  if (!issued) throw invalidGrant('It was used before, so the access has ended for safety.')
+  return issued
+}
+
+/** Reads a token, and locks its grant: exchanges and the end of a grant happen one after the other. */
+async function lockToken(
+  db: Db,
+  kind: 'code' | 'refresh',
+  hashed: string,
+): Promise<StoredToken | undefined> {
+  await db`
+    select 1
+    from oauth_grants
+    where
+      id = (select grant_id from oauth_tokens where token_hash = decode(${hashed}, 'hex'))
+    for no key update
+  `
+  // A statement of its own, because the one above may have waited for another exchange.
+  const [token] = await db<StoredToken[]>`
+    select
+      t.grant_id as "grantId",
+      g.client_id as "clientId",
+      g.audience,
+      g.scopes,
+      t.redirect_uri as "redirectUri",
+      t.code_challenge as "codeChallenge",
+      t.used_at as "usedAt",
+      coalesce(
+        t.used_at + make_interval(mins => ${GRACE_MINUTES}) < clock_timestamp(), false
+      ) as "isReplay",
+      t.expires_at <= clock_timestamp() as "isExpired"
+    from oauth_tokens t
+    join oauth_grants g on g.id = t.grant_id
+    where t.token_hash = decode(${hashed}, 'hex') and t.kind = ${kind}
+  `
+  return token
+}
+
+const isChallengeOf = (verifier: string, challenge: string) =>
+  timingSafeEqual(
+    hash('sha256', hash('sha256', verifier, 'base64url'), 'buffer'),
+    hash('sha256', challenge, 'buffer'),
+  )
+
+const NAMES = { code: 'code', refresh: 'refresh token' }
+
+const unknown = (kind: 'code' | 'refresh') =>
+  invalidGrant(`The ${NAMES[kind]} is unknown, expired, or another program’s.`)
+
+const invalidGrant = (description: string) => new OAuthError('invalid_grant', description)

@@ -130,6 +130,19 @@ export const risingEuros =
     )
   }
 
+/** `any`, `documents`, or host names separated by commas. */
+export const programs: Parser<'any' | 'documents' | string[]> = (text) => {
+  const lower = text.toLowerCase()
+  if (lower === 'any' || lower === 'documents') return lower
+  return lower.split(',').map((entry) => {
+    const host = entry.trim()
+    if (URL.parse(`https://${host}/`)?.host === host) return host
+    throw new InvalidValue(
+      `must be any, documents, or host names separated by commas; "${host}" is none.`,
+    )
+  })
+}
+
 /** IP addresses and CIDR ranges, separated by commas. */
 export const addressRanges: Parser<string[]> = (text) => {
   const entries = text

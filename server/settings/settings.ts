@@ -9,6 +9,7 @@ import {
   oneOf,
   type Parser,
   processCount,
+  programs,
   risingEuros,
   secret,
   sender,
@@ -199,6 +200,12 @@ export const SETTINGS = {
     default: TIER_THRESHOLDS,
     description:
       'Euros of merchandise shipped in a month for Bronze, Silver, Gold, Diamond and Master; computed on the 1st at 00:05 UTC for the month before',
+  },
+  OAUTH_CLIENTS: {
+    parse: programs,
+    default: 'any',
+    description:
+      'Programs that may ask a member for access: `any`; `documents`, without those that register themselves; or host names separated by commas, for programs whose metadata document is there ([programs](oauth.md))',
   },
   TRUST_PROXY: {
     parse: addressRanges,

@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
 import { submitSetup } from '../money/payout-setup.ts'
+import { findAccess } from '../oauth/access.ts'
 import { runSchedule } from '../schedule.ts'
 import type { TestApp, TestResponse } from './app.ts'
 import { CARDS } from './catalog-fixture.ts'
@@ -7,6 +8,7 @@ import { DESCRIPTIONS } from './descriptions.ts'
 import { deliveriesIn, startReceiver, subscribe } from './fakes/receiver.ts'
 import { list, productItem } from './fixtures/listings.ts'
 import { form, mailedToken } from './fixtures/members.ts'
+import { allowDevice, connected, post, refresh } from './fixtures/oauth.ts'
 import { act, buy, cancel, LABEL, openShop, PARCEL, sendCart, ship } from './fixtures/orders.ts'
 
 /**
@@ -73,6 +75,11 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
     const payload = { search, before: gone, action: 'price', percent: 1 }
     await ok(member.post('/dashboard/api/listings/bulk', { payload }))
   }
+  const { clientId, accessToken, refreshToken } = await connected(app)
+  await findAccess(app.ctx, accessToken)
+  await ok(refresh(app, clientId, refreshToken))
+  await ok(post(app, '/oauth/revoke', { token: accessToken }))
+  await allowDevice(app, member)
   await ok(seller.delete(`/v1/listings/${gone}`))
   await ok(member.get('/dashboard/api/overview'))
   await ok(operator.get(`/operator/v1/listings/${sold}/photos`))

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Html, html } from '../html.ts'
-import { rootOf, sendPage } from '../page.ts'
+import { type PolicyChanges, rootOf, sendPage } from '../page.ts'
 
 /** Pages of forms: no script, and forms are sent to this site only. */
 const POLICY = {
@@ -10,11 +10,14 @@ const POLICY = {
   'form-action': "'self'",
 }
 
-/** @param main the content; its addresses are relative to `rootOf` the request */
+/**
+ * @param main the content; its addresses are relative to `rootOf` the request
+ * @param policy directives in which the page differs from the other forms
+ */
 export const sendForm = (
   request: FastifyRequest,
   reply: FastifyReply,
-  { title, main }: { title: string; main: Html },
+  { title, main, policy }: { title: string; main: Html; policy?: PolicyChanges },
 ) => {
   const root = rootOf(request)
   const page = html`<!doctype html>
@@ -37,7 +40,7 @@ ${main}
 </body>
 </html>
 `
-  return sendPage(reply, page.text, POLICY)
+  return sendPage(reply, page.text, { ...POLICY, ...policy })
 }
 
 /** A message that something failed, or that it succeeded. */

@@ -1,4 +1,5 @@
-const MAX_LENGTH = 2_000
+/** Fits the request of a program that a member allows after signing in. */
+export const MAX_PATH_LENGTH = 4_000
 
 /**
  * The path to go to after signing in. `next` comes from a link that anyone could have made, so it must lead to our own
@@ -8,7 +9,7 @@ export function ownPath(next: string | undefined, publicUrl: string): string {
   const { origin, pathname } = new URL(publicUrl)
   const dashboard = `${pathname.replace(/\/$/, '')}/dashboard`
   // Browsers read a backslash as a slash, and ignore tabs and line breaks.
-  if (!next?.startsWith('/') || next.length > MAX_LENGTH || /[\\\p{Cc}]/u.test(next)) {
+  if (!next?.startsWith('/') || next.length > MAX_PATH_LENGTH || /[\\\p{Cc}]/u.test(next)) {
     return dashboard
   }
   const url = URL.parse(next, origin)

@@ -1,0 +1,217 @@
+import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
+import { ApiError, badRequest, notFound } from '../../errors.ts'
+import { clientDocuments } from '../../oauth/client-documents.ts'
+import { type Client, findClient } from '../../oauth/clients.ts'
+import { OAuthError } from '../../oauth/oauth-error.ts'
+import { hostOf, isLoopback, isRegistered, withParameters } from '../../oauth/redirect-uri.ts'
+import { requireScopes, requireToolServer } from '../../oauth/resources.ts'
+import { type AuthorizationRequest, createStep, decideStep, findStep } from '../../oauth/steps.ts'
+import type { Service } from '../../service.ts'
+import { html } from '../html.ts'
+import { rootOf } from '../page.ts'
+import { fieldsOf, formOptions } from '../sign-in/forms.ts'
+import { problem, sendForm } from '../sign-in/layout.ts'
+import { MAX_PATH_LENGTH } from '../sign-in/own-path.ts'
+import {
+  accessProblem,
+  checkedScopes,
+  decisionButtons,
+  requireMember,
+  scopeFields,
+  shopOf,
+} from './consent.ts'
+import { endpointOptions, limitRequests } from './endpoint.ts'
+import { type Parameters, readParameters, requireParameter } from './parameters.ts'
+
+/** `GET /oauth/authorize`: checks the request of a program, and shows it to the member at `/oauth/step`. */
+export const authorizationPages =
+  (ctx: Service): FastifyPluginCallback =>
+  (app, _options, done) => {
+    const documents = clientDocuments(ctx)
+
+    app.get('/oauth/authorize', async (request, reply) => {
+      await limitRequests(ctx, request, 'authorize')
+      const { parameters, client, redirectUri } = await asPage(async () => {
+        // Longer ones would not survive a sign-in.
+        if (request.url.length > MAX_PATH_LENGTH) throw badRequest('The request is too long.')
+        const parameters = readParameters(request.url.replace(/^[^?]*\??/, ''))
+        const clientId = requireParameter(parameters, 'client_id')
+        const client = await findClient(ctx, documents, clientId)
+        const redirectUri = requireParameter(parameters, 'redirect_uri')
+        if (isRegistered(client.redirectUris, redirectUri)) {
+          return { parameters, client, redirectUri }
+        }
+        throw badRequest('The program did not register the address that it wants to go back to.')
+      })
+      try {
+        const checked = checkRequest(ctx, client, redirectUri, parameters)
+        const member = await requireMember(ctx, request, reply)
+        if (!member) return reply
+        const uid = await createStep(ctx, member.id, checked)
+        return reply.redirect(`${rootOf(request)}/oauth/step/${uid}`, 303)
+      } catch (error) {
+        if (!(error instanceof OAuthError)) throw error
+        return goBack(ctx, reply, { redirectUri, state: stateOf(parameters) }, error)
+      }
+    })
+    done()
+  }
+
+/** `POST /oauth/authorize`: a form of another site, which browsers send without our cookie. It continues as GET. */
+export const authorizationForm: FastifyPluginCallback = (app, _options, done) => {
+  app.post('/oauth/authorize', endpointOptions, (request, reply) => {
+    const query = new URLSearchParams(request.body as Parameters)
+    return reply.redirect(`${rootOf(request)}/oauth/authorize?${query}`, 303)
+  })
+  done()
+}
+
+/** `/oauth/step`: the member allows or refuses a program. */
+export const consentPages =
+  (ctx: Service): FastifyPluginCallback =>
+  (app, _options, done) => {
+    app.get('/oauth/step/:uid', async (request, reply) => {
+      const member = await requireMember(ctx, request, reply)
+      if (!member) return reply
+      const step = await findStep(ctx, member.id, uidOf(request))
+      if (!step) throw stepGone()
+      const shop = await shopOf(ctx, member)
+      return sendConsent(request, reply, step, shop)
+    })
+
+    app.post('/oauth/step/:uid', formOptions, async (request, reply) => {
+      const member = await requireMember(ctx, request, reply)
+      if (!member) return reply
+      const step = await findStep(ctx, member.id, uidOf(request))
+      if (!step) throw stepGone()
+      const fields = fieldsOf(request)
+      const shop = await shopOf(ctx, member)
+      const isAllowed = fields.decision === 'allow' && shop.apiAccess === 'enabled'
+      const scopes = checkedScopes(fields, step.scopes)
+      if (isAllowed && scopes.length === 0) {
+        const message = 'Choose at least one permission, or refuse.'
+        return sendConsent(request, reply.code(422), step, shop, message)
+      }
+      const code = await decideStep(ctx, member.id, uidOf(request), isAllowed ? scopes : undefined)
+      if (code === undefined) throw stepGone()
+      return goBack(ctx, reply, step, code ?? new OAuthError('access_denied', 'Refused.'))
+    })
+    done()
+  }
+
+/** An error that the browser must see here, because nobody vouches for the address to go back to. */
+async function asPage<T>(check: () => Promise<T>): Promise<T> {
+  try {
+    return await check()
+  } catch (error) {
+    if (error instanceof OAuthError) {
+      throw new ApiError('bad_request', `A program sent a wrong request. ${error.message}`)
+    }
+    throw error
+  }
+}
+
+/** @throws OAuthError, which goes back to the program */
+function checkRequest(
+  { config }: Service,
+  client: Client,
+  redirectUri: string,
+  parameters: Parameters,
+): AuthorizationRequest {
+  const { code_challenge: codeChallenge = '' } = parameters
+  for (const name of ['request', 'request_uri']) {
+    if (name in parameters) {
+      throw new OAuthError('request_not_supported', `${name} is not supported.`)
+    }
+  }
+  if (requireParameter(parameters, 'response_type') !== 'code') {
+    throw new OAuthError('unsupported_response_type', 'response_type must be code.')
+  }
+  if ((parameters.response_mode ?? 'query') !== 'query') {
+    throw new OAuthError('invalid_request', 'response_mode must be query.')
+  }
+  if (parameters.code_challenge_method !== 'S256' || !/^[\w-]{43}$/.test(codeChallenge)) {
+    throw new OAuthError(
+      'invalid_request',
+      'PKCE is required: code_challenge, and code_challenge_method=S256.',
+    )
+  }
+  if (parameters.state !== undefined && stateOf(parameters) === null) {
+    throw new OAuthError('invalid_request', 'state must be printable ASCII.')
+  }
+  // Consent is asked for each time.
+  if (parameters.prompt === 'none') {
+    throw new OAuthError('interaction_required', 'The member must decide.')
+  }
+  const resource = requireToolServer(config, parameters.resource)
+  return {
+    clientId: client.id,
+    clientName: client.name,
+    documentHost: client.documentHost,
+    host: hostOf(redirectUri),
+    isLocal: client.redirectUris.every(isLoopback),
+    redirectUri,
+    state: stateOf(parameters),
+    codeChallenge,
+    audience: resource.audience,
+    scopes: requireScopes(resource, parameters.scope),
+  }
+}
+
+/** RFC 6749 appendix A.5 */
+const stateOf = ({ state }: Parameters) =>
+  state !== undefined && /^[\x20-\x7e]+$/.test(state) ? state : null
+
+/** Sends the browser back to the program, with a code or an error. */
+const goBack = (
+  { config }: Service,
+  reply: FastifyReply,
+  { redirectUri, state }: { redirectUri: string; state: string | null },
+  outcome: string | OAuthError,
+) =>
+  reply.redirect(
+    withParameters(redirectUri, {
+      ...(outcome instanceof OAuthError
+        ? { error: outcome.code, error_description: outcome.message }
+        : { code: outcome }),
+      state: state ?? undefined,
+      iss: config.publicUrl,
+    }),
+    303,
+  )
+
+function sendConsent(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { clientName, documentHost, host, isLocal, scopes }: AuthorizationRequest,
+  shop: Awaited<ReturnType<typeof shopOf>>,
+  message?: string,
+) {
+  const refusal = accessProblem(shop.apiAccess)
+  return sendForm(request, reply, {
+    title: `Allow ${clientName}?`,
+    // A browser would apply it to the redirect to the program, and to those that follow.
+    policy: { 'form-action': null },
+    main: html`${problem(message)}
+<p><strong>${clientName}</strong> wants to act for your shop <strong>${shop.name}</strong>.</p>
+<p>Your browser then goes back to <strong>${host}</strong>.</p>
+${documentHost !== null && html`<p>The program is published by <strong>${documentHost}</strong>.</p>`}
+${documentHost === null && html`<p class="hint">The program chose its name itself.</p>`}
+${isLocal && html`<p class="problem">It runs on your computer, where any program can use this name. Allow it only if you have just started it yourself.</p>`}
+<form method="post" action="${rootOf(request)}/oauth/step/${uidOf(request)}">
+${
+  refusal === undefined
+    ? html`${scopeFields(scopes)}
+${decisionButtons}`
+    : html`<p class="problem">${refusal}</p>
+<button name="decision" value="refuse">Go back</button>`
+}
+</form>
+<p class="hint">You can end its access in the dashboard under Keys.</p>`,
+  })
+}
+
+const uidOf = ({ params }: FastifyRequest) => (params as { uid: string }).uid
+
+const stepGone = () =>
+  notFound('This request was decided already, or has expired. Start again in the program.')

@@ -1,0 +1,293 @@
+import { once } from 'node:events'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../../test/app.ts'
+import { selfSigned } from '../../test/certificate.ts'
+import { fakeNetwork } from '../../test/fakes/network.ts'
+import {
+  allow,
+  authorizeUrl,
+  decide,
+  errorOf,
+  exchange,
+  openStep,
+  REDIRECT_URI,
+  register,
+} from '../../test/fixtures/oauth.ts'
+import { whenFileEnds } from '../../test/when-file-ends.ts'
+
+const HOST = 'program.example'
+const ADDRESS = '93.184.215.1'
+const certificate = await selfSigned(HOST, ADDRESS)
+const trusted = getCACertificates('default')
+
+type Answer = { status?: number; headers?: Record<string, string>; body?: string }
+
+const network = fakeNetwork()
+/** Answers of the site, by path. */
+const answers = new Map<string, Answer>()
+let fetched: string[] = []
+let app: TestApp
+let time = Date.UTC(2026, 10, 22, 9)
+beforeAll(async () => {
+  app = await startTestApp({ network, rateLimitTime: () => time })
+  if (!certificate) return
+  setDefaultCACertificates([...trusted, String(certificate.cert)])
+  const server = createServer(certificate, ({ url = '' }, response) => {
+    fetched.push(url)
+    const { status = 200, headers = {}, body = '' } = answers.get(url) ?? { status: 404 }
+    response.writeHead(status, headers).end(body)
+  })
+  whenFileEnds(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  network.names.set(HOST, [ADDRESS])
+  network.ports.set(ADDRESS, (server.address() as AddressInfo).port)
+})
+afterAll(() => setDefaultCACertificates(trusted))
+beforeEach(() => {
+  time += 3_600_000
+  fetched = []
+})
+
+let documents = 0
+/** Publishes a document, and returns its address. */
+function publish(changes: object = {}, answer: Answer = {}): string {
+  const path = `/clients/${++documents}.json`
+  const id = `https://${HOST}${path}`
+  const document = { client_id: id, client_name: 'Pokedex', redirect_uris: [REDIRECT_URI] }
+  answers.set(path, { body: JSON.stringify({ ...document, ...changes }), ...answer })
+  return id
+}
+
+const statusOf = async (clientId: string, changes: Record<string, string> = {}) =>
+  (await app.anyone.get(authorizeUrl(clientId, changes))).status
+
+it.skipIf(!certificate)(
+  'a program with a metadata document signs in, and consent names where it is published',
+  async () => {
+    const member = await app.member()
+    const clientId = publish({ scope: 'catalog:read', application_type: 'web' })
+    const step = await openStep(member, clientId, { scope: 'orders:read' })
+    const { text } = await member.get(step)
+    expect(text).toContain('Pokedex')
+    expect(text).toContain(`published by <strong>${HOST}</strong>`)
+    const location = await decide(member, step)
+    const { status, body } = await exchange(app, clientId, location.searchParams.get('code')!)
+    expect([status, body.scope]).toEqual([200, 'orders:read'])
+  },
+)
+
+it.skipIf(!certificate)(
+  'a document is fetched once while its headers allow it, and a failure is remembered as well',
+  async () => {
+    const cached = publish({}, { headers: { 'cache-control': 'public, max-age=3600' } })
+    const missing = `https://${HOST}/missing`
+    await Promise.all([statusOf(cached), statusOf(cached), statusOf(missing)])
+    expect(await statusOf(cached)).toBe(303)
+    expect(await statusOf(missing)).toBe(400)
+    expect(fetched.toSorted()).toEqual([new URL(cached).pathname, '/missing'])
+  },
+)
+
+const HOSTILE: [string, () => string][] = [
+  ['names another client', () => publish({ client_id: `https://${HOST}/other` })],
+  ['names no client', () => publish({ client_id: undefined })],
+  ['has a secret', () => publish({ client_secret: 'x' })],
+  ['uses a secret', () => publish({ token_endpoint_auth_method: 'client_secret_basic' })],
+  ['uses a key', () => publish({ token_endpoint_auth_method: 'private_key_jwt' })],
+  ['uses another grant', () => publish({ grant_types: ['password'] })],
+  ['wants another response', () => publish({ response_types: ['token'] })],
+  ['has no addresses', () => publish({ redirect_uris: [] })],
+  ['has one address that is no list', () => publish({ redirect_uris: REDIRECT_URI })],
+  ['has other things for addresses', () => publish({ redirect_uris: [null, {}] })],
+  ['has only a script', () => publish({ redirect_uris: ['javascript:alert(1)'] })],
+  [
+    'has too many addresses',
+    () => publish({ redirect_uris: Array.from({ length: 11 }, (_, i) => REDIRECT_URI + i) }),
+  ],
+  ['has a long name', () => publish({ client_name: 'x'.repeat(101) })],
+  ['has a name that is no text', () => publish({ client_name: ['x'] })],
+  ['is no JSON', () => publish({}, { body: '<html>' })],
+  ['is a list', () => publish({}, { body: '[]' })],
+  ['is null', () => publish({}, { body: 'null' })],
+  ['is empty', () => publish({}, { body: '' })],
+  ['is deeply nested', () => publish({}, { body: '['.repeat(60_000) })],
+  ['is too large', () => publish({ padding: 'x'.repeat(64 * 1024) })],
+  ['is missing', () => publish({}, { status: 404 })],
+  ['fails', () => publish({}, { status: 500 })],
+  ['redirects', () => publish({}, { status: 302, headers: { location: publish() } })],
+  ['is an error with a body', () => publish({}, { status: 403 })],
+  ['has no path', () => `https://${HOST}`],
+  ['is at the root', () => `https://${HOST}/`],
+  ['is not secure', () => publish().replace('https:', 'http:')],
+  ['has a user', () => publish().replace('https://', 'https://user@')],
+  ['has a fragment', () => `${publish()}#x`],
+  ['climbs', () => `https://${HOST}/x/../clients/1.json`],
+  ['has another notation', () => publish().replace(HOST, HOST.toUpperCase())],
+  ['is on this computer', () => 'https://localhost/client.json'],
+  ['is at a private address', () => 'https://10.0.0.1/client.json'],
+  ['is at a metadata service', () => 'https://169.254.169.254/client.json'],
+  ['is at a private address in disguise', () => 'https://private.example/client.json'],
+  ['is unknown to DNS', () => 'https://nowhere.example/client.json'],
+  ['is long', () => `https://${HOST}/${'x'.repeat(500)}`],
+]
+
+it.skipIf(!certificate)(
+  'a hostile document gets an error page, and nothing is logged as an error',
+  async () => {
+    network.names.set('private.example', ['93.184.215.1', '10.0.0.1'])
+    for (const [title, make] of HOSTILE) {
+      time += 60_000
+      const { status, headers } = await app.anyone.get(authorizeUrl(make()))
+      expect([status, headers.location], title).toEqual([400, undefined])
+    }
+    expect(network.dialled.every((address) => address === ADDRESS)).toBe(true)
+    expect(app.logged.filter(({ level }) => level === 'error')).toEqual([])
+  },
+)
+
+const USABLE = [
+  'https://program.example/callback?a=b',
+  'https://program.example:8443/callback',
+  'http://localhost/callback',
+  'http://127.0.0.1:3456/callback',
+  'http://[::1]:3456/callback',
+  'com.example.program:/callback',
+  'com.example.program://callback',
+]
+const UNUSABLE = [
+  '',
+  'callback',
+  '//program.example/callback',
+  'http://program.example/callback',
+  'http://localhost.evil.example/callback',
+  'http://localhost@evil.example/callback',
+  'http://127.0.0.1:80@evil.example/',
+  'http://127.0.0.2/callback',
+  'http://127.1/callback',
+  'http://0.0.0.0/callback',
+  'http://2130706433/callback',
+  'https://user:password@program.example/callback',
+  'https://program.example/callback#fragment',
+  'https://program.example/call back',
+  'https://program.example\\@evil.example/',
+  'https://program.example/"><script>',
+  'https://prögram.example/callback',
+  'https:program.example/callback',
+  'https://program.example/\0',
+  'https://program.example/a\r\nset-cookie: a=b',
+  'javascript:alert(1)',
+  'JaVaScRiPt:alert(1)',
+  'data:text/html,x',
+  'file:///etc/passwd',
+  'vbscript:x',
+  'blob:https://program.example/x',
+  'about:blank',
+  'ws://localhost/',
+  'program:/callback',
+  '.program:/callback',
+  'urn:ietf:wg:oauth:2.0:oob',
+  `https://program.example/${'x'.repeat(1_000)}`,
+]
+
+it('only addresses that lead back to a program can be registered', async () => {
+  const attempt = (uris: unknown) =>
+    app.anyone.post('/oauth/register', { payload: { redirect_uris: uris } })
+  expect((await attempt(USABLE)).body.redirect_uris).toEqual(USABLE)
+  for (const uri of UNUSABLE) {
+    time += 3_600_000
+    const refused = await attempt([REDIRECT_URI, uri])
+    expect(errorOf(refused), uri).toEqual([400, 'invalid_redirect_uri'])
+  }
+  time += 3_600_000
+  const tooMany = Array.from({ length: 11 }, (_, i) => REDIRECT_URI + i)
+  for (const uris of [undefined, null, [], {}, REDIRECT_URI, [1], tooMany]) {
+    expect(errorOf(await attempt(uris))).toEqual([400, 'invalid_redirect_uri'])
+  }
+})
+
+it('a registered address is compared exactly, except for the port of a loopback address', async () => {
+  const redirect_uris = [REDIRECT_URI, 'http://localhost/cb', 'http://127.0.0.1:1234/cb']
+  const clientId = await register(app, { redirect_uris })
+  const goesTo = async (uri: string) => {
+    time += 60_000
+    return statusOf(clientId, { redirect_uri: uri })
+  }
+  for (const uri of [
+    ...redirect_uris,
+    'http://localhost:4321/cb',
+    'http://127.0.0.1/cb',
+    'http://127.0.0.1:65535/cb',
+  ]) {
+    expect(await goesTo(uri), uri).toBe(303)
+  }
+  for (const uri of [
+    `${REDIRECT_URI}/`,
+    `${REDIRECT_URI}?a=b`,
+    REDIRECT_URI.replace('https://', 'https://user@'),
+    REDIRECT_URI.replace('example', 'example:8443'),
+    REDIRECT_URI.replace('program', 'PROGRAM'),
+    `${REDIRECT_URI}/../other`,
+    'http://localhost:4321/cb/other',
+    'http://localhost:4321/cb?a=b',
+    'http://[::1]:4321/cb',
+    'http://localhost:80@evil.example/cb',
+    'http://localhost:999999/cb',
+    'https://localhost/cb',
+  ]) {
+    expect(await goesTo(uri), uri).toBe(400)
+  }
+})
+
+it('consent warns about a program that only runs on a computer, and shows no hidden characters', async () => {
+  const member = await app.member()
+  const name = '<b>Claude\u202e\u0007\u200b'
+  const local = await register(app, { client_name: name, redirect_uris: ['http://localhost/cb'] })
+  const step = await openStep(member, local, { redirect_uri: 'http://localhost:4321/cb' })
+  const { text } = await member.get(step)
+  expect(text).toContain('It runs on your computer')
+  expect(text).toContain('Allow &lt;b&gt;Claude?')
+  const web = await register(app, { redirect_uris: ['http://localhost/cb', REDIRECT_URI] })
+  expect((await member.get(await openStep(member, web))).text).not.toContain('on your computer')
+})
+
+it('a client with a secret can’t be registered, and the scope of a registration doesn’t limit it', async () => {
+  const payload = {
+    redirect_uris: [REDIRECT_URI],
+    token_endpoint_auth_method: 'client_secret_post',
+  }
+  const refused = await app.anyone.post('/oauth/register', { payload })
+  expect(errorOf(refused)).toEqual([400, 'invalid_client_metadata'])
+  const member = await app.member()
+  const clientId = await register(app, { scope: 'catalog:read unknown:scope' })
+  const code = await allow(member, clientId)
+  expect((await exchange(app, clientId, code)).body.scope.split(' ')).toHaveLength(6)
+})
+
+it.skipIf(!certificate)(
+  'OAUTH_CLIENTS excludes registration, and documents of other hosts',
+  async () => {
+    const registered = await register(app)
+    const document = publish()
+    const { config } = app.ctx
+    const expected = {
+      documents: [400, 303],
+      'program.example': [400, 303],
+      'a.example': [400, 400],
+    }
+    for (const [setting, statuses] of Object.entries(expected)) {
+      const oauthClients = setting === 'documents' ? setting : [setting]
+      Object.assign(app.ctx, { config: { ...config, oauthClients } })
+      try {
+        expect([await statusOf(registered), await statusOf(document)], setting).toEqual(statuses)
+      } finally {
+        app.ctx.config = config
+      }
+    }
+  },
+)

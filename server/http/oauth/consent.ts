@@ -1,0 +1,74 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { ApiAccess } from '../../enums.ts'
+import { SCOPES, type Scope } from '../../keys/scopes.ts'
+import { memberOf, type SignedInMember } from '../../members/sessions.ts'
+import type { Service } from '../../service.ts'
+import { html } from '../html.ts'
+import { rootOf } from '../page.ts'
+import { sessionToken } from '../session-cookie.ts'
+import type { Fields } from '../sign-in/forms.ts'
+
+/** The parts that the consent to a program and to a device share. */
+
+/** Scopes in the words of a seller. Those of orders say that personal data of buyers is part of them. */
+const LABELS: Record<Scope, string> = {
+  'catalog:read': 'Search the catalog and see offers',
+  'listings:read': 'See your listings',
+  'listings:write': 'Add and delete listings, change prices and stock',
+  'orders:read': 'See your orders and sales: it receives your buyers’ names and addresses',
+  'orders:write':
+    'Ship orders and buy labels at your expense: it receives your buyers’ names and addresses',
+  'webhooks:manage': 'See and change your webhooks',
+}
+
+/** A checkbox for each scope, checked. */
+export const scopeFields = (scopes: readonly Scope[]) => html`<fieldset>
+<legend>It may</legend>
+${scopes.map(
+  (scope) => html`<label class="choice"><input type="checkbox" name="${scope}" checked>
+<span>${LABELS[scope]}</span></label>
+`,
+)}
+</fieldset>`
+
+export const decisionButtons = html`<button name="decision" value="allow">Allow</button>
+<button class="secondary" name="decision" value="refuse">Refuse</button>`
+
+/** The scopes whose checkbox is checked, among those of the request. */
+export const checkedScopes = (fields: Fields, requested: readonly Scope[]) =>
+  SCOPES.filter((scope) => requested.includes(scope) && fields[scope] !== undefined)
+
+/** The member who is signed in; otherwise sends the browser to sign in, and back here. */
+export async function requireMember(
+  ctx: Service,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  path = request.url,
+): Promise<SignedInMember | undefined> {
+  const token = sessionToken(request, ctx.config)
+  const member = token === undefined ? null : await memberOf(ctx, token)
+  if (member) return member
+  const base = new URL(ctx.config.publicUrl).pathname.replace(/\/$/, '')
+  const query = new URLSearchParams({ next: base + path })
+  reply.redirect(`${rootOf(request)}/signin?${query}`, 303)
+  return undefined
+}
+
+/** The shop that a member acts for. */
+export async function shopOf(
+  { db }: Service,
+  { accountId }: SignedInMember,
+): Promise<{ name: string; apiAccess: ApiAccess }> {
+  const [shop] = await db<{ name: string; apiAccess: ApiAccess }[]>`
+    select shop_name as name, api_access as "apiAccess" from accounts where id = ${accountId}
+  `
+  return shop!
+}
+
+/** The reason why no program can act for a shop; undefined if it can. */
+export const accessProblem = (apiAccess: ApiAccess) =>
+  apiAccess === 'enabled'
+    ? undefined
+    : apiAccess === 'suspended'
+      ? 'Programs can’t act for your shop now, because its API access is suspended.'
+      : 'Programs can’t act for your shop, because API access is not enabled for it.'

@@ -1,0 +1,154 @@
+import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
+import { notFound, rateLimited } from '../../errors.ts'
+import { SCOPES } from '../../keys/scopes.ts'
+import type { SignedInMember } from '../../members/sessions.ts'
+import { COMMAND_LINE } from '../../oauth/clients.ts'
+import {
+  DEVICE_SECONDS,
+  decideDevice,
+  findDevice,
+  POLL_SECONDS,
+  startDevice,
+} from '../../oauth/devices.ts'
+import { OAuthError } from '../../oauth/oauth-error.ts'
+import { requireScopes, toolsAudience } from '../../oauth/resources.ts'
+import type { Service } from '../../service.ts'
+import { html } from '../html.ts'
+import { rootOf } from '../page.ts'
+import type { Query } from '../query.ts'
+import { fieldsOf, formOptions } from '../sign-in/forms.ts'
+import { problem, sendForm } from '../sign-in/layout.ts'
+import {
+  accessProblem,
+  checkedScopes,
+  decisionButtons,
+  requireMember,
+  scopeFields,
+  shopOf,
+} from './consent.ts'
+import { allowPreflight, endpointOptions, limitRequests } from './endpoint.ts'
+import { type Parameters, requireParameter } from './parameters.ts'
+
+/** Codes that a member may try in a window; far fewer than it takes to guess one. */
+const MAX_TRIES = 20
+const TRIES_SECONDS = 10 * 60
+
+/** `/oauth/device`: the command line begins to sign in (RFC 8628). */
+export const deviceRoutes =
+  (ctx: Service): FastifyPluginCallback =>
+  (app, _options, done) => {
+    allowPreflight(app, '/oauth/device')
+    app.post('/oauth/device', endpointOptions, async (request) => {
+      const parameters = (request.body ?? {}) as Parameters
+      if (requireParameter(parameters, 'client_id') !== COMMAND_LINE.id) {
+        throw new OAuthError('unauthorized_client', 'Only the command line signs in as a device.')
+      }
+      const audience = toolsAudience(ctx.config)
+      if ((parameters.resource ?? audience) !== audience) {
+        throw new OAuthError('invalid_target', `The resource must be ${audience}.`)
+      }
+      const scopes = requireScopes({ audience, scopes: SCOPES }, parameters.scope)
+      await limitRequests(ctx, request, 'device')
+      const { deviceCode, userCode } = await startDevice(ctx, { audience, scopes })
+      const page = `${ctx.config.publicUrl}/device`
+      return {
+        device_code: deviceCode,
+        user_code: userCode,
+        verification_uri: page,
+        verification_uri_complete: `${page}?user_code=${userCode}`,
+        expires_in: DEVICE_SECONDS,
+        interval: POLL_SECONDS,
+      }
+    })
+    done()
+  }
+
+/** `/device`: a member types the code of a device, and allows or refuses it. */
+export const devicePages =
+  (ctx: Service): FastifyPluginCallback =>
+  (app, _options, done) => {
+    app.get('/device', async (request, reply) => {
+      const member = await requireMember(ctx, request, reply)
+      if (!member) return reply
+      const { user_code: userCode } = request.query as Query
+      return userCode === undefined
+        ? sendCodeForm(request, reply)
+        : sendConsent(request, reply, member, userCode)
+    })
+
+    app.post('/device', formOptions, async (request, reply) => {
+      const member = await requireMember(ctx, request, reply, '/device')
+      if (!member) return reply
+      const { user_code: userCode = '', ...fields } = fieldsOf(request)
+      const device = await tryCode(member, userCode)
+      if (!device) return sendCodeForm(request, reply.code(422), UNKNOWN)
+      const { apiAccess } = await shopOf(ctx, member)
+      const isAllowed = fields.decision === 'allow' && apiAccess === 'enabled'
+      const scopes = checkedScopes(fields, device.scopes)
+      if (isAllowed && scopes.length === 0) {
+        const message = 'Choose at least one permission, or refuse.'
+        return sendConsent(request, reply.code(422), member, userCode, message)
+      }
+      const decision = isAllowed ? scopes : undefined
+      if (!(await decideDevice(ctx, member.id, userCode, decision))) {
+        throw notFound('This code was used already, or has expired.')
+      }
+      return sendForm(request, reply, {
+        title: isAllowed ? 'The command line is signed in' : 'Refused',
+        main: html`<p>You can close this window.</p>`,
+      })
+    })
+
+    async function tryCode(member: SignedInMember, userCode: string) {
+      const subject = `device-code:member:${member.id}`
+      const limit = await ctx.limiter.count(subject, MAX_TRIES, TRIES_SECONDS)
+      if (limit.exceeded) {
+        ctx.metrics.countRateLimited('authentication')
+        throw rateLimited('Too many codes. Try again later.', limit.retryAfter, limit.resetAt)
+      }
+      return findDevice(ctx, userCode)
+    }
+
+    async function sendConsent(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      member: SignedInMember,
+      userCode: string,
+      message?: string,
+    ) {
+      const device = await tryCode(member, userCode)
+      if (!device) return sendCodeForm(request, reply.code(422), UNKNOWN)
+      const shop = await shopOf(ctx, member)
+      const refusal = accessProblem(shop.apiAccess)
+      return sendForm(request, reply, {
+        title: `Allow the command line?`,
+        main: html`${problem(message)}
+<p>A terminal that shows the code <strong>${userCode}</strong> wants an API key of your shop <strong>${shop.name}</strong>.</p>
+<p class="problem">Allow it only if you have just started “cardstall login” yourself.</p>
+<form method="post" action="${rootOf(request)}/device">
+<input type="hidden" name="user_code" value="${userCode}">
+${
+  refusal === undefined
+    ? html`${scopeFields(device.scopes)}
+${decisionButtons}`
+    : html`<p class="problem">${refusal}</p>
+<button name="decision" value="refuse">Refuse</button>`
+}
+</form>`,
+      })
+    }
+    done()
+  }
+
+const UNKNOWN = 'This code is unknown, or has expired.'
+
+const sendCodeForm = (request: FastifyRequest, reply: FastifyReply, message?: string) =>
+  sendForm(request, reply, {
+    title: 'Sign a device in',
+    main: html`${problem(message)}
+<form method="get" action="${rootOf(request)}/device">
+<label for="user_code">Code that the terminal shows</label>
+<input id="user_code" name="user_code" autocomplete="off" autocapitalize="characters" maxlength="20" required>
+<button>Continue</button>
+</form>`,
+  })

@@ -1,0 +1,474 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { buildApp } from '../../app.ts'
+import { findAccess } from '../../oauth/access.ts'
+import { pruneOAuth } from '../../oauth/tokens.ts'
+import { PUBLIC_URL, startTestApp, type TestApp } from '../../test/app.ts'
+import { form } from '../../test/fixtures/members.ts'
+import {
+  allow,
+  allowing,
+  authorizeUrl,
+  connected,
+  decide,
+  errorOf,
+  exchange,
+  openStep,
+  pollDevice,
+  post,
+  REDIRECT_URI,
+  refresh,
+  register,
+  SELLER_SERVER,
+  startDevice,
+} from '../../test/fixtures/oauth.ts'
+
+let app: TestApp
+let time = Date.UTC(2026, 10, 22, 9)
+beforeAll(async () => {
+  app = await startTestApp({ rateLimitTime: () => time })
+})
+
+const isValid = async (token: string, at = app) => (await findAccess(at.ctx, token)) !== undefined
+/** Makes an hour of the rate limits pass. */
+const wait = () => {
+  time += 3_600_000
+}
+
+describe('signing in through a program', () => {
+  it('a member allows some of the scopes, and the program gets a token for them', async () => {
+    const member = await app.member()
+    const clientId = await register(app)
+    const url = authorizeUrl(clientId, { scope: 'listings:read orders:read offline_access' })
+    const anonymous = await app.anyone.get(url)
+    expect(anonymous.status).toBe(303)
+    const signIn = new URL(anonymous.headers.location!, `${PUBLIC_URL}/oauth/authorize`)
+    expect([signIn.pathname, signIn.searchParams.get('next')]).toEqual(['/signin', url])
+
+    const { headers } = await member.get(url)
+    const step = new URL(headers.location!, `${PUBLIC_URL}/oauth/authorize`).pathname
+    const page = await member.get(step)
+    expect(page.status).toBe(200)
+    for (const shown of ['Deck Doctor', 'program.example', 'names and addresses', 'Seller']) {
+      expect(page.text).toContain(shown)
+    }
+    expect(page.text.match(/type="checkbox" name="[\w:]+" checked/g)).toHaveLength(2)
+    expect(page.headers['content-security-policy']).not.toContain('form-action')
+    const location = await decide(member, step, allowing(['listings:read', 'listings:write']))
+    expect(location.origin + location.pathname).toBe(REDIRECT_URI)
+    expect(location.searchParams.get('state')).toBe('state of the program')
+    expect(location.searchParams.get('iss')).toBe(PUBLIC_URL)
+
+    const code = location.searchParams.get('code')!
+    const tokens = await exchange(app, clientId, code, {
+      redirect_uri: REDIRECT_URI,
+      resource: SELLER_SERVER,
+    })
+    expect(tokens.status).toBe(200)
+    expect(tokens.headers['cache-control']).toBe('no-store')
+    expect(tokens.body).toEqual({
+      access_token: expect.stringMatching(/^[\w-]{43}$/),
+      token_type: 'Bearer',
+      expires_in: 3600,
+      refresh_token: expect.stringMatching(/^[\w-]{43}$/),
+      scope: 'listings:read',
+    })
+    expect(await findAccess(app.ctx, tokens.body.access_token)).toMatchObject({
+      accountId: member.accountId,
+      scopes: ['listings:read'],
+      audience: SELLER_SERVER,
+      clientName: 'Deck Doctor',
+    })
+    // A decided request is over.
+    expect((await member.get(step)).status).toBe(404)
+    expect((await member.post(step, form(allowing(['listings:read'])))).status).toBe(404)
+    const stored = await app.ctx.db`
+      select t::text from oauth_tokens t union all select g::text from oauth_grants g
+    `
+    const secrets = [code, tokens.body.access_token, tokens.body.refresh_token]
+    for (const secret of secrets) {
+      expect(JSON.stringify(app.logged)).not.toContain(secret)
+      expect(JSON.stringify(stored)).not.toContain(secret)
+    }
+  })
+
+  it('refusing, and allowing nothing, give no access; another member’s request is unknown', async () => {
+    const member = await app.member()
+    const clientId = await register(app)
+    const step = await openStep(member, clientId)
+    expect((await (await app.member()).get(step)).status).toBe(404)
+    expect((await member.post(step, form({ decision: 'allow' }))).status).toBe(422)
+    const foreign = form({ decision: 'allow' }, {}, 'https://evil.example')
+    expect((await member.post(step, foreign)).status).toBe(403)
+    const location = await decide(member, step, { decision: 'refuse' })
+    expect(location.searchParams.get('error')).toBe('access_denied')
+    expect(location.searchParams.get('iss')).toBe(PUBLIC_URL)
+  })
+
+  it('a shop without API access can only refuse', async () => {
+    const member = await app.member()
+    const account = `/operator/v1/accounts/${member.accountId}`
+    await app.operator.patch(account, { payload: { api_access: 'disabled' } })
+    const step = await openStep(member, await register(app))
+    const page = await member.get(step)
+    expect(page.text).toContain('API access is not enabled')
+    expect(page.text).not.toContain('value="allow"')
+    const location = await decide(member, step)
+    expect(location.searchParams.get('error')).toBe('access_denied')
+  })
+
+  it('two computers that run the same program have separate access', async () => {
+    const { member, clientId, accessToken } = await connected(app)
+    const { body } = await exchange(app, clientId, await allow(member, clientId))
+    await post(app, '/oauth/revoke', { token: body.refresh_token })
+    expect(await isValid(accessToken)).toBe(true)
+    expect(await isValid(body.access_token)).toBe(false)
+  })
+
+  it('a form of another site continues as a request that carries the session', async () => {
+    const { headers, status } = await post(app, '/oauth/authorize', {
+      client_id: 'a b',
+      scope: 'x',
+    })
+    expect([status, headers.location]).toEqual([303, '../oauth/authorize?client_id=a+b&scope=x'])
+  })
+
+  it('a wrong request goes back to the program with its error, and never without a known address', async () => {
+    const clientId = await register(app)
+    const wrong: [Record<string, string>, string][] = [
+      [{ response_type: 'token' }, 'unsupported_response_type'],
+      [{ response_mode: 'fragment' }, 'invalid_request'],
+      [{ request: 'x' }, 'request_not_supported'],
+      [{ code_challenge_method: 'plain' }, 'invalid_request'],
+      [{ code_challenge_method: '' }, 'invalid_request'],
+      [{ code_challenge: 'short' }, 'invalid_request'],
+      [{ code_challenge: '' }, 'invalid_request'],
+      [{ state: 'a\0b' }, 'invalid_request'],
+      [{ prompt: 'none' }, 'interaction_required'],
+      [{ resource: '' }, 'invalid_target'],
+      [{ resource: `${SELLER_SERVER}/` }, 'invalid_target'],
+      [{ resource: `${PUBLIC_URL}/v1` }, 'invalid_target'],
+      [{ resource: `${PUBLIC_URL}/tools` }, 'invalid_target'],
+      [{ resource: PUBLIC_URL }, 'invalid_target'],
+      [{ scope: 'admin' }, 'invalid_scope'],
+      [{ resource: `${PUBLIC_URL}/mcp`, scope: 'orders:read' }, 'invalid_scope'],
+    ]
+    for (const [changes, error] of wrong) {
+      const { status, headers } = await app.anyone.get(authorizeUrl(clientId, changes))
+      expect(status, JSON.stringify(changes)).toBe(303)
+      const location = new URL(headers.location!)
+      expect(location.origin + location.pathname).toBe(REDIRECT_URI)
+      expect(location.searchParams.get('error'), JSON.stringify(changes)).toBe(error)
+      expect(location.searchParams.get('iss')).toBe(PUBLIC_URL)
+    }
+    wait()
+    for (const url of [
+      authorizeUrl(clientId, { redirect_uri: '' }),
+      authorizeUrl(clientId, { redirect_uri: 'https://evil.example/callback' }),
+      authorizeUrl(clientId, { client_id: 'x'.repeat(43) }),
+      authorizeUrl('cardstall-cli'),
+      authorizeUrl('\0'),
+      `${authorizeUrl(clientId)}&redirect_uri=${encodeURIComponent('https://evil.example/')}`,
+      authorizeUrl(clientId, { state: 'x'.repeat(4_000) }),
+      '/oauth/authorize',
+    ]) {
+      const { status, headers } = await app.anyone.get(url)
+      expect([status, headers.location], url).toEqual([400, undefined])
+    }
+  })
+})
+
+describe('tokens', () => {
+  it('of six concurrent exchanges of a code one succeeds, and the replays end its grant', async () => {
+    const member = await app.member()
+    const clientId = await register(app)
+    const code = await allow(member, clientId)
+    const responses = await Promise.all(
+      Array.from({ length: 6 }, () => exchange(app, clientId, code)),
+    )
+    const statuses = responses.map(({ status }) => status).toSorted()
+    expect(statuses).toEqual([200, 400, 400, 400, 400, 400])
+    const { body } = responses.find(({ status }) => status === 200)!
+    expect(await isValid(body.access_token)).toBe(false)
+    expect(errorOf(await refresh(app, clientId, body.refresh_token))).toEqual([
+      400,
+      'invalid_grant',
+    ])
+  })
+
+  it('a code needs its client, address, resource and verifier, within 60 seconds', async () => {
+    const member = await app.member()
+    const clientId = await register(app)
+    const code = await allow(member, clientId)
+    const wrong: [Record<string, string>, string][] = [
+      [{ client_id: await register(app) }, 'invalid_grant'],
+      [{ code_verifier: 'w'.repeat(43) }, 'invalid_grant'],
+      [{ code_verifier: 'v' }, 'invalid_request'],
+      [{ code_verifier: '' }, 'invalid_request'],
+      [{ redirect_uri: `${REDIRECT_URI}/` }, 'invalid_grant'],
+      [{ resource: `${PUBLIC_URL}/mcp` }, 'invalid_target'],
+      [{ grant_type: 'password' }, 'unsupported_grant_type'],
+      [{ client_id: '' }, 'invalid_request'],
+    ]
+    for (const [changes, error] of wrong) {
+      expect(errorOf(await exchange(app, clientId, code, changes))).toEqual([400, error])
+    }
+    const secret = await exchange(app, clientId, code, { client_secret: 'x' })
+    expect(errorOf(secret)).toEqual([401, 'invalid_client'])
+    await app.ctx.db`
+      update oauth_tokens set expires_at = clock_timestamp() where kind = 'code' and used_at is null
+    `
+    expect(errorOf(await exchange(app, clientId, code))).toEqual([400, 'invalid_grant'])
+  })
+
+  it('a used refresh token works for ten minutes, and ends the grant after them', async () => {
+    const { clientId, accessToken, refreshToken } = await connected(app, ['orders:read'])
+    const first = await refresh(app, clientId, refreshToken, { resource: SELLER_SERVER })
+    expect(first.body.scope).toBe('orders:read')
+    const again = await refresh(app, clientId, refreshToken)
+    expect(again.status).toBe(200)
+    for (const token of [accessToken, first.body.access_token, again.body.access_token]) {
+      expect(await isValid(token)).toBe(true)
+    }
+    const wider = await refresh(app, clientId, refreshToken, { scope: 'orders:write' })
+    expect(errorOf(wider)).toEqual([400, 'invalid_scope'])
+    const other = await refresh(app, await register(app), refreshToken)
+    expect(errorOf(other)).toEqual([400, 'invalid_grant'])
+    await app.ctx.db`
+      update oauth_tokens
+      set used_at = used_at - interval '10 minutes'
+      where used_at is not null and kind = 'refresh'
+    `
+    expect(errorOf(await refresh(app, clientId, refreshToken))).toEqual([400, 'invalid_grant'])
+    for (const token of [accessToken, first.body.access_token, again.body.access_token]) {
+      expect(await isValid(token)).toBe(false)
+    }
+    const { refresh_token: last } = again.body
+    expect(errorOf(await refresh(app, clientId, last))).toEqual([400, 'invalid_grant'])
+  })
+
+  it('access lasts 30 days without a refresh, and at most a year', async () => {
+    const { clientId, refreshToken } = await connected(app)
+    const [lifetimes] = await app.ctx.db<{ days: number; most: number; hours: number }[]>`
+      select
+        extract(day from g.expires_at - clock_timestamp())::int as days,
+        extract(day from g.ends_at - clock_timestamp())::int as most,
+        extract(hour from t.expires_at - clock_timestamp() + interval '1 minute')::int as hours
+      from oauth_grants g
+      join oauth_tokens t on t.grant_id = g.id and t.kind = 'access'
+      where g.client_id = ${clientId}
+    `
+    expect(lifetimes).toEqual({ days: 29, most: 364, hours: 1 })
+    await app.ctx.db`
+      update oauth_grants
+      set ends_at = clock_timestamp() + interval '30 minutes'
+      where client_id = ${clientId}
+    `
+    const { body } = await refresh(app, clientId, refreshToken)
+    const rows = await app.ctx.db`
+      select 1
+      from oauth_grants g
+      join oauth_tokens t on t.grant_id = g.id
+      where g.client_id = ${clientId} and t.expires_at = g.ends_at
+    `
+    expect(rows).toHaveLength(2)
+    await app.ctx.db`update oauth_tokens set expires_at = clock_timestamp()`
+    expect(await isValid(body.access_token)).toBe(false)
+    const expired = await refresh(app, clientId, body.refresh_token)
+    expect(errorOf(expired)).toEqual([400, 'invalid_grant'])
+  })
+
+  it('a token that another process revokes is refused at once', async () => {
+    const other = await startTestApp({ databaseUrl: app.databaseUrl })
+    const { accessToken, refreshToken, clientId } = await connected(app)
+    expect(await isValid(accessToken, other)).toBe(true)
+    expect((await post(other, '/oauth/revoke', { token: accessToken })).status).toBe(200)
+    expect(await isValid(accessToken)).toBe(false)
+    expect(errorOf(await refresh(app, clientId, refreshToken))).toEqual([400, 'invalid_grant'])
+  })
+
+  it('revocation responds with 200 to anything', async () => {
+    for (const sent of [
+      { payload: '' },
+      { payload: 'token=x' },
+      { payload: '{"token": 1}', headers: { 'content-type': 'application/json' } },
+      { payload: '\0%zz', headers: { 'content-type': 'text/plain' } },
+    ]) {
+      expect((await app.anyone.post('/oauth/revoke', sent)).status).toBe(200)
+    }
+  })
+
+  it('a token is no API key, and an API key is no token', async () => {
+    const { accessToken } = await connected(app)
+    expect((await app.withKey(accessToken).get('/v1/me')).status).toBe(401)
+    const { key } = await app.seller()
+    expect(await findAccess(app.ctx, key)).toBeUndefined()
+  })
+
+  it('expired records are deleted, and clients that nobody has used', async () => {
+    const { accessToken, clientId } = await connected(app)
+    const unused = await register(app)
+    await app.ctx.db`update oauth_clients set keep_until = clock_timestamp()`
+    await pruneOAuth(app.ctx)
+    const clients = async () =>
+      (await app.ctx.db<{ id: string }[]>`select id from oauth_clients`).map(({ id }) => id)
+    expect(await clients()).toContain(clientId)
+    expect(await clients()).not.toContain(unused)
+    expect(await isValid(accessToken)).toBe(true)
+    await app.ctx.db`update oauth_grants set expires_at = clock_timestamp()`
+    await pruneOAuth(app.ctx)
+    expect(await isValid(accessToken)).toBe(false)
+    expect(await app.ctx.db`select 1 from oauth_tokens`).toHaveLength(0)
+    // Kept for 30 days after its last grant.
+    expect(await clients()).toContain(clientId)
+  })
+})
+
+describe('requests of programs', () => {
+  it('discovery leads from each tool server to every endpoint', async () => {
+    for (const [path, scopes] of [
+      ['/mcp', 1],
+      ['/mcp/seller', 6],
+    ] as const) {
+      const url = `/.well-known/oauth-protected-resource${path}`
+      const { body, headers } = await app.anyone.get(url)
+      expect(body).toMatchObject({
+        resource: PUBLIC_URL + path,
+        authorization_servers: [PUBLIC_URL],
+        bearer_methods_supported: ['header'],
+      })
+      expect(body.scopes_supported).toHaveLength(scopes)
+      expect(headers['access-control-allow-origin']).toBe('*')
+    }
+    const { body } = await app.anyone.get('/.well-known/oauth-authorization-server')
+    expect(body).toMatchObject({
+      issuer: PUBLIC_URL,
+      code_challenge_methods_supported: ['S256'],
+      client_id_metadata_document_supported: true,
+      authorization_response_iss_parameter_supported: true,
+      token_endpoint_auth_methods_supported: ['none'],
+      registration_endpoint: `${PUBLIC_URL}/oauth/register`,
+      revocation_endpoint: `${PUBLIC_URL}/oauth/revoke`,
+      device_authorization_endpoint: `${PUBLIC_URL}/oauth/device`,
+    })
+    expect((await app.anyone.get('/.well-known/openid-configuration')).body).toEqual(body)
+    const keys = await app.anyone.get('/oauth/jwks')
+    expect(keys.body.keys).toEqual([
+      expect.objectContaining({ kty: 'EC', crv: 'P-256', alg: 'ES256', use: 'sig' }),
+    ])
+    expect(keys.body.keys[0]).not.toHaveProperty('d')
+  })
+
+  it('hostile bodies get an error of the client, without a line in the log', async () => {
+    wait()
+    const before = app.logged.filter(({ level }) => level === 'error').length
+    const bodies = ['', 'a', '[]', '[['.repeat(5_000), '{"redirect_uris":{}}', 'a=1&a=2', '\0=%ff']
+    const types = ['application/json', 'application/x-www-form-urlencoded', 'text/plain']
+    for (const path of ['/oauth/token', '/oauth/register', '/oauth/device', '/device']) {
+      for (const type of types) {
+        for (const payload of [...bodies, 'x'.repeat(64 * 1024)]) {
+          const { status } = await app.anyone.post(path, {
+            payload,
+            headers: { 'content-type': type },
+          })
+          expect(status, `${path} ${type} ${payload.slice(0, 20)}`).toBeGreaterThanOrEqual(400)
+          expect(status, `${path} ${type} ${payload.slice(0, 20)}`).toBeLessThan(500)
+        }
+      }
+    }
+    expect(app.logged.filter(({ level }) => level === 'error')).toHaveLength(before)
+  })
+
+  it('a client address registers 20 programs an hour', async () => {
+    wait()
+    for (let i = 0; i < 20; i++) await register(app)
+    const payload = { redirect_uris: [REDIRECT_URI] }
+    const refused = await app.anyone.post('/oauth/register', { payload })
+    expect(refused.status).toBe(429)
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+    wait()
+    expect((await app.anyone.post('/oauth/register', { payload })).status).toBe(201)
+  })
+
+  it('without https there is no sign-in of programs outside the sandbox', async () => {
+    const { status } = await app.anyone.get('/oauth/authorize')
+    expect(status).not.toBe(404)
+    const config = { ...app.ctx.config, sandbox: false, publicUrl: 'http://cards.example' }
+    const plain = await buildApp({ ...app.ctx, config })
+    for (const url of ['/.well-known/oauth-authorization-server', '/oauth/authorize', '/device']) {
+      expect((await plain.inject({ url })).statusCode, url).toBe(404)
+    }
+    const token = await plain.inject({ method: 'POST', url: '/oauth/token' })
+    expect(token.statusCode).toBe(404)
+    await plain.close()
+  })
+})
+
+describe('device login', () => {
+  const start = (fields?: Record<string, string>) => startDevice(app, fields)
+  const poll = (deviceCode: string) => pollDevice(app, deviceCode)
+  const rest = (deviceCode: string) => app.ctx.db`
+    update oauth_devices
+    set polled_at = polled_at - interval '5 seconds'
+    where device_hash = sha256(${deviceCode}::bytea)
+  `
+
+  it('a member types the code, allows some scopes, and the device gets its token once', async () => {
+    wait()
+    const { body } = await start({ scope: 'orders:read listings:read' })
+    expect(body).toMatchObject({
+      user_code: expect.stringMatching(/^[B-Z]{4}-[B-Z]{4}$/),
+      verification_uri: `${PUBLIC_URL}/device`,
+      expires_in: 900,
+      interval: 5,
+    })
+    expect(errorOf(await poll(body.device_code))).toEqual([400, 'authorization_pending'])
+    expect(errorOf(await poll(body.device_code))).toEqual([400, 'slow_down'])
+    await rest(body.device_code)
+    // The interval has grown to ten seconds.
+    expect(errorOf(await poll(body.device_code))).toEqual([400, 'slow_down'])
+
+    const path = `/device?user_code=${body.user_code.toLowerCase().replace('-', '')}`
+    const anonymous = await app.anyone.get(path)
+    expect(anonymous.headers.location).toBe(`./signin?${new URLSearchParams({ next: path })}`)
+    const member = await app.member()
+    expect((await member.get('/device')).text).toContain('Code that the terminal shows')
+    const page = await member.get(path)
+    expect(page.text.match(/type="checkbox" name="[\w:]+" checked/g)).toHaveLength(2)
+    const decision = { user_code: body.user_code, ...allowing(['orders:read', 'orders:write']) }
+    expect((await member.post('/device', form(decision))).status).toBe(200)
+    expect((await member.post('/device', form(decision))).status).toBe(422)
+
+    for (let i = 0; i < 3; i++) await rest(body.device_code)
+    const responses = await Promise.all([1, 2, 3].map(() => poll(body.device_code)))
+    const issued = responses.filter(({ status }) => status === 200)
+    expect(issued).toHaveLength(1)
+    expect(issued[0]!.body.scope).toBe('orders:read')
+    expect(await findAccess(app.ctx, issued[0]!.body.access_token)).toMatchObject({
+      accountId: member.accountId,
+      audience: `${PUBLIC_URL}/tools`,
+    })
+  })
+
+  it('a refused login ends, an expired one too, and only the command line can begin one', async () => {
+    wait()
+    const { body: refused } = await start()
+    const member = await app.member()
+    await member.post('/device', form({ user_code: refused.user_code, decision: 'refuse' }))
+    expect(errorOf(await poll(refused.device_code))).toEqual([400, 'access_denied'])
+    const { body: late } = await start()
+    await app.ctx.db`update oauth_devices set expires_at = clock_timestamp()`
+    expect(errorOf(await poll(late.device_code))).toEqual([400, 'expired_token'])
+    expect((await member.get(`/device?user_code=${late.user_code}`)).status).toBe(422)
+    expect(errorOf(await poll('x'.repeat(43)))).toEqual([400, 'invalid_grant'])
+    const other = await start({ client_id: await register(app) })
+    expect(errorOf(other)).toEqual([400, 'unauthorized_client'])
+    const elsewhere = await start({ resource: SELLER_SERVER })
+    expect(errorOf(elsewhere)).toEqual([400, 'invalid_target'])
+  })
+
+  it('a member who guesses codes is stopped after 20', async () => {
+    const member = await app.member()
+    for (let i = 0; i < 20; i++) await member.get('/device?user_code=BBBBBBBB')
+    expect((await member.get('/device?user_code=BBBBBBBB')).status).toBe(429)
+  })
+})

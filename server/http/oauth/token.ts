@@ -1,0 +1,97 @@
+import type { FastifyPluginCallback, FastifyRequest } from 'fastify'
+import { exchangeDevice } from '../../oauth/devices.ts'
+import { OAuthError } from '../../oauth/oauth-error.ts'
+import { OFFLINE_ACCESS } from '../../oauth/resources.ts'
+import {
+  ACCESS_SECONDS,
+  exchangeCode,
+  type Issued,
+  refreshTokens,
+  revokeToken,
+} from '../../oauth/tokens.ts'
+import type { Service } from '../../service.ts'
+import { allowPreflight, endpointOptions, limitRequests } from './endpoint.ts'
+import { type Parameters, requireParameter } from './parameters.ts'
+
+export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
+
+/** RFC 7636 §4.1 */
+const VERIFIER = /^[\w.~-]{43,128}$/
+
+/** `/oauth/token`. */
+export const tokenRoutes =
+  (ctx: Service): FastifyPluginCallback =>
+  (app, _options, done) => {
+    allowPreflight(app, '/oauth/token')
+    app.post('/oauth/token', endpointOptions, async (request) => {
+      await limitRequests(ctx, request, 'token')
+      return tokenJson(await exchange(ctx, parametersOf(request)))
+    })
+    done()
+  }
+
+/** `/oauth/revoke`. The response is always the same, so that it tells nothing about tokens (RFC 7009). */
+export const revocationRoutes =
+  (ctx: Service): FastifyPluginCallback =>
+  (app, _options, done) => {
+    allowPreflight(app, '/oauth/revoke')
+    app.removeAllContentTypeParsers()
+    app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, parsed) => {
+      parsed(null, { token: new URLSearchParams(body as string).get('token') ?? '' })
+    })
+    app.post('/oauth/revoke', endpointOptions, async (request) => {
+      await limitRequests(ctx, request, 'token')
+      const { token = '' } = (request.body ?? {}) as Parameters
+      await revokeToken(ctx, token)
+      return {}
+    })
+    done()
+  }
+
+function exchange(ctx: Service, parameters: Parameters): Promise<Issued> {
+  const grantType = requireParameter(parameters, 'grant_type')
+  const clientId = requireParameter(parameters, 'client_id')
+  const { resource, redirect_uri: redirectUri } = parameters
+  switch (grantType) {
+    case 'authorization_code': {
+      const code = requireParameter(parameters, 'code')
+      const verifier = requireParameter(parameters, 'code_verifier')
+      if (!VERIFIER.test(verifier)) {
+        throw new OAuthError('invalid_request', 'code_verifier must have 43 to 128 characters.')
+      }
+      return exchangeCode(ctx, code, { clientId, resource, redirectUri, verifier })
+    }
+    case 'refresh_token': {
+      const refreshToken = requireParameter(parameters, 'refresh_token')
+      const scopes = (parameters.scope ?? '').split(' ')
+      return refreshTokens(ctx, refreshToken, {
+        clientId,
+        resource,
+        scopes: scopes.filter((scope) => scope && scope !== OFFLINE_ACCESS),
+      })
+    }
+    case DEVICE_GRANT:
+      return exchangeDevice(ctx, requireParameter(parameters, 'device_code'), clientId)
+    default:
+      throw new OAuthError('unsupported_grant_type', 'This grant_type is not supported.')
+  }
+}
+
+/** @throws OAuthError for a client that authenticates itself: the secret of a public client proves nothing */
+function parametersOf({ headers, body }: FastifyRequest): Parameters {
+  const parameters = (body ?? {}) as Parameters
+  const isForm = /^application\/x-www-form-urlencoded/i.test(headers['content-type'] ?? '')
+  if (!isForm) throw new OAuthError('invalid_request', 'The body must be a form.')
+  if (headers.authorization !== undefined || 'client_secret' in parameters) {
+    throw new OAuthError('invalid_client', 'Clients must not authenticate themselves here.')
+  }
+  return parameters
+}
+
+const tokenJson = ({ accessToken, refreshToken, scopes }: Issued) => ({
+  access_token: accessToken,
+  token_type: 'Bearer',
+  expires_in: ACCESS_SECONDS,
+  refresh_token: refreshToken,
+  scope: scopes.join(' '),
+})

@@ -1,0 +1,65 @@
+import { OAuthError } from './oauth-error.ts'
+import { isRedirectUri } from './redirect-uri.ts'
+
+/** Facts that a client states about itself, in a registration (RFC 7591) or in its metadata document. */
+export type ClientMetadata = { name: string | undefined; redirectUris: string[] }
+
+const MAX_NAME = 100
+const MAX_REDIRECT_URIS = 10
+
+/**
+ * Reads a client's metadata. `scope` and `application_type` are ignored: consent decides about scopes, and the address
+ * itself tells whether a program runs on a computer.
+ *
+ * @param options.skipsUnusable ignores redirect URIs that can't be used, if there are others
+ * @throws OAuthError for a client that authenticates itself, and for unsuitable redirect URIs
+ */
+export function readMetadata(
+  metadata: Record<string, unknown>,
+  { skipsUnusable = false }: { skipsUnusable?: boolean } = {},
+): ClientMetadata {
+  const method = metadata.token_endpoint_auth_method ?? 'none'
+  if (method !== 'none' || 'client_secret' in metadata) {
+    throw invalid('Only public clients are accepted: token_endpoint_auth_method must be none.')
+  }
+  requireListed(metadata, 'grant_types', 'authorization_code')
+  requireListed(metadata, 'response_types', 'code')
+  return { name: readName(metadata.client_name), redirectUris: readUris(metadata, skipsUnusable) }
+}
+
+function readUris({ redirect_uris: uris }: Record<string, unknown>, skipsUnusable: boolean) {
+  if (!Array.isArray(uris) || !uris.every((uri) => typeof uri === 'string')) {
+    throw new OAuthError('invalid_redirect_uri', 'redirect_uris must be a list of addresses.')
+  }
+  const usable = [...new Set(uris.filter(isRedirectUri))]
+  if (usable.length === 0 || (!skipsUnusable && usable.length < uris.length)) {
+    throw new OAuthError(
+      'invalid_redirect_uri',
+      'redirect_uris must be https, http on localhost, 127.0.0.1 or [::1], or a private scheme with a dot; without fragment and user.',
+    )
+  }
+  if (usable.length > MAX_REDIRECT_URIS) {
+    throw new OAuthError(
+      'invalid_redirect_uri',
+      `At most ${MAX_REDIRECT_URIS} redirect_uris are possible.`,
+    )
+  }
+  return usable
+}
+
+function requireListed(metadata: Record<string, unknown>, field: string, needed: string): void {
+  const { [field]: list = [needed] } = metadata
+  if (Array.isArray(list) && list.includes(needed)) return
+  throw invalid(`${field} must contain ${needed}.`)
+}
+
+/** Without characters that could hide or reorder the text around the name. */
+function readName(name: unknown): string | undefined {
+  if (name === undefined) return undefined
+  if (typeof name !== 'string' || [...name].length > MAX_NAME) {
+    throw invalid(`client_name must be a text of at most ${MAX_NAME} characters.`)
+  }
+  return name.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '').trim() || undefined
+}
+
+const invalid = (description: string) => new OAuthError('invalid_client_metadata', description)

@@ -1,0 +1,53 @@
+import type { Config } from '../config.ts'
+import { SCOPES, type Scope } from '../keys/scopes.ts'
+import { OAuthError } from './oauth-error.ts'
+
+/** An address that tokens are for, and the scopes that it knows. */
+export type Resource = { audience: string; scopes: readonly Scope[] }
+
+/** Accepted for clients that ask for it; it has no effect, because every program gets a refresh token. */
+export const OFFLINE_ACCESS = 'offline_access'
+
+/** The tool servers, by their path. */
+export const TOOL_SERVERS = {
+  '/mcp': { name: 'Cardstall catalog', scopes: ['catalog:read'] },
+  '/mcp/seller': { name: 'Cardstall for sellers', scopes: SCOPES },
+} as const satisfies Record<string, { name: string; scopes: readonly Scope[] }>
+
+/** The address of the command line's tokens, which `POST /tools/v1/key` accepts. */
+export const toolsAudience = ({ publicUrl }: Pick<Config, 'publicUrl'>) => `${publicUrl}/tools`
+
+/** Whether programs can sign in: a token must not travel over plain http, except in the sandbox. */
+export const offersOAuth = ({ sandbox, publicUrl }: Pick<Config, 'sandbox' | 'publicUrl'>) =>
+  sandbox || publicUrl.startsWith('https:')
+
+/**
+ * The tool server that a client names.
+ *
+ * @throws OAuthError if it is none
+ */
+export function requireToolServer(
+  { publicUrl }: Pick<Config, 'publicUrl'>,
+  resource: string | undefined,
+): Resource {
+  for (const [path, { scopes }] of Object.entries(TOOL_SERVERS)) {
+    const audience = publicUrl + path
+    if (resource === audience) return { audience, scopes }
+  }
+  const audiences = Object.keys(TOOL_SERVERS).map((path) => publicUrl + path)
+  throw new OAuthError('invalid_target', `The resource must be ${audiences.join(' or ')}.`)
+}
+
+/**
+ * The requested scopes, in their published order; without a request all scopes of the resource.
+ *
+ * @throws OAuthError for a scope that the resource doesn't know
+ */
+export function requireScopes({ scopes }: Resource, requested: string | undefined): Scope[] {
+  const names = (requested ?? '').split(' ').filter((name) => name && name !== OFFLINE_ACCESS)
+  if (names.length === 0) return [...scopes]
+  if (!names.every((name) => scopes.some((scope) => scope === name))) {
+    throw new OAuthError('invalid_scope', `The scopes of this resource are ${scopes.join(', ')}.`)
+  }
+  return scopes.filter((scope) => names.includes(scope))
+}

@@ -1,0 +1,102 @@
+import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
+import type { Scope } from '../keys/scopes.ts'
+import { generateToken, hashToken, looksLikeToken } from '../members/token.ts'
+import { issueCode } from './tokens.ts'
+
+/** Requests of programs that wait for the decision of the member who is signed in. */
+
+const HOURS = 1
+/** A member's oldest requests end beyond this number. */
+const MAX_STEPS = 20
+
+/** A checked authorization request. */
+export type AuthorizationRequest = {
+  clientId: string
+  clientName: string
+  /** The host of the client's metadata document. */
+  documentHost: string | null
+  /** The host that the browser goes back to. */
+  host: string
+  /** Whether the client can only be reached on the member's own computer. */
+  isLocal: boolean
+  redirectUri: string
+  state: string | null
+  codeChallenge: string
+  audience: string
+  scopes: Scope[]
+}
+
+/** Stores a request for the page that asks the member. Returns the identifier in the page's address. */
+export async function createStep(
+  ctx: Context,
+  memberId: number,
+  request: AuthorizationRequest,
+): Promise<string> {
+  const uid = generateToken()
+  await inTransaction(ctx, async ({ db }) => {
+    await db`
+      insert into oauth_steps (uid_hash, member_id, request, expires_at)
+      values (
+        decode(${hashToken(uid)}, 'hex'),
+        ${memberId},
+        ${db.json(request)},
+        clock_timestamp() + make_interval(hours => ${HOURS})
+      )
+    `
+    await db`
+      delete from oauth_steps
+      where uid_hash in (
+        select uid_hash from oauth_steps
+        where member_id = ${memberId}
+        order by expires_at desc
+        offset ${MAX_STEPS}
+      )
+    `
+  })
+  return uid
+}
+
+/** The member's request; undefined if it was decided, has expired, or is another member's. */
+export async function findStep(
+  { db }: Context,
+  memberId: number,
+  uid: string,
+): Promise<AuthorizationRequest | undefined> {
+  if (!looksLikeToken(uid)) return undefined
+  const [step] = await db<{ request: AuthorizationRequest }[]>`
+    select request
+    from oauth_steps
+    where
+      uid_hash = decode(${hashToken(uid)}, 'hex')
+      and member_id = ${memberId}
+      and expires_at > clock_timestamp()
+  `
+  return step?.request
+}
+
+/**
+ * Ends a request with the member's decision.
+ *
+ * @param scopes those that the member allows; undefined if they refuse
+ * @returns the code, null after a refusal, undefined if the request was decided meanwhile
+ */
+export function decideStep(
+  ctx: Context,
+  memberId: number,
+  uid: string,
+  scopes: Scope[] | undefined,
+): Promise<string | null | undefined> {
+  return inTransaction(ctx, async (tx) => {
+    const [step] = await tx.db<{ request: AuthorizationRequest }[]>`
+      delete from oauth_steps
+      where uid_hash = decode(${hashToken(uid)}, 'hex') and member_id = ${memberId}
+      returning request
+    `
+    if (!step) return undefined
+    if (!scopes) return null
+    const { clientId, clientName, host, audience, redirectUri, codeChallenge } = step.request
+    const grant = { memberId, clientId, clientName, host, audience, scopes }
+    return issueCode(tx, grant, { redirectUri, codeChallenge })
+  })
+}
