@@ -49,6 +49,25 @@ CREATE INDEX api_keys_account ON public.api_keys USING btree (account_id, id);
 CREATE UNIQUE INDEX api_keys_hash ON public.api_keys USING btree (hash);
 CREATE UNIQUE INDEX api_keys_previous_hash ON public.api_keys USING btree (previous_hash);
 
+create table audit_entries (
+  id bigint generated always as identity not null,
+  actor text collate "C" not null,
+  actor_name text,
+  role text collate "C" not null,
+  action text collate "C" not null,
+  record text collate "C",
+  before jsonb,
+  after jsonb,
+  request_id text,
+  created_at timestamp with time zone not null,
+  constraint audit_entries_pkey PRIMARY KEY (id)
+);
+CREATE INDEX audit_entries_action ON public.audit_entries USING btree (action, id);
+CREATE INDEX audit_entries_actor ON public.audit_entries USING btree (actor, id);
+CREATE INDEX audit_entries_created ON public.audit_entries USING btree (created_at, id);
+CREATE INDEX audit_entries_record ON public.audit_entries USING btree (record, id);
+CREATE INDEX audit_entries_role ON public.audit_entries USING btree (role, id);
+
 create table cards (
   id text collate "C" not null,
   set_id text collate "C" not null,

@@ -81,6 +81,7 @@ export async function buildApp(
   app.decorateRequest('caller')
   app.decorateRequest('member')
   app.decorateRequest('operator')
+  app.decorateRequest('audited')
   app.setValidatorCompiler(validatorCompiler)
   // Responses are exactly what the handlers return; the tests check them against the schemas.
   app.setSerializerCompiler(() => JSON.stringify)

@@ -30,7 +30,7 @@ const LAYERS = [
   ...['listings', 'photos', 'money'],
   ...['orders', 'changes', 'carriers', 'shipping', 'webhooks', 'sales', 'sandbox', 'service'],
   ...['http', 'http/shapes', 'http/seller', 'http/tools', 'http/mcp', 'http/operator'],
-  ...['http/public', 'http/sign-in', 'http/oauth', 'http/dashboard'],
+  ...['http/public', 'http/audit', 'http/sign-in', 'http/oauth', 'http/dashboard'],
   ...['routes', 'app', 'schedule', 'listen', 'serve', 'commands', 'main'],
 ]
 

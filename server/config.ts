@@ -35,6 +35,7 @@ export type Config = {
   webhookTimeoutMs: number
   /** Retention of deliveries and their attempts. */
   webhookRetentionDays: number
+  auditRetentionDays: number
   smtpUrl: string | undefined
   /** Sender of e-mail. */
   mailFrom: Mailbox
@@ -143,6 +144,7 @@ export function readConfig(
     webhookAllowPrivate: read('WEBHOOK_ALLOW_PRIVATE'),
     webhookTimeoutMs: read('WEBHOOK_TIMEOUT_MS'),
     webhookRetentionDays: read('WEBHOOK_RETENTION_DAYS'),
+    auditRetentionDays: read('AUDIT_RETENTION_DAYS'),
     smtpUrl,
     mailFrom: mailFrom ?? { name: 'Cardstall', address: `cardstall@${hostOf(publicUrl)}` },
     carrier,

@@ -1,5 +1,6 @@
-import type { FastifyInstance, FastifyPluginCallback } from 'fastify'
+import type { FastifyInstance, FastifyPluginCallback, FastifyRequest } from 'fastify'
 import { dashboardBuild } from './dashboard/build.ts'
+import { type Actor, auditWrites } from './http/audit/audit-writes.ts'
 import { authenticateOperator, guardSellerRoutes } from './http/authenticate.ts'
 import { dashboardApp } from './http/dashboard/app.ts'
 import { guardDashboard } from './http/dashboard/guard.ts'
@@ -25,6 +26,7 @@ import { registrationRoutes } from './http/oauth/register.ts'
 import { revocationRoutes, tokenRoutes } from './http/oauth/token.ts'
 import { describeRoutes } from './http/openapi.ts'
 import { accountRoutes } from './http/operator/accounts.ts'
+import { auditRoutes } from './http/operator/audit.ts'
 import { catalogRoutes } from './http/operator/catalog.ts'
 import { checkoutRoutes } from './http/operator/checkouts.ts'
 import { deliveryRoutes } from './http/operator/deliveries.ts'
@@ -59,6 +61,7 @@ import { robots, sitemapIndex, sitemapParts } from './http/public/market/sitemap
 import { marketStyles } from './http/public/market/styles.ts'
 import { metricsRoutes } from './http/public/metrics.ts'
 import { photoRoutes } from './http/public/photos.ts'
+import { insideRequests } from './http/request-transaction.ts'
 import { responseCache } from './http/response-cache.ts'
 import { forbidCaching } from './http/response-headers.ts'
 import { cardRoutes } from './http/seller/catalog/cards.ts'
@@ -90,7 +93,9 @@ import type { Service } from './service.ts'
  * The table of contents: every path with its routes. A route outside of its path fails the start, so that the table
  * can't be wrong.
  */
-export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 'add'>): void {
+export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLane, 'add'>): void {
+  // Routes that the audit log records are called inside a transaction; for all others this is the service.
+  const ctx = insideRequests(service)
   const { publicUrl, operatorToken, sandbox } = ctx.config
 
   serve(app, {
@@ -216,6 +221,7 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
       dashboard.addHook('onRequest', forbidCaching)
       dashboard.addHook('onRequest', guardDashboard(ctx))
       dashboard.addHook('onRoute', readKnownFields)
+      dashboard.addHook('onRoute', auditWrites(service, memberActor))
       serve(dashboard, {
         '/me': meApi(ctx),
         '/listings': listingsApi(ctx),
@@ -244,6 +250,7 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
         operator.addHook('onRequest', authenticateOperator(ctx))
         operator.addHook('onRoute', requireRole)
         operator.addHook('onRoute', readKnownFields)
+        operator.addHook('onRoute', auditWrites(service, operatorActor))
         serve(operator, {
           '/accounts': accountRoutes(ctx),
           '/accounts/:id/invitations': invitationRoutes(ctx),
@@ -265,6 +272,7 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
           '/deliveries': deliveryRoutes(ctx),
           '/accounts/:id/events/stream': eventStreamRoutes(ctx),
           '/staff': staffRoutes(ctx),
+          '/audit': auditRoutes(ctx),
         })
         if (sandbox) serve(operator, { '/sandbox': sandboxRoutes(ctx) })
       },
@@ -272,6 +280,18 @@ export function routes(app: FastifyInstance, ctx: Service, lane: Pick<FastLane, 
     )
   })
 }
+
+const operatorActor = ({ operator: { staffId, name, role } }: FastifyRequest): Actor =>
+  staffId === null
+    ? { actor: 'operator', actorName: null, role: 'root' }
+    : { actor: `staff:${staffId}`, actorName: name, role }
+
+const memberActor = ({ member: { id, email, accountId } }: FastifyRequest): Actor => ({
+  actor: `member:${id}`,
+  actorName: email,
+  role: 'seller',
+  accountId,
+})
 
 /** Registers routes by the path that they are at or below. */
 function serve(scope: FastifyInstance, routesByPath: Record<string, FastifyPluginCallback>): void {

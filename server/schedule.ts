@@ -1,4 +1,5 @@
 import { recalculateTiers } from './accounts/recalculate-tiers.ts'
+import { pruneAudit } from './audit/record.ts'
 import { pruneChanges } from './changes/changes.ts'
 import type { Context } from './context.ts'
 import type { Signals } from './database/signals.ts'
@@ -49,6 +50,7 @@ const RECURRING_JOBS: RecurringJob[] = [
   { name: 'delete changes that no cursor precedes', everyMs: 1 * HOURS, run: pruneChanges },
   { name: 'delete expired sessions', everyMs: 1 * HOURS, run: pruneSignIns },
   { name: 'delete expired access of programs', everyMs: 1 * HOURS, run: pruneOAuth },
+  { name: 'delete old entries of the audit log', everyMs: 1 * HOURS, run: pruneAudit },
   { name: 'delete old deliveries', everyMs: 1 * HOURS, run: pruneDeliveries },
 ]
 

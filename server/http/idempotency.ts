@@ -3,6 +3,7 @@ import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import { validationError } from '../errors.ts'
+import { noteRepeated } from './request-transaction.ts'
 
 /** The identity of a request. Two requests with the same caller, operation and key are one. */
 export type Repeatable = {
@@ -92,6 +93,7 @@ async function storedResponse(
       'Idempotency-Key': ['This Idempotency-Key was used for another request.'],
     })
   }
+  noteRepeated()
   return { status: stored.status, body: stored.answer, repeated: true }
 }
 

@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { notFound } from '../errors.ts'
+import { recordSignInEvent } from './audit.ts'
 import { generateToken, hashToken, looksLikeToken } from './token.ts'
 
 /** Lifetime of a session in real time. */
@@ -23,7 +24,12 @@ export type Session = {
 }
 
 /** The browser that signs in. */
-export type Browser = { userAgent?: string | undefined; address?: string | undefined }
+export type Browser = {
+  userAgent?: string | undefined
+  address?: string | undefined
+  /** Of the request that signs in, for the audit log. */
+  requestId?: string | undefined
+}
 
 /**
  * Begins a session of a member who has proved who they are, and returns the secret for the cookie. Undefined if the
@@ -95,9 +101,21 @@ export async function memberOf(ctx: Context, token: string): Promise<SignedInMem
 }
 
 /** Ends the session of a browser that signs out. */
-export async function endSession({ db }: Context, token: string): Promise<void> {
+export async function endSession(
+  ctx: Context,
+  token: string,
+  requestId: string | null = null,
+): Promise<void> {
   if (!looksLikeToken(token)) return
-  await db`delete from member_sessions where token_hash = decode(${hashToken(token)}, 'hex')`
+  await inTransaction(ctx, async (tx) => {
+    const [member] = await tx.db<{ id: number; email: string }[]>`
+      delete from member_sessions s
+      using members m
+      where m.id = s.member_id and s.token_hash = decode(${hashToken(token)}, 'hex')
+      returning m.id, m.email
+    `
+    if (member) await recordSignInEvent(tx, 'signOut', member, { requestId })
+  })
 }
 
 /** A member's sessions, the last used first. At most 50. */

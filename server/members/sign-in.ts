@@ -3,6 +3,7 @@ import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import { authenticationError, validationError } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
+import { recordSignInEvent } from './audit.ts'
 import { confirmEmail, emailChangedEmail, passwordChangedEmail, resetEmail } from './emails.ts'
 import { createLink, findLink, type Purpose, useLink } from './links.ts'
 import { refuseTaken, writePassword } from './members.ts'
@@ -23,20 +24,38 @@ export async function signIn(
   const member = await findByEmail(ctx.db, email)
   const isRight = await isPassword(password, member?.passwordHash ?? null)
   const token = member && isRight ? await startSession(ctx, member, browser) : undefined
-  if (token === undefined) throw authenticationError('E-mail or password is wrong.')
-  return token
+  const { address = null, requestId = null } = browser
+  // The browser gets the secret after this, so no session is used without its entry.
+  if (member && token !== undefined) {
+    await recordSignInEvent(ctx, 'signIn', member, { requestId, after: { address } })
+    return token
+  }
+  await recordSignInEvent(ctx, 'signInFailed', null, {
+    requestId,
+    ...(member && { record: `member:${member.id}` }),
+    after: { email: email.slice(0, MAX_EMAIL), address },
+  })
+  throw authenticationError('E-mail or password is wrong.')
 }
 
 /**
  * Sends a link to choose a new password. An unknown address, and one without a password, gets nothing: the caller must
  * not show the difference, nor wait for this, because it takes longer for a known address.
  */
-export async function requestReset(ctx: Context, email: string): Promise<void> {
+export async function requestReset(
+  ctx: Context,
+  email: string,
+  requestId: string | null = null,
+): Promise<void> {
   const member = await findByEmail(ctx.db, email)
   if (!member?.passwordHash) return
   await inTransaction(ctx, async (tx) => {
     const link = await createLink(tx, member.id, 'reset')
     await sendMail(tx, resetEmail(member.email, link))
+    await recordSignInEvent(tx, 'passwordResetRequested', null, {
+      requestId,
+      record: `member:${member.id}`,
+    })
   })
 }
 
@@ -51,6 +70,7 @@ export async function choosePassword(
   purpose: Extract<Purpose, 'invitation' | 'reset'>,
   token: string,
   password: string,
+  requestId: string | null = null,
 ): Promise<string> {
   await findLink(ctx, purpose, token)
   requireGoodPassword(password)
@@ -59,6 +79,9 @@ export async function choosePassword(
     const { memberId, memberEmail } = await useLink(tx, purpose, token)
     await writePassword(tx.db, memberId, passwordHash)
     if (purpose === 'reset') await sendMail(tx, changedPassword(ctx, memberEmail))
+    const member = { id: memberId, email: memberEmail }
+    const action = purpose === 'reset' ? 'passwordReset' : 'invitationAccepted'
+    await recordSignInEvent(tx, action, member, { requestId })
     return memberEmail
   })
 }
@@ -107,7 +130,11 @@ export async function requestEmailChange(
  * @returns the new address
  * @throws not_found for a link that no longer works, validation_error if the address was taken meanwhile
  */
-export function changeEmail(ctx: Context, token: string): Promise<string> {
+export function changeEmail(
+  ctx: Context,
+  token: string,
+  requestId: string | null = null,
+): Promise<string> {
   return refuseTaken(() =>
     inTransaction(ctx, async (tx) => {
       const { memberId, memberEmail, email } = await useLink(tx, 'email', token)
@@ -120,6 +147,12 @@ export function changeEmail(ctx: Context, token: string): Promise<string> {
           and lower(email) = lower(${memberEmail})
       `
       await sendMail(tx, emailChangedEmail(memberEmail, email!))
+      await recordSignInEvent(
+        tx,
+        'emailChanged',
+        { id: memberId, email: memberEmail },
+        { requestId, before: { email: memberEmail }, after: { email } },
+      )
       return email!
     }),
   )

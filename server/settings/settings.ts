@@ -121,6 +121,11 @@ export const SETTINGS = {
     default: '30',
     description: 'Days for which deliveries and their attempts are kept',
   },
+  AUDIT_RETENTION_DAYS: {
+    parse: integer(1, 36_500),
+    default: '730',
+    description: 'Days for which entries of the audit log are kept',
+  },
   SMTP_URL: {
     parse: mailServer,
     fallback: 'none',

@@ -254,6 +254,10 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   await ok(app.withKey(added.body.token).get(account))
   await ok(operator.get('/operator/v1/staff'))
   await ok(operator.delete(`/operator/v1/staff/${added.body.data.id}`))
+  const audits = ['', 'page=2&', 'actor=operator&', 'role=root&', 'action=cancelOrder&']
+  for (const filter of [...audits, 'record=order:1&', 'from=2100-01-01&', 'to=2020-01-01&']) {
+    await ok(operator.get(`/operator/v1/audit?${filter}per_page=1`))
+  }
   await ok(operator.get('/operator/v1/sandbox/clock'))
   await ok(operator.get('/operator/v1/sandbox/mail'))
   await ok(operator.put('/operator/v1/sandbox/carrier', { payload: { label: 'ready' } }))

@@ -179,6 +179,7 @@ export const listingsApi =
     app.post(
       '/listings/check',
       {
+        config: { audit: 'never' },
         bodyLimit: BULK_LIMIT_BYTES,
         schema: {
           body: ItemsToCheck,

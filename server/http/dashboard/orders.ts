@@ -145,6 +145,7 @@ export const ordersApi =
     app.post(
       '/orders/labels',
       {
+        config: { audit: 'afterwards' },
         schema: {
           body: Type.Pick(LabelsInput, ['orders']),
           response: { 200: Data(Type.Array(LabelResultSchema), 'A result for each order') },
@@ -199,7 +200,10 @@ export const ordersApi =
 
     app.post(
       '/orders/:order/label',
-      { schema: { params, response: { 200: Data(LabelOutcome, 'The label') } } },
+      {
+        config: { audit: 'afterwards' },
+        schema: { params, response: { 200: Data(LabelOutcome, 'The label') } },
+      },
       async ({ member, params: { order: orderId } }) => {
         const account = await getAccount(ctx, member.accountId)
         const label = await buyLabel(ctx, { account, orderId })

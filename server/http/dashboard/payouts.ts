@@ -65,6 +65,7 @@ export const payoutsApi =
     app.put(
       '/payouts/setup',
       {
+        config: { audit: 'afterwards' },
         schema: {
           body: Type.Object({
             holder: FilledText({ maxLength: 100 }),

@@ -71,7 +71,10 @@ export const settingsApi =
 
     app.put(
       '/settings/password',
-      { schema: { body: PasswordInput, response: saved } },
+      {
+        config: { audit: 'afterwards' },
+        schema: { body: PasswordInput, response: saved },
+      },
       async (request, reply) => {
         const { member, body } = request
         const passwords = { current: body.password, next: body.new_password }
@@ -85,7 +88,10 @@ export const settingsApi =
     // Takes effect when the link in the e-mail to the new address is used.
     app.put(
       '/settings/email',
-      { schema: { body: EmailInput, response: { 202: Type.Object({}) } } },
+      {
+        config: { audit: 'afterwards' },
+        schema: { body: EmailInput, response: { 202: Type.Object({}) } },
+      },
       async (request, reply) => {
         const { member, body } = request
         await limitAttempts(ctx, request, member.email, () => requestEmailChange(ctx, member, body))

@@ -189,6 +189,7 @@ export const webhooksApi =
     app.post(
       '/webhooks/signature',
       {
+        config: { audit: 'never' },
         schema: {
           body: Type.Object({
             body: Type.String({ maxLength: MAX_BODY_LENGTH }),

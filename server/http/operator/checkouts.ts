@@ -20,6 +20,7 @@ export const checkoutRoutes =
     app.post(
       '/checkouts',
       {
+        config: { audit: { created: checkoutJson } },
         schema: {
           operationId: 'createCheckout',
           summary: 'Sell the content of a cart',

@@ -64,6 +64,7 @@ const PERMISSIONS: Record<string, Role[]> = {
   resendDeliveries: ['support'],
 
   // Staff
+  listAudit: ['support', 'finance'],
   listStaff: [],
   addStaff: [],
   revokeStaff: [],

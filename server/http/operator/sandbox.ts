@@ -42,6 +42,8 @@ export const sandboxRoutes =
     app.post(
       '/sandbox/clock',
       {
+        // The clock has a transaction of its own.
+        config: { audit: 'afterwards' },
         schema: {
           operationId: 'advanceClock',
           summary: 'Move the test clock ahead',

@@ -26,7 +26,7 @@ export const emailPages =
     })
 
     app.post('/email', formOptions, async (request, reply) => {
-      const email = await changeEmail(ctx, fieldsOf(request).token ?? '')
+      const email = await changeEmail(ctx, fieldsOf(request).token ?? '', request.id)
       return sendForm(request, reply, {
         title: 'Your e-mail address is changed',
         main: html`<p>You now sign in with <strong>${email}</strong>.</p>

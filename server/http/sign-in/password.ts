@@ -21,7 +21,7 @@ export const passwordPages =
       try {
         if (await limitResets(ctx, request, email)) {
           // Not awaited: the time of the response would reveal a known address.
-          requestReset(ctx, email).catch((error) =>
+          requestReset(ctx, email, request.id).catch((error) =>
             ctx.log.error({ err: error, reqId: request.id }, 'cannot send a link to a password'),
           )
         }
@@ -88,7 +88,7 @@ ${newPasswordField(PASSWORD_LENGTH)}
   app.post(path, formOptions, async (request, reply) => {
     const { token = '', password = '' } = fieldsOf(request)
     try {
-      await choosePassword(ctx, purpose, token, password)
+      await choosePassword(ctx, purpose, token, password, request.id)
     } catch (error) {
       const message = messageOf(error, reply)
       const { memberEmail } = await findLink(ctx, purpose, token)

@@ -34,14 +34,18 @@ export const signInPages =
 
     app.post('/signin', formOptions, async (request, reply) => {
       const { email = '', password = '', next } = fieldsOf(request)
-      const browser = { userAgent: request.headers['user-agent'], address: request.ip }
+      const browser = {
+        userAgent: request.headers['user-agent'],
+        address: request.ip,
+        requestId: request.id,
+      }
       try {
         const token = await limitAttempts(ctx, request, email, () =>
           signIn(ctx, email.trim(), password, browser),
         )
         // The browser's former session would have no cookie any more.
         const former = sessionToken(request, config)
-        if (former !== undefined) await endSession(ctx, former)
+        if (former !== undefined) await endSession(ctx, former, request.id)
         setSessionCookie(reply, config, token)
         return reply.redirect(ownPath(next, config.publicUrl), 303)
       } catch (error) {
@@ -76,7 +80,7 @@ export const signOutRoute =
   (app, _options, done) => {
     app.post('/signout', formOptions, async (request, reply) => {
       const token = sessionToken(request, ctx.config)
-      if (token !== undefined) await endSession(ctx, token)
+      if (token !== undefined) await endSession(ctx, token, request.id)
       clearSessionCookie(reply, ctx.config)
       return reply.redirect(`${rootOf(request)}/signin`, 303)
     })

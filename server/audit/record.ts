@@ -1,0 +1,87 @@
+import type { Context } from '../context.ts'
+import type { Db } from '../database/sql.ts'
+import { withoutSecrets } from './secrets.ts'
+
+/** An action that somebody took. */
+export type NewAuditEntry = {
+  /** `operator` for the operator token, else `staff:3` or `member:7`; `anonymous` for a failed sign-in. */
+  actor: string
+  actorName?: string | null
+  role: string
+  action: string
+  /** `order:501`; null if the action is about no single record. */
+  record: string | null
+  before?: object | null
+  after?: object | null
+  requestId: string | null
+}
+
+/** Writes an entry of the audit log, inside the transaction of the action if there is one. Removes secrets. */
+export const recordAudit = (
+  ctx: Pick<Context, 'db' | 'now'>,
+  entry: NewAuditEntry,
+): Promise<void> => recordAudits(ctx, [entry])
+
+/** The same for several actions, with one statement. */
+export async function recordAudits(
+  { db, now }: Pick<Context, 'db' | 'now'>,
+  entries: NewAuditEntry[],
+): Promise<void> {
+  if (entries.length === 0) return
+  const texts = (pick: (entry: NewAuditEntry) => string | null | undefined) =>
+    entries.map((entry) => pick(entry) ?? null)
+  await db`
+    insert into audit_entries (
+      actor, actor_name, role, action, record, before, after, request_id, created_at
+    )
+    select
+      actor, actor_name, role, action, record, before::jsonb, after::jsonb, request_id,
+      ${now()}::timestamptz
+    from unnest(
+      ${texts(({ actor }) => actor)}::text[],
+      ${texts(({ actorName }) => actorName)}::text[],
+      ${texts(({ role }) => role)}::text[],
+      ${texts(({ action }) => action)}::text[],
+      ${texts(({ record }) => record)}::text[],
+      ${texts(({ before }) => stored(before))}::text[],
+      ${texts(({ after }) => stored(after))}::text[],
+      ${texts(({ requestId }) => requestId)}::text[]
+    ) with ordinality as entry (
+      actor, actor_name, role, action, record, before, after, request_id, index
+    )
+    order by index
+  `
+}
+
+/** A larger state, such as the result of a bulk write, is left out. */
+const MAX_STATE_LENGTH = 32_768
+
+function stored(state: object | null | undefined): string | null {
+  if (!state) return null
+  // PostgreSQL's jsonb can't hold a NUL.
+  const json = JSON.stringify(withoutSecrets(state)).replaceAll('\\u0000', '')
+  return json.length <= MAX_STATE_LENGTH ? json : '{"omitted": "larger than 32 KiB"}'
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000
+const MAX_DELETED = 10_000
+
+/** Deletes entries older than `AUDIT_RETENTION_DAYS`, in several transactions. */
+export async function pruneAudit({ config, now, begin }: Context): Promise<void> {
+  const before = new Date(now().getTime() - config.auditRetentionDays * DAY_MS)
+  const deleteSome = async (db: Db) => {
+    await db`select set_config('cardstall.prunes_audit_entries', 'on', true)`
+    const { count } = await db`
+      delete from audit_entries
+      where id in (
+        select id from audit_entries
+        where created_at < ${before}
+        order by created_at, id
+        limit ${MAX_DELETED}
+        for update skip locked
+      )
+    `
+    return count
+  }
+  while ((await begin(deleteSome)) === MAX_DELETED);
+}

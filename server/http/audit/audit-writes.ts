@@ -1,0 +1,200 @@
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import { type NewAuditEntry, recordAudit, recordAudits } from '../../audit/record.ts'
+import type { Context } from '../../context.ts'
+import type { Share, SharedWork } from '../../database/shared-transactions.ts'
+import { ApiError } from '../../errors.ts'
+import type { Service } from '../../service.ts'
+import {
+  beginRequest,
+  type RequestTransaction,
+  sharing,
+  withinRequest,
+} from '../request-transaction.ts'
+import { kindOf, type RecordRef, readRecord, recordOf } from './records.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /**
+     * How a write is recorded in the audit log. By default, in one transaction with its effect. `afterwards` is for a
+     * write that calls the network, derives a key from a password, or has several transactions: its entry is committed
+     * before the response is sent. `never` is for an operation that changes nothing. `created` is for a verb that shares
+     * transactions with concurrent callers: it returns the new record's state for the verb's result.
+     */
+    audit?: 'afterwards' | 'never' | { created: (result: never) => State }
+  }
+  interface FastifyRequest {
+    audited: Audited | undefined
+  }
+}
+
+/** A record as the API shows it. */
+type State = { id: number }
+
+/** The caller of an audited API. */
+export type Actor = {
+  actor: string
+  actorName: string | null
+  role: string
+  /** The seller's account, to which the records belong; undefined in the operator API. */
+  accountId?: number
+}
+
+/** A write that has not ended. */
+type Audited = {
+  transaction: RequestTransaction | undefined
+  record: RecordRef | null
+  before: object | null
+  /** The entry was written in a shared transaction. */
+  isRecorded: boolean
+}
+
+/**
+ * An onRoute hook that writes an entry of the audit log for each successful write. It needs nothing of the routes: the
+ * path names the record, which is read before and after the handler, and the entry has the fields that differ. A request
+ * that changes its record and its entry are one transaction; it is committed before the first byte of the response.
+ */
+export const auditWrites =
+  (ctx: Service, actorOf: (request: FastifyRequest) => Actor) =>
+  (route: RouteOptions): void => {
+    const { url } = route
+    const method = String(route.method)
+    const mode = route.config?.audit ?? 'with the change'
+    if (method === 'GET' || method === 'HEAD' || mode === 'never') return
+    const { operationId } = (route.schema ?? {}) as { operationId?: string }
+    const action = operationId ?? `${method} ${url}`
+
+    const begin = async (request: FastifyRequest): Promise<Audited> => {
+      const record = recordOf(url, request.params, actorOf(request))
+      const audited: Audited = { transaction: undefined, record, before: null, isRecorded: false }
+      if (typeof mode === 'object' && request.headers['idempotency-key'] === undefined) {
+        const share = sharedWith(ctx, (result) => {
+          audited.isRecorded = true
+          const after = mode.created(result as never)
+          return { ...by(request), record: nameOfNew(url, after), before: null, after }
+        })
+        return Object.assign(audited, { transaction: sharing(share) })
+      }
+      if (mode === 'afterwards') {
+        audited.before = await stateOf(ctx, record)
+        return audited
+      }
+      const transaction = await beginRequest(ctx)
+      try {
+        audited.before = await stateOf(transaction.tx!, record)
+        return Object.assign(audited, { transaction })
+      } catch (error) {
+        await transaction.rollBack()
+        throw error
+      }
+    }
+
+    const by = (request: FastifyRequest) => {
+      const { actor, actorName, role } = actorOf(request)
+      return { actor, actorName, role, action, requestId: request.id }
+    }
+
+    /** Writes the entry and commits, before the response is sent. */
+    const end = async (
+      { transaction, record, before, isRecorded }: Audited,
+      request: FastifyRequest,
+      { statusCode }: FastifyReply,
+      payload: unknown,
+    ): Promise<void> => {
+      if (isRecorded) return
+      if (statusCode >= 400 || transaction?.isRepeated) {
+        await (statusCode >= 400 ? transaction?.rollBack() : transaction?.commit())
+        return
+      }
+      const tx = transaction?.tx ?? ctx
+      const data = dataOf(payload)
+      const created = statusCode === 201 && data && 'id' in data ? (data as State) : undefined
+      try {
+        const after = created ?? (record ? await stateOf(tx, record) : data)
+        await recordAudit(tx, {
+          ...by(request),
+          record: created ? nameOfNew(url, created) : (record?.name ?? null),
+          ...(before && after && !created ? differences(before, after) : { before, after }),
+        })
+      } catch (error) {
+        await transaction?.rollBack()
+        throw error
+      }
+      await transaction?.commit()
+    }
+
+    const before = (request: FastifyRequest, _reply: FastifyReply, done: (e?: Error) => void) => {
+      begin(request)
+        .then((audited) => {
+          request.audited = audited
+          if (audited.transaction) withinRequest(audited.transaction, done)
+          else done()
+        })
+        .catch(done)
+    }
+    const after = async (request: FastifyRequest, reply: FastifyReply, payload: unknown) => {
+      const { audited } = request
+      // The error of a commit is sent through this hook as well.
+      request.audited = undefined
+      if (audited) await end(audited, request, reply, payload)
+      return payload
+    }
+    route.preHandler = [route.preHandler ?? [], before].flat()
+    route.onSend = [after, route.onSend ?? []].flat()
+  }
+
+/** The record's current state; null without one. */
+async function stateOf(ctx: Context, record: RecordRef | null): Promise<object | null> {
+  if (!record) return null
+  try {
+    return await readRecord(ctx, record)
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return null
+    throw error
+  }
+}
+
+function dataOf(payload: unknown): object | null {
+  if (typeof payload !== 'string' || payload === '') return null
+  const body = JSON.parse(payload) as { data?: unknown }
+  return typeof body?.data === 'object' ? body.data : null
+}
+
+/** The name of a record that was created by `POST /accounts` or `POST /accounts/{id}/keys`. */
+const nameOfNew = (url: string, { id }: State) =>
+  `${kindOf(url.slice(url.lastIndexOf('/') + 1))}:${id}`
+
+type Entered<Item> = { item: Item; entryOf: (result: unknown) => NewAuditEntry }
+// biome-ignore lint/suspicious/noExplicitAny: each work is mapped to the same one with entries
+type Work = SharedWork<Context, any, any>
+const audited = new WeakMap<Work, Work>()
+
+/** Shares transactions like `ctx.share`, and writes the entries of all successful items with one statement in them. */
+const sharedWith =
+  (ctx: Context, entryOf: Entered<unknown>['entryOf']): Share<Context> =>
+  (work, item) => {
+    let withEntries = audited.get(work)
+    if (!withEntries) {
+      withEntries = async (tx, items: Entered<typeof item>[], waits) => {
+        const inner = items.map(({ item }) => item)
+        const outcomes = await work(tx, inner, waits)
+        const entries = outcomes.flatMap((outcome, index) =>
+          typeof outcome === 'object' && 'result' in outcome
+            ? [items[index]!.entryOf(outcome.result)]
+            : [],
+        )
+        await recordAudits(tx, entries)
+        return outcomes
+      }
+      audited.set(work, withEntries)
+    }
+    return ctx.share(withEntries, { item, entryOf })
+  }
+
+/** The fields of two states that differ. */
+function differences(before: object, after: object): { before: object; after: object } {
+  const differs = (name: string) =>
+    JSON.stringify(before[name as never]) !== JSON.stringify(after[name as never])
+  const only = (state: object) =>
+    Object.fromEntries(Object.entries(state).filter(([name]) => differs(name)))
+  return { before: only(before), after: only(after) }
+}

@@ -1,0 +1,143 @@
+import { beforeAll, expect, it } from 'vitest'
+import { runSchedule } from '../../schedule.ts'
+import { type Client, startTestApp, type TestApp } from '../../test/app.ts'
+import { cardItem, list } from '../../test/fixtures/listings.ts'
+import { buy, openShop } from '../../test/fixtures/orders.ts'
+
+let app: TestApp
+let shop: Awaited<ReturnType<typeof openShop>>
+let support: Client & { id: number }
+beforeAll(async () => {
+  app = await startTestApp({ template: 'fixture' })
+  shop = await openShop(app)
+  const payload = { name: 'Anna', role: 'support' }
+  const { body } = await app.operator.post('/operator/v1/staff', { payload })
+  support = { ...app.withKey(body.token), id: body.data.id }
+})
+
+const entries = async (filter: string) =>
+  (await app.operator.get(`/operator/v1/audit?${filter}`)).body.data
+const account = () => `/operator/v1/accounts/${shop.accountId}`
+
+it('an entry has actor, role, action, record, the changed fields, request id and time', async () => {
+  const [id] = await list(shop, cardItem())
+  const { orderIds } = await buy(app, [[id!, 1]])
+  const payload = { cancelled_by: 'buyer' }
+  const { headers } = await support.post(`/operator/v1/orders/${orderIds[0]}/cancel`, { payload })
+  const [entry, ...others] = await entries(`record=order:${orderIds[0]}`)
+  expect(others).toEqual([])
+  expect(entry).toEqual({
+    id: expect.any(Number),
+    actor: `staff:${support.id}`,
+    actor_name: 'Anna',
+    role: 'support',
+    action: 'cancelOrder',
+    record: `order:${orderIds[0]}`,
+    before: { status: 'pending', cancelled_at: null, financial: expect.anything() },
+    after: { status: 'cancelled', cancelled_at: expect.any(String), financial: expect.anything() },
+    request_id: headers['x-request-id'],
+    created_at: expect.any(String),
+  })
+  expect(await entries('actor=operator&action=createCheckout')).toMatchObject([
+    { role: 'root', before: null, after: { slices: [{ order_ids: orderIds }] } },
+  ])
+})
+
+it('a write that fails leaves no entry, and no effect', async () => {
+  const { data: all, meta } = (await app.operator.get('/operator/v1/audit')).body
+  expect((await app.operator.patch(account(), { payload: { slug: '' } })).status).toBe(422)
+  expect((await support.patch(account(), { payload: { slug: 'mine' } })).status).toBe(403)
+  expect((await app.operator.post('/operator/v1/orders/99/receive')).status).toBe(404)
+  const payload = { lines: [{ listing_id: 999999, quantity: 1 }], address: null }
+  const buyer = { name: 'Ash', email: 'ash@buyers.example' }
+  const refused = await app.operator.post('/operator/v1/checkouts', {
+    payload: { ...payload, buyer },
+  })
+  expect(refused.status).toBe(409)
+  const after = (await app.operator.get('/operator/v1/audit')).body
+  expect([after.meta.total, after.data[0].id]).toEqual([meta.total, all[0].id])
+})
+
+it('an entry that cannot be written rolls the change back', async () => {
+  const { db } = app.ctx
+  await db`alter table audit_entries add constraint refuses check (action <> 'changeAccount') not valid`
+  const { body } = await app.operator.get(account())
+  const changed = await app.operator.patch(account(), { payload: { rating: 1.5 } })
+  expect(changed.status).toBe(500)
+  await db`alter table audit_entries drop constraint refuses`
+  expect((await app.operator.get(account())).body.data.rating).toBe(body.data.rating)
+  expect((await app.operator.patch(account(), { payload: { rating: 4.5 } })).status).toBe(200)
+  expect(await entries('action=changeAccount')).toMatchObject([
+    { before: { rating: body.data.rating }, after: { rating: 4.5 } },
+  ])
+})
+
+it('a request that is repeated with its Idempotency-Key has one entry', async () => {
+  const [id] = await list(shop, cardItem())
+  const headers = { 'idempotency-key': 'once' }
+  const payload = { listing_id: id, quantity: 1, cart_id: 'audited' }
+  const reserve = () => app.operator.post('/operator/v1/reservations', { payload, headers })
+  const { body } = await reserve()
+  expect((await reserve()).body).toEqual(body)
+  expect(await entries('action=createReservation')).toMatchObject([
+    { record: `reservation:${body.data.id}` },
+  ])
+})
+
+it('concurrent checkouts share transactions, and each has an entry', async () => {
+  const [id] = await list(shop, cardItem({ quantity: 9 }))
+  const ids = (await Promise.all([1, 2, 3, 4].map(() => buy(app, [[id!, 1]])))).map(({ id }) => id)
+  const made = await entries('action=createCheckout&per_page=100')
+  for (const id of ids) {
+    expect(
+      made.filter(({ record }: { record: string }) => record === `checkout:${id}`),
+    ).toHaveLength(1)
+  }
+})
+
+it('the log holds no secret, whatever is created or changed', async () => {
+  const secrets: string[] = ['a-password-of-the-owner', 'NL02ABNA0123456789', 'user:hush@']
+  const post = async (client: Client, url: string, payload?: object) => {
+    const { status, body, text } = await client.post(url, { payload })
+    expect(status, text).toBeLessThan(300)
+    secrets.push(body.key ?? body.token ?? body.secret ?? secrets[0])
+    return body.data
+  }
+  await app.operator.patch(account(), { payload: { password: secrets[0] } })
+  await post(app.operator, `${account()}/keys`, { scopes: ['orders:read'] })
+  await post(app.operator, '/operator/v1/staff', { name: 'Ben', role: 'finance' })
+  const member = await app.member(shop.accountId)
+  const key = await post(member, '/dashboard/api/keys', { scopes: ['orders:read'], name: 'Till' })
+  await post(member, `/dashboard/api/keys/${key.id}/rotate`)
+  const endpoint = { url: 'https://user:hush@shop.example/hook', events: ['order.created'] }
+  await post(member, '/dashboard/api/webhooks', endpoint)
+  const setup = { holder: 'Misty', iban: secrets[1]! }
+  expect((await member.put('/dashboard/api/payouts/setup', { payload: setup })).status).toBe(200)
+  const { text } = await app.operator.get('/operator/v1/audit?per_page=100')
+  for (const secret of secrets) expect(text).not.toContain(secret)
+  expect(await entries(`actor=member:${member.memberId}`)).toMatchObject([
+    {
+      role: 'seller',
+      record: `account:${shop.accountId}`,
+      after: { payout_setup: { iban_last4: '6789' } },
+    },
+    { record: expect.stringMatching(/^endpoint:/), after: { url: 'https://shop.example/hook' } },
+    { record: `key:${key.id}`, action: 'POST /dashboard/api/keys/:key/rotate' },
+    { record: `key:${key.id}`, actor_name: member.email, after: { name: 'Till' } },
+  ])
+})
+
+it('entries never change, and only the job deletes them, after AUDIT_RETENTION_DAYS', async () => {
+  const { db } = app.ctx
+  await expect(db`update audit_entries set actor = 'nobody'`).rejects.toThrow('never change')
+  await expect(db`delete from audit_entries`).rejects.toThrow('never change')
+  await expect(db`truncate audit_entries`).rejects.toThrow('never change')
+  const { meta } = (await app.operator.get('/operator/v1/audit')).body
+  await runSchedule(app.ctx)
+  expect((await app.operator.get('/operator/v1/audit')).body.meta.total).toBe(meta.total)
+  const clock = '/operator/v1/sandbox/clock'
+  await app.operator.post(clock, { payload: { advance_seconds: 731 * 24 * 3600 } })
+  await runSchedule(app.ctx)
+  const left = (await app.operator.get('/operator/v1/audit')).body.data
+  expect(left.map(({ action }: { action: string }) => action)).toEqual(['advanceClock'])
+})

@@ -1,0 +1,86 @@
+import { getAccount } from '../../accounts/accounts.ts'
+import type { Context } from '../../context.ts'
+import { listKeys } from '../../keys/keys.ts'
+import { getSetup } from '../../money/payout-setup.ts'
+import { getPayout } from '../../money/payouts.ts'
+import { getOrder } from '../../orders/orders.ts'
+import { getStaff } from '../../staff/staff.ts'
+import { requireEndpoint } from '../../webhooks/endpoints.ts'
+import { accountJson } from '../shapes/account.ts'
+import { keyJson } from '../shapes/api-key.ts'
+import { orderJson } from '../shapes/order.ts'
+import { payoutJson } from '../shapes/payout.ts'
+import { payoutSetupJson } from '../shapes/payout-setup.ts'
+import { staffJson } from '../shapes/staff.ts'
+import { endpointJson } from '../shapes/webhook-endpoint.ts'
+import { pathId } from '../validate.ts'
+
+/** A record that a request is about. */
+export type RecordRef = {
+  /** `order:501` */
+  name: string
+  kind: string
+  id: number | undefined
+  accountId: number | undefined
+}
+
+/**
+ * The record that a path is about: that of its last parameter. `/orders/{id}/cancel` is about an order,
+ * `/accounts/{id}/keys/{key}` about a key. A path of the dashboard without a parameter is about the seller's account.
+ */
+export function recordOf(
+  url: string,
+  params: unknown,
+  { accountId }: { accountId?: number },
+): RecordRef | null {
+  const values = params as Record<string, string | number>
+  const segments = url.split('/')
+  const at = segments.findLastIndex((segment) => segment.startsWith(':'))
+  const owner =
+    accountId ?? (segments.includes('accounts') ? pathId(String(values.id ?? '')) : undefined)
+  if (at < 0) {
+    return accountId === undefined
+      ? null
+      : { name: `account:${accountId}`, kind: 'account', id: accountId, accountId }
+  }
+  const kind = kindOf(segments[at - 1]!)
+  const value = String(values[segments[at]!.slice(1)])
+  return { name: `${kind}:${value}`, kind, id: pathId(value), accountId: owner }
+}
+
+/** `order` for `orders`, as it is called in a path. */
+export const kindOf = (plural: string) =>
+  KINDS[plural] ?? plural.replace(/ies$/, 'y').replace(/s$/, '').replaceAll('-', '_')
+
+const KINDS: Record<string, string> = { webhooks: 'endpoint', invitations: 'member' }
+
+/** How records are read whose state before and after a change the audit log has. */
+const READERS: Record<
+  string,
+  (ctx: Context, id: number, accountId: number | undefined) => Promise<object | undefined>
+> = {
+  account: async (ctx, id) => {
+    const { reason, state, holder, iban_last4 } = payoutSetupJson(await getSetup(ctx, id))
+    const payoutSetup = { state, reason, holder, iban_last4 }
+    return { ...accountJson(await getAccount(ctx, id)), payout_setup: payoutSetup }
+  },
+  order: async (ctx, id) => orderJson(await getOrder(ctx, id)),
+  payout: async (ctx, id) => payoutJson(await getPayout(ctx, id)),
+  staff: async (ctx, id) => staffJson(await getStaff(ctx, id)),
+  key: async (ctx, id, accountId) => {
+    if (accountId === undefined) return undefined
+    const key = (await listKeys(ctx, accountId)).find((key) => key.id === id)
+    return key && keyJson(key)
+  },
+  endpoint: async (ctx, id, accountId) =>
+    accountId === undefined ? undefined : endpointJson(await requireEndpoint(ctx, accountId, id)),
+}
+
+/** The record's state as the API shows it; null for a kind that isn't read. */
+export async function readRecord(
+  ctx: Context,
+  { kind, id, accountId }: RecordRef,
+): Promise<object | null> {
+  const read = READERS[kind]
+  return (id !== undefined && (await read?.(ctx, id, accountId))) || null
+}

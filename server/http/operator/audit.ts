@@ -1,0 +1,54 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { listAudit } from '../../audit/entries.ts'
+import type { Service } from '../../service.ts'
+import { parseDateTime } from '../date-time.ts'
+import { pageExample, pageParameters, paginated } from '../paginate.ts'
+import type { Query } from '../query.ts'
+import { Paginated, Text } from '../schema.ts'
+import { AuditEntrySchema, auditEntryJson, exampleAuditEntry } from '../shapes/audit.ts'
+
+export const auditRoutes =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.get(
+      '/audit',
+      {
+        schema: {
+          operationId: 'listAudit',
+          summary: 'Read the audit log',
+          description:
+            'Returns every write through the operator API and the dashboard, and every sign-in event, newest first. Entries never change, and are deleted after `AUDIT_RETENTION_DAYS`.',
+          tags: ['Staff'],
+          querystring: Type.Object({
+            actor: Type.Optional(Text({ description: 'As `staff:3`' })),
+            role: Type.Optional(Text()),
+            action: Type.Optional(Text()),
+            record: Type.Optional(Text({ description: 'As `order:501`' })),
+            from: Type.Optional(Text({ description: 'ISO 8601 date or date-time, inclusive' })),
+            to: Type.Optional(Text({ description: 'ISO 8601 date or date-time, inclusive' })),
+            ...pageParameters,
+          }),
+          response: { 200: Paginated(AuditEntrySchema, 'A page of entries') },
+          'x-errors': ['validation_error'],
+          'x-example': pageExample('/operator/v1/audit', [exampleAuditEntry]),
+        },
+      },
+      async (request) => {
+        const query = request.query as Query
+        const { actor, role, action, record, from, to } = query
+        const filters = {
+          ...{ actor, role, action, record },
+          from: from === undefined ? undefined : parseDateTime('from', from),
+          to: to === undefined ? undefined : parseDateTime('to', to),
+        }
+        return paginated(
+          `${ctx.config.publicUrl}/operator/v1/audit`,
+          query,
+          (page) => listAudit(ctx, filters, page),
+          auditEntryJson,
+        )
+      },
+    )
+    done()
+  }

@@ -1,0 +1,78 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
+import type { Share } from '../database/shared-transactions.ts'
+
+/**
+ * One transaction around everything that a request writes. The verbs that it calls take part without knowing: their own
+ * transactions become savepoints. No network or file I/O may happen in such a request.
+ */
+export type RequestTransaction = {
+  /** The context inside the transaction; undefined once it has ended. */
+  tx: Context | undefined
+  /** Takes part in a transaction that the request shares with concurrent ones; then it has none of its own. */
+  share?: Share<Context>
+  /** The response was stored by an earlier request with the same Idempotency-Key. */
+  isRepeated: boolean
+  commit(): Promise<void>
+  rollBack(): Promise<void>
+}
+
+const current = new AsyncLocalStorage<RequestTransaction>()
+
+/** The members that a transaction replaces. */
+const REPLACED = new Set<string | symbol>(['db', 'begin', 'share', 'signal'])
+
+/** A view of the context that is inside the transaction of the current request, if that has one. */
+export const insideRequests = <C extends Context>(ctx: C): C =>
+  new Proxy(ctx, {
+    get(target, name) {
+      const request = REPLACED.has(name) ? current.getStore() : undefined
+      if (name === 'share' && request?.share) return request.share
+      return (request?.tx ?? target)[name as keyof Context]
+    },
+  })
+
+/** Begins the transaction of a request. */
+export async function beginRequest(ctx: Context): Promise<RequestTransaction> {
+  const opened = Promise.withResolvers<Context>()
+  const ended = Promise.withResolvers<void>()
+  const done = inTransaction(ctx, async (tx) => {
+    opened.resolve(tx)
+    await ended.promise
+  })
+  // A transaction that fails before it ends fails the statements in it; this error is of no use then.
+  done.catch(opened.reject)
+  const transaction: RequestTransaction = {
+    tx: await opened.promise,
+    isRepeated: false,
+    async commit() {
+      transaction.tx = undefined
+      ended.resolve()
+      await done
+    },
+    async rollBack() {
+      transaction.tx = undefined
+      ended.reject(new Error('rolled back'))
+      await done.catch(() => {})
+    },
+  }
+  return transaction
+}
+
+/** A request without a transaction of its own. */
+export const sharing = (share: Share<Context>): RequestTransaction => ({
+  ...{ tx: undefined, share, isRepeated: false },
+  async commit() {},
+  async rollBack() {},
+})
+
+/** Runs what follows inside the transaction of the request. */
+export const withinRequest = <T>(transaction: RequestTransaction, work: () => T): T =>
+  current.run(transaction, work)
+
+/** Notes that the request repeats an earlier one, and so has no effect. */
+export function noteRepeated(): void {
+  const transaction = current.getStore()
+  if (transaction) transaction.isRepeated = true
+}
