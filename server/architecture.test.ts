@@ -25,6 +25,7 @@ const offenders = (rule: RegExp, except: (name: string) => boolean) =>
 const LAYERS = [
   ...['errors', 'start-error', 'enums', 'cents', 'text', 'time'],
   ...['settings', 'config', 'log', 'crypto', 'files', 'database', 'metrics', 'context'],
+  'audit',
   ...['limits', 'dashboard', 'processes', 'outbound', 'queue'],
   ...['catalog', 'mail', 'members', 'staff', 'events', 'notices', 'accounts', 'keys', 'oauth'],
   ...['listings', 'photos', 'money'],
