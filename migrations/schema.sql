@@ -903,11 +903,15 @@ create table webhook_endpoints (
   deleted_at timestamp with time zone,
   created_at timestamp with time zone not null,
   failure_reason text,
+  previous_secret bytea,
+  previous_secret_until timestamp with time zone,
+  secret_number integer default 1 not null,
   constraint webhook_endpoints_pkey PRIMARY KEY (id),
   constraint webhook_endpoints_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint webhook_endpoints_at_most_16 UNIQUE (account_id, place),
   constraint webhook_endpoints_consecutive_failures_check CHECK (consecutive_failures >= 0),
   constraint webhook_endpoints_deleted_whole CHECK ((deleted_at IS NULL) = (place IS NOT NULL) AND (deleted_at IS NULL) = (secret IS NOT NULL)),
   constraint webhook_endpoints_events_check CHECK (cardinality(events) > 0 AND events <@ ARRAY['order.created'::text, 'order.cancelled'::text, 'order.label_ready'::text, 'listing.sold'::text]),
-  constraint webhook_endpoints_place_check CHECK (place >= 1 AND place <= 16)
+  constraint webhook_endpoints_place_check CHECK (place >= 1 AND place <= 16),
+  constraint webhook_endpoints_previous_whole CHECK ((previous_secret IS NULL) = (previous_secret_until IS NULL) AND (previous_secret IS NULL OR deleted_at IS NULL))
 );

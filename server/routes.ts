@@ -86,6 +86,7 @@ import { ownListingRoutes } from './http/tools/listings.ts'
 import { ownPayoutRoutes, statementRoutes } from './http/tools/money.ts'
 import { ownLabelRoutes, ownOrderRoutes } from './http/tools/orders.ts'
 import { holidayRoutes, shippingOptionRoutes } from './http/tools/shop.ts'
+import { ownDeliveryRoutes, ownEndpointRoutes, ownEventRoutes } from './http/tools/webhooks.ts'
 import { offersOAuth } from './oauth/resources.ts'
 import type { Service } from './service.ts'
 
@@ -175,6 +176,9 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
           '/statements': statementRoutes(ctx),
           '/shipping-options': shippingOptionRoutes(ctx),
           '/holiday': holidayRoutes(ctx),
+          '/webhooks/:id': ownEndpointRoutes(ctx),
+          '/deliveries': ownDeliveryRoutes(ctx),
+          '/events': ownEventRoutes(ctx),
         })
       },
       { prefix: toolsApi.prefix },

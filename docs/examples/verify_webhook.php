@@ -52,7 +52,9 @@ function receive(string $secret): int
 
     $timestamp = $_SERVER['HTTP_X_SERVICE_TIMESTAMP'] ?? null;
     $signature = $_SERVER['HTTP_X_SERVICE_SIGNATURE'] ?? null;
-    if (!verify($secret, $timestamp, $signature, $body)) {
+    // For a day after a rotation, the former secret signs the second header.
+    $previous = $_SERVER['HTTP_X_SERVICE_SIGNATURE_PREVIOUS'] ?? null;
+    if (!verify($secret, $timestamp, $signature, $body) && !verify($secret, $timestamp, $previous, $body)) {
         return 401;
     }
 

@@ -53,8 +53,9 @@ class Receiver(BaseHTTPRequestHandler):
         body = self.rfile.read(int(length))
 
         timestamp = self.headers.get("X-Service-Timestamp")
-        signature = self.headers.get("X-Service-Signature")
-        if not verify(SECRET, timestamp, signature, body):
+        # For a day after a rotation, the former secret signs the second header.
+        names = ("X-Service-Signature", "X-Service-Signature-Previous")
+        if not any(verify(SECRET, timestamp, self.headers.get(name), body) for name in names):
             return self.answer(401)
 
         delivery = json.loads(body)

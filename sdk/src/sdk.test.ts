@@ -52,6 +52,10 @@ async function listed(...items: ListingItem[]): Promise<number[]> {
   return results.map((result) => (result as { listing: { id: number } }).listing.id)
 }
 
+const endpoint = async () =>
+  (await client.webhooks.create({ url: 'https://hooks.example/', events: ['order.created'] }))
+    .endpoint.id
+
 /** Every operation of both APIs by a method. Each resolves only if its request succeeds. */
 const METHODS: Record<string, () => Promise<unknown>> = {
   listSeries: () => client.series.list(),
@@ -99,6 +103,26 @@ const METHODS: Record<string, () => Promise<unknown>> = {
   },
   buyLabels: async () => client.tools.labels.buy([await sell((await listed())[0]!, LABEL)]),
   listPayouts: async () => client.tools.payouts.list({ state: 'due' }),
+  listOwnDeliveries: async () =>
+    client.tools.deliveries.list({ event: 'order.created', from: new Date(0) }),
+  resendOwnDelivery: async () => {
+    const { id } = await client.tools.webhooks.test(await endpoint(), 'order.created')
+    return client.tools.deliveries.resend(id)
+  },
+  resendOwnDeliveries: async () =>
+    client.tools.webhooks.resend(await endpoint(), { from: new Date(0), to: new Date() }),
+  testWebhook: async () => client.tools.webhooks.test(await endpoint(), 'order.created'),
+  rotateWebhookSecret: async () => client.tools.webhooks.rotateSecret(await endpoint()),
+  sendOwnSampleEvent: () => client.tools.events.send('order.created'),
+  followOwnEvents: async () => {
+    const stop = new AbortController()
+    const feed = client.tools.events.follow('0-0', { signal: stop.signal })
+    for await (const { event } of feed) {
+      expect(event).toBe('order.created')
+      stop.abort()
+    }
+    expect(feed.cursor()).toMatch(/^\d+-\d+$/)
+  },
   listShippingOptions: () => client.tools.shippingOptions.list(),
   replaceShippingOptions: async () =>
     client.tools.shippingOptions.replace(await client.tools.shippingOptions.list()),

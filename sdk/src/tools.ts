@@ -1,4 +1,5 @@
 import { asQuery } from './catalog.ts'
+import { followEvents } from './events.ts'
 import { type List, listOf } from './list.ts'
 import type { Options, Request, Transport } from './transport.ts'
 import type {
@@ -7,6 +8,7 @@ import type {
   CancelOwnOrderBody,
   Change,
   CheckedItem,
+  Delivery,
   Dispute,
   GetPackingQuery,
   Holiday,
@@ -15,6 +17,7 @@ import type {
   ListingChangesResult,
   ListingDeletionsResult,
   ListingTarget,
+  ListOwnDeliveriesQuery,
   ListOwnDisputesQuery,
   ListOwnListingsQuery,
   ListOwnOrdersQuery,
@@ -29,7 +32,9 @@ import type {
   Payout,
   ReplaceShippingOptionsBody,
   Statement,
+  WebhookEndpoint,
 } from './types.ts'
+import type { WebhookEvent } from './webhooks.ts'
 
 export type ChangesPage = { data: Change[]; next: string; has_more: boolean }
 
@@ -163,6 +168,57 @@ export function tools(send: Transport) {
         const request = { ...options, ...TOOLS, accept: 'text/csv' }
         return (await send<string>('GET', path, request)).body
       },
+    },
+
+    deliveries: {
+      list: (query: ListOwnDeliveriesQuery = {}, options: Options = {}): List<Delivery> =>
+        listOf<Delivery>(send, '/deliveries', asQuery(query), { ...options, ...TOOLS }),
+
+      /** Attempts a delivery once more. */
+      resend: (id: number, options: Options = {}) =>
+        dataOf<Delivery>('POST', `/deliveries/${id}/resend`, options),
+    },
+
+    webhooks: {
+      /** Resends what an endpoint missed in a period, and returns the number of deliveries. */
+      async resend(
+        id: number,
+        { from, to }: { from: Date | string; to: Date | string },
+        options: Options = {},
+      ): Promise<number> {
+        const request = { ...options, body: { from, to } }
+        const path = `/webhooks/${id}/resend`
+        return (await dataOf<{ deliveries: number }>('POST', path, request)).deliveries
+      },
+
+      /** Sends a test event to one endpoint. */
+      test: (id: number, event: WebhookEvent['event'], options: Options = {}) =>
+        dataOf<Delivery>('POST', `/webhooks/${id}/test`, { ...options, body: { event } }),
+
+      /** Returns a new secret. The former one signs as well for 24 hours: `verify` accepts both. */
+      async rotateSecret(id: number, options: Options = {}) {
+        const { body } = await send<{ data: WebhookEndpoint; secret: string }>(
+          'POST',
+          `/webhooks/${id}/rotate-secret`,
+          { ...options, ...TOOLS },
+        )
+        return { endpoint: body.data, secret: body.secret }
+      },
+    },
+
+    events: {
+      /** Sends a sample event to your endpoints. In the sandbox only. */
+      send: (event: WebhookEvent['event'], options: Options = {}) =>
+        dataOf<{ event: string; deliveries: number }>('POST', '/events', {
+          ...options,
+          body: { event },
+        }),
+
+      /**
+       * Follows your events and their resends until `signal` is aborted, without gaps: iterate, handle each event, and store
+       * `cursor()` with it. Without a cursor it begins now.
+       */
+      follow: (cursor?: string, options: Options = {}) => followEvents(send, cursor, options),
     },
 
     shippingOptions: {

@@ -51,7 +51,7 @@ export type Request = Options & {
   retry?: Retry | undefined
   /** The API below the address of the service: the seller API by default. */
   api?: 'v1' | 'tools/v1' | undefined
-  /** Media type of the response. Anything but JSON and text is received as bytes. */
+  /** Media type of the response. `text/event-stream` is received as a stream, anything but JSON and text as bytes. */
   accept?: string | undefined
   /** A retried deletion may find that the first attempt succeeded. */
   acceptsMissing?: boolean | undefined
@@ -115,6 +115,7 @@ export function openTransport(options: ClientOptions): Transport {
     const limit = new AbortController()
     const timer = setTimeout(() => limit.abort(), timeoutMs ?? options.timeoutMs ?? 30_000)
     const cancel = () => limit.abort()
+    let isStream = false
     signal?.addEventListener('abort', cancel)
     if (signal?.aborted) limit.abort()
     try {
@@ -134,7 +135,10 @@ export function openTransport(options: ClientOptions): Transport {
       })
       const { status, headers } = response
       const requestId = headers.get('x-request-id') ?? undefined
-      const content = contentOf(new Uint8Array(await response.arrayBuffer()), headers)
+      isStream = response.ok && accept === 'text/event-stream'
+      const content = isStream
+        ? response.body
+        : contentOf(new Uint8Array(await response.arrayBuffer()), headers)
       if (!response.ok) {
         const error = refusalOf(status, response.type, content, headers, requestId)
         report({ status, ...(requestId && { requestId }), error })
@@ -152,7 +156,8 @@ export function openTransport(options: ClientOptions): Transport {
       throw failure
     } finally {
       clearTimeout(timer)
-      signal?.removeEventListener('abort', cancel)
+      // The signal also ends a stream.
+      if (!isStream) signal?.removeEventListener('abort', cancel)
     }
   }
 }

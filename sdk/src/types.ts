@@ -1314,6 +1314,56 @@ export interface CheckedItem {
   item?: CatalogItem
 }
 /**
+ * The delivery of one event to one endpoint.
+ */
+export interface Delivery {
+  /**
+   * Equals `delivery_id` in the payload
+   */
+  id: number
+  account_id: number
+  endpoint_id: number
+  event: 'order.created' | 'order.cancelled' | 'order.label_ready' | 'listing.sold'
+  /**
+   * `pending`: waits for its first or next attempt. `failed`: all attempts failed. `skipped`: the endpoint was disabled or deleted before the delivery succeeded.
+   */
+  status: 'pending' | 'delivered' | 'failed' | 'skipped'
+  /**
+   * Oldest first, including resends
+   */
+  attempts: {
+    /**
+     * Start of the attempt
+     */
+    at: string
+    /**
+     * Status of the response; null if there was none
+     */
+    status_code: number | null
+    /**
+     * Reason of the failure; null if the attempt succeeded
+     */
+    error: string | null
+    duration_ms: number
+    /**
+     * Beginning of the response body
+     */
+    response: string | null
+  }[]
+  /**
+   * null if no attempt is scheduled
+   */
+  next_attempt_at: string | null
+  /**
+   * Time of the event
+   */
+  created_at: string
+  /**
+   * The body that is sent
+   */
+  payload: OrderCreatedEvent | OrderCancelledEvent | OrderLabelReadyEvent | ListingSoldEvent
+}
+/**
  * A buyer’s report of a problem with an order row.
  */
 export interface Dispute {
@@ -2346,4 +2396,47 @@ export interface SetHolidayBody {
    * Whether the shop is hidden and sells nothing
    */
   on: boolean
+}
+export interface ResendOwnDeliveriesBody {
+  /**
+   * First second of the period. ISO 8601 date or date-time; without an offset the time is UTC
+   */
+  from: string
+  /**
+   * Last second of the period; a date means its first second. ISO 8601 date or date-time; without an offset the time is UTC
+   */
+  to: string
+}
+export interface TestWebhookBody {
+  event: 'order.created' | 'order.cancelled' | 'order.label_ready' | 'listing.sold'
+}
+export interface ListOwnDeliveriesQuery {
+  endpoint_id?: number
+  status?: 'pending' | 'delivered' | 'failed' | 'skipped'
+  event?: 'order.created' | 'order.cancelled' | 'order.label_ready' | 'listing.sold'
+  /**
+   * Only events at or after this ISO 8601 date or time
+   */
+  from?: string | Date
+  /**
+   * Only events at or before this ISO 8601 time; a date means its first second
+   */
+  to?: string | Date
+  /**
+   * Page number, from 1. A page after the last one is empty.
+   */
+  page?: number
+  /**
+   * Number of records per page. Invalid values are adjusted: below 1 to 1, above 100 to 100, text that is not a number to 30.
+   */
+  per_page?: number
+}
+export interface FollowOwnEventsQuery {
+  /**
+   * Position after which the stream continues
+   */
+  after?: string
+}
+export interface SendOwnSampleEventBody {
+  event: 'order.created' | 'order.cancelled' | 'order.label_ready' | 'listing.sold'
 }

@@ -63,6 +63,10 @@ describe('verify', () => {
       const both = { ...headers, [name]: [other[name], headers[name]].join(separator) }
       await verify(BODY, both, SECRET)
     }
+    await verify(BODY, { ...other, [`${name}-previous`]: headers[name] }, SECRET)
+    await expect(
+      verify(BODY, { ...other, [`${name}-old`]: headers[name] }, SECRET),
+    ).rejects.toThrow()
   })
 
   it.each([

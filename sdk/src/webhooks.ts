@@ -44,7 +44,10 @@ export async function verify(
 ): Promise<WebhookEvent> {
   const body = bytesOf(rawBody)
   const timestamp = header(headers, TIMESTAMP)
-  const signatures = header(headers, SIGNATURE)?.split(/[\s,]+/) ?? []
+  // The former secret signs the second for a day after a rotation.
+  const signatures = [SIGNATURE, `${SIGNATURE}-previous`].flatMap(
+    (name) => header(headers, name)?.split(/[\s,]+/) ?? [],
+  )
   if (timestamp === undefined || !/^\d{1,12}$/.test(timestamp)) {
     throw new SignatureError('The header X-Service-Timestamp is missing or malformed.')
   }

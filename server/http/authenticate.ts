@@ -166,6 +166,18 @@ function keyProblem(caller: Caller, now: Date): string | undefined {
   return undefined
 }
 
+/** Whether the key of a long request is still valid and has the scope. It is not counted. */
+export async function isStillAllowed(
+  ctx: Service,
+  request: FastifyRequest,
+  scope: Scope,
+): Promise<boolean> {
+  const key = bearerOf(request.headers)
+  const caller = key ? await ctx.keys.find(key, () => addressSubject(request.ip)) : null
+  if (!caller || keyProblem(caller, ctx.now())) return false
+  return !accessProblem(caller) && !scopeProblem(caller, scope)
+}
+
 /** Counts the request (429) and checks account and scope (403). Records the use of the key, at most once a minute. */
 function admit(
   ctx: Service,

@@ -136,6 +136,11 @@ it('every POST, PUT and PATCH has an example that succeeds unchanged on a new sa
   await send('checkListings')
   await send('replaceShippingOptions')
   await send('setHoliday')
+  await send('testWebhook')
+  await send('resendOwnDelivery')
+  await send('resendOwnDeliveries')
+  await send('rotateWebhookSecret')
+  await send('sendOwnSampleEvent')
 
   expect([...operations.keys()].filter((id) => !sent.has(id))).toEqual([])
 })

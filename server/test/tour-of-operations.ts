@@ -211,6 +211,19 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   }
   const [delivery] = await deliveriesIn(app, owners[2])
   await ok(operator.post(`/operator/v1/deliveries/${delivery.id}/resend`))
+  const log = '/tools/v1/deliveries'
+  const times = 'from=2026-01-01&to=2096-01-01&event=order.created'
+  for (const filter of ['', 'status=failed&', `endpoint_id=${endpoint.id}&`]) {
+    await ok(seller.get(`${log}?${filter}per_page=1`))
+    await ok(seller.get(`${log}?${filter}${times}`))
+  }
+  await ok(seller.post(`${log}/${delivery.id}/resend`))
+  const hookPath = `/tools/v1/webhooks/${endpoint.id}`
+  await ok(seller.post(`${hookPath}/test`, { payload: { event: 'listing.sold' } }))
+  const all = { from: '2026-01-01', to: '2096-01-01' }
+  await ok(seller.post(`${hookPath}/resend`, { payload: all }))
+  await ok(seller.post(`${hookPath}/rotate-secret`))
+  await ok(seller.post('/tools/v1/events', { payload: { event: 'order.created' } }))
   const period = { from: '2020-01-01', to: '2100-01-01' }
   const endpoints = `${account}/webhooks`
   await ok(operator.post(`${endpoints}/${endpoint.id}/resend`, { payload: period }))
@@ -304,8 +317,8 @@ const CARD = {
 const REFUND = { amount: 0.5, reason: 'A scratch' }
 const PRODUCT = productItem().product
 
-/** The event stream has no end, so it isn't requested. */
-const LEFT_OUT = ['GET /operator/v1/accounts/:id/events/stream']
+/** The event streams have no end, so they aren't requested. */
+const LEFT_OUT = ['GET /operator/v1/accounts/:id/events/stream', 'GET /tools/v1/events/stream']
 
 /** Compares the descriptions with the requests that the service has counted. */
 async function expectAllOperations(app: TestApp): Promise<void> {

@@ -73,7 +73,7 @@ export async function attemptDelivery(
 async function send(
   ctx: Context & { network: Network },
   pools: PinnedPools,
-  { secret, hostname, origin, path, headers }: CachedEndpoint,
+  { secret, previous, hostname, origin, path, headers }: CachedEndpoint,
   delivery: ClaimedDelivery,
   { at, signal }: { at: Date; signal: AbortSignal },
 ): Promise<Response> {
@@ -83,7 +83,7 @@ async function send(
     signal,
   )
   const body = Buffer.from(bodyOf({ deliveryId, ...delivery }))
-  const signed = headersOf({ event, deliveryId }, { body, secret, sentAt: at })
+  const signed = headersOf({ event, deliveryId }, { body, secret, previous, sentAt: at })
   return post(
     pools.to(origin, addresses),
     { path, headers: { ...headers, ...signed }, body },

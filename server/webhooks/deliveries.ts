@@ -165,12 +165,16 @@ export type DeliveryFilters = {
   accountId?: number | undefined
   endpointId?: number | undefined
   status?: DeliveryStatus | undefined
+  event?: WebhookEvent | undefined
+  /** Times of the event, both inclusive, in whole seconds as in responses. */
+  from?: Date | undefined
+  to?: Date | undefined
 }
 
 /** One page of deliveries, newest first, and the total. */
 export async function listDeliveries(
   { db }: Context,
-  { accountId, endpointId, status }: DeliveryFilters,
+  { accountId, endpointId, status, event, from, to }: DeliveryFilters,
   { perPage, offset }: Page,
 ): Promise<{ rows: Delivery[]; total: number }> {
   // The queue has the pending deliveries. `is_missed` selects the partial index deliveries_missed.
@@ -178,19 +182,34 @@ export async function listDeliveries(
     any: db`deliveries`,
     pending: db`
       (
-        select delivery_id as id, endpoint_id
+        select delivery_id as id, endpoint_id, event_id
         from delivery_queue
         where next_attempt_at is not null
       ) deliveries
     `,
-    delivered: db`(select id, endpoint_id from deliveries where status = 'delivered') deliveries`,
+    delivered: db`(select id, endpoint_id, event_id from deliveries where status = 'delivered') deliveries`,
     failed: db`
-      (select id, endpoint_id from deliveries where is_missed and status = 'failed') deliveries
+      (select id, endpoint_id, event_id from deliveries where is_missed and status = 'failed') deliveries
     `,
     skipped: db`
-      (select id, endpoint_id from deliveries where is_missed and status = 'skipped') deliveries
+      (select id, endpoint_id, event_id from deliveries where is_missed and status = 'skipped') deliveries
     `,
   }[status ?? 'any']
+  // The event of each delivery of the endpoints is looked up: they are counted one by one anyway.
+  const isOfEvent =
+    event === undefined && !from && !to
+      ? db``
+      : db`
+          and exists (
+            select
+            from events e
+            where
+              e.id = deliveries.event_id
+              ${event === undefined ? db`` : db`and e.event = ${event}`}
+              ${from ? db`and e.created_at >= ${from}` : db``}
+              ${to ? db`and e.created_at < ${new Date(to.getTime() + 1_000)}` : db``}
+          )
+        `
   const isFiltered = accountId !== undefined || endpointId !== undefined
   const endpoints = db`
     select id
@@ -206,7 +225,7 @@ export async function listDeliveries(
           cross join lateral (
             select id
             from ${matching}
-            where endpoint_id = endpoint.id
+            where endpoint_id = endpoint.id ${isOfEvent}
             order by id desc
             limit ${offset + perPage}
           ) latest
@@ -217,6 +236,7 @@ export async function listDeliveries(
       : db<{ id: number }[]>`
           select id
           from ${matching}
+          where true ${isOfEvent}
           order by id desc
           limit ${perPage}
           offset ${offset}
@@ -224,7 +244,7 @@ export async function listDeliveries(
     db<{ total: number }[]>`
       select count(*) as total
       from ${matching}
-      ${isFiltered ? db`where endpoint_id in (${endpoints})` : db``}
+      where ${isFiltered ? db`endpoint_id in (${endpoints})` : db`true`} ${isOfEvent}
     `,
   ])
   const rows = await readDeliveries(

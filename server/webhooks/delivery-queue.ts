@@ -161,11 +161,8 @@ function leaseDue(
       claimed.delivery_id as id,
       claimed.claim_id as "claimId",
       claimed.endpoint_id as "endpointId",
-      (
-        select w.disabled_at is null and w.deleted_at is null
-        from webhook_endpoints w
-        where w.id = claimed.endpoint_id
-      ) as "isWanted",
+      w.disabled_at is null and w.deleted_at is null as "isWanted",
+      w.secret_number as "secretNumber",
       e.event,
       e.data,
       e.created_at as "createdAt",
@@ -177,6 +174,12 @@ function leaseDue(
     from claimed
     -- OFFSET 0 forces one lookup per row: a hash join would read all events.
     cross join lateral (select * from events where id = claimed.event_id offset 0) e
+    cross join lateral (
+      select disabled_at, deleted_at, secret_number
+      from webhook_endpoints
+      where id = claimed.endpoint_id
+      offset 0
+    ) w
   `
 }
 

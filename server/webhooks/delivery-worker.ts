@@ -125,7 +125,7 @@ function deliveryWork(
   let claimedForAllAt = Number.NEGATIVE_INFINITY
 
   const recordClaim = async (claimed: ClaimedDelivery[], capacity: Capacity, max: number) => {
-    await endpoints.load(claimed.map(({ endpointId }) => endpointId))
+    await endpoints.load(claimed)
     isFull = claimed.length === max
     limiter.recordClaim(claimed, capacity, isFull)
     return claimed

@@ -50,6 +50,8 @@ export type ClaimedDelivery = {
   endpointId: number
   /** The endpoint is neither disabled nor deleted. */
   isWanted: boolean
+  /** The number of the endpoint's secret, which grows with each rotation. */
+  secretNumber: number
   event: WebhookEvent
   data: string
   createdAt: Date

@@ -3,12 +3,14 @@ import { startTestApp } from '../test/app.ts'
 import { subscribe } from '../test/fakes/receiver.ts'
 import { endpointCache } from './endpoint-cache.ts'
 
+const first = (endpointId: number) => ({ endpointId, secretNumber: 1 })
+
 it('an endpoint deleted before it was loaded is not in the cache', async () => {
   const app = await startTestApp()
   const seller = await app.seller()
   const { id, secret } = await subscribe(seller, 'https://a:b@shop.example:8443/hooks?x=1')
   const cache = endpointCache(app.ctx)
-  await cache.load([id])
+  await cache.load([first(id)])
   expect(cache.get(id)).toMatchObject({
     secret,
     hostname: 'shop.example',
@@ -18,8 +20,21 @@ it('an endpoint deleted before it was loaded is not in the cache', async () => {
   })
   await seller.delete(`/v1/webhooks/${id}`)
   const fresh = endpointCache(app.ctx)
-  await fresh.load([id])
+  await fresh.load([first(id)])
   expect(fresh.get(id)).toBeUndefined()
+})
+
+it('a claim that knows of a rotated secret replaces the secrets in the cache', async () => {
+  const app = await startTestApp()
+  const seller = await app.seller()
+  const { id, secret } = await subscribe(seller, 'https://shop.example/hooks')
+  const cache = endpointCache(app.ctx)
+  await cache.load([first(id)])
+  const { body } = await seller.post(`/tools/v1/webhooks/${id}/rotate-secret`)
+  await cache.load([first(id)])
+  expect(cache.get(id)).toMatchObject({ secret, previous: undefined })
+  await cache.load([{ endpointId: id, secretNumber: 2 }])
+  expect(cache.get(id)).toMatchObject({ secret: body.secret, previous: { secret } })
 })
 
 it('the cache evicts the least recently used endpoint', async () => {
@@ -42,10 +57,10 @@ it('the cache evicts the least recently used endpoint', async () => {
   const others = rows.map((row) => row.id)
   expect(others.length).toBeGreaterThan(10_000)
   const cache = endpointCache(app.ctx)
-  await cache.load([id])
-  await cache.load(others.slice(0, 9_999))
+  await cache.load([first(id)])
+  await cache.load(others.slice(0, 9_999).map(first))
   // It would be evicted first if it weren't used again.
-  await cache.load([...others.slice(9_999), id])
+  await cache.load([...others.slice(9_999), id].map(first))
   expect(cache.get(id)).toBeDefined()
   expect(cache.get(others[0]!)).toBeUndefined()
 })

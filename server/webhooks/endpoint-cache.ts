@@ -1,10 +1,13 @@
 import type { Context } from '../context.ts'
 import { credentialsIn } from './basic-auth.ts'
+import type { ClaimedDelivery } from './delivery.ts'
 import { unseal } from './secret.ts'
 
-/** The facts about an endpoint that an attempt needs. They never change. */
+/** The facts about an endpoint that an attempt needs. Only the secrets ever change. */
 export type CachedEndpoint = {
   secret: string
+  /** The secret before the last rotation, which signs as well until this time. */
+  previous: { secret: string; until: Date } | undefined
   hostname: string
   origin: string
   /** Includes the query. */
@@ -14,8 +17,8 @@ export type CachedEndpoint = {
 }
 
 export type EndpointCache = {
-  /** Reads the endpoints that aren't cached yet. */
-  load(endpointIds: number[]): Promise<void>
+  /** Reads the endpoints that aren't cached yet, or only with an earlier secret. */
+  load(claimed: Pick<ClaimedDelivery, 'endpointId' | 'secretNumber'>[]): Promise<void>
   /**
    * @returns undefined if the endpoint was deleted before `load`, or evicted since
    * @throws Error if its secret was sealed with another SECRET_KEY
@@ -23,7 +26,15 @@ export type EndpointCache = {
   get(endpointId: number): CachedEndpoint | undefined
 }
 
-type Entry = { accountId: number; url: string; sealed: Buffer; endpoint?: CachedEndpoint }
+type Entry = {
+  accountId: number
+  url: string
+  sealed: Buffer
+  previousSealed: Buffer | null
+  previousUntil: Date | null
+  secretNumber: number
+  endpoint?: CachedEndpoint
+}
 
 const MAX_ENTRIES = 10_000
 
@@ -32,17 +43,26 @@ export function endpointCache(ctx: Context): EndpointCache {
   const entries = new Map<number, Entry>()
 
   return {
-    async load(endpointIds) {
-      const ids = [...new Set(endpointIds)]
-      for (const id of ids) {
+    async load(claimed) {
+      const missing: number[] = []
+      const numbers = new Map(claimed.map((one) => [one.endpointId, one.secretNumber]))
+      for (const [id, number] of numbers) {
         const entry = entries.get(id)
-        // Moves it to the end of the map: the beginning is evicted first.
-        if (entry && entries.delete(id)) entries.set(id, entry)
+        entries.delete(id)
+        // At the end of the map: the beginning is evicted first.
+        if (entry && entry.secretNumber >= number) entries.set(id, entry)
+        else missing.push(id)
       }
-      const missing = ids.filter((id) => !entries.has(id))
       if (missing.length === 0) return
       const rows = await ctx.db<(Entry & { id: number })[]>`
-        select id, account_id as "accountId", url, secret as sealed
+        select
+          id,
+          account_id as "accountId",
+          url,
+          secret as sealed,
+          previous_secret as "previousSealed",
+          previous_secret_until as "previousUntil",
+          secret_number as "secretNumber"
         from webhook_endpoints
         where id = any(${missing}::bigint[]) and deleted_at is null
       `
@@ -62,11 +82,16 @@ export function endpointCache(ctx: Context): EndpointCache {
   }
 }
 
-function endpointFrom({ config }: Context, { accountId, url, sealed }: Entry): CachedEndpoint {
+function endpointFrom({ config }: Context, entry: Entry): CachedEndpoint {
+  const { accountId, url, sealed, previousSealed, previousUntil } = entry
   const parsed = new URL(url)
   const { hostname, origin, pathname, search } = parsed
   return {
     secret: unseal(config, accountId, sealed),
+    previous:
+      previousSealed && previousUntil
+        ? { secret: unseal(config, accountId, previousSealed), until: previousUntil }
+        : undefined,
     hostname,
     origin,
     path: pathname + search,

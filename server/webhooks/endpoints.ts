@@ -8,6 +8,8 @@ import { skipPending } from './delivery-queue.ts'
 import { type Endpoint, endpointNotFound, MAX_ENDPOINTS } from './endpoint.ts'
 import { generateSecret, seal } from './secret.ts'
 
+const PREVIOUS_SECRET_MS = 24 * 60 * 60 * 1000
+
 /** An endpoint and its signing secret, which is shown only once. */
 export type NewEndpoint = { endpoint: Endpoint; secret: string }
 
@@ -89,13 +91,43 @@ export function removeEndpoint(ctx: Context, accountId: number, id: number): Pro
   return inTransaction(ctx, async (tx) => {
     const { count } = await tx.db`
       update webhook_endpoints
-      set deleted_at = ${tx.now()}, place = null, secret = null
+      set
+        deleted_at = ${tx.now()},
+        place = null,
+        secret = null,
+        previous_secret = null,
+        previous_secret_until = null
       where id = ${id} and account_id = ${accountId} and deleted_at is null
     `
     if (count === 0) throw endpointNotFound()
     await skipPending(tx, id)
     await withdrawNotice(tx, accountId, 'endpoint_disabled', id)
   })
+}
+
+/**
+ * Gives an endpoint a new secret. The former one signs as well for 24 hours; an earlier one no longer does.
+ *
+ * @throws not_found unless the endpoint is the account's
+ */
+export async function rotateSecret(
+  { db, now, config }: Context,
+  accountId: number,
+  id: number,
+): Promise<NewEndpoint> {
+  const secret = generateSecret()
+  const [endpoint] = await db<Endpoint[]>`
+    update webhook_endpoints
+    set
+      previous_secret = secret,
+      previous_secret_until = ${new Date(now().getTime() + PREVIOUS_SECRET_MS)},
+      secret = ${seal(config, accountId, secret)},
+      secret_number = secret_number + 1
+    where id = ${id} and account_id = ${accountId} and deleted_at is null
+    returning ${columns(db)}
+  `
+  if (!endpoint) throw endpointNotFound()
+  return { endpoint, secret }
 }
 
 /**

@@ -13,6 +13,7 @@ const NEW: ClaimedDelivery = {
   claimId: 1,
   endpointId: 7,
   isWanted: true,
+  secretNumber: 1,
   event: 'order.cancelled',
   data: '{}',
   createdAt: FIRST,

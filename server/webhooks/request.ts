@@ -19,10 +19,22 @@ export const bodyOf = ({ deliveryId, event, data, createdAt }: OutgoingEvent): s
  * The headers of a request (§6.4).
  *
  * @param sentAt the time of the attempt
+ * @param previous the secret before a rotation. Its signature has a header of its own, because receivers that know nothing
+ *   of rotations expect exactly one in X-Service-Signature
  */
 export function headersOf(
   { event, deliveryId }: Pick<OutgoingEvent, 'event' | 'deliveryId'>,
-  { body, secret, sentAt }: { body: string | Uint8Array; secret: string; sentAt: Date },
+  {
+    body,
+    secret,
+    previous,
+    sentAt,
+  }: {
+    body: string | Uint8Array
+    secret: string
+    previous?: { secret: string; until: Date } | undefined
+    sentAt: Date
+  },
 ): Record<string, string> {
   const seconds = Math.floor(sentAt.getTime() / 1000)
   return {
@@ -31,5 +43,8 @@ export function headersOf(
     'x-service-delivery': String(deliveryId),
     'x-service-timestamp': String(seconds),
     'x-service-signature': signatureOf(secret, seconds, body),
+    ...(previous && sentAt < previous.until
+      ? { 'x-service-signature-previous': signatureOf(previous.secret, seconds, body) }
+      : {}),
   }
 }

@@ -20,11 +20,16 @@ export const useEndpoints = () =>
     select: ({ data }) => data,
   })
 
-export const useDeliveries = (query: { endpoint_id: string; status: string; page: string }) =>
+type DeliveryFilters = Record<'endpoint_id' | 'status' | 'event' | 'from' | 'to' | 'page', string>
+
+/** `from` and `to` are whole days in UTC, both included. */
+export const useDeliveries = (filters: DeliveryFilters) =>
   useQuery({
-    queryKey: ['webhooks', 'deliveries', query],
-    queryFn: ({ signal }) =>
-      get<Paginated<DeliveryRecord>>('webhooks/deliveries', { query, signal }),
+    queryKey: ['webhooks', 'deliveries', filters],
+    queryFn: ({ signal }) => {
+      const query = { ...filters, to: filters.to && `${filters.to}T23:59:59Z` }
+      return get<Paginated<DeliveryRecord>>('webhooks/deliveries', { query, signal })
+    },
     // A new filter or page shows the former rows until it has loaded.
     placeholderData: (former) => former,
     refetchInterval: LOG_INTERVAL_MS,

@@ -1,6 +1,7 @@
 import { Link } from 'wouter'
+import { WEBHOOK_EVENTS } from '../../../server/enums.ts'
 import { Badge, type Tone } from '../ui/badge.tsx'
-import { Select } from '../ui/fields.tsx'
+import { DateField, Select } from '../ui/fields.tsx'
 import { Filters, useFilters } from '../ui/filters.tsx'
 import { plural } from '../ui/format.ts'
 import { Empty, Loaded } from '../ui/states.tsx'
@@ -23,6 +24,9 @@ export function DeliveriesTab() {
   const { filters, setFilters, isFiltered, clearFilters } = useFilters({
     endpoint_id: '',
     status: '',
+    event: '',
+    from: '',
+    to: '',
     page: '',
   })
   const deliveries = useDeliveries(filters)
@@ -49,6 +53,21 @@ export function DeliveriesTab() {
             ...Object.entries(STATUSES).map(([value, { label }]) => ({ value, label })),
           ]}
         />
+        <Select
+          label="Event"
+          value={filters.event}
+          onChange={(value) => setFilters({ event: value })}
+          options={[
+            { value: '', label: 'All' },
+            ...WEBHOOK_EVENTS.map((value) => ({ value, label: value })),
+          ]}
+        />
+        <DateField
+          label="From"
+          value={filters.from}
+          onChange={(value) => setFilters({ from: value })}
+        />
+        <DateField label="To" value={filters.to} onChange={(value) => setFilters({ to: value })} />
       </Filters>
       <Loaded query={deliveries}>
         {({ data, meta }) =>

@@ -1,7 +1,6 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type, { type Static } from 'typebox'
 import { WEBHOOK_EVENTS } from '../../enums.ts'
-import { validationError } from '../../errors.ts'
 import { testData } from '../../sandbox/sample-events.ts'
 import type { Service } from '../../service.ts'
 import { checkSignature } from '../../webhooks/check-signature.ts'
@@ -12,7 +11,6 @@ import {
   resendDelivery,
   sendTestEvent,
 } from '../../webhooks/deliveries.ts'
-import { DELIVERY_STATUSES } from '../../webhooks/delivery.ts'
 import type { Endpoint } from '../../webhooks/endpoint.ts'
 import {
   createEndpoint,
@@ -21,11 +19,11 @@ import {
   removeEndpoint,
   requireEndpoint,
 } from '../../webhooks/endpoints.ts'
-import { parseDateTimes } from '../date-time.ts'
-import { pageParameters, paginated } from '../paginate.ts'
+import { paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
-import { Data, Id, Nullable, OneOf, Paginated, PathId, Text, Timestamp } from '../schema.ts'
-import { DeliverySchema, deliveryJson } from '../shapes/delivery.ts'
+import { Data, Nullable, OneOf, Paginated, PathId, Timestamp } from '../schema.ts'
+import { DeliveryQuery, DeliverySchema, deliveryFilters, deliveryJson } from '../shapes/delivery.ts'
+import { periodOf, ResendInput, Resent } from '../shapes/resend.ts'
 import { EndpointInput, endpointJson } from '../shapes/webhook-endpoint.ts'
 
 const EndpointSchema = Type.Object({
@@ -126,15 +124,12 @@ export const webhooksApi =
       {
         schema: {
           ...endpoint,
-          body: Type.Object({ from: Text(), to: Text() }),
-          response: { 202: Data(Type.Object({ deliveries: Type.Integer() }), 'Queued') },
+          body: ResendInput,
+          response: { 202: Resent },
         },
       },
-      async ({ member, params, body: { from, to } }, reply) => {
-        const period = parseDateTimes({ from, to })
-        if (period.from > period.to) {
-          throw validationError({ to: ['The to field must not be before the from field.'] })
-        }
+      async ({ member, params, body }, reply) => {
+        const period = periodOf(body)
         const deliveries = await resendDeliveries(ctx, member.accountId, params.id, period)
         return reply.code(202).send({ data: { deliveries } })
       },
@@ -144,21 +139,13 @@ export const webhooksApi =
       '/webhooks/deliveries',
       {
         schema: {
-          querystring: Type.Object({
-            endpoint_id: Type.Optional(Id()),
-            status: Type.Optional(OneOf(DELIVERY_STATUSES)),
-            ...pageParameters,
-          }),
+          querystring: DeliveryQuery,
           response: { 200: Paginated(DeliverySchema, 'A page of deliveries') },
         },
       },
       async (request) => {
         const query = request.query as Query
-        const filters = {
-          accountId: request.member.accountId,
-          endpointId: query.endpoint_id === undefined ? undefined : Number(query.endpoint_id),
-          status: request.query.status,
-        }
+        const filters = deliveryFilters(request.member.accountId, request.query)
         return paginated(
           `${ctx.config.publicUrl}/dashboard/api/webhooks/deliveries`,
           query,

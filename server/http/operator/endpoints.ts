@@ -2,24 +2,17 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { getAccount } from '../../accounts/accounts.ts'
-import { validationError } from '../../errors.ts'
 import type { Service } from '../../service.ts'
 import { resendDeliveries } from '../../webhooks/deliveries.ts'
 import { endpointNotFound } from '../../webhooks/endpoint.ts'
 import { enableEndpoint, listEndpoints, requireEndpoint } from '../../webhooks/endpoints.ts'
-import { parseDateTimes } from '../date-time.ts'
-import { Data, PathId, Text } from '../schema.ts'
+import { Data, PathId } from '../schema.ts'
+import { periodOf, ResendInput, Resent } from '../shapes/resend.ts'
 import { EndpointSchema, endpointJson, exampleEndpoint } from '../shapes/webhook-endpoint.ts'
 import { pathId } from '../validate.ts'
 
 const account = { id: PathId('The account') }
 const accountAndEndpoint = Type.Object({ ...account, endpoint: PathId('The endpoint’s id') })
-
-const DateTimeText = (description: string) =>
-  Text({
-    description: `${description}. ISO 8601 date or date-time; without an offset the time is UTC`,
-    examples: ['2026-03-01T09:30:00Z'],
-  })
 
 export const endpointRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
@@ -74,32 +67,14 @@ export const endpointRoutes =
             'Makes one attempt at each skipped or failed delivery of an event in this period. Responds with 409 if the endpoint is disabled.',
           tags: ['Webhooks'],
           params: accountAndEndpoint,
-          body: Type.Object(
-            {
-              from: DateTimeText('First second of the period'),
-              to: DateTimeText('Last second of the period; a date means its first second'),
-            },
-            { examples: [{ from: '2026-03-01T09:30:00Z', to: '2026-03-02' }] },
-          ),
-          response: {
-            202: Data(
-              Type.Object({
-                deliveries: Type.Integer({ description: 'Number of deliveries that are resent' }),
-              }),
-              'The attempts are scheduled',
-            ),
-          },
+          body: ResendInput,
+          response: { 202: Resent },
           'x-errors': ['conflict', 'validation_error'],
           'x-example': { data: { deliveries: 12 } },
         },
       },
       async ({ params: { id, endpoint }, body }, reply) => {
-        const { from, to } = body
-        const period = parseDateTimes({ from, to })
-        if (period.from > period.to) {
-          throw validationError({ to: ['The to field must not be before the from field.'] })
-        }
-        const deliveries = await resendDeliveries(ctx, id, endpoint, period)
+        const deliveries = await resendDeliveries(ctx, id, endpoint, periodOf(body))
         return reply.code(202).send({ data: { deliveries } })
       },
     )

@@ -1,36 +1,9 @@
-import { Readable } from 'node:stream'
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
-import { validationError } from '../../errors.ts'
-import {
-  currentPosition,
-  followEvents,
-  hasReached,
-  type Position,
-  positionIn,
-  positionText,
-  type StreamedEvent,
-} from '../../events/stream.ts'
 import type { Service } from '../../service.ts'
-import { bodyOf } from '../../webhooks/request.ts'
-import type { Query } from '../query.ts'
+import { openEventStream, STREAM_DESCRIPTION, streamSchema } from '../event-stream.ts'
 import { PathId } from '../schema.ts'
 import { accountExists } from './account-exists.ts'
-
-const HEARTBEAT_MS = 15_000
-/** Real time after which a connection whose client reads nothing, not even heartbeats, is closed. */
-const STALL_TIMEOUT_MS = 60_000
-
-const EXAMPLE = `id: 7318-0
-
-id: 7321-512
-event: order.cancelled
-data: {"event":"order.cancelled","delivery_id":512,"created_at":"2026-03-01T09:30:00Z","data":{"order_id":501,"cancelled_by":"buyer"}}
-
-`
-
-const Stream = Type.Unsafe<Readable>({ type: 'string', examples: [EXAMPLE] })
 
 export const eventStreamRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
@@ -49,69 +22,19 @@ export const eventStreamRoutes =
         schema: {
           operationId: 'followEvents',
           summary: 'Follow an account’s events',
-          description: `Streams all events of the account as server-sent events, whether or not an endpoint is subscribed to them. \`npm run listen\` uses this operation. Each message has the event’s name, and the envelope in one line as its data. Its \`delivery_id\` is the id of the event, not of a delivery to an endpoint, and is the same each time. Resending a delivery repeats its event in the stream; several resends in quick succession can be combined into one.
-
-The \`id\` of a message is its position in the stream. Send it in \`Last-Event-ID\` (or in \`after\`, without that header) to continue after this position without missing any event that is still stored. Without a position the stream starts now, and its first message holds the start position. An event is sent as soon as all transactions that began before its own have ended. After 15 seconds without events, a comment keeps the connection alive. The stream ends when the service stops.`,
+          description: `Streams all events of the account as server-sent events, whether or not an endpoint is subscribed to them. \`npm run listen\` uses this operation. ${STREAM_DESCRIPTION}`,
           tags: ['Webhooks'],
           params: Type.Object({ id: PathId('The account') }),
-          querystring: Type.Object({
-            after: Type.Optional(
-              Type.String({ description: 'Position after which the stream continues' }),
-            ),
-          }),
-          headers: Type.Object({
-            'last-event-id': Type.Optional(
-              Type.String({ description: 'Position after which the stream continues' }),
-            ),
-          }),
-          response: {
-            200: {
-              description: 'The stream',
-              content: { 'text/event-stream': { schema: Stream } },
-            },
-          },
-          'x-errors': ['validation_error'],
+          ...streamSchema,
         },
       },
-      async (request, reply) => {
-        const after = await positionOf(ctx, request)
-        const gone = new AbortController()
-        reply.raw.once('close', () => gone.abort())
-        reply.raw.setTimeout(STALL_TIMEOUT_MS, () => reply.raw.destroy())
-        const ended = AbortSignal.any([closing.signal, gone.signal])
-        reply.headers({
-          'content-type': 'text/event-stream',
-          'cache-control': 'no-store',
-          // Otherwise nginx buffers the stream.
-          'x-accel-buffering': 'no',
-        })
-        return reply.send(Readable.from(streamOf(ctx, request.params.id, after, ended)))
-      },
+      async (request, reply) =>
+        reply.send(
+          await openEventStream(ctx, request, reply, {
+            accountId: request.params.id,
+            closing: closing.signal,
+          }),
+        ),
     )
     done()
   }
-
-/**
- * The position at which the stream starts.
- *
- * @throws validation_error for a position that this database has not reached
- */
-async function positionOf(ctx: Service, request: FastifyRequest): Promise<Position> {
-  const inHeader = request.headers['last-event-id']
-  const wanted = inHeader || (request.query as Query).after
-  if (wanted === undefined) return currentPosition(ctx)
-  const position = positionIn(String(wanted))
-  if (position && (await hasReached(ctx, position))) return position
-  const field = inHeader ? 'Last-Event-ID' : 'after'
-  throw validationError({ [field]: [`The ${field} is not the id of a message of this stream.`] })
-}
-
-async function* streamOf(ctx: Service, accountId: number, after: Position, ended: AbortSignal) {
-  // An id without data is no event: it tells the client where to continue if the connection is lost before the first one.
-  yield `id: ${positionText(after)}\n\n`
-  const batches = followEvents(ctx, accountId, after, { ended, silenceMs: HEARTBEAT_MS })
-  for await (const events of batches) yield events.map(messageOf).join('') || ':\n\n'
-}
-
-const messageOf = ({ position, id, ...event }: StreamedEvent) =>
-  `id: ${positionText(position)}\nevent: ${event.event}\ndata: ${bodyOf({ deliveryId: id, ...event })}\n\n`

@@ -18,6 +18,7 @@ import { timestamp } from '../../time/timestamp.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { Data, Id, OneOf, Paginated, Timestamp } from '../schema.ts'
+import { SampleSent } from '../shapes/event.ts'
 import { exampleMail, MailSchema, mailJson } from '../shapes/mail.ts'
 
 const Now = Data(Type.Object({ now: Timestamp() }), 'The service’s time')
@@ -148,8 +149,3 @@ export const sandboxRoutes =
     )
     done()
   }
-
-const SampleSent = Type.Object({
-  event: OneOf(WEBHOOK_EVENTS),
-  deliveries: Type.Integer({ description: 'Number of endpoints that receive the event' }),
-})

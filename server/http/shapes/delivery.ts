@@ -2,8 +2,11 @@ import Type, { type Static } from 'typebox'
 import { WEBHOOK_EVENTS } from '../../enums.ts'
 import { sampleData } from '../../sandbox/sample-events.ts'
 import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
+import type { DeliveryFilters } from '../../webhooks/deliveries.ts'
 import { DELIVERY_STATUSES, type Delivery, payloadOf } from '../../webhooks/delivery.ts'
-import { component, Nullable, OneOf, Timestamp } from '../schema.ts'
+import { parseDateTimes } from '../date-time.ts'
+import { pageParameters } from '../paginate.ts'
+import { component, Id, Nullable, OneOf, Text, Timestamp } from '../schema.ts'
 import { EVENT_SCHEMAS } from './event.ts'
 
 const AttemptSchema = Type.Object({
@@ -83,4 +86,41 @@ export const exampleDelivery = {
     created_at: '2026-03-01T09:30:00Z',
     data: sampleData('order.cancelled'),
   },
+}
+
+/** Filters of a seller's log of deliveries. */
+export const DeliveryQuery = Type.Object({
+  endpoint_id: Type.Optional(Id()),
+  status: Type.Optional(OneOf(DELIVERY_STATUSES)),
+  event: Type.Optional(OneOf(WEBHOOK_EVENTS)),
+  from: Type.Optional(
+    Text({
+      description: 'Only events at or after this ISO 8601 date or time',
+      examples: ['2026-03-01T09:30:00Z'],
+    }),
+  ),
+  to: Type.Optional(
+    Text({
+      description: 'Only events at or before this ISO 8601 time; a date means its first second',
+      examples: ['2026-03-02'],
+    }),
+  ),
+  ...pageParameters,
+})
+
+/** @throws validation_error for malformed times */
+export function deliveryFilters(
+  accountId: number,
+  { endpoint_id: endpointId, status, event, from, to }: Static<typeof DeliveryQuery>,
+): DeliveryFilters {
+  const given = Object.entries({ from, to }).filter(([, text]) => text !== undefined)
+  const times: { from?: Date; to?: Date } = parseDateTimes(Object.fromEntries(given) as never)
+  return {
+    accountId,
+    // A validated query still consists of texts.
+    endpointId: endpointId === undefined ? undefined : Number(endpointId),
+    status,
+    event,
+    ...times,
+  }
 }

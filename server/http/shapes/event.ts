@@ -1,5 +1,5 @@
 import Type, { type TSchema } from 'typebox'
-import { CANCELLERS, type WebhookEvent } from '../../enums.ts'
+import { CANCELLERS, WEBHOOK_EVENTS, type WebhookEvent } from '../../enums.ts'
 import { amount, Currency, component, Nullable, OneOf, Timestamp } from '../schema.ts'
 import { AddressSchema } from './address.ts'
 
@@ -99,3 +99,9 @@ export const EVENT_SCHEMAS: Record<WebhookEvent, TSchema> = {
   'order.label_ready': delivered('OrderLabelReadyEvent', 'order.label_ready', OrderLabelReadyData),
   'listing.sold': delivered('ListingSoldEvent', 'listing.sold', ListingSoldData),
 }
+
+/** The response to a request for a sample event. */
+export const SampleSent = Type.Object({
+  event: OneOf(WEBHOOK_EVENTS),
+  deliveries: Type.Integer({ description: 'Number of endpoints that receive the event' }),
+})

@@ -1,0 +1,161 @@
+import { createHmac } from 'node:crypto'
+import type { AddressInfo } from 'node:net'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { Cardstall } from '../../../sdk/src/index.ts'
+import { verify } from '../../../sdk/src/webhooks.ts'
+import { startTestApp, type TestApp } from '../../test/app.ts'
+import {
+  isSignedWith,
+  sendSampleEvent,
+  startReceiver,
+  subscribe,
+} from '../../test/fakes/receiver.ts'
+import { advance, NO_LIMITS } from '../../test/fixtures/listings.ts'
+import { until } from '../../test/until.ts'
+
+let app: TestApp
+let origin: string
+beforeAll(async () => {
+  app = await startTestApp({ settings: { ...NO_LIMITS, WEBHOOK_ALLOW_PRIVATE: 'true' } })
+  await app.app.listen({ port: 0, host: '127.0.0.1' })
+  origin = `http://127.0.0.1:${(app.app.server.address() as AddressInfo).port}`
+})
+
+const DELIVERIES = '/tools/v1/deliveries'
+
+async function sellerWithEndpoint() {
+  const [seller, receiver] = [await app.seller(), await startReceiver()]
+  return { seller, receiver, ...(await subscribe(seller, receiver.url)) }
+}
+
+const dayOf = (days: number) =>
+  new Date(app.ctx.now().getTime() + days * 86_400_000).toISOString().slice(0, 10)
+
+describe('webhooks in the tools API', () => {
+  it('a seller lists and resends only deliveries to own endpoints, by event and date', async () => {
+    const { seller, receiver, id } = await sellerWithEndpoint()
+    const stranger = await app.seller()
+    for (const event of ['order.created', 'listing.sold']) {
+      const sent = await seller.post('/tools/v1/events', { payload: { event } })
+      expect([sent.status, sent.body]).toEqual([202, { data: { event, deliveries: 1 } }])
+    }
+    await app.runDeliveries()
+    const idsOf = async (query: string, of = seller) => {
+      const { body } = await of.get(`${DELIVERIES}?${query}`)
+      expect(body.meta.total).toBe(body.data.length)
+      return body.data.map((delivery: { id: number }) => delivery.id)
+    }
+    const [sold, created] = await idsOf('')
+    expect(await idsOf('', stranger)).toEqual([])
+    expect(await idsOf('event=order.created')).toEqual([created])
+    expect(await idsOf(`endpoint_id=${id}&event=listing.sold&status=delivered`)).toEqual([sold])
+    expect(await idsOf('status=pending&event=order.created')).toEqual([])
+    const today = `from=${dayOf(-1)}&to=${dayOf(1)}`
+    expect(await idsOf(`${today}&event=order.created`)).toEqual([created])
+    expect(await idsOf(`from=${dayOf(1)}`)).toEqual([])
+    expect(await idsOf(`to=${dayOf(-1)}`)).toEqual([])
+    const invalid = await seller.get(`${DELIVERIES}?from=soon&event=order.lost`)
+    expect(Object.keys(invalid.body.error.fields)).toEqual(['event'])
+
+    for (const path of [`${DELIVERIES}/${created}/resend`, `/tools/v1/webhooks/${id}/test`]) {
+      const payload = { event: 'order.created' }
+      expect((await stranger.post(path, { payload })).status).toBe(404)
+      expect((await seller.post(path, { payload })).status).toBe(202)
+    }
+    const period = { from: dayOf(-1), to: dayOf(1) }
+    const missed = await seller.post(`/tools/v1/webhooks/${id}/resend`, { payload: period })
+    expect(missed.body).toEqual({ data: { deliveries: 0 } })
+    expect((await stranger.post(`/tools/v1/webhooks/${id}/resend`)).status).toBe(404)
+    await app.runDeliveries()
+    expect(
+      receiver.arrived.map(({ json }) => json.delivery_id).filter((it) => it === created),
+    ).toEqual([created, created])
+  })
+
+  it('for 24 hours after a rotation, a delivery has a signature with each of both secrets', async () => {
+    const { seller, receiver, id, secret: first } = await sellerWithEndpoint()
+    const rotate = async () =>
+      (await seller.post(`/tools/v1/webhooks/${id}/rotate-secret`)).body.secret as string
+    const send = async () => {
+      await sendSampleEvent(app, seller.accountId)
+      await app.runDeliveries()
+      return receiver.arrived.at(-1)!
+    }
+    const previousOf = ({ headers, body }: Awaited<ReturnType<typeof send>>, secret: string) => {
+      const signed = createHmac('sha256', secret).update(`${headers['x-service-timestamp']}.`)
+      return headers['x-service-signature-previous'] === signed.update(body).digest('hex')
+    }
+    expect((await send()).headers).not.toHaveProperty('x-service-signature-previous')
+    const second = await rotate()
+    expect(second).toMatch(/^svc_whsec_\w{40}$/)
+    const both = await send()
+    expect([isSignedWith(second, both), previousOf(both, first)]).toEqual([true, true])
+    const options = { toleranceSeconds: Number.POSITIVE_INFINITY }
+    for (const secret of [first, second]) {
+      const { event } = await verify(both.body, both.headers, secret, options)
+      expect(event).toBe('order.created')
+    }
+    const third = await rotate()
+    const leaked = await send()
+    expect([isSignedWith(third, leaked), previousOf(leaked, second)]).toEqual([true, true])
+    await expect(verify(leaked.body, leaked.headers, first, options)).rejects.toThrow('signature')
+    await advance(app.operator, 24 * 3600)
+    const later = await send()
+    expect(isSignedWith(third, later)).toBe(true)
+    expect(later.headers).not.toHaveProperty('x-service-signature-previous')
+    expect((await (await app.seller()).post(`/tools/v1/webhooks/${id}/rotate-secret`)).status).toBe(
+      404,
+    )
+  })
+
+  it('the stream has the seller’s own events and resends, and ends when the key is revoked', async () => {
+    const { seller, id } = await sellerWithEndpoint()
+    const stranger = await app.seller()
+    const client = new Cardstall({ key: seller.key, baseUrl: `${origin}/v1` })
+    const seen: string[] = []
+    const feed = client.tools.events.follow()
+    const following = (async () => {
+      for await (const { event } of feed) seen.push(event)
+    })()
+    following.catch(() => {})
+    await until('the stream has begun', () => feed.cursor() !== undefined)
+    await sendSampleEvent(app, stranger.accountId, 'order.cancelled')
+    await client.tools.events.send('order.created')
+    await until('the event arrived', () => seen.length === 1)
+    const [delivery] = (await seller.get(`${DELIVERIES}?endpoint_id=${id}`)).body.data
+    await client.tools.deliveries.resend(delivery.id)
+    await until('the resend arrived', () => seen.length === 2)
+    expect(seen).toEqual(['order.created', 'order.created'])
+
+    await app.operator.delete(`/operator/v1/accounts/${seller.accountId}/keys/${seller.keyId}`)
+    await sendSampleEvent(app, seller.accountId, 'order.cancelled')
+    await expect(following).rejects.toThrow('revoked')
+    expect(seen).toHaveLength(2)
+  })
+
+  it('the sixth stream at a time is refused, and one that ends makes room', async () => {
+    const seller = await app.seller()
+    const open = () => {
+      const leaving = new AbortController()
+      const headers = { authorization: `Bearer ${seller.key}` }
+      const url = `${origin}/tools/v1/events/stream`
+      return fetch(url, { headers, signal: leaving.signal }).then(({ status }) => ({
+        status,
+        leave: () => leaving.abort(),
+      }))
+    }
+    const streams = await Promise.all([1, 2, 3, 4, 5].map(open))
+    expect(streams.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+    expect((await open()).status).toBe(409)
+    streams[0]!.leave()
+    await until('there is room', async () => {
+      const again = await open()
+      streams.push(again)
+      return again.status === 200
+    })
+    for (const { leave } of streams) leave()
+    expect(
+      (await (await app.seller({ scopes: ['orders:read'] })).get('/tools/v1/events/stream')).status,
+    ).toBe(403)
+  })
+})

@@ -1,0 +1,256 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import Type from 'typebox'
+import { WEBHOOK_EVENTS } from '../../enums.ts'
+import { conflict } from '../../errors.ts'
+import { recordEvent } from '../../events/record.ts'
+import { sampleData, testData } from '../../sandbox/sample-events.ts'
+import type { Service } from '../../service.ts'
+import {
+  listDeliveries,
+  requireDelivery,
+  resendDeliveries,
+  resendDelivery,
+  sendTestEvent,
+} from '../../webhooks/deliveries.ts'
+import { endpointNotFound } from '../../webhooks/endpoint.ts'
+import { requireEndpoint, rotateSecret } from '../../webhooks/endpoints.ts'
+import { isStillAllowed } from '../authenticate.ts'
+import { openEventStream, STREAM_DESCRIPTION, streamSchema } from '../event-stream.ts'
+import { pageExample, paginated } from '../paginate.ts'
+import type { Query } from '../query.ts'
+import { Data, OneOf, Paginated, PathId } from '../schema.ts'
+import {
+  DeliveryQuery,
+  DeliverySchema,
+  deliveryFilters,
+  deliveryJson,
+  exampleDelivery,
+} from '../shapes/delivery.ts'
+import { SampleSent } from '../shapes/event.ts'
+import { periodOf, ResendInput, Resent } from '../shapes/resend.ts'
+import { endpointJson, exampleEndpoint, NewEndpoint } from '../shapes/webhook-endpoint.ts'
+import { pathId } from '../validate.ts'
+
+const SCOPE = 'webhooks:manage'
+const config = { scope: SCOPE } as const
+
+const EventInput = Type.Object(
+  { event: OneOf(WEBHOOK_EVENTS) },
+  { examples: [{ event: 'order.created' }] },
+)
+
+export const ownDeliveryRoutes =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.get(
+      '/deliveries',
+      {
+        config,
+        schema: {
+          operationId: 'listOwnDeliveries',
+          summary: 'List your webhook deliveries',
+          description:
+            'Returns the deliveries to your endpoints with their attempts, newest first. They are kept for 30 days, also those to deleted endpoints.',
+          tags: ['Webhooks'],
+          querystring: DeliveryQuery,
+          response: { 200: Paginated(DeliverySchema, 'A page of your deliveries') },
+          'x-errors': ['validation_error'],
+          'x-example': pageExample('/tools/v1/deliveries', [exampleDelivery]),
+        },
+      },
+      async ({ caller, query }) => {
+        const filters = deliveryFilters(caller.account.id, query)
+        return paginated(
+          `${ctx.config.publicUrl}/tools/v1/deliveries`,
+          query as Query,
+          (page) => listDeliveries(ctx, filters, page),
+          deliveryJson,
+        )
+      },
+    )
+
+    app.post(
+      '/deliveries/:id/resend',
+      {
+        config,
+        schema: {
+          operationId: 'resendOwnDelivery',
+          summary: 'Send a delivery again',
+          description:
+            'Makes one attempt at once, outside the retry schedule and whatever the status of the delivery. `delivery_id`, `created_at` and body stay the same; timestamp and signature are new. Responds with 409 if the endpoint is disabled or deleted.',
+          tags: ['Webhooks'],
+          params: Type.Object({ id: PathId('The delivery') }),
+          response: { 202: Data(DeliverySchema, 'The attempt is scheduled') },
+          'x-errors': ['conflict'],
+          'x-example': { data: exampleDelivery },
+        },
+      },
+      async ({ caller, params: { id } }, reply) => {
+        await requireDelivery(ctx, caller.account.id, id)
+        return reply.code(202).send({ data: deliveryJson(await resendDelivery(ctx, id)) })
+      },
+    )
+    done()
+  }
+
+export const ownEndpointRoutes =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    const endpoint = {
+      tags: ['Webhooks'],
+      params: Type.Object({ id: PathId('The endpoint’s id') }),
+    }
+    /** An unknown endpoint is 404 even if the body is invalid. */
+    const preValidation = async (request: FastifyRequest) => {
+      const id = pathId((request.params as { id?: unknown }).id)
+      if (id === undefined) throw endpointNotFound()
+      await requireEndpoint(ctx, request.caller.account.id, id)
+    }
+
+    app.post(
+      '/webhooks/:id/resend',
+      {
+        config,
+        preValidation,
+        schema: {
+          ...endpoint,
+          operationId: 'resendOwnDeliveries',
+          summary: 'Resend the deliveries that an endpoint has missed',
+          description:
+            'Makes one attempt at each skipped or failed delivery of an event in this period. Responds with 409 if the endpoint is disabled.',
+          body: ResendInput,
+          response: { 202: Resent },
+          'x-errors': ['conflict', 'validation_error'],
+          'x-example': { data: { deliveries: 12 } },
+        },
+      },
+      async ({ caller, params, body }, reply) => {
+        const period = periodOf(body)
+        const deliveries = await resendDeliveries(ctx, caller.account.id, params.id, period)
+        return reply.code(202).send({ data: { deliveries } })
+      },
+    )
+
+    app.post(
+      '/webhooks/:id/test',
+      {
+        config,
+        preValidation,
+        schema: {
+          ...endpoint,
+          operationId: 'testWebhook',
+          summary: 'Send a test event to an endpoint',
+          description:
+            'Sends the event to this endpoint alone, whether or not it is subscribed. It is about an order and a listing with the id 0, which do not exist. It is logged, retried and counted like a real event. Responds with 409 if the endpoint is disabled.',
+          body: EventInput,
+          response: { 202: Data(DeliverySchema, 'The test is queued') },
+          'x-errors': ['conflict', 'validation_error'],
+          'x-example': { data: exampleDelivery },
+        },
+      },
+      async ({ caller, params, body: { event } }, reply) => {
+        const test = { event, data: testData(event) }
+        const sent = await sendTestEvent(ctx, caller.account.id, params.id, test)
+        return reply.code(202).send({ data: deliveryJson(sent) })
+      },
+    )
+
+    app.post(
+      '/webhooks/:id/rotate-secret',
+      {
+        config,
+        schema: {
+          ...endpoint,
+          operationId: 'rotateWebhookSecret',
+          summary: 'Give an endpoint a new secret',
+          description:
+            'Only this response contains the new secret, which signs `X-Service-Signature` from now on. For 24 hours, deliveries also have `X-Service-Signature-Previous`, signed with the former secret, so that a receiver which checks both headers can be changed without a gap. A second rotation ends that period of the first.',
+          response: { 200: NewEndpoint },
+          'x-example': {
+            data: exampleEndpoint,
+            secret: 'svc_whsec_0123456789abcdefghijABCDEFGHIJ0123456789',
+          },
+        },
+      },
+      async ({ caller, params }) => {
+        const { endpoint, secret } = await rotateSecret(ctx, caller.account.id, params.id)
+        return { data: endpointJson(endpoint), secret }
+      },
+    )
+    done()
+  }
+
+/** Streams of an account that one process keeps open at a time. */
+const MAX_STREAMS = 5
+
+export const ownEventRoutes =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    // A stream never ends by itself, so a shutdown has to end it.
+    const closing = new AbortController()
+    app.addHook('preClose', async () => closing.abort())
+    const streams = new Map<number, number>()
+
+    app.get(
+      '/events/stream',
+      {
+        config: { ...config, isLong: true },
+        // HEAD would wait for events without sending them.
+        exposeHeadRoute: false,
+        schema: {
+          operationId: 'followOwnEvents',
+          summary: 'Follow your events',
+          description: `Streams all your events as server-sent events, whether or not an endpoint is subscribed to them. \`cardstall webhooks listen\` uses this operation. An account can have ${MAX_STREAMS} streams at a time; further ones are 409. The stream ends when the key is revoked. ${STREAM_DESCRIPTION}`,
+          tags: ['Webhooks'],
+          ...streamSchema,
+          'x-errors': ['conflict', 'validation_error'],
+        },
+      },
+      async (request, reply) => {
+        const accountId = request.caller.account.id
+        const open = streams.get(accountId) ?? 0
+        if (open >= MAX_STREAMS) {
+          throw conflict(`You have ${MAX_STREAMS} open streams already: close one of them first.`)
+        }
+        streams.set(accountId, open + 1)
+        reply.raw.once('close', () => {
+          const left = streams.get(accountId)! - 1
+          if (left > 0) streams.set(accountId, left)
+          else streams.delete(accountId)
+        })
+        const stream = await openEventStream(ctx, request, reply, {
+          accountId,
+          closing: closing.signal,
+          mayContinue: () => isStillAllowed(ctx, request, SCOPE),
+        })
+        return reply.send(stream)
+      },
+    )
+
+    if (ctx.config.sandbox) {
+      app.post(
+        '/events',
+        {
+          config,
+          schema: {
+            operationId: 'sendOwnSampleEvent',
+            summary: 'Send a sample event',
+            description:
+              'Sandbox only. Sends the event to your endpoints that are subscribed to it, and to your stream. It is logged, retried and counted like a real event. Its data is invented: the order and the listing do not exist.',
+            tags: ['Webhooks'],
+            body: EventInput,
+            response: { 202: Data(SampleSent, 'The event is queued') },
+            'x-errors': ['validation_error'],
+            'x-example': { data: { event: 'order.created', deliveries: 1 } },
+          },
+        },
+        async ({ caller, body: { event } }, reply) => {
+          const accountId = caller.account.id
+          const deliveries = await recordEvent(ctx, { accountId, event, data: sampleData(event) })
+          return reply.code(202).send({ data: { event, deliveries } })
+        },
+      )
+    }
+    done()
+  }
