@@ -60,9 +60,11 @@ const RECURRING_JOBS: RecurringJob[] = [
  * retries it.
  */
 export function startSchedule(ctx: ScheduleContext & { signals: Signals }): () => void {
+  let isStopped = false
   const runs = RECURRING_JOBS.map(({ name, run }) => async () => {
     await run(ctx).catch((error) => {
-      ctx.log.error({ err: error, job: name }, 'a recurring job failed')
+      // The shutdown closes the database under a run. Its transaction is rolled back, and the next start runs it again.
+      if (!isStopped) ctx.log.error({ err: error, job: name }, 'a recurring job failed')
     })
   })
   for (const run of runs) void run()
@@ -71,6 +73,7 @@ export function startSchedule(ctx: ScheduleContext & { signals: Signals }): () =
     for (const run of runs) void run()
   })
   return () => {
+    isStopped = true
     unsubscribe()
     for (const timer of timers) clearInterval(timer)
   }
