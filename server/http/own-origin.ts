@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
 import { type ApiError, authorizationError } from '../errors.ts'
+import { isLoopback } from '../text/loopback.ts'
 
 /**
  * Refuses a write that another site may have caused: a browser sends `Origin` with every write, and the cookie's
@@ -11,7 +12,21 @@ export function foreignOrigin(
   { publicUrl }: Pick<Config, 'publicUrl'>,
 ): ApiError | undefined {
   if (method === 'GET' || method === 'HEAD') return undefined
-  const { origin } = new URL(publicUrl)
-  if (headers.origin === origin) return undefined
-  return authorizationError(`Only pages of ${origin} may send this request.`)
+  const own = new URL(publicUrl)
+  if (headers.origin !== undefined && isSamePlace(headers.origin, own)) return undefined
+  return authorizationError(`Only pages of ${own.origin} may send this request.`)
+}
+
+/** Whether an origin is our own. A service on this computer has several: localhost, 127.0.0.1 and [::1]. */
+function isSamePlace(origin: string, own: URL): boolean {
+  if (origin === own.origin) return true
+  const other = URL.parse(origin)
+  return (
+    other !== null &&
+    other.origin === origin &&
+    other.protocol === own.protocol &&
+    other.port === own.port &&
+    isLoopback(own.hostname) &&
+    isLoopback(other.hostname)
+  )
 }

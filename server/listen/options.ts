@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
-import { isIP } from 'node:net'
 import type { Config } from '../config.ts'
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../enums.ts'
 import { reasonFor } from '../outbound/failure-reason.ts'
 import { getOrCreateSecret, readSecret } from '../sandbox/own-secrets.ts'
 import { type Options, parseParameters } from '../settings/parameters.ts'
 import { StartError } from '../start-error.ts'
+import { isLoopback } from '../text/loopback.ts'
 import { generateSecret } from '../webhooks/secret.ts'
 
 /** The event stream to read, and the use of its events. */
@@ -92,11 +92,6 @@ function serviceOf({ publicUrl }: Config, { url: text }: Given): Service {
   }
   return { url: url.origin + url.pathname.replace(/\/+$/, ''), isOurs: isLoopback(url.hostname) }
 }
-
-const isLoopback = (hostname: string) =>
-  hostname === 'localhost' ||
-  hostname === '[::1]' ||
-  (isIP(hostname) === 4 && hostname.startsWith('127.'))
 
 async function tokenFor(config: Config, { token }: Given, service: Service): Promise<string> {
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) {

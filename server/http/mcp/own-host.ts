@@ -1,7 +1,7 @@
-import { isIP } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import type { Config } from '../../config.ts'
 import { type ApiError, authorizationError } from '../../errors.ts'
+import { isLoopback } from '../../text/loopback.ts'
 
 /**
  * Refuses a request to a host that isn't ours, or from a page that may not send it: MCP requires both checks. A service
@@ -24,8 +24,3 @@ export function refuseForeign(
 }
 
 const parsed = (address: string) => (URL.canParse(address) ? new URL(address) : undefined)
-
-const isLoopback = (hostname = '') =>
-  hostname === 'localhost' ||
-  hostname === '[::1]' ||
-  (isIP(hostname) === 4 && hostname.startsWith('127.'))
