@@ -53,6 +53,10 @@ export type Config = {
   /** Holder and IBAN of the marketplace's bank account, which payouts are made from. */
   payoutName: string | undefined
   payoutIban: string | undefined
+  /** Days after which pending rows of sellers without a verified payout setup are cancelled; 0 for never. */
+  unverifiedCancelDays: number
+  /** Days after which pending rows are cancelled; 0 for never. */
+  shipWithinDays: number
   /** Minimum merchandise of a month for each tier from Bronze up, in whole cents. */
   tierThresholds: number[]
   /** Programs that may ask members for access: all, those with a metadata document, or those with one on these hosts. */
@@ -155,6 +159,8 @@ export function readConfig(
     buyUrl: read('BUY_URL'),
     payoutName: read('PAYOUT_NAME') ?? (sandbox ? 'Cardstall sandbox' : undefined),
     payoutIban: read('PAYOUT_IBAN') ?? (sandbox ? SANDBOX_IBAN : undefined),
+    unverifiedCancelDays: read('UNVERIFIED_CANCEL_DAYS'),
+    shipWithinDays: read('SHIP_WITHIN_DAYS'),
     tierThresholds: read('TIER_THRESHOLDS'),
     oauthClients: read('OAUTH_CLIENTS'),
     trustProxy: read('TRUST_PROXY') ?? [],

@@ -13,6 +13,8 @@ import type { Metrics } from './metrics.ts'
 import { runSandboxPayouts } from './money/payout-runs.ts'
 import { issueInvoices } from './money/statements.ts'
 import { pruneOAuth } from './oauth/tokens.ts'
+import { cancelOverdue } from './orders/cancel-overdue.ts'
+import { remindSellers } from './orders/reminders.ts'
 import { receiveLongShipped } from './orders/transitions.ts'
 import { pruneDeliveries } from './webhooks/deliveries.ts'
 
@@ -39,6 +41,8 @@ const RECURRING_JOBS: RecurringJob[] = [
   { name: 'delete expired reservations', everyMs: 1 * HOURS, run: pruneReservations },
   { name: 'add up the numbers of listings', everyMs: 5 * SECONDS, run: foldListingCounts },
   { name: 'close orders shipped 14 days ago', everyMs: 1 * MINUTES, run: receiveLongShipped },
+  { name: 'cancel overdue orders', everyMs: 10 * MINUTES, run: cancelOverdue },
+  { name: 'remind sellers of waiting orders', everyMs: 10 * MINUTES, run: remindSellers },
   {
     name: 'recalculate tiers on the 1st at 00:05 UTC',
     everyMs: 1 * MINUTES,

@@ -6,6 +6,7 @@ import type { Db } from '../database/sql.ts'
 import { validationError } from '../errors.ts'
 import { setFirstPassword } from '../members/members.ts'
 import { hashPassword } from '../members/password.ts'
+import { withdrawNotice } from '../notices/notices.ts'
 import {
   type Account,
   type AccountChanges,
@@ -76,6 +77,7 @@ export async function changeAccount(
         await writeShippingOptions(db, id, changes.shippingOptions)
         changed.shippingOptions = changes.shippingOptions
       }
+      if (changes.payoutVerified) await withdrawNotice(tx, id, 'payout_setup_missing', 0)
       await signal('keys')
       return changed
     }),

@@ -1,6 +1,9 @@
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
-import { SELLER_TIERS } from '../enums.ts'
+import { SELLER_TIERS, type SellerTier } from '../enums.ts'
+import type { NewMail } from '../mail/mail.ts'
+import { sendMails } from '../mail/outbox.ts'
+import { COMMISSION_RATES } from './tiers.ts'
 
 /** Tiers are recalculated at 00:05 UTC on the first day of each month. */
 const AT_MINUTE = 5
@@ -21,16 +24,17 @@ export async function recalculateTiers(ctx: Context): Promise<void> {
       on conflict do nothing
       returning not exists (select from tier_runs) as first
     `
-    if (!begun || begun.first) return false
+    if (!begun || begun.first) return
     const from = new Date(Date.UTC(month.getUTCFullYear(), month.getUTCMonth() - 1, 1))
     const [bronze, silver, gold, diamond, master] = SELLER_TIERS
     const [, toSilver, toGold, toDiamond, toMaster] = ctx.config.tierThresholds
-    const { count } = await db`
+    const changed = await db<Changed[]>`
       update accounts
       set seller_tier = earned.tier
       from (
         select
           a.id,
+          a.seller_tier as before,
           case
             when sold.cents >= ${toMaster!}::bigint then ${master}
             when sold.cents >= ${toDiamond!}::bigint then ${diamond}
@@ -49,10 +53,26 @@ export async function recalculateTiers(ctx: Context): Promise<void> {
         ) sold on sold.account_id = a.id
       ) earned
       where accounts.id = earned.id and accounts.seller_tier <> earned.tier
+      returning
+        shop_name as "shopName", email, earned.before, seller_tier as after
     `
-    if (count > 0) await tx.signal('keys')
+    if (changed.length === 0) return
+    await sendMails(tx, changed.map(tierEmail))
+    await tx.signal('keys')
   })
 }
+
+type Changed = { shopName: string; email: string; before: SellerTier; after: SellerTier }
+
+const tierEmail = ({ shopName, email, before, after }: Changed): NewMail => ({
+  to: email,
+  subject: `Your seller tier is now ${after}`,
+  text: [
+    `Hello ${shopName},`,
+    `By your sales of the last month, your tier has changed from ${before} to ${after}.`,
+    `The commission of new orders is ${COMMISSION_RATES[after] / 100} % (before: ${COMMISSION_RATES[before] / 100} %).`,
+  ].join('\n\n'),
+})
 
 /** The month of the latest run that is due. */
 function monthOfRun(now: Date): Date {

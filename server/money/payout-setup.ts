@@ -8,6 +8,7 @@ import { type Page, windowOf } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import { conflict, validationError } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
+import { withdrawNotice } from '../notices/notices.ts'
 import { parseIban } from '../text/iban.ts'
 import { confirmSetupEmail, setupChangedEmail, setupRejectedEmail } from './emails.ts'
 
@@ -261,13 +262,10 @@ const decide = (ctx: Context, accountId: number, decision: (tx: Context) => Prom
     return getSetup(tx, accountId)
   })
 
-async function setVerified(
-  { db, signal }: Context,
-  accountId: number,
-  isVerified: boolean,
-): Promise<void> {
-  await db`update accounts set payout_verified = ${isVerified} where id = ${accountId}`
-  await signal('keys')
+async function setVerified(tx: Context, accountId: number, isVerified: boolean): Promise<void> {
+  await tx.db`update accounts set payout_verified = ${isVerified} where id = ${accountId}`
+  if (isVerified) await withdrawNotice(tx, accountId, 'payout_setup_missing', 0)
+  await tx.signal('keys')
 }
 
 /** Failed payouts become due again, under a new reference, because banks refuse to execute one twice. */

@@ -14,7 +14,7 @@ import type { NewMail } from '../mail/mail.ts'
 import { sendMails } from '../mail/outbox.ts'
 import { salePostings } from '../money/ledger.ts'
 import type { Address } from '../text/address.ts'
-import { soldEmail } from './emails.ts'
+import { confirmationEmail, soldEmail } from './emails.ts'
 import { commissionOf, grossOf } from './money.ts'
 
 export type NewCheckout = {
@@ -289,7 +289,10 @@ async function write(tx: Context, { listings }: Market, sales: Sale[]): Promise<
     ),
     sendMails(
       tx,
-      sales.flatMap((sale) => sale.slices.map((slice) => emailOf(sale, slice, rowsOf(slice)))),
+      sales.flatMap((sale) => [
+        ...sale.slices.map((slice) => emailOf(sale, slice, rowsOf(slice))),
+        confirmationOf(sale, rowsOf),
+      ]),
     ),
   ])
   return sales.map(({ slices }) => ({
@@ -462,13 +465,26 @@ const soldIn = ({ sold }: Sale, { listingId }: NewOrder) =>
   sold.find(({ listing }) => listing.id === listingId)!
 
 /** The e-mail to the seller of a slice. */
-function emailOf(sale: Sale, { seller }: NewSlice, orders: NewOrder[]): NewMail {
-  const rows = orders.map((order) => {
+const emailOf = (sale: Sale, { seller }: NewSlice, orders: NewOrder[]): NewMail =>
+  soldEmail({ buyer: sale.cart.buyer, seller }, linesOf(sale, orders))
+
+/** The e-mail to the buyer about the whole checkout. */
+const confirmationOf = (sale: Sale, rowsOf: (slice: NewSlice) => NewOrder[]): NewMail =>
+  confirmationEmail(
+    sale.cart.buyer,
+    sale.slices.map((slice) => ({
+      shopName: slice.seller.shopName,
+      shippingName: slice.option.name,
+      shippingCents: slice.option.priceCents,
+      rows: linesOf(sale, rowsOf(slice)),
+    })),
+  )
+
+const linesOf = (sale: Sale, orders: NewOrder[]) =>
+  orders.map((order) => {
     const { listing, quantity } = soldIn(sale, order)
     return { id: order.id, itemName: order.itemName, quantity, priceCents: listing.priceCents }
   })
-  return soldEmail({ buyer: sale.cart.buyer, seller }, rows)
-}
 
 /** `order.created` and `listing.sold` for each row of a slice. */
 function eventsOf(sale: Sale, { sliceKey, seller }: NewSlice, orders: NewOrder[]): NewEvent[] {

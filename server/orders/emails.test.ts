@@ -43,7 +43,7 @@ const transition = (id: number, what: string, payload: object = {}) =>
 const ship = (id: number) => seller.post(`/v1/orders/${id}/ship`)
 
 describe('e-mail about orders', () => {
-  it('a checkout e-mails each seller once, with all that they sold', async () => {
+  it('a checkout e-mails each seller once, with all that they sold, and the buyer with everything', async () => {
     const emails = await emailsOf(buy)
     expect(emails).toEqual([
       {
@@ -51,6 +51,14 @@ describe('e-mail about orders', () => {
         subject: 'Sold: 2 listings',
         text: expect.stringMatching(
           /^Hello Kanto Cards,\n\nMisty has bought .*- 3 × Charizard ex, 9\.99 EUR .*\n- Obsidian Flames Booster Box, 129\.99 EUR/s,
+        ),
+        created_at: expect.any(String),
+      },
+      {
+        to: 'misty@mail.example',
+        subject: 'Your order: 141.18 EUR',
+        text: expect.stringMatching(
+          /From Kanto Cards:\n- 3 × Charizard ex, 9\.99 EUR .*\n- Obsidian .*, 129\.99 EUR .*\n- Letter, 1\.20 EUR\n\nTotal: 141\.18 EUR/,
         ),
         created_at: expect.any(String),
       },

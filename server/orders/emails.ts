@@ -1,3 +1,4 @@
+import { payoutsPage } from '../accounts/account.ts'
 import { eurosFromCents } from '../cents.ts'
 import type { Context } from '../context.ts'
 import type { CancelReason, DisputeReason } from '../enums.ts'
@@ -121,7 +122,21 @@ export function emailsAbout(
         toBuyer('Resolved', `Your dispute about ${item} was resolved in the seller’s favour.`),
         toSeller('Resolved', `The dispute about ${item} was resolved in your favour.`),
       ]
+    case 'cancelAsSystem':
+      return [
+        toBuyer(
+          'Cancelled',
+          `Your order of ${item} from ${seller.shopName} was cancelled, because it was not shipped in time.`,
+          refund,
+        ),
+        toSeller(
+          'Cancelled',
+          `${buyer.name}’s order of ${item} was cancelled, because it was not shipped in time.`,
+          `${buyerRefunded} The units are on sale again.`,
+        ),
+      ]
     case 'receive':
+      return [receivedEmail(parties, [{ ...order, itemName: order.item.name }])]
     case 'dispute':
       return []
   }
@@ -208,6 +223,109 @@ export const disputeResolvedEmails = (
     ]),
   },
 ]
+
+/** A slice whose pending rows will be cancelled. */
+export type Announced = {
+  orderId: number
+  rows: number
+  cancelAt: Date
+  buyerName: string
+  shopName: string
+  email: string
+  isVerified: boolean
+}
+
+/** To the seller, three days before the system cancels. */
+export const cancelAnnouncedEmail = (
+  ctx: Pick<Context, 'config'>,
+  { orderId, rows, cancelAt, buyerName, shopName, email, isVerified }: Announced,
+): NewMail => ({
+  to: email,
+  subject: `${isVerified ? 'Please ship' : 'Your payout setup is missing'}: order ${orderId}`,
+  text: textFor(shopName, [
+    `${buyerName} is waiting for ${rows === 1 ? 'an item' : `${rows} items`} that you have not shipped: ${orderPage(ctx, orderId)}`,
+    isVerified
+      ? 'Please ship the order and mark it as shipped.'
+      : `You can ship once your payout setup is verified: ${payoutsPage(ctx)}`,
+    `Otherwise the order is cancelled and refunded automatically on ${dateAndTime(cancelAt)}.`,
+  ]),
+})
+
+/** To the seller, about orders that wait for the payout setup. */
+export const setupMissingEmail = (
+  ctx: Pick<Context, 'config'>,
+  { shopName, email, slices }: { shopName: string; email: string; slices: number },
+): NewMail => ({
+  to: email,
+  subject: 'Your payout setup is missing',
+  text: textFor(shopName, [
+    `${slices === 1 ? 'An order waits' : `${slices} orders wait`} until you can ship. To ship and to be paid, you need a verified payout setup: ${payoutsPage(ctx)}`,
+  ]),
+})
+
+/** To the seller, about a label whose parcel is not marked as shipped. */
+export const labelUnusedEmail = (
+  ctx: Pick<Context, 'config'>,
+  {
+    orderId,
+    buyerName,
+    shopName,
+    email,
+  }: { orderId: number; buyerName: string; shopName: string; email: string },
+): NewMail => ({
+  to: email,
+  subject: `Have you shipped order ${orderId}?`,
+  text: textFor(shopName, [
+    `You got a label for the order of ${buyerName} three days ago, but the order is not marked as shipped.`,
+    `If the parcel is on its way, mark it as shipped: ${orderPage(ctx, orderId)}`,
+  ]),
+})
+
+/** To the buyer, about all rows of a checkout. */
+export function confirmationEmail(
+  buyer: Parties['buyer'],
+  shops: {
+    shopName: string
+    shippingName: string
+    shippingCents: number
+    rows: { id: number; quantity: number; priceCents: number; itemName: string | null }[]
+  }[],
+): NewMail {
+  const totalCents = shops.reduce(
+    (sum, { shippingCents, rows }) =>
+      sum + shippingCents + rows.reduce((cents, row) => cents + grossOf(row), 0),
+    0,
+  )
+  return {
+    to: buyer.email,
+    subject: `Your order: ${euros(totalCents)}`,
+    text: textFor(buyer.name, [
+      'Thank you for your order.',
+      ...shops.map(({ shopName, shippingName, shippingCents, rows }) =>
+        [
+          `From ${shopName}:`,
+          ...rows.map((row) => `- ${titleOf(row)}, ${euros(grossOf(row))} (order ${row.id})`),
+          `- ${shippingName}, ${euros(shippingCents)}`,
+        ].join('\n'),
+      ),
+      `Total: ${euros(totalCents)}. We e-mail you when it is shipped.`,
+    ]),
+  }
+}
+
+/** To the buyer, about received rows of a slice. */
+export const receivedEmail = (
+  { buyer, seller }: { buyer: Parties['buyer']; seller: { shopName: string } },
+  rows: { id: number; quantity: number; priceCents: number; itemName: string | null }[],
+): NewMail => ({
+  to: buyer.email,
+  subject: `Received: ${rows.length === 1 ? titleOf(rows[0]!) : `${rows.length} items`}`,
+  text: textFor(buyer.name, [
+    `Your order from ${seller.shopName} is complete:`,
+    rows.map((row) => `- ${titleOf(row)}, ${euros(grossOf(row))} (order ${row.id})`).join('\n'),
+    'If something is wrong with it, contact us.',
+  ]),
+})
 
 /** Ends a sentence about a cancellation by the seller. */
 const CANCEL_REASONS: Record<CancelReason, string> = {

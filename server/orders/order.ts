@@ -66,6 +66,7 @@ export const TRANSITIONS = {
   ship: { from: ['pending'], to: 'shipped' },
   cancel: { from: ['pending', 'shipped', 'disputed'], to: 'cancelled' },
   cancelAsSeller: { from: ['pending'], to: 'cancelled' },
+  cancelAsSystem: { from: ['pending'], to: 'cancelled' },
   receive: { from: ['shipped'], to: 'received' },
   dispute: { from: ['shipped', 'received'], to: 'disputed' },
   resolveForSeller: { from: ['disputed'], to: 'received' },

@@ -6,12 +6,12 @@ import { orderCancelled } from '../events/payloads.ts'
 import { recordEvent } from '../events/record.ts'
 import { statusFor } from '../listings/listing.ts'
 import type { NewMail } from '../mail/mail.ts'
-import { sendMail } from '../mail/outbox.ts'
+import { sendMail, sendMails } from '../mail/outbox.ts'
 import type { Metrics } from '../metrics.ts'
 import { postCancellation } from '../money/ledger.ts'
 import { settleSlices } from '../money/payouts.ts'
 import { endDispute } from './dispute.ts'
-import { emailsAbout, type Parties, partiesOf } from './emails.ts'
+import { emailsAbout, type Parties, partiesOf, receivedEmail } from './emails.ts'
 import { type LockedRow, lockRows, lockSlice } from './locks.ts'
 import { grossOf } from './money.ts'
 import {
@@ -63,19 +63,31 @@ export function cancelAsSeller(
 }
 
 /** @throws conflict if the slice has a label, or a purchase that may have bought one */
-async function requireNoLabel({ db }: Context, sliceId: number): Promise<void> {
-  const [shipment] = await db<{ state: 'buying' | 'bought' }[]>`
-    select state
+async function requireNoLabel(ctx: Context, sliceId: number): Promise<void> {
+  const [label] = await ctx.db`
+    select 1 from shipments where slice_id = ${sliceId} and state = 'bought'
+  `
+  if (label) {
+    throw conflict(
+      'A label was bought for this order, so it can no longer be cancelled here. Ask the marketplace to cancel it.',
+    )
+  }
+  await requireNoPurchase(ctx, sliceId)
+}
+
+/** @throws conflict if a label of the slice is being bought, or its purchase is in doubt */
+export async function requireNoPurchase({ db }: Context, sliceId: number): Promise<void> {
+  const [purchase] = await db`
+    select 1
     from shipments
     where
       slice_id = ${sliceId}
-      and (state = 'bought' or in_doubt or leased_until > clock_timestamp())
+      and state = 'buying'
+      and (in_doubt or leased_until > clock_timestamp())
   `
-  if (!shipment) return
+  if (!purchase) return
   throw conflict(
-    shipment.state === 'bought'
-      ? 'A label was bought for this order, so it can no longer be cancelled here. Ask the marketplace to cancel it.'
-      : 'A label for this order is being bought, or may have been, so it can’t be cancelled at this moment.',
+    'A label for this order is being bought, or may have been, so it can’t be cancelled at this moment.',
   )
 }
 
@@ -106,20 +118,49 @@ export async function receiveLongShipped(ctx: OrderContext): Promise<void> {
         for no key update skip locked
       `
       const sliceIds = locked.map(({ id }) => id)
-      const { count } = await tx.db`
+      const received = await tx.db<ReceivedRow[]>`
         update orders
         set status = 'received', received_at = ${tx.now()}
         where
           slice_id = any(${sliceIds}::bigint[])
           and status = 'shipped'
           and shipped_at <= ${before}
+        returning
+          id, slice_id as "sliceId", quantity, price_cents as "priceCents", item_name as "itemName"
       `
       await settleSlices(tx, sliceIds)
-      return { slices: sliceIds.length, rows: count }
+      await emailReceipts(tx, received)
+      return { slices: sliceIds.length, rows: received.length }
     })
     ctx.metrics.countOrderRows('received', rows)
     if (slices === 0) return
   }
+}
+
+type ReceivedRow = {
+  id: number
+  sliceId: number
+  quantity: number
+  priceCents: number
+  itemName: string | null
+}
+
+/** One e-mail to the buyer of each slice. */
+async function emailReceipts(tx: Context, received: ReceivedRow[]): Promise<void> {
+  const rowsBySlice = Map.groupBy(received, ({ sliceId }) => sliceId)
+  if (rowsBySlice.size === 0) return
+  const parties = await tx.db<{ id: number; name: string; email: string; shopName: string }[]>`
+    select s.id, c.buyer_name as name, c.buyer_email as email, a.shop_name as "shopName"
+    from slices s
+    join checkouts c on c.id = s.checkout_id
+    join accounts a on a.id = s.account_id
+    where s.id = any(${[...rowsBySlice.keys()]}::bigint[])
+    order by s.id
+  `
+  const emails = parties.map(({ id, shopName, ...buyer }) =>
+    receivedEmail({ buyer, seller: { shopName } }, rowsBySlice.get(id)!),
+  )
+  await sendMails(tx, emails)
 }
 
 /**

@@ -200,6 +200,18 @@ export const SETTINGS = {
     fallback: 'sandbox: `Cardstall sandbox`; else none',
     description: 'Holder of that bank account',
   },
+  UNVERIFIED_CANCEL_DAYS: {
+    parse: integer(0, 3_650),
+    default: '14',
+    description:
+      'Days after which unshipped orders of a seller without a verified payout setup are cancelled and refunded; 0 = never ([after the sale](after-sale.md#cancellations-by-the-system))',
+  },
+  SHIP_WITHIN_DAYS: {
+    parse: integer(0, 3_650),
+    default: '30',
+    description:
+      'Days after which an order that was not shipped is cancelled and refunded; 0 = never',
+  },
   TIER_THRESHOLDS: {
     parse: risingEuros(TIER_THRESHOLDS),
     default: TIER_THRESHOLDS,

@@ -1,0 +1,162 @@
+import { beforeAll, expect, it } from 'vitest'
+import type { Service } from '../service.ts'
+import { startTestApp, type TestApp } from '../test/app.ts'
+import { advance, cardItem, NO_LIMITS } from '../test/fixtures/listings.ts'
+import { eventsOf, LABEL, openShop, rowOf, sellEach, ship } from '../test/fixtures/orders.ts'
+import { cancelOverdue } from './cancel-overdue.ts'
+import { remindSellers } from './reminders.ts'
+
+const DAY_S = 24 * 60 * 60
+
+let app: TestApp
+let other: TestApp
+beforeAll(async () => {
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
+  other = await startTestApp({ databaseUrl: app.databaseUrl, settings: NO_LIMITS })
+})
+
+type Shop = Awaited<ReturnType<typeof openShop>>
+
+const mailsTo = async ({ accountId }: Shop) => {
+  const rows = await app.ctx.db<{ subject: string; text: string }[]>`
+    select subject, text
+    from mails
+    where recipient = (select email from accounts where id = ${accountId})
+    order by id
+  `
+  return rows.map(({ subject, text }) => ({ subject, text }))
+}
+const subjectsTo = async (shop: Shop) => (await mailsTo(shop)).map(({ subject }) => subject)
+
+const verify = ({ accountId }: Shop, payout_verified: boolean) =>
+  app.operator.patch(`/operator/v1/accounts/${accountId}`, { payload: { payout_verified } })
+
+const noticesOf = async ({ accountId }: Shop) => {
+  const member = await app.member(accountId)
+  const { body } = await member.get('/dashboard/api/notices')
+  return body.data.map(({ kind }: { kind: string }) => kind)
+}
+
+/** The jobs at once on two services. */
+const runOnBoth = () =>
+  Promise.all(
+    [app.ctx, { ...other.ctx, now: app.ctx.now }].flatMap((ctx) => [
+      cancelOverdue(ctx as Service),
+      remindSellers(ctx as Service),
+    ]),
+  )
+
+it('orders that are not shipped are announced three days before, and cancelled once, refunded and restocked', async () => {
+  const shop = await openShop(app)
+  const [order, shipped] = (await sellEach(app, shop, cardItem({ quantity: 1 }), cardItem())) as [
+    number,
+    number,
+  ]
+  const [later] = (await sellEach(app, shop, cardItem())) as [number]
+  await ship(shop, later, { tracking_code: 'CODE' })
+  await advance(app.operator, 27 * DAY_S - 60)
+  await runOnBoth()
+  expect(await subjectsTo(shop)).toEqual(['Sold: 2 listings', expect.stringMatching(/^Sold: /)])
+  await advance(app.operator, 120)
+  await runOnBoth()
+  await runOnBoth()
+  const [, , announced, ...more] = await mailsTo(shop)
+  expect(more).toEqual([])
+  expect(announced).toMatchObject({
+    subject: `Please ship: order ${order}`,
+    text: expect.stringMatching(/2 items .*refunded automatically on \d{4}-\d\d-\d\d/s),
+  })
+  expect((await rowOf(shop, order)).status).toBe('pending')
+
+  await app.ctx.db`
+    insert into shipments (
+      slice_id, order_id, reference, provider, state, in_doubt, lines, label_name, created_at
+    )
+    select slice_id, id, 'r', 'simulated', 'buying', true, 1, 'l', created_at
+    from orders
+    where id = ${order}
+  `
+  await advance(app.operator, 3 * DAY_S)
+  await runOnBoth()
+  expect((await rowOf(shop, order)).status).toBe('pending')
+  await app.ctx.db`delete from shipments where reference = 'r'`
+  await runOnBoth()
+  const rows = (await shop.get('/tools/v1/orders')).body.data
+  for (const id of [order, shipped]) {
+    expect(rows.find((row: { id: number }) => row.id === id)).toMatchObject({
+      status: 'cancelled',
+      cancelled_by: 'system',
+      financial: { refunded_amount: cardItem().price },
+    })
+  }
+  expect((await rowOf(shop, later)).status).toBe('shipped')
+  const { listing_id } = await rowOf(shop, order)
+  const { body } = await shop.get(`/tools/v1/listings/${listing_id}`)
+  expect(body.data).toMatchObject({ status: 'active', quantity: 1 })
+  const events = await eventsOf(app, shop.accountId)
+  expect(events.filter(({ event }) => event === 'order.cancelled')).toHaveLength(2)
+  const { body: balance } = await app.operator.get('/operator/v1/ledger/balance')
+  const [paid] = (await app.ctx.db`
+    select sum(seller_cents)::int as cents
+    from postings
+    where account_id = ${shop.accountId} and slice_id <> (select slice_id from orders where id = ${later})
+  `) as [{ cents: number }]
+  expect(paid.cents).toBe(0)
+  expect(
+    Object.values(balance.data as number[]).reduce((sum, euros) => sum + euros, 0),
+  ).toBeCloseTo(0)
+})
+
+it('a seller without a payout setup is reminded, and has 14 days until a verification ends the countdown', async () => {
+  const [late, saved] = [await openShop(app), await openShop(app)]
+  const orders: number[] = []
+  for (const shop of [late, saved]) {
+    orders.push(...(await sellEach(app, shop, cardItem())))
+    await verify(shop, false)
+  }
+  await runOnBoth()
+  expect((await subjectsTo(late)).slice(1)).toEqual(['Your payout setup is missing'])
+  expect(await noticesOf(late)).toEqual(['payout_setup_missing'])
+  await advance(app.operator, 11 * DAY_S + 60)
+  await runOnBoth()
+  expect(await subjectsTo(late)).toContain(`Your payout setup is missing: order ${orders[0]}`)
+  await verify(saved, true)
+  expect(await noticesOf(saved)).toEqual([])
+  await advance(app.operator, 3 * DAY_S)
+  await runOnBoth()
+  expect((await rowOf(late, orders[0]!)).status).toBe('cancelled')
+  expect((await rowOf(saved, orders[1]!)).status).toBe('pending')
+})
+
+it('outside the sandbox nothing is cancelled that was not announced three days before', async () => {
+  const shop = await openShop(app)
+  const [order] = (await sellEach(app, shop, cardItem())) as [number]
+  const start = app.ctx.now().getTime()
+  const after = (days: number, settings: object = {}) =>
+    cancelOverdue({
+      ...app.ctx,
+      config: { ...app.ctx.config, sandbox: false, ...settings },
+      now: () => new Date(start + days * DAY_S * 1000),
+    })
+  const status = async () => (await rowOf(shop, order)).status
+  await after(50, { shipWithinDays: 0 })
+  expect(await subjectsTo(shop)).toHaveLength(1)
+  await after(50)
+  await after(52.9)
+  expect(await subjectsTo(shop)).toHaveLength(2)
+  expect(await status()).toBe('pending')
+  await after(53)
+  expect(await status()).toBe('cancelled')
+})
+
+it('a label whose order is not marked as shipped for three days causes one e-mail', async () => {
+  const shop = await openShop(app, LABEL)
+  const [order] = (await sellEach(app, shop, cardItem())) as [number]
+  await shop.post(`/v1/orders/${order}/label`)
+  await runOnBoth()
+  expect(await subjectsTo(shop)).toHaveLength(1)
+  await advance(app.operator, 3 * DAY_S + 60)
+  await runOnBoth()
+  await runOnBoth()
+  expect((await subjectsTo(shop)).slice(1)).toEqual([`Have you shipped order ${order}?`])
+})

@@ -1,0 +1,149 @@
+import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
+import type { Db } from '../database/sql.ts'
+import { ApiError, conflict } from '../errors.ts'
+import { sendMails } from '../mail/outbox.ts'
+import { type Announced, cancelAnnouncedEmail } from './emails.ts'
+import { cancel, changeOrder, type OrderContext, requireNoPurchase } from './transitions.ts'
+
+const DAYS_MS = 24 * 60 * 60 * 1000
+/** The seller gets an e-mail this long before the cancellation. */
+const NOTICE_MS = 3 * DAYS_MS
+const BATCH_SLICES = 200
+/** The next run takes the rest. */
+const MAX_ROWS = 5_000
+
+/**
+ * Cancels pending rows for the system (docs/after-sale.md): those of sellers without a verified payout setup after
+ * `UNVERIFIED_CANCEL_DAYS`, and those that were not shipped within `SHIP_WITHIN_DAYS`. It announces each cancellation to
+ * the seller three days before. Outside the sandbox it cancels nothing that was not announced; the sandbox's clock can
+ * jump over the announcement.
+ *
+ * Several processes can run it at once: each row is checked again under its lock, and a slice is announced once.
+ */
+export async function cancelOverdue(ctx: OrderContext): Promise<void> {
+  if (limitsOf(ctx).length === 0) return
+  // First, so that the sandbox announces nothing that is cancelled at once.
+  await cancelDue(ctx)
+  while ((await announce(ctx)) === BATCH_SLICES);
+}
+
+async function cancelDue(ctx: OrderContext): Promise<void> {
+  const due = await ctx.db<{ id: number }[]>`
+    select o.id
+    ${oldPendingRows(ctx.db, ctx, ctx.now())}
+    join slices s on s.id = o.slice_id
+    where ${isDue(ctx.db, ctx)}
+    order by o.id
+    limit ${MAX_ROWS}
+  `
+  for (const { id } of due) {
+    await cancelAsSystem(ctx, id).catch((error) => {
+      // Meanwhile the row was shipped or cancelled, its seller was verified, or a label is being bought.
+      if (!(error instanceof ApiError)) throw error
+    })
+  }
+}
+
+const cancelAsSystem = (ctx: OrderContext, id: number) =>
+  changeOrder(ctx, id, 'cancelAsSystem', { restock: true }, async (tx, row) => {
+    const [due] = await tx.db`
+      select 1
+      from orders o
+      join accounts a on a.id = o.account_id
+      join slices s on s.id = o.slice_id
+      ${deadline(tx.db, tx)}
+      where o.id = ${id} and ${isDue(tx.db, tx)}
+    `
+    if (!due) throw conflict('The order is not overdue.')
+    await requireNoPurchase(tx, row.sliceId)
+    await cancel(tx, row, { cancelledBy: 'system' })
+  })
+
+/** E-mails the sellers of slices whose deadline is near. Returns the number of slices. */
+const announce = (ctx: Context): Promise<number> =>
+  inTransaction(ctx, async (tx) => {
+    const { db, now } = tx
+    const soon = new Date(now().getTime() + NOTICE_MS)
+    const slices = await db<Announced[]>`
+      with due as (
+        select o.slice_id, min(o.id) as order_id, count(*) as rows, max(deadline) as deadline
+        ${oldPendingRows(db, ctx, soon)}
+        join slices s on s.id = o.slice_id
+        where deadline <= ${soon} and (s.cancel_at is null or s.cancel_at < deadline)
+        group by o.slice_id
+        order by o.slice_id
+        limit ${BATCH_SLICES}
+      ),
+      locked as (
+        select s.id, s.account_id, s.checkout_id, due.order_id, due.rows, due.deadline
+        from slices s
+        join due on due.slice_id = s.id
+        where s.cancel_at is null or s.cancel_at < due.deadline
+        order by s.id
+        for no key update of s skip locked
+      )
+      update slices s
+      set cancel_at = greatest(locked.deadline, ${soon})
+      from locked
+      join accounts a on a.id = locked.account_id
+      join checkouts c on c.id = locked.checkout_id
+      where s.id = locked.id
+      returning
+        locked.order_id as "orderId",
+        locked.rows,
+        s.cancel_at as "cancelAt",
+        c.buyer_name as "buyerName",
+        a.shop_name as "shopName",
+        a.email,
+        a.payout_verified as "isVerified"
+    `
+    if (slices.length > 0) {
+      await sendMails(
+        tx,
+        slices.map((slice) => cancelAnnouncedEmail(ctx, slice)),
+      )
+    }
+    return slices.length
+  })
+
+/** The pending rows `o` that may be overdue at a moment, their sellers `a`, and their `deadline`: one probe per seller. */
+const oldPendingRows = (db: Db, ctx: Pick<Context, 'config'>, moment: Date) => db`
+  from accounts a
+  cross join lateral (
+    select id, slice_id, created_at
+    from orders
+    where
+      account_id = a.id
+      and status = 'pending'
+      and created_at <= ${new Date(moment.getTime() - Math.min(...limitsOf(ctx)) * DAYS_MS)}
+  ) o
+  ${deadline(db, ctx)}
+`
+
+/** The `deadline` of a row `o` of a seller `a`; null without one. */
+const deadline = (
+  db: Db,
+  { config: { unverifiedCancelDays, shipWithinDays } }: Pick<Context, 'config'>,
+) => db`
+  cross join lateral (
+    select
+      least(
+        o.created_at + make_interval(hours => ${shipWithinDays * 24 || null}::int),
+        case
+          when not a.payout_verified
+            then o.created_at + make_interval(hours => ${unverifiedCancelDays * 24 || null}::int)
+        end
+      ) as deadline
+  ) row_deadline
+`
+
+/** Whether a row of a slice `s` is cancelled now. The deadline may have moved since it was announced. */
+const isDue = (db: Db, { now, config }: Pick<Context, 'now' | 'config'>) => db`
+  deadline <= ${now()}
+  and (${config.sandbox}::boolean or (s.cancel_at >= deadline and s.cancel_at <= ${now()}))
+`
+
+/** The limits that are in use, in days. */
+const limitsOf = ({ config }: Pick<Context, 'config'>) =>
+  [config.unverifiedCancelDays, config.shipWithinDays].filter((days) => days > 0)

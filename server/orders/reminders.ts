@@ -1,0 +1,111 @@
+import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
+import { sendMails } from '../mail/outbox.ts'
+import { addNotice } from '../notices/notices.ts'
+import { labelUnusedEmail, setupMissingEmail } from './emails.ts'
+
+const DAYS_MS = 24 * 60 * 60 * 1000
+const LABEL_UNUSED_MS = 3 * DAYS_MS
+/** A seller without a payout setup is reminded again after this time, while orders wait. */
+const SETUP_AGAIN_MS = 7 * DAYS_MS
+const BATCH = 200
+
+/**
+ * Reminds sellers of orders that wait for them: without a verified payout setup, or with a label that was bought three
+ * days ago. Several processes can run it at once, because each reminder is recorded under a lock.
+ */
+export async function remindSellers(ctx: Context): Promise<void> {
+  while ((await remindOfSetup(ctx)) === BATCH);
+  while ((await remindOfLabels(ctx)) === BATCH);
+}
+
+const remindOfSetup = (ctx: Context): Promise<number> =>
+  inTransaction(ctx, async (tx) => {
+    const { db, now } = tx
+    const before = new Date(now().getTime() - SETUP_AGAIN_MS)
+    const accounts = await db<{ id: number; shopName: string; email: string; slices: number }[]>`
+      update accounts a
+      set setup_reminded_at = ${now()}
+      from (
+        select id
+        from accounts
+        where
+          not payout_verified
+          and (setup_reminded_at is null or setup_reminded_at <= ${before})
+          and exists (
+            select from orders where account_id = accounts.id and status = 'pending'
+          )
+        order by id
+        limit ${BATCH}
+        for no key update skip locked
+      ) waiting
+      where a.id = waiting.id
+      returning
+        a.id,
+        a.shop_name as "shopName",
+        a.email,
+        (
+          select count(distinct slice_id)
+          from orders
+          where account_id = a.id and status = 'pending'
+        ) as slices
+    `
+    for (const { id } of accounts) await addNotice(tx, id, 'payout_setup_missing', 0, {})
+    if (accounts.length > 0) {
+      await sendMails(
+        tx,
+        accounts.map((account) => setupMissingEmail(ctx, account)),
+      )
+    }
+    return accounts.length
+  })
+
+const remindOfLabels = (ctx: Context): Promise<number> =>
+  inTransaction(ctx, async (tx) => {
+    const { db, now } = tx
+    const before = new Date(now().getTime() - LABEL_UNUSED_MS)
+    // A label is younger than its order, so the old pending rows of each seller lead to the labels.
+    const labels = await db<
+      { orderId: number; buyerName: string; shopName: string; email: string }[]
+    >`
+      with unused as (
+        select sh.slice_id
+        from shipments sh
+        where
+          sh.slice_id in (
+            select o.slice_id
+            from accounts a
+            cross join lateral (
+              select slice_id
+              from orders
+              where account_id = a.id and status = 'pending' and created_at <= ${before}
+            ) o
+          )
+          and sh.state = 'bought'
+          and sh.bought_at <= ${before}
+          and sh.reminded_at is null
+        order by sh.slice_id
+        limit ${BATCH}
+        for no key update of sh skip locked
+      )
+      update shipments sh
+      set reminded_at = ${now()}
+      from unused
+      join slices s on s.id = unused.slice_id
+      join accounts a on a.id = s.account_id
+      join checkouts c on c.id = s.checkout_id
+      where sh.slice_id = unused.slice_id
+      returning
+        sh.order_id as "orderId",
+        c.buyer_name as "buyerName",
+        a.shop_name as "shopName",
+        a.email
+    `
+    if (labels.length > 0) {
+      await sendMails(
+        tx,
+        labels.map((label) => labelUnusedEmail(ctx, label)),
+      )
+    }
+    return labels.length
+  })
