@@ -8,6 +8,8 @@ import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { sign } from '../sdk/src/webhooks.ts'
 import { startTestApp, type TestApp } from '../server/test/app.ts'
 import { cardItem, list, NO_LIMITS } from '../server/test/fixtures/listings.ts'
+import { form } from '../server/test/fixtures/members.ts'
+import { allowing } from '../server/test/fixtures/oauth.ts'
 import { buy, LABEL, openShop, PARCEL } from '../server/test/fixtures/orders.ts'
 import { until } from '../server/test/until.ts'
 import { whenFileEnds } from '../server/test/when-file-ends.ts'
@@ -77,6 +79,30 @@ const totalOf = async (status = 'active') =>
   (await seller.get(`/v1/listings?status=${status}`)).body.meta.total as number
 
 describe('accounts and profiles', () => {
+  it('login waits until a member allows it in a browser; logout then revokes the key', async () => {
+    const env = { CARDSTALL_URL: '', CARDSTALL_KEY: '', XDG_CONFIG_HOME: file('device') }
+    const { child, ended } = start(
+      ['login', '--no-browser', '--scopes', 'orders:read,listings:read', '--url', url],
+      { env },
+    )
+    let shown = ''
+    child.stderr.on('data', (data) => {
+      shown += data
+    })
+    const code = await until('a code', async () => /code ([A-Z-]{9})/.exec(shown)?.[1])
+    const member = await app.member(seller.accountId)
+    const allowed = { user_code: code, ...allowing(['orders:read']) }
+    expect((await member.post('/device', form(allowed))).status).toBe(200)
+    expect((await ended).code).toBe(0)
+    expect(await succeed('whoami', { env })).toContain('Scopes\torders:read\n')
+    const stored = JSON.parse(
+      await readFile(path.join(file('device'), 'cardstall/config.json'), 'utf8'),
+    )
+    const { key } = stored.profiles.default
+    expect((await run('logout', { env })).stderr).toContain('its key is revoked')
+    expect((await app.withKey(key).get('/v1/me')).status).toBe(401)
+  })
+
   it('login stores the key readable by its owner only; whoami uses it, logout deletes it', async () => {
     const env = { CARDSTALL_URL: '', CARDSTALL_KEY: '', XDG_CONFIG_HOME: file('home') }
     const { code, stderr } = await run('whoami', { env })

@@ -11,6 +11,7 @@ import { noticesApi } from './http/dashboard/notices.ts'
 import { ordersApi } from './http/dashboard/orders.ts'
 import { overviewApi } from './http/dashboard/overview.ts'
 import { payoutsApi } from './http/dashboard/payouts.ts'
+import { programsApi } from './http/dashboard/programs.ts'
 import { sessionsApi } from './http/dashboard/sessions.ts'
 import { settingsApi } from './http/dashboard/settings.ts'
 import { webhooksApi } from './http/dashboard/webhooks.ts'
@@ -82,6 +83,7 @@ import { signInPages, signOutRoute } from './http/sign-in/sign-in.ts'
 import { changeRoutes } from './http/tools/changes.ts'
 import { toolsApi } from './http/tools/description.ts'
 import { disputeAnswerRoutes, ownDisputeRoutes } from './http/tools/disputes.ts'
+import { newKeyRoutes, ownKeyRoutes } from './http/tools/key.ts'
 import { ownListingRoutes } from './http/tools/listings.ts'
 import { ownPayoutRoutes, statementRoutes } from './http/tools/money.ts'
 import { ownLabelRoutes, ownOrderRoutes } from './http/tools/orders.ts'
@@ -174,12 +176,22 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
           '/changes': changeRoutes(ctx),
           '/payouts': ownPayoutRoutes(ctx),
           '/statements': statementRoutes(ctx),
+          '/key': ownKeyRoutes(ctx),
           '/shipping-options': shippingOptionRoutes(ctx),
           '/holiday': holidayRoutes(ctx),
           '/webhooks/:id': ownEndpointRoutes(ctx),
           '/deliveries': ownDeliveryRoutes(ctx),
           '/events': ownEventRoutes(ctx),
         })
+      },
+      { prefix: toolsApi.prefix },
+    )
+    if (!offersOAuth(ctx.config)) return
+    api.register(
+      async (tools) => {
+        tools.addHook('onRequest', forbidCaching)
+        tools.addHook('onRoute', readKnownFields)
+        serve(tools, { '/key': newKeyRoutes(ctx) })
       },
       { prefix: toolsApi.prefix },
     )
@@ -231,6 +243,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
         '/listings': listingsApi(ctx),
         '/orders': ordersApi(ctx),
         '/keys': keysApi(ctx),
+        '/programs': programsApi(ctx),
         '/sessions': sessionsApi(ctx),
         '/settings': settingsApi(ctx),
         '/notices': noticesApi(ctx),

@@ -2,8 +2,8 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import path from 'node:path'
 
-/** A marketplace and the key for it. */
-export type Profile = { url: string; key: string }
+/** A marketplace and the key for it. `isOwn` if the key was created for this computer by `login`. */
+export type Profile = { url: string; key: string; isOwn?: boolean }
 
 type Stored = { current?: string; profiles: Record<string, Profile> }
 

@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../server/test/app.ts'
 import { CARDS } from '../../server/test/catalog-fixture.ts'
 import { cardItem, NO_LIMITS, productItem } from '../../server/test/fixtures/listings.ts'
+import { allowDevice } from '../../server/test/fixtures/oauth.ts'
 import { buy, LABEL, openShop, PARCEL } from '../../server/test/fixtures/orders.ts'
 import { freePort } from '../../server/test/free-port.ts'
 import {
@@ -126,6 +127,14 @@ const METHODS: Record<string, () => Promise<unknown>> = {
   listShippingOptions: () => client.tools.shippingOptions.list(),
   replaceShippingOptions: async () =>
     client.tools.shippingOptions.replace(await client.tools.shippingOptions.list()),
+  createOwnKey: async () => {
+    const key = await allowDevice(app, await app.member(seller.accountId))
+    return new Cardstall({ key, baseUrl }).tools.key.create({ scopes: ['orders:read'] })
+  },
+  revokeOwnKey: async () => {
+    const { key } = await app.seller()
+    return new Cardstall({ key, baseUrl }).tools.key.revoke()
+  },
   getHoliday: () => client.tools.holiday.get(),
   setHoliday: () => client.tools.holiday.set(false),
   getStatement: () => client.tools.statements.get(new Date().toISOString().slice(0, 7)),

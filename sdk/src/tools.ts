@@ -4,10 +4,12 @@ import { type List, listOf } from './list.ts'
 import type { Options, Request, Transport } from './transport.ts'
 import type {
   AnswerDisputeBody,
+  ApiKey,
   BulkCreateResult,
   CancelOwnOrderBody,
   Change,
   CheckedItem,
+  CreateOwnKeyBody,
   Delivery,
   Dispute,
   GetPackingQuery,
@@ -37,6 +39,9 @@ import type {
 import type { WebhookEvent } from './webhooks.ts'
 
 export type ChangesPage = { data: Change[]; next: string; has_more: boolean }
+
+/** A key and its secret, which is in no other response. */
+export type NewOwnKey = { data: ApiKey; key: string }
 
 export type PackingPage = { data: Packing; links: PageLinks; meta: PageMeta }
 
@@ -235,6 +240,18 @@ export function tools(send: Transport) {
           body: { shipping_options: shippingOptions },
           retry: 'safe',
         }),
+    },
+
+    key: {
+      /** Creates a key. The client must have the access token of a device login as its key, which then ends. */
+      async create(input: CreateOwnKeyBody, options: Options = {}): Promise<NewOwnKey> {
+        return (await send<NewOwnKey>('POST', '/key', { ...options, ...TOOLS, body: input })).body
+      },
+
+      /** Revokes the client's own key. */
+      async revoke(options: Options = {}): Promise<void> {
+        await send('DELETE', '/key', { ...options, ...TOOLS })
+      },
     },
 
     holiday: {

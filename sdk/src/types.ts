@@ -1278,6 +1278,28 @@ export interface CreateWebhookBody {
   events: ('order.created' | 'order.cancelled' | 'order.label_ready' | 'listing.sold')[]
 }
 /**
+ * An API key. Its secret is shown only when the key is created or rotated.
+ */
+export interface ApiKey {
+  id: number
+  name: string | null
+  /**
+   * The first characters of the key
+   */
+  prefix: string
+  scopes: (
+    | 'catalog:read'
+    | 'listings:read'
+    | 'listings:write'
+    | 'orders:read'
+    | 'orders:write'
+    | 'webhooks:manage'
+  )[]
+  created_at: string
+  last_used_at: string | null
+  revoked_at: string | null
+}
+/**
  * A card or sealed product, as far as a list of listings shows it.
  */
 export interface CatalogItem {
@@ -2355,6 +2377,26 @@ export interface ListPayoutsQuery {
    * Number of records per page. Invalid values are adjusted: below 1 to 1, above 100 to 100, text that is not a number to 30.
    */
   per_page?: number
+}
+export interface CreateOwnKeyBody {
+  /**
+   * Scopes of the key. Duplicates are ignored
+   *
+   * @minItems 1
+   * @maxItems 1000
+   */
+  scopes: (
+    | 'catalog:read'
+    | 'listings:read'
+    | 'listings:write'
+    | 'orders:read'
+    | 'orders:write'
+    | 'webhooks:manage'
+  )[]
+  /**
+   * Label that tells keys apart
+   */
+  name?: string | null
 }
 export interface ReplaceShippingOptionsBody {
   /**

@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { demoKey } from '../sandbox/demo-seller.ts'
-import { type Client, OPERATOR_TOKEN, startTestApp } from '../test/app.ts'
+import { type Client, OPERATOR_TOKEN, startTestApp, type TestApp } from '../test/app.ts'
 import { mismatchesOf } from '../test/described-responses.ts'
 import { DESCRIPTIONS } from '../test/descriptions.ts'
+import { allowDevice } from '../test/fixtures/oauth.ts'
 
 // Sends the published request examples to a new sandbox, as a reader of the reference page would.
 
@@ -23,12 +24,13 @@ type Operation = {
   isRequired: boolean
 }
 
+let app: TestApp
 let operator: Client
 const operations = new Map<string, Operation>()
 let dataDir: string
 beforeAll(async () => {
   dataDir = await mkdtemp(path.join(tmpdir(), 'cardstall-examples-'))
-  const app = await startTestApp({ template: 'catalog', settings: { DATA_DIR: dataDir } })
+  app = await startTestApp({ template: 'catalog', settings: { DATA_DIR: dataDir } })
   operator = app.withKey(OPERATOR_TOKEN)
   const seller = app.withKey(await demoKey(app.ctx))
   const collect = async (descriptionPath: string, client: Client, prefix: string) => {
@@ -141,6 +143,9 @@ it('every POST, PUT and PATCH has an example that succeeds unchanged on a new sa
   await send('resendOwnDeliveries')
   await send('rotateWebhookSecret')
   await send('sendOwnSampleEvent')
+  const token = await allowDevice(app, await app.member(1))
+  operations.get('createOwnKey')!.client = app.withKey(token)
+  await send('createOwnKey')
 
   expect([...operations.keys()].filter((id) => !sent.has(id))).toEqual([])
 })

@@ -62,6 +62,7 @@ export async function requestReset(
 /**
  * Sets the password of an invited member, or of one who forgot it, and ends all sessions.
  *
+ * @param also another change of the same transaction
  * @returns the address that signs in with it
  * @throws not_found for a link that no longer works, validation_error for an unsuitable password
  */
@@ -71,6 +72,7 @@ export async function choosePassword(
   token: string,
   password: string,
   requestId: string | null = null,
+  also: (tx: Context, memberId: number) => Promise<unknown> = async () => {},
 ): Promise<string> {
   await findLink(ctx, purpose, token)
   requireGoodPassword(password)
@@ -78,6 +80,7 @@ export async function choosePassword(
   return inTransaction(ctx, async (tx) => {
     const { memberId, memberEmail } = await useLink(tx, purpose, token)
     await writePassword(tx.db, memberId, passwordHash)
+    await also(tx, memberId)
     if (purpose === 'reset') await sendMail(tx, changedPassword(ctx, memberEmail))
     const member = { id: memberId, email: memberEmail }
     const action = purpose === 'reset' ? 'passwordReset' : 'invitationAccepted'

@@ -79,7 +79,12 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   await findAccess(app.ctx, accessToken)
   await ok(refresh(app, clientId, refreshToken))
   await ok(post(app, '/oauth/revoke', { token: accessToken }))
-  await allowDevice(app, member)
+  const token = await allowDevice(app, member)
+  const input = { payload: { scopes: ['orders:read'] } }
+  const { body: created } = await app.withKey(token).post('/tools/v1/key', input)
+  await ok(app.withKey(created.key).delete('/tools/v1/key'))
+  await ok(member.get('/dashboard/api/programs'))
+  await ok(member.delete('/dashboard/api/programs'))
   await ok(seller.delete(`/v1/listings/${gone}`))
   await ok(member.get('/dashboard/api/overview'))
   await ok(operator.get(`/operator/v1/listings/${sold}/photos`))

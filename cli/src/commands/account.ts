@@ -1,37 +1,51 @@
 import { hostname } from 'node:os'
 import { text as readAll } from 'node:stream/consumers'
-import { cancel, password, text } from '@clack/prompts'
+import { cancel, text } from '@clack/prompts'
 import type { Command } from 'commander'
+import { deviceLogin } from '../device-login.ts'
 import { openOutput } from '../output.ts'
-import { DEFAULT_PROFILE, deleteProfile, readProfiles, saveProfile } from '../profiles.ts'
+import {
+  DEFAULT_PROFILE,
+  deleteProfile,
+  type Profile,
+  readProfiles,
+  saveProfile,
+} from '../profiles.ts'
 import { apiUrl, CommandError, clientOf, EXIT, openSession, optionsOf } from '../session.ts'
 
 /** `login`, `logout`, `whoami`, `profiles`. */
 export function accountCommands(program: Command): void {
   program
     .command('login')
-    .description('store an API key for a marketplace')
-    .option('--with-key', 'read the key from stdin')
-    .action(async ({ withKey }: { withKey?: boolean }, command: Command) => {
-      const { url, profile = DEFAULT_PROFILE, ...options } = optionsOf(command)
-      const out = openOutput(options)
-      const entered = await enter(url ?? (process.env.CARDSTALL_URL || undefined), withKey === true)
+    .description('sign in to a marketplace in a browser')
+    .option('--with-key', 'read an API key from stdin instead')
+    .option('--scopes <scopes>', 'permissions of the key, separated by commas (default: all)')
+    .option('--no-browser', 'show the address, and open no browser')
+    .action(async (options: LoginOptions, command: Command) => {
+      const { url = process.env.CARDSTALL_URL || undefined, profile = DEFAULT_PROFILE } =
+        optionsOf(command)
+      const out = openOutput(optionsOf(command))
+      const entered = await enter(url, options)
       const account = await clientOf(entered).me()
-      await saveProfile(profile, { key: entered.key, url: apiUrl(entered.url) })
+      await saveProfile(profile, { ...entered, url: apiUrl(entered.url) })
       out.note(`Signed in to ${account.shop_name} on ${hostname()}, as profile "${profile}".`)
     })
 
   program
     .command('logout')
-    .description('forget the key of a profile')
+    .description('forget the key of a profile; revokes one that login created')
     .action(async (_options, command: Command) => {
       const { profile, ...options } = optionsOf(command)
-      const name = profile ?? (await readProfiles()).current ?? DEFAULT_PROFILE
-      if (!(await deleteProfile(name))) {
-        throw new CommandError(`There is no profile "${name}".`, EXIT.notSignedIn)
-      }
+      const { current, profiles } = await readProfiles()
+      const name = profile ?? current ?? DEFAULT_PROFILE
+      const stored = profiles[name]
+      if (!stored) throw new CommandError(`There is no profile "${name}".`, EXIT.notSignedIn)
+      const isRevoked = stored.isOwn === true && (await revoke(stored))
+      await deleteProfile(name)
       openOutput(options).note(
-        `Profile "${name}" is deleted. Its key still works: revoke it in the dashboard under Keys.`,
+        isRevoked
+          ? `Profile "${name}" is deleted, and its key is revoked.`
+          : `Profile "${name}" is deleted. Its key still works: revoke it in the dashboard under Keys.`,
       )
     })
 
@@ -69,23 +83,40 @@ export function accountCommands(program: Command): void {
     })
 }
 
-/** The address and the key, from options, stdin or questions. */
-async function enter(url: string | undefined, fromStdin: boolean) {
-  if (fromStdin) {
+type LoginOptions = { withKey?: boolean; scopes?: string; browser: boolean }
+
+/** The address and the key: from a browser, or from stdin. */
+async function enter(
+  url: string | undefined,
+  { withKey, scopes, browser }: LoginOptions,
+): Promise<Profile> {
+  if (withKey) {
     if (url === undefined) throw new CommandError('Add --url with the address.', EXIT.usage)
     const key = (await readAll(process.stdin)).trim()
     if (!key) throw new CommandError('No key was sent to stdin.', EXIT.usage)
     return { url, key }
   }
-  if (!process.stdin.isTTY) {
-    throw new CommandError('Without a terminal, send the key to stdin with --with-key.', EXIT.usage)
+  if (url === undefined && !process.stdin.isTTY) {
+    throw new CommandError('Without a terminal, add --url with the address.', EXIT.usage)
   }
   const output = process.stderr
   const address = url ?? answered(await text({ message: 'Address of the marketplace', output }))
-  const dashboard = apiUrl(address).replace(/v1$/, 'dashboard/keys')
-  const message = `API key (create one at ${dashboard})`
-  return { url: address, key: answered(await password({ message, output })).trim() }
+  const key = await deviceLogin(address, {
+    scopes,
+    opensBrowser: browser,
+    show: (line) => output.write(`${line}\n`),
+  })
+  return { url: address, key, isOwn: true }
 }
+
+/** Revokes a key. Returns false if the service can't be reached or has revoked it already. */
+const revoke = (profile: Profile) =>
+  clientOf(profile)
+    .tools.key.revoke()
+    .then(
+      () => true,
+      () => false,
+    )
 
 function answered(value: string | symbol): string {
   if (typeof value === 'string') return value

@@ -1,16 +1,19 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import type { KeyRecord, NewKeyRecord } from '../../../server/http/dashboard/keys.ts'
+import type { ProgramRecord } from '../../../server/http/dashboard/programs.ts'
 import type { SessionRecord } from '../../../server/http/dashboard/sessions.ts'
 import type { Data } from '../api.ts'
 import { get, post, remove } from '../client.ts'
 import { queryClient } from '../query-client.ts'
 import { notifyFailure } from '../ui/toast.tsx'
 
-export type { KeyRecord, NewKeyRecord, SessionRecord }
+export type { KeyRecord, NewKeyRecord, ProgramRecord, SessionRecord }
 
 const KEYS = ['keys']
+const PROGRAMS = ['programs']
 const SESSIONS = ['sessions']
 const readKeys = () => queryClient.invalidateQueries({ queryKey: KEYS })
+const readPrograms = () => queryClient.invalidateQueries({ queryKey: PROGRAMS })
 const readSessions = () => queryClient.invalidateQueries({ queryKey: SESSIONS })
 
 export const useKeys = () =>
@@ -35,6 +38,25 @@ export async function rotateKey({ id }: KeyRecord) {
 export async function revokeKey({ id }: KeyRecord) {
   await remove(`keys/${id}`)
   await readKeys()
+}
+
+export const usePrograms = () =>
+  useQuery({
+    queryKey: PROGRAMS,
+    queryFn: () => get<Data<ProgramRecord[]>>('programs'),
+    select: ({ data }) => data,
+  })
+
+export const useEndProgram = () =>
+  useMutation({
+    mutationFn: ({ id }: ProgramRecord) => remove(`programs/${id}`),
+    onSuccess: readPrograms,
+    onError: notifyFailure,
+  })
+
+export async function endPrograms() {
+  await remove('programs')
+  await readPrograms()
 }
 
 export const useSessions = () =>

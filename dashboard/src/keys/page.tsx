@@ -5,6 +5,7 @@ import { PageHeader } from '../ui/page-header.tsx'
 import { Tabs } from '../ui/tabs.tsx'
 import { KeyList } from './key-list.tsx'
 import { NewKeyDialog } from './new-key.tsx'
+import { ProgramList } from './program-list.tsx'
 import { SessionList } from './session-list.tsx'
 import './keys.css'
 
@@ -27,10 +28,12 @@ export default function KeysPage() {
         label="Keys"
         tabs={[
           { href: '/keys', label: 'API keys' },
+          { href: '/keys/programs', label: 'Connected programs' },
           { href: '/keys/sessions', label: 'Sessions' },
         ]}
       />
       <Switch>
+        <Route path="/keys/programs" component={ProgramList} />
         <Route path="/keys/sessions" component={SessionList} />
         <Route component={KeyList} />
       </Switch>

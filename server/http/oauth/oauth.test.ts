@@ -3,9 +3,10 @@ import { buildApp } from '../../app.ts'
 import { findAccess } from '../../oauth/access.ts'
 import { pruneOAuth } from '../../oauth/tokens.ts'
 import { PUBLIC_URL, startTestApp, type TestApp } from '../../test/app.ts'
-import { form } from '../../test/fixtures/members.ts'
+import { form, mailedToken } from '../../test/fixtures/members.ts'
 import {
   allow,
+  allowDevice,
   allowing,
   authorizeUrl,
   connected,
@@ -470,5 +471,87 @@ describe('device login', () => {
     const member = await app.member()
     for (let i = 0; i < 20; i++) await member.get('/device?user_code=BBBBBBBB')
     expect((await member.get('/device?user_code=BBBBBBBB')).status).toBe(429)
+  })
+})
+
+describe('the key of the command line', () => {
+  it('an allowed device exchanges its token once for a key with allowed scopes', async () => {
+    wait()
+    const member = await app.member()
+    const token = await allowDevice(app, member, ['orders:read', 'listings:read'])
+    const client = app.withKey(token)
+    const create = (scopes: string[]) =>
+      client.post('/tools/v1/key', { payload: { scopes, name: 'CLI on a laptop' } })
+    expect((await create(['orders:write'])).status).toBe(403)
+    expect((await create([])).status).toBe(422)
+    const responses = await Promise.all([1, 2, 3].map(() => create(['orders:read'])))
+    expect(responses.map(({ status }) => status).toSorted()).toEqual([201, 401, 401])
+    const { body } = responses.find(({ status }) => status === 201)!
+    expect(body.data).toMatchObject({ name: 'CLI on a laptop', scopes: ['orders:read'] })
+    expect(await isValid(token)).toBe(false)
+
+    const key = app.withKey(body.key)
+    expect((await key.get('/v1/orders')).status).toBe(200)
+    expect((await key.delete('/tools/v1/key')).status).toBe(204)
+    expect((await key.get('/v1/orders')).status).toBe(401)
+  })
+
+  it('other tokens, and keys, create no key', async () => {
+    const { accessToken } = await connected(app)
+    const { key } = await app.seller()
+    const payload = { scopes: ['orders:read'] }
+    for (const credential of [accessToken, key, 'x']) {
+      const { status } = await app.withKey(credential).post('/tools/v1/key', { payload })
+      expect(status).toBe(401)
+    }
+    expect((await app.anyone.post('/tools/v1/key', { payload })).status).toBe(401)
+  })
+})
+
+describe('connected programs', () => {
+  it('a member sees the programs of the shop, and ends one or all', async () => {
+    wait()
+    const { member, clientId, accessToken } = await connected(app, ['orders:read'])
+    const { body: second } = await exchange(app, clientId, await allow(member, clientId))
+    const { member: stranger } = await connected(app)
+    const programs = '/dashboard/api/programs'
+    await findAccess(app.ctx, accessToken)
+    const { data } = (await member.get(programs)).body
+    expect(data).toHaveLength(2)
+    expect(data[1]).toEqual({
+      id: expect.any(Number),
+      name: 'Deck Doctor',
+      host: 'program.example',
+      scopes: ['orders:read'],
+      created_at: expect.any(String),
+      last_used_at: expect.any(String),
+    })
+    expect(data[0].last_used_at).toBeNull()
+    expect((await stranger.delete(`${programs}/${data[1].id}`)).status).toBe(404)
+    expect((await member.delete(`${programs}/${data[1].id}`)).status).toBe(204)
+    expect([await isValid(accessToken), await isValid(second.access_token)]).toEqual([false, true])
+    expect((await member.delete(programs)).status).toBe(204)
+    expect(await isValid(second.access_token)).toBe(false)
+    expect((await member.get(programs)).body.data).toEqual([])
+    expect((await stranger.get(programs)).body.data).toHaveLength(1)
+  })
+
+  it('a forgotten password ends the access of programs, unless the member keeps it', async () => {
+    for (const [fields, isKept] of [
+      [{ end_programs: 'on' }, false],
+      [{}, true],
+    ] as const) {
+      wait()
+      const { member, accessToken } = await connected(app)
+      await app.ctx.db`update members set password_hash = 'x' where id = ${member.memberId}`
+      const email = form({ email: member.email })
+      expect((await app.anyone.post('/password/forgot', email)).status).toBe(200)
+      const token = await mailedToken(app, member.email)
+      const page = await app.anyone.get(`/password/reset?token=${token}`)
+      expect(page.text).toContain('name="end_programs" checked')
+      const choice = form({ token, password: 'bulbasaur likes the sun', ...fields })
+      expect((await app.anyone.post('/password/reset', choice)).status).toBe(200)
+      expect(await isValid(accessToken)).toBe(isKept)
+    }
   })
 })

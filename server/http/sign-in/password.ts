@@ -1,7 +1,9 @@
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
+import type { Context } from '../../context.ts'
 import { findLink } from '../../members/links.ts'
 import { PASSWORD_LENGTH } from '../../members/password.ts'
 import { choosePassword, requestReset } from '../../members/sign-in.ts'
+import { endGrantsOfMember } from '../../oauth/grants.ts'
 import type { Service } from '../../service.ts'
 import { html } from '../html.ts'
 import { rootOf } from '../page.ts'
@@ -75,6 +77,11 @@ function choosingPages(
 <input type="hidden" name="token" value="${token}">
 <input type="hidden" name="email" value="${email}" autocomplete="username">
 ${newPasswordField(PASSWORD_LENGTH)}
+${
+  purpose === 'reset' &&
+  html`<label class="choice"><input type="checkbox" name="end_programs" checked>
+<span>Also end the access of all programs that I have allowed</span></label>`
+}
 <button>Save the password</button>
 </form>`,
     })
@@ -86,9 +93,12 @@ ${newPasswordField(PASSWORD_LENGTH)}
   })
 
   app.post(path, formOptions, async (request, reply) => {
-    const { token = '', password = '' } = fieldsOf(request)
+    const { token = '', password = '', end_programs: endsPrograms } = fieldsOf(request)
     try {
-      await choosePassword(ctx, purpose, token, password, request.id)
+      const endPrograms = async (tx: Context, memberId: number) => {
+        if (endsPrograms !== undefined) await endGrantsOfMember(tx, memberId)
+      }
+      await choosePassword(ctx, purpose, token, password, request.id, endPrograms)
     } catch (error) {
       const message = messageOf(error, reply)
       const { memberEmail } = await findLink(ctx, purpose, token)

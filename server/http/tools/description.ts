@@ -14,6 +14,7 @@ A bulk operation counts as one write for each 100 items. See [docs/tools.md](${p
     { name: 'Orders', description: 'Orders, their labels and packing' },
     { name: 'Shop', description: 'Your shipping options and holidays' },
     { name: 'Webhooks', description: 'Your events, their deliveries and the secrets of endpoints' },
+    { name: 'Keys', description: 'The key of your program' },
     { name: 'Changes', description: 'Everything that changed since your last request' },
   ],
   security: { name: 'apiKey', description: 'An API key: svc_live_ and 40 characters' },

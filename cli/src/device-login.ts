@@ -1,0 +1,110 @@
+import { spawn } from 'node:child_process'
+import { hostname } from 'node:os'
+import { setTimeout as wait } from 'node:timers/promises'
+import { apiUrl, CommandError } from './session.ts'
+
+const CLIENT_ID = 'cardstall-cli'
+const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:device_code'
+const TIMEOUT_MS = 30_000
+/** RFC 8628 §3.5 */
+const SLOWER_S = 5
+
+type Device = {
+  device_code: string
+  user_code: string
+  verification_uri: string
+  verification_uri_complete: string
+  expires_in: number
+  interval: number
+}
+type Answer = { error?: string; error_description?: string; access_token?: string; scope?: string }
+
+/**
+ * Gets an API key for this computer: shows a code, and waits until somebody allows it in a browser (RFC 8628).
+ *
+ * @throws CommandError if it is refused, or the code expires
+ */
+export async function deviceLogin(
+  url: string,
+  {
+    scopes,
+    opensBrowser,
+    show,
+  }: { scopes: string | undefined; opensBrowser: boolean; show: (text: string) => void },
+): Promise<string> {
+  const root = apiUrl(url).replace(/\/v1$/, '')
+  const device = await send<Device & Answer>(`${root}/oauth/device`, {
+    client_id: CLIENT_ID,
+    ...(scopes === undefined ? {} : { scope: scopes.replaceAll(',', ' ') }),
+  })
+  if (device.error !== undefined) throw refused(device)
+  show(`Open ${device.verification_uri} and enter the code ${device.user_code}`)
+  if (opensBrowser) open(device.verification_uri_complete)
+  const { access_token: token, scope = '' } = await poll(root, device)
+  const created = await send<{ key?: string; error?: { message: string } }>(
+    `${root}/tools/v1/key`,
+    { name: `CLI on ${hostname()}`.slice(0, 100), scopes: scope.split(' ') },
+    token,
+  )
+  if (created.key === undefined) {
+    throw new CommandError(created.error?.message ?? 'No key was created.')
+  }
+  return created.key
+}
+
+async function poll(root: string, { device_code, interval, expires_in }: Device): Promise<Answer> {
+  const end = performance.now() + expires_in * 1000
+  for (let seconds = interval; performance.now() < end; ) {
+    await wait(seconds * 1000)
+    const fields = { grant_type: GRANT_TYPE, client_id: CLIENT_ID, device_code }
+    const answer = await send<Answer>(`${root}/oauth/token`, fields)
+    if (answer.error === undefined) return answer
+    if (answer.error === 'slow_down') seconds += SLOWER_S
+    else if (answer.error !== 'authorization_pending') throw refused(answer)
+  }
+  throw new CommandError('The code has expired. Run "cardstall login" again.')
+}
+
+const refused = ({ error_description: description }: Answer) =>
+  new CommandError(description ?? 'The login was refused.')
+
+/** Sends a form, or JSON with a token. */
+async function send<T>(url: string, body: Record<string, unknown>, token?: string): Promise<T> {
+  const response = await fetch(url, {
+    method: 'POST',
+    redirect: 'error',
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+    ...(token === undefined
+      ? { body: new URLSearchParams(body as Record<string, string>) }
+      : {
+          body: JSON.stringify(body),
+          headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        }),
+  }).catch((error: Error) => {
+    throw new CommandError(`${new URL(url).host} cannot be reached: ${error.message}`)
+  })
+  if (response.status === 404) {
+    throw new CommandError(
+      'There is no sign-in for programs at this address. Use a key: cardstall login --with-key',
+    )
+  }
+  try {
+    return (await response.json()) as T
+  } catch {
+    throw new CommandError(`${new URL(url).host} responded with status ${response.status}.`)
+  }
+}
+
+/** Best effort: the address is on the terminal as well. */
+function open(url: string): void {
+  if (!/^https?:/.test(url)) return
+  const [command, args]: [string, string[]] =
+    process.platform === 'darwin'
+      ? ['open', [url]]
+      : process.platform === 'win32'
+        ? ['rundll32', ['url.dll,FileProtocolHandler', url]]
+        : ['xdg-open', [url]]
+  spawn(command, args, { stdio: 'ignore', detached: true })
+    .on('error', () => {})
+    .unref()
+}

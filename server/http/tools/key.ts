@@ -1,0 +1,101 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import Type from 'typebox'
+import { authenticationError } from '../../errors.ts'
+import { revokeKey } from '../../keys/keys.ts'
+import { type Access, findAccess } from '../../oauth/access.ts'
+import { exchangeForKey } from '../../oauth/exchange-for-key.ts'
+import { toolsAudience } from '../../oauth/resources.ts'
+import type { Service } from '../../service.ts'
+import { bearerOf, refusalOf, showLimit, tooMany } from '../authenticate.ts'
+import { KeyInput, keyJson, NewKey } from '../shapes/api-key.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The access of the command line, on the one route that takes its token instead of a key. */
+    deviceAccess: Access
+  }
+}
+
+/** `DELETE /tools/v1/key`. */
+export const ownKeyRoutes =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.delete(
+      '/key',
+      {
+        config: { scope: null },
+        schema: {
+          operationId: 'revokeOwnKey',
+          summary: 'Revoke the key of this request',
+          description:
+            'Revokes the key at once, with both secrets of a rotated key. Needs no scope.',
+          tags: ['Keys'],
+          response: { 204: Type.Null({ description: 'Revoked' }) },
+        },
+      },
+      async ({ caller }, reply) => {
+        await revokeKey(ctx, caller.account.id, caller.keyId)
+        return reply.code(204).send(null)
+      },
+    )
+    done()
+  }
+
+/** `POST /tools/v1/key`: its caller has no key yet, so it stands outside of the guard of keys. */
+export const newKeyRoutes =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.decorateRequest('deviceAccess')
+    app.post(
+      '/key',
+      {
+        onRequest: authenticateDevice(ctx),
+        schema: {
+          operationId: 'createOwnKey',
+          summary: 'Create a key after a device login',
+          description:
+            'For the command line only: takes the access token of a device login (RFC 8628) instead of a key, and returns a key with scopes that the member has allowed. The token then ends. Only this response contains the key’s secret. Needs no scope.',
+          tags: ['Keys'],
+          body: KeyInput,
+          response: { 201: NewKey('The new key') },
+          'x-errors': ['validation_error'],
+          'x-example': {
+            data: {
+              id: 12,
+              name: 'CLI on laptop',
+              prefix: 'svc_live_a1B2',
+              scopes: ['listings:read', 'orders:read'],
+              created_at: '2026-03-01T09:30:00Z',
+              last_used_at: null,
+              revoked_at: null,
+            },
+            key: 'svc_live_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0',
+          },
+        },
+      },
+      async ({ deviceAccess, body }, reply) => {
+        const { key, secret } = await exchangeForKey(ctx, deviceAccess, body)
+        return reply.code(201).send({ data: keyJson(key), key: secret })
+      },
+    )
+    done()
+  }
+
+const authenticateDevice =
+  (ctx: Service) =>
+  async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const token = bearerOf(request.headers)
+    const access = token === undefined ? undefined : await findAccess(ctx, token)
+    if (access?.audience !== toolsAudience(ctx.config)) {
+      const error = authenticationError('Send the access token of a device login.')
+      throw await refusalOf(ctx, request, reply, error)
+    }
+    const limit = await ctx.limiter.count(
+      `write:grant:${access.grantId}`,
+      ctx.config.rateLimit.write,
+    )
+    showLimit(reply, limit)
+    if (limit.exceeded) throw tooMany(ctx, 'write', limit)
+    request.deviceAccess = access
+  }

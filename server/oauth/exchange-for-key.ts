@@ -1,0 +1,27 @@
+import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
+import { authenticationError, authorizationError } from '../errors.ts'
+import { createKey, type NewSecret } from '../keys/keys.ts'
+import type { Scope } from '../keys/scopes.ts'
+import type { Access } from './access.ts'
+import { endGrants } from './grants.ts'
+
+/**
+ * Replaces the access of the command line by an ordinary API key, which the seller sees and can revoke. Of concurrent
+ * exchanges one succeeds, because the access ends with it.
+ *
+ * @throws authorization_error for a scope that the member has not allowed, authentication_error if the access has ended
+ */
+export function exchangeForKey(
+  ctx: Context,
+  { grantId, accountId, scopes }: Access,
+  input: { scopes: readonly Scope[]; name?: string | null },
+): Promise<NewSecret> {
+  const missing = input.scopes.find((scope) => !scopes.includes(scope))
+  if (missing) throw authorizationError(`The access token lacks the scope ${missing}.`)
+  return inTransaction(ctx, async (tx) => {
+    const ended = await endGrants(tx.db, tx.db`id = ${Number(grantId)}`)
+    if (ended === 0) throw authenticationError('The access token was used already.')
+    return createKey(tx, accountId, input)
+  })
+}
