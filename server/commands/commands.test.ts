@@ -159,36 +159,33 @@ describe('the administration commands', () => {
 describe('a signal to a command without a running service', () => {
   const SET = '{"type":"set","id":"a","name":"A","series":"Other","language":"EN","region":"int"}'
 
-  it.each(['SIGINT', 'SIGTERM'] as const)(
-    '%s ends catalog:import with a summary and stops the embedded PostgreSQL',
-    async (signal) => {
-      const file = join(newHome(), 'cards.ndjson')
-      const cards = Array.from(
-        { length: 40_000 },
-        (_, n) => `{"type":"card","id":"a-${n}","set_id":"a","name":"A","number":"${n}"}`,
-      )
-      writeFileSync(file, [SET, ...cards].join('\n'))
-      const dataDir = newDataDir()
-      const importing = startCommand(['catalog:import', file], { DATA_DIR: dataDir })
-      // Looked up each time: while the cluster is being created, its files name another server.
-      const cardsAreIn = async () => {
-        const server = embedded(dataDir)
-        const rows = await query(server.url, 'select from cards limit 1')
-        return rows.length > 0 && server
-      }
-      const { pid } = await until(
-        'some cards are in',
-        () => cardsAreIn().catch(() => undefined),
-        50_000,
-      )
-      const { code, stdout, stderr } = await importing.stop(signal)
-      expect({ code, stderr }).toMatchObject({ code: 1 })
-      expect(stdout).toMatch(
-        /cards\.ndjson: [\d,]+ created, 0 updated, .*\n {2}The import was interrupted: .*\n$/,
-      )
-      expect(isOff(dataDir, pid)).toBe(true)
-    },
-  )
+  it('SIGINT ends catalog:import with a summary and stops the embedded PostgreSQL', async () => {
+    const file = join(newHome(), 'cards.ndjson')
+    const cards = Array.from(
+      { length: 40_000 },
+      (_, n) => `{"type":"card","id":"a-${n}","set_id":"a","name":"A","number":"${n}"}`,
+    )
+    writeFileSync(file, [SET, ...cards].join('\n'))
+    const dataDir = newDataDir()
+    const importing = startCommand(['catalog:import', file], { DATA_DIR: dataDir })
+    // Looked up each time: while the cluster is being created, its files name another server.
+    const cardsAreIn = async () => {
+      const server = embedded(dataDir)
+      const rows = await query(server.url, 'select from cards limit 1')
+      return rows.length > 0 && server
+    }
+    const { pid } = await until(
+      'some cards are in',
+      () => cardsAreIn().catch(() => undefined),
+      50_000,
+    )
+    const { code, stdout, stderr } = await importing.stop('SIGINT')
+    expect({ code, stderr }).toMatchObject({ code: 1 })
+    expect(stdout).toMatch(
+      /cards\.ndjson: [\d,]+ created, 0 updated, .*\n {2}The import was interrupted: .*\n$/,
+    )
+    expect(isOff(dataDir, pid)).toBe(true)
+  })
 
   it('SIGINT ends migrate while it connects to a silent database', async () => {
     const silent = createServer((socket) => socket.on('error', () => {})).listen(0, '127.0.0.1')

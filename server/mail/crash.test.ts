@@ -43,36 +43,38 @@ describe('an e-mail being sent', () => {
       ({ status, attempts }) => `${status} ${attempts}`,
     )
 
-  /** A service in the middle of an attempt: the mail server has the e-mail and doesn't reply. */
-  async function serviceMidSend(): Promise<Service> {
+  const started = async () => (await startService(settings)).ready()
+
+  /** Writes an e-mail and waits until the service is in the middle of an attempt: the mail server doesn't reply. */
+  async function attempt(): Promise<void> {
     isSilent = true
-    const service = await (await startService(settings)).ready()
     const before = server.received.length
     await sendMail(
       { db, now: () => new Date(), signal: signalOnly(db) },
       { to: 'kanto@shops.example', subject: 'Sold', text: 'Pikachu' },
     )
     await until('the server has it', () => server.received.length === before + 1)
-    return service
   }
 
+  let next: Service
+
   it('after kill -9 the next process sends the e-mail again once the lease has expired, with the same Message-ID', async () => {
-    const killed = await serviceMidSend()
+    const killed = await started()
+    await attempt()
     await killed.stop('SIGKILL')
     expect(await statuses()).toEqual(['waiting 1'])
     isSilent = false
     // Instead of waiting two minutes for the lease to expire.
     await db`update mails set leased_until = clock_timestamp()`
-    const service = await (await startService(settings)).ready()
+    next = await started()
     await until('the e-mail is sent', async () => (await statuses())[0] === 'sent 2')
-    expect(await service.stop('SIGTERM')).toMatchObject({ code: 0 })
     const [first, second, ...others] = server.received.map(({ headers }) => headers['message-id'])
     expect([second, others]).toEqual([first, []])
   })
 
   it('a shutdown releases an unsent e-mail after 5 seconds, and no output contains the password', async () => {
-    const service = await serviceMidSend()
-    const { code, stderr, stdout } = await service.stop('SIGTERM')
+    await attempt()
+    const { code, stderr, stdout } = await next.stop('SIGTERM')
     expect(code).toBe(0)
     expect((await statuses())[1]).toBe('waiting 0')
     expect(stderr + stdout).not.toContain(PASSWORD)

@@ -37,24 +37,25 @@ describe('a photo being fetched', () => {
     })
   })
 
-  /** A service in the middle of fetching the listing's photo. */
-  async function serviceMidFetch(): Promise<{ service: Service; listingId: number }> {
+  const started = async () => (await startService(settings)).ready()
+
+  /** Adds a photo of a listing and waits until the service is in the middle of fetching it. */
+  async function beginFetch(service: Service): Promise<number> {
     respond = (_, res) => res.write('half of it')
     const before = requests
-    const service = await (await startService(settings)).ready()
     const accounts = await service.get('/operator/v1/accounts', TOKEN)
     const now = new Date(accounts.body.data[0].created_at)
     const listingId = await insertListing(db, accounts.body.data[0].id, now)
     await insertPhotos(db, listingId, [`http://127.0.0.1:${site.port}/1.jpg`], now)
     await until('the photo is being fetched', () => requests === before + 1)
-    return { service, listingId }
+    return listingId
   }
 
-  /** Restarts the service after the site has recovered. */
-  async function expectStored(listingId: number, attempts: number): Promise<void> {
+  /** Starts the next service after the site has recovered. */
+  async function expectStored(listingId: number, attempts: number): Promise<Service> {
     const picture = await jpeg()
     respond = (_, res) => res.end(picture)
-    const service = await (await startService(settings)).ready()
+    const service = await started()
     const photo = await until('the photo is stored', async () => {
       const { body } = await service.get(`/operator/v1/listings/${listingId}/photos`, TOKEN)
       return body.data[0].status === 'stored' && body.data[0]
@@ -62,28 +63,31 @@ describe('a photo being fetched', () => {
     expect(photo).toMatchObject({ attempts })
     const { status, headers } = await service.get(new URL(photo.url).pathname)
     expect([status, headers.get('content-type')]).toEqual([200, 'image/jpeg'])
-    await service.stop()
+    return service
   }
 
+  let next: Service
+
   it('after kill -9 the next process fetches the photo once the lease has expired', async () => {
-    const { service, listingId } = await serviceMidFetch()
-    await service.stop('SIGKILL')
+    const killed = await started()
+    const listingId = await beginFetch(killed)
+    await killed.stop('SIGKILL')
     const [row] = await db`
       select attempts, leased_until > clock_timestamp() as leased from photos where listing_id = ${listingId}
     `
     expect(row).toEqual({ attempts: 1, leased: true })
     // Instead of waiting two minutes for the lease to expire.
     await db`update photos set leased_until = clock_timestamp() where listing_id = ${listingId}`
-    await expectStored(listingId, 2)
+    next = await expectStored(listingId, 2)
   })
 
   it('a shutdown releases the photo: the next process fetches it at once, and the attempt does not count', async () => {
-    const { service, listingId } = await serviceMidFetch()
-    expect(await service.stop('SIGTERM')).toMatchObject({ code: 0 })
+    const listingId = await beginFetch(next)
+    expect(await next.stop('SIGTERM')).toMatchObject({ code: 0 })
     const [row] = await db`
       select status, attempts, leased_until from photos where listing_id = ${listingId}
     `
     expect(row).toEqual({ status: 'waiting', attempts: 0, leased_until: null })
-    await expectStored(listingId, 1)
+    await (await expectStored(listingId, 1)).stop()
   })
 })
