@@ -30,8 +30,8 @@ const LAYERS = [
   ...['catalog', 'mail', 'members', 'staff', 'events', 'notices', 'accounts', 'keys', 'oauth'],
   ...['listings', 'photos', 'money'],
   ...['orders', 'changes', 'carriers', 'shipping', 'webhooks', 'sales', 'sandbox', 'service'],
-  ...['http', 'http/shapes', 'http/seller', 'http/tools', 'http/mcp', 'http/operator'],
-  ...['http/public', 'http/audit', 'http/sign-in', 'http/oauth', 'http/dashboard'],
+  ...['http', 'http/shapes', 'http/listings', 'http/seller', 'http/tools', 'http/mcp'],
+  ...['http/operator', 'http/public', 'http/audit', 'http/sign-in', 'http/oauth', 'http/dashboard'],
   ...['routes', 'app', 'schedule', 'listen', 'serve', 'commands', 'main'],
 ]
 
@@ -87,6 +87,26 @@ describe('the architecture', () => {
       return undefined
     }
     for (const file of imports.keys()) expect(circleFrom(file, [])).toBeUndefined()
+  })
+
+  it('no file that the start imports loads the library or the tools of the tool servers', () => {
+    const reached = new Set(['app.ts', 'serve.ts'])
+    const packages = new Set<string>()
+    for (const file of reached) {
+      const imports = (sources.get(file) ?? '').matchAll(
+        /^(?:import|export) (?!type )(?:[^']*? from )?'([^']+)'/gm,
+      )
+      for (const [, target] of imports) {
+        if (target!.startsWith('.')) reached.add(path.join(path.dirname(file), target!))
+        else packages.add(target!)
+      }
+    }
+    expect(packages).toContain('fastify')
+    expect(packages).not.toContain('@modelcontextprotocol/server')
+    const tools = [...reached].filter((file) =>
+      /^http\/mcp\/.*(tools|servers|documents)/.test(file),
+    )
+    expect(tools).toEqual([])
   })
 
   it('keeps at most 14 files outside of folders', () => {

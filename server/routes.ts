@@ -17,7 +17,6 @@ import { settingsApi } from './http/dashboard/settings.ts'
 import { webhooksApi } from './http/dashboard/webhooks.ts'
 import type { FastLane } from './http/fast-lane.ts'
 import { readKnownFields } from './http/known-fields.ts'
-import { PUBLIC_ENDPOINT } from './http/mcp/admission.ts'
 import { toolServerRoutes } from './http/mcp/endpoints.ts'
 import { authorizationForm, authorizationPages, consentPages } from './http/oauth/authorize.ts'
 import { devicePages, deviceRoutes } from './http/oauth/device.ts'
@@ -197,7 +196,8 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
     )
   })
 
-  serve(app, { '/mcp': toolServerRoutes(ctx, PUBLIC_ENDPOINT) })
+  serve(app, { '/mcp': toolServerRoutes(ctx, '/mcp') })
+  if (offersOAuth(ctx.config)) serve(app, { '/mcp/seller': toolServerRoutes(ctx, '/mcp/seller') })
 
   app.register(async (pages) => {
     serveForms(pages, ctx)

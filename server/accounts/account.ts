@@ -47,6 +47,10 @@ export type Account = {
   createdAt: Date
 }
 
+/** Whether a shipping option is enabled; otherwise nothing can be ordered. */
+export const ships = ({ shippingOptions }: Pick<Account, 'shippingOptions'>): boolean =>
+  shippingOptions.some(({ enabled }) => enabled)
+
 /** Fields of an account that a request may set. `password` is its first member's and is never returned. */
 export type AccountChanges = Partial<
   Omit<Account, 'id' | 'createdAt' | 'onHoliday'> & { password: string | null }

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type, { type Static } from 'typebox'
+import { ships } from '../../accounts/account.ts'
 import { getAccount } from '../../accounts/accounts.ts'
 import { browseCards, browseProducts } from '../../catalog/browse.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
@@ -8,7 +9,6 @@ import type { Context } from '../../context.ts'
 import { LISTING_STATUSES } from '../../enums.ts'
 import { validationError } from '../../errors.ts'
 import { changeListings } from '../../listings/change-listings.ts'
-import { createListings, payoutMissing } from '../../listings/create-listings.ts'
 import { findOwnListing } from '../../listings/own-listings.ts'
 import { removeListings } from '../../listings/remove-listings.ts'
 import { type ListingSearch, nextIds, searchListings } from '../../listings/search-listings.ts'
@@ -17,22 +17,17 @@ import { countWrites } from '../authenticate.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
+import { createItems } from '../listings/create-items.ts'
 import { pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { Data, Id, Nullable, OneOf, Paginated, PathId, Text } from '../schema.ts'
-import {
-  BulkResultSchema,
-  bulkResultJson,
-  isAccepted,
-  OwnBulkCreate,
-} from '../shapes/bulk-create.ts'
+import { BulkResultSchema, OwnBulkCreate } from '../shapes/bulk-create.ts'
 import { CatalogItem, itemOf } from '../shapes/catalog-item.ts'
 import { CheckedItem, checkItems, ItemsToCheck } from '../shapes/checked-item.ts'
 import { ListingPatch } from '../shapes/listing.ts'
 import { readListingChange } from '../shapes/listing-batch.ts'
 import { reference } from '../shapes/listing-item.ts'
 import { ownListingFields, ownListingJson } from '../shapes/own-listing.ts'
-import { readItem } from '../shapes/read-item.ts'
 import { listingsCsv } from './listings-csv.ts'
 
 export type { CatalogItemRecord } from '../shapes/catalog-item.ts'
@@ -165,14 +160,8 @@ export const listingsApi =
         const { accountId } = request.member
         const identity = repeatable(request, `account ${accountId}`, 'dashboard createListings')
         const account = await getAccount(ctx, accountId)
-        if (!account.payoutVerified) throw payoutMissing(ctx)
-        const items = request.body.items.map((item) => readItem(ctx.catalog.current, item))
-        const response = await once(ctx, identity, async (tx) => {
-          const ids = await createListings(tx, accountId, items.filter(isAccepted))
-          const ships = account.shippingOptions.some(({ enabled }) => enabled)
-          return { status: 200, body: bulkResultJson(items, ids, ships) }
-        })
-        return sendJson(reply, response.body)
+        const seller = { ...account, ships: ships(account) }
+        return sendJson(reply, await createItems(ctx, seller, request.body.items, identity))
       },
     )
 

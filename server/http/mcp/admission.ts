@@ -1,23 +1,18 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, type ErrorType } from '../../errors.ts'
-import { SCOPES, type Scope } from '../../keys/scopes.ts'
+import type { Scope } from '../../keys/scopes.ts'
 import { addressSubject } from '../../limits/address.ts'
 import type { RateLimit } from '../../limits/rate-limit.ts'
 import { type Access, findAccess } from '../../oauth/access.ts'
+import { TOOL_SERVERS } from '../../oauth/resources.ts'
 import type { Service } from '../../service.ts'
 import { bearerOf, refusalOf, showLimit } from '../authenticate.ts'
 
-/** An address of a tool server. */
-export type Endpoint = {
-  path: '/mcp' | '/mcp/seller'
-  /** Scopes that its tools need. */
-  scopes: readonly Scope[]
-  /** Whether anyone may call it without a token. */
-  isPublic: boolean
-}
+/** The path of a tool server. */
+export type ServerPath = keyof typeof TOOL_SERVERS
 
-export const PUBLIC_ENDPOINT: Endpoint = { path: '/mcp', scopes: ['catalog:read'], isPublic: true }
-export const SELLER_ENDPOINT: Endpoint = { path: '/mcp/seller', scopes: SCOPES, isPublic: false }
+/** Whether anyone may call it without a token. */
+export const isPublic = (path: ServerPath): boolean => path === '/mcp'
 
 /** On whose behalf a request comes. Without a token the request is counted already. */
 export type Admission = { access: Access } | { limit: RateLimit }
@@ -30,23 +25,23 @@ export type Admission = { access: Access } | { limit: RateLimit }
  */
 export async function admit(
   ctx: Service,
-  endpoint: Endpoint,
+  path: ServerPath,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<Admission> {
   const token = bearerOf(request.headers)
   const { mcpPublicRate, publicUrl } = ctx.config
   if (token === undefined) {
-    if (!endpoint.isPublic || mcpPublicRate === 0) {
-      throw await refusalOf(ctx, request, reply, challenge(ctx, endpoint, NO_TOKEN))
+    if (!isPublic(path) || mcpPublicRate === 0) {
+      throw await refusalOf(ctx, request, reply, challenge(ctx, path, NO_TOKEN))
     }
     const limit = await ctx.limiter.count(`mcp:${addressSubject(request.ip)}`, mcpPublicRate)
     showLimit(reply, limit)
     return { limit }
   }
   const access = await findAccess(ctx, token)
-  if (access?.audience !== publicUrl + endpoint.path) {
-    const error = challenge(ctx, endpoint, INVALID_TOKEN, 'invalid_token')
+  if (access?.audience !== publicUrl + path) {
+    const error = challenge(ctx, path, INVALID_TOKEN, 'invalid_token')
     throw await refusalOf(ctx, request, reply, error)
   }
   return { access }
@@ -56,27 +51,27 @@ const NO_TOKEN = 'Sign in: this tool server needs an access token.'
 const INVALID_TOKEN = 'The access token is unknown, has expired, or is for another address.'
 
 /** 403 for a call of a tool whose scope the token lacks. The client then asks the seller for it. */
-export const missingScope = (ctx: Service, endpoint: Endpoint, scope: Scope): ApiError =>
+export const missingScope = (ctx: Service, path: ServerPath, scope: Scope): ApiError =>
   refusal(
     ctx,
-    endpoint,
+    path,
     'authorization_error',
     `The access token lacks the scope ${scope}.`,
     `error="insufficient_scope", scope="${scope}"`,
   )
 
-const challenge = (ctx: Service, endpoint: Endpoint, message: string, code?: string): ApiError =>
+const challenge = (ctx: Service, path: ServerPath, message: string, code?: string): ApiError =>
   refusal(
     ctx,
-    endpoint,
+    path,
     'authentication_error',
     message,
-    `${code ? `error="${code}", ` : ''}scope="${endpoint.scopes.join(' ')}"`,
+    `${code ? `error="${code}", ` : ''}scope="${TOOL_SERVERS[path].scopes.join(' ')}"`,
   )
 
 function refusal(
   { config }: Service,
-  { path }: Endpoint,
+  path: ServerPath,
   type: ErrorType,
   message: string,
   parameters: string,

@@ -16,8 +16,8 @@ import { offerJson, PublicListingSchema, sellerJson } from '../shapes/public-lis
 import { ONE_OF_BOTH } from '../shapes/read-item.ts'
 import { SeriesSchema, seriesJson } from '../shapes/series.ts'
 import { setFields } from '../shapes/set.ts'
-import { PageOf, pageInput, pageOf } from './paging.ts'
-import { fitting, pageResult } from './result-size.ts'
+import { note, PageOf, pageInput, pageOf } from './fields.ts'
+import { cutToFit, fitting, pageResult } from './result-size.ts'
 import { READS, type Tool, tool } from './tool.ts'
 
 const SetLine = Type.Object({ id: Type.String(), name: Type.String(), language: Type.String() })
@@ -177,9 +177,14 @@ const listSeries = tool({
   description: 'Lists all series of sets with the number of their sets, largest first.',
   scope: 'catalog:read',
   input: {},
-  output: Data(Type.Array(SeriesSchema), 'All series'),
+  output: Type.Object({ data: Type.Array(SeriesSchema), note }),
   effect: READS,
-  run: ({ catalog }) => ({ data: fitting(catalog.current.series.map(seriesJson)) }),
+  run: ({ catalog }) =>
+    cutToFit(
+      catalog.current.series.map(seriesJson),
+      (data) => ({ data }),
+      'search_sets finds sets of the others.',
+    ),
 })
 
 const searchSets = tool({

@@ -7,7 +7,7 @@ import { BODY_LIMIT_BYTES, refuseMediaType } from '../body.ts'
 import { JSON_TYPE } from '../json.ts'
 import { lazy } from '../lazy.ts'
 import { forbidCaching } from '../response-headers.ts'
-import { type Admission, admit, type Endpoint, missingScope } from './admission.ts'
+import { type Admission, admit, isPublic, missingScope, type ServerPath } from './admission.ts'
 import { callTool, failedCall } from './call-tool.ts'
 import {
   type Answer,
@@ -54,9 +54,8 @@ const REFUSED_METHODS = ['GET', 'HEAD', 'DELETE', 'PUT', 'PATCH']
  * cost a sixth of a second and 17 MB.
  */
 export const toolServerRoutes =
-  (ctx: Service, endpoint: Endpoint): FastifyPluginCallback =>
+  (ctx: Service, path: ServerPath): FastifyPluginCallback =>
   (app, _options, done) => {
-    const { path } = endpoint
     const open = lazy(async () => {
       const { openServers } = await import('./servers.ts')
       return openServers()[path]
@@ -87,11 +86,11 @@ export const toolServerRoutes =
     app.post(
       path,
       {
-        bodyLimit: endpoint.isPublic ? BODY_LIMIT_BYTES : SELLER_LIMIT_BYTES,
+        bodyLimit: isPublic(path) ? BODY_LIMIT_BYTES : SELLER_LIMIT_BYTES,
         onRequest: async (request, reply) => {
           const unsupported = refuseMediaType(request.headers)
           if (unsupported) throw unsupported
-          request.admission = await admit(ctx, endpoint, request, reply)
+          request.admission = await admit(ctx, path, request, reply)
         },
       },
       async (request, reply) => {
@@ -126,9 +125,9 @@ export const toolServerRoutes =
       showLimit(reply, limit)
       const exceeded = limit.exceeded ? tooMany(ctx, kind, limit) : undefined
       if (exceeded && !tool) throw exceeded
-      if (!exceeded && !endpoint.isPublic && tool?.scope && 'access' in admission) {
+      if (!exceeded && !isPublic(path) && tool?.scope && 'access' in admission) {
         const { scopes } = admission.access
-        if (!scopes.includes(tool.scope)) throw missingScope(ctx, endpoint, tool.scope)
+        if (!scopes.includes(tool.scope)) throw missingScope(ctx, path, tool.scope)
       }
       return server.serve(
         protocolRequest(request, ctx.config.publicUrl + path),

@@ -4,8 +4,8 @@ import { components } from '../schema.ts'
 /** Keywords that only our own validator knows, and those that a model has no use for. */
 const LEFT_OUT = new Set(['storable', 'singleLine', 'publicUrl', 'clamped', '$id', 'examples'])
 
-/** Levels of a result that its published outline shows. */
-const OUTLINE_DEPTH = 3
+/** Levels of objects in a result that its published outline shows. */
+const OUTLINE_DEPTH = 2
 
 type Schema = { [keyword: string]: unknown }
 
@@ -51,7 +51,8 @@ function written(schema: Schema, leftOut: Set<string>): Schema {
       .map(([keyword, value]) =>
         keyword === 'properties'
           ? [keyword, writtenProperties(value as Record<string, Schema>, leftOut)]
-          : [keyword, inner(value)],
+          : // Items of a list that is validated item by item, after the schema.
+            [keyword === 'x-items' ? 'items' : keyword, inner(value)],
       ),
   )
 }
@@ -74,6 +75,6 @@ function cut(schema: Schema, depth: number): Schema {
     const entries = Object.entries(properties).map(([name, inner]) => [name, cut(inner, depth - 1)])
     return { type, properties: Object.fromEntries(entries) }
   }
-  if (items) return depth === 0 ? { type } : { type, items: cut(items, depth - 1) }
+  if (items) return depth === 0 ? { type } : { type, items: cut(items, depth) }
   return schema.anyOf || schema.oneOf ? {} : schema
 }

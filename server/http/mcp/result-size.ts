@@ -23,6 +23,23 @@ export function fitting<Entry>(list: Entry[], room = LIST_BYTES): Entry[] {
   return list
 }
 
+/**
+ * An object with a list that can be too long. Normally the whole; otherwise the first entries that fit, and a note.
+ *
+ * @param advice the other way to the rest of the list
+ */
+export function cutToFit<Entry, Result extends object>(
+  list: Entry[],
+  resultOf: (entries: Entry[]) => Result,
+  advice: string,
+): Result & { note?: string } {
+  const whole = resultOf(list)
+  if (resultBytes(whole) <= MAX_RESULT_BYTES) return whole
+  const shown = fitting(list, LIST_BYTES - resultBytes(resultOf([])))
+  const note = `Only the first ${shown.length} of ${list.length} fit here. ${advice}`
+  return { ...resultOf(shown), note }
+}
+
 export type ToolPage<Entry> = {
   data: Entry[]
   meta: { total: number; page: number; pages: number; per_page?: number }

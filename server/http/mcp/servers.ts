@@ -1,7 +1,13 @@
+import { accountTools } from './account-tools.ts'
 import { browsingTools, catalogTools } from './catalog-tools.ts'
+import { documents } from './documents.ts'
+import { listingTools } from './listing-tools.ts'
+import { moneyTools } from './money-tools.ts'
+import { orderTools } from './order-tools.ts'
+import { prompts } from './prompts.ts'
 import { openToolServer, type ToolServer } from './tool-server.ts'
 
-/** The public tool server: the catalog and what is on sale. */
+/** The catalog and what is on sale, for anyone. */
 const publicServer: ToolServer = {
   name: 'cardstall',
   title: 'Cardstall catalog',
@@ -12,8 +18,19 @@ const publicServer: ToolServer = {
   prompts: [],
 }
 
+/** A seller's shop. */
+const sellerServer: ToolServer = {
+  name: 'cardstall-seller',
+  title: 'Cardstall shop',
+  instructions:
+    'These tools run a shop that sells Pokemon cards and sealed products. Find a card with search_cards and use its id, because a friendly id such as brs_18 can mean several cards. All amounts are in euros. Before you list anything, call create_listings with preview: true and let the seller check the result. Rows of an order with the same slice_key ship together as one parcel; buy_label costs money and ship_order e-mails the buyer, so ask first.',
+  tools: [...catalogTools, ...accountTools, ...listingTools, ...orderTools, ...moneyTools],
+  resources: documents,
+  prompts,
+}
+
 /** The server of each path. Call it once per process: it compiles the tools' schemas. */
 export const openServers = () => ({
   '/mcp': openToolServer(publicServer),
-  '/mcp/seller': openToolServer(publicServer),
+  '/mcp/seller': openToolServer(sellerServer),
 })

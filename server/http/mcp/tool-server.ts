@@ -59,6 +59,9 @@ export type CallTool = (tool: Tool<never>, args: unknown) => Promise<ToolResult>
 /** The library serves it, and its list of revisions has only the earlier ones. */
 const CURRENT_REVISION = '2026-07-28'
 
+/** A thousand lines of a pasted list. */
+const MAX_PROMPT_ARGUMENT = 20_000
+
 const LIST_TTL_MS = 3_600_000
 const DOCUMENT_TTL_MS = 300_000
 
@@ -144,6 +147,13 @@ export function openToolServer(definition: ToolServer): OpenToolServer {
           throw new ProtocolError(
             ProtocolErrorCode.InvalidParams,
             `The prompt needs ${missing.name}.`,
+          )
+        }
+        for (const [name, value] of Object.entries(given)) {
+          if (value.length <= MAX_PROMPT_ARGUMENT) continue
+          throw new ProtocolError(
+            ProtocolErrorCode.InvalidParams,
+            `${quoted(name)} must not be longer than ${MAX_PROMPT_ARGUMENT} characters.`,
           )
         }
         const text = prompt.write(given)

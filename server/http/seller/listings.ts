@@ -1,27 +1,19 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { centsFromEuros } from '../../cents.ts'
-import { createListings, payoutMissing } from '../../listings/create-listings.ts'
 import { changeListing, listListings, requireListing } from '../../listings/listings.ts'
 import { removeListing } from '../../listings/remove-listings.ts'
 import type { Service } from '../../service.ts'
-import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
 import { listingFilters, readListingFilters } from '../listing-filters.ts'
+import { createItems } from '../listings/create-items.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
 import { Data, Paginated, PathId } from '../schema.ts'
-import {
-  BulkCreate,
-  BulkResultSchema,
-  bulkResultJson,
-  exampleBulkResult,
-  isAccepted,
-} from '../shapes/bulk-create.ts'
+import { BulkCreate, BulkResultSchema, exampleBulkResult } from '../shapes/bulk-create.ts'
 import { exampleListing, ListingPatch, ListingSchema, listingJson } from '../shapes/listing.ts'
-import { readItem } from '../shapes/read-item.ts'
 
 /** A hundred items of maximum size take about 2.4 MiB. */
 const BULK_LIMIT_BYTES = 4 * 1024 * 1024
@@ -83,14 +75,7 @@ export const listingRoutes =
       async (request, reply) => {
         const { account } = request.caller
         const identity = repeatable(request, `account ${account.id}`, 'createListings')
-        if (!account.payoutVerified) throw payoutMissing(ctx)
-        const items = request.body.items.map((item) => readItem(ctx.catalog.current, item))
-        const accepted = items.filter(isAccepted)
-        const response = await once(ctx, identity, async (tx) => {
-          const ids = await createListings(tx, account.id, accepted)
-          return { status: 200, body: bulkResultJson(items, ids, account.ships) }
-        })
-        return sendJson(reply, response.body)
+        return sendJson(reply, await createItems(ctx, account, request.body.items, identity))
       },
     )
 

@@ -5,7 +5,8 @@ import type { CreatedId, NewListing } from '../../listings/create-listings.ts'
 import { Currency, component, OneOf, publishedRef } from '../schema.ts'
 import { ListingItem, OwnListingItem } from './listing-item.ts'
 
-const MAX_ITEMS = 100
+/** Items of one bulk create (§4.9). */
+export const MAX_ITEMS = 100
 
 const exampleBulkCreate = {
   items: [
@@ -139,7 +140,8 @@ export type RefusedItem = { errors: FieldMessages; candidates?: unknown }
 export const isAccepted = (item: NewListing | RefusedItem): item is NewListing =>
   !('errors' in item)
 
-const NO_SHIPPING =
+/** A warning for an account that may list, and whose listings nobody can order. */
+export const NO_SHIPPING =
   'No shipping option of this account is enabled, so buyers cannot order its listings yet.'
 
 /** @param ids of the accepted items, in order; null or an error for an item that was not saved */

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import type { Account } from '../../accounts/account.ts'
 import type { Config } from '../../config.ts'
 import { SELLER_TIERS } from '../../enums.ts'
 import type { Caller } from '../../keys/key-cache.ts'
@@ -6,15 +7,20 @@ import { SCOPES } from '../../keys/scopes.ts'
 import { timestamp } from '../../time/timestamp.ts'
 import { component, OneOf, Timestamp } from '../schema.ts'
 
+/** Fields that do not depend on the credential in use. */
+export const shopFields = {
+  id: Type.Integer(),
+  shop_name: Type.String(),
+  slug: Type.String(),
+  seller_tier: OneOf(SELLER_TIERS),
+  business: Type.Boolean(),
+}
+
 export const MeSchema = component(
   'Account',
   Type.Object(
     {
-      id: Type.Integer(),
-      shop_name: Type.String(),
-      slug: Type.String(),
-      seller_tier: OneOf(SELLER_TIERS),
-      business: Type.Boolean(),
+      ...shopFields,
       scopes: Type.Array(OneOf(SCOPES), { description: 'Scopes of the key in use' }),
       key_prefix: Type.String({ description: 'The first characters of the key in use' }),
       last_used_at: Timestamp({ description: 'Updated at most once a minute' }),
@@ -30,16 +36,22 @@ export const MeSchema = component(
   ),
 )
 
-export const meJson = (
-  { account, scopes, prefix, lastUsedAt }: Caller,
-  { rateLimit }: Pick<Config, 'rateLimit'>,
-  now: Date,
-): Static<typeof MeSchema> => ({
+export const shopJson = (
+  account: Pick<Account, 'id' | 'shopName' | 'slug' | 'sellerTier' | 'business'>,
+) => ({
   id: account.id,
   shop_name: account.shopName,
   slug: account.slug,
   seller_tier: account.sellerTier,
   business: account.business,
+})
+
+export const meJson = (
+  { account, scopes, prefix, lastUsedAt }: Caller,
+  { rateLimit }: Pick<Config, 'rateLimit'>,
+  now: Date,
+): Static<typeof MeSchema> => ({
+  ...shopJson(account),
   scopes,
   key_prefix: prefix,
   last_used_at: timestamp(lastUsedAt ?? now),

@@ -31,22 +31,23 @@ export const EndpointInput = Type.Object(
   },
 )
 
+export const endpointFields = {
+  id: Type.Integer(),
+  url: Type.String({ description: 'Target of the deliveries' }),
+  events: Type.Array(OneOf(WEBHOOK_EVENTS)),
+  active: Type.Boolean({ description: 'false while the endpoint is disabled' }),
+  disabled_at: Nullable(Timestamp()),
+  consecutive_failures: Type.Integer({
+    description: 'Number of failed deliveries in a row. A successful delivery resets it to 0',
+  }),
+  created_at: Timestamp(),
+}
+
 export const EndpointSchema = component(
   'WebhookEndpoint',
-  Type.Object(
-    {
-      id: Type.Integer(),
-      url: Type.String({ description: 'Target of the deliveries' }),
-      events: Type.Array(OneOf(WEBHOOK_EVENTS)),
-      active: Type.Boolean({ description: 'false while the endpoint is disabled' }),
-      disabled_at: Nullable(Timestamp()),
-      consecutive_failures: Type.Integer({
-        description: 'Number of failed deliveries in a row. A successful delivery resets it to 0',
-      }),
-      created_at: Timestamp(),
-    },
-    { description: 'A webhook endpoint. The signing secret is not shown.' },
-  ),
+  Type.Object(endpointFields, {
+    description: 'A webhook endpoint. The signing secret is not shown.',
+  }),
 )
 
 export const NewEndpoint = Type.Object(

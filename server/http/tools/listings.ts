@@ -1,7 +1,6 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { changeListings } from '../../listings/change-listings.ts'
-import { createListings, payoutMissing } from '../../listings/create-listings.ts'
 import { findOwnListing, listOwnListings } from '../../listings/own-listings.ts'
 import { removeListings } from '../../listings/remove-listings.ts'
 import type { Service } from '../../service.ts'
@@ -10,16 +9,11 @@ import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
 import { listingFilters, readListingFilters } from '../listing-filters.ts'
+import { createItems } from '../listings/create-items.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { Data, Paginated, PathId, Text } from '../schema.ts'
-import {
-  BulkResultSchema,
-  bulkResultJson,
-  exampleBulkResult,
-  isAccepted,
-  OwnBulkCreate,
-} from '../shapes/bulk-create.ts'
+import { BulkResultSchema, exampleBulkResult, OwnBulkCreate } from '../shapes/bulk-create.ts'
 import { CheckedItem, checkItems, ItemsToCheck } from '../shapes/checked-item.ts'
 import {
   ChangeResultSchema,
@@ -32,7 +26,6 @@ import {
   ListingDeletions,
 } from '../shapes/listing-batch.ts'
 import { exampleOwnListing, OwnListingSchema, ownListingJson } from '../shapes/own-listing.ts'
-import { readItem } from '../shapes/read-item.ts'
 
 /** A thousand changes with the longest descriptions in three-byte characters take about 3.2 MiB. */
 const BULK_LIMIT_BYTES = 4 * 1024 * 1024
@@ -115,14 +108,7 @@ export const ownListingRoutes =
       async (request, reply) => {
         const { account } = request.caller
         const identity = repeatable(request, `account ${account.id}`, 'createOwnListings')
-        if (!account.payoutVerified) throw payoutMissing(ctx)
-        const items = request.body.items.map((item) => readItem(ctx.catalog.current, item))
-        const accepted = items.filter(isAccepted)
-        const response = await once(ctx, identity, async (tx) => {
-          const ids = await createListings(tx, account.id, accepted)
-          return { status: 200, body: bulkResultJson(items, ids, account.ships) }
-        })
-        return sendJson(reply, response.body)
+        return sendJson(reply, await createItems(ctx, account, request.body.items, identity))
       },
     )
 

@@ -41,3 +41,10 @@ export const PageOf = (entry: TSchema) =>
       ),
     }),
   })
+
+/** Says that a result is not whole, and how to get the rest. */
+export const note = Type.Optional(Type.String())
+
+/** The id of a record. */
+export const IdInput = (description: string) =>
+  Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description })

@@ -1,0 +1,283 @@
+import { hash } from 'node:crypto'
+import Type, { type Static, type TSchema } from 'typebox'
+import { ships } from '../../accounts/account.ts'
+import type { Catalog } from '../../catalog/catalog.ts'
+import { centsFromEuros, eurosFromCents } from '../../cents.ts'
+import { LANGUAGES, LISTING_STATUSES } from '../../enums.ts'
+import { validationError } from '../../errors.ts'
+import { payoutMissing } from '../../listings/create-listings.ts'
+import { MAX_QUANTITY } from '../../listings/listing.ts'
+import { changeListing, listListings } from '../../listings/listings.ts'
+import { removeListing } from '../../listings/remove-listings.ts'
+import type { Service } from '../../service.ts'
+import { IgnoredFields, knownFields } from '../known-fields.ts'
+import { readListingFilters } from '../listing-filters.ts'
+import { createItems } from '../listings/create-items.ts'
+import { Data, Nullable, OneOf, Text } from '../schema.ts'
+import { BulkCreate, isAccepted, MAX_ITEMS, NO_SHIPPING } from '../shapes/bulk-create.ts'
+import { itemOf } from '../shapes/catalog-item.ts'
+import { ListingPatch, ListingSchema, listingFields, listingJson } from '../shapes/listing.ts'
+import { cardFields, gradedFields, itemFields } from '../shapes/listing-item.ts'
+import { readItem } from '../shapes/read-item.ts'
+import { IdInput, PageOf, pageInput, pageOf } from './fields.ts'
+import { MAX_RESULT_BYTES, pageResult, resultBytes } from './result-size.ts'
+import { READS, type SellerCall, tool } from './tool.ts'
+
+const listingInput = { listing: IdInput('Id of a listing') }
+
+/** A field with another description: `tools/list` must stay small. */
+const shortly = <Field extends TSchema>(field: Field, description: string) =>
+  Type.Unsafe<Static<Field>>({ ...field, description })
+
+const listTool = tool({
+  name: 'list_listings',
+  title: 'List own listings',
+  description: 'Lists the shop’s own listings, newest first, in stock or not.',
+  scope: 'listings:read',
+  input: {
+    status: Type.Optional(OneOf(LISTING_STATUSES)),
+    card: Type.Optional(Text({ maxLength: 100, description: 'Only of this card' })),
+    product: Type.Optional(Text({ maxLength: 150, description: 'Only of this product' })),
+    updated_since: Type.Optional(
+      Text({ description: 'Only changed at or after this ISO 8601 time' }),
+    ),
+    ...pageInput,
+  },
+  output: PageOf(Type.Omit(Type.Object(listingFields), ['seller'])),
+  effect: READS,
+  async run(ctx, { page, per_page, ...given }, { account }: SellerCall) {
+    const catalog = ctx.catalog.current
+    const filters = readListingFilters(catalog, given)
+    const wanted = pageOf({ page, per_page })
+    const { rows, total } = await listListings(ctx, account.id, filters, wanted)
+    const listings = rows.map((listing) => {
+      const { seller, ...shown } = listingJson(listing, account, catalog, ctx.config)
+      return shown
+    })
+    return pageResult(listings, total, wanted)
+  },
+})
+
+/** An item as a model writes it. `readItem` checks each one on its own, as in `POST /listings`. */
+const Item = Type.Object(
+  {
+    card: Type.Optional(Text({ description: 'Card id from search_cards. Either card or product' })),
+    product: Type.Optional(Text({ description: 'Slug from search_products' })),
+    condition: Type.Optional(
+      shortly(
+        cardFields.condition,
+        'Required for cards: mint, near mint, lightly, moderately or heavily played, damaged, graded',
+      ),
+    ),
+    language: shortly(itemFields.language, 'Language printed on the card or product'),
+    price: Type.Number({ description: 'Euros per unit, 0.01 to 99,999.99' }),
+    quantity: Type.Integer({ minimum: 1, maximum: MAX_QUANTITY }),
+    printing: cardFields.printing,
+    grading_company: Type.Optional(gradedFields.grading_company),
+    grading_grade: Type.Optional(
+      Text({ description: '10.0 to 1.0 in steps of 0.5. Both only for condition G' }),
+    ),
+    description: Type.Optional(Text({ description: 'For buyers, up to 1,000 characters' })),
+    photo_urls: Type.Optional(
+      Type.Array(Text(), { maxItems: 10, description: 'Public URLs of images' }),
+    ),
+    language_hint: Type.Optional(
+      OneOf(LANGUAGES, { description: 'Language of the set, if a friendly id means several' }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+const createTool = tool({
+  name: 'create_listings',
+  title: 'List cards for sale',
+  description:
+    'Puts 1 to 100 cards or sealed products up for sale. First call it with `preview: true`: nothing is written, and each item shows the card that was found or what is wrong with it. Show the preview to the seller, and call again without it and with an `idempotency_key` after the seller agrees. Items succeed or fail one by one, so check each `status`. After a failure of the call itself, repeat it with the same key: nothing is listed twice.',
+  scope: 'listings:write',
+  input: {
+    items: Type.Unsafe<unknown[]>({
+      type: 'array',
+      minItems: 1,
+      maxItems: MAX_ITEMS,
+      'x-items': Item,
+    }),
+    preview: Type.Optional(Type.Boolean({ description: 'Default false' })),
+    idempotency_key: Type.Optional(
+      Text({
+        minLength: 1,
+        maxLength: 255,
+        description: 'Any new text, one per set of items. Required without preview',
+      }),
+    ),
+  },
+  output: Type.Object({
+    results: Type.Array(
+      Type.Object({
+        status: OneOf(['created', 'would_create', 'failed'] as const),
+        index: Type.Integer(),
+        listing: Type.Optional(
+          Type.Object({
+            id: Type.Optional(Type.Integer()),
+            price: Type.Number(),
+            currency: Type.String(),
+            quantity: Type.Integer(),
+            status: Type.String(),
+          }),
+        ),
+        item: Type.Optional(
+          Type.Object({
+            card: Nullable(Type.String()),
+            product: Nullable(Type.String()),
+            name: Type.String(),
+            details: Type.String(),
+            language: Nullable(Type.String()),
+          }),
+        ),
+        errors: Type.Optional(Type.Record(Type.String(), Type.Array(Type.String()))),
+        candidates: Type.Optional(Type.Array(Type.Unknown())),
+      }),
+    ),
+    created: Type.Integer(),
+    failed: Type.Integer(),
+    warnings: Type.Optional(Type.Array(Type.String())),
+  }),
+  effect: { destructive: false, idempotent: true },
+  async run(ctx, { items: given, preview = false, idempotency_key: key }, { account }: SellerCall) {
+    const ignored = new IgnoredFields()
+    const { items } = known({ items: given }, ignored) as { items: unknown[] }
+    const unknown = ignored.header === undefined ? [] : [`Unknown fields: ${ignored.header}.`]
+    if (preview) {
+      const warnings = [
+        ...unknown,
+        ...(account.payoutVerified ? [] : [payoutMissing(ctx).message]),
+        ...(ships(account) ? [] : [NO_SHIPPING]),
+      ]
+      return cutResults(previewOf(ctx.catalog.current, items, warnings))
+    }
+    if (key === undefined) throw validationError({ idempotency_key: [KEY_REQUIRED] })
+    if (!PRINTABLE.test(key)) throw validationError({ idempotency_key: [KEY_PRINTABLE] })
+    const body = await createItems(ctx, { ...account, ships: ships(account) }, items, {
+      caller: `account ${account.id}`,
+      operation: 'create_listings',
+      key,
+      bodyHash: hash('sha256', JSON.stringify(items)),
+    })
+    const result: BulkResult = JSON.parse(body)
+    return cutResults(withWarnings(result, [...unknown, ...(result.warnings ?? [])]))
+  },
+})
+
+const known = knownFields(BulkCreate)
+
+const PRINTABLE = /^[\x20-\x7e]+$/
+const KEY_REQUIRED =
+  'The idempotency_key field is required without preview: then a repeated call lists nothing twice.'
+const KEY_PRINTABLE = 'The idempotency_key field must be printable ASCII characters.'
+
+type ItemResult = {
+  status: string
+  index: number
+  errors?: Record<string, string[]>
+  candidates?: unknown[]
+}
+
+type BulkResult = { results: ItemResult[]; created: number; failed: number; warnings?: string[] }
+
+/** The outcome that the items would have. Nothing is written. */
+function previewOf(catalog: Catalog, items: unknown[], warnings: string[]): BulkResult {
+  const results = items.map((given, index) => {
+    const item = readItem(catalog, given)
+    if (!isAccepted(item)) return { status: 'failed', index, ...item } as ItemResult
+    const { priceCents, quantity } = item
+    const price = eurosFromCents(priceCents)
+    const { image, ...found } = itemOf(catalog, item)!
+    return {
+      status: 'would_create',
+      index,
+      item: found,
+      listing: { price, currency: 'EUR', quantity, status: 'active' },
+    }
+  })
+  const failed = results.filter(({ status }) => status === 'failed').length
+  return withWarnings({ results, created: 0, failed }, warnings)
+}
+
+const withWarnings = (result: BulkResult, warnings: string[]): BulkResult =>
+  warnings.length > 0 ? { ...result, warnings } : result
+
+/** Bytes that each result may need in any case: a new listing, or a short message. */
+const SHORT_RESULT_BYTES = 350
+
+/** Shortens the results of items that don't fit. Never those of new listings: their ids must arrive. */
+function cutResults(result: BulkResult): BulkResult {
+  if (resultBytes(result) <= MAX_RESULT_BYTES) return result
+  const { results, ...rest } = result
+  let room = MAX_RESULT_BYTES - resultBytes(rest) - results.length * SHORT_RESULT_BYTES
+  return {
+    ...rest,
+    results: results.map((each) => {
+      const more = Math.max(resultBytes(each) - SHORT_RESULT_BYTES, 0)
+      if (each.status === 'created' || more <= room) {
+        room -= more
+        return each
+      }
+      const { status, index } = each
+      return { status, index, ...(status === 'failed' ? { errors: NOT_SHOWN } : {}) }
+    }),
+  }
+}
+
+const NOT_SHOWN = { item: ['Not valid. Preview fewer items to see why.'] }
+
+const changeTool = tool({
+  name: 'change_listing',
+  title: 'Change a listing',
+  description:
+    'Changes price, stock, status or description of a listing. Send only what changes. A hidden listing keeps its stock and is not on sale.',
+  scope: 'listings:write',
+  input: {
+    ...listingInput,
+    price: Type.Optional(shortly(ListingPatch.properties.price, 'Euros per unit')),
+    quantity: Type.Optional(
+      shortly(
+        ListingPatch.properties.quantity,
+        'Stock. 0 means sold out, more puts it back on sale',
+      ),
+    ),
+    status: Type.Optional(
+      shortly(
+        ListingPatch.properties.status,
+        'hidden takes it off sale until you send active; sold follows from quantity 0',
+      ),
+    ),
+    description: Type.Optional(shortly(ListingPatch.properties.description, 'null removes it')),
+  },
+  output: Data(ListingSchema, 'The listing after the change'),
+  effect: { destructive: true, idempotent: true },
+  async run(ctx, { listing: id, price, quantity, status, description }, { account }: SellerCall) {
+    const listing = await changeListing(ctx, account.id, id, {
+      priceCents: price === undefined ? undefined : centsFromEuros(price),
+      quantity,
+      status,
+      description,
+    })
+    return { data: listingJson(listing, account, ctx.catalog.current, ctx.config) }
+  },
+})
+
+const deleteTool = tool({
+  name: 'delete_listing',
+  title: 'Delete a listing',
+  description:
+    'Deletes a listing permanently. To take it off sale for a while, change its status to hidden instead.',
+  scope: 'listings:write',
+  input: listingInput,
+  output: Type.Object({ deleted: Type.Boolean() }),
+  effect: { destructive: true, idempotent: false },
+  async run(ctx: Service, { listing }, { account }: SellerCall) {
+    await removeListing(ctx, account.id, listing)
+    return { deleted: true }
+  },
+})
+
+export const listingTools = [listTool, createTool, changeTool, deleteTool]

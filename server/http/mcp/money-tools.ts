@@ -1,0 +1,47 @@
+import Type from 'typebox'
+import { PAYOUT_STATES } from '../../money/payout.ts'
+import { listPayouts } from '../../money/payouts.ts'
+import { readStatement } from '../../money/statements.ts'
+import { OneOf, Text } from '../schema.ts'
+import { PayoutSchema, payoutJson } from '../shapes/payout.ts'
+import { StatementSchema, statementJson } from '../shapes/statement.ts'
+import { note, PageOf, pageInput, pageOf } from './fields.ts'
+import { cutToFit, pageResult } from './result-size.ts'
+import { READS, type SellerCall, tool } from './tool.ts'
+
+const payoutsTool = tool({
+  name: 'list_payouts',
+  title: 'List payouts',
+  description:
+    'Lists the transfers of the shop’s earnings, newest first: one per parcel, in euros. `reason` says why one is held or failed.',
+  scope: 'orders:read',
+  input: { state: Type.Optional(OneOf(PAYOUT_STATES)), ...pageInput },
+  output: PageOf(PayoutSchema),
+  effect: READS,
+  async run(ctx, { state, ...input }, { account }: SellerCall) {
+    const page = pageOf(input)
+    const { rows, total } = await listPayouts(ctx, { accountId: account.id, state }, page)
+    return pageResult(rows.map(payoutJson), total, page)
+  },
+})
+
+const statementTool = tool({
+  name: 'get_statement',
+  title: 'Read a monthly statement',
+  description:
+    'Reads a month’s sales, commission, refunds and payouts by parcel, between the opening and the closing balance.',
+  scope: 'orders:read',
+  input: { month: Text({ description: 'Such as 2026-03' }) },
+  output: Type.Object({ data: StatementSchema, note }),
+  effect: READS,
+  async run(ctx, { month }, { account }: SellerCall) {
+    const statement = statementJson(await readStatement(ctx, account.id, month))
+    return cutToFit(
+      statement.slices,
+      (slices) => ({ data: { ...statement, slices } }),
+      'The totals include all. The dashboard has the whole statement as CSV.',
+    )
+  },
+})
+
+export const moneyTools = [payoutsTool, statementTool]
