@@ -70,8 +70,9 @@ export const listGrants = ({ db }: Context, accountId: number): Promise<Grant[]>
       g.created_at as "createdAt",
       g.last_used_at as "lastUsedAt"
     from oauth_grants g
-    join members m on m.id = g.member_id
-    where m.account_id = ${accountId} and g.expires_at > clock_timestamp()
+    where
+      g.member_id = any(array(select id from members where account_id = ${accountId}))
+      and g.expires_at > clock_timestamp()
     order by g.id desc
   `
 
@@ -93,7 +94,7 @@ export async function endGrant({ db }: Context, accountId: number, grantId: numb
 
 /** Ends all grants of an account. */
 export const endGrantsOfAccount = ({ db }: Context, accountId: number) =>
-  endGrants(db, db`member_id in (select id from members where account_id = ${accountId})`)
+  endGrants(db, db`member_id = any(array(select id from members where account_id = ${accountId}))`)
 
 /** Ends all grants of a member. */
 export const endGrantsOfMember = ({ db }: Pick<Context, 'db'>, memberId: number) =>
