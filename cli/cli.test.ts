@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
-import { sign } from '../sdk/src/webhooks.ts'
+import { sign, verify } from '../sdk/src/webhooks.ts'
 import { startTestApp, type TestApp } from '../server/test/app.ts'
+import { startReceiver } from '../server/test/fakes/receiver.ts'
 import { cardItem, list, NO_LIMITS } from '../server/test/fixtures/listings.ts'
 import { form } from '../server/test/fixtures/members.ts'
 import { allowing } from '../server/test/fixtures/oauth.ts'
@@ -280,6 +281,15 @@ describe('orders', () => {
     expect((await run(`orders ship ${id} --tracking CODE`)).code).toBe(1)
   })
 
+  it('the pick list names what to pick, and is written as a page to print', async () => {
+    await sold()
+    expect(await succeed('orders pick')).toMatch(
+      /^\d+\tObsidian Flames 125\tCharizard ex\tNM\tEN\t$/m,
+    )
+    await succeed('orders pick --html pick.html')
+    expect(await readFile(file('pick.html'), 'utf8')).toMatch(/<html[\s\S]*Charizard ex/)
+  })
+
   it('labels are saved as PDFs, and bought once', async () => {
     const id = await sold(LABEL)
     // The address of the labels is that of the test app's PUBLIC_URL.
@@ -290,7 +300,77 @@ describe('orders', () => {
   })
 })
 
+describe('the shop', () => {
+  it('payouts, the statement, disputes and shipping options are listed; a holiday begins and ends', async () => {
+    expect(await succeed('shipping')).toContain(
+      'parcel\tTracked parcel\t6.95\town\tyes\tyes\tall\tany value\n',
+    )
+    for (const command of ['payouts --state due', 'disputes --state open']) {
+      expect(JSON.parse(await succeed(`${command} --json`))).toEqual([])
+    }
+    const month = app.ctx.now().toISOString().slice(0, 7)
+    expect(await succeed(`statement ${month}`)).toMatch(/^Closing balance\t-?\d+\.\d\d$/m)
+    expect(await succeed(`statement ${month} --csv`)).toContain(month)
+    expect((await run('statement 2026-13')).code).toBe(2)
+    for (const state of ['on', 'off']) {
+      expect(await succeed(`holiday ${state}`)).toBe(`Holiday\t${state}\n`)
+      expect(await succeed('holiday --json')).toBe(`{"on":${state === 'on'}}\n`)
+    }
+  })
+
+  it('open prints the address of a page, and bash completes commands and options', async () => {
+    expect(await succeed('open orders')).toBe(`Dashboard\t${url}/dashboard/orders\n`)
+    await writeFile(file('completion.bash'), await succeed('completion bash'))
+    const complete = async (...words: string[]) => {
+      const typed = words.map((word) => `'${word}'`).join(' ')
+      const script = `. ./completion.bash; COMP_WORDS=(${typed}); COMP_CWORD=${words.length - 1}; _cardstall; echo "\${COMPREPLY[@]}"`
+      return (await execute('bash', ['-c', script], { cwd: folder })).stdout.trim()
+    }
+    expect(await complete('cardstall', 'list')).toBe('listings')
+    expect(await complete('cardstall', 'webhooks', 're')).toBe('resend')
+    expect(await complete('cardstall', 'listings', 'import', '--dry')).toBe('--dry-run')
+    expect(await complete('cardstall', 'holiday', 'of')).toBe('off')
+    expect(await succeed('completion fish')).toContain("__fish_use_subcommand' -f -a holiday")
+  })
+})
+
 describe('sync and webhooks', () => {
+  it('listen forwards events and resends, signed with a stable secret', async () => {
+    const receiver = await startReceiver()
+    const { child, ended } = start([
+      ...['webhooks', 'listen', '--forward', receiver.url],
+      ...['--events', 'order.created'],
+    ])
+    let notes = ''
+    child.stderr.on('data', (data) => {
+      notes += data
+    })
+    await until('it listens', () => /svc_whsec_\w+/.test(notes))
+    const id = JSON.parse(
+      await succeed('webhooks create https://hooks.example/ order.created --json'),
+    ).id
+    await until('an event arrives', async () => {
+      await succeed('webhooks trigger order.created')
+      return receiver.arrived.length > 0
+    })
+    await succeed('webhooks trigger listing.sold')
+    const [delivery] = JSON.parse(await succeed(`webhooks deliveries --endpoint ${id} --json`))
+    const before = receiver.arrived.length
+    await succeed(`webhooks resend ${delivery.id}`)
+    await until('the resend arrives', () => receiver.arrived.length > before)
+    child.kill('SIGINT')
+    const { code, stdout } = await ended
+    expect([code, new Set(receiver.arrived.map(({ json }) => json.event))]).toEqual([
+      130,
+      new Set(['order.created']),
+    ])
+    expect(stdout).toMatch(/^\S+Z\torder\.created\t#\d+\t204$/m)
+    const [secret] = /svc_whsec_\w+/.exec(notes)!
+    for (const { body, headers } of receiver.arrived) await verify(body, headers, secret)
+    expect((await run('webhooks resend')).code).toBe(2)
+    await succeed(`webhooks delete ${id}`)
+  })
+
   it('sync prints the changes since its last run', async () => {
     await succeed('sync --once --cursor place')
     const [id] = await list(seller, cardItem())

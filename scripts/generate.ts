@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process'
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { promisify } from 'node:util'
 import { pino } from 'pino'
 import { buildApp } from '../server/app.ts'
 import { readConfig } from '../server/config.ts'
@@ -13,7 +15,7 @@ import { schemaSql } from './schema-sql.ts'
 import { sdkTypes } from './sdk-types.ts'
 
 /**
- * Writes the generated files: the OpenAPI descriptions, the types of the SDK, the dump of the database schema and the table of settings in
+ * Writes the generated files: the OpenAPI descriptions, the types of the SDK, the command reference, the dump of the database schema and the table of settings in
  * docs/configuration.md. With `--check` it writes nothing, and exits with code 1 if a file is out of date.
  */
 const ROOT = path.join(import.meta.dirname, '..')
@@ -44,6 +46,9 @@ try {
   await writeOrCheck('sdk/src/types.ts', await sdkTypes(described))
   await writeOrCheck('migrations/schema.sql', await schemaSql(ctx.db))
   await writeTable('docs/configuration.md', settingsTable())
+  const reference = ['--conditions=source', 'cli/src/main.ts', 'reference']
+  const { stdout } = await promisify(execFile)(process.execPath, reference, { cwd: ROOT })
+  await writeOrCheck('cli/COMMANDS.md', stdout)
 } finally {
   for (const close of closers.reverse()) await close()
   await database.stop()

@@ -5,8 +5,11 @@ import { accountCommands } from './commands/account.ts'
 import { catalogCommands } from './commands/catalog.ts'
 import { listingCommands } from './commands/listings.ts'
 import { orderCommands } from './commands/orders.ts'
+import { shellCommands } from './commands/shell.ts'
+import { shopCommands } from './commands/shop.ts'
 import { syncCommand } from './commands/sync.ts'
 import { webhookCommands } from './commands/webhooks.ts'
+import { referenceCommand } from './reference.ts'
 import { CommandError, EXIT } from './session.ts'
 
 const program = new Command('cardstall')
@@ -37,8 +40,11 @@ for (const add of [
   catalogCommands,
   listingCommands,
   orderCommands,
+  shopCommands,
   webhookCommands,
   syncCommand,
+  shellCommands,
+  referenceCommand,
 ]) {
   add(program)
 }

@@ -51,6 +51,12 @@ export function openOutput({ json, ndjson, quiet, color = true }: OutputOptions)
       for (const row of rows) write(line(row))
     },
 
+    /** One record of an endless list. */
+    line(record: object, texts: (string | number | null | undefined)[]) {
+      if (json || ndjson) return write(JSON.stringify(record))
+      write(texts.map(oneLine).join(process.stdout.isTTY ? '  ' : '\t'))
+    },
+
     /** A sentence about a success, which scripts don't need. */
     note(text: string) {
       if (!quiet && !json && !ndjson) process.stderr.write(`${text}\n`)

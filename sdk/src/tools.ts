@@ -117,6 +117,12 @@ export function tools(send: Transport) {
         const request = { ...options, ...TOOLS, query: asQuery(query) }
         return (await send<PackingPage>('GET', '/orders/packing', request)).body
       },
+
+      /** The same as a page to print. */
+      async packingPage(query: GetPackingQuery = {}, options: Options = {}): Promise<string> {
+        const request = { ...options, ...TOOLS, query: asQuery(query), accept: 'text/html' }
+        return (await send<string>('GET', '/orders/packing', request)).body
+      },
     },
 
     labels: {

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import type { Order } from '@cardstall/sdk'
+import type { Order, PickLine } from '@cardstall/sdk'
 import { type Command, Option } from 'commander'
 import { type Column, euros } from '../output.ts'
 import { CommandError, openSession, type Session } from '../session.ts'
@@ -18,6 +18,17 @@ const orderColumns: Column<Order>[] = [
   ['BUYER', ({ buyer }) => buyer.name],
   ['SOLD', ({ created_at }) => created_at?.slice(0, 10)],
 ]
+
+const pickColumns: Column<PickLine>[] = [
+  ['QUANTITY', ({ quantity }) => quantity],
+  ['SET AND NUMBER', ({ item }) => item.subtitle],
+  ['ITEM', ({ item }) => item.name],
+  ['CONDITION', ({ item }) => item.condition],
+  ['LANGUAGE', ({ item }) => item.language],
+  ['REFERENCE', ({ reference }) => reference],
+]
+
+const MAX_PARCELS = 100
 
 /** `orders` and `labels`. */
 export function orderCommands(program: Command): void {
@@ -58,6 +69,22 @@ export function orderCommands(program: Command): void {
             `${address.street} ${address.house_number}${address.house_number_suffix ?? ''}, ${address.zip} ${address.city}, ${address.country}`,
         ],
       ])
+    })
+  orders
+    .command('pick')
+    .description('list what to pick for the oldest 100 parcels, by set and number')
+    .option('--html <file>', 'write the pick list and packing slips to print')
+    .action(async ({ html: file }: { html?: string }, command: Command) => {
+      const { client, out } = await openSession(command)
+      const query = { per_page: MAX_PARCELS } as const
+      if (file !== undefined) {
+        await writeFile(file, await client.tools.orders.packingPage(query))
+        return out.note(`Written to ${file}: open it and print.`)
+      }
+      const { data, meta } = await client.tools.orders.packing(query)
+      out.records(data.pick_list, pickColumns)
+      const left = meta.total - data.slips.length
+      if (left > 0) out.note(`${left} more parcels follow when these are shipped.`)
     })
   orders
     .command('ship')

@@ -1,10 +1,23 @@
 import { buffer } from 'node:stream/consumers'
-import { verify, type WebhookEvent } from '@cardstall/sdk'
-import type { Command } from 'commander'
-import { openOutput } from '../output.ts'
-import { openSession, optionsOf } from '../session.ts'
+import { type Delivery, verify, type WebhookEvent } from '@cardstall/sdk'
+import { Argument, type Command, Option } from 'commander'
+import { type Column, openOutput } from '../output.ts'
+import { CommandError, EXIT, openSession, optionsOf } from '../session.ts'
 import { count } from './catalog.ts'
+import { listenCommand } from './listen.ts'
 import { each } from './orders.ts'
+
+const EVENTS = ['order.created', 'order.cancelled', 'order.label_ready', 'listing.sold'] as const
+
+const deliveryColumns: Column<Delivery>[] = [
+  ['ID', ({ id }) => id],
+  ['EVENT', ({ event }) => event],
+  ['STATUS', ({ status }) => status],
+  ['ENDPOINT', ({ endpoint_id }) => endpoint_id],
+  ['ATTEMPTS', ({ attempts }) => attempts.length],
+  ['LAST ERROR', ({ attempts }) => attempts.at(-1)?.error],
+  ['TIME', ({ created_at }) => created_at],
+]
 
 /** `webhooks`. */
 export function webhookCommands(program: Command): void {
@@ -45,6 +58,76 @@ export function webhookCommands(program: Command): void {
         session.out.note(`Deleted ${id}.`)
       })
     })
+  listenCommand(webhooks)
+  webhooks
+    .command('trigger')
+    .addArgument(new Argument('<event>').choices(EVENTS))
+    .description('send a sample event to your endpoints, in the sandbox')
+    .action(async (event: WebhookEvent['event'], _options, command: Command) => {
+      const { client, out } = await openSession(command)
+      const sent = await client.tools.events.send(event)
+      out.record(sent, [
+        ['Event', sent.event],
+        ['Endpoints', sent.deliveries],
+      ])
+    })
+  webhooks
+    .command('deliveries')
+    .description('list deliveries, newest first')
+    .option('--failed', 'only those whose attempts all failed')
+    .addOption(new Option('--event <event>', 'only this event').choices(EVENTS))
+    .option('--endpoint <id>', 'only to this endpoint', count)
+    .option('--limit <n>', 'number of rows', count, 30)
+    .action(
+      async (
+        {
+          failed,
+          event,
+          endpoint,
+          limit,
+        }: { failed?: boolean; event?: WebhookEvent['event']; endpoint?: number; limit: number },
+        command: Command,
+      ) => {
+        const { client, out } = await openSession(command)
+        const deliveries = client.tools.deliveries.list({
+          ...(failed && { status: 'failed' }),
+          ...(event && { event }),
+          ...(endpoint && { endpoint_id: endpoint }),
+        })
+        out.records(await deliveries.all(limit), deliveryColumns)
+      },
+    )
+  webhooks
+    .command('resend')
+    .argument('[deliveries...]', 'ids of deliveries')
+    .description('attempt deliveries again, or all that an endpoint missed')
+    .option('--endpoint <id>', 'endpoint whose failed and skipped deliveries are resent', count)
+    .option('--from <time>', 'first second of the period')
+    .option('--to <time>', 'last second of the period')
+    .action(
+      async (
+        ids: string[],
+        { endpoint, from, to }: { endpoint?: number; from?: string; to?: string },
+        command: Command,
+      ) => {
+        const session = await openSession(command)
+        const { client, out } = session
+        if (endpoint === undefined) {
+          if (ids.length === 0) {
+            throw new CommandError('Name deliveries, or --endpoint, --from and --to.', EXIT.usage)
+          }
+          return each(session, ids.map(count), async (id) => {
+            await client.tools.deliveries.resend(id)
+            out.note(`Resending ${id}.`)
+          })
+        }
+        if (from === undefined || to === undefined || ids.length > 0) {
+          throw new CommandError('--endpoint needs --from and --to, and no ids.', EXIT.usage)
+        }
+        const deliveries = await client.tools.webhooks.resend(endpoint, { from, to })
+        out.record({ deliveries }, [['Deliveries', deliveries]])
+      },
+    )
   webhooks
     .command('verify')
     .description('check the signature of a delivery whose body is on stdin')

@@ -1,0 +1,105 @@
+import { spawn } from 'node:child_process'
+import { Argument, type Command, type Option } from 'commander'
+import { openSession } from '../session.ts'
+
+const PAGES = ['orders', 'listings', 'keys', 'webhooks', 'payouts', 'settings'] as const
+
+/** `open`, `completion`. */
+export function shellCommands(program: Command): void {
+  program
+    .command('open')
+    .addArgument(new Argument('[page]', 'page of the dashboard').choices(PAGES))
+    .description('open the dashboard; prints its address without a terminal')
+    .action(async (page: string | undefined, _options, command: Command) => {
+      const { out, profile } = await openSession(command)
+      const url = profile.url.replace(/\/*(v1\/*)?$/, `/dashboard${page ? `/${page}` : ''}`)
+      if (process.stdout.isTTY) openInBrowser(url)
+      out.record({ url }, [['Dashboard', url]])
+    })
+
+  program
+    .command('completion')
+    .addArgument(new Argument('<shell>').choices(['bash', 'zsh', 'fish']))
+    .description('print a script that completes commands and options')
+    .action((shell: 'bash' | 'zsh' | 'fish') => {
+      process.stdout.write(shell === 'fish' ? fishScript(program) : bashScript(program, shell))
+    })
+}
+
+/** A missing program is no failure: the address is printed as well. */
+function openInBrowser(url: string): void {
+  const programs: Partial<Record<NodeJS.Platform, string>> = { darwin: 'open', win32: 'explorer' }
+  const program = programs[process.platform] ?? 'xdg-open'
+  const child = spawn(program, [url], { stdio: 'ignore', detached: true })
+  child.on('error', () => {})
+  child.unref()
+}
+
+const isShown = ({ hidden }: Option) => !hidden
+const namesOf = (command: Command) =>
+  command
+    .createHelp()
+    .visibleCommands(command)
+    .map((inner) => inner.name())
+const optionsOf = (command: Command) =>
+  command.options.filter(isShown).flatMap(({ long }) => long ?? [])
+
+/** The words that can follow a command: its commands, or the values of its first argument and its options. */
+const wordsAfter = (command: Command) =>
+  [
+    ...namesOf(command),
+    ...(command.registeredArguments[0]?.argChoices ?? []),
+    ...optionsOf(command),
+  ].join(' ')
+
+/** zsh runs the script of bash. Arguments that are no command are completed as files. */
+function bashScript(program: Command, shell: 'bash' | 'zsh'): string {
+  const cases = program.commands.flatMap((command) => [
+    ...command.commands.map(
+      (inner) => `    ?*:${command.name()}:${inner.name()}) words="${wordsAfter(inner)}" ;;`,
+    ),
+    `    [!1]*:${command.name()}:*) words="${wordsAfter(command)}" ;;`,
+  ])
+  return `${shell === 'zsh' ? 'autoload -U +X bashcompinit && bashcompinit\n' : ''}_cardstall() {
+  local words=""
+  case "$COMP_CWORD:\${COMP_WORDS[1]}:\${COMP_WORDS[2]}" in
+    1:*) words="${wordsAfter(program)}" ;;
+${cases.join('\n')}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o default -F _cardstall cardstall
+`
+}
+
+function fishScript(program: Command): string {
+  const line = (condition: string, command: Command) => [
+    ...command.commands.map(
+      (inner) =>
+        `complete -c cardstall -n '${condition}' -f -a ${inner.name()} -d '${inner.description().replaceAll("'", '’')}'`,
+    ),
+    ...(command.registeredArguments[0]?.argChoices ?? []).map(
+      (choice) => `complete -c cardstall -n '${condition}' -f -a ${choice}`,
+    ),
+    ...command.options
+      .filter(isShown)
+      .flatMap(({ long, description }) =>
+        long
+          ? `complete -c cardstall -n '${condition}' -l ${long.slice(2)} -d '${description.replaceAll("'", '’')}'`
+          : [],
+      ),
+  ]
+  const seen = (command: Command) => `__fish_seen_subcommand_from ${command.name()}`
+  return `${[
+    ...line('__fish_use_subcommand', program),
+    ...program.commands.flatMap((command) => [
+      ...line(
+        command.commands.length > 0
+          ? `${seen(command)}; and not __fish_seen_subcommand_from ${namesOf(command).join(' ')}`
+          : seen(command),
+        command,
+      ),
+      ...command.commands.flatMap((inner) => line(`${seen(command)}; and ${seen(inner)}`, inner)),
+    ]),
+  ].join('\n')}\n`
+}
