@@ -1,0 +1,57 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import {
+  type BrowserApp,
+  chromiumPath,
+  expectAccessible,
+  startBrowserApp,
+} from '../../../test/browser.ts'
+import {
+  cardItem,
+  gradedItem,
+  list,
+  NO_LIMITS,
+  productItem,
+} from '../../../test/fixtures/listings.ts'
+
+const LONG_NAME = 'The Extraordinarily Well-Stocked Card Shop of Littleroot Town and Surroundings'
+
+describe.skipIf(!chromiumPath)('pages without scripts', () => {
+  let app: BrowserApp
+  beforeAll(async () => {
+    app = await startBrowserApp({ template: 'fixture', settings: NO_LIMITS })
+    const shop = await app.seller({ account: { shopName: LONG_NAME, slug: 'long' } })
+    await list(shop, cardItem(), gradedItem(), productItem({ description: 'x'.repeat(200) }))
+    await app.seller({ account: { shopName: 'Empty', slug: 'empty' } })
+  })
+
+  it('the public pages and the sign-in forms are accessible and fit a phone, with and without offers', async () => {
+    const page = await app.open('/', { width: 360, expects: /status of 4/ })
+    for (const path of [
+      '/',
+      '/search',
+      '/search?q=charizard',
+      '/search?q=nothing-has-this-name',
+      '/sets/sv3',
+      '/cards/sv3-125',
+      '/cards/sv3-125?condition=MT',
+      '/products/obsidian-flames-booster-box',
+      '/products/obsidian-flames-etb',
+      '/shops/long',
+      '/shops/empty',
+      '/shops/unknown',
+      '/signin',
+      '/signin?next=%2Fdashboard%2Forders',
+      '/password/forgot',
+      '/password/reset?token=unknown',
+      '/device',
+    ]) {
+      await page.goto(app.address + path)
+      expect(await page.locator('h1').count(), path).toBe(1)
+      const overflow = await page.evaluate(
+        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+      )
+      expect(overflow, `${path} is wider than the window`).toBe(0)
+      await expectAccessible(page)
+    }
+  })
+})
