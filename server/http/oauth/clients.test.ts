@@ -2,10 +2,18 @@ import { once } from 'node:events'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import {
+  Client,
+  type OAuthDiscoveryState,
+  type StoredOAuthClientInformation,
+  type StoredOAuthTokens,
+  StreamableHTTPClientTransport,
+} from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { startTestApp, type TestApp } from '../../test/app.ts'
+import { PUBLIC_URL, startTestApp, type TestApp } from '../../test/app.ts'
 import { selfSigned } from '../../test/certificate.ts'
 import { fakeNetwork } from '../../test/fakes/network.ts'
+import { fetchFrom } from '../../test/fixtures/mcp.ts'
 import {
   allow,
   authorizeUrl,
@@ -32,7 +40,11 @@ let fetched: string[] = []
 let app: TestApp
 let time = Date.UTC(2026, 10, 22, 9)
 beforeAll(async () => {
-  app = await startTestApp({ network, rateLimitTime: () => time })
+  app = await startTestApp({
+    network,
+    rateLimitTime: () => time,
+    settings: { MCP_PUBLIC_RATE: '0' },
+  })
   if (!certificate) return
   setDefaultCACertificates([...trusted, String(certificate.cert)])
   const server = createServer(certificate, ({ url = '' }, response) => {
@@ -289,5 +301,91 @@ it.skipIf(!certificate)(
         app.ctx.config = config
       }
     }
+  },
+)
+
+/** The browser and the store of a program that uses the official client. */
+class Program {
+  readonly redirectUrl = REDIRECT_URI
+  readonly clientMetadata = { client_name: 'Agent', redirect_uris: [REDIRECT_URI], scope: 'x' }
+  readonly clientMetadataUrl: string | undefined
+  information: StoredOAuthClientInformation | undefined
+  stored: StoredOAuthTokens | undefined
+  verifier = ''
+  asked: URL | undefined
+
+  constructor(document: string | undefined) {
+    this.clientMetadataUrl = document
+  }
+
+  clientInformation = () => this.information
+  saveClientInformation = (information: StoredOAuthClientInformation) => {
+    this.information = information
+  }
+  tokens = () => this.stored
+  saveTokens = (tokens: StoredOAuthTokens) => {
+    this.stored = tokens
+  }
+  redirectToAuthorization = (url: URL) => {
+    this.asked = url
+  }
+  saveCodeVerifier = (verifier: string) => {
+    this.verifier = verifier
+  }
+  codeVerifier = () => this.verifier
+  invalidateCredentials = () => {
+    this.stored = undefined
+  }
+  discovered: OAuthDiscoveryState | undefined
+  discoveryState = () => this.discovered
+  saveDiscoveryState = (state: OAuthDiscoveryState) => {
+    this.discovered = state
+  }
+}
+
+it.skipIf(!certificate).each([
+  ['2026-07-28', 'document'],
+  ['2026-07-28', 'registration'],
+  ['2025-11-25', 'document'],
+  ['2025-11-25', 'registration'],
+])(
+  'the official client with revision %s signs in with a %s, refreshes, and asks again',
+  async (revision, kind) => {
+    const member = await app.member()
+    const program = new Program(kind === 'document' ? publish() : undefined)
+    const open = async () => {
+      const mode = revision === '2026-07-28' ? { pin: revision } : ('legacy' as const)
+      const client = new Client({ name: 'agent', version: '1' }, { versionNegotiation: { mode } })
+      const transport = new StreamableHTTPClientTransport(new URL(`${PUBLIC_URL}/mcp`), {
+        authProvider: program,
+        fetch: fetchFrom(app),
+      })
+      return { client, transport, connected: client.connect(transport) }
+    }
+    const first = await open()
+    await expect(first.connected).rejects.toThrow()
+    const { pathname, search, searchParams } = program.asked!
+    expect(searchParams.get('resource')).toBe(`${PUBLIC_URL}/mcp`)
+    expect(searchParams.get('client_id') === program.clientMetadataUrl).toBe(kind === 'document')
+    const { headers } = await member.get(pathname + search)
+    const step = new URL(headers.location!, `${PUBLIC_URL}/oauth/authorize`).pathname
+    const callback = await decide(member, step)
+    await first.transport.finishAuth(callback.searchParams)
+
+    const { client, connected } = await open()
+    await connected
+    const call = () => client.callTool({ name: 'list_series', arguments: {} })
+    expect((await call()).isError).toBeFalsy()
+    const { access_token: former } = program.stored!
+    await app.ctx.db`
+    update oauth_tokens set expires_at = clock_timestamp() where kind = 'access'
+  `
+    expect((await call()).isError).toBeFalsy()
+    expect(program.stored!.access_token).not.toBe(former)
+    program.asked = undefined
+    await member.delete('/dashboard/api/programs')
+    await expect(call()).rejects.toThrow()
+    expect(program.asked).toBeInstanceOf(URL)
+    await client.close()
   },
 )
