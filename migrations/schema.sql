@@ -124,6 +124,7 @@ create table checkouts (
   created_at timestamp with time zone not null,
   constraint checkouts_pkey PRIMARY KEY (id)
 );
+CREATE INDEX checkouts_buyer ON public.checkouts USING btree (lower(buyer_email));
 CREATE INDEX checkouts_buyer_words ON public.checkouts USING gin (name_words(buyer_name));
 
 create table clock (
@@ -207,10 +208,12 @@ create table events (
   data text not null,
   created_at timestamp with time zone not null,
   written_in xid8 default pg_current_xact_id() not null,
+  slice_id bigint,
   constraint events_pkey PRIMARY KEY (id),
   constraint events_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint events_event_check CHECK (event = ANY (ARRAY['order.created'::text, 'order.cancelled'::text, 'order.label_ready'::text, 'listing.sold'::text]))
 );
+CREATE INDEX events_slice ON public.events USING btree (slice_id, id) WHERE (slice_id IS NOT NULL);
 CREATE INDEX events_written ON public.events USING btree (account_id, written_in, id);
 
 create table fee_invoices (
@@ -292,6 +295,7 @@ create table listings (
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
   reference text,
+  removed_because text,
   constraint listings_pkey PRIMARY KEY (id),
   constraint listings_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint listings_card_id_fkey FOREIGN KEY (card_id) REFERENCES cards(id),
@@ -312,6 +316,7 @@ END),
   constraint listings_product_slug_fkey FOREIGN KEY (product_slug) REFERENCES products(slug),
   constraint listings_quantity CHECK (quantity >= 0),
   constraint listings_reference CHECK (char_length(reference) >= 1 AND char_length(reference) <= 100),
+  constraint listings_removed_with_reason CHECK (removed_because IS NULL OR status = 'removed'::text),
   constraint listings_status_check CHECK (status = ANY (ARRAY['active'::text, 'sold'::text, 'hidden'::text, 'removed'::text])),
   constraint listings_status_fits_stock CHECK ((status <> 'active'::text OR quantity > 0) AND (status <> 'sold'::text OR quantity = 0))
 );
@@ -319,6 +324,9 @@ CREATE INDEX listings_card ON public.listings USING btree (account_id, card_id, 
 CREATE INDEX listings_card_offers ON public.listings USING btree (card_id, price_cents, id) WHERE (status = 'active'::text);
 CREATE INDEX listings_changes ON public.listings USING btree (account_id, updated_at, id) WHERE (status <> 'removed'::text);
 CREATE INDEX listings_newest ON public.listings USING btree (account_id, id) WHERE (status <> 'removed'::text);
+CREATE INDEX listings_not_active ON public.listings USING btree (status, id) WHERE (status <> 'active'::text);
+CREATE INDEX listings_of_card ON public.listings USING btree (card_id, id) WHERE (card_id IS NOT NULL);
+CREATE INDEX listings_of_product ON public.listings USING btree (product_slug, id) WHERE (product_slug IS NOT NULL);
 CREATE INDEX listings_product ON public.listings USING btree (account_id, product_slug, id) WHERE ((product_slug IS NOT NULL) AND (status <> 'removed'::text));
 CREATE INDEX listings_product_offers ON public.listings USING btree (product_slug, price_cents, id) WHERE ((product_slug IS NOT NULL) AND (status = 'active'::text));
 CREATE INDEX listings_status ON public.listings USING btree (account_id, status, id);
@@ -336,6 +344,7 @@ create table mails (
   error text,
   created_at timestamp with time zone not null,
   sent_at timestamp with time zone,
+  slice_id bigint,
   constraint mails_pkey PRIMARY KEY (id),
   constraint mails_attempts_check CHECK (attempts >= 0),
   constraint mails_failed_have_a_reason CHECK (status <> 'failed'::text OR error IS NOT NULL),
@@ -347,6 +356,8 @@ create table mails (
 );
 CREATE INDEX mails_done ON public.mails USING btree (created_at) WHERE (status <> 'waiting'::text);
 CREATE INDEX mails_due ON public.mails USING btree (next_attempt_at) WHERE (status = 'waiting'::text);
+CREATE INDEX mails_recipient ON public.mails USING btree (lower(recipient), id);
+CREATE INDEX mails_slice ON public.mails USING btree (slice_id, id) WHERE (slice_id IS NOT NULL);
 
 create table member_sessions (
   id bigint generated always as identity not null,
@@ -551,8 +562,10 @@ create table orders (
   constraint orders_tracking_code_check CHECK (char_length(tracking_code) <= 100)
 );
 CREATE INDEX orders_changes ON public.orders USING btree (account_id, updated_at, id);
+CREATE INDEX orders_created ON public.orders USING brin (created_at);
 CREATE INDEX orders_listing ON public.orders USING btree (listing_id) WHERE (listing_id IS NOT NULL);
 CREATE INDEX orders_newest ON public.orders USING btree (account_id, created_at, id);
+CREATE INDEX orders_of_status ON public.orders USING btree (status, id);
 CREATE INDEX orders_shipped ON public.orders USING btree (shipped_at) WHERE (status = 'shipped'::text);
 CREATE INDEX orders_slice ON public.orders USING btree (slice_id, id);
 CREATE INDEX orders_status ON public.orders USING btree (account_id, status, created_at, id) INCLUDE (slice_id);
@@ -801,6 +814,7 @@ END),
   constraint shipments_state_check CHECK (state = ANY (ARRAY['buying'::text, 'bought'::text])),
   constraint shipments_status_check CHECK (status = ANY (ARRAY['ready'::text, 'processing'::text, 'action_required'::text]))
 );
+CREATE INDEX shipments_newest ON public.shipments USING btree (created_at, slice_id);
 CREATE INDEX shipments_poll ON public.shipments USING btree (poll_at) WHERE (poll_at IS NOT NULL);
 
 create table shipping_options (

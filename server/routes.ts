@@ -36,7 +36,13 @@ import { endpointRoutes } from './http/operator/endpoints.ts'
 import { eventStreamRoutes } from './http/operator/event-stream.ts'
 import { keyRoutes } from './http/operator/keys.ts'
 import { ledgerRoutes } from './http/operator/ledger.ts'
-import { listingPhotoRoutes } from './http/operator/listings.ts'
+import { listingPhotoRoutes, operatorListingRoutes } from './http/operator/listings.ts'
+import {
+  mailLookups,
+  orderLookups,
+  shipmentLookups,
+  sliceLookups,
+} from './http/operator/lookups.ts'
 import { invitationRoutes, memberRoutes } from './http/operator/members.ts'
 import { orderTransitionRoutes } from './http/operator/orders.ts'
 import { payoutRunRoutes } from './http/operator/payout-runs.ts'
@@ -290,6 +296,11 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
           '/accounts/:id/events/stream': eventStreamRoutes(ctx),
           '/staff': staffRoutes(ctx),
           '/audit': auditRoutes(ctx),
+          '/orders': orderLookups(ctx),
+          '/slices': sliceLookups(ctx),
+          '/listings': operatorListingRoutes(ctx),
+          '/mails': mailLookups(ctx),
+          '/shipments': shipmentLookups(ctx),
         })
         if (sandbox) serve(operator, { '/sandbox': sandboxRoutes(ctx) })
       },

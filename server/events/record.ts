@@ -2,7 +2,11 @@ import type { Context } from '../context.ts'
 import type { Payload } from './payloads.ts'
 
 /** An event of an account (§6.1). */
-export type NewEvent = Payload & { accountId: number }
+export type NewEvent = Payload & {
+  accountId: number
+  /** The slice that it is about. */
+  sliceId?: number
+}
 
 /**
  * Writes events and their deliveries, in the transaction of their cause: they exist if and only if that is committed.
@@ -18,13 +22,14 @@ export async function recordEvents(
   if (events.length === 0) return 0
   const { count } = await db`
     with recorded as (
-      insert into events (account_id, event, data, created_at)
-      select account_id, event, data, ${now()}::timestamptz
+      insert into events (account_id, event, data, slice_id, created_at)
+      select account_id, event, data, slice_id, ${now()}::timestamptz
       from unnest(
         ${events.map(({ accountId }) => accountId)}::bigint[],
         ${events.map(({ event }) => event)}::text[],
-        ${events.map(({ data }) => JSON.stringify(data))}::text[]
-      ) with ordinality as new_event (account_id, event, data, index)
+        ${events.map(({ data }) => JSON.stringify(data))}::text[],
+        ${events.map(({ sliceId }) => sliceId ?? null)}::bigint[]
+      ) with ordinality as new_event (account_id, event, data, slice_id, index)
       order by index
       returning id, account_id, event, created_at
     ),

@@ -58,7 +58,8 @@ async function withOpenOrders({ db }: Context, ids: number[]): Promise<Set<numbe
   return new Set(rows.map(({ id }) => id))
 }
 
-async function markRemoved({ db, now, signal }: Context, ids: number[]): Promise<void> {
+/** Removes locked listings: reservations are deleted, and orders lose their reference to them. */
+export async function markRemoved({ db, now, signal }: Context, ids: number[]): Promise<void> {
   if (ids.length === 0) return
   // Order rows are locked by id, as everywhere (orders/locks.ts).
   await db`

@@ -1,10 +1,28 @@
 import type { Mailbox } from '../text/mailbox.ts'
 
 /** A plain-text e-mail to one recipient. */
-export type NewMail = { to: string; subject: string; text: string }
+export type NewMail = {
+  to: string
+  subject: string
+  text: string
+  /** The slice that it is about. */
+  sliceId?: number
+}
 
 /** An e-mail in the outbox, whatever its status. */
-export type Mail = NewMail & { createdAt: Date }
+export type Mail = Omit<NewMail, 'sliceId'> & {
+  id: number
+  status: MailStatus
+  /** The reason of the last failure. */
+  error: string | null
+  sliceKey: string | null
+  createdAt: Date
+  sentAt: Date | null
+}
+
+/** `captured` by the sandbox, or `logged`, if there is no mail server. */
+export const MAIL_STATUSES = ['waiting', 'sent', 'captured', 'logged', 'failed'] as const
+export type MailStatus = (typeof MAIL_STATUSES)[number]
 
 export const MAX_ATTEMPTS = 5
 

@@ -25,13 +25,14 @@ export async function sendMails(
   mails: NewMail[],
 ): Promise<void> {
   await db`
-    insert into mails (recipient, subject, text, created_at, next_attempt_at)
-    select recipient, subject, text, ${now()}::timestamptz, ${now()}::timestamptz
+    insert into mails (recipient, subject, text, slice_id, created_at, next_attempt_at)
+    select recipient, subject, text, slice_id, ${now()}::timestamptz, ${now()}::timestamptz
     from unnest(
       ${mails.map(({ to }) => to)}::text[],
       ${mails.map(({ subject }) => oneLine(subject))}::text[],
-      ${mails.map(({ text }) => text)}::text[]
-    ) with ordinality as mail (recipient, subject, text, index)
+      ${mails.map(({ text }) => text)}::text[],
+      ${mails.map(({ sliceId }) => sliceId ?? null)}::bigint[]
+    ) with ordinality as mail (recipient, subject, text, slice_id, index)
     order by index
   `
   await signal('mail')
@@ -42,19 +43,46 @@ export const sendMail = (
   mail: NewMail,
 ): Promise<void> => sendMails(ctx, [mail])
 
+export type MailFilters = {
+  /** The recipient's address, in any casing. */
+  to?: string | undefined
+  sliceKey?: string | undefined
+}
+
 /** A page of the outbox, newest first. */
 export async function listMails(
-  { db }: Context,
+  { db }: Pick<Context, 'db'>,
+  { to, sliceKey }: MailFilters,
   page: Page,
 ): Promise<{ rows: Mail[]; total: number }> {
+  const isMatch = db`
+    true
+    ${to === undefined ? db`` : db`and lower(m.recipient) = lower(${to})`}
+    ${
+      sliceKey === undefined
+        ? db``
+        : db`and m.slice_id = (select id from slices where slice_key = ${sliceKey})`
+    }
+  `
   const [rows, [counted]] = await Promise.all([
     db<Mail[]>`
-      select recipient as "to", subject, text, created_at as "createdAt"
-      from mails
-      order by id desc
+      select
+        m.id,
+        m.recipient as "to",
+        m.subject,
+        m.text,
+        m.status,
+        m.error,
+        s.slice_key as "sliceKey",
+        m.created_at as "createdAt",
+        m.sent_at as "sentAt"
+      from mails m
+      left join slices s on s.id = m.slice_id
+      where ${isMatch}
+      order by m.id desc
       limit ${page.perPage} offset ${page.offset}
     `,
-    db<{ total: number }[]>`select count(*) as total from mails`,
+    db<{ total: number }[]>`select count(*) as total from mails m where ${isMatch}`,
   ])
   return { rows, total: counted?.total ?? 0 }
 }

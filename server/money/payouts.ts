@@ -245,7 +245,7 @@ export const markFailed = (ctx: Context, id: number, reason: string): Promise<Pa
       update payouts set state = 'failed', paid_at = null, reason = ${reason} where id = ${id}
     `
     await settleSlices(tx, [payout.sliceId])
-    await sendMail(tx, payoutFailedEmail(tx, payout, reason))
+    await sendMail(tx, { ...payoutFailedEmail(tx, payout, reason), sliceId: payout.sliceId })
     return (await readPayouts(tx, [id]))[0]!
   })
 

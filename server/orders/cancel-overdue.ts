@@ -65,7 +65,7 @@ const announce = (ctx: Context): Promise<number> =>
   inTransaction(ctx, async (tx) => {
     const { db, now } = tx
     const soon = new Date(now().getTime() + NOTICE_MS)
-    const slices = await db<Announced[]>`
+    const slices = await db<(Announced & { sliceId: number })[]>`
       with due as (
         select o.slice_id, min(o.id) as order_id, count(*) as rows, max(deadline) as deadline
         ${oldPendingRows(db, ctx, soon)}
@@ -90,6 +90,7 @@ const announce = (ctx: Context): Promise<number> =>
       join checkouts c on c.id = locked.checkout_id
       where s.id = locked.id
       returning
+        s.id as "sliceId",
         locked.order_id as "orderId",
         locked.rows,
         s.cancel_at as "cancelAt",
@@ -101,7 +102,10 @@ const announce = (ctx: Context): Promise<number> =>
     if (slices.length > 0) {
       await sendMails(
         tx,
-        slices.map((slice) => cancelAnnouncedEmail(ctx, slice)),
+        slices.map((slice) => ({
+          ...cancelAnnouncedEmail(ctx, slice),
+          sliceId: slice.sliceId,
+        })),
       )
     }
     return slices.length

@@ -343,6 +343,7 @@ async function writeStock({ db, now, signal }: Context, listings: LockedListing[
 type NewOrder = {
   id: number
   checkoutId: number
+  sliceId: number
   sliceKey: string
   listingId: number
   itemName: string
@@ -451,6 +452,7 @@ function insertOrders({ db, now }: Context, sales: Sale[]): Promise<NewOrder[]> 
     select
       o.id,
       s.checkout_id as "checkoutId",
+      s.id as "sliceId",
       s.slice_key as "sliceKey",
       o.listing_id as "listingId",
       o.item_name as "itemName"
@@ -465,12 +467,14 @@ const soldIn = ({ sold }: Sale, { listingId }: NewOrder) =>
   sold.find(({ listing }) => listing.id === listingId)!
 
 /** The e-mail to the seller of a slice. */
-const emailOf = (sale: Sale, { seller }: NewSlice, orders: NewOrder[]): NewMail =>
-  soldEmail({ buyer: sale.cart.buyer, seller }, linesOf(sale, orders))
+const emailOf = (sale: Sale, { seller }: NewSlice, orders: NewOrder[]): NewMail => ({
+  ...soldEmail({ buyer: sale.cart.buyer, seller }, linesOf(sale, orders)),
+  sliceId: orders[0]!.sliceId,
+})
 
 /** The e-mail to the buyer about the whole checkout. */
-const confirmationOf = (sale: Sale, rowsOf: (slice: NewSlice) => NewOrder[]): NewMail =>
-  confirmationEmail(
+const confirmationOf = (sale: Sale, rowsOf: (slice: NewSlice) => NewOrder[]): NewMail => ({
+  ...confirmationEmail(
     sale.cart.buyer,
     sale.slices.map((slice) => ({
       shopName: slice.seller.shopName,
@@ -478,7 +482,10 @@ const confirmationOf = (sale: Sale, rowsOf: (slice: NewSlice) => NewOrder[]): Ne
       shippingCents: slice.option.priceCents,
       rows: linesOf(sale, rowsOf(slice)),
     })),
-  )
+  ),
+  // An e-mail has one slice: the others are found through the checkout.
+  sliceId: rowsOf(sale.slices[0]!)[0]!.sliceId,
+})
 
 const linesOf = (sale: Sale, orders: NewOrder[]) =>
   orders.map((order) => {
@@ -490,11 +497,12 @@ const linesOf = (sale: Sale, orders: NewOrder[]) =>
 function eventsOf(sale: Sale, { sliceKey, seller }: NewSlice, orders: NewOrder[]): NewEvent[] {
   const { buyer, address } = sale.cart
   return orders.flatMap((order) => {
-    const { id, listingId, itemName } = order
+    const { id, sliceId, listingId, itemName } = order
     const { listing, quantity, left } = soldIn(sale, order)
     return [
       {
         accountId: seller.id,
+        sliceId,
         ...orderCreated({
           id,
           sliceKey,
@@ -508,6 +516,7 @@ function eventsOf(sale: Sale, { sliceKey, seller }: NewSlice, orders: NewOrder[]
       },
       {
         accountId: seller.id,
+        sliceId,
         ...listingSold({
           listingId,
           orderId: id,

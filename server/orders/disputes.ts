@@ -90,7 +90,11 @@ export const answerDispute = (
       partiesOf(tx, sliceId),
       readDisputes(tx.db, [dispute.id]),
     ])
-    await sendMails(tx, disputeAnsweredEmails(order, parties, { message, photoUrls }))
+    const mails = disputeAnsweredEmails(order, parties, { message, photoUrls })
+    await sendMails(
+      tx,
+      mails.map((mail) => ({ ...mail, sliceId })),
+    )
     return answered[0]!
   })
 

@@ -31,6 +31,7 @@ export type Order = {
   /** Given by a seller who cancelled the row. */
   cancelReason: CancelReason | null
   buyerName: string
+  buyerEmail: string
   createdAt: Date
   shippedAt: Date | null
   receivedAt: Date | null

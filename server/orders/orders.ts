@@ -60,6 +60,76 @@ export async function listOrders(
   }, 'snapshot')
 }
 
+export type AllOrdersFilters = {
+  accountId?: number | undefined
+  status?: OrderStatus | undefined
+  /** In any casing. */
+  buyerEmail?: string | undefined
+  listingId?: number | undefined
+  sliceKey?: string | undefined
+  from?: Date | undefined
+  to?: Date | undefined
+}
+
+/** One page of the order rows of all sellers, newest first, and the total. */
+export const listAllOrders = (
+  ctx: Context,
+  { accountId, status, buyerEmail, listingId, sliceKey, from, to }: AllOrdersFilters,
+  page: Page,
+): Promise<{ rows: Order[]; total: number }> =>
+  ctx.begin(async (db) => {
+    const isMatch = db`
+      true
+      ${accountId === undefined ? db`` : db`and account_id = ${accountId}`}
+      ${status === undefined ? db`` : db`and status = ${status}`}
+      ${listingId === undefined ? db`` : db`and listing_id = ${listingId}`}
+      ${
+        sliceKey === undefined
+          ? db``
+          : db`and slice_id = (select id from slices where slice_key = ${sliceKey})`
+      }
+      ${
+        buyerEmail === undefined
+          ? db``
+          : db`
+              and slice_id in (
+                select s.id
+                from checkouts c
+                join slices s on s.checkout_id = c.id
+                where lower(c.buyer_email) = lower(${buyerEmail})
+              )
+            `
+      }
+      ${from === undefined ? db`` : db`and created_at >= ${from}`}
+      ${to === undefined ? db`` : db`and created_at <= ${to}`}
+    `
+    const [counted] = await db<{ total: number }[]>`
+      select count(*) as total from orders where ${isMatch}
+    `
+    const total = counted?.total ?? 0
+    const window = windowOf(page, total)
+    if (!window) return { rows: [], total }
+    const { size, skipped, fromEnd } = window
+    // The index of a seller's rows is by time.
+    const isByTime = accountId !== undefined || from !== undefined || to !== undefined
+    const direction = fromEnd ? db`` : db`desc`
+    const rows = await db<OrderColumns[]>`
+      select ${columns(db)}
+      from (
+        select id as page_id
+        from orders
+        where ${isMatch}
+        order by ${isByTime ? db`created_at ${direction}, id ${direction}` : db`id ${direction}`}
+        limit ${size}
+        offset ${skipped}
+      ) page
+      join orders o on o.id = page_id
+      ${joins(db)}
+      order by o.created_at desc, o.id desc
+    `
+    return { rows: rows.map(orderFrom), total }
+  }, 'snapshot')
+
 /** All rows of these slices, oldest first. */
 export async function ordersOfSlices({ db }: { db: Db }, sliceIds: number[]): Promise<Order[]> {
   const rows = await db<OrderColumns[]>`
@@ -143,6 +213,7 @@ const columns = (db: Db) => db`
   o.cancelled_by as "cancelledBy",
   o.cancel_reason as "cancelReason",
   c.buyer_name as "buyerName",
+  c.buyer_email as "buyerEmail",
   o.created_at as "createdAt",
   o.shipped_at as "shippedAt",
   o.received_at as "receivedAt",

@@ -31,7 +31,11 @@ export const refundOrder = (ctx: Context, id: number, refund: Refund): Promise<O
     await applyRefund(tx, { ...row, sliceId }, refund)
     await settleSlices(tx, [sliceId])
     const order = await getOrder(tx, id)
-    await sendMails(tx, refundEmails(order, await partiesOf(tx, sliceId), refund))
+    const mails = refundEmails(order, await partiesOf(tx, sliceId), refund)
+    await sendMails(
+      tx,
+      mails.map((mail) => ({ ...mail, sliceId })),
+    )
     return order
   })
 

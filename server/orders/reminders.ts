@@ -66,7 +66,7 @@ const remindOfLabels = (ctx: Context): Promise<number> =>
     const before = new Date(now().getTime() - LABEL_UNUSED_MS)
     // A label is younger than its order, so the old pending rows of each seller lead to the labels.
     const labels = await db<
-      { orderId: number; buyerName: string; shopName: string; email: string }[]
+      { sliceId: number; orderId: number; buyerName: string; shopName: string; email: string }[]
     >`
       with unused as (
         select sh.slice_id
@@ -96,6 +96,7 @@ const remindOfLabels = (ctx: Context): Promise<number> =>
       join checkouts c on c.id = s.checkout_id
       where sh.slice_id = unused.slice_id
       returning
+        sh.slice_id as "sliceId",
         sh.order_id as "orderId",
         c.buyer_name as "buyerName",
         a.shop_name as "shopName",
@@ -104,7 +105,7 @@ const remindOfLabels = (ctx: Context): Promise<number> =>
     if (labels.length > 0) {
       await sendMails(
         tx,
-        labels.map((label) => labelUnusedEmail(ctx, label)),
+        labels.map((label) => ({ ...labelUnusedEmail(ctx, label), sliceId: label.sliceId })),
       )
     }
     return labels.length

@@ -50,7 +50,9 @@ export async function shipOrder(
     const parties = await partiesOf(tx, sliceId)
     for (const order of shippedSlice.orders) {
       if (!pending.includes(order.id)) continue
-      for (const mail of emailsAbout('ship', order, parties)) await sendMail(tx, mail)
+      for (const mail of emailsAbout('ship', order, parties)) {
+        await sendMail(tx, { ...mail, sliceId })
+      }
     }
     return { slice: shippedSlice, shippedLines: pending.length }
   })

@@ -157,9 +157,10 @@ async function emailReceipts(tx: Context, received: ReceivedRow[]): Promise<void
     where s.id = any(${[...rowsBySlice.keys()]}::bigint[])
     order by s.id
   `
-  const emails = parties.map(({ id, shopName, ...buyer }) =>
-    receivedEmail({ buyer, seller: { shopName } }, rowsBySlice.get(id)!),
-  )
+  const emails = parties.map(({ id, shopName, ...buyer }) => ({
+    ...receivedEmail({ buyer, seller: { shopName } }, rowsBySlice.get(id)!),
+    sliceId: id,
+  }))
   await sendMails(tx, emails)
 }
 
@@ -208,7 +209,7 @@ export async function changeOrder(
     const order = await getOrder(tx, id)
     const refund = order.refundedCents - row.refundedCents
     for (const email of emails(order, await partiesOf(tx, order.sliceId), refund)) {
-      await sendMail(tx, email)
+      await sendMail(tx, { ...email, sliceId: order.sliceId })
     }
     return order
   })
@@ -244,6 +245,7 @@ export async function cancel(
   await postCancellation(tx, { sliceId: row.sliceId, orderId: row.id })
   await recordEvent(tx, {
     accountId: row.accountId,
+    sliceId: row.sliceId,
     ...orderCancelled({ id: row.id, cancelledBy }),
   })
 }

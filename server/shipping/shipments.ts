@@ -157,6 +157,7 @@ export async function recordLabelReady(tx: Context, shipment: Shipment): Promise
   const linked = shipment.status === 'ready' ? await mintLink(tx, shipment) : shipment
   await recordEvent(tx, {
     accountId: linked.accountId,
+    sliceId: linked.sliceId,
     ...orderLabelReady({
       orderId: linked.orderId,
       hasLabel: linked.status === 'ready',

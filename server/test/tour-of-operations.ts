@@ -272,6 +272,30 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   await ok(app.withKey(added.body.token).get(account))
   await ok(operator.get('/operator/v1/staff'))
   await ok(operator.delete(`/operator/v1/staff/${added.body.data.id}`))
+  const listings = ['', 'page=2&', `account_id=${seller.accountId}&`, `card=${CARD.card}&`]
+  for (const filter of [...listings, `product=${PRODUCT}&`, 'status=removed&']) {
+    await ok(operator.get(`/operator/v1/listings?${filter}per_page=1`))
+  }
+  await ok(operator.get(`/operator/v1/listings/${gone}`))
+  const [bad] = (await list(seller, CARD)) as [number]
+  const because = { payload: { reason: 'A fake' } }
+  await ok(operator.post(`/operator/v1/listings/${bad}/take-down`, because))
+  const slice = `slice_key=${sale.sliceKey}&`
+  const found = ['', 'page=2&', `account_id=${seller.accountId}&`, slice, 'buyer_email=a@b.c&']
+  for (const filter of [...found, 'status=disputed&', `listing_id=${held}&`, 'from=2100-01-01&']) {
+    await ok(operator.get(`/operator/v1/orders?${filter}per_page=1`))
+  }
+  await ok(operator.get(`/operator/v1/orders/${order}`))
+  await ok(operator.get(`/operator/v1/slices/${sale.sliceKey}`))
+  for (const filter of ['', 'page=2&', slice, 'to=a@b.c&']) {
+    await ok(operator.get(`/operator/v1/mails?${filter}per_page=1`))
+  }
+  for (const filter of ['', 'page=2&', slice, `account_id=${seller.accountId}&`]) {
+    await ok(operator.get(`/operator/v1/shipments?${filter}per_page=1`))
+  }
+  const closing = await openShop(app)
+  await list(closing, CARD)
+  await ok(operator.post(`/operator/v1/accounts/${closing.accountId}/close`))
   const audits = ['', 'page=2&', 'actor=operator&', 'role=root&', 'action=cancelOrder&']
   for (const filter of [...audits, 'record=order:1&', 'from=2100-01-01&', 'to=2020-01-01&']) {
     await ok(operator.get(`/operator/v1/audit?${filter}per_page=1`))

@@ -254,6 +254,20 @@ export async function listDeliveries(
   return { rows, total: counted?.total ?? 0 }
 }
 
+/** The deliveries of the events about a slice, newest first. */
+export async function deliveriesOfSlice({ db }: Context, sliceId: number): Promise<Delivery[]> {
+  const rows = await db<{ id: number }[]>`
+    select d.id
+    from events e
+    join deliveries d on d.event_id = e.id
+    where e.slice_id = ${sliceId}
+  `
+  return readDeliveries(
+    db,
+    rows.map(({ id }) => id),
+  )
+}
+
 async function readDeliveries(db: Db, ids: number[]): Promise<Delivery[]> {
   const rows = await db<(Omit<Delivery, 'attempts'> & { attempts: AttemptRow[] })[]>`
     select

@@ -1,6 +1,7 @@
 import { getAccount } from '../../accounts/accounts.ts'
 import type { Context } from '../../context.ts'
 import { listKeys } from '../../keys/keys.ts'
+import { getAnyListing } from '../../listings/all-listings.ts'
 import { getSetup } from '../../money/payout-setup.ts'
 import { getPayout } from '../../money/payouts.ts'
 import { getOrder } from '../../orders/orders.ts'
@@ -8,6 +9,7 @@ import { getStaff } from '../../staff/staff.ts'
 import { requireEndpoint } from '../../webhooks/endpoints.ts'
 import { accountJson } from '../shapes/account.ts'
 import { keyJson } from '../shapes/api-key.ts'
+import { operatorListingJson } from '../shapes/operator-listing.ts'
 import { orderJson } from '../shapes/order.ts'
 import { payoutJson } from '../shapes/payout.ts'
 import { payoutSetupJson } from '../shapes/payout-setup.ts'
@@ -65,6 +67,7 @@ const READERS: Record<
     return { ...accountJson(await getAccount(ctx, id)), payout_setup: payoutSetup }
   },
   order: async (ctx, id) => orderJson(await getOrder(ctx, id)),
+  listing: async (ctx, id) => operatorListingJson(await getAnyListing(ctx, id)),
   payout: async (ctx, id) => payoutJson(await getPayout(ctx, id)),
   staff: async (ctx, id) => staffJson(await getStaff(ctx, id)),
   key: async (ctx, id, accountId) => {

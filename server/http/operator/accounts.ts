@@ -1,6 +1,7 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { changeAccount, createAccount, getAccount, listAccounts } from '../../accounts/accounts.ts'
+import { closeAccount } from '../../back-office/close-account.ts'
 import type { Service } from '../../service.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
@@ -108,6 +109,25 @@ export const accountRoutes =
         const changes = accountChanges(body)
         return { data: accountJson(await changeAccount(ctx, params.id, changes)) }
       },
+    )
+
+    app.post(
+      '/accounts/:id/close',
+      {
+        // A large shop's listings are removed in several transactions.
+        config: { audit: 'afterwards' },
+        schema: {
+          operationId: 'closeAccount',
+          summary: 'Close an account',
+          description:
+            'Removes the account’s listings, revokes its keys, deletes its webhook endpoints and its members, and disables its API access. Orders, payouts and the ledger stay. Responds with 409 while orders are open or payouts are not paid.',
+          tags: ['Accounts'],
+          params,
+          response: { 200: Data(AccountSchema, 'The closed account') },
+          'x-errors': ['conflict'],
+        },
+      },
+      async ({ params }) => ({ data: accountJson(await closeAccount(ctx, params.id)) }),
     )
     done()
   }

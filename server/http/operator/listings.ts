@@ -1,9 +1,22 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
+import { getAnyListing, listAllListings } from '../../listings/all-listings.ts'
+import { listingNotFound } from '../../listings/listings.ts'
+import { takeDownListing } from '../../listings/take-down.ts'
 import { listPhotos } from '../../photos/photos.ts'
 import type { Service } from '../../service.ts'
-import { Data, PathId } from '../schema.ts'
+import { pageExample, pageParameters, paginated } from '../paginate.ts'
+import type { Query } from '../query.ts'
+import { Data, FilledText, Id, OneOf, Paginated, PathId, Text } from '../schema.ts'
+import {
+  ANY_STATUSES,
+  exampleOperatorListing,
+  OperatorListingSchema,
+  operatorListingJson,
+} from '../shapes/operator-listing.ts'
 import { PhotoSchema, photoJson } from '../shapes/photo.ts'
+import { pathId } from '../validate.ts'
 
 export const listingPhotoRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
@@ -30,3 +43,102 @@ export const listingPhotoRoutes =
     )
     done()
   }
+
+const params = Type.Object({ id: PathId('The listing') })
+
+/** `/listings`: the listings of all sellers. */
+export const operatorListingRoutes =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.get(
+      '/listings',
+      {
+        schema: {
+          operationId: 'listAllListings',
+          summary: 'Find listings',
+          description: 'Returns the listings of all sellers, newest first, also removed ones.',
+          tags: ['Listings'],
+          querystring: Type.Object({
+            account_id: Type.Optional(Id()),
+            card: Type.Optional(Text({ description: 'Canonical id' })),
+            product: Type.Optional(Text({ description: 'Slug' })),
+            status: Type.Optional(OneOf(ANY_STATUSES)),
+            ...pageParameters,
+          }),
+          response: { 200: Paginated(OperatorListingSchema, 'A page of listings') },
+          'x-errors': ['validation_error'],
+          'x-example': pageExample('/operator/v1/listings', [exampleOperatorListing]),
+        },
+      },
+      async (request) => {
+        const query = request.query as Query
+        const filters = {
+          accountId: query.account_id === undefined ? undefined : Number(query.account_id),
+          cardId: query.card,
+          productSlug: query.product,
+          status: request.query.status,
+        }
+        return paginated(
+          `${ctx.config.publicUrl}/operator/v1/listings`,
+          query,
+          (page) => listAllListings(ctx, filters, page),
+          operatorListingJson,
+        )
+      },
+    )
+
+    app.get(
+      '/listings/:id',
+      {
+        schema: {
+          operationId: 'getAnyListing',
+          summary: 'Read a listing',
+          description: 'Also a removed one.',
+          tags: ['Listings'],
+          params,
+          response: { 200: Data(OperatorListingSchema, 'The listing') },
+          'x-example': { data: exampleOperatorListing },
+        },
+      },
+      async ({ params }) => ({ data: operatorListingJson(await getAnyListing(ctx, params.id)) }),
+    )
+
+    app.post(
+      '/listings/:id/take-down',
+      {
+        preValidation: listingExists(ctx),
+        schema: {
+          operationId: 'takeDownListing',
+          summary: 'Take a listing down',
+          description:
+            'Removes the listing permanently, and e-mails the seller the reason. Its open orders stay. Responds with 409 if it is removed already.',
+          tags: ['Listings'],
+          params,
+          body: Type.Object(
+            { reason: FilledText({ maxLength: 500 }) },
+            { examples: [{ reason: 'The photos show another card.' }] },
+          ),
+          response: { 200: Data(OperatorListingSchema, 'The removed listing') },
+          'x-errors': ['conflict', 'validation_error'],
+          'x-example': {
+            data: {
+              ...exampleOperatorListing,
+              status: 'removed',
+              removed_because: 'The photos show another card.',
+            },
+          },
+        },
+      },
+      async ({ params, body }) => ({
+        data: operatorListingJson(await takeDownListing(ctx, params.id, body.reason)),
+      }),
+    )
+    done()
+  }
+
+/** A preValidation hook: an unknown listing is 404 even if the body is invalid. */
+const listingExists = (ctx: Service) => async (request: FastifyRequest) => {
+  const id = pathId((request.params as { id?: unknown }).id)
+  if (id === undefined) throw listingNotFound()
+  await getAnyListing(ctx, id)
+}

@@ -17,6 +17,7 @@ const PERMISSIONS: Record<string, Role[]> = {
   getAccount: READERS,
   createAccount: [],
   changeAccount: [],
+  closeAccount: [],
   listMembers: ['support'],
   inviteMember: [],
   removeMember: [],
@@ -27,6 +28,11 @@ const PERMISSIONS: Record<string, Role[]> = {
 
   // Orders
   getCheckout: READERS,
+  listAllOrders: READERS,
+  getAnyOrder: READERS,
+  getSlice: READERS,
+  listMails: ['support'],
+  listShipments: READERS,
   createCheckout: [],
   createReservation: [],
   deleteReservation: [],
@@ -54,6 +60,9 @@ const PERMISSIONS: Record<string, Role[]> = {
   // Catalog and listings
   importCatalog: ['catalog'],
   listPhotos: ['support', 'catalog'],
+  listAllListings: ['support', 'catalog'],
+  getAnyListing: ['support', 'catalog'],
+  takeDownListing: [],
 
   // Webhooks
   listEndpoints: ['support'],

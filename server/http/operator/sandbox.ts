@@ -118,7 +118,7 @@ export const sandboxRoutes =
         paginated(
           `${ctx.config.publicUrl}/operator/v1/sandbox/mail`,
           query as Query,
-          (page) => listMails(ctx, page),
+          (page) => listMails(ctx, {}, page),
           mailJson,
         ),
     )

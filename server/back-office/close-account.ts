@@ -1,0 +1,68 @@
+import type { Account } from '../accounts/account.ts'
+import { getAccount } from '../accounts/accounts.ts'
+import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
+import { OPEN_STATUSES } from '../enums.ts'
+import { conflict } from '../errors.ts'
+import { removeListings } from '../listings/remove-listings.ts'
+import { listEndpoints, removeEndpoint } from '../webhooks/endpoints.ts'
+
+/** Listings that one transaction removes. */
+const BATCH = 1_000
+
+/**
+ * Closes an account: removes its listings, revokes its keys, deletes its endpoints, and signs its members out for good.
+ * Its orders, payouts and ledger stay. A large shop's listings are removed in several transactions; closing again after
+ * an interruption continues.
+ *
+ * @throws not_found, conflict while orders are open or money is due
+ */
+export async function closeAccount(ctx: Context, id: number): Promise<Account> {
+  await getAccount(ctx, id)
+  await requireSettled(ctx, id)
+  await removeAllListings(ctx, id)
+  return inTransaction(ctx, async (tx) => {
+    const { db, now, signal } = tx
+    await db`select from accounts where id = ${id} for no key update`
+    // A checkout may have sold a listing before it was removed.
+    await requireSettled(tx, id)
+    await db`update accounts set api_access = 'disabled' where id = ${id}`
+    await db`
+      update api_keys set revoked_at = ${now()} where account_id = ${id} and revoked_at is null
+    `
+    for (const endpoint of await listEndpoints(tx, id)) await removeEndpoint(tx, id, endpoint.id)
+    // Their sessions and the access of their programs are deleted with them.
+    await db`delete from members where account_id = ${id}`
+    await signal('keys')
+    return getAccount(tx, id)
+  })
+}
+
+async function requireSettled({ db }: Pick<Context, 'db'>, id: number): Promise<void> {
+  const [row] = await db<{ isOpen: boolean; isDue: boolean }[]>`
+    select
+      exists (
+        select from orders where account_id = ${id} and status = any(${[...OPEN_STATUSES]}::text[])
+      ) as "isOpen",
+      exists (
+        select from payouts where account_id = ${id} and state in ('due', 'sent', 'failed')
+      ) as "isDue"
+  `
+  if (row?.isOpen) throw conflict('The account has open orders.')
+  if (row?.isDue) throw conflict('The account has payouts that are not paid.')
+}
+
+async function removeAllListings(ctx: Context, accountId: number): Promise<void> {
+  for (let last = 0, isMore = true; isMore; ) {
+    const listings = await ctx.db<{ id: number }[]>`
+      select id
+      from listings
+      where account_id = ${accountId} and status <> 'removed' and id > ${last}
+      order by id
+      limit ${BATCH}
+    `
+    await removeListings(ctx, accountId, [...listings])
+    last = listings.at(-1)?.id ?? last
+    isMore = listings.length === BATCH
+  }
+}

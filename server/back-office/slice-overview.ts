@@ -1,0 +1,38 @@
+import type { Context } from '../context.ts'
+import { notFound } from '../errors.ts'
+import type { Mail } from '../mail/mail.ts'
+import { listMails } from '../mail/outbox.ts'
+import { listEntries } from '../money/ledger.ts'
+import type { Entry } from '../money/posting.ts'
+import { readSlice, type Slice } from '../orders/slice.ts'
+import { type AnyShipment, shipmentOf } from '../shipping/all-shipments.ts'
+import { deliveriesOfSlice } from '../webhooks/deliveries.ts'
+import type { Delivery } from '../webhooks/delivery.ts'
+
+/** Everything about a slice. */
+export type SliceOverview = {
+  slice: Slice
+  shipment: AnyShipment | undefined
+  mails: Mail[]
+  ledger: Entry[]
+  deliveries: Delivery[]
+}
+
+/** A slice has at most 50 rows of a cart, with a few e-mails, entries and deliveries each. */
+const ALL = { page: 1, perPage: 1_000, offset: 0 }
+
+/** @throws not_found */
+export async function getSliceOverview(ctx: Context, sliceKey: string): Promise<SliceOverview> {
+  const [found] = await ctx.db<{ id: number }[]>`
+    select id from slices where slice_key = ${sliceKey}
+  `
+  if (!found) throw notFound('There is no such slice.')
+  const [slice, shipment, mails, ledger, deliveries] = await Promise.all([
+    readSlice(ctx, found.id),
+    shipmentOf(ctx, found.id),
+    listMails(ctx, { sliceKey }, ALL),
+    listEntries(ctx, { sliceKey }, ALL),
+    deliveriesOfSlice(ctx, found.id),
+  ])
+  return { slice, shipment, mails: mails.rows, ledger: ledger.rows, deliveries }
+}

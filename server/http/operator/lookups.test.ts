@@ -1,0 +1,145 @@
+import { beforeAll, expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../../test/app.ts'
+import { startReceiver, subscribe } from '../../test/fakes/receiver.ts'
+import { cardItem, list, listed, productItem } from '../../test/fixtures/listings.ts'
+import {
+  act,
+  BUYER,
+  buy,
+  cancel,
+  LABEL,
+  openShop,
+  rowOf,
+  ship,
+} from '../../test/fixtures/orders.ts'
+
+let app: TestApp
+let shop: Awaited<ReturnType<typeof openShop>>
+beforeAll(async () => {
+  app = await startTestApp({ template: 'fixture', settings: { WEBHOOK_ALLOW_PRIVATE: 'true' } })
+  shop = await openShop(app)
+})
+
+const get = async (path: string) => (await app.operator.get(`/operator/v1/${path}`)).body
+const idsOf = async (path: string) => (await get(path)).data.map(({ id }: { id: number }) => id)
+
+it('each filter of the orders selects the rows that match it', async () => {
+  const other = await openShop(app)
+  const [mine] = (await list(shop, cardItem())) as [number]
+  const [theirs] = (await list(other, cardItem())) as [number]
+  const [first] = (await buy(app, [[mine, 1]])).orderIds as [number]
+  const buyer = { name: 'Brock', email: 'Brock@Pewter.example' }
+  const sale = await buy(app, [[theirs, 1]], { buyer })
+  const [second] = sale.orderIds as [number]
+  await ship(shop, first, { tracking_code: '3SAB' })
+
+  expect(await idsOf('orders')).toEqual([second, first])
+  expect(await idsOf(`orders?account_id=${shop.accountId}`)).toEqual([first])
+  expect(await idsOf('orders?status=pending')).toEqual([second])
+  expect(await idsOf('orders?buyer_email=brock@pewter.example')).toEqual([second])
+  expect(await idsOf(`orders?listing_id=${mine}`)).toEqual([first])
+  expect(await idsOf(`orders?slice_key=${sale.sliceKey}`)).toEqual([second])
+  expect(await idsOf('orders?from=2100-01-01')).toEqual([])
+  expect(await idsOf('orders?to=2100-01-01&per_page=1&page=2')).toEqual([first])
+  expect((await get('orders?status=lost')).error.fields).toHaveProperty('status')
+  expect((await get(`orders/${second}`)).data).toMatchObject({
+    account_id: other.accountId,
+    buyer,
+    cancelled_by: null,
+  })
+  expect((await get('orders/999999')).error.type).toBe('not_found')
+})
+
+it('a slice is shown with rows, address, shipment, e-mails, ledger and deliveries', async () => {
+  const seller = await openShop(app, LABEL)
+  const hook = await startReceiver()
+  await subscribe(seller, hook.url)
+  const [id] = (await list(seller, cardItem())) as [number]
+  const sale = await buy(app, [[id, 2]])
+  const [order] = sale.orderIds as [number]
+  await seller.post(`/v1/orders/${order}/label`)
+  await ship(seller, order)
+  await buy(app, [[id, 1]])
+  const { data } = await get(`slices/${sale.sliceKey}`)
+  expect(data).toMatchObject({
+    slice_key: sale.sliceKey,
+    account_id: seller.accountId,
+    checkout_id: sale.id,
+    buyer: BUYER,
+    address: { city: expect.any(String) },
+    rows: [{ id: order, status: 'shipped', buyer: BUYER }],
+    shipment: { slice_key: sale.sliceKey, order_id: order, state: 'bought', lines: 1 },
+  })
+  expect(data.mails.map(({ to }: { to: string }) => to)).toContain(BUYER.email)
+  expect(data.mails.map(({ subject }: { subject: string }) => subject.split(':')[0])).toEqual(
+    expect.arrayContaining(['On its way', 'Sold']),
+  )
+  expect(data.ledger.map(({ kind }: { kind: string }) => kind)).toContain('sale')
+  const events = data.deliveries.map(({ event }: { event: string }) => event)
+  expect(events.toSorted()).toEqual(['listing.sold', 'order.created', 'order.label_ready'])
+
+  const mails = await get(`mails?slice_key=${sale.sliceKey}`)
+  expect(mails.data).toEqual(data.mails)
+  const toBuyer = await get(`mails?to=${BUYER.email.toUpperCase()}`)
+  expect(new Set(toBuyer.data.map(({ to }: { to: string }) => to))).toEqual(new Set([BUYER.email]))
+  const shipments = await get(`shipments?account_id=${seller.accountId}`)
+  expect(shipments.data).toEqual([data.shipment])
+  expect((await get('slices/slc_none')).error.type).toBe('not_found')
+})
+
+it('a listing that is taken down leaves the shop, and its open order goes on', async () => {
+  const [id, product] = (await list(shop, cardItem(), productItem())) as [number, number]
+  const sale = await buy(app, [[id, 1]])
+  const [order] = sale.orderIds as [number]
+  const takeDown = (payload: object) =>
+    app.operator.post(`/operator/v1/listings/${id}/take-down`, { payload })
+  expect((await takeDown({})).status).toBe(422)
+  const { status, body } = await takeDown({ reason: 'A fake' })
+  expect(status).toBe(200)
+  expect(body.data).toMatchObject({ id, status: 'removed', removed_because: 'A fake' })
+  expect(await listed(shop, id)).toBeUndefined()
+  expect((await takeDown({ reason: 'A fake' })).status).toBe(409)
+  const [mail] = (await get('mails?per_page=1')).data
+  expect(mail.subject).toMatch(/^Your listing was removed: /)
+  expect(mail.text).toContain('Reason: A fake')
+
+  expect((await rowOf(shop, order)).status).toBe('pending')
+  expect((await cancel(app, order)).status).toBe(200)
+  expect((await get(`listings/${id}`)).data).toMatchObject({ status: 'removed', quantity: 2 })
+  expect(await idsOf(`listings?account_id=${shop.accountId}&status=removed`)).toEqual([id])
+  expect(await idsOf(`listings?product=${productItem().product}`)).toEqual([product])
+  expect(await idsOf(`listings?card=${cardItem().card}&status=removed`)).toContain(id)
+  expect((await get(`audit?record=listing:${id}`)).data).toMatchObject([
+    { before: { status: 'active' }, after: { status: 'removed', removed_because: 'A fake' } },
+  ])
+})
+
+it('an account is closed only without open orders and money due, and then nothing of it works', async () => {
+  const seller = await openShop(app)
+  const member = await app.member(seller.accountId)
+  const hook = await startReceiver()
+  await subscribe(seller, hook.url)
+  const [id] = (await list(seller, cardItem())) as [number]
+  const [order] = (await buy(app, [[id, 1]])).orderIds as [number]
+  const url = `/operator/v1/accounts/${seller.accountId}`
+  const close = () => app.operator.post(`${url}/close`)
+  expect((await close()).body.error.message).toContain('open orders')
+  await ship(seller, order, { tracking_code: '3SAB' })
+  await act(app, order, 'receive')
+  expect((await close()).body.error.message).toContain('payouts')
+  expect((await seller.get('/v1/me')).status).toBe(200)
+  const [payout] = (await get(`payouts?account_id=${seller.accountId}`)).data
+  await app.operator.post('/operator/v1/payout-runs')
+  await app.operator.post(`/operator/v1/payouts/${payout.id}/paid`)
+
+  const { status, body, text } = await close()
+  expect(status, text).toBe(200)
+  expect(body.data.api_access).toBe('disabled')
+  expect((await seller.get('/v1/me')).status).toBe(401)
+  expect((await member.get('/dashboard/api/me')).status).toBe(401)
+  expect((await get(`listings/${id}`)).data.status).toBe('removed')
+  expect((await app.operator.get(`${url}/webhooks`)).body.data).toEqual([])
+  const keys = (await app.operator.get(`${url}/keys`)).body.data
+  expect(keys.map((key: { revoked_at: string }) => key.revoked_at)).not.toContain(null)
+  expect((await close()).status).toBe(200)
+})

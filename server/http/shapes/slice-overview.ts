@@ -1,0 +1,136 @@
+import Type, { type Static } from 'typebox'
+import type { SliceOverview } from '../../back-office/slice-overview.ts'
+import { eurosFromCents } from '../../cents.ts'
+import { FULFILMENTS } from '../../enums.ts'
+import { SAMPLE_ADDRESS } from '../../sandbox/sample-events.ts'
+import type { AnyShipment } from '../../shipping/all-shipments.ts'
+import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
+import { amount, component, Nullable, OneOf, Timestamp } from '../schema.ts'
+import { AddressSchema, addressJson } from './address.ts'
+import { DeliverySchema, deliveryJson } from './delivery.ts'
+import { exampleEntry, LedgerEntrySchema, ledgerEntryJson } from './ledger.ts'
+import { exampleOperatorMail, OperatorMailSchema, operatorMailJson } from './mail.ts'
+import { exampleOperatorOrder, OperatorOrderSchema, operatorOrderJson } from './operator-order.ts'
+
+export const ShipmentSchema = component(
+  'Shipment',
+  Type.Object(
+    {
+      slice_key: Type.String(),
+      account_id: Type.Integer({ description: 'The seller' }),
+      order_id: Type.Integer({ description: 'The row that the label was requested for' }),
+      provider: Type.String({ description: 'Carrier platform' }),
+      state: OneOf(['buying', 'bought'] as const),
+      status: Nullable(OneOf(['ready', 'processing', 'action_required'] as const), {
+        description: 'Status of the label; null until it is bought',
+      }),
+      message: Nullable(Type.String()),
+      carrier_id: Nullable(Type.String(), { description: 'The carrier’s id of the shipment' }),
+      tracking_code: Nullable(Type.String()),
+      lines: Type.Integer({ description: 'Rows that it covered when it was bought' }),
+      created_at: Timestamp(),
+      bought_at: Nullable(Timestamp()),
+    },
+    { description: 'The shipment of a slice with a platform label.' },
+  ),
+)
+
+export const shipmentJson = (shipment: AnyShipment): Static<typeof ShipmentSchema> => ({
+  slice_key: shipment.sliceKey,
+  account_id: shipment.accountId,
+  order_id: shipment.orderId,
+  provider: shipment.provider,
+  state: shipment.state,
+  status: shipment.status,
+  message: shipment.message,
+  carrier_id: shipment.carrierId,
+  tracking_code: shipment.trackingCode,
+  lines: shipment.lines,
+  created_at: timestamp(shipment.createdAt),
+  bought_at: timestampOrNull(shipment.boughtAt),
+})
+
+export const exampleShipment: Static<typeof ShipmentSchema> = {
+  slice_key: exampleOperatorOrder.slice_key,
+  account_id: 12,
+  order_id: 501,
+  provider: 'sendcloud',
+  state: 'bought',
+  status: 'ready',
+  message: null,
+  carrier_id: '383707309',
+  tracking_code: '3SABCD1234567',
+  lines: 1,
+  created_at: '2026-03-01T09:30:00Z',
+  bought_at: '2026-03-01T09:30:02Z',
+}
+
+export const SliceOverviewSchema = component(
+  'SliceOverview',
+  Type.Object(
+    {
+      slice_key: Type.String(),
+      account_id: Type.Integer({ description: 'The seller' }),
+      checkout_id: Type.Integer(),
+      created_at: Timestamp(),
+      buyer: Type.Object({ name: Type.String(), email: Type.String() }),
+      address: Type.Unsafe<object | null>({ anyOf: [AddressSchema, { type: 'null' }] }),
+      shipping: Type.Object({
+        method: Type.String({ description: 'Shipping option that the buyer chose' }),
+        price: amount('Decimal euros'),
+        fulfilment: OneOf(FULFILMENTS),
+        tracked: Type.Boolean(),
+      }),
+      rows: Type.Array(OperatorOrderSchema, { description: 'Order rows, oldest first' }),
+      shipment: Type.Unsafe<object | null>({ anyOf: [ShipmentSchema, { type: 'null' }] }),
+      mails: Type.Array(OperatorMailSchema, { description: 'Newest first' }),
+      ledger: Type.Array(LedgerEntrySchema, { description: 'Newest first' }),
+      deliveries: Type.Array(DeliverySchema, { description: 'Newest first' }),
+    },
+    {
+      description:
+        'Everything about a slice. E-mails and deliveries are kept for a limited time; those from before an upgrade that added the reference are missing.',
+    },
+  ),
+)
+
+export const sliceOverviewJson = ({
+  slice,
+  shipment,
+  mails,
+  ledger,
+  deliveries,
+}: SliceOverview): Static<typeof SliceOverviewSchema> => ({
+  slice_key: slice.sliceKey,
+  account_id: slice.accountId,
+  checkout_id: slice.orders[0]!.checkoutId,
+  created_at: timestamp(slice.createdAt),
+  buyer: { name: slice.buyer.name, email: slice.buyer.email },
+  address: slice.buyer.address && addressJson(slice.buyer.address),
+  shipping: {
+    method: slice.shipping.method,
+    price: eurosFromCents(slice.shipping.cents),
+    fulfilment: slice.shipping.fulfilment,
+    tracked: slice.shipping.tracked,
+  },
+  rows: slice.orders.map(operatorOrderJson),
+  shipment: shipment ? shipmentJson(shipment) : null,
+  mails: mails.map(operatorMailJson),
+  ledger: ledger.map(ledgerEntryJson),
+  deliveries: deliveries.map(deliveryJson),
+})
+
+export const exampleSliceOverview = {
+  slice_key: exampleOperatorOrder.slice_key,
+  account_id: 12,
+  checkout_id: 77,
+  created_at: '2026-03-01T09:30:00Z',
+  buyer: exampleOperatorOrder.buyer,
+  address: SAMPLE_ADDRESS,
+  shipping: { method: 'Tracked parcel', price: 6.95, fulfilment: 'self_ship', tracked: true },
+  rows: [exampleOperatorOrder],
+  shipment: null,
+  mails: [exampleOperatorMail],
+  ledger: [exampleEntry],
+  deliveries: [],
+}

@@ -1,0 +1,88 @@
+import type { Context } from '../context.ts'
+import { type Page, windowOf } from '../database/paging.ts'
+import type { Db } from '../database/sql.ts'
+
+/** A shipment as the operator sees it, also while it is being bought. */
+export type AnyShipment = {
+  sliceId: number
+  sliceKey: string
+  accountId: number
+  /** The row that the label was requested for. */
+  orderId: number
+  provider: string
+  state: 'buying' | 'bought'
+  /** null until it is bought. */
+  status: 'ready' | 'processing' | 'action_required' | null
+  message: string | null
+  carrierId: string | null
+  trackingCode: string | null
+  lines: number
+  createdAt: Date
+  boughtAt: Date | null
+}
+
+export type ShipmentFilters = { accountId?: number | undefined; sliceKey?: string | undefined }
+
+/** One page of shipments, newest first, and the total. */
+export const listShipments = (
+  ctx: Context,
+  { accountId, sliceKey }: ShipmentFilters,
+  page: Page,
+): Promise<{ rows: AnyShipment[]; total: number }> =>
+  ctx.begin(async (db) => {
+    const matching = db`
+      from shipments sh
+      join slices s on s.id = sh.slice_id
+      where
+        true
+        ${accountId === undefined ? db`` : db`and s.account_id = ${accountId}`}
+        ${sliceKey === undefined ? db`` : db`and s.slice_key = ${sliceKey}`}
+    `
+    const isFiltered = accountId !== undefined || sliceKey !== undefined
+    const [counted] = isFiltered
+      ? await db<{ total: number }[]>`select count(*) as total ${matching}`
+      : await db<{ total: number }[]>`select count(*) as total from shipments`
+    const total = counted?.total ?? 0
+    const window = windowOf(page, total)
+    if (!window) return { rows: [], total }
+    const { size, skipped, fromEnd } = window
+    const direction = fromEnd ? db`` : db`desc`
+    const rows = await db<AnyShipment[]>`
+      select ${columns(db)}
+      ${matching}
+      order by sh.created_at ${direction}, sh.slice_id ${direction}
+      limit ${size}
+      offset ${skipped}
+    `
+    return { rows: fromEnd ? rows.toReversed() : [...rows], total }
+  }, 'snapshot')
+
+/** The shipment of a slice, also while it is being bought. */
+export async function shipmentOf(
+  { db }: Pick<Context, 'db'>,
+  sliceId: number,
+): Promise<AnyShipment | undefined> {
+  const [shipment] = await db<AnyShipment[]>`
+    select ${columns(db)}
+    from shipments sh
+    join slices s on s.id = sh.slice_id
+    where sh.slice_id = ${sliceId}
+  `
+  return shipment
+}
+
+const columns = (db: Db) => db`
+  sh.slice_id as "sliceId",
+  s.slice_key as "sliceKey",
+  s.account_id as "accountId",
+  sh.order_id as "orderId",
+  sh.provider,
+  sh.state,
+  sh.status,
+  sh.message,
+  sh.carrier_id as "carrierId",
+  s.tracking_code as "trackingCode",
+  sh.lines,
+  sh.created_at as "createdAt",
+  sh.bought_at as "boughtAt"
+`
