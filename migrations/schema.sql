@@ -16,9 +16,17 @@ create table accounts (
   time_zone text default 'UTC'::text not null,
   on_holiday boolean default false not null,
   setup_reminded_at timestamp with time zone,
+  imported_rating numeric(3,2),
+  imported_reviews integer default 0 not null,
+  review_stars bigint default 0 not null,
+  review_count integer default 0 not null,
   constraint accounts_pkey PRIMARY KEY (id),
   constraint accounts_api_access_check CHECK (api_access = ANY (ARRAY['enabled'::text, 'disabled'::text, 'suspended'::text])),
+  constraint accounts_imported_rating_check CHECK (imported_rating >= 0::numeric AND imported_rating <= 5::numeric),
+  constraint accounts_imported_reviews_check CHECK (imported_reviews >= 0),
   constraint accounts_rating_check CHECK (rating >= 0::numeric AND rating <= 5::numeric),
+  constraint accounts_review_count_check CHECK (review_count >= 0),
+  constraint accounts_review_stars_check CHECK (review_stars >= 0),
   constraint accounts_reviews_check CHECK (reviews >= 0),
   constraint accounts_seller_tier_check CHECK (seller_tier = ANY (ARRAY['Bronze'::text, 'Silver'::text, 'Gold'::text, 'Diamond'::text, 'Master'::text])),
   constraint accounts_shop_name_check CHECK (shop_name <> ''::text),
@@ -742,6 +750,31 @@ create table reservations (
 CREATE INDEX reservations_cart ON public.reservations USING btree (cart_id);
 CREATE INDEX reservations_expired ON public.reservations USING btree (expires_at);
 CREATE INDEX reservations_listing ON public.reservations USING btree (listing_id, expires_at) INCLUDE (quantity);
+
+create table reviews (
+  id bigint generated always as identity not null,
+  slice_id bigint not null,
+  order_id bigint not null,
+  account_id bigint not null,
+  stars smallint not null,
+  text text,
+  reply text,
+  replied_at timestamp with time zone,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  removed_because text,
+  removed_at timestamp with time zone,
+  constraint reviews_pkey PRIMARY KEY (id),
+  constraint reviews_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint reviews_one_per_slice UNIQUE (slice_id),
+  constraint reviews_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id),
+  constraint reviews_removed_whole CHECK (num_nonnulls(removed_because, removed_at) = ANY (ARRAY[0, 2])),
+  constraint reviews_replied_whole CHECK (num_nonnulls(reply, replied_at) = ANY (ARRAY[0, 2])),
+  constraint reviews_slice_id_fkey FOREIGN KEY (slice_id) REFERENCES slices(id),
+  constraint reviews_stars_check CHECK (stars >= 1 AND stars <= 5)
+);
+CREATE INDEX reviews_account ON public.reviews USING btree (account_id, id);
+CREATE INDEX reviews_shown ON public.reviews USING btree (account_id, id) WHERE (removed_at IS NULL);
 
 create table series (
   name text collate "C" not null,

@@ -29,7 +29,7 @@ const LAYERS = [
   ...['limits', 'dashboard', 'processes', 'outbound', 'queue'],
   ...['catalog', 'mail', 'members', 'staff', 'events', 'notices', 'accounts', 'keys', 'oauth'],
   ...['listings', 'photos', 'money'],
-  ...['orders', 'changes', 'carriers', 'shipping', 'webhooks', 'sales', 'sandbox'],
+  ...['orders', 'reviews', 'changes', 'carriers', 'shipping', 'webhooks', 'sales', 'sandbox'],
   ...['back-office', 'service'],
   ...['http', 'http/shapes', 'http/listings', 'http/seller', 'http/tools', 'http/mcp'],
   ...['http/operator', 'http/public', 'http/audit', 'http/sign-in', 'http/oauth', 'http/dashboard'],

@@ -12,6 +12,7 @@ import { ordersApi } from './http/dashboard/orders.ts'
 import { overviewApi } from './http/dashboard/overview.ts'
 import { payoutsApi } from './http/dashboard/payouts.ts'
 import { programsApi } from './http/dashboard/programs.ts'
+import { reviewsApi } from './http/dashboard/reviews.ts'
 import { sessionsApi } from './http/dashboard/sessions.ts'
 import { settingsApi } from './http/dashboard/settings.ts'
 import { webhooksApi } from './http/dashboard/webhooks.ts'
@@ -50,6 +51,7 @@ import { payoutSetupList, payoutSetupRoutes } from './http/operator/payout-setup
 import { payoutRoutes } from './http/operator/payouts.ts'
 import { requireRole } from './http/operator/permissions.ts'
 import { reservationRoutes } from './http/operator/reservations.ts'
+import { reviewList, reviewRoutes } from './http/operator/reviews.ts'
 import { sandboxRoutes } from './http/operator/sandbox.ts'
 import { staffRoutes } from './http/operator/staff.ts'
 import { trackingRoutes } from './http/operator/tracking.ts'
@@ -92,6 +94,7 @@ import { newKeyRoutes, ownKeyRoutes } from './http/tools/key.ts'
 import { ownListingRoutes } from './http/tools/listings.ts'
 import { ownPayoutRoutes, statementRoutes } from './http/tools/money.ts'
 import { ownLabelRoutes, ownOrderRoutes } from './http/tools/orders.ts'
+import { ownReviewRoutes } from './http/tools/reviews.ts'
 import { holidayRoutes, shippingOptionRoutes } from './http/tools/shop.ts'
 import { ownDeliveryRoutes, ownEndpointRoutes, ownEventRoutes } from './http/tools/webhooks.ts'
 import { offersOAuth } from './oauth/resources.ts'
@@ -175,6 +178,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
         serve(tools, {
           '/listings': ownListingRoutes(ctx),
           '/orders': ownOrderRoutes(ctx),
+          '/reviews': ownReviewRoutes(ctx),
           '/orders/:order/dispute': disputeAnswerRoutes(ctx),
           '/disputes': ownDisputeRoutes(ctx),
           '/labels': ownLabelRoutes(ctx),
@@ -256,6 +260,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
         '/overview': overviewApi(ctx),
         '/webhooks': webhooksApi(ctx),
         '/payouts': payoutsApi(ctx),
+        '/reviews': reviewsApi(ctx),
       })
     },
     { prefix: '/dashboard/api' },
@@ -283,6 +288,8 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
           '/checkouts': checkoutRoutes(ctx),
           '/orders/:id': orderTransitionRoutes(ctx),
           '/disputes': disputeRoutes(ctx),
+          '/reviews': reviewList(ctx),
+          '/orders/:id/review': reviewRoutes(ctx),
           '/ledger': ledgerRoutes(ctx),
           '/payouts': payoutRoutes(ctx),
           '/payout-runs': payoutRunRoutes(ctx),

@@ -96,6 +96,15 @@ const METHODS: Record<string, () => Promise<unknown>> = {
   cancelOwnOrder: async () =>
     client.tools.orders.cancel(await sell((await listed())[0]!), { reason: 'buyer_asked' }),
   listOwnDisputes: async () => client.tools.disputes.list({ state: 'open' }),
+  listOwnReviews: async () => client.tools.reviews.list({ stars: 5 }),
+  replyToReview: async () => {
+    const order = await sell((await listed())[0]!)
+    await client.orders.ship(order, { trackingCode: 'CODE' })
+    await app.operator.post(`/operator/v1/orders/${order}/receive`)
+    await app.operator.post(`/operator/v1/orders/${order}/review`, { payload: { stars: 5 } })
+    const [review] = await client.tools.reviews.list().all(1)
+    return client.tools.reviews.reply(review!.id, 'Thank you!')
+  },
   answerDispute: async () => {
     const order = await sell((await listed())[0]!)
     await client.orders.ship(order, { trackingCode: 'CODE' })

@@ -23,6 +23,7 @@ import type {
   ListOwnDisputesQuery,
   ListOwnListingsQuery,
   ListOwnOrdersQuery,
+  ListOwnReviewsQuery,
   ListPayoutsQuery,
   OwnListing,
   OwnListingItem,
@@ -33,6 +34,7 @@ import type {
   PageMeta,
   Payout,
   ReplaceShippingOptionsBody,
+  Review,
   Statement,
   WebhookEndpoint,
 } from './types.ts'
@@ -161,6 +163,17 @@ export function tools(send: Transport) {
         const path = `/orders/${order}/dispute/answer`
         const request: Request = { ...options, ...TOOLS, body: answer }
         return (await send<{ data: Dispute }>('POST', path, request)).body.data
+      },
+    },
+
+    reviews: {
+      list: (query: ListOwnReviewsQuery = {}, options: Options = {}): List<Review> =>
+        listOf<Review>(send, '/reviews', asQuery(query), { ...options, ...TOOLS }),
+
+      /** Replies in public. A further reply replaces the first. */
+      async reply(id: number, text: string, options: Options = {}): Promise<Review> {
+        const request: Request = { ...options, ...TOOLS, body: { text }, retry: 'safe' }
+        return (await send<{ data: Review }>('POST', `/reviews/${id}/reply`, request)).body.data
       },
     },
 

@@ -2128,6 +2128,33 @@ export interface PickLine {
   orders: number[]
 }
 /**
+ * A buyer’s opinion about what one seller sent in one parcel.
+ */
+export interface Review {
+  id: number
+  /**
+   * The order row whose receipt allowed the review
+   */
+  order_id: number
+  slice_key: string
+  account_id: number
+  /**
+   * 1 to 5
+   */
+  stars: number
+  text: string | null
+  reply: null | {
+    text: string
+    replied_at: string
+  }
+  created_at: string
+  updated_at: string
+  removed: null | {
+    reason: string
+    removed_at: string
+  }
+}
+/**
  * A seller’s month, computed from the ledger.
  */
 export interface Statement {
@@ -2310,6 +2337,20 @@ export interface CancelOwnOrderBody {
    * Whether the units go on sale again. By default they do unless they are out of stock
    */
   restock?: boolean
+}
+export interface ListOwnReviewsQuery {
+  stars?: number
+  /**
+   * Page number, from 1. A page after the last one is empty.
+   */
+  page?: number
+  /**
+   * Number of records per page. Invalid values are adjusted: below 1 to 1, above 100 to 100, text that is not a number to 30.
+   */
+  per_page?: number
+}
+export interface ReplyToReviewBody {
+  text: string
 }
 export interface AnswerDisputeBody {
   message: string

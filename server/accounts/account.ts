@@ -37,8 +37,12 @@ export type Account = {
   sellerTier: SellerTier
   payoutVerified: boolean
   apiAccess: ApiAccess
+  /** Entered by the operator: reviews from elsewhere, which count as imported ones. */
   rating: number | null
   reviews: number
+  /** Published: of the imported and the own reviews (rating.ts). */
+  sellerRating: number | null
+  sellerReviews: number
   /** IANA name of the zone of the shop's days and months. */
   timeZone: string
   /** Hides the shop from buyers, who can't order from it (holiday.ts). */
@@ -53,7 +57,9 @@ export const ships = ({ shippingOptions }: Pick<Account, 'shippingOptions'>): bo
 
 /** Fields of an account that a request may set. `password` is its first member's and is never returned. */
 export type AccountChanges = Partial<
-  Omit<Account, 'id' | 'createdAt' | 'onHoliday'> & { password: string | null }
+  Omit<Account, 'id' | 'createdAt' | 'onHoliday' | 'sellerRating' | 'sellerReviews'> & {
+    password: string | null
+  }
 >
 
 export const accountNotFound = () => notFound('There is no such account.')

@@ -15,6 +15,7 @@ import {
   type ShippingOption,
   slugFor,
 } from './account.ts'
+import { publishRating } from './rating.ts'
 
 /** Fields of a new account; the shop's name and e-mail address are required. */
 export type NewAccount = AccountChanges & { shopName: string; email: string }
@@ -63,14 +64,15 @@ export async function changeAccount(
           seller_tier: changes.sellerTier,
           payout_verified: changes.payoutVerified,
           api_access: changes.apiAccess,
-          rating: changes.rating,
-          reviews: changes.reviews,
+          imported_rating: changes.rating,
+          imported_reviews: changes.reviews,
           time_zone: changes.timeZone,
         }).filter(([, value]) => value !== undefined),
       )
       if (Object.keys(columns).length > 0) {
         await db`update accounts set ${db(columns)} where id = ${id}`
       }
+      if (changes.rating !== undefined || changes.reviews !== undefined) await publishRating(tx, id)
       const changed = await getAccount({ db }, id)
       if (changes.password !== undefined) await setFirstPassword(tx, changed, passwordHash)
       if (changes.shippingOptions) {
@@ -135,7 +137,7 @@ const insertWithSlug = (
 ) => db<{ id: number }[]>`
   insert into accounts (
     shop_name, slug, email, business, seller_tier,
-    payout_verified, api_access, rating, reviews, created_at
+    payout_verified, api_access, rating, reviews, imported_rating, imported_reviews, created_at
   )
   values (
     ${row.shopName},
@@ -145,6 +147,8 @@ const insertWithSlug = (
     ${row.sellerTier ?? 'Bronze'},
     ${row.payoutVerified ?? false},
     ${row.apiAccess ?? 'disabled'},
+    ${row.rating ?? null},
+    ${row.reviews ?? 0},
     ${row.rating ?? null},
     ${row.reviews ?? 0},
     ${row.createdAt}
@@ -186,8 +190,10 @@ const accountColumns = (db: Db) => db`
   a.seller_tier as "sellerTier",
   a.payout_verified as "payoutVerified",
   a.api_access as "apiAccess",
-  a.rating::float8 as rating,
-  a.reviews,
+  a.imported_rating::float8 as rating,
+  a.imported_reviews as reviews,
+  a.rating::float8 as "sellerRating",
+  a.reviews as "sellerReviews",
   a.time_zone as "timeZone",
   a.on_holiday as "onHoliday",
   a.created_at as "createdAt",

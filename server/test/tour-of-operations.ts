@@ -139,6 +139,22 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   await ok(member.get(`/dashboard/api/orders/${dispute}/disputes`))
   await ok(seller.post(`/tools/v1/orders/${dispute}/dispute/answer`, { payload: answer }))
   await ok(act(app, dispute, 'resolve', { in_favour_of: 'seller' }))
+  const review = `/operator/v1/orders/${order}/review`
+  const { id: reviewId } = await ok(operator.post(review, { payload: { stars: 4, text: 'Fine' } }))
+  await ok(operator.patch(review, { payload: { stars: 5 } }))
+  const reply = { payload: { text: 'Thank you' } }
+  await ok(seller.post(`/tools/v1/reviews/${reviewId}/reply`, reply))
+  await ok(member.post(`/dashboard/api/reviews/${reviewId}/reply`, reply))
+  for (const filter of ['', 'stars=5', 'page=2&per_page=1']) {
+    await ok(seller.get(`/tools/v1/reviews?${filter}`))
+    await ok(operator.get(`/operator/v1/reviews?account_id=${seller.accountId}&${filter}`))
+  }
+  await ok(operator.get(`/operator/v1/reviews?order_id=${order}`))
+  await ok(operator.get('/operator/v1/reviews'))
+  await ok(member.get('/dashboard/api/reviews?per_page=5'))
+  await ok(member.get(`/dashboard/api/reviews?order=${order}`))
+  await ok(app.anyone.get(`/shops/${slug}`))
+  await ok(operator.delete(review, { payload: { reason: 'An address' } }))
   await ok(seller.post(`/v1/orders/${labelled.orderIds[0]}/label`))
   const own = '/tools/v1/orders'
   for (const filter of ['', 'status=pending', 'since=2026-01-01', 'updated_since=2026-01-01']) {

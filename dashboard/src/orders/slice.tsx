@@ -1,5 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
+import { ReviewPart } from '../reviews/review.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
@@ -56,6 +57,7 @@ function Slice({ slice, order }: { slice: OwnSlice; order: number }) {
     <div className="slice">
       <div className="slice-main">
         {slice.orders.some(({ disputed_at: at }) => at) && <Disputes order={order} />}
+        {slice.orders.some(({ received_at: at }) => at) && <ReviewPart order={order} />}
         <Shipping slice={slice} order={order} onChange={changed} />
         <Section title="Items">
           <Table

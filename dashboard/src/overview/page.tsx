@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
+import { LatestReviews } from '../reviews/latest.tsx'
 import { formatDateTime, formatMoney, formatNumber, formatRelative, plural } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
@@ -19,6 +20,7 @@ export default function OverviewPage() {
       <Loaded query={overview} lines={8}>
         {(data) => <Figures overview={data} />}
       </Loaded>
+      <LatestReviews />
     </>
   )
 }

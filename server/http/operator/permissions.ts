@@ -41,6 +41,10 @@ const PERMISSIONS: Record<string, Role[]> = {
   disputeOrder: ['support'],
   resolveDispute: ['support'],
   listDisputes: READERS,
+  listReviews: READERS,
+  addReview: [],
+  changeReview: [],
+  removeReview: ['support'],
   receiveOrder: [],
   reportTracking: [],
 

@@ -121,7 +121,8 @@ const accountInput = {
   payout_verified: Type.Boolean(),
   api_access: OneOf(API_ACCESS),
   rating: Nullable(Type.Number({ minimum: 0, maximum: 5 }), {
-    description: 'Average rating, stored with two decimals; null without reviews',
+    description:
+      'Average rating of reviews from elsewhere, stored with two decimals; null without any. They count as imported reviews',
   }),
   reviews: Type.Integer({ minimum: 0, maximum: 2_147_483_647 }),
   shipping_options: ShippingOptionsInput,
@@ -174,8 +175,8 @@ export const AccountSchema = component(
       seller_tier: OneOf(SELLER_TIERS),
       payout_verified: Type.Boolean(),
       api_access: OneOf(API_ACCESS),
-      rating: Nullable(Type.Number()),
-      reviews: Type.Integer(),
+      rating: Nullable(Type.Number(), { description: 'Of the imported reviews, as entered' }),
+      reviews: Type.Integer({ description: 'Number of imported reviews, as entered' }),
       shipping_options: Type.Array(ShippingOptionSchema),
       created_at: Timestamp(),
     },

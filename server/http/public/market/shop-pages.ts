@@ -1,7 +1,10 @@
 import type { FastifyPluginCallback } from 'fastify'
 import type { Catalog } from '../../../catalog/catalog.ts'
 import { findShop, type MarketOffer, offersOfShop } from '../../../listings/market.ts'
+import type { Review } from '../../../reviews/review.ts'
+import { latestReviews } from '../../../reviews/reviews.ts'
 import type { Service } from '../../../service.ts'
+import { timestamp } from '../../../time/timestamp.ts'
 import { type Html, html } from '../../html.ts'
 import { rootOf } from '../../page.ts'
 import { sendMarketPage } from './layout.ts'
@@ -9,7 +12,9 @@ import { filterForm, offersTable, ratingOf } from './offers-table.ts'
 import { pageLinks } from './parts.ts'
 import { marketQuery, PER_PAGE } from './query.ts'
 
-/** `/shops/{slug}`: a seller with their offers. */
+const SHOWN_REVIEWS = 10
+
+/** `/shops/{slug}`: a seller with their offers and latest reviews. */
 export const shopPages =
   (ctx: Service): FastifyPluginCallback =>
   (app, _options, done) => {
@@ -21,6 +26,7 @@ export const shopPages =
         limit: PER_PAGE,
         offset: (page - 1) * PER_PAGE,
       })
+      const reviews = page > 1 ? [] : await latestReviews(ctx, shop.id, SHOWN_REVIEWS)
       const catalog = ctx.catalog.current
       return sendMarketPage(request, reply, {
         title: `${shop.shopName} · Cardstall`,
@@ -37,11 +43,25 @@ ${
         first: { title: 'Item', cell: (offer) => itemCell(catalog, offer, root) },
       })
 }
-${pageLinks(filters, { page, hasMore })}`,
+${pageLinks(filters, { page, hasMore })}
+${reviews.length > 0 && reviewsPart(reviews)}`,
       })
     })
     done()
   }
+
+const reviewsPart = (
+  reviews: Review[],
+): Html => html`<section class="reviews" aria-labelledby="reviews">
+<h2 id="reviews">Latest reviews</h2>
+<ul>${reviews.map(
+  ({ stars, text, reply, createdAt }) => html`<li>
+<p><span class="rating" role="img" aria-label="${stars} of 5 stars">${'★'.repeat(stars)}${'☆'.repeat(5 - stars)}</span> <span class="muted">${timestamp(createdAt).slice(0, 10)}</span></p>
+${text !== null && html`<p class="text">${text}</p>`}
+${reply !== null && html`<p class="text"><strong>The seller replied:</strong> ${reply}</p>`}
+</li>`,
+)}</ul>
+</section>`
 
 /** The item of an offer, as a link to its page. A listing outlives its catalog record. */
 function itemCell(catalog: Catalog, { cardId, productSlug }: MarketOffer, root: string): Html {

@@ -1,0 +1,69 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type, { type Static } from 'typebox'
+import { getAccount } from '../../accounts/accounts.ts'
+import { listReviews, replyToReview, requireReview } from '../../reviews/reviews.ts'
+import type { Service } from '../../service.ts'
+import { pageOf, pageParameters } from '../paginate.ts'
+import type { Query } from '../query.ts'
+import { refuseInvalid } from '../refuse-invalid.ts'
+import { Data, Id, Nullable, PathId } from '../schema.ts'
+import { ReplyInput, ReviewSchema, reviewJson } from '../shapes/review.ts'
+
+const ReviewList = Type.Object({
+  data: Type.Array(ReviewSchema),
+  rating: Nullable(Type.Number()),
+  reviews: Type.Integer(),
+})
+
+export type Review = Static<typeof ReviewSchema>
+export type ReviewList = Static<typeof ReviewList>
+
+/** The reviews of the member's shop: the latest, or those of an order. */
+export const reviewsApi =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.get(
+      '/reviews',
+      {
+        schema: {
+          querystring: Type.Object({ order: Type.Optional(Id()), ...pageParameters }),
+          response: { 200: ReviewList },
+        },
+      },
+      async (request) => {
+        const { accountId } = request.member
+        const query = request.query as Query
+        const filters = {
+          accountId,
+          orderId: query.order === undefined ? undefined : Number(query.order),
+          isShown: true,
+        }
+        const [{ rows }, { sellerRating, sellerReviews }] = await Promise.all([
+          listReviews(ctx, filters, pageOf(query)),
+          getAccount(ctx, accountId),
+        ])
+        return { data: rows.map(reviewJson), rating: sellerRating, reviews: sellerReviews }
+      },
+    )
+
+    app.post(
+      '/reviews/:review/reply',
+      {
+        attachValidation: true,
+        schema: {
+          params: Type.Object({ review: PathId('The review') }),
+          body: ReplyInput,
+          response: { 200: Data(ReviewSchema, 'The review with the reply') },
+        },
+      },
+      async (request) => {
+        const { member, params, body } = request
+        await refuseInvalid(request, params.review, (id) =>
+          requireReview(ctx, member.accountId, id),
+        )
+        const review = await replyToReview(ctx, member.accountId, params.review, body.text)
+        return { data: reviewJson(review) }
+      },
+    )
+    done()
+  }

@@ -1,0 +1,145 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import Type from 'typebox'
+import { orderNotFound } from '../../orders/order.ts'
+import { getOrder } from '../../orders/orders.ts'
+import { addReview, changeReview, listReviews, removeReview } from '../../reviews/reviews.ts'
+import type { Service } from '../../service.ts'
+import { pageExample, pageParameters, paginated } from '../paginate.ts'
+import type { Query } from '../query.ts'
+import { Data, FilledText, Id, Paginated, PathId } from '../schema.ts'
+import {
+  exampleReview,
+  ReviewInput,
+  ReviewPatch,
+  ReviewSchema,
+  reviewJson,
+  Stars,
+} from '../shapes/review.ts'
+import { pathId } from '../validate.ts'
+
+export const reviewList =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.get(
+      '/reviews',
+      {
+        schema: {
+          operationId: 'listReviews',
+          summary: 'List reviews',
+          description: 'Returns reviews, newest first, including those that were removed.',
+          tags: ['Orders'],
+          querystring: Type.Object({
+            account_id: Type.Optional(Id()),
+            order_id: Type.Optional(Id()),
+            stars: Type.Optional(Stars()),
+            ...pageParameters,
+          }),
+          response: { 200: Paginated(ReviewSchema, 'A page of reviews') },
+          'x-errors': ['validation_error'],
+          'x-example': pageExample('/operator/v1/reviews', [exampleReview]),
+        },
+      },
+      async (request) => {
+        const query = request.query as Query
+        const number = (text: string | undefined) => (text === undefined ? undefined : Number(text))
+        const filters = {
+          accountId: number(query.account_id),
+          orderId: number(query.order_id),
+          stars: number(query.stars),
+        }
+        return paginated(
+          `${ctx.config.publicUrl}/operator/v1/reviews`,
+          query,
+          (page) => listReviews(ctx, filters, page),
+          reviewJson,
+        )
+      },
+    )
+    done()
+  }
+
+const params = Type.Object({ id: PathId('Any received row of the slice') })
+
+export const reviewRoutes =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.post(
+      '/orders/:id/review',
+      {
+        preValidation: orderExists(ctx),
+        schema: {
+          operationId: 'addReview',
+          summary: 'Add the buyer’s review of a slice',
+          description:
+            'Possible once per slice, after the row was received. The seller gets an e-mail and can reply; the seller’s `rating` and `reviews` follow.',
+          tags: ['Orders'],
+          params,
+          body: ReviewInput,
+          response: { 201: Data(ReviewSchema, 'The review') },
+          'x-errors': ['conflict', 'validation_error'],
+          'x-example': { data: exampleReview },
+        },
+      },
+      async ({ params, body: { stars, text = null } }, reply) => {
+        const review = await addReview(ctx, params.id, { stars, text })
+        return reply.code(201).send({ data: reviewJson(review) })
+      },
+    )
+
+    app.patch(
+      '/orders/:id/review',
+      {
+        preValidation: orderExists(ctx),
+        schema: {
+          operationId: 'changeReview',
+          summary: 'Change the review of a slice',
+          description: 'Possible for 30 days. A reply of the seller stays.',
+          tags: ['Orders'],
+          params,
+          body: ReviewPatch,
+          response: { 200: Data(ReviewSchema, 'The review after the change') },
+          'x-errors': ['conflict', 'validation_error'],
+          'x-example': { data: { ...exampleReview, stars: 4 } },
+        },
+      },
+      async ({ params, body }) => ({
+        data: reviewJson(
+          await changeReview(ctx, params.id, { stars: body.stars, text: body.text }),
+        ),
+      }),
+    )
+
+    app.delete(
+      '/orders/:id/review',
+      {
+        preValidation: orderExists(ctx),
+        schema: {
+          operationId: 'removeReview',
+          summary: 'Remove the review of a slice',
+          description:
+            'It is no longer shown or counted, and the slice can’t be reviewed again. The operator’s list keeps it with the reason.',
+          tags: ['Orders'],
+          params,
+          body: Type.Object(
+            { reason: FilledText({ maxLength: 500 }) },
+            { examples: [{ reason: 'It contains an address.' }] },
+          ),
+          response: { 204: Type.Null({ description: 'Removed' }) },
+          'x-errors': ['validation_error'],
+        },
+      },
+      async ({ params, body }, reply) => {
+        await removeReview(ctx, params.id, body.reason)
+        return reply.code(204).send(null)
+      },
+    )
+    done()
+  }
+
+/** A preValidation hook: an unknown order is 404 even if the body is invalid. */
+const orderExists = (ctx: Service) => async (request: FastifyRequest) => {
+  const id = pathId((request.params as { id?: unknown }).id)
+  if (id === undefined) throw orderNotFound()
+  await getOrder(ctx, id)
+}

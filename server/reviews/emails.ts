@@ -1,0 +1,19 @@
+import type { Context } from '../context.ts'
+import type { NewMail } from '../mail/mail.ts'
+import type { Parties } from '../orders/emails.ts'
+
+/** To the seller, about a new review. Plain text. */
+export const newReviewEmail = (
+  { config }: Pick<Context, 'config'>,
+  { buyer, seller }: Parties,
+  { orderId, stars, text }: { orderId: number; stars: number; text: string | null },
+): NewMail => ({
+  to: seller.email,
+  subject: `New review: ${stars} of 5 stars`,
+  text: [
+    `Hello ${seller.shopName},`,
+    `${buyer.name} has given you ${stars} of 5 stars for order ${orderId}.`,
+    ...(text === null ? [] : [text]),
+    `Reply to it: ${config.publicUrl}/dashboard/orders/${orderId}`,
+  ].join('\n\n'),
+})

@@ -1,0 +1,118 @@
+import { beforeAll, expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../test/app.ts'
+import { advance, cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
+import { act, openShop, sellEach, ship } from '../test/fixtures/orders.ts'
+
+let app: TestApp
+let other: TestApp
+beforeAll(async () => {
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
+  other = await startTestApp({ databaseUrl: app.databaseUrl, settings: NO_LIMITS })
+})
+
+type Shop = Awaited<ReturnType<typeof openShop>>
+
+async function received(shop: Shop): Promise<number> {
+  const [order] = (await sellEach(app, shop, cardItem())) as [number]
+  await ship(shop, order, { tracking_code: 'CODE' })
+  await act(app, order, 'receive')
+  return order
+}
+
+const review = (order: number, payload: object, { operator } = app) =>
+  operator.post(`/operator/v1/orders/${order}/review`, { payload })
+
+/** The published figures, as buyers see them. */
+async function published(shop: Shop): Promise<{ rating: number | null; reviews: number }> {
+  const { body } = await shop.get('/v1/listings?per_page=1')
+  const { rating, reviews } = body.data[0].seller
+  return { rating, reviews }
+}
+
+it('a review needs the receipt, is one per slice, and can be changed for 30 days, answered and removed', async () => {
+  const shop = await openShop(app)
+  const [pending] = (await sellEach(app, shop, cardItem())) as [number]
+  expect((await review(pending, { stars: 5 })).status).toBe(409)
+  expect((await review(999_999, {})).status).toBe(404)
+  const order = await received(shop)
+  for (const stars of [0, 6, 2.5, '5']) expect((await review(order, { stars })).status).toBe(422)
+  const text = 'Well <b>packed</b>'
+  const { status, body } = await review(order, { stars: 4, text })
+  expect([status, body.data.stars, body.data.reply]).toEqual([201, 4, null])
+  expect((await review(order, { stars: 1 })).status).toBe(409)
+  const mails = await app.operator.get('/operator/v1/sandbox/mail?per_page=1')
+  expect(mails.body.data[0]).toMatchObject({
+    subject: 'New review: 4 of 5 stars',
+    text: expect.stringContaining(text),
+  })
+  expect(await published(shop)).toEqual({ rating: 4, reviews: 1 })
+
+  const stranger = await openShop(app)
+  const path = `/tools/v1/reviews/${body.data.id}/reply`
+  expect((await stranger.post(path, { payload: { text: 'Mine' } })).status).toBe(404)
+  expect((await shop.post(path, { payload: {} })).status).toBe(422)
+  await shop.post(path, { payload: { text: 'Thank you!' } })
+  const own = (await shop.get('/tools/v1/reviews')).body.data
+  expect(own).toMatchObject([{ stars: 4, text, reply: { text: 'Thank you!' } }])
+  expect((await stranger.get('/tools/v1/reviews')).body.data).toEqual([])
+  const { slug } = (await app.operator.get(`/operator/v1/accounts/${shop.accountId}`)).body.data
+  const page = async () => (await app.anyone.get(`/shops/${slug}`)).text
+  expect(await page()).toContain('Well &lt;b&gt;packed&lt;/b&gt;')
+  expect(await page()).toContain('Thank you!')
+
+  const url = `/operator/v1/orders/${order}/review`
+  const change = (payload: object) => app.operator.patch(url, { payload })
+  expect((await change({ stars: 2 })).body.data).toMatchObject({ stars: 2, text })
+  expect(await published(shop)).toEqual({ rating: 2, reviews: 1 })
+  await advance(app.operator, 30 * 24 * 3600 + 60)
+  expect((await change({ stars: 5 })).status).toBe(409)
+  expect((await app.operator.delete(url, { payload: {} })).status).toBe(422)
+  expect((await app.operator.delete(url, { payload: { reason: 'Spam' } })).status).toBe(204)
+  expect((await app.operator.delete(url, { payload: { reason: 'Spam' } })).status).toBe(404)
+  expect(await published(shop)).toEqual({ rating: null, reviews: 0 })
+  expect(await page()).not.toContain('packed')
+  expect((await shop.post(path, { payload: { text: 'Late' } })).status).toBe(404)
+  const all = await app.operator.get(`/operator/v1/reviews?account_id=${shop.accountId}`)
+  expect(all.body.data[0].removed).toMatchObject({ reason: 'Spam' })
+  expect((await review(order, { stars: 5 })).status).toBe(409)
+})
+
+it('the rating is the mean of imported and own reviews to one decimal, whichever way they change', async () => {
+  const shop = await openShop(app)
+  await list(shop, cardItem())
+  const enter = (payload: object) =>
+    app.operator.patch(`/operator/v1/accounts/${shop.accountId}`, { payload })
+  await enter({ rating: 4.75, reviews: 4 })
+  expect(await published(shop)).toEqual({ rating: 4.75, reviews: 4 })
+  const orders = [await received(shop), await received(shop)]
+  await review(orders[0]!, { stars: 1 })
+  // (4.75 × 4 + 1) ÷ 5
+  expect(await published(shop)).toEqual({ rating: 4, reviews: 5 })
+  await review(orders[1]!, { stars: 5 })
+  // 25 ÷ 6
+  expect(await published(shop)).toEqual({ rating: 4.2, reviews: 6 })
+  const { body } = await enter({ rating: null })
+  expect(body.data).toMatchObject({ rating: null, reviews: 4 })
+  expect(await published(shop)).toEqual({ rating: 3, reviews: 6 })
+  await enter({ reviews: 0 })
+  expect(await published(shop)).toEqual({ rating: 3, reviews: 2 })
+})
+
+it('reviews at the same time on two services: one for each slice, and the figures count each once', async () => {
+  const shop = await openShop(app)
+  await list(shop, cardItem())
+  const orders: number[] = []
+  for (let i = 0; i < 4; i++) orders.push(await received(shop))
+  const sent = await Promise.all(
+    orders.flatMap((order, i) => [
+      review(order, { stars: i + 1 }),
+      review(order, { stars: i + 1 }, other),
+    ]),
+  )
+  const statuses = sent.map(({ status }) => status)
+  expect(statuses.filter((status) => status === 201)).toHaveLength(4)
+  expect(statuses.filter((status) => status === 409)).toHaveLength(4)
+  const member = await app.member(shop.accountId)
+  const { body } = await member.get('/dashboard/api/reviews')
+  expect(body).toMatchObject({ rating: 2.5, reviews: 4 })
+})

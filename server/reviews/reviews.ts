@@ -1,0 +1,211 @@
+import { publishRating } from '../accounts/rating.ts'
+import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
+import { type Page, windowOf } from '../database/paging.ts'
+import type { Db } from '../database/sql.ts'
+import { conflict } from '../errors.ts'
+import { sendMail } from '../mail/outbox.ts'
+import { partiesOf } from '../orders/emails.ts'
+import { lockSlice } from '../orders/locks.ts'
+import { getOrder } from '../orders/orders.ts'
+import { newReviewEmail } from './emails.ts'
+import { type Review, reviewNotFound } from './review.ts'
+
+const CHANGEABLE_MS = 30 * 24 * 60 * 60 * 1000
+
+/**
+ * Adds the buyer's review of the slice that an order row belongs to. A slice has one, also if it was removed. The seller
+ * gets an e-mail.
+ *
+ * @throws not_found, conflict unless the row was received, or if the slice has a review
+ */
+export const addReview = (
+  ctx: Context,
+  orderId: number,
+  { stars, text }: { stars: number; text: string | null },
+): Promise<Review> =>
+  inTransaction(ctx, async (tx) => {
+    const { sliceId } = await getOrder(tx, orderId)
+    await lockSlice(tx, sliceId)
+    // Read again: its status may have changed before the lock.
+    const { status, accountId } = await getOrder(tx, orderId)
+    if (status !== 'received') {
+      throw conflict(`The order is ${status}; a review requires it to be received.`)
+    }
+    const now = tx.now()
+    const [inserted] = await tx.db<{ id: number }[]>`
+      insert into reviews (slice_id, order_id, account_id, stars, text, created_at, updated_at)
+      values (${sliceId}, ${orderId}, ${accountId}, ${stars}, ${text}, ${now}, ${now})
+      on conflict on constraint reviews_one_per_slice do nothing
+      returning id
+    `
+    if (!inserted) throw conflict('The buyer has reviewed this slice already.')
+    await publishRating(tx, accountId, { stars, reviews: 1 })
+    await sendMail(tx, newReviewEmail(tx, await partiesOf(tx, sliceId), { orderId, stars, text }))
+    return (await readReviews(tx.db, [inserted.id]))[0]!
+  })
+
+/**
+ * Changes a review within 30 days. The seller's reply stays.
+ *
+ * @throws not_found without a review that is shown, conflict after 30 days
+ */
+export const changeReview = (
+  ctx: Context,
+  orderId: number,
+  changes: { stars?: number | undefined; text?: string | null | undefined },
+): Promise<Review> =>
+  inTransaction(ctx, async (tx) => {
+    const review = await lockReview(tx, orderId)
+    if (tx.now().getTime() > review.createdAt.getTime() + CHANGEABLE_MS) {
+      throw conflict('The review is older than 30 days, so it can no longer be changed.')
+    }
+    const { stars = review.stars, text = review.text } = changes
+    await tx.db`
+      update reviews
+      set stars = ${stars}, text = ${text}, updated_at = ${tx.now()}
+      where id = ${review.id}
+    `
+    await publishRating(tx, review.accountId, { stars: stars - review.stars, reviews: 0 })
+    return (await readReviews(tx.db, [review.id]))[0]!
+  })
+
+/** Removes a review for the operator: it is no longer shown or counted. @throws not_found without a review that is shown */
+export const removeReview = (ctx: Context, orderId: number, reason: string): Promise<void> =>
+  inTransaction(ctx, async (tx) => {
+    const review = await lockReview(tx, orderId)
+    await tx.db`
+      update reviews
+      set removed_because = ${reason}, removed_at = ${tx.now()}
+      where id = ${review.id}
+    `
+    await publishRating(tx, review.accountId, { stars: -review.stars, reviews: -1 })
+  })
+
+/** The seller's public reply to a review; a further one replaces it. @throws not_found unless it is the account's */
+export const replyToReview = (
+  ctx: Context,
+  accountId: number,
+  id: number,
+  text: string,
+): Promise<Review> =>
+  inTransaction(ctx, async (tx) => {
+    const { count } = await tx.db`
+      update reviews
+      set reply = ${text}, replied_at = ${tx.now()}
+      where id = ${id} and account_id = ${accountId} and removed_at is null
+    `
+    if (count === 0) throw reviewNotFound()
+    return (await readReviews(tx.db, [id]))[0]!
+  })
+
+/** @throws not_found unless the review is the account's and shown */
+export async function requireReview({ db }: Context, accountId: number, id: number): Promise<void> {
+  const [found] = await db`
+    select 1 from reviews where id = ${id} and account_id = ${accountId} and removed_at is null
+  `
+  if (!found) throw reviewNotFound()
+}
+
+export type ReviewFilters = {
+  accountId?: number | undefined
+  orderId?: number | undefined
+  stars?: number | undefined
+  /** Without reviews that were removed. */
+  isShown?: boolean
+}
+
+/** One page of reviews, newest first, and the total. */
+export const listReviews = (
+  ctx: Context,
+  { accountId, orderId, stars, isShown = false }: ReviewFilters,
+  page: Page,
+): Promise<{ rows: Review[]; total: number }> =>
+  ctx.begin(async (db) => {
+    const matching = db`
+      from reviews
+      where
+        true
+        ${accountId === undefined ? db`` : db`and account_id = ${accountId}`}
+        ${
+          orderId === undefined
+            ? db``
+            : db`and slice_id = (select slice_id from orders where id = ${orderId})`
+        }
+        ${stars === undefined ? db`` : db`and stars = ${stars}`}
+        ${isShown ? db`and removed_at is null` : db``}
+    `
+    const [counted] = await db<{ total: number }[]>`select count(*) as total ${matching}`
+    const total = counted?.total ?? 0
+    const window = windowOf(page, total)
+    if (!window) return { rows: [], total }
+    const { size, skipped, fromEnd } = window
+    const rows = await db<{ id: number }[]>`
+      select id
+      ${matching}
+      order by id ${fromEnd ? db`` : db`desc`}
+      limit ${size}
+      offset ${skipped}
+    `
+    return {
+      rows: await readReviews(
+        db,
+        rows.map(({ id }) => id),
+      ),
+      total,
+    }
+  }, 'snapshot')
+
+/** The latest reviews of a shop with a text, for its public page. */
+export async function latestReviews(
+  { db }: Context,
+  accountId: number,
+  limit: number,
+): Promise<Review[]> {
+  const rows = await db<{ id: number }[]>`
+    select id
+    from reviews
+    where account_id = ${accountId} and removed_at is null
+    order by id desc
+    limit ${limit}
+  `
+  return readReviews(
+    db,
+    rows.map(({ id }) => id),
+  )
+}
+
+/** Locks the slice of an order row, and returns its review. @throws not_found */
+async function lockReview(tx: Context, orderId: number): Promise<Review> {
+  const { sliceId } = await getOrder(tx, orderId)
+  await lockSlice(tx, sliceId)
+  const [found] = await tx.db<{ id: number }[]>`
+    select id from reviews where slice_id = ${sliceId} and removed_at is null
+  `
+  if (!found) throw reviewNotFound()
+  return (await readReviews(tx.db, [found.id]))[0]!
+}
+
+/** Newest first. */
+async function readReviews(db: Db, ids: number[]): Promise<Review[]> {
+  if (ids.length === 0) return []
+  return db<Review[]>`
+    select
+      r.id,
+      r.order_id as "orderId",
+      s.slice_key as "sliceKey",
+      r.account_id as "accountId",
+      r.stars,
+      r.text,
+      r.reply,
+      r.replied_at as "repliedAt",
+      r.created_at as "createdAt",
+      r.updated_at as "updatedAt",
+      r.removed_because as "removedBecause",
+      r.removed_at as "removedAt"
+    from reviews r
+    join slices s on s.id = r.slice_id
+    where r.id = any(${ids}::bigint[])
+    order by r.id desc
+  `
+}
