@@ -6,6 +6,7 @@ import {
   type HostileRequest,
   hostileRecords,
   hostileRequests,
+  hostileToolCalls,
 } from '../server/test/hostile-requests.ts'
 import { startService } from './service.ts'
 import { cpuOf } from './usage.ts'
@@ -33,7 +34,9 @@ try {
     const response = await fetch(`http://127.0.0.1:${service.port}${path}`, {
       method,
       headers: {
-        authorization: `Bearer ${path.startsWith('/operator') ? token : service.key}`,
+        ...(path !== '/mcp' && {
+          authorization: `Bearer ${path.startsWith('/operator') ? token : service.key}`,
+        }),
         ...(payload !== undefined && {
           'content-type': 'application/json',
           'idempotency-key': crypto.randomUUID(),
@@ -55,6 +58,9 @@ try {
   for (const { path, prefix } of DESCRIPTIONS) {
     requests.push(...hostileRequests(await json(path), prefix, records))
   }
+  const list = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+  const { tools } = JSON.parse((await send('POST', '/mcp', list)).text).result
+  requests.push(...hostileToolCalls('/mcp', tools, records))
 
   const measured = []
   for (const request of requests.filter(({ name }) => name.includes(filter))) {

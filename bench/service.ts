@@ -115,6 +115,7 @@ function launch(program: Program, parameters: string[]): ChildProcess {
 const BENCH_SETTINGS = {
   RATE_LIMIT_READ: '1000000000',
   RATE_LIMIT_WRITE: '1000000000',
+  MCP_PUBLIC_RATE: '1000000000',
   WEBHOOK_ALLOW_PRIVATE: 'true',
   WEBHOOK_RETENTION_DAYS: '3650',
 }

@@ -35,6 +35,8 @@ function faultsOfError({ status, headers, body }: Response): string[] {
     return [`The Content-Type of an error is ${headers['content-type']}.`]
   }
   const { error, ...rest } = jsonIn(body) ?? {}
+  // An error of JSON-RPC, from a tool server.
+  if (rest.jsonrpc === '2.0' && typeof error?.code === 'number') return []
   const { type, message, fields, ...more } = error ?? {}
   if (typeof type !== 'string' || typeof message !== 'string' || message === '') {
     return ['The error envelope is not complete.']

@@ -38,7 +38,8 @@ export function createGenerator(
     const key =
       operation.credential === 'operator' ? operatorToken : (seller?.key ?? 'svc_live_none')
     const text = body(known)
-    const headers: Request['headers'] = [['Authorization', `Bearer ${key}`]]
+    const headers: Request['headers'] =
+      operation.credential === 'none' ? [] : [['Authorization', `Bearer ${key}`]]
     if (text !== undefined) headers.push(['Content-Type', operation.body?.type ?? JSON_TYPE])
     for (const { name, schema } of parametersIn(operation, 'header')) {
       if (random.chance(0.2))

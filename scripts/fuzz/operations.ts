@@ -2,7 +2,7 @@
 export type Operation = {
   id: string
   /** The client whose credential it needs. */
-  credential: 'seller' | 'operator'
+  credential: 'seller' | 'operator' | 'none'
   method: string
   /** With the prefix of its API, and with `{parameters}`. */
   path: string
@@ -78,6 +78,36 @@ export function operationsOf(document: Document, credential: Operation['credenti
     }),
   )
 }
+
+/** The calls of the tools of a tool server, as operations. */
+export const operationsOfTools = (
+  path: string,
+  tools: { name: string; inputSchema: Schema }[],
+): Operation[] =>
+  tools.map(({ name, inputSchema }) => ({
+    id: `call ${name} at ${path}`,
+    credential: 'none',
+    method: 'POST',
+    path,
+    parameters: [],
+    body: {
+      type: 'application/json',
+      isRequired: true,
+      example: undefined,
+      schema: strictObject({
+        jsonrpc: { const: '2.0' },
+        id: { type: 'integer' },
+        method: { const: 'tools/call' },
+        params: strictObject({ name: { const: name }, arguments: inputSchema }),
+      }),
+    },
+  }))
+
+const strictObject = (properties: Record<string, Schema>): Schema => ({
+  type: 'object',
+  properties,
+  required: Object.keys(properties),
+})
 
 /** The collection of each path parameter: the path segment before it. */
 export function idsIn(path: string): { name: string; collection: string }[] {

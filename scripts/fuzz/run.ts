@@ -8,7 +8,7 @@ import { OPERATOR_TOKEN, openProcesses } from '../crash-test/processes.ts'
 import { seededRandom } from '../random.ts'
 import { openShop } from './flows.ts'
 import { createMemory } from './memory.ts'
-import { operationsOf } from './operations.ts'
+import { operationsOf, operationsOfTools } from './operations.ts'
 import { createSession, Failed, type Failure, type Shared } from './session.ts'
 
 export type Fuzz = {
@@ -35,7 +35,10 @@ const STOP_TIMEOUT_MS = 30_000
 /** Starts a service, sends requests until the time is up or a response breaks a rule, and stops the service. */
 export async function fuzz(options: Fuzz): Promise<Report> {
   const receiver = await startReceiver()
-  const processes = await openProcesses(1, options.folder, undefined, { LOG_LEVEL: 'warn' })
+  const processes = await openProcesses(1, options.folder, undefined, {
+    LOG_LEVEL: 'warn',
+    MCP_PUBLIC_RATE: '1000000000',
+  })
   let failure: Report['failure']
   const problems: string[] = []
   const figures: Shared['figures'] = {
@@ -85,6 +88,7 @@ async function prepare(
       DESCRIPTIONS.map(async ({ path, credential }) => operationsOf(await read(path), credential)),
     )
   ).flat()
+  operations.push(...operationsOfTools('/mcp', await toolsOf(url)))
   // It would end the credential of all later requests.
   const isSafe = (id: string) => id !== 'revokeOwnKey'
   const chosen = operations.filter(({ id }) => pattern.test(id) && isSafe(id))
@@ -98,6 +102,17 @@ async function prepare(
     credentials: { operatorToken: OPERATOR_TOKEN, receiverUrl },
     figures,
   }
+}
+
+/** The tools of the public tool server. */
+async function toolsOf(url: string) {
+  const response = await fetch(`${url}/mcp`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
+  })
+  return ((await response.json()) as { result: { tools: Parameters<typeof operationsOfTools>[1] } })
+    .result.tools
 }
 
 /** @throws Failed */

@@ -4,8 +4,15 @@ import { routes } from '../routes.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { CARDS } from '../test/catalog-fixture.ts'
 import { DESCRIPTIONS } from '../test/descriptions.ts'
+import { send } from '../test/fixtures/mcp.ts'
+import { grantAccess } from '../test/fixtures/oauth.ts'
 import { PARCEL, shipsBy } from '../test/fixtures/orders.ts'
-import { type HostileRequest, hostileRecords, hostileRequests } from '../test/hostile-requests.ts'
+import {
+  type HostileRequest,
+  hostileRecords,
+  hostileRequests,
+  hostileToolCalls,
+} from '../test/hostile-requests.ts'
 import { IgnoredFields, knownFields } from './known-fields.ts'
 import { MAX_MESSAGES, validatorCompiler } from './validate.ts'
 
@@ -128,6 +135,35 @@ describe('hostile requests', () => {
       expect(Buffer.byteLength(text), name).toBeLessThanOrEqual(64 * 1024)
       const { fields = {} } = JSON.parse(text).error
       expect(Object.values(fields).flat().length, name).toBeLessThanOrEqual(100)
+    }
+  }, 60_000)
+
+  it('the most expensive call of every tool gets a response of at most 64 KiB, never a failure', async () => {
+    const seller = await app.seller({ account: shipsBy(PARCEL) })
+    const newToken = () => grantAccess(app, seller.accountId)
+    const { body } = await send(app, '/mcp/seller', 'tools/list', {}, { token: await newToken() })
+    const records = { card: CARDS[0]!.id } as never
+    const all = hostileToolCalls('/mcp/seller', body.result.tools, records, 1 / 32)
+    // Each kind of hostile input reaches a third of the tools: all of them validate in the same way.
+    const calls = all.filter((_, index) => index % 3 === 0)
+    expect(calls.length).toBeGreaterThan(150)
+    let token = ''
+    for (const [index, { name, payload }] of calls.entries()) {
+      // Below the limit of a grant for writes.
+      if (index % 100 === 0) token = await newToken()
+      const { statusCode, payload: text } = await app.app.inject({
+        method: 'POST',
+        url: '/mcp/seller',
+        headers: {
+          host: 'cards.example',
+          authorization: `Bearer ${token}`,
+          'content-type': 'application/json',
+        },
+        payload: payload!,
+      })
+      expect([200, 400], name).toContain(statusCode)
+      expect(Buffer.byteLength(text), name).toBeLessThanOrEqual(64 * 1024)
+      expect(text, name).not.toMatch(/server_error|rate_limited|-32603/)
     }
   }, 60_000)
 })

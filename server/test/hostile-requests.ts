@@ -71,6 +71,27 @@ export function hostileRequests(
   return requests
 }
 
+/** A tool as `tools/list` shows it. */
+export type ListedTool = { name: string; inputSchema: object }
+
+/** The most expensive calls of the tools of a tool server. */
+export function hostileToolCalls(
+  path: string,
+  tools: ListedTool[],
+  records: Records,
+  share = 1,
+): HostileRequest[] {
+  return tools.flatMap(({ name, inputSchema }) => {
+    const requestBody = { content: { 'application/json': { schema: inputSchema } } }
+    const document = { paths: { [path]: { post: { requestBody } } } }
+    return hostileRequests(document, '', records, share).map((request) => ({
+      ...request,
+      name: `${request.name.replace(path, `${path} ${name}`)}`,
+      payload: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${name}","arguments":${request.payload}}}`,
+    }))
+  })
+}
+
 function filledIn(template: string, method: string, records: Records): string {
   const id = method === 'delete' || template.endsWith('/rotate') ? 999_999 : undefined
   const of = (collection: string, name: string) => {

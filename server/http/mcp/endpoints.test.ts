@@ -2,6 +2,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { beforeAll, describe, expect, it } from 'vitest'
 import { PUBLIC_URL, startTestApp, type TestApp } from '../../test/app.ts'
 import { call, fetchFrom, message, post, send } from '../../test/fixtures/mcp.ts'
+import { grantAccess } from '../../test/fixtures/oauth.ts'
 
 let app: TestApp
 beforeAll(async () => {
@@ -31,6 +32,33 @@ describe('the protocol', () => {
         JSON.parse((found.content as { text: string }[])[0]!.text),
       )
       expect(found.structuredContent).toMatchObject({ meta: { page: 1 } })
+      await client.close()
+    },
+  )
+
+  it.each([{ pin: '2026-07-28' }, 'legacy' as const])(
+    'the official client runs a shop at /mcp/seller with %j',
+    async (mode) => {
+      const { accountId } = await app.seller()
+      const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } })
+      const headers = { authorization: `Bearer ${await grantAccess(app, accountId)}` }
+      const url = new URL(`${PUBLIC_URL}/mcp/seller`)
+      const options = { fetch: fetchFrom(app), requestInit: { headers } }
+      await client.connect(new StreamableHTTPClientTransport(url, options))
+      // The client checks results against the schemas of the list.
+      expect((await client.listTools()).tools).toHaveLength(19)
+      for (const name of ['get_account', 'list_listings', 'list_orders', 'get_sales']) {
+        const { isError, structuredContent } = await client.callTool({ name, arguments: {} })
+        expect([isError ?? false, typeof structuredContent], name).toEqual([false, 'object'])
+      }
+      const { resources } = await client.listResources()
+      const { contents } = await client.readResource({ uri: resources[0]!.uri })
+      expect(contents[0]).toMatchObject({ mimeType: 'text/markdown' })
+      const { prompts } = await client.listPrompts()
+      expect(prompts.map(({ name }) => name)).toEqual(['list_stock', 'ship_today'])
+      const { messages } = await client.getPrompt({ name: 'ship_today' })
+      expect(messages).toHaveLength(1)
+      await expect(client.callTool({ name: 'steal', arguments: {} })).rejects.toThrow(/no tool/)
       await client.close()
     },
   )
