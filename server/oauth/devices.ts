@@ -3,6 +3,8 @@ import type { Context } from '../context.ts'
 import { deriveKey } from '../crypto/derived-key.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Scope } from '../keys/scopes.ts'
+import { recordSignInEvent } from '../members/audit.ts'
+import type { SignedInMember } from '../members/sessions.ts'
 import { generateToken, hashToken, looksLikeToken } from '../members/token.ts'
 import { COMMAND_LINE } from './clients.ts'
 import { createGrant } from './grants.ts'
@@ -73,9 +75,10 @@ export async function findDevice(
  */
 export function decideDevice(
   ctx: Context,
-  memberId: number,
+  member: SignedInMember,
   userCode: string,
   scopes: Scope[] | undefined,
+  requestId: string,
 ): Promise<boolean> {
   const hashed = hashUserCode(ctx, lettersOf(userCode) ?? '')
   return inTransaction(ctx, async (tx) => {
@@ -90,8 +93,10 @@ export function decideDevice(
       returning audience
     `
     if (!device || !scopes) return device !== undefined
+    const after = { program: COMMAND_LINE.name, client_id: COMMAND_LINE.id, host: null, scopes }
+    await recordSignInEvent(tx, 'programAllowed', member, { requestId, after })
     const grant = {
-      memberId,
+      memberId: member.id,
       clientId: COMMAND_LINE.id,
       clientName: COMMAND_LINE.name,
       host: null,

@@ -1,6 +1,8 @@
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Scope } from '../keys/scopes.ts'
+import { recordSignInEvent } from '../members/audit.ts'
+import type { SignedInMember } from '../members/sessions.ts'
 import { generateToken, hashToken, looksLikeToken } from '../members/token.ts'
 import { issueCode } from './tokens.ts'
 
@@ -83,20 +85,23 @@ export async function findStep(
  */
 export function decideStep(
   ctx: Context,
-  memberId: number,
+  member: SignedInMember,
   uid: string,
   scopes: Scope[] | undefined,
+  requestId: string,
 ): Promise<string | null | undefined> {
   return inTransaction(ctx, async (tx) => {
     const [step] = await tx.db<{ request: AuthorizationRequest }[]>`
       delete from oauth_steps
-      where uid_hash = decode(${hashToken(uid)}, 'hex') and member_id = ${memberId}
+      where uid_hash = decode(${hashToken(uid)}, 'hex') and member_id = ${member.id}
       returning request
     `
     if (!step) return undefined
     if (!scopes) return null
     const { clientId, clientName, host, audience, redirectUri, codeChallenge } = step.request
-    const grant = { memberId, clientId, clientName, host, audience, scopes }
+    const after = { program: clientName, client_id: clientId, host, scopes }
+    await recordSignInEvent(tx, 'programAllowed', member, { requestId, after })
+    const grant = { memberId: member.id, clientId, clientName, host, audience, scopes }
     return issueCode(tx, grant, { redirectUri, codeChallenge })
   })
 }

@@ -92,7 +92,8 @@ export const consentPages =
         const message = 'Choose at least one permission, or refuse.'
         return sendConsent(request, reply.code(422), step, shop, message)
       }
-      const code = await decideStep(ctx, member.id, uidOf(request), isAllowed ? scopes : undefined)
+      const decision = isAllowed ? scopes : undefined
+      const code = await decideStep(ctx, member, uidOf(request), decision, request.id)
       if (code === undefined) throw stepGone()
       return goBack(ctx, reply, step, code ?? new OAuthError('access_denied', 'Refused.'))
     })

@@ -90,7 +90,7 @@ export const devicePages =
         return sendConsent(request, reply.code(422), member, userCode, message)
       }
       const decision = isAllowed ? scopes : undefined
-      if (!(await decideDevice(ctx, member.id, userCode, decision))) {
+      if (!(await decideDevice(ctx, member, userCode, decision, request.id))) {
         throw notFound('This code was used already, or has expired.')
       }
       return sendForm(request, reply, {

@@ -79,6 +79,11 @@ describe('signing in through a program', () => {
       audience: SELLER_SERVER,
       clientName: 'Deck Doctor',
     })
+    const audit = '/operator/v1/audit?action=programAllowed'
+    expect((await app.operator.get(audit)).body.data[0]).toMatchObject({
+      actor: `member:${member.memberId}`,
+      after: { program: 'Deck Doctor', client_id: clientId, scopes: ['listings:read'] },
+    })
     // A decided request is over.
     expect((await member.get(step)).status).toBe(404)
     expect((await member.post(step, form(allowing(['listings:read'])))).status).toBe(404)
@@ -357,6 +362,22 @@ describe('requests of programs', () => {
       expect.objectContaining({ kty: 'EC', crv: 'P-256', alg: 'ES256', use: 'sig' }),
     ])
     expect(keys.body.keys[0]).not.toHaveProperty('d')
+  })
+
+  it('with a path in PUBLIC_URL, discovery works at both of its forms, and sign-in leads back', async () => {
+    const publicUrl = 'https://cards.example/market'
+    const proxied = await buildApp({ ...app.ctx, config: { ...app.ctx.config, publicUrl } })
+    for (const name of ['oauth-authorization-server', 'openid-configuration']) {
+      for (const path of [name, `${name}/market`]) {
+        const { body } = await proxied.inject(`/.well-known/${path}`)
+        expect(JSON.parse(body).token_endpoint, path).toBe(`${publicUrl}/oauth/token`)
+      }
+    }
+    const { body } = await proxied.inject('/.well-known/oauth-protected-resource/market/mcp/seller')
+    expect(JSON.parse(body).resource).toBe(`${publicUrl}/mcp/seller`)
+    const { headers } = await proxied.inject('/device')
+    expect(headers.location).toBe(`./signin?${new URLSearchParams({ next: '/market/device' })}`)
+    await proxied.close()
   })
 
   it('hostile bodies get an error of the client, without a line in the log', async () => {
