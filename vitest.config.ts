@@ -40,7 +40,7 @@ const SLOW = [
   'server/shipping/labels.test.ts',
   'server/webhooks/{attempt-delivery,delivery-worker,failing-endpoint,fan-out,prune}.test.ts',
   // They take more than two seconds each. `npm run test:fast` must stay below 30 s on two cores: move a file here if not.
-  'cli/cli.test.ts',
+  'cli/{cli,sellers-day}.test.ts',
   'sdk/package.test.ts',
   'sdk/src/sdk.test.ts',
   'server/carriers/sendcloud.test.ts',

@@ -1,0 +1,130 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { PDFDocument } from 'pdf-lib'
+import { expect, it } from 'vitest'
+import { Cardstall } from '../sdk/src/index.ts'
+import { startTestApp } from '../server/test/app.ts'
+import { cardItem, NO_LIMITS } from '../server/test/fixtures/listings.ts'
+import { act, buy, LABEL, openShop } from '../server/test/fixtures/orders.ts'
+import { until } from '../server/test/until.ts'
+import { whenFileEnds } from '../server/test/when-file-ends.ts'
+
+const ROWS = 2_000
+/** Every hundredth row of the file has a mistake. */
+const MISTAKES = 20
+
+it('a seller’s day: import with mistakes, reprice, follow, sell, label, ship, reconcile', async () => {
+  const app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
+  await app.app.listen({ port: 0, host: '127.0.0.1' })
+  const url = `http://127.0.0.1:${(app.app.server.address() as AddressInfo).port}`
+  const folder = await mkdtemp(path.join(tmpdir(), 'cardstall-day-'))
+  whenFileEnds(() => rm(folder, { recursive: true, force: true }))
+  const seller = await openShop(app, LABEL)
+  const client = new Cardstall({ key: seller.key, baseUrl: `${url}/v1` })
+  const file = (name: string) => path.join(folder, name)
+  const cardstall = (...args: string[]) =>
+    new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
+      const main = path.join(import.meta.dirname, 'src/main.ts')
+      const env = { PATH: process.env.PATH, XDG_CONFIG_HOME: folder }
+      const options = { cwd: folder, env }
+      const child = execFile(
+        process.execPath,
+        ['--conditions=source', main, ...args],
+        options,
+        (error, stdout, stderr) => resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
+      )
+      child.stdin!.end(seller.key)
+    })
+
+  expect((await cardstall('login', '--with-key', '--url', url)).code).toBe(0)
+
+  // The feed is followed while everything else happens.
+  const { next } = await client.tools.changes()
+  const changes = new Map<string, number>()
+  const stop = new AbortController()
+  const following = (async () => {
+    for await (const { kind, change } of client.tools.follow(next, { signal: stop.signal })) {
+      changes.set(`${kind} ${change}`, (changes.get(`${kind} ${change}`) ?? 0) + 1)
+    }
+  })()
+  following.catch(() => {})
+
+  const { card } = cardItem()
+  const rowOf = (n: number) => `${card},${n % 100 ? 'NM' : 'XX'},EN,1.37,3,SHELF-${n}`
+  const rows = Array.from({ length: ROWS }, (_, n) => rowOf(n))
+  await writeFile(
+    file('stock.csv'),
+    ['card,condition,language,price,quantity,reference', ...rows].join('\n'),
+  )
+  const imported = await cardstall(
+    'listings',
+    'import',
+    'stock.csv',
+    '--yes',
+    '--failed',
+    'left.csv',
+  )
+  const listed = ROWS - MISTAKES
+  expect([imported.code, imported.stdout]).toEqual([1, `${ROWS}\t${listed}\t${MISTAKES}\n`])
+  const left = (await readFile(file('left.csv'), 'utf8')).trim().split('\r\n')
+  expect(left).toHaveLength(1 + MISTAKES)
+
+  const sold = Array.from({ length: 10 }, (_, n) => n + 1)
+  const prices = sold.map((n) => `SHELF-${n},${(9.99 + n / 100).toFixed(2)}`)
+  await writeFile(file('prices.csv'), ['reference,price', ...prices].join('\n'))
+  const repriced = await cardstall('listings', 'reprice', 'prices.csv', '--yes')
+  expect([repriced.code, repriced.stdout]).toEqual([0, '10\t0\n'])
+
+  const orders: number[] = []
+  for (const n of sold) {
+    const { data } = await client.tools.listings.list({ reference: `SHELF-${n}` })
+    orders.push(...(await buy(app, [[data[0]!.id, 1 + (n % 3)]])).orderIds)
+  }
+  const { pdf, missing } = await client.tools.labels.merge(orders)
+  expect([(await PDFDocument.load(pdf)).getPageCount(), missing]).toEqual([10, []])
+  const shipped = await cardstall('orders', 'ship', ...orders.map(String))
+  expect(shipped.code).toBe(0)
+  expect(shipped.stdout.trim().split('\n')).toHaveLength(10)
+  await app.operator.post(`/operator/v1/orders/${orders[0]}/refund`, {
+    payload: { amount: 0.33, reason: 'A scratch' },
+  })
+  for (const order of orders.slice(0, 5)) await act(app, order, 'receive')
+
+  // 1,980 listings were created. 10 were repriced and sold; 10 orders were placed and shipped, and 5 received.
+  await until('the feed has arrived at the last change', () => {
+    const changed = changes.get('order updated') ?? 0
+    return changed >= 10 && changes.get('order created') === 10
+  })
+  stop.abort()
+  await following.catch(() => {})
+  expect(changes.get('listing created')).toBe(listed)
+  expect(changes.get('listing updated')).toBeGreaterThanOrEqual(10)
+
+  const month = app.ctx.now().toISOString().slice(0, 7)
+  const statement = JSON.parse((await cardstall('statement', month, '--json')).stdout)
+  const cents = (amount: number) => Math.round(amount * 100)
+  const all = await client.tools.orders.list().all(100)
+  const sum = (of: (order: (typeof all)[number]) => number) =>
+    all.reduce((total, order) => total + cents(of(order)), 0)
+  const { totals } = statement
+  expect(all).toHaveLength(10)
+  expect({
+    gross: cents(totals.gross),
+    commission: cents(totals.commission),
+    refunds: cents(totals.refunds),
+    shipping: cents(totals.shipping),
+  }).toEqual({
+    gross: sum(({ price, quantity }) => price * quantity),
+    commission: sum(({ financial }) => financial.commission),
+    refunds: sum(({ financial }) => financial.refunded_amount),
+    // The marketplace sold the labels.
+    shipping: 0,
+  })
+  expect(statement.slices).toHaveLength(10)
+  expect(cents(statement.closing_balance)).toBe(
+    cents(totals.gross) - cents(totals.commission) - cents(totals.refunds) - cents(totals.payout),
+  )
+})
