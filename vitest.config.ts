@@ -41,7 +41,7 @@ const SLOW = [
   'server/webhooks/{attempt-delivery,delivery-worker,failing-endpoint,fan-out,prune}.test.ts',
   // They take more than two seconds each. `npm run test:fast` must stay below 30 s on two cores: move a file here if not.
   'cli/{cli,sellers-day}.test.ts',
-  'sdk/package.test.ts',
+  'sdk/{examples,package}.test.ts',
   'sdk/src/sdk.test.ts',
   'server/carriers/sendcloud.test.ts',
   'server/changes/changes.test.ts',
