@@ -74,6 +74,9 @@ describe('a payout run', () => {
     const { body } = await app.operator.get('/operator/v1/sandbox/mail')
     expect(body.data[0].text).toContain('We have sent 42.40 EUR to your bank account')
     expect(await run()).toMatchObject({ count: 0, total: 0, file: null })
+    const { body: runs } = await app.operator.get('/operator/v1/payout-runs')
+    expect(runs.data[0].file).toBeNull()
+    expect(runs.data[1]).toEqual({ id, count, total, file, created_at: expect.any(String) })
   })
 
   it('concurrent runs of two services take each payout once', async () => {

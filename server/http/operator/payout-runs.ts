@@ -1,27 +1,44 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type, { type Static } from 'typebox'
 import { eurosFromCents } from '../../cents.ts'
-import { payoutFile, runPayouts } from '../../money/payout-runs.ts'
+import { listRuns, type PayoutRun, payoutFile, runPayouts } from '../../money/payout-runs.ts'
 import type { Service } from '../../service.ts'
+import { timestamp } from '../../time/timestamp.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
-import { amount, component, Data, Nullable, PathId } from '../schema.ts'
+import { pageExample, pageParameters, paginated } from '../paginate.ts'
+import type { Query } from '../query.ts'
+import { amount, component, Data, Nullable, Paginated, PathId, Timestamp } from '../schema.ts'
+
+const runFields = {
+  id: Type.Integer(),
+  count: Type.Integer({ description: 'Number of transfers' }),
+  total: amount('Sum of the transfers'),
+  file: Nullable(Type.String(), {
+    description: 'URL of the file for the bank; null without transfers',
+  }),
+}
 
 const PayoutRunSchema = component(
   'PayoutRun',
+  Type.Object(runFields, { description: 'The payouts that one run took.' }),
+)
+
+const PastRunSchema = component(
+  'PastPayoutRun',
   Type.Object(
-    {
-      id: Type.Integer(),
-      count: Type.Integer({ description: 'Number of transfers' }),
-      total: amount('Sum of the transfers'),
-      file: Nullable(Type.String(), {
-        description: 'URL of the file for the bank; null without transfers',
-      }),
-    },
-    { description: 'The payouts that one run took.' },
+    { ...runFields, created_at: Timestamp() },
+    { description: 'A payout run, with its time.' },
   ),
 )
+
+const exampleRun: Static<typeof PayoutRunSchema> = {
+  id: 3,
+  count: 41,
+  total: 1022.75,
+  file: 'https://cards.example/operator/v1/payout-runs/3/file',
+}
 
 const EXAMPLE_FILE = `<?xml version="1.0" encoding="UTF-8"?>
 <Document xmlns="urn:iso:std:iso:20022:tech:xsd:pain.001.001.09">
@@ -44,14 +61,7 @@ export const payoutRunRoutes =
           headers: idempotencyKeyHeader,
           response: { 201: Data(PayoutRunSchema, 'The run') },
           'x-errors': ['conflict', 'validation_error'],
-          'x-example': {
-            data: {
-              id: 3,
-              count: 41,
-              total: 1022.75,
-              file: 'https://cards.example/operator/v1/payout-runs/3/file',
-            },
-          },
+          'x-example': { data: exampleRun },
         },
       },
       async (request, reply) => {
@@ -59,20 +69,36 @@ export const payoutRunRoutes =
           ctx,
           repeatable(request, 'operator', 'runPayouts'),
           async (ctx) => {
-            const { id, count, totalCents } = await runPayouts(ctx)
-            const file =
-              count === 0 ? null : `${ctx.config.publicUrl}/operator/v1/payout-runs/${id}/file`
-            const data: Static<typeof PayoutRunSchema> = {
-              id,
-              count,
-              total: eurosFromCents(totalCents),
-              file,
-            }
-            return { status: 201, body: { data } }
+            return { status: 201, body: { data: runJson(ctx, await runPayouts(ctx)) } }
           },
         )
         return sendJson(reply.code(response.status as 201), response.body)
       },
+    )
+
+    app.get(
+      '/payout-runs',
+      {
+        schema: {
+          operationId: 'listPayoutRuns',
+          summary: 'List payout runs',
+          description: 'Returns runs, newest first.',
+          tags: ['Money'],
+          querystring: Type.Object(pageParameters),
+          response: { 200: Paginated(PastRunSchema, 'A page of payout runs') },
+          'x-errors': ['validation_error'],
+          'x-example': pageExample('/operator/v1/payout-runs', [
+            { ...exampleRun, created_at: '2026-03-09T08:00:00Z' },
+          ]),
+        },
+      },
+      async ({ query }) =>
+        paginated(
+          `${ctx.config.publicUrl}/operator/v1/payout-runs`,
+          query as Query,
+          (page) => listRuns(ctx, page),
+          (run) => ({ ...runJson(ctx, run), created_at: timestamp(run.createdAt) }),
+        ),
     )
 
     app.get(
@@ -106,3 +132,13 @@ export const payoutRunRoutes =
     )
     done()
   }
+
+const runJson = (
+  { config }: Pick<Service, 'config'>,
+  { id, count, totalCents }: PayoutRun,
+): Static<typeof PayoutRunSchema> => ({
+  id,
+  count,
+  total: eurosFromCents(totalCents),
+  file: count === 0 ? null : `${config.publicUrl}/operator/v1/payout-runs/${id}/file`,
+})

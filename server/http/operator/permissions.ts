@@ -55,6 +55,7 @@ const PERMISSIONS: Record<string, Role[]> = {
   getPayout: READERS,
   listPayoutSetups: READERS,
   runPayouts: ['finance'],
+  listPayoutRuns: READERS,
   getPayoutFile: ['finance'],
   markPayoutPaid: ['finance'],
   markPayoutFailed: ['finance'],
