@@ -1,0 +1,52 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { promisify } from 'node:util'
+
+/**
+ * Runs the packed SDK in other runtimes, which npm downloads: too much for every test run.
+ */
+const RUNTIMES = [
+  ['node@20', 'node'],
+  ['node@22', 'node'],
+  ['node@26', 'node'],
+  ['bun', 'bun'],
+  ['deno', 'deno', 'run', '--allow-env', '--allow-read'],
+] as const
+
+const PROGRAM = `
+import { Cardstall, NotFoundError } from '@cardstall/sdk'
+import { sign, verify } from '@cardstall/sdk/webhooks'
+const { event } = await verify('{"event":"order.created"}', await sign('{"event":"order.created"}', 's'), 's')
+const respond = (status, body) => async () =>
+  new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json' } })
+const client = (fetch) => new Cardstall({ key: 'k', baseUrl: 'https://cards.example/v1', fetch })
+const { id } = await client(respond(200, { data: { id: 7 } })).me()
+const error = await client(respond(404, { error: { type: 'not_found', message: 'No.' } })).me().catch((e) => e)
+console.log(event, id, error instanceof NotFoundError)
+`
+
+const run = promisify(execFile)
+const folder = await mkdtemp(path.join(tmpdir(), 'cardstall-runtimes-'))
+try {
+  const root = path.join(import.meta.dirname, '..')
+  await run('npm', ['pack', '-w', 'sdk', '--pack-destination', folder], { cwd: root })
+  const [archive] = (await readdir(folder)).filter((name) => name.endsWith('.tgz'))
+  await writeFile(path.join(folder, 'package.json'), '{ "private": true, "type": "module" }')
+  await run('npm', ['install', '--no-audit', '--no-fund', archive!], { cwd: folder })
+  await writeFile(path.join(folder, 'program.mjs'), PROGRAM)
+  for (const [name, ...command] of RUNTIMES) {
+    const outcome = await run('npx', ['--yes', '-p', name, ...command, 'program.mjs'], {
+      cwd: folder,
+    }).then(
+      ({ stdout }) => stdout.trim(),
+      (error: Error) => error.message,
+    )
+    const isRight = outcome === 'order.created 7 true'
+    process.stdout.write(`${name}: ${isRight ? 'passed' : `FAILED\n${outcome}`}\n`)
+    if (!isRight) process.exitCode = 1
+  }
+} finally {
+  await rm(folder, { recursive: true, force: true })
+}
