@@ -130,10 +130,12 @@ create table checkouts (
   buyer_email text not null,
   address jsonb,
   created_at timestamp with time zone not null,
+  erased_at timestamp with time zone,
   constraint checkouts_pkey PRIMARY KEY (id)
 );
 CREATE INDEX checkouts_buyer ON public.checkouts USING btree (lower(buyer_email));
 CREATE INDEX checkouts_buyer_words ON public.checkouts USING gin (name_words(buyer_name));
+CREATE INDEX checkouts_not_erased ON public.checkouts USING btree (created_at, id) WHERE (erased_at IS NULL);
 
 create table clock (
   only_row boolean default true not null,

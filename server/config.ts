@@ -36,6 +36,7 @@ export type Config = {
   /** Retention of deliveries and their attempts. */
   webhookRetentionDays: number
   auditRetentionDays: number
+  buyerDataDays: number
   smtpUrl: string | undefined
   /** Sender of e-mail. */
   mailFrom: Mailbox
@@ -149,6 +150,7 @@ export function readConfig(
     webhookTimeoutMs: read('WEBHOOK_TIMEOUT_MS'),
     webhookRetentionDays: read('WEBHOOK_RETENTION_DAYS'),
     auditRetentionDays: read('AUDIT_RETENTION_DAYS'),
+    buyerDataDays: read('BUYER_DATA_DAYS'),
     smtpUrl,
     mailFrom: mailFrom ?? { name: 'Cardstall', address: `cardstall@${hostOf(publicUrl)}` },
     carrier,

@@ -28,6 +28,7 @@ import { revocationRoutes, tokenRoutes } from './http/oauth/token.ts'
 import { describeRoutes } from './http/openapi.ts'
 import { accountRoutes } from './http/operator/accounts.ts'
 import { auditRoutes } from './http/operator/audit.ts'
+import { buyerRoutes } from './http/operator/buyers.ts'
 import { catalogRoutes } from './http/operator/catalog.ts'
 import { checkoutRoutes } from './http/operator/checkouts.ts'
 import { deliveryRoutes } from './http/operator/deliveries.ts'
@@ -303,6 +304,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
           '/accounts/:id/events/stream': eventStreamRoutes(ctx),
           '/staff': staffRoutes(ctx),
           '/audit': auditRoutes(ctx),
+          '/buyers': buyerRoutes(ctx),
           '/orders': orderLookups(ctx),
           '/slices': sliceLookups(ctx),
           '/listings': operatorListingRoutes(ctx),

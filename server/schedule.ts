@@ -1,8 +1,10 @@
 import { recalculateTiers } from './accounts/recalculate-tiers.ts'
 import { pruneAudit } from './audit/record.ts'
+import { eraseOldBuyers } from './back-office/buyers.ts'
 import { pruneChanges } from './changes/changes.ts'
 import type { Context } from './context.ts'
 import type { Signals } from './database/signals.ts'
+import type { FileStore } from './files/file-store.ts'
 import { pruneIdempotencyKeys } from './http/idempotency.ts'
 import { foldListingCounts } from './listings/listing-counts.ts'
 import type { OfferModel } from './listings/offer-model.ts'
@@ -22,7 +24,7 @@ const SECONDS = 1000
 const MINUTES = 60 * SECONDS
 const HOURS = 60 * MINUTES
 
-type ScheduleContext = Context & { metrics: Metrics; offers: OfferModel }
+type ScheduleContext = Context & { metrics: Metrics; offers: OfferModel; files: FileStore }
 
 type RecurringJob = {
   name: string
@@ -55,6 +57,7 @@ const RECURRING_JOBS: RecurringJob[] = [
   { name: 'delete expired sessions', everyMs: 1 * HOURS, run: pruneSignIns },
   { name: 'delete expired access of programs', everyMs: 1 * HOURS, run: pruneOAuth },
   { name: 'delete old entries of the audit log', everyMs: 1 * HOURS, run: pruneAudit },
+  { name: 'erase old data of buyers', everyMs: 1 * HOURS, run: eraseOldBuyers },
   { name: 'delete old deliveries', everyMs: 1 * HOURS, run: pruneDeliveries },
 ]
 

@@ -140,6 +140,8 @@ it('every POST, PUT and PATCH has an example that succeeds unchanged on a new sa
   await send('buyLabels')
   await send('checkListings')
   await send('takeDownListing')
+  await send('exportBuyer')
+  await send('eraseBuyer')
   await send('closeAccount', { ids: { id: opened.data.id } })
   await send('replaceShippingOptions')
   await send('setHoliday')

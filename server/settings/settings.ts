@@ -121,6 +121,12 @@ export const SETTINGS = {
     default: '30',
     description: 'Days for which deliveries and their attempts are kept',
   },
+  BUYER_DATA_DAYS: {
+    parse: integer(0, 36_500),
+    default: '0',
+    description:
+      'Days after the completion of an order, after which the buyer’s personal data is erased; 0 = never ([staff](staff.md#buyers-data))',
+  },
   AUDIT_RETENTION_DAYS: {
     parse: integer(1, 36_500),
     default: '730',

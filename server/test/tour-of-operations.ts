@@ -313,6 +313,12 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   const closing = await openShop(app)
   await list(closing, CARD)
   await ok(operator.post(`/operator/v1/accounts/${closing.accountId}/close`))
+  const ash = { payload: { email: 'ash@tour.example' } }
+  const of = { buyer: { name: 'Ash', email: ash.payload.email } }
+  const erasable = await buy(app, [[product, 1]], of)
+  await ok(cancel(app, erasable.orderIds[0]!))
+  await ok(operator.post('/operator/v1/buyers/export', ash))
+  await ok(operator.post('/operator/v1/buyers/erase', ash))
   const audits = ['', 'page=2&', 'actor=operator&', 'role=root&', 'action=cancelOrder&']
   for (const filter of [...audits, 'record=order:1&', 'from=2100-01-01&', 'to=2020-01-01&']) {
     await ok(operator.get(`/operator/v1/audit?${filter}per_page=1`))

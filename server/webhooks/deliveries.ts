@@ -256,11 +256,10 @@ export async function listDeliveries(
 
 /** The deliveries of the events about a slice, newest first. */
 export async function deliveriesOfSlice({ db }: Context, sliceId: number): Promise<Delivery[]> {
+  // Two statements, because the planner would read a large table for an unknown number of events.
+  const events = await db<{ id: number }[]>`select id from events where slice_id = ${sliceId}`
   const rows = await db<{ id: number }[]>`
-    select d.id
-    from events e
-    join deliveries d on d.event_id = e.id
-    where e.slice_id = ${sliceId}
+    select id from deliveries where event_id = any(${events.map(({ id }) => id)}::bigint[])
   `
   return readDeliveries(
     db,

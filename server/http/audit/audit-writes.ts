@@ -17,10 +17,11 @@ declare module 'fastify' {
     /**
      * How a write is recorded in the audit log. By default, in one transaction with its effect. `afterwards` is for a
      * write that calls the network, derives a key from a password, or has several transactions: its entry is committed
-     * before the response is sent. `never` is for an operation that changes nothing. `created` is for a verb that shares
+     * before the response is sent. `never` is for an operation that changes nothing. `without
+     * state` is for one that reads personal data: its use is recorded, the data is not. `created` is for a verb that shares
      * transactions with concurrent callers: it returns the new record's state for the verb's result.
      */
-    audit?: 'afterwards' | 'never' | { created: (result: never) => State }
+    audit?: 'afterwards' | 'never' | 'without state' | { created: (result: never) => State }
   }
   interface FastifyRequest {
     audited: Audited | undefined
@@ -74,6 +75,7 @@ export const auditWrites =
         })
         return Object.assign(audited, { transaction: sharing(share) })
       }
+      if (mode === 'without state') return audited
       if (mode === 'afterwards') {
         audited.before = await stateOf(ctx, record)
         return audited
@@ -109,7 +111,8 @@ export const auditWrites =
       const data = dataOf(payload)
       const created = statusCode === 201 && data && 'id' in data ? (data as State) : undefined
       try {
-        const after = created ?? (record ? await stateOf(tx, record) : data)
+        const state = created ?? (record ? await stateOf(tx, record) : data)
+        const after = mode === 'without state' ? null : state
         await recordAudit(tx, {
           ...by(request),
           record: created ? nameOfNew(url, created) : (record?.name ?? null),

@@ -16,6 +16,7 @@ export const operatorApi = (publicUrl: string): ApiDescription => ({
     { name: 'Money', description: 'The ledger and payouts' },
     { name: 'Reservations', description: 'Units held for buyers’ carts' },
     { name: 'Webhooks', description: 'Sellers’ endpoints, deliveries and event streams' },
+    { name: 'Buyers', description: 'Personal data of buyers' },
     { name: 'Staff', description: 'People and programs of the marketplace' },
     { name: 'Sandbox', description: 'Only if SANDBOX is true' },
   ],

@@ -77,6 +77,10 @@ const PERMISSIONS: Record<string, Role[]> = {
   resendDelivery: ['support'],
   resendDeliveries: ['support'],
 
+  // Buyers
+  eraseBuyer: [],
+  exportBuyer: [],
+
   // Staff
   listAudit: ['support', 'finance'],
   listStaff: [],

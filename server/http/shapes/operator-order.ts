@@ -23,7 +23,7 @@ export const OperatorOrderSchema = component(
 export const operatorOrderJson = (order: Order): Static<typeof OperatorOrderSchema> => ({
   ...orderJson(order),
   account_id: order.accountId,
-  buyer: { name: order.buyerName, email: order.buyerEmail },
+  buyer: { name: order.buyerName || null, email: order.buyerEmail || null },
   cancelled_by: order.cancelledBy,
   cancel_reason: order.cancelReason,
   updated_at: timestamp(order.updatedAt),

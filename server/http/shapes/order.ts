@@ -90,7 +90,8 @@ export const orderJson = (order: Order): Static<typeof OrderSchema> => ({
     commission: eurosFromCents(order.commissionCents),
     refunded_amount: eurosFromCents(order.refundedCents),
   },
-  buyer: { name: order.buyerName },
+  // Erased data is empty.
+  buyer: { name: order.buyerName || null },
   created_at: timestamp(order.createdAt),
   shipped_at: timestampOrNull(order.shippedAt),
   received_at: timestampOrNull(order.receivedAt),

@@ -74,7 +74,7 @@ export function sliceJson({ label, ...slice }: LabeledSlice): Static<typeof Slic
   return {
     slice_key: slice.sliceKey,
     orders: orders.map(orderJson),
-    buyer: { name: buyer.name, address: buyer.address && addressJson(buyer.address) },
+    buyer: { name: buyer.name || null, address: buyer.address && addressJson(buyer.address) },
     totals: {
       merchandise: eurosFromCents(totals.merchandiseCents),
       shipping: eurosFromCents(totals.shippingCents),

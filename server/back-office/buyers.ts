@@ -1,0 +1,229 @@
+import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
+import type { Db } from '../database/sql.ts'
+import { OPEN_STATUSES } from '../enums.ts'
+import type { FileStore } from '../files/file-store.ts'
+import type { Mail } from '../mail/mail.ts'
+import { listMails } from '../mail/outbox.ts'
+import type { Order } from '../orders/order.ts'
+import { listAllOrders } from '../orders/orders.ts'
+import { labelPath } from '../shipping/label.ts'
+import type { Address } from '../text/address.ts'
+
+/** Numbers of records that lost their personal data. */
+export type Erased = {
+  checkouts: number
+  mails: number
+  events: number
+  labels: number
+  disputes: number
+  /** Checkouts with an open order, whose data is still needed. */
+  open: number
+}
+
+/** Checkouts that one transaction erases. */
+const BATCH = 200
+const DAY_MS = 24 * 60 * 60 * 1000
+
+/**
+ * Erases a buyer's personal data from completed orders: name, e-mail address and delivery address, the texts of e-mails,
+ * the payloads of events, messages of disputes, and label PDFs. Amounts, items and the ledger stay. A checkout with an
+ * open order is left alone: call it again later.
+ */
+export async function eraseBuyer(
+  ctx: Context & { files: FileStore },
+  email: string,
+): Promise<Erased> {
+  const { db } = ctx
+  const found = await db<{ id: number }[]>`
+    select id from checkouts where lower(buyer_email) = lower(${email}) and erased_at is null
+  `
+  const erased = { ...NOTHING }
+  for (let at = 0; at < found.length; at += BATCH) {
+    await eraseBatch(ctx, idsOf(found.slice(at, at + BATCH)), null, erased)
+  }
+  // E-mails from before they had a reference to their slice.
+  const { count } = await db`
+    update mails
+    set recipient = '', text = ''
+    where lower(recipient) = lower(${email}) and slice_id is null and status <> 'waiting'
+  `
+  return { ...erased, mails: erased.mails + count, open: found.length - erased.checkouts }
+}
+
+/** Erases the data of buyers whose orders were completed `BUYER_DATA_DAYS` ago. */
+export async function eraseOldBuyers(ctx: Context & { files: FileStore }): Promise<void> {
+  const days = ctx.config.buyerDataDays
+  if (days === 0) return
+  const before = new Date(ctx.now().getTime() - days * DAY_MS)
+  for (let last = 0, isMore = true; isMore; ) {
+    const found = await ctx.db<{ id: number }[]>`
+      select id
+      from checkouts
+      where erased_at is null and id > ${last} and created_at <= ${before}
+      order by id
+      limit ${BATCH}
+    `
+    await eraseBatch(ctx, idsOf(found), before, { ...NOTHING })
+    last = found.at(-1)?.id ?? last
+    isMore = found.length === BATCH
+  }
+}
+
+const NOTHING: Erased = { checkouts: 0, mails: 0, events: 0, labels: 0, disputes: 0, open: 0 }
+
+const idsOf = (rows: { id: number }[]) => rows.map(({ id }) => id)
+
+/** @param before leaves out checkouts with a row that has changed since; null for any time */
+async function eraseBatch(
+  ctx: Context & { files: FileStore },
+  found: number[],
+  before: Date | null,
+  total: Erased,
+): Promise<void> {
+  const slices = await slicesOf(ctx.db, found)
+  const busy = await ctx.db<{ id: number }[]>`
+    select distinct slice_id as id
+    from orders
+    where
+      slice_id = any(${idsOf(slices)}::bigint[])
+      and (status = any(${[...OPEN_STATUSES]}::text[]) or updated_at > ${before})
+  `
+  const busySlices = new Set(idsOf(busy))
+  const kept = new Set(
+    slices.filter(({ id }) => busySlices.has(id)).map(({ checkoutId }) => checkoutId),
+  )
+  const ids = found.filter((id) => !kept.has(id))
+  const labels = await ctx.db<{ name: string }[]>`
+    select label_name as name
+    from shipments
+    where
+      slice_id = any(${idsOf(slices.filter(({ checkoutId }) => !kept.has(checkoutId)))}::bigint[])
+      and state = 'bought'
+  `
+  // Before the transaction, because it must not wait for files: after a crash the next run finds the checkouts again.
+  for (const { name } of labels) await ctx.files.delete(labelPath(`${name}.pdf`))
+  const erased = await eraseCheckouts(ctx, ids)
+  for (const key of ['checkouts', 'mails', 'events', 'disputes'] as const) total[key] += erased[key]
+  total.labels += labels.length
+}
+
+/** Each lookup is a statement of its own: the planner would read whole tables for a join of unknown size. */
+const slicesOf = (db: Db, checkoutIds: number[]) => db<{ id: number; checkoutId: number }[]>`
+  select id, checkout_id as "checkoutId"
+  from slices
+  where checkout_id = any(${checkoutIds}::bigint[])
+`
+
+const ordersOf = (db: Db, sliceIds: number[]) => db<{ id: number }[]>`
+  select id from orders where slice_id = any(${sliceIds}::bigint[])
+`
+
+/** Whether no order of a row of `checkouts` is open. */
+const isCompleted = (db: Db) => db`
+  not exists (
+    select
+    from slices s
+    join orders o on o.slice_id = s.id
+    where s.checkout_id = checkouts.id and o.status = any(${[...OPEN_STATUSES]}::text[])
+  )
+`
+
+const eraseCheckouts = (ctx: Context, ids: number[]) =>
+  inTransaction(ctx, async ({ db, now }) => {
+    // A dispute that was opened meanwhile keeps its data: the condition is checked again with the rows locked.
+    const checkouts = await db<{ id: number }[]>`
+      update checkouts
+      set buyer_name = '', buyer_email = '', address = null, erased_at = ${now()}
+      where id = any(${ids}::bigint[]) and erased_at is null and ${isCompleted(db)}
+      returning id
+    `
+    const slices = idsOf(await slicesOf(db, idsOf(checkouts)))
+    const orders = idsOf(await ordersOf(db, slices))
+    const mails = await db`
+      update mails
+      set recipient = '', text = ''
+      where slice_id = any(${slices}::bigint[]) and status <> 'waiting'
+    `
+    const events = await db`
+      update events
+      set
+        data = (
+          select
+            json_object_agg(
+              key,
+              case key
+                when 'buyer_name' then '""'::json
+                when 'delivery_address' then 'null'::json
+                else value
+              end
+            )::text
+          from json_each(data::json)
+        )
+      where slice_id = any(${slices}::bigint[]) and event = 'order.created'
+    `
+    const disputes = await db`
+      update disputes
+      set message = null
+      where order_id = any(${orders}::bigint[]) and message is not null
+    `
+    return {
+      checkouts: checkouts.length,
+      mails: mails.count,
+      events: events.count,
+      disputes: disputes.count,
+    }
+  })
+
+/** Everything that is stored about a buyer. */
+export type BuyerData = {
+  checkouts: {
+    id: number
+    name: string
+    email: string
+    address: Address | null
+    createdAt: Date
+  }[]
+  orders: Order[]
+  mails: Mail[]
+  events: { event: string; data: string; createdAt: Date }[]
+  disputes: { orderId: number; message: string | null; openedAt: Date }[]
+}
+
+const ALL = { page: 1, perPage: 10_000, offset: 0 }
+
+/** Reads what is stored about a buyer, by e-mail address in any casing. */
+export async function exportBuyer(ctx: Context, email: string): Promise<BuyerData> {
+  const { db } = ctx
+  const checkouts = await db<BuyerData['checkouts']>`
+    select id, buyer_name as name, buyer_email as email, address, created_at as "createdAt"
+    from checkouts
+    where lower(buyer_email) = lower(${email})
+    order by id desc
+  `
+  const slices = idsOf(await slicesOf(db, idsOf(checkouts)))
+  const rows = idsOf(await ordersOf(db, slices))
+  const [orders, mails, events, disputes] = await Promise.all([
+    listAllOrders(ctx, { buyerEmail: email }, ALL),
+    listMails(ctx, { to: email }, ALL),
+    db<BuyerData['events']>`
+      select event, data, created_at as "createdAt"
+      from events
+      where slice_id = any(${slices}::bigint[])
+      order by id desc
+    `,
+    db<BuyerData['disputes']>`
+      select order_id as "orderId", message, opened_at as "openedAt"
+      from disputes
+      where order_id = any(${rows}::bigint[])
+      order by id desc
+    `,
+  ])
+  return {
+    checkouts: [...checkouts],
+    orders: orders.rows,
+    mails: mails.rows,
+    events: [...events],
+    disputes: [...disputes],
+  }
+}

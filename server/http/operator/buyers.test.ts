@@ -1,0 +1,100 @@
+import { beforeAll, expect, it } from 'vitest'
+import { runSchedule } from '../../schedule.ts'
+import { startTestApp, type TestApp } from '../../test/app.ts'
+import { deliveriesIn, startReceiver, subscribe } from '../../test/fakes/receiver.ts'
+import { advance, cardItem, list } from '../../test/fixtures/listings.ts'
+import { ADDRESS, act, buy, cancel, LABEL, openShop, ship } from '../../test/fixtures/orders.ts'
+
+let app: TestApp
+beforeAll(async () => {
+  const settings = { WEBHOOK_ALLOW_PRIVATE: 'true', BUYER_DATA_DAYS: '90' }
+  app = await startTestApp({ template: 'fixture', settings })
+})
+
+const get = async (path: string) => (await app.operator.get(`/operator/v1/${path}`)).text
+const post = async (path: string, email: string) =>
+  (await app.operator.post(`/operator/v1/buyers/${path}`, { payload: { email } })).body.data
+
+/** A completed sale with a label and a webhook, another that is open, and one of another buyer. */
+async function sellTo(name: string) {
+  const seller = await openShop(app, LABEL)
+  await subscribe(seller, (await startReceiver()).url)
+  const [id] = (await list(seller, cardItem())) as [number]
+  const buyer = { name: `${name} Ketchum`, email: `${name}@Buyers.example` }
+  const address = {
+    ...ADDRESS,
+    full_name: buyer.name,
+    street: `${name} Street`,
+    phone: '+31612345678',
+  }
+  const done = await buy(app, [[id, 1]], { buyer, address })
+  const [order] = done.orderIds as [number]
+  const label = (await seller.post(`/v1/orders/${order}/label`)).body.data.label_url as string
+  await ship(seller, order)
+  await act(app, order, 'receive')
+  const open = await buy(app, [[id, 1]], { buyer, address })
+  await app.runMail()
+  return { seller, buyer, done, open, order, label: label.slice(label.indexOf('/labels')) }
+}
+
+it('erasing a buyer blanks every copy of completed orders, and keeps amounts and open orders', async () => {
+  const { seller, buyer, done, open, order, label } = await sellTo('ash')
+  const other = await sellTo('misty')
+  const before = JSON.parse(await get(`slices/${done.sliceKey}`)).data
+  expect(JSON.stringify(before)).toMatch(/ash street/i)
+  expect((await app.anyone.get(label)).status).toBe(200)
+
+  const counts = await post('erase', 'ASH@buyers.example')
+  expect(counts).toMatchObject({ checkouts: 1, labels: 1, events: 1, open: 1 })
+  expect(counts.mails).toBeGreaterThan(2)
+  const text = await get(`slices/${done.sliceKey}`)
+  expect(text).not.toMatch(/ash (street|ketchum)|ash@|31612345678/i)
+  const after = JSON.parse(text).data
+  expect(after.ledger).toEqual(before.ledger)
+  expect(after.address).toBeNull()
+  expect(after.rows[0]).toMatchObject({ price: before.rows[0].price, buyer: { name: null } })
+  expect((await seller.get(`/v1/orders/${order}`)).text).not.toMatch(/ash/i)
+  const [delivery] = (await deliveriesIn(app, `account_id=${seller.accountId}`)).filter(
+    ({ payload }: { payload: { event: string; data: { order_id: number } } }) =>
+      payload.data.order_id === order && payload.event === 'order.created',
+  )
+  expect(delivery.payload.data).toMatchObject({ buyer_name: '', delivery_address: null })
+  expect((await app.anyone.get(label)).status).toBe(404)
+
+  expect(await get(`slices/${open.sliceKey}`)).toContain(buyer.name)
+  expect(await get(`slices/${other.done.sliceKey}`)).toContain(other.buyer.name)
+  await cancel(app, open.orderIds[0]!)
+  await app.runMail()
+  expect(await post('erase', buyer.email)).toMatchObject({ checkouts: 1, open: 0 })
+  const { checkouts, orders, mails, events } = await post('export', buyer.email)
+  expect([checkouts, orders, mails, events]).toEqual([[], [], [], []])
+  expect(await get('audit')).not.toMatch(/ash ketchum|ash@/i)
+})
+
+it('the export has everything about one buyer, and the audit log has only its use', async () => {
+  const { buyer, done, open } = await sellTo('brock')
+  const data = await post('export', 'BROCK@buyers.example')
+  expect(data.checkouts.map(({ id }: { id: number }) => id)).toEqual([open.id, done.id])
+  expect(data.checkouts[0]).toMatchObject({ ...buyer, address: { street: 'brock Street' } })
+  expect(data.orders.map(({ id }: { id: number }) => id)).toEqual([
+    ...open.orderIds,
+    ...done.orderIds,
+  ])
+  expect(JSON.stringify(data)).not.toContain('misty')
+  expect(data.mails.length).toBeGreaterThan(1)
+  const [entry] = JSON.parse(await get('audit?action=exportBuyer')).data
+  expect(entry).toMatchObject({ record: null, before: null, after: null })
+})
+
+it('data is erased BUYER_DATA_DAYS after the order was completed, and not before', async () => {
+  const { buyer, done, open } = await sellTo('gary')
+  await advance(app.operator, 80 * 24 * 3600)
+  await app.runMail()
+  await runSchedule(app.ctx)
+  expect(await get(`slices/${done.sliceKey}`)).toContain(buyer.name)
+  await advance(app.operator, 20 * 24 * 3600)
+  await runSchedule(app.ctx)
+  expect(await get(`slices/${done.sliceKey}`)).not.toContain(buyer.name)
+  // Cancelled by the system in the meantime, so its days have not passed yet.
+  expect(await get(`slices/${open.sliceKey}`)).toContain(buyer.name)
+})

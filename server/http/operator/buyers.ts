@@ -1,0 +1,135 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { type BuyerData, eraseBuyer, exportBuyer } from '../../back-office/buyers.ts'
+import type { Service } from '../../service.ts'
+import { timestamp } from '../../time/timestamp.ts'
+import { Data, FilledText, Nullable, Timestamp } from '../schema.ts'
+import { AddressSchema, addressJson } from '../shapes/address.ts'
+import { exampleOperatorMail, OperatorMailSchema, operatorMailJson } from '../shapes/mail.ts'
+import {
+  exampleOperatorOrder,
+  OperatorOrderSchema,
+  operatorOrderJson,
+} from '../shapes/operator-order.ts'
+
+const BuyerInput = Type.Object(
+  { email: FilledText({ maxLength: 254, description: 'In any casing' }) },
+  { examples: [{ email: 'ash@buyers.example' }] },
+)
+
+const count = (description: string) => Type.Integer({ description })
+
+const ErasedSchema = Type.Object({
+  checkouts: count('Checkouts that lost the name, the e-mail address and the delivery address'),
+  mails: count('E-mails that lost their recipient and text'),
+  events: count('Event payloads that lost the name and the address'),
+  labels: count('Label PDFs that were deleted'),
+  disputes: count('Disputes that lost the buyer’s message'),
+  open: count('Checkouts with an open order, whose data is kept'),
+})
+
+const BuyerDataSchema = Type.Object({
+  email: Type.String(),
+  checkouts: Type.Array(
+    Type.Object({
+      id: Type.Integer(),
+      name: Type.String(),
+      email: Type.String(),
+      address: Type.Unsafe<object | null>({ anyOf: [AddressSchema, { type: 'null' }] }),
+      created_at: Timestamp(),
+    }),
+  ),
+  orders: Type.Array(OperatorOrderSchema),
+  mails: Type.Array(OperatorMailSchema, { description: 'E-mails to this address' }),
+  events: Type.Array(
+    Type.Object({
+      event: Type.String(),
+      data: Type.Object({}, { additionalProperties: true }),
+      created_at: Timestamp(),
+    }),
+    { description: 'Events that were sent to sellers’ endpoints' },
+  ),
+  disputes: Type.Array(
+    Type.Object({
+      order_id: Type.Integer(),
+      message: Nullable(Type.String()),
+      opened_at: Timestamp(),
+    }),
+  ),
+})
+
+const buyerDataJson = (email: string, data: BuyerData) => ({
+  email,
+  checkouts: data.checkouts.map(({ id, name, email, address, createdAt }) => ({
+    ...{ id, name, email },
+    address: address && addressJson(address),
+    created_at: timestamp(createdAt),
+  })),
+  orders: data.orders.map(operatorOrderJson),
+  mails: data.mails.map(operatorMailJson),
+  events: data.events.map(({ event, data, createdAt }) => ({
+    event,
+    data: JSON.parse(data),
+    created_at: timestamp(createdAt),
+  })),
+  disputes: data.disputes.map(({ orderId, message, openedAt }) => ({
+    order_id: orderId,
+    message,
+    opened_at: timestamp(openedAt),
+  })),
+})
+
+export const buyerRoutes =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.post(
+      '/buyers/erase',
+      {
+        // It deletes files, and has a transaction for each batch of checkouts.
+        config: { audit: 'afterwards' },
+        schema: {
+          operationId: 'eraseBuyer',
+          summary: 'Erase a buyer’s personal data',
+          description:
+            'Erases the name, the e-mail address, the delivery address with its phone number, the texts of e-mails, the payloads of events, messages of disputes and label PDFs of completed orders. Amounts and items stay. A checkout with an open order is left alone: repeat the request later.',
+          tags: ['Buyers'],
+          body: BuyerInput,
+          response: { 200: Data(ErasedSchema, 'Numbers of erased records') },
+          'x-errors': ['validation_error'],
+          'x-example': {
+            data: { checkouts: 2, mails: 7, events: 3, labels: 1, disputes: 0, open: 0 },
+          },
+        },
+      },
+      async ({ body }) => ({ data: await eraseBuyer(ctx, body.email) }),
+    )
+
+    app.post(
+      '/buyers/export',
+      {
+        config: { audit: 'without state' },
+        schema: {
+          operationId: 'exportBuyer',
+          summary: 'Export a buyer’s personal data',
+          description:
+            'Returns everything that is stored about the buyer with this e-mail address. It is a POST so that the address appears in no log of URLs; it is recorded in the audit log.',
+          tags: ['Buyers'],
+          body: BuyerInput,
+          response: { 200: Data(BuyerDataSchema, 'The data') },
+          'x-errors': ['validation_error'],
+          'x-example': {
+            data: {
+              email: 'ash@buyers.example',
+              checkouts: [],
+              orders: [exampleOperatorOrder],
+              mails: [exampleOperatorMail],
+              events: [],
+              disputes: [],
+            },
+          },
+        },
+      },
+      async ({ body }) => ({ data: buyerDataJson(body.email, await exportBuyer(ctx, body.email)) }),
+    )
+    done()
+  }
