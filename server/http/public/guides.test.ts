@@ -78,8 +78,8 @@ describe('the guides', () => {
   })
 
   it('the guides link only to files that exist in the repository', async () => {
-    for (const { file, isPage } of (await findGuides()).values()) {
-      if (!isPage) continue
+    for (const { file, type } of (await findGuides()).values()) {
+      if (type !== 'page') continue
       const source = readFileSync(path.join(REPOSITORY, file), 'utf8')
       renderMarkdown(source, (href) => {
         if (/^(https?:|#)/.test(href)) return undefined
@@ -116,7 +116,14 @@ describe('the guides', () => {
     )
   })
 
-  it('no other file than the guides and examples can be read under /docs/guides/', async () => {
+  it('a picture of the README is served as a picture', async () => {
+    const readme = await app.anyone.get('/docs/guides/readme')
+    const [, source] = /<img src="([^"]+)"/.exec(readme.text) ?? []
+    const { status, headers } = await app.anyone.get(`/docs/guides/${source}`)
+    expect([status, headers['content-type']]).toEqual([200, 'image/png'])
+  })
+
+  it('no other file than the guides, examples and pictures can be read under /docs/guides/', async () => {
     // Over a socket: URL parsers resolve dot segments before they send a path.
     await app.app.listen({ host: '127.0.0.1', port: 0 })
     for (const name of [

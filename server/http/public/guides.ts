@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyReply } from 'fastify'
 import { notFound } from '../../errors.ts'
 import { lazy } from '../lazy.ts'
 import { sendAsset, sendPage } from '../page.ts'
@@ -12,16 +13,20 @@ const EXAMPLE_ADDRESS = /^http:\/\/localhost:3000(?=\/|$)/
 
 const REPOSITORY = new URL('../../../', import.meta.url)
 
-type Guide = { file: string; isPage: boolean; body: () => Promise<string> }
+type Guide = { file: string } & (
+  | { type: 'page'; body: () => Promise<string> }
+  | { type: 'text/plain'; body: () => Promise<string> }
+  | { type: 'image/png'; body: () => Promise<Buffer> }
+)
 
-/** Serves the repository's documentation as HTML pages, and its examples as text. */
+/** Serves the repository's documentation as HTML pages, its examples as text, and its pictures. */
 export const guideRoutes: FastifyPluginCallbackTypebox = (app, _options, done) => {
   const guides = lazy(findGuides)
 
   app.get('/docs/guides', async (request, reply) => {
     // The links of the index are relative to the URL with a slash at its end.
     if (!pathOf(request.url).endsWith('/')) return reply.redirect('guides/', 308)
-    return sendPage(reply, await (await guides()).get('')!.body())
+    return sendGuide(reply, (await guides()).get('')!)
   })
 
   app.get<{ Params: { '*': string } }>('/docs/guides/*', async (request, reply) => {
@@ -31,10 +36,18 @@ export const guideRoutes: FastifyPluginCallbackTypebox = (app, _options, done) =
     if (pathOf(request.url).endsWith('/')) {
       return reply.redirect(`../${path.posix.basename(name)}`, 308)
     }
-    const body = await guide.body()
-    return guide.isPage ? sendPage(reply, body) : sendAsset(reply, body, 'text/plain')
+    return sendGuide(reply, guide)
   })
   done()
+}
+
+async function sendGuide(reply: FastifyReply, guide: Guide) {
+  if (guide.type === 'page') return sendPage(reply, await guide.body())
+  if (guide.type === 'text/plain') return sendAsset(reply, await guide.body(), guide.type)
+  return reply
+    .header('cache-control', 'public, max-age=300')
+    .type(guide.type)
+    .send(await guide.body())
 }
 
 const pathOf = (url: string) => url.split('?', 1)[0]!
@@ -52,16 +65,20 @@ export async function findGuides(): Promise<Map<string, Guide>> {
     ['catalog/tcgdex-LICENSE.txt', 'tcgdex-licence.txt'],
   ])
   for (const file of await readdir(new URL('docs/', REPOSITORY), { recursive: true })) {
-    if (/^(?!README)[\w-]+\.md$|^examples\/[\w-]+\.[a-z]+$/.test(file)) {
+    if (/^(?!README)[\w-]+\.md$|^examples\/[\w-]+\.[a-z]+$|^images\/\w+\.png$/.test(file)) {
       files.set(`docs/${file}`, file.replace(/\.md$/, ''))
     }
   }
   return new Map(
-    [...files].map(([file, name]) => {
-      const text = () => readFile(new URL(file, REPOSITORY), 'utf8')
-      const isPage = file.endsWith('.md')
-      const body = lazy(isPage ? async () => guidePage(await text(), file, files) : text)
-      return [name, { file, isPage, body }]
+    [...files].map(([file, name]): [string, Guide] => {
+      const url = new URL(file, REPOSITORY)
+      if (file.endsWith('.png')) {
+        return [name, { file, type: 'image/png', body: () => readFile(url) }]
+      }
+      const text = () => readFile(url, 'utf8')
+      if (!file.endsWith('.md')) return [name, { file, type: 'text/plain', body: lazy(text) }]
+      const body = lazy(async () => guidePage(await text(), file, files))
+      return [name, { file, type: 'page', body }]
     }),
   )
 }

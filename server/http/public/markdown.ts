@@ -7,7 +7,7 @@ export type Rendered = { title: string; html: string }
 /**
  * Renders Markdown as HTML, with GitHub's anchors for headings. Raw HTML becomes text, and comments are omitted.
  *
- * @param resolve returns the target of a link; undefined removes the link and keeps its text
+ * @param resolve returns the target of a link or a picture; undefined removes it and keeps its text
  */
 export function renderMarkdown(
   text: string,
@@ -27,6 +27,12 @@ export function renderMarkdown(
         const inner = this.parser.parseInline(tokens)
         const target = resolve(href)
         return target === undefined ? inner : `<a href="${escapeHtml(target)}">${inner}</a>`
+      },
+      image({ href, text }) {
+        const target = resolve(href)
+        return target === undefined
+          ? escapeHtml(text)
+          : `<img src="${escapeHtml(target)}" alt="${escapeHtml(text)}" loading="lazy">`
       },
       // Wide blocks scroll on their own; the tabindex allows that with the keyboard.
       code: (block) =>
