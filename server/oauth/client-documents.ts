@@ -1,4 +1,3 @@
-import { Agent, request } from 'undici'
 import type { Context } from '../context.ts'
 import { guardedConnector } from '../outbound/guarded-connector.ts'
 import type { Network } from '../outbound/network.ts'
@@ -87,6 +86,8 @@ async function fetchDocument(
   { config, log, network }: Context & { network: Network },
   clientId: string,
 ): Promise<Fetched> {
+  // Loaded late, because no start needs it.
+  const { Agent, request } = await import('undici')
   const signal = AbortSignal.timeout(TIMEOUT_MS)
   const agent = new Agent({
     connect: guardedConnector(network, {
