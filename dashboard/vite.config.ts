@@ -1,8 +1,21 @@
+import path from 'node:path'
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 
 /** The service that the development server sends API calls and sign-in pages to. */
 const SERVICE = process.env.CARDSTALL ?? 'http://localhost:3000'
+
+/** What the development server gets from it. */
+const API_PATHS = [
+  '/dashboard/api',
+  '/operator',
+  '/signin',
+  '/signout',
+  '/password',
+  '/photos',
+  '/labels',
+  '/health',
+]
 
 export default defineConfig(({ command }) => ({
   root: import.meta.dirname,
@@ -11,6 +24,9 @@ export default defineConfig(({ command }) => ({
   plugins: [react()],
   build: {
     outDir: 'dist',
+    rolldownOptions: {
+      input: ['index.html', 'console.html'].map((page) => path.join(import.meta.dirname, page)),
+    },
     emptyOutDir: true,
     // Browsers with light-dark() and nested CSS.
     target: ['chrome123', 'edge123', 'firefox121', 'safari17.5'],
@@ -20,11 +36,14 @@ export default defineConfig(({ command }) => ({
     reportCompressedSize: false,
   },
   server: {
-    proxy: Object.fromEntries(
-      ['/dashboard/api', '/signin', '/signout', '/password', '/photos', '/labels', '/health'].map(
-        // Writes are accepted from the service's own origin.
-        (path) => [path, { target: SERVICE, changeOrigin: true, headers: { origin: SERVICE } }],
+    proxy: {
+      '/console': { target: SERVICE, bypass: () => '/dashboard/console.html' },
+      ...Object.fromEntries(
+        API_PATHS.map(
+          // Writes are accepted from the service's own origin.
+          (path) => [path, { target: SERVICE, changeOrigin: true, headers: { origin: SERVICE } }],
+        ),
       ),
-    ),
+    },
   },
 }))

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyPluginCallback, FastifyRequest } from 'fas
 import { dashboardBuild } from './dashboard/build.ts'
 import { type Actor, auditWrites } from './http/audit/audit-writes.ts'
 import { authenticateOperator, guardSellerRoutes } from './http/authenticate.ts'
-import { dashboardApp } from './http/dashboard/app.ts'
+import { builtPages } from './http/dashboard/app.ts'
 import { guardDashboard } from './http/dashboard/guard.ts'
 import { keysApi } from './http/dashboard/keys.ts'
 import { listingsApi } from './http/dashboard/listings.ts'
@@ -110,6 +110,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
   const ctx = insideRequests(service)
   const { publicUrl, operatorToken, sandbox } = ctx.config
 
+  const built = builtPages(dashboardBuild())
   serve(app, {
     '/': landingRoutes(ctx),
     '/health': healthRoutes(ctx),
@@ -117,7 +118,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
     '/docs/guides': guideRoutes,
     '/photos': photoRoutes(ctx),
     '/labels': labelFileRoutes(ctx),
-    '/dashboard': dashboardApp(dashboardBuild()),
+    '/dashboard': built.dashboard,
   })
   if (ctx.config.publicPages) {
     app.register(async (pages) => {
@@ -267,9 +268,9 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
     { prefix: '/dashboard/api' },
   )
 
-  // Without a token there is no operator API: its paths are 404 like any other unknown path.
+  // Without a token there is no operator API: its paths and the console are 404 like any other unknown path.
   if (operatorToken === undefined) return
-  serve(app, { '/metrics': metricsRoutes(ctx) })
+  serve(app, { '/metrics': metricsRoutes(ctx), '/console': built.console })
   app.register(async (api) => {
     await describeRoutes(api, operatorApi(publicUrl))
     api.get('/operator/openapi.json', { schema: { hide: true } }, () => api.describe())

@@ -43,7 +43,22 @@ type Options = {
   idempotencyKey?: string
 }
 
-/** Calls the dashboard's API. Paths are relative to `/dashboard/api`: `get<Me>('me')`. */
+type Api = {
+  /** The address that paths are relative to, with a trailing slash. */
+  address: string
+  token?: () => string | undefined
+  /** Called for each 401. */
+  onUnauthorized: () => void
+}
+
+let api: Api = { address: `${DASHBOARD}api/`, onUnauthorized: signIn }
+
+/** Makes all calls go to another API than the dashboard's. The console does so once, at its start. */
+export function callApi(other: Api): void {
+  api = other
+}
+
+/** Calls the API. Paths are relative to `/dashboard/api`, in the console to `/operator/v1`: `get<Me>('me')`. */
 export const get = <T>(path: string, options?: Options) => call<T>('GET', path, options)
 export const post = <T = void>(
   path: string,
@@ -54,13 +69,19 @@ export const put = <T = void>(path: string, body: unknown) => call<T>('PUT', pat
 export const patch = <T = void>(path: string, body: unknown) => call<T>('PATCH', path, { body })
 export const remove = <T = void>(path: string) => call<T>('DELETE', path)
 
+/** A random name for an Idempotency-Key, also where the page has no secure context. */
+export const randomName = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, '0'),
+  ).join('')
+
 /** The address of an API call, for links to files. */
 export function apiUrl(path: string, query: Query = {}): string {
   const parameters = Object.entries(query).flatMap(([name, value]) =>
     value === undefined || value === null || value === '' ? [] : [[name, String(value)]],
   )
   const search = new URLSearchParams(parameters).toString()
-  return `${DASHBOARD}api/${path}${search && `?${search}`}`
+  return `${api.address}${path}${search && `?${search}`}`
 }
 
 /**
@@ -72,10 +93,12 @@ async function call<T>(
   path: string,
   { query, body, signal, idempotencyKey }: Options = {},
 ): Promise<T> {
+  const token = api.token?.()
   const response = await fetch(apiUrl(path, query), {
     method,
     credentials: 'same-origin',
     headers: {
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
     },
@@ -93,7 +116,7 @@ async function call<T>(
   }
   connection.found()
   if (response.status === 401) {
-    signIn()
+    api.onUnauthorized()
     throw await errorOf(response)
   }
   if (!response.ok) throw await errorOf(response)

@@ -1,15 +1,6 @@
-import { type ComponentType, lazy } from 'react'
-import type { IconName } from './ui/icons.tsx'
+import { type Page, page } from './shell/lazy-page.ts'
 
-/** A page of the navigation. It serves its path and everything below. */
-export type Page = {
-  path: string
-  title: string
-  icon: IconName
-  Page: ComponentType
-}
-
-/** The table of contents, in the order of the navigation. Each page is a chunk of its own, loaded at its first visit. */
+/** The table of contents, in the order of the navigation. */
 export const PAGES: Page[] = [
   page('/', 'Overview', 'overview', () => import('./overview/page.tsx')),
   page('/orders', 'Orders', 'orders', () => import('./orders/page.tsx')),
@@ -19,12 +10,3 @@ export const PAGES: Page[] = [
   page('/webhooks', 'Webhooks', 'webhooks', () => import('./webhooks/page.tsx')),
   page('/settings', 'Settings', 'settings', () => import('./settings/page.tsx')),
 ]
-
-function page(
-  path: string,
-  title: string,
-  icon: IconName,
-  load: () => Promise<{ default: ComponentType }>,
-): Page {
-  return { path, title, icon, Page: lazy(load) }
-}

@@ -288,6 +288,7 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   const added = await operator.post('/operator/v1/staff', { payload: newStaff })
   await ok(app.withKey(added.body.token).get(account))
   await ok(operator.get('/operator/v1/staff'))
+  await ok(operator.get('/operator/v1/staff/me'))
   await ok(operator.delete(`/operator/v1/staff/${added.body.data.id}`))
   const listings = ['', 'page=2&', `account_id=${seller.accountId}&`, `card=${CARD.card}&`]
   for (const filter of [...listings, `product=${PRODUCT}&`, 'status=removed&']) {

@@ -8,7 +8,7 @@ import {
   LANGUAGES,
   PRINTINGS,
 } from '../../../server/enums.ts'
-import { ApiError } from '../client.ts'
+import { ApiError, randomName } from '../client.ts'
 import { Button } from '../ui/button.tsx'
 import { MoneyField, NumberField, Select, TextArea, TextField } from '../ui/fields.tsx'
 import { SearchFilter, useFilters } from '../ui/filters.tsx'
@@ -16,7 +16,7 @@ import { Form } from '../ui/form.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
-import { type CatalogItem, createListings, randomName, useCatalog } from './api.ts'
+import { type CatalogItem, createListings, useCatalog } from './api.ts'
 import { Picture } from './picture.tsx'
 
 /** Finds a card or product in the catalog, and lists it. */

@@ -47,12 +47,6 @@ export const checkItems = (items: object[]) => post<Data<Checked[]>>('listings/c
 export const bulkEdit = (body: BulkEditBody, idempotencyKey: string) =>
   post<Data<BulkEditRecord>>('listings/bulk', body, { idempotencyKey })
 
-/** A random name, also where the page has no secure context. */
-export const randomName = () =>
-  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
-    byte.toString(16).padStart(2, '0'),
-  ).join('')
-
 const RETRY_MS = 2_000
 
 /**

@@ -1,13 +1,14 @@
 import { useEffect, useRef, useState } from 'react'
 import { ProgressBar } from 'react-aria-components'
 import type { BulkEditBody } from '../../../server/http/dashboard/listings.ts'
+import { randomName } from '../client.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { NumberField } from '../ui/fields.tsx'
 import { Form, FormErrors } from '../ui/form.tsx'
 import { formatNumber, plural } from '../ui/format.ts'
 import { notify } from '../ui/toast.tsx'
-import { bulkEdit, randomName, type Search, untilAnswered } from './api.ts'
+import { bulkEdit, type Search, untilAnswered } from './api.ts'
 
 type Action = Pick<BulkEditBody, 'action' | 'percent' | 'status'>
 

@@ -1,10 +1,11 @@
 import { useState } from 'react'
+import { randomName } from '../client.ts'
 import { Button } from '../ui/button.tsx'
 import { ConfirmDialog, Dialog } from '../ui/dialog.tsx'
 import { MoneyField, NumberField, Select, TextArea, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { notify } from '../ui/toast.tsx'
-import { bulkEdit, type Listing, nameOf, randomName } from './api.ts'
+import { bulkEdit, type Listing, nameOf } from './api.ts'
 
 /** All fields of a listing that can change. */
 export function EditListing({

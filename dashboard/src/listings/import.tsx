@@ -11,6 +11,7 @@ import {
   readCsv,
   readRow,
 } from '../../../sdk/src/csv.ts'
+import { randomName } from '../client.ts'
 import { useMe } from '../shell/me.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Select } from '../ui/fields.tsx'
@@ -19,7 +20,7 @@ import { formatNumber, plural } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Section } from '../ui/section.tsx'
-import { type Checked, checkItems, randomName, untilAnswered } from './api.ts'
+import { type Checked, checkItems, untilAnswered } from './api.ts'
 import { Bar, chunksOf } from './bulk.tsx'
 import { begin, CHUNK, discard, type Run, resume, start, stop, useRun } from './import-run.ts'
 import type { Failure } from './import-store.ts'

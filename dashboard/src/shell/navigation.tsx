@@ -1,13 +1,18 @@
-import { useEffect, useState } from 'react'
+import { type ReactNode, useEffect, useState } from 'react'
 import { Link, useLocation } from 'wouter'
-import type { Me } from '../../../server/http/dashboard/me.ts'
-import { SERVICE } from '../base.ts'
-import { PAGES } from '../pages.ts'
-import { Button } from '../ui/button.tsx'
 import { Icon } from '../ui/icons.tsx'
+import type { Page } from './lazy-page.ts'
+
+export type NavigationProps = {
+  /** Names it for screen readers. */
+  label: string
+  pages: readonly Page[]
+  /** The person who is signed in, below the pages. */
+  children?: ReactNode
+}
 
 /** The navigation: a column at the side, or on a phone behind a button. */
-export function Navigation({ me }: { me: Me | undefined }) {
+export function Navigation({ label, pages, children }: NavigationProps) {
   const [path] = useLocation()
   const [isOpen, setIsOpen] = useState(false)
   // biome-ignore lint/correctness/useExhaustiveDependencies: each navigation closes it
@@ -36,9 +41,9 @@ export function Navigation({ me }: { me: Me | undefined }) {
         </button>
       </div>
       <div id="navigation" className={isOpen ? 'side-body open' : 'side-body'}>
-        <nav aria-label="Dashboard">
+        <nav aria-label={label}>
           <ul>
-            {PAGES.map((page) => (
+            {pages.map((page) => (
               <li key={page.path}>
                 <Link href={page.path} aria-current={isAt(path, page.path) ? 'page' : undefined}>
                   <Icon name={page.icon} />
@@ -48,29 +53,7 @@ export function Navigation({ me }: { me: Me | undefined }) {
             ))}
           </ul>
         </nav>
-        {me && (
-          <div className="side-end">
-            <p className="shop" title={me.account.shop_name}>
-              {me.account.shop_name}
-            </p>
-            <p className="help">{me.email}</p>
-            <ul>
-              <li>
-                <a href={me.shop_url}>
-                  <Icon name="external" />
-                  View your shop
-                </a>
-              </li>
-              <li>
-                <form method="post" action={`${SERVICE}signout`}>
-                  <Button type="submit" look="quiet" icon="signOut">
-                    Sign out
-                  </Button>
-                </form>
-              </li>
-            </ul>
-          </div>
-        )}
+        {children && <div className="side-end">{children}</div>}
       </div>
     </header>
   )

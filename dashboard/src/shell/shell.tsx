@@ -1,86 +1,57 @@
-import { type ReactNode, Suspense } from 'react'
-import { Route, Switch } from 'wouter'
-import { useIsConnected } from '../connection.ts'
+import { SERVICE } from '../base.ts'
 import { PAGES } from '../pages.ts'
+import { Button } from '../ui/button.tsx'
 import { setClock, setTimeZone } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
-import { PageHeader } from '../ui/page-header.tsx'
 import { ErrorState, Loading } from '../ui/states.tsx'
-import { Toasts } from '../ui/toast.tsx'
+import { CurrentPage, Frame } from './frame.tsx'
 import { useMe } from './me.ts'
-import { Navigation } from './navigation.tsx'
-import { PageErrors } from './page-errors.tsx'
 
-/** The frame of all pages: navigation, banners, and the page at the current address. */
+/** The dashboard of the member who is signed in. */
 export function Shell() {
-  const me = useMe()
-  if (me.data) {
-    setTimeZone(me.data.account.time_zone)
-    setClock(me.data.now, me.dataUpdatedAt)
+  const { data: me, dataUpdatedAt, error, refetch } = useMe()
+  if (me) {
+    setTimeZone(me.account.time_zone)
+    setClock(me.now, dataUpdatedAt)
   }
   return (
-    <div className="shell">
-      <a className="skip" href="#main">
-        Skip to the content
-      </a>
-      <Navigation me={me.data} />
-      <div className="content">
-        <Banners isSandbox={me.data?.sandbox ?? false} />
-        <main id="main" tabIndex={-1}>
-          {me.data ? (
-            <PageErrors>
-              <Suspense fallback={<Loading />}>
-                <Switch>
-                  {PAGES.map(({ path, Page }) => (
-                    <Route key={path} path={path === '/' ? '/' : `${path}/*?`}>
-                      <Page />
-                    </Route>
-                  ))}
-                  <Route>
-                    <PageHeader title="There is no such page">
-                      The address may be old or mistyped.
-                    </PageHeader>
-                  </Route>
-                </Switch>
-              </Suspense>
-            </PageErrors>
-          ) : me.error ? (
-            <ErrorState error={me.error} onRetry={() => me.refetch()} />
-          ) : (
-            <Loading />
-          )}
-        </main>
-      </div>
-      <Toasts />
-    </div>
-  )
-}
-
-function Banners({ isSandbox }: { isSandbox: boolean }) {
-  const isConnected = useIsConnected()
-  return (
-    <section aria-label="Messages of the service">
-      {isSandbox && (
-        <Banner>
-          <strong>Sandbox.</strong> Everything here is test data: no money moves and no parcel
-          ships.
-        </Banner>
+    <Frame
+      label="Dashboard"
+      pages={PAGES}
+      isSandbox={me?.sandbox}
+      content={
+        me ? (
+          <CurrentPage pages={PAGES} />
+        ) : error ? (
+          <ErrorState error={error} onRetry={() => refetch()} />
+        ) : (
+          <Loading />
+        )
+      }
+    >
+      {me && (
+        <>
+          <p className="shop" title={me.account.shop_name}>
+            {me.account.shop_name}
+          </p>
+          <p className="help">{me.email}</p>
+          <ul>
+            <li>
+              <a href={me.shop_url}>
+                <Icon name="external" />
+                View your shop
+              </a>
+            </li>
+            <li>
+              <form method="post" action={`${SERVICE}signout`}>
+                <Button type="submit" look="quiet" icon="signOut">
+                  Sign out
+                </Button>
+              </form>
+            </li>
+          </ul>
+        </>
       )}
-      <div role="status">
-        {!isConnected && (
-          <Banner tone="warn">
-            <strong>The connection to the service is lost.</strong> Trying again. Nothing that you
-            have typed is lost.
-          </Banner>
-        )}
-      </div>
-    </section>
+    </Frame>
   )
 }
-
-const Banner = ({ tone = 'neutral', children }: { tone?: string; children: ReactNode }) => (
-  <div className={`banner ${tone}`}>
-    <Icon name={tone === 'warn' ? 'warning' : 'info'} />
-    <p>{children}</p>
-  </div>
-)

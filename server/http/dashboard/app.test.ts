@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 import { type BuildState, dashboardBuild } from '../../dashboard/build.ts'
 import { startTestApp } from '../../test/app.ts'
 import { whenFileEnds } from '../../test/when-file-ends.ts'
-import { dashboardApp } from './app.ts'
+import { builtPages } from './app.ts'
 
 const SCRIPT = 'console.log("dashboard")'.repeat(100)
 
@@ -15,32 +15,56 @@ async function serve(state: BuildState) {
   whenFileEnds(() => rm(root, { recursive: true, force: true }))
   const directory = path.join(root, 'dist')
   await mkdir(path.join(directory, 'assets'), { recursive: true })
-  await writeFile(
-    path.join(directory, 'index.html'),
-    '<script type="module" src="./assets/a-1.js"></script>',
-  )
+  for (const page of ['index', 'console']) {
+    await writeFile(
+      path.join(directory, `${page}.html`),
+      `<title>${page}</title><script type="module" src="./assets/a-1.js"></script>`,
+    )
+  }
   await writeFile(path.join(directory, 'assets/a-1.js'), SCRIPT)
   await writeFile(path.join(root, 'secret.js'), 'secret')
   const app = Fastify()
-  app.register(dashboardApp({ ...dashboardBuild(root), state: async () => state }))
+  const pages = builtPages({ ...dashboardBuild(root), state: async () => state })
+  app.register(pages.dashboard)
+  app.register(pages.console)
   return app
 }
 
-it('every address of the dashboard gets the page, with relative addresses of its files', async () => {
+it('every address of the dashboard and the console gets its page, with relative addresses of the files', async () => {
   const app = await serve('ready')
-  for (const [url, script] of [
-    ['/dashboard', './dashboard/assets/a-1.js'],
-    ['/dashboard/', './assets/a-1.js'],
-    ['/dashboard/orders', './assets/a-1.js'],
-    ['/dashboard/orders/12?tab=rows', '../assets/a-1.js'],
+  for (const [url, page, root] of [
+    ['/dashboard', 'index', '.'],
+    ['/dashboard/', 'index', '..'],
+    ['/dashboard/orders', 'index', '..'],
+    ['/dashboard/orders/12?tab=rows', 'index', '../..'],
+    ['/console', 'console', '.'],
+    ['/console/', 'console', '..'],
+    ['/console/orders/slc_1?q=a/b', 'console', '../..'],
   ]) {
     const { statusCode, headers, body } = await app.inject(url!)
     expect({ url, statusCode, body }).toMatchObject({ url, statusCode: 200 })
-    expect(body).toContain(`src="${script}"`)
+    expect(body).toContain(`<title>${page}</title>`)
+    expect(body).toContain(`src="${root}/dashboard/assets/a-1.js"`)
     expect(headers['cache-control']).toBe('no-cache')
     expect(headers['content-security-policy']).toContain("script-src 'self';")
     expect(headers['content-security-policy']).toContain("frame-ancestors 'none'")
     expect(headers['referrer-policy']).toBe('same-origin')
+  }
+})
+
+it('the console may reach no other host, not even for pictures', async () => {
+  const app = await serve('ready')
+  const policyOf = async (url: string) =>
+    String((await app.inject(url)).headers['content-security-policy'])
+  expect(await policyOf('/dashboard')).toContain('https:')
+  expect(await policyOf('/console')).not.toMatch(/https?:|\*|unsafe/)
+  expect(await policyOf('/console')).toContain("form-action 'none'")
+})
+
+it('a service without the operator API has no console', async () => {
+  const { anyone } = await startTestApp({ settings: { SANDBOX: 'false', OPERATOR_TOKEN: '' } })
+  for (const url of ['/console', '/console/orders']) {
+    expect((await anyone.get(url)).status).toBe(404)
   }
 })
 

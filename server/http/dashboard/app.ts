@@ -9,17 +9,16 @@ import type { BuildState, DashboardBuild } from '../../dashboard/build.ts'
 import { notFound } from '../../errors.ts'
 import { html } from '../html.ts'
 import { lazy } from '../lazy.ts'
-import { sendPage } from '../page.ts'
+import { type PolicyChanges, rootOf, sendPage } from '../page.ts'
 
 /** The one style element of React Aria (touch behaviour), which it adds at run time. */
 const REACT_ARIA_STYLE = "'sha256-38RhXrc7EdReTKsOm23ZPOCUgniTUUcjky8QOOrQx6o='"
 
+/** Directives of both pages that differ from the common policy. */
+const STYLES = { 'style-src': `'self' ${REACT_ARIA_STYLE}` }
+
 /** Pictures of cards are on other hosts. Sign-out is a form. */
-const POLICY = {
-  'style-src': `'self' ${REACT_ARIA_STYLE}`,
-  'img-src': "'self' data: https:",
-  'form-action': "'self'",
-}
+const DASHBOARD_POLICY = { ...STYLES, 'img-src': "'self' data: https:", 'form-action': "'self'" }
 
 const TYPES: Record<string, string> = {
   '.js': 'text/javascript; charset=utf-8',
@@ -31,32 +30,40 @@ const TYPES: Record<string, string> = {
 const REFRESH_S = 2
 
 const SENTENCES: Record<Exclude<BuildState, 'ready'>, string> = {
-  building: 'The dashboard is being built. This page opens it in a few seconds.',
-  failed: 'The dashboard could not be built. The service’s log says why.',
-  missing:
-    'The dashboard has not been built. Run “npm ci && npm run build” in the service’s folder.',
+  building: 'This page is being built. It opens in a few seconds.',
+  failed: 'This page could not be built. The service’s log says why.',
+  missing: 'This page has not been built. Run “npm ci && npm run build” in the service’s folder.',
 }
 
 type File = { bytes: Buffer; gzipped: () => Promise<Buffer> }
 
 /**
- * The dashboard's page. Every path below `/dashboard` that isn't a file or an API call gets the same page, which shows
- * what its address says. The names of files contain their hashes, so browsers may keep them forever.
+ * The pages of the dashboard and of the console. Every path below `/dashboard` that isn't a file or an API call gets the
+ * same page, which shows what its address says; so does every path below `/console`. The names of files contain their
+ * hashes, so browsers may keep them forever.
  */
-export const dashboardApp =
-  (build: DashboardBuild): FastifyPluginCallbackTypebox =>
-  (app, _options, done) => {
-    // All files at once: another build may replace them later, and an open page still needs its own.
-    const files = lazy(() => readFiles(build.directory))
+export function builtPages(
+  build: DashboardBuild,
+): Record<'dashboard' | 'console', FastifyPluginCallbackTypebox> {
+  // All files at once: another build may replace them later, and an open page still needs its own.
+  const files = lazy(() => readFiles(build.directory))
 
-    const sendIndex = async (request: FastifyRequest, reply: FastifyReply) => {
+  const sendBuilt =
+    (name: 'index' | 'console', title: string, policy: PolicyChanges) =>
+    async (request: FastifyRequest, reply: FastifyReply) => {
       const state = await build.state()
       reply.header('cache-control', 'no-cache')
-      if (state !== 'ready') return sendUnavailable(reply, state)
-      const { index } = await files()
-      return sendPage(reply, index.replaceAll('./assets/', `${rootOf(request)}assets/`), POLICY)
+      if (state !== 'ready') return sendUnavailable(reply, state, title)
+      const page = (await files())[name]
+      return sendPage(
+        reply,
+        page.replaceAll('./assets/', `${rootOf(request)}/dashboard/assets/`),
+        policy,
+      )
     }
 
+  const dashboard: FastifyPluginCallbackTypebox = (app, _options, done) => {
+    const sendIndex = sendBuilt('index', 'Dashboard', DASHBOARD_POLICY)
     app.get('/dashboard', sendIndex)
     app.get('/dashboard/*', sendIndex)
     app.get('/dashboard/api/*', () => {
@@ -80,7 +87,17 @@ export const dashboardApp =
     done()
   }
 
-function sendUnavailable(reply: FastifyReply, state: Exclude<BuildState, 'ready'>) {
+  const console: FastifyPluginCallbackTypebox = (app, _options, done) => {
+    // Its policy stays as strict as it can be: a script of another origin must never reach the token.
+    const sendConsole = sendBuilt('console', 'Console', STYLES)
+    app.get('/console', sendConsole)
+    app.get('/console/*', sendConsole)
+    done()
+  }
+  return { dashboard, console }
+}
+
+function sendUnavailable(reply: FastifyReply, state: Exclude<BuildState, 'ready'>, title: string) {
   if (state === 'building') reply.header('refresh', REFRESH_S).header('retry-after', REFRESH_S)
   const page = html`<!doctype html>
 <html lang="en">
@@ -92,7 +109,7 @@ function sendUnavailable(reply: FastifyReply, state: Exclude<BuildState, 'ready'
 <link rel="icon" href="data:,">
 </head>
 <body>
-<h1>Dashboard</h1>
+<h1>${title}</h1>
 <p>${SENTENCES[state]}</p>
 </body>
 </html>
@@ -100,18 +117,15 @@ function sendUnavailable(reply: FastifyReply, state: Exclude<BuildState, 'ready'
   return sendPage(reply.code(503), page.text)
 }
 
-/** The relative address of `/dashboard/` from a page, so that it works under any path prefix of a proxy. */
-function rootOf({ url }: FastifyRequest): string {
-  const depth = url.split('?', 1)[0]!.split('/').length - 2
-  return depth === 0 ? './dashboard/' : depth === 1 ? './' : '../'.repeat(depth - 1)
-}
-
 const compress = promisify(gzip)
 
-async function readFiles(directory: string): Promise<{ index: string; assets: Map<string, File> }> {
+async function readFiles(
+  directory: string,
+): Promise<{ index: string; console: string; assets: Map<string, File> }> {
   const folder = path.join(directory, 'assets')
-  const [index, names] = await Promise.all([
+  const [index, console, names] = await Promise.all([
     readFile(path.join(directory, 'index.html'), 'utf8'),
+    readFile(path.join(directory, 'console.html'), 'utf8'),
     readdir(folder),
   ])
   const assets = await Promise.all(
@@ -120,5 +134,5 @@ async function readFiles(directory: string): Promise<{ index: string; assets: Ma
       return [name, { bytes, gzipped: lazy(() => compress(bytes)) }]
     }),
   )
-  return { index, assets: new Map(assets) }
+  return { index, console, assets: new Map(assets) }
 }

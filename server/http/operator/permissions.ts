@@ -83,6 +83,7 @@ const PERMISSIONS: Record<string, Role[]> = {
 
   // Staff
   listAudit: ['support', 'finance'],
+  getCaller: ['support', 'finance', 'catalog'],
   listStaff: [],
   addStaff: [],
   revokeStaff: [],
@@ -94,6 +95,12 @@ const PERMISSIONS: Record<string, Role[]> = {
   steerCarrier: [],
   sendSampleEvent: [],
 }
+
+/** The operations that a role may call, by `operationId`. Those of the sandbox are among them, also without one. */
+export const operationsOf = (role: StaffRole): string[] =>
+  Object.entries(PERMISSIONS)
+    .filter(([, others]) => role === 'admin' || others.includes(role))
+    .map(([operation]) => operation)
 
 /**
  * An onRoute hook that lets only the roles of an operation call it. An operation without an entry in the table fails the

@@ -3,7 +3,8 @@ import Type from 'typebox'
 import type { Service } from '../../service.ts'
 import { addStaff, listStaff, revokeStaff } from '../../staff/staff.ts'
 import { Data, PathId } from '../schema.ts'
-import { NewStaff, StaffInput, StaffSchema, staffJson } from '../shapes/staff.ts'
+import { CallerSchema, NewStaff, StaffInput, StaffSchema, staffJson } from '../shapes/staff.ts'
+import { operationsOf } from './permissions.ts'
 
 export const staffRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
@@ -41,6 +42,22 @@ export const staffRoutes =
         },
       },
       async () => ({ data: (await listStaff(ctx)).map(staffJson) }),
+    )
+
+    app.get(
+      '/staff/me',
+      {
+        schema: {
+          operationId: 'getCaller',
+          summary: 'Read the owner of the token',
+          description: 'Says whose token the request has, and what it may do.',
+          tags: ['Staff'],
+          response: { 200: Data(CallerSchema, 'The owner of the token') },
+        },
+      },
+      ({ operator: { staffId, name, role } }) => ({
+        data: { id: staffId, name, role, operations: operationsOf(role) },
+      }),
     )
 
     app.delete(

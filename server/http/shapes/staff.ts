@@ -34,6 +34,21 @@ export const NewStaff = Type.Object(
   { description: 'The new staff member' },
 )
 
+export const CallerSchema = component(
+  'OperatorCaller',
+  Type.Object(
+    {
+      id: Nullable(Type.Integer(), { description: 'null for the operator token' }),
+      name: Type.String({ description: '`operator` for the operator token' }),
+      role: OneOf(STAFF_ROLES, { description: '`admin` for the operator token' }),
+      operations: Type.Array(Type.String(), {
+        description: 'The `operationId` of each operation that the token may call',
+      }),
+    },
+    { description: 'The owner of a token.' },
+  ),
+)
+
 export const staffJson = (member: StaffMember): Static<typeof StaffSchema> => ({
   id: member.id,
   name: member.name,

@@ -1,0 +1,93 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import type { Static } from 'typebox'
+import type { AccountSchema } from '../../../server/http/shapes/account.ts'
+import type { AuditEntrySchema } from '../../../server/http/shapes/audit.ts'
+import type { DeliverySchema } from '../../../server/http/shapes/delivery.ts'
+import type { LedgerEntrySchema } from '../../../server/http/shapes/ledger.ts'
+import type { OperatorMailSchema } from '../../../server/http/shapes/mail.ts'
+import type { OperatorListingSchema } from '../../../server/http/shapes/operator-listing.ts'
+import type { OperatorOrderSchema } from '../../../server/http/shapes/operator-order.ts'
+import type { PayoutSetupSchema } from '../../../server/http/shapes/payout-setup.ts'
+import type {
+  ShipmentSchema,
+  SliceOverviewSchema,
+} from '../../../server/http/shapes/slice-overview.ts'
+import type { CallerSchema } from '../../../server/http/shapes/staff.ts'
+import type { Data, Paginated } from '../api.ts'
+import { ApiError, get, post } from '../client.ts'
+import { queryClient } from '../query-client.ts'
+
+export type Account = Static<typeof AccountSchema>
+export type AuditEntry = Static<typeof AuditEntrySchema>
+export type Caller = Static<typeof CallerSchema>
+export type Delivery = Static<typeof DeliverySchema>
+export type LedgerEntry = Static<typeof LedgerEntrySchema>
+export type Listing = Static<typeof OperatorListingSchema>
+export type Mail = Static<typeof OperatorMailSchema>
+export type Order = Static<typeof OperatorOrderSchema>
+export type PayoutSetup = Static<typeof PayoutSetupSchema>
+export type Shipment = Static<typeof ShipmentSchema>
+export type Slice = Omit<Static<typeof SliceOverviewSchema>, 'shipment'> & {
+  shipment: Shipment | null
+}
+
+export const readCaller = () => get<Data<Caller>>('staff/me').then(({ data }) => data)
+
+/** The owner of the token. */
+export const useCaller = () =>
+  useQuery({ queryKey: ['caller'], queryFn: readCaller, staleTime: 60_000 })
+
+/** Whether the token may call an operation, by its `operationId`. The service decides again at each call. */
+export function useMay(): (operation: string) => boolean {
+  const operations = useCaller().data?.operations
+  return (operation) => operations?.includes(operation) ?? false
+}
+
+/** A page of a list. A new filter or page shows the former rows until it has loaded. */
+export const useList = <T>(path: string, query: Record<string, string>) =>
+  useQuery({
+    queryKey: [path, query],
+    queryFn: ({ signal }) => get<Paginated<T>>(path, { query, signal }),
+    placeholderData: keepPreviousData,
+  })
+
+export const useRecord = <T>(path: string) =>
+  useQuery({
+    queryKey: [path],
+    queryFn: ({ signal }) => get<Data<T>>(path, { signal }),
+    select: ({ data }) => data,
+  })
+
+export type OrderFilters = Record<'q' | 'account_id' | 'status' | 'page', string>
+
+/** Order rows by the buyer's e-mail address, the number of a row, or the slice key, whichever `q` looks like. */
+export const useOrders = (filters: OrderFilters) =>
+  useQuery({
+    queryKey: ['orders', filters],
+    queryFn: ({ signal }) => findOrders(filters, signal),
+    placeholderData: keepPreviousData,
+  })
+
+async function findOrders({ q, ...query }: OrderFilters, signal: AbortSignal) {
+  if (/^\d+$/.test(q))
+    return listOfOne(await orNothing(get<Data<Order>>(`orders/${q}`, { signal })))
+  const found = q.includes('@') ? { buyer_email: q } : { slice_key: q }
+  return get<Paginated<Order>>('orders', { query: { ...query, ...found }, signal })
+}
+
+const orNothing = <T>(read: Promise<Data<T>>): Promise<Data<T> | undefined> =>
+  read.catch((error) => {
+    if (error instanceof ApiError && error.status === 404) return undefined
+    throw error
+  })
+
+function listOfOne<T>(found: Data<T> | undefined): Paginated<T> {
+  const data = found ? [found.data] : []
+  return { data, meta: { current_page: 1, last_page: 1, per_page: 1, total: data.length } }
+}
+
+/** Sends a write, and reads again what is shown. */
+export async function send(path: string, body?: unknown, idempotencyKey?: string): Promise<void> {
+  await post(path, body, idempotencyKey === undefined ? {} : { idempotencyKey })
+  await queryClient.invalidateQueries()
+}

@@ -1,0 +1,48 @@
+import { Redirect, useLocation } from 'wouter'
+import { CurrentPage, Frame } from '../shell/frame.tsx'
+import { Button } from '../ui/button.tsx'
+import { Empty, ErrorState, Loading } from '../ui/states.tsx'
+import { useCaller } from './api.ts'
+import { PAGES } from './pages.ts'
+import { session, useIsSignedIn } from './session.ts'
+import { SignIn } from './sign-in.tsx'
+
+/** The console of the marketplace's staff. */
+export const Console = () => (useIsSignedIn() ? <SignedIn /> : <SignIn />)
+
+function SignedIn() {
+  const { data: caller, error, refetch } = useCaller()
+  const pages = PAGES.filter(({ operation }) => caller?.operations.includes(operation))
+  const [path] = useLocation()
+  return (
+    <Frame
+      label="Console"
+      pages={pages}
+      content={
+        caller ? (
+          path !== '/' ? (
+            <CurrentPage pages={pages} />
+          ) : pages[0] ? (
+            <Redirect to={pages[0].path} replace />
+          ) : (
+            <Empty title="Your role has no pages here" />
+          )
+        ) : error ? (
+          <ErrorState error={error} onRetry={() => refetch()} />
+        ) : (
+          <Loading />
+        )
+      }
+    >
+      <p className="shop">{caller?.name}</p>
+      <p className="help">{caller?.role}</p>
+      <ul>
+        <li>
+          <Button look="quiet" icon="signOut" onPress={session.end}>
+            Sign out
+          </Button>
+        </li>
+      </ul>
+    </Frame>
+  )
+}

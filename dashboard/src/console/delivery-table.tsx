@@ -1,0 +1,86 @@
+import { useState } from 'react'
+import { Button } from '../ui/button.tsx'
+import { plural } from '../ui/format.ts'
+import { type Column, Table } from '../ui/table.tsx'
+import { notify, notifyFailure } from '../ui/toast.tsx'
+import { DateTime } from '../ui/values.tsx'
+import { type Delivery, send, useMay } from './api.ts'
+import { StatusBadge } from './statuses.tsx'
+
+/** Webhook deliveries with a button that sends one again. */
+export function DeliveryTable({ deliveries }: { deliveries: Delivery[] }) {
+  const isAllowed = useMay()('resendDelivery')
+  return (
+    <Table
+      label="Deliveries"
+      columns={isAllowed ? [...COLUMNS, RESEND] : COLUMNS}
+      rows={deliveries}
+      keyOf={({ id }) => id}
+    />
+  )
+}
+
+const COLUMNS: Column<Delivery>[] = [
+  {
+    key: 'event',
+    header: 'Event',
+    isRowHeader: true,
+    cell: ({ id, event }) => (
+      <>
+        {event}
+        <p className="help">{id}</p>
+      </>
+    ),
+  },
+  { key: 'status', header: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
+  { key: 'account', header: 'Seller', cell: ({ account_id }) => account_id },
+  { key: 'endpoint', header: 'Endpoint', cell: ({ endpoint_id }) => endpoint_id },
+  {
+    key: 'attempts',
+    header: 'Attempts',
+    cell: ({ attempts }) => (
+      <div>
+        {plural(attempts.length, 'attempt')}
+        {attempts.at(-1)?.error && <p className="help">{attempts.at(-1)?.error}</p>}
+      </div>
+    ),
+  },
+  {
+    key: 'at',
+    header: 'Time of the event',
+    cell: ({ created_at }) => <DateTime at={created_at} />,
+  },
+]
+
+const RESEND: Column<Delivery> = {
+  key: 'actions',
+  header: 'Actions',
+  isHeaderHidden: true,
+  align: 'end',
+  cell: ({ id }) => <ResendButton id={id} />,
+}
+
+function ResendButton({ id }: { id: number }) {
+  const [isPending, setIsPending] = useState(false)
+  async function resend() {
+    setIsPending(true)
+    try {
+      await send(`deliveries/${id}/resend`)
+      notify(`Delivery ${id} is being sent again.`)
+    } catch (error) {
+      notifyFailure(error)
+    } finally {
+      setIsPending(false)
+    }
+  }
+  return (
+    <Button
+      size="small"
+      isPending={isPending}
+      aria-label={`Resend delivery ${id}`}
+      onPress={resend}
+    >
+      Resend
+    </Button>
+  )
+}

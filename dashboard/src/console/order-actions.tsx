@@ -1,0 +1,215 @@
+import { type ReactNode, useRef } from 'react'
+import { CANCELLERS, DISPUTE_REASONS, type OrderStatus } from '../../../server/enums.ts'
+import { randomName } from '../client.ts'
+import { Button } from '../ui/button.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { Checkbox, MoneyField, RadioGroup, Select, TextArea } from '../ui/fields.tsx'
+import { Form } from '../ui/form.tsx'
+import { formatMoney } from '../ui/format.ts'
+import { Menu } from '../ui/menu.tsx'
+import { notify } from '../ui/toast.tsx'
+import { type Order, send, useMay } from './api.ts'
+
+type Definition = {
+  /** The verb on the buttons. */
+  label: string
+  /** The last part of the path. */
+  path: string
+  /** The statuses in which the service accepts it. */
+  statuses: OrderStatus[]
+  isDangerous?: boolean
+  /** The sentence above the fields: the effect, and the sum of money. */
+  effect: (order: Order) => ReactNode
+  fields?: () => ReactNode
+  body?: (data: FormData) => object
+}
+
+const textOf = (data: FormData, name: string) => String(data.get(name) ?? '').trim()
+const optionsOf = (values: readonly string[]) => values.map((value) => ({ value, label: value }))
+
+const REFUND_PARTS = {
+  seller: 'The seller’s payout',
+  platform: 'The marketplace’s commission',
+}
+
+/** The actions about an order row, by the `operationId` of their operation. */
+const ACTIONS = {
+  refundOrder: {
+    label: 'Refund',
+    path: 'refund',
+    statuses: ['pending', 'shipped', 'received', 'disputed'],
+    isDangerous: true,
+    effect: ({ price, quantity, financial }) =>
+      `The buyer gets an e-mail, and the row keeps its status. ${formatMoney(financial.refunded_amount)} of ${quantity} × ${formatMoney(price)} has been refunded so far.`,
+    fields: () => (
+      <>
+        <MoneyField name="amount" label="Amount" isRequired />
+        <TextArea name="reason" label="Reason" rows={2} isRequired />
+        <RadioGroup
+          name="borne_by"
+          label="The refund reduces"
+          defaultValue="seller"
+          options={Object.entries(REFUND_PARTS).map(([value, label]) => ({ value, label }))}
+        />
+      </>
+    ),
+    body: (data) => ({
+      amount: Number(data.get('amount')),
+      reason: textOf(data, 'reason'),
+      borne_by: data.get('borne_by'),
+    }),
+  },
+  cancelOrder: {
+    label: 'Cancel',
+    path: 'cancel',
+    statuses: ['pending', 'shipped', 'disputed'],
+    isDangerous: true,
+    effect: ({ price, quantity }) =>
+      `Refunds ${quantity} × ${formatMoney(price)} to the buyer. A cancellation is final.`,
+    fields: () => (
+      <>
+        <Select
+          name="cancelled_by"
+          label="Cancelled by"
+          defaultValue="admin"
+          options={optionsOf(CANCELLERS)}
+        />
+        <Checkbox name="restock" value="yes" defaultSelected>
+          Put the units on sale again
+        </Checkbox>
+      </>
+    ),
+    body: (data) => ({ cancelled_by: data.get('cancelled_by'), restock: data.has('restock') }),
+  },
+  receiveOrder: {
+    label: 'Mark as received',
+    path: 'receive',
+    statuses: ['shipped'],
+    effect: () => 'The seller is paid when all rows of the slice are received or cancelled.',
+  },
+  disputeOrder: {
+    label: 'Open a dispute',
+    path: 'dispute',
+    statuses: ['shipped', 'received'],
+    effect: () => 'The seller gets an e-mail and has five days to answer. Payouts wait meanwhile.',
+    fields: () => (
+      <>
+        <Select
+          name="reason"
+          label="Reason"
+          defaultValue="not_as_described"
+          options={optionsOf(DISPUTE_REASONS)}
+        />
+        <TextArea name="message" label="The buyer’s message" />
+      </>
+    ),
+    body: (data) => ({
+      reason: data.get('reason'),
+      ...(textOf(data, 'message') && { message: textOf(data, 'message') }),
+    }),
+  },
+  resolveDispute: {
+    label: 'Resolve the dispute',
+    path: 'resolve',
+    statuses: ['disputed'],
+    isDangerous: true,
+    effect: ({ price, quantity }) =>
+      `In favour of the buyer, the row is cancelled and ${quantity} × ${formatMoney(price)} is refunded. In favour of the seller, the row becomes received.`,
+    fields: () => (
+      <>
+        <RadioGroup
+          name="in_favour_of"
+          label="In favour of"
+          defaultValue="seller"
+          options={optionsOf(['seller', 'buyer'])}
+        />
+        <MoneyField
+          name="refund"
+          label="Partial refund"
+          help="Optional. With it, the seller refunds this part and the row becomes received."
+        />
+      </>
+    ),
+    body: (data) => {
+      const refund = Number(data.get('refund'))
+      return refund > 0 ? { refund } : { in_favour_of: data.get('in_favour_of') }
+    },
+  },
+} satisfies Record<string, Definition>
+
+export type OrderAction = keyof typeof ACTIONS
+
+const ENTRIES = Object.entries(ACTIONS) as [OrderAction, Definition][]
+
+/** The actions that the row's status and the role of the signed-in person allow. */
+export function OrderMenu({
+  order: { id, status },
+  onAction,
+}: {
+  order: Order
+  onAction: (action: OrderAction) => void
+}) {
+  const may = useMay()
+  const possible = ENTRIES.filter(
+    ([operation, { statuses }]) => may(operation) && statuses.includes(status),
+  )
+  if (possible.length === 0) return null
+  return (
+    <Menu
+      label={`Actions for order ${id}`}
+      entries={possible.map(([operation, { label, isDangerous }]) => ({
+        label,
+        isDangerous,
+        onAction: () => onAction(operation),
+      }))}
+    />
+  )
+}
+
+/** Asks for what the action needs, and names its effect before it happens. */
+export function OrderActionDialog({
+  action,
+  order,
+  onClose,
+}: {
+  action: OrderAction
+  order: Order
+  onClose: () => void
+}) {
+  const { label, path, isDangerous, effect, fields, body }: Definition = ACTIONS[action]
+  // One key per input: a repeated attempt after a lost connection refunds once.
+  const attempt = useRef({ input: '', key: '' })
+
+  async function submit(data: FormData) {
+    const input = body?.(data)
+    const text = JSON.stringify(input ?? null)
+    if (attempt.current.input !== text) attempt.current = { input: text, key: randomName() }
+    const isRepeatable = action === 'refundOrder'
+    await send(`orders/${order.id}/${path}`, input, isRepeatable ? attempt.current.key : undefined)
+    notify(`${label}: order ${order.id} was changed.`)
+    onClose()
+  }
+
+  return (
+    <Dialog title={`${label}: order ${order.id}`} onClose={onClose}>
+      <p>
+        <strong>{order.item.name ?? 'Item'}</strong>, sold to{' '}
+        {order.buyer.name ?? 'an erased buyer'}. {effect(order)}
+      </p>
+      <Form
+        label={label}
+        onSubmit={submit}
+        actions={(isSaving) => (
+          <>
+            <Button type="submit" look={isDangerous ? 'danger' : 'primary'} isPending={isSaving}>
+              {label}
+            </Button>
+            <Button onPress={onClose}>Back</Button>
+          </>
+        )}
+      >
+        {fields?.()}
+      </Form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,30 @@
+import { Button } from '../ui/button.tsx'
+import { TextField } from '../ui/fields.tsx'
+import { Form } from '../ui/form.tsx'
+import { PageHeader } from '../ui/page-header.tsx'
+import { session } from './session.ts'
+
+/** Asks for the token, at whatever address: the page at this address follows. */
+export const SignIn = () => (
+  <main className="console-sign-in">
+    <PageHeader title="Console">For the staff of this marketplace.</PageHeader>
+    <Form
+      label="Sign in"
+      onSubmit={(data) => session.begin(String(data.get('token')).trim())}
+      actions={(isSaving) => (
+        <Button type="submit" look="primary" isPending={isSaving}>
+          Sign in
+        </Button>
+      )}
+    >
+      <TextField
+        name="token"
+        type="password"
+        label="Staff token"
+        help="An admin gives it to you. This tab keeps it until you sign out or close the tab."
+        autoComplete="off"
+        isMonospaced
+      />
+    </Form>
+  </main>
+)

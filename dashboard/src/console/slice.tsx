@@ -1,0 +1,195 @@
+import { useState } from 'react'
+import { PageHeader } from '../ui/page-header.tsx'
+import { Facts, Section } from '../ui/section.tsx'
+import { Loaded } from '../ui/states.tsx'
+import { type Column, Table } from '../ui/table.tsx'
+import { DateTime, Missing, Money } from '../ui/values.tsx'
+import { type LedgerEntry, type Mail, type Order, type Slice, useRecord } from './api.ts'
+import { DeliveryTable } from './delivery-table.tsx'
+import { type OrderAction, OrderActionDialog, OrderMenu } from './order-actions.tsx'
+import { StatusBadge } from './statuses.tsx'
+
+/** Everything about a slice: the rows of one seller in one checkout. */
+export function SlicePage({ sliceKey }: { sliceKey: string }) {
+  const query = useRecord<Slice>(`slices/${encodeURIComponent(sliceKey)}`)
+  const rows = query.data?.rows
+  return (
+    <>
+      <PageHeader
+        title={
+          rows?.length === 1 ? `Order ${rows[0]?.id}` : `Slice of ${rows?.length ?? ''} orders`
+        }
+        back={{ href: '/orders', label: 'Orders' }}
+      >
+        {sliceKey}
+      </PageHeader>
+      <Loaded query={query}>{(slice) => <SliceSections slice={slice} />}</Loaded>
+    </>
+  )
+}
+
+function SliceSections({ slice }: { slice: Slice }) {
+  const [open, setOpen] = useState<{ action: OrderAction; order: Order }>()
+  const { buyer, shipping, shipment, mails, ledger, deliveries } = slice
+  return (
+    <>
+      <Section title="Rows">
+        <Table
+          label="Rows"
+          columns={rowColumns((action, order) => setOpen({ action, order }))}
+          rows={slice.rows}
+          keyOf={({ id }) => id}
+        />
+      </Section>
+      <Section title="Sale">
+        <Facts
+          facts={[
+            { label: 'Sold', value: <DateTime at={slice.created_at} /> },
+            { label: 'Seller', value: slice.account_id },
+            { label: 'Checkout', value: slice.checkout_id },
+            { label: 'Buyer', value: buyer.name || <Missing /> },
+            { label: 'E-mail', value: buyer.email || <Missing /> },
+            { label: 'Address', value: <Address address={slice.address as Address | null} /> },
+            { label: 'Shipping', value: shipping.method },
+            { label: 'Shipping price', value: <Money amount={shipping.price} /> },
+            { label: 'Fulfilment', value: shipping.fulfilment },
+          ]}
+        />
+      </Section>
+      {shipment && (
+        <Section title="Shipment">
+          <Facts
+            facts={[
+              { label: 'State', value: <StatusBadge status={shipment.state} /> },
+              { label: 'Label', value: shipment.status ?? <Missing /> },
+              { label: 'Provider', value: shipment.provider },
+              { label: 'Tracking code', value: shipment.tracking_code ?? <Missing /> },
+              { label: 'Bought', value: <DateTime at={shipment.bought_at} /> },
+              ...(shipment.message ? [{ label: 'Message', value: shipment.message }] : []),
+            ]}
+          />
+        </Section>
+      )}
+      <Section title="Ledger">
+        {ledger.length === 0 ? (
+          <p className="help">No entries.</p>
+        ) : (
+          <Table label="Ledger" columns={LEDGER} rows={ledger} keyOf={({ id }) => id} />
+        )}
+      </Section>
+      <Section title="E-mails" help="They are kept for 30 days.">
+        {mails.length === 0 ? (
+          <p className="help">None.</p>
+        ) : (
+          <Table label="E-mails" columns={MAILS} rows={mails} keyOf={({ id }) => id} />
+        )}
+      </Section>
+      <Section title="Deliveries">
+        {deliveries.length === 0 ? (
+          <p className="help">None.</p>
+        ) : (
+          <DeliveryTable deliveries={deliveries} />
+        )}
+      </Section>
+      {open && <OrderActionDialog {...open} onClose={() => setOpen(undefined)} />}
+    </>
+  )
+}
+
+const rowColumns = (onAction: (action: OrderAction, order: Order) => void): Column<Order>[] => [
+  {
+    key: 'order',
+    header: 'Order row',
+    isRowHeader: true,
+    cell: ({ id, item }) => (
+      <>
+        {item.name ?? 'Item'}
+        <p className="help">
+          {[id, item.subtitle, item.condition, item.language].filter(Boolean).join(' · ')}
+        </p>
+      </>
+    ),
+  },
+  {
+    key: 'listing',
+    header: 'Listing',
+    cell: ({ listing_id }) => listing_id ?? <Missing />,
+  },
+  {
+    key: 'status',
+    header: 'Status',
+    cell: ({ status, cancelled_by: by, cancel_reason: reason }) => (
+      <div>
+        <StatusBadge status={status} />
+        {by && <p className="help">{[`by ${by}`, reason].filter(Boolean).join(', ')}</p>}
+      </div>
+    ),
+  },
+  { key: 'units', header: 'Units', align: 'end', cell: ({ quantity }) => quantity },
+  {
+    key: 'price',
+    header: 'Unit price',
+    align: 'end',
+    cell: ({ price }) => <Money amount={price} />,
+  },
+  {
+    key: 'refunded',
+    header: 'Refunded',
+    align: 'end',
+    cell: ({ financial }) => <Money amount={financial.refunded_amount} />,
+  },
+  {
+    key: 'actions',
+    header: 'Actions',
+    isHeaderHidden: true,
+    align: 'end',
+    cell: (order) => <OrderMenu order={order} onAction={(action) => onAction(action, order)} />,
+  },
+]
+
+const LEDGER: Column<LedgerEntry>[] = [
+  { key: 'kind', header: 'Kind', isRowHeader: true, cell: ({ kind }) => kind },
+  { key: 'account', header: 'Account', cell: ({ account }) => account },
+  { key: 'order', header: 'Order row', cell: ({ order_id }) => order_id ?? <Missing /> },
+  { key: 'at', header: 'Time', cell: ({ created_at }) => <DateTime at={created_at} /> },
+  {
+    key: 'amount',
+    header: 'Amount',
+    align: 'end',
+    cell: ({ amount }) => <Money amount={amount} />,
+  },
+]
+
+const MAILS: Column<Mail>[] = [
+  {
+    key: 'subject',
+    header: 'Subject',
+    isRowHeader: true,
+    cell: ({ subject, text }) => (
+      <details className="mail">
+        <summary>{subject}</summary>
+        <pre>{text}</pre>
+      </details>
+    ),
+  },
+  { key: 'to', header: 'To', cell: ({ to }) => to || <Missing /> },
+  { key: 'status', header: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
+  { key: 'at', header: 'Written', cell: ({ created_at }) => <DateTime at={created_at} /> },
+]
+
+type Address = Record<
+  'full_name' | 'street' | 'house_number' | 'zip' | 'city' | 'country',
+  string
+> & { house_number_suffix: string | null }
+
+const Address = ({ address }: { address: Address | null }) =>
+  address === null ? (
+    <Missing />
+  ) : (
+    [
+      address.full_name,
+      [address.street, address.house_number, address.house_number_suffix].filter(Boolean).join(' '),
+      `${address.zip} ${address.city}`,
+      address.country.toUpperCase(),
+    ].join(', ')
+  )

@@ -1,0 +1,80 @@
+import { type ReactNode, Suspense } from 'react'
+import { Route, Switch } from 'wouter'
+import { useIsConnected } from '../connection.ts'
+import { Icon } from '../ui/icons.tsx'
+import { PageHeader } from '../ui/page-header.tsx'
+import { Loading } from '../ui/states.tsx'
+import { Toasts } from '../ui/toast.tsx'
+import type { Page } from './lazy-page.ts'
+import { Navigation, type NavigationProps } from './navigation.tsx'
+import { PageErrors } from './page-errors.tsx'
+
+type FrameProps = NavigationProps & {
+  isSandbox?: boolean | undefined
+  /** The page, or what stands in its place. */
+  content: ReactNode
+}
+
+/** The frame of all pages: navigation, banners, messages. */
+export const Frame = ({ isSandbox = false, content, ...navigation }: FrameProps) => (
+  <div className="shell">
+    <a className="skip" href="#main">
+      Skip to the content
+    </a>
+    <Navigation {...navigation} />
+    <div className="content">
+      <Banners isSandbox={isSandbox} />
+      <main id="main" tabIndex={-1}>
+        {content}
+      </main>
+    </div>
+    <Toasts />
+  </div>
+)
+
+/** The page at the current address. */
+export const CurrentPage = ({ pages }: { pages: readonly Page[] }) => (
+  <PageErrors>
+    <Suspense fallback={<Loading />}>
+      <Switch>
+        {pages.map(({ path, Page }) => (
+          <Route key={path} path={path === '/' ? '/' : `${path}/*?`}>
+            <Page />
+          </Route>
+        ))}
+        <Route>
+          <PageHeader title="There is no such page">The address may be old or mistyped.</PageHeader>
+        </Route>
+      </Switch>
+    </Suspense>
+  </PageErrors>
+)
+
+function Banners({ isSandbox }: { isSandbox: boolean }) {
+  const isConnected = useIsConnected()
+  return (
+    <section aria-label="Messages of the service">
+      {isSandbox && (
+        <Banner>
+          <strong>Sandbox.</strong> Everything here is test data: no money moves and no parcel
+          ships.
+        </Banner>
+      )}
+      <div role="status">
+        {!isConnected && (
+          <Banner tone="warn">
+            <strong>The connection to the service is lost.</strong> Trying again. Nothing that you
+            have typed is lost.
+          </Banner>
+        )}
+      </div>
+    </section>
+  )
+}
+
+const Banner = ({ tone = 'neutral', children }: { tone?: string; children: ReactNode }) => (
+  <div className={`banner ${tone}`}>
+    <Icon name={tone === 'warn' ? 'warning' : 'info'} />
+    <p>{children}</p>
+  </div>
+)
