@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
+import type { Page } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import { OPEN_STATUSES } from '../enums.ts'
 import type { FileStore } from '../files/file-store.ts'
@@ -17,6 +18,7 @@ export type Erased = {
   events: number
   labels: number
   disputes: number
+  reviews: number
   /** Checkouts with an open order, whose data is still needed. */
   open: number
 }
@@ -26,8 +28,8 @@ const BATCH = 200
 const DAY_MS = 24 * 60 * 60 * 1000
 
 /**
- * Erases a buyer's personal data from completed orders: name, e-mail address and delivery address, the texts of e-mails,
- * the payloads of events, messages of disputes, and label PDFs. Amounts, items and the ledger stay. A checkout with an
+ * Erases a buyer's personal data from completed orders: name, e-mail address and delivery address, the texts of e-mails
+ * and reviews, the payloads of events, messages of disputes, and label PDFs. Amounts, items, stars and the ledger stay. A checkout with an
  * open order is left alone: call it again later.
  */
 export async function eraseBuyer(
@@ -51,7 +53,10 @@ export async function eraseBuyer(
   return { ...erased, mails: erased.mails + count, open: found.length - erased.checkouts }
 }
 
-/** Erases the data of buyers whose orders were completed `BUYER_DATA_DAYS` ago. */
+/**
+ * Erases the data of buyers whose orders were completed `BUYER_DATA_DAYS` ago. Their reviews stay, because they were
+ * written for the public.
+ */
 export async function eraseOldBuyers(ctx: Context & { files: FileStore }): Promise<void> {
   const days = ctx.config.buyerDataDays
   if (days === 0) return
@@ -70,7 +75,15 @@ export async function eraseOldBuyers(ctx: Context & { files: FileStore }): Promi
   }
 }
 
-const NOTHING: Erased = { checkouts: 0, mails: 0, events: 0, labels: 0, disputes: 0, open: 0 }
+const NOTHING: Erased = {
+  checkouts: 0,
+  mails: 0,
+  events: 0,
+  labels: 0,
+  disputes: 0,
+  reviews: 0,
+  open: 0,
+}
 
 const idsOf = (rows: { id: number }[]) => rows.map(({ id }) => id)
 
@@ -103,8 +116,10 @@ async function eraseBatch(
   `
   // Before the transaction, because it must not wait for files: after a crash the next run finds the checkouts again.
   for (const { name } of labels) await ctx.files.delete(labelPath(`${name}.pdf`))
-  const erased = await eraseCheckouts(ctx, ids)
-  for (const key of ['checkouts', 'mails', 'events', 'disputes'] as const) total[key] += erased[key]
+  const erased = await eraseCheckouts(ctx, ids, { withReviews: before === null })
+  for (const key of ['checkouts', 'mails', 'events', 'disputes', 'reviews'] as const) {
+    total[key] += erased[key]
+  }
   total.labels += labels.length
 }
 
@@ -129,7 +144,7 @@ const isCompleted = (db: Db) => db`
   )
 `
 
-const eraseCheckouts = (ctx: Context, ids: number[]) =>
+const eraseCheckouts = (ctx: Context, ids: number[], { withReviews }: { withReviews: boolean }) =>
   inTransaction(ctx, async ({ db, now }) => {
     // A dispute that was opened meanwhile keeps its data: the condition is checked again with the rows locked.
     const checkouts = await db<{ id: number }[]>`
@@ -167,11 +182,17 @@ const eraseCheckouts = (ctx: Context, ids: number[]) =>
       set message = null
       where order_id = any(${orders}::bigint[]) and message is not null
     `
+    const reviews = await db`
+      update reviews
+      set text = null
+      where slice_id = any(${withReviews ? slices : []}::bigint[]) and text is not null
+    `
     return {
       checkouts: checkouts.length,
       mails: mails.count,
       events: events.count,
       disputes: disputes.count,
+      reviews: reviews.count,
     }
   })
 
@@ -188,9 +209,22 @@ export type BuyerData = {
   mails: Mail[]
   events: { event: string; data: string; createdAt: Date }[]
   disputes: { orderId: number; message: string | null; openedAt: Date }[]
+  reviews: { sliceKey: string; stars: number; text: string | null; createdAt: Date }[]
 }
 
-const ALL = { page: 1, perPage: 10_000, offset: 0 }
+/** Rows of one page of a list that is read as a whole. */
+const PAGE_SIZE = 1_000
+
+async function allPages<Row>(
+  read: (page: Page) => Promise<{ rows: Row[]; total: number }>,
+): Promise<Row[]> {
+  const all: Row[] = []
+  for (let page = 1; ; page++) {
+    const { rows } = await read({ page, perPage: PAGE_SIZE, offset: (page - 1) * PAGE_SIZE })
+    all.push(...rows)
+    if (rows.length < PAGE_SIZE) return all
+  }
+}
 
 /** Reads what is stored about a buyer, by e-mail address in any casing. */
 export async function exportBuyer(ctx: Context, email: string): Promise<BuyerData> {
@@ -203,9 +237,9 @@ export async function exportBuyer(ctx: Context, email: string): Promise<BuyerDat
   `
   const slices = idsOf(await slicesOf(db, idsOf(checkouts)))
   const rows = idsOf(await ordersOf(db, slices))
-  const [orders, mails, events, disputes] = await Promise.all([
-    listAllOrders(ctx, { buyerEmail: email }, ALL),
-    listMails(ctx, { to: email }, ALL),
+  const [orders, mails, events, disputes, reviews] = await Promise.all([
+    allPages((page) => listAllOrders(ctx, { buyerEmail: email }, page)),
+    allPages((page) => listMails(ctx, { to: email }, page)),
     db<BuyerData['events']>`
       select event, data, created_at as "createdAt"
       from events
@@ -218,12 +252,20 @@ export async function exportBuyer(ctx: Context, email: string): Promise<BuyerDat
       where order_id = any(${rows}::bigint[])
       order by id desc
     `,
+    db<BuyerData['reviews']>`
+      select s.slice_key as "sliceKey", r.stars, r.text, r.created_at as "createdAt"
+      from reviews r
+      join slices s on s.id = r.slice_id
+      where r.slice_id = any(${slices}::bigint[])
+      order by r.id desc
+    `,
   ])
   return {
     checkouts: [...checkouts],
-    orders: orders.rows,
-    mails: mails.rows,
+    orders,
+    mails,
     events: [...events],
     disputes: [...disputes],
+    reviews: [...reviews],
   }
 }

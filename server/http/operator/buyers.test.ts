@@ -32,6 +32,8 @@ async function sellTo(name: string) {
   const label = (await seller.post(`/v1/orders/${order}/label`)).body.data.label_url as string
   await ship(seller, order)
   await act(app, order, 'receive')
+  const review = { stars: 4, text: `Regards, ${name} of ${name} Street` }
+  await app.operator.post(`/operator/v1/orders/${order}/review`, { payload: review })
   const open = await buy(app, [[id, 1]], { buyer, address })
   await app.runMail()
   return { seller, buyer, done, open, order, label: label.slice(label.indexOf('/labels')) }
@@ -45,7 +47,7 @@ it('erasing a buyer blanks every copy of completed orders, and keeps amounts and
   expect((await app.anyone.get(label)).status).toBe(200)
 
   const counts = await post('erase', 'ASH@buyers.example')
-  expect(counts).toMatchObject({ checkouts: 1, labels: 1, events: 1, open: 1 })
+  expect(counts).toMatchObject({ checkouts: 1, labels: 1, events: 1, reviews: 1, open: 1 })
   expect(counts.mails).toBeGreaterThan(2)
   const text = await get(`slices/${done.sliceKey}`)
   expect(text).not.toMatch(/ash (street|ketchum)|ash@|31612345678/i)
@@ -60,6 +62,8 @@ it('erasing a buyer blanks every copy of completed orders, and keeps amounts and
   )
   expect(delivery.payload.data).toMatchObject({ buyer_name: '', delivery_address: null })
   expect((await app.anyone.get(label)).status).toBe(404)
+  const [review] = (await seller.get('/tools/v1/reviews')).body.data
+  expect(review).toMatchObject({ stars: 4, text: null })
 
   expect(await get(`slices/${open.sliceKey}`)).toContain(buyer.name)
   expect(await get(`slices/${other.done.sliceKey}`)).toContain(other.buyer.name)
@@ -82,12 +86,13 @@ it('the export has everything about one buyer, and the audit log has only its us
   ])
   expect(JSON.stringify(data)).not.toContain('misty')
   expect(data.mails.length).toBeGreaterThan(1)
+  expect(data.reviews).toMatchObject([{ slice_key: done.sliceKey, stars: 4 }])
   const [entry] = JSON.parse(await get('audit?action=exportBuyer')).data
   expect(entry).toMatchObject({ record: null, before: null, after: null })
 })
 
 it('data is erased BUYER_DATA_DAYS after the order was completed, and not before', async () => {
-  const { buyer, done, open } = await sellTo('gary')
+  const { seller, buyer, done, open } = await sellTo('gary')
   await advance(app.operator, 80 * 24 * 3600)
   await app.runMail()
   await runSchedule(app.ctx)
@@ -95,6 +100,7 @@ it('data is erased BUYER_DATA_DAYS after the order was completed, and not before
   await advance(app.operator, 20 * 24 * 3600)
   await runSchedule(app.ctx)
   expect(await get(`slices/${done.sliceKey}`)).not.toContain(buyer.name)
+  expect((await seller.get('/tools/v1/reviews')).text).toContain('Regards')
   // Cancelled by the system in the meantime, so its days have not passed yet.
   expect(await get(`slices/${open.sliceKey}`)).toContain(buyer.name)
 })

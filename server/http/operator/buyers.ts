@@ -25,6 +25,7 @@ const ErasedSchema = Type.Object({
   events: count('Event payloads that lost the name and the address'),
   labels: count('Label PDFs that were deleted'),
   disputes: count('Disputes that lost the buyer’s message'),
+  reviews: count('Reviews that lost their text; their stars stay'),
   open: count('Checkouts with an open order, whose data is kept'),
 })
 
@@ -56,6 +57,14 @@ const BuyerDataSchema = Type.Object({
       opened_at: Timestamp(),
     }),
   ),
+  reviews: Type.Array(
+    Type.Object({
+      slice_key: Type.String(),
+      stars: Type.Integer(),
+      text: Nullable(Type.String()),
+      created_at: Timestamp(),
+    }),
+  ),
 })
 
 const buyerDataJson = (email: string, data: BuyerData) => ({
@@ -77,6 +86,12 @@ const buyerDataJson = (email: string, data: BuyerData) => ({
     message,
     opened_at: timestamp(openedAt),
   })),
+  reviews: data.reviews.map(({ sliceKey, stars, text, createdAt }) => ({
+    slice_key: sliceKey,
+    stars,
+    text,
+    created_at: timestamp(createdAt),
+  })),
 })
 
 export const buyerRoutes =
@@ -91,13 +106,21 @@ export const buyerRoutes =
           operationId: 'eraseBuyer',
           summary: 'Erase a buyer’s personal data',
           description:
-            'Erases the name, the e-mail address, the delivery address with its phone number, the texts of e-mails, the payloads of events, messages of disputes and label PDFs of completed orders. Amounts and items stay. A checkout with an open order is left alone: repeat the request later.',
+            'Erases the name, the e-mail address, the delivery address with its phone number, the texts of e-mails and reviews, the payloads of events, messages of disputes and label PDFs of completed orders. Amounts, items and stars stay. A checkout with an open order is left alone: repeat the request later.',
           tags: ['Buyers'],
           body: BuyerInput,
           response: { 200: Data(ErasedSchema, 'Numbers of erased records') },
           'x-errors': ['validation_error'],
           'x-example': {
-            data: { checkouts: 2, mails: 7, events: 3, labels: 1, disputes: 0, open: 0 },
+            data: {
+              checkouts: 2,
+              mails: 7,
+              events: 3,
+              labels: 1,
+              disputes: 0,
+              reviews: 1,
+              open: 0,
+            },
           },
         },
       },
@@ -125,6 +148,7 @@ export const buyerRoutes =
               mails: [exampleOperatorMail],
               events: [],
               disputes: [],
+              reviews: [],
             },
           },
         },

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ownPath } from './own-path.ts'
+import { MAX_PATH_LENGTH, ownPath } from './own-path.ts'
 
 const SITE = 'https://cards.example'
 
@@ -35,7 +35,7 @@ describe('the path after signing in', () => {
     ' //evil.example',
     '/\u0000',
     '/dashboard\r\nSet-Cookie: a=b',
-    `/${'a'.repeat(2_000)}`,
+    `/${'a'.repeat(MAX_PATH_LENGTH)}`,
   ])('%j leads to the dashboard instead', (next) => {
     expect(ownPath(next, SITE)).toBe('/dashboard')
   })
