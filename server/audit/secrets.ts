@@ -1,6 +1,6 @@
-/** Names of fields with secrets, and of copies of other people's data that belong in no log. */
+/** Names of fields with secrets, and with buyers' data and words: the log can't forget, and erasing a buyer must. */
 const SECRET =
-  /^(password|.*_password|key|secret|.*_secret|token|.*_token|iban|authorization|label_url|payload)$/
+  /^(password|.*_password|key|secret|.*_secret|token|.*_token|iban|authorization|label_url|payload|buyer|text|message)$/
 
 /** The user and password in a URL, such as that of a webhook endpoint. */
 const CREDENTIALS = /(\/\/)[^/?#@\s]*@/g

@@ -116,7 +116,11 @@ export const auditWrites =
         await recordAudit(tx, {
           ...by(request),
           record: created ? nameOfNew(url, created) : (record?.name ?? null),
-          ...(before && after && !created ? differences(before, after) : { before, after }),
+          ...(created
+            ? { before: null, after }
+            : before && after
+              ? differences(before, after)
+              : { before, after }),
         })
       } catch (error) {
         await transaction?.rollBack()
