@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { centsFromEuros } from '../../cents.ts'
 import { CANCELLERS, DISPUTE_REASONS } from '../../enums.ts'
+import { validationError } from '../../errors.ts'
 import { REFUND_BEARERS } from '../../money/posting.ts'
 import { RESOLUTIONS } from '../../orders/dispute.ts'
 import { openDispute, resolveDispute } from '../../orders/disputes.ts'
@@ -156,7 +157,6 @@ export const orderTransitionRoutes =
               ),
             },
             {
-              anyOf: [{ required: ['in_favour_of'] }, { required: ['refund'] }],
               examples: [{ in_favour_of: 'seller' }, { refund: 1.5 }],
             },
           ),
@@ -165,6 +165,9 @@ export const orderTransitionRoutes =
       },
       async ({ params, body }) => {
         const { in_favour_of: inFavourOf, refund } = body
+        if (inFavourOf === undefined && refund === undefined) {
+          throw validationError({ in_favour_of: ['The in_favour_of field is required.'] })
+        }
         const resolution = {
           inFavourOf: inFavourOf ?? 'seller',
           refundCents: refund === undefined ? undefined : centsFromEuros(refund),
