@@ -95,21 +95,35 @@ export async function getAccount(ctx: Pick<Context, 'db'>, id: number): Promise<
   return account
 }
 
-/** One page of all accounts, newest first, and their total number. */
+/**
+ * One page of the accounts, newest first, and their total number.
+ *
+ * @param text the id, or a part of the shop's name, slug or e-mail address in any casing; all accounts without it
+ */
 export async function listAccounts(
   ctx: Context,
+  text: string | undefined,
   page: Page,
 ): Promise<{ rows: Account[]; total: number }> {
+  const { db } = ctx
+  // Counting reads all accounts anyway, so an index would not help.
+  const matching =
+    text === undefined
+      ? db`from accounts`
+      : db`
+          from accounts
+          where id::text = ${text} or strpos(lower(concat_ws(' ', shop_name, slug, email)), lower(${text})) > 0
+        `
   const [rows, [counted]] = await Promise.all([
-    ctx.db<Account[]>`
-      select ${accountColumns(ctx.db)}
+    db<Account[]>`
+      select ${accountColumns(db)}
       -- The page is selected first, so that shipping options are aggregated for its rows only.
       from (
-        select * from accounts order by id desc limit ${page.perPage} offset ${page.offset}
+        select * ${matching} order by id desc limit ${page.perPage} offset ${page.offset}
       ) a
       order by a.id desc
     `,
-    ctx.db<{ total: number }[]>`select count(*) as total from accounts`,
+    db<{ total: number }[]>`select count(*) as total ${matching}`,
   ])
   return { rows, total: counted?.total ?? 0 }
 }

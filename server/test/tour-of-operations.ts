@@ -268,6 +268,7 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
     }),
   )
   await ok(operator.get('/operator/v1/accounts'))
+  await ok(operator.get('/operator/v1/accounts?q=shop'))
   await ok(operator.get(account))
   await ok(operator.patch(account, { payload: { rating: 4.5 } }))
   await ok(operator.patch(account, { payload: { password: 'a-password-for-the-tour' } }))

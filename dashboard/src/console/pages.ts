@@ -1,9 +1,30 @@
 import { type Page, page } from '../shell/lazy-page.ts'
 
-/** The table of contents, with the operation that a page begins with: a role that may not call it has no such page. */
-export const PAGES: (Page & { operation: string })[] = [
+type ConsolePage = Page & {
+  /** The operation that the page begins with: a role that may not call it doesn't have the page. */
+  operation: string
+}
+
+/** The table of contents, in the order of the navigation. */
+export const PAGES: ConsolePage[] = [
   {
     ...page('/orders', 'Orders', 'orders', () => import('./orders.tsx')),
     operation: 'listAllOrders',
+  },
+  {
+    ...page('/sellers', 'Sellers', 'overview', () => import('./sellers.tsx')),
+    operation: 'listAccounts',
+  },
+  {
+    ...page('/listings', 'Listings', 'listings', () => import('./listings.tsx')),
+    operation: 'listAllListings',
+  },
+  {
+    ...page('/deliveries', 'Deliveries', 'webhooks', () => import('./deliveries.tsx')),
+    operation: 'listDeliveries',
+  },
+  {
+    ...page('/audit', 'Audit log', 'keys', () => import('./audit.tsx')),
+    operation: 'listAudit',
   },
 ]

@@ -24,7 +24,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await page.getByText(payload.name).waitFor()
   }
 
-  it('a support member finds an order by the buyer’s e-mail and refunds a part', async () => {
+  it('a support member finds an order by the buyer’s e-mail and refunds a part, and an admin reads who did it', async () => {
     const shop = await openShop(app, PARCEL)
     const [card] = (await list(shop, cardItem())) as [number]
     const buyer = { name: 'Misty Waterflower', email: 'misty@buyers.example' }
@@ -71,5 +71,58 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByLabel('Staff token').waitFor()
     expect(await page.evaluate('JSON.stringify({ ...sessionStorage, ...localStorage })')).toBe('{}')
+
+    await signIn(page, 'admin')
+    await page.getByRole('link', { name: 'Audit log' }).click()
+    await page.getByLabel('Record, as order:501').fill(`order:${order}`)
+    const entry = page.getByRole('row', { name: /refundOrder/ })
+    await entry.getByText('The support').waitFor()
+    await entry.locator('summary').click()
+    await entry.locator('ins', { hasText: '1.5' }).first().waitFor()
+    await expectAccessible(page)
+  })
+
+  it('an admin finds a seller, takes a listing down and resends a delivery', async () => {
+    const shop = await openShop(app, PARCEL)
+    const [card] = (await list(shop, cardItem())) as [number]
+    const endpoint = { url: 'https://hooks.example/orders', events: ['order.created'] }
+    await shop.post('/v1/webhooks', { payload: endpoint })
+    await buy(app, [[card, 1]], {})
+    const page = await app.open('/console/sellers', { expects: /status of 409/ })
+    await signIn(page, 'admin')
+    await page.getByLabel('Shop, e-mail or number').fill(String(shop.accountId))
+    const { data } = (await app.operator.get(`/operator/v1/accounts/${shop.accountId}`)).body
+    await expectAccessible(page)
+    await page.getByRole('link', { name: data.shop_name }).click()
+    await page.getByRole('heading', { level: 1, name: data.shop_name }).waitFor()
+    await page.getByText(data.email).waitFor()
+    await expectAccessible(page)
+
+    const main = page.getByRole('main')
+    await main.getByRole('link', { name: 'Listings' }).click()
+    await page.getByRole('button', { name: `Take listing ${card} down` }).click()
+    await page.getByLabel('Reason').fill('The photos show another card.')
+    await page.getByRole('button', { name: 'Take down', exact: true }).click()
+    await page
+      .getByRole('row', { name: /removed/ })
+      .getByText('another card')
+      .waitFor()
+    await expectAccessible(page)
+
+    await page.getByRole('link', { name: 'Deliveries' }).click()
+    await page.getByRole('row', { name: /order.created/ }).waitFor()
+    await expectAccessible(page)
+    await page.getByRole('button', { name: /^Resend delivery/ }).click()
+    await page.getByText(/is being sent again/).waitFor()
+  })
+
+  it('a role sees only its pages and actions', async () => {
+    const page = await app.open('/console')
+    await signIn(page, 'catalog')
+    const navigation = page.getByRole('navigation', { name: 'Console' })
+    await page.getByRole('heading', { level: 1, name: 'Listings' }).waitFor()
+    expect(await navigation.getByRole('link').allTextContents()).toEqual(['Listings'])
+    await page.getByText(/^[1-9].* listings$/).waitFor()
+    expect(await page.getByRole('button', { name: /Take listing/ }).count()).toBe(0)
   })
 })

@@ -194,6 +194,32 @@ describe('GET /operator/v1/accounts', () => {
   })
 })
 
+describe('GET /operator/v1/accounts with q', () => {
+  it('accounts are found by their id and by a part of name, slug or e-mail address, in any casing', async () => {
+    const wanted = {
+      shop_name: 'Größe & 100% Cards',
+      slug: 'size-cards',
+      email: 'Erika@mail.example',
+    }
+    const { id } = (await create(wanted)).body.data
+    const byId = (await app.operator.get(`${ACCOUNTS}?q=${id}`)).body.data
+    expect(byId.map((account: { id: number }) => account.id)).toContain(id)
+    for (const q of ['& 100% c', 'größe', 'SIZE-c', 'erika@MAIL']) {
+      const { status, body } = await app.operator.get(`${ACCOUNTS}?q=${encodeURIComponent(q)}`)
+      const found = body.data.map((account: { id: number }) => account.id)
+      expect({ q, status, found, total: body.meta.total }).toEqual({
+        q,
+        status: 200,
+        found: [id],
+        total: 1,
+      })
+    }
+    for (const q of ['_', 'no such shop']) {
+      expect((await app.operator.get(`${ACCOUNTS}?q=${q}`)).body.meta.total).toBe(0)
+    }
+  })
+})
+
 describe('the account id in the path', () => {
   it('an unknown or malformed account id gets a 404 before the body is validated', async () => {
     for (const id of ['999999', '0', '-1', '1.5', 'x', '99999999999999999999']) {

@@ -8,7 +8,7 @@ import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
 import { pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
-import { Data, Paginated, PathId } from '../schema.ts'
+import { Data, Paginated, PathId, Text } from '../schema.ts'
 import {
   AccountInput,
   AccountPatch,
@@ -59,9 +59,17 @@ export const accountRoutes =
         schema: {
           operationId: 'listAccounts',
           summary: 'List accounts',
-          description: 'Returns all accounts, newest first.',
+          description: 'Returns accounts, newest first.',
           tags: ['Accounts'],
-          querystring: Type.Object({ ...pageParameters }),
+          querystring: Type.Object({
+            q: Type.Optional(
+              Text({
+                description:
+                  'The id, or a part of the shop’s name, slug or e-mail address in any casing',
+              }),
+            ),
+            ...pageParameters,
+          }),
           response: { 200: Paginated(AccountSchema, 'A page of accounts') },
           'x-errors': ['validation_error'],
         },
@@ -70,7 +78,7 @@ export const accountRoutes =
         paginated(
           `${ctx.config.publicUrl}/operator/v1/accounts`,
           query as Query,
-          (page) => listAccounts(ctx, page),
+          (page) => listAccounts(ctx, (query as Query).q, page),
           accountJson,
         ),
     )

@@ -1,0 +1,118 @@
+import { DateField, Select } from '../ui/fields.tsx'
+import { Filters, SearchFilter, useFilters } from '../ui/filters.tsx'
+import { PageHeader } from '../ui/page-header.tsx'
+import { Empty, Loaded } from '../ui/states.tsx'
+import { type Column, Pagination, Table } from '../ui/table.tsx'
+import { DateTime, Missing } from '../ui/values.tsx'
+import { type AuditEntry, useList } from './api.ts'
+import { optionsOf } from './statuses.tsx'
+
+const ROLES = ['root', 'admin', 'support', 'finance', 'catalog', 'seller', 'anonymous']
+
+export default function AuditPage() {
+  const { filters, setFilters, isFiltered, clearFilters } = useFilters({
+    actor: '',
+    role: '',
+    action: '',
+    record: '',
+    from: '',
+    to: '',
+    page: '',
+  })
+  // The API takes a date as its first moment.
+  const query = useList<AuditEntry>('audit', {
+    ...filters,
+    to: filters.to && `${filters.to}T23:59:59Z`,
+  })
+  const text = (name: 'actor' | 'action' | 'record', label: string) => (
+    <SearchFilter
+      label={label}
+      value={filters[name]}
+      onChange={(value) => setFilters({ [name]: value.trim() }, { replace: true })}
+    />
+  )
+  return (
+    <>
+      <PageHeader title="Audit log" />
+      <Filters isFiltered={isFiltered} onClear={clearFilters}>
+        <Select
+          label="Role"
+          options={optionsOf(ROLES)}
+          value={filters.role}
+          onChange={(role) => setFilters({ role })}
+        />
+        <DateField label="From" value={filters.from} onChange={(from) => setFilters({ from })} />
+        <DateField label="To" value={filters.to} onChange={(to) => setFilters({ to })} />
+        {text('record', 'Record, as order:501')}
+        {text('actor', 'Actor, as staff:3')}
+        {text('action', 'Action, as refundOrder')}
+      </Filters>
+      <Loaded query={query}>
+        {({ data, meta }) =>
+          data.length === 0 ? (
+            <Empty title={isFiltered ? 'No entry matches these filters' : 'No entries yet'} />
+          ) : (
+            <>
+              <Table label="Audit log" columns={COLUMNS} rows={data} keyOf={({ id }) => id} />
+              <Pagination meta={meta} noun="entries" />
+            </>
+          )
+        }
+      </Loaded>
+    </>
+  )
+}
+
+const COLUMNS: Column<AuditEntry>[] = [
+  {
+    key: 'action',
+    header: 'Action',
+    isRowHeader: true,
+    cell: ({ action, record }) => (
+      <>
+        {action}
+        {record && <p className="help">{record}</p>}
+      </>
+    ),
+  },
+  {
+    key: 'actor',
+    header: 'Actor',
+    cell: ({ actor, actor_name: name, role }) => (
+      <div>
+        {name ?? actor}
+        <p className="help">{[name && actor, role].filter(Boolean).join(' · ')}</p>
+      </div>
+    ),
+  },
+  { key: 'at', header: 'Time', cell: ({ created_at }) => <DateTime at={created_at} /> },
+  { key: 'change', header: 'Change', cell: (entry) => <Change entry={entry} /> },
+]
+
+/** Each field that differs, before and after. */
+function Change({ entry: { before, after, request_id: request } }: { entry: AuditEntry }) {
+  const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])]
+  if (names.length === 0) return <Missing />
+  return (
+    <details className="change">
+      <summary>{names.join(', ')}</summary>
+      <dl>
+        {names.map((name) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>
+              {before && <del>{shown(before, name)}</del>}{' '}
+              {after && <ins>{shown(after, name)}</ins>}
+            </dd>
+          </div>
+        ))}
+      </dl>
+      {request && <p className="help">Request {request}</p>}
+    </details>
+  )
+}
+
+const shown = (state: object, name: string) => {
+  const value = (state as Record<string, unknown>)[name]
+  return typeof value === 'string' ? value : JSON.stringify(value ?? null)
+}

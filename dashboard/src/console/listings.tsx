@@ -1,0 +1,135 @@
+import { useState } from 'react'
+import { Link } from 'wouter'
+import { LISTING_STATUSES } from '../../../server/enums.ts'
+import { Button } from '../ui/button.tsx'
+import { Select } from '../ui/fields.tsx'
+import { Filters, SearchFilter, useFilters } from '../ui/filters.tsx'
+import { PageHeader } from '../ui/page-header.tsx'
+import { Empty, Loaded } from '../ui/states.tsx'
+import { type Column, Pagination, Table } from '../ui/table.tsx'
+import { notify } from '../ui/toast.tsx'
+import { DateTime, Money } from '../ui/values.tsx'
+import { type Listing, send, useList, useMay } from './api.ts'
+import { AccountFilter } from './filters.tsx'
+import { ReasonDialog } from './reason-dialog.tsx'
+import { optionsOf, StatusBadge } from './statuses.tsx'
+
+export default function ListingsPage() {
+  const { filters, setFilters, isFiltered, clearFilters } = useFilters({
+    account_id: '',
+    card: '',
+    product: '',
+    status: '',
+    page: '',
+  })
+  const [takenDown, setTakenDown] = useState<Listing>()
+  const isAllowed = useMay()('takeDownListing')
+  const query = useList<Listing>('listings', filters)
+  return (
+    <>
+      <PageHeader title="Listings" />
+      <Filters isFiltered={isFiltered} onClear={clearFilters}>
+        <Select
+          label="Status"
+          options={optionsOf([...LISTING_STATUSES, 'removed'])}
+          value={filters.status}
+          onChange={(status) => setFilters({ status })}
+        />
+        <AccountFilter
+          value={filters.account_id}
+          onChange={(account_id) => setFilters({ account_id }, { replace: true })}
+        />
+        <SearchFilter
+          label="Card’s id"
+          value={filters.card}
+          onChange={(card) => setFilters({ card }, { replace: true })}
+        />
+        <SearchFilter
+          label="Product’s slug"
+          value={filters.product}
+          onChange={(product) => setFilters({ product }, { replace: true })}
+        />
+      </Filters>
+      <Loaded query={query}>
+        {({ data, meta }) =>
+          data.length === 0 ? (
+            <Empty title={isFiltered ? 'No listing matches these filters' : 'No listings yet'} />
+          ) : (
+            <>
+              <Table
+                label="Listings"
+                columns={isAllowed ? [...COLUMNS, takeDown(setTakenDown)] : COLUMNS}
+                rows={data}
+                keyOf={({ id }) => id}
+              />
+              <Pagination meta={meta} noun="listings" />
+            </>
+          )
+        }
+      </Loaded>
+      {takenDown && (
+        <ReasonDialog
+          title={`Take listing ${takenDown.id} down`}
+          confirm="Take down"
+          onConfirm={async (reason) => {
+            await send(`listings/${takenDown.id}/take-down`, { reason })
+            notify(`Listing ${takenDown.id} was taken down.`)
+          }}
+          onClose={() => setTakenDown(undefined)}
+        >
+          The listing is removed permanently, and the seller gets an e-mail with the reason. Open
+          orders of it stay.
+        </ReasonDialog>
+      )}
+    </>
+  )
+}
+
+const COLUMNS: Column<Listing>[] = [
+  {
+    key: 'item',
+    header: 'Listing',
+    isRowHeader: true,
+    cell: ({ id, card, product, condition, language, printing }) => (
+      <>
+        {card ?? product}
+        <p className="help">{[id, condition, language, printing].filter(Boolean).join(' · ')}</p>
+      </>
+    ),
+  },
+  {
+    key: 'seller',
+    header: 'Seller',
+    cell: ({ account_id }) => <Link href={`/sellers/${account_id}`}>{account_id}</Link>,
+  },
+  {
+    key: 'status',
+    header: 'Status',
+    cell: ({ status, removed_because: reason }) => (
+      <div>
+        <StatusBadge status={status} />
+        {reason && <p className="help">{reason}</p>}
+      </div>
+    ),
+  },
+  { key: 'changed', header: 'Changed', cell: ({ updated_at }) => <DateTime at={updated_at} /> },
+  { key: 'stock', header: 'Stock', align: 'end', cell: ({ quantity }) => quantity },
+  { key: 'price', header: 'Price', align: 'end', cell: ({ price }) => <Money amount={price} /> },
+]
+
+const takeDown = (onTakeDown: (listing: Listing) => void): Column<Listing> => ({
+  key: 'actions',
+  header: 'Actions',
+  isHeaderHidden: true,
+  align: 'end',
+  cell: (listing) =>
+    listing.status !== 'removed' && (
+      <Button
+        size="small"
+        aria-label={`Take listing ${listing.id} down`}
+        onPress={() => onTakeDown(listing)}
+      >
+        Take down
+      </Button>
+    ),
+})

@@ -1,0 +1,151 @@
+import { useState } from 'react'
+import { Link } from 'wouter'
+import { Button } from '../ui/button.tsx'
+import { ConfirmDialog } from '../ui/dialog.tsx'
+import { Select } from '../ui/fields.tsx'
+import { Filters, useFilters } from '../ui/filters.tsx'
+import { Empty, Loaded } from '../ui/states.tsx'
+import { type Column, Pagination, Table } from '../ui/table.tsx'
+import { notify } from '../ui/toast.tsx'
+import { DateTime, Missing } from '../ui/values.tsx'
+import { type PayoutSetup, send, useList, useMay } from './api.ts'
+import { ReasonDialog } from './reason-dialog.tsx'
+import { optionsOf, StatusBadge } from './statuses.tsx'
+
+const STATES: PayoutSetup['state'][] = ['submitted', 'verified', 'rejected']
+
+type Decision = { verb: 'verify' | 'reject'; setup: PayoutSetup }
+
+/** The bank accounts that sellers have submitted, with the decisions about them. */
+export function PayoutSetups() {
+  const { filters, setFilters, isFiltered, clearFilters } = useFilters({ state: '', page: '' })
+  const [decision, setDecision] = useState<Decision>()
+  const isAllowed = useMay()('verifyPayoutSetup')
+  const query = useList<PayoutSetup>('payout-setups', filters)
+  const close = () => setDecision(undefined)
+  return (
+    <>
+      <Filters isFiltered={isFiltered} onClear={clearFilters}>
+        <Select
+          label="State"
+          options={optionsOf(STATES)}
+          value={filters.state}
+          onChange={(state) => setFilters({ state })}
+        />
+      </Filters>
+      <Loaded query={query}>
+        {({ data, meta }) =>
+          data.length === 0 ? (
+            <Empty title="No payout setups" />
+          ) : (
+            <>
+              <Table
+                label="Payout setups"
+                columns={isAllowed ? [...COLUMNS, decisions(setDecision)] : COLUMNS}
+                rows={data}
+                keyOf={({ account_id }) => account_id}
+              />
+              <Pagination meta={meta} noun="payout setups" />
+            </>
+          )
+        }
+      </Loaded>
+      {decision && <DecisionDialog {...decision} onClose={close} />}
+    </>
+  )
+}
+
+const COLUMNS: Column<PayoutSetup>[] = [
+  {
+    key: 'seller',
+    header: 'Seller',
+    isRowHeader: true,
+    cell: ({ account_id }) => <Link href={`/sellers/${account_id}`}>{account_id}</Link>,
+  },
+  {
+    key: 'state',
+    header: 'State',
+    cell: ({ state, reason }) => (
+      <div>
+        <StatusBadge status={state} />
+        {reason && <p className="help">{reason}</p>}
+      </div>
+    ),
+  },
+  { key: 'holder', header: 'Holder', cell: ({ holder }) => holder ?? <Missing /> },
+  {
+    key: 'iban',
+    header: 'IBAN',
+    cell: ({ country, iban_last4: last }) => (last ? `${country} … ${last}` : <Missing />),
+  },
+  {
+    key: 'submitted',
+    header: 'Submitted',
+    cell: ({ submitted_at }) => <DateTime at={submitted_at} />,
+  },
+]
+
+const decisions = (onDecide: (decision: Decision) => void): Column<PayoutSetup> => ({
+  key: 'actions',
+  header: 'Actions',
+  isHeaderHidden: true,
+  align: 'end',
+  cell: (setup) => (
+    <div className="console-actions">
+      {setup.state !== 'verified' && (
+        <Button
+          size="small"
+          aria-label={`Verify the payout setup of seller ${setup.account_id}`}
+          onPress={() => onDecide({ verb: 'verify', setup })}
+        >
+          Verify
+        </Button>
+      )}
+      {setup.state !== 'rejected' && (
+        <Button
+          size="small"
+          aria-label={`Reject the payout setup of seller ${setup.account_id}`}
+          onPress={() => onDecide({ verb: 'reject', setup })}
+        >
+          Reject
+        </Button>
+      )}
+    </div>
+  ),
+})
+
+function DecisionDialog({
+  verb,
+  setup: { account_id: id, holder, iban_last4: last },
+  onClose,
+}: Decision & { onClose: () => void }) {
+  const path = `accounts/${id}/payout-setup/${verb}`
+  const bank = `the bank account … ${last ?? ''} of ${holder ?? 'an unknown holder'}`
+  return verb === 'verify' ? (
+    <ConfirmDialog
+      title={`Verify the payout setup of seller ${id}`}
+      confirm="Verify"
+      isDangerous={false}
+      onConfirm={async () => {
+        await send(path)
+        notify(`The payout setup of seller ${id} is verified.`)
+      }}
+      onClose={onClose}
+    >
+      <p>From now on the seller can list and ship, and payouts go to {bank}.</p>
+    </ConfirmDialog>
+  ) : (
+    <ReasonDialog
+      title={`Reject the payout setup of seller ${id}`}
+      confirm="Reject"
+      onConfirm={async (reason) => {
+        await send(path, { reason })
+        notify(`The payout setup of seller ${id} is rejected.`)
+      }}
+      onClose={onClose}
+    >
+      The seller gets an e-mail with the reason, and can neither list nor ship until another setup
+      is verified.
+    </ReasonDialog>
+  )
+}

@@ -1,0 +1,97 @@
+import { Link, Route, Switch } from 'wouter'
+import { Badge } from '../ui/badge.tsx'
+import { Filters, SearchFilter, useFilters } from '../ui/filters.tsx'
+import { PageHeader } from '../ui/page-header.tsx'
+import { Empty, Loaded } from '../ui/states.tsx'
+import { type Column, Pagination, Table } from '../ui/table.tsx'
+import { Tabs } from '../ui/tabs.tsx'
+import { DateTime } from '../ui/values.tsx'
+import { type Account, useList } from './api.ts'
+import { PayoutSetups } from './payout-setups.tsx'
+import { SellerPage } from './seller.tsx'
+
+export default function SellersPage() {
+  return (
+    <Switch>
+      <Route path="/sellers">
+        <SellerTabs />
+        <SellerList />
+      </Route>
+      <Route path="/sellers/payout-setups">
+        <SellerTabs />
+        <PayoutSetups />
+      </Route>
+      <Route path="/sellers/:id">{({ id }) => <SellerPage key={id} id={id} />}</Route>
+    </Switch>
+  )
+}
+
+const SellerTabs = () => (
+  <>
+    <PageHeader title="Sellers" />
+    <Tabs
+      label="Sellers"
+      tabs={[
+        { href: '/sellers', label: 'Accounts' },
+        { href: '/sellers/payout-setups', label: 'Payout setups' },
+      ]}
+    />
+  </>
+)
+
+const COLUMNS: Column<Account>[] = [
+  {
+    key: 'shop',
+    header: 'Shop',
+    isRowHeader: true,
+    cell: ({ id, shop_name }) => (
+      <>
+        <Link href={`/sellers/${id}`}>{shop_name}</Link>
+        <p className="help">{id}</p>
+      </>
+    ),
+  },
+  { key: 'email', header: 'E-mail', cell: ({ email }) => email },
+  { key: 'tier', header: 'Tier', cell: ({ seller_tier }) => seller_tier },
+  {
+    key: 'payouts',
+    header: 'Payout setup',
+    cell: ({ payout_verified: isVerified }) => (
+      <Badge tone={isVerified ? 'good' : 'warn'}>{isVerified ? 'verified' : 'not verified'}</Badge>
+    ),
+  },
+  { key: 'api', header: 'API access', cell: ({ api_access }) => api_access },
+  {
+    key: 'since',
+    header: 'Since',
+    cell: ({ created_at }) => <DateTime at={created_at} look="date" />,
+  },
+]
+
+function SellerList() {
+  const { filters, setFilters, isFiltered, clearFilters } = useFilters({ q: '', page: '' })
+  const query = useList<Account>('accounts', filters)
+  return (
+    <>
+      <Filters isFiltered={isFiltered} onClear={clearFilters}>
+        <SearchFilter
+          label="Shop, e-mail or number"
+          value={filters.q}
+          onChange={(q) => setFilters({ q }, { replace: true })}
+        />
+      </Filters>
+      <Loaded query={query}>
+        {({ data, meta }) =>
+          data.length === 0 ? (
+            <Empty title={isFiltered ? 'No seller matches this text' : 'No sellers yet'} />
+          ) : (
+            <>
+              <Table label="Sellers" columns={COLUMNS} rows={data} keyOf={({ id }) => id} />
+              <Pagination meta={meta} noun="sellers" />
+            </>
+          )
+        }
+      </Loaded>
+    </>
+  )
+}
