@@ -334,13 +334,15 @@ const memberActor = ({ member: { id, email, accountId } }: FastifyRequest): Acto
 /** Registers routes by the path that they are at or below. */
 function serve(scope: FastifyInstance, routesByPath: Record<string, FastifyPluginCallback>): void {
   for (const [path, plugin] of Object.entries(routesByPath)) {
-    scope.register(async (inner) => {
+    const checked: FastifyPluginCallback = (inner, options, done) => {
       const expected = inner.prefix + path
       inner.addHook('onRoute', ({ url }) => {
         if (url === expected || url.startsWith(`${expected}/`)) return
         throw new Error(`The route ${url} is registered as ${expected}.`)
       })
-      inner.register(plugin)
-    })
+      plugin(inner, options, done)
+    }
+    // Fastify searches all loaded modules for the name of a plugin without one: half of the time that routes took.
+    scope.register(Object.assign(checked, { [Symbol.for('fastify.display-name')]: path }))
   }
 }
