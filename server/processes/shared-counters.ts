@@ -5,10 +5,10 @@ import type { Channel } from './channel.ts'
 type Hit = [subject: string, window: number, seconds: number, by: number]
 
 /**
- * Without an answer of the primary process for this long, a process counts for itself, as without Redis. Long, because
- * on a busy machine the primary may be late, and a count of its own would admit too many requests.
+ * Without an answer of the primary process for this long, a process counts for itself, as without Redis. As long as a
+ * request waits for the database, because a busy primary may be late, and several counts would admit too many requests.
  */
-const TIMEOUT_MS = 2_000
+const TIMEOUT_MS = 10_000
 
 /** The primary process's answer to `count`: the new count of each hit. */
 export function countHits(counters: ReturnType<typeof memoryCounters>) {
