@@ -35,6 +35,8 @@ export default async function setup(project: TestProject) {
       synchronous_commit: 'off',
       full_page_writes: 'off',
       max_connections: '400',
+      // Its databases live for seconds.
+      autovacuum: 'off',
     },
   })
   const admin = connect(database.url, { max: 1 })
