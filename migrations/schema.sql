@@ -88,6 +88,7 @@ create table cards (
   types text[],
   image_small text,
   image_large text,
+  visible boolean default true not null,
   constraint cards_pkey PRIMARY KEY (id),
   constraint cards_set_id_fkey FOREIGN KEY (set_id) REFERENCES sets(id),
   constraint cards_types_check CHECK (cardinality(types) > 0)
@@ -730,6 +731,7 @@ create table products (
   image_url text,
   release_date date,
   version bigint not null,
+  visible boolean default true not null,
   constraint products_pkey PRIMARY KEY (slug),
   constraint products_set_id_fkey FOREIGN KEY (set_id) REFERENCES sets(id)
 );
@@ -798,6 +800,7 @@ create table sets (
   logo_url text,
   symbol_url text,
   version bigint not null,
+  visible boolean default true not null,
   constraint sets_pkey PRIMARY KEY (id),
   constraint sets_printed_total_check CHECK (printed_total >= 0),
   constraint sets_series_fkey FOREIGN KEY (series) REFERENCES series(name),

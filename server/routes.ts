@@ -56,6 +56,7 @@ import { reviewList, reviewRoutes } from './http/operator/reviews.ts'
 import { sandboxRoutes } from './http/operator/sandbox.ts'
 import { staffRoutes } from './http/operator/staff.ts'
 import { trackingRoutes } from './http/operator/tracking.ts'
+import { visibilityRoutes } from './http/operator/visibility.ts'
 import { docsRoutes } from './http/public/docs.ts'
 import { guideRoutes } from './http/public/guides.ts'
 import { healthRoutes } from './http/public/health.ts'
@@ -287,6 +288,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
           '/accounts/:id/members': memberRoutes(ctx),
           '/accounts/:id/keys': keyRoutes(ctx),
           '/catalog/import': catalogRoutes(ctx),
+          '/catalog/visibility': visibilityRoutes(ctx),
           '/checkouts': checkoutRoutes(ctx),
           '/orders/:id': orderTransitionRoutes(ctx),
           '/disputes': disputeRoutes(ctx),

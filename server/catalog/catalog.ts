@@ -16,7 +16,10 @@ import {
 } from './search/attributes.ts'
 import { buildNameIndex } from './search/name-index.ts'
 
-/** An immutable snapshot of the whole catalog. Requests read it without waiting; an import replaces it. */
+/**
+ * An immutable snapshot of the whole catalog. Requests read it without waiting; a change of the catalog replaces it.
+ * Everything but `hidden` is visible.
+ */
 export type Catalog = {
   version: number
   /** Most sets first, then name. */
@@ -37,8 +40,16 @@ export type Catalog = {
   productNames: Names<ProductEntry>
   cardAttributes: Attributes<CardEntry>
   productAttributes: Attributes<ProductEntry>
-  /** Products without a set, separate so that the next snapshot can be built from this one. */
+  /** Visible and hidden products without a set, separate so that the next snapshot can be built from this one. */
   looseProducts: ProductEntry[]
+  hidden: Hidden
+}
+
+/** Hidden sets, and all cards and products that are hidden, themselves or with their set. */
+type Hidden = {
+  sets: SetEntry[]
+  cardsById: Map<string, CardEntry>
+  productsBySlug: Map<string, ProductEntry>
 }
 
 export type CatalogParts = {
@@ -53,7 +64,7 @@ export async function assembleCatalog(
   parts: CatalogParts,
   yieldToEventLoop: YieldToEventLoop,
 ): Promise<Catalog> {
-  const sets = parts.sets.sort(bySet)
+  const sets = parts.sets.filter((set) => set.visible).sort(bySet)
   await yieldToEventLoop()
 
   const cards: CardEntry[] = []
@@ -63,7 +74,10 @@ export async function assembleCatalog(
     for (const card of batch) cards.push(card)
     await yieldToEventLoop()
   }
-  const products = [...sets.flatMap((set) => set.products), ...parts.looseProducts].sort(byProduct)
+  const products = [
+    ...sets.flatMap((set) => set.products),
+    ...parts.looseProducts.filter((product) => product.visible),
+  ].sort(byProduct)
 
   const cardsById = new Map<string, CardEntry>()
   const cardsByFriendlyId = new Map<string, CardEntry[]>()
@@ -92,8 +106,34 @@ export async function assembleCatalog(
     cardAttributes: cardAttributes(sets, cards),
     productAttributes: productAttributes(sets, products),
     looseProducts: parts.looseProducts,
+    hidden: hiddenOf(parts),
   }
 }
+
+function hiddenOf({ sets, looseProducts }: CatalogParts): Hidden {
+  const cards = sets.flatMap((set) =>
+    set.visible ? set.hiddenCards : [...set.cards, ...set.hiddenCards],
+  )
+  const products = sets.flatMap((set) =>
+    set.visible ? set.hiddenProducts : [...set.products, ...set.hiddenProducts],
+  )
+  const all = [...products, ...looseProducts.filter((product) => !product.visible)]
+  return {
+    sets: sets.filter((set) => !set.visible),
+    cardsById: new Map(cards.map((card) => [card.id, card])),
+    productsBySlug: new Map(all.map((product) => [product.slug, product])),
+  }
+}
+
+/** The card of an existing listing, which may be hidden. Undefined while the snapshot lacks it. */
+export const listedCard = ({ cardsById, hidden }: Catalog, id: string): CardEntry | undefined =>
+  cardsById.get(id) ?? hidden.cardsById.get(id)
+
+/** The sealed product of an existing listing, which may be hidden. Undefined while the snapshot lacks it. */
+export const listedProduct = (
+  { productsBySlug, hidden }: Catalog,
+  slug: string,
+): ProductEntry | undefined => productsBySlug.get(slug) ?? hidden.productsBySlug.get(slug)
 
 function seriesEntries(series: CatalogParts['series'], sets: SetEntry[]): SeriesEntry[] {
   const counts = new Map<string, number>()

@@ -17,10 +17,13 @@ export type SetEntry = {
   region: string
   releaseDate: string | null
   printedTotal: number | null
-  /** By natural number, then id. */
+  visible: boolean
+  /** Those that are not hidden themselves, by natural number, then id. */
   cards: CardEntry[]
-  /** By name, then slug. */
+  hiddenCards: CardEntry[]
+  /** Those that are not hidden themselves, by name, then slug. */
   products: ProductEntry[]
+  hiddenProducts: ProductEntry[]
   /** The Set object and the cards' bytes: see json.ts. */
   json: Buffer
   cardBytes: Buffer
@@ -45,14 +48,16 @@ export type ProductEntry = {
   name: string
   category: string
   set: SetEntry | null
+  visible: boolean
   /** The Sealed product object (§2.5). */
   json: Buffer
 }
 
 /** Rows of the database, as written by an import. */
-export type SetRow = Omit<SetRecord, 'type'>
-export type CardRow = Omit<CardRecord, 'type'>
-export type ProductRow = Omit<ProductRecord, 'type'>
+export type SetRow = Row<SetRecord>
+export type CardRow = Row<CardRecord>
+export type ProductRow = Row<ProductRecord>
+type Row<Record> = Omit<Record, 'type' | 'visible'> & { visible: boolean }
 
 /** Returns the first of equal strings. Most names, numbers and rarities occur many times. */
 export type Intern = <T extends string | null>(text: T) => T
@@ -81,7 +86,11 @@ export function setEntry(
   intern: Intern = interning(),
 ): SetEntry {
   const { id, shortcut, name, series, language, region, release_date: releaseDate } = row
-  const json = setJson(row, { cards: cards.length, products: products.length })
+  const isVisible = (record: { visible: boolean }) => record.visible
+  const json = setJson(row, {
+    cards: cards.filter(isVisible).length,
+    products: products.filter(isVisible).length,
+  })
   const set: SetEntry = {
     id,
     shortcut,
@@ -91,16 +100,21 @@ export function setEntry(
     region,
     releaseDate,
     printedTotal: row.printed_total,
+    visible: row.visible,
     cards: [],
+    hiddenCards: [],
     products: [],
+    hiddenProducts: [],
     json,
     cardBytes: Buffer.alloc(0),
     afterCard: afterCard(json),
   }
   addCards(set, cards, marketplaceUrl, intern)
-  set.products = products
-    .map((product) => productEntry(product, set, marketplaceUrl))
+  const entries = products.map((product) => productEntry(product, set, marketplaceUrl))
+  set.products = entries
+    .filter(isVisible)
     .sort((a, b) => compare(a.name, b.name) || compare(a.slug, b.slug))
+  set.hiddenProducts = entries.filter((product) => !product.visible)
   return set
 }
 
@@ -112,7 +126,8 @@ function addCards(set: SetEntry, rows: CardRow[], marketplaceUrl: string, intern
     const text = cardText(row, friendlyId, marketplaceUrl)
     const end = start + Buffer.byteLength(text)
     texts.push(text)
-    set.cards.push({
+    const cards = row.visible ? set.cards : set.hiddenCards
+    cards.push({
       id: row.id,
       friendlyId,
       name: intern(row.name),
@@ -136,8 +151,8 @@ export function productEntry(
   set: SetEntry | null,
   marketplaceUrl: string,
 ): ProductEntry {
-  const { slug, name, category } = row
-  return { slug, name, category, set, json: productJson(row, set, marketplaceUrl) }
+  const { slug, name, category, visible } = row
+  return { slug, name, category, set, visible, json: productJson(row, set, marketplaceUrl) }
 }
 
 /** A sort key for the natural order of collector numbers: each run of digits is prefixed with its length. */

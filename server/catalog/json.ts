@@ -15,9 +15,12 @@ export type CardBytes = {
   set: { json: Buffer; cardBytes: Buffer; afterCard: Buffer }
 }
 
+/** The fields that responses show. */
+type Shown<Record> = Omit<Record, 'type' | 'visible'>
+
 /** Serialises a Set object. */
 export const setJson = (
-  row: Omit<SetRecord, 'type'>,
+  row: Shown<SetRecord>,
   counts: { cards: number; products: number },
 ): Buffer =>
   Buffer.from(
@@ -43,7 +46,7 @@ export const afterCard = (json: Buffer): Buffer => Buffer.concat([json, Buffer.f
 
 /** Serialises a Card object up to and including `"set":`. */
 export function cardText(
-  row: Omit<CardRecord, 'type'>,
+  row: Shown<CardRecord>,
   friendlyId: string | null,
   marketplaceUrl: string,
 ): string {
@@ -65,7 +68,7 @@ export function cardText(
 
 /** Serialises a Sealed product object. */
 export function productJson(
-  { slug, name, category, image_url, release_date }: Omit<ProductRecord, 'type'>,
+  { slug, name, category, image_url, release_date }: Shown<ProductRecord>,
   set: { json: Buffer } | null,
   marketplaceUrl: string,
 ): Buffer {
@@ -193,10 +196,10 @@ export type SetObject = Pick<SetRecord, 'id' | 'name' | 'series' | 'release_date
 }
 
 /** A Card object (§2.4), as far as pages show it. */
-export type CardObject = Omit<CardRecord, 'type' | 'set_id'> & { set: SetObject }
+export type CardObject = Omit<Shown<CardRecord>, 'set_id'> & { set: SetObject }
 
 /** A Sealed product object (§2.5), as far as pages show it. */
-export type ProductObject = Omit<ProductRecord, 'type' | 'set_id'> & { set: SetObject | null }
+export type ProductObject = Omit<Shown<ProductRecord>, 'set_id'> & { set: SetObject | null }
 
 export const cardObject = (card: CardBytes): CardObject =>
   JSON.parse(cardResponse(card).toString()).data

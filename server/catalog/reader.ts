@@ -106,10 +106,11 @@ async function nextCatalog(
   if (former && changed.version === former.version) return former
 
   const sets = new Map(former?.setsById)
+  for (const set of former?.hidden.sets ?? []) sets.set(set.id, set)
   for (const set of changed.sets) sets.set(set.id, set)
-  const owned = new Set(changed.sets.flatMap((set) => set.products.map(({ slug }) => slug)))
+  const owned = changed.sets.flatMap((set) => [...set.products, ...set.hiddenProducts])
   const loose = new Map(former?.looseProducts.map((product) => [product.slug, product]))
-  for (const slug of owned) loose.delete(slug)
+  for (const { slug } of owned) loose.delete(slug)
   for (const product of changed.looseProducts) loose.set(product.slug, product)
 
   return assembleCatalog(
@@ -142,12 +143,12 @@ async function changesSince(
     db<SetRow[]>`
       select
         id, shortcut, name, series, language, region, release_date,
-        total_cards, printed_total, logo_url, symbol_url
+        total_cards, printed_total, logo_url, symbol_url, visible
       from sets
       where version > ${since}
     `,
     db<ProductRow[]>`
-      select slug, name, category, set_id, image_url, release_date
+      select slug, name, category, set_id, image_url, release_date, visible
       from products
       where set_id is null and version > ${since}
     `,
@@ -159,12 +160,13 @@ async function changesSince(
     const ids = batch.map((set) => set.id)
     const [cards, products] = await Promise.all([
       db<CardRow[]>`
-        select id, set_id, name, number, rarity, supertype, hp, types, image_small, image_large
+        select
+          id, set_id, name, number, rarity, supertype, hp, types, image_small, image_large, visible
         from cards
         where set_id = any(${ids}::text[])
       `,
       db<ProductRow[]>`
-        select slug, name, category, set_id, image_url, release_date
+        select slug, name, category, set_id, image_url, release_date, visible
         from products
         where set_id = any(${ids}::text[])
       `,

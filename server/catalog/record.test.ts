@@ -16,6 +16,7 @@ const SET = {
   printed_total: 198,
   logo_url: 'https://images.example/sv1/logo.png',
   symbol_url: 'http://images.example/sv1/symbol.png',
+  visible: true,
 }
 const CARD = {
   type: 'card',
@@ -29,6 +30,7 @@ const CARD = {
   types: ['Lightning', 'Dragon'],
   image_small: 'https://images.example/sv1/81.png',
   image_large: 'https://images.example/sv1/81_hires.png',
+  visible: false,
 }
 const PRODUCT = {
   type: 'product',
@@ -38,6 +40,7 @@ const PRODUCT = {
   set_id: 'sv1',
   image_url: 'https://images.example/box.webp',
   release_date: '2023-03-31',
+  visible: true,
 }
 
 const RECORDS: Record<string, object> = { series: SERIES, set: SET, card: CARD, product: PRODUCT }

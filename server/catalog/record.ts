@@ -1,6 +1,9 @@
 import { LANGUAGES, PRODUCT_CATEGORIES } from '../enums.ts'
 
-/** One line of a catalog import, with the keys of the import format. Missing values are null. */
+/**
+ * One line of a catalog import, with the keys of the import format. Missing values are null. Without `visible` an
+ * existing record stays hidden or visible, and a new one is visible.
+ */
 export type CatalogRecord = SeriesRecord | SetRecord | CardRecord | ProductRecord
 
 export type SeriesRecord = { type: 'series'; name: string; shortcut: string | null }
@@ -18,6 +21,7 @@ export type SetRecord = {
   printed_total: number | null
   logo_url: string | null
   symbol_url: string | null
+  visible?: boolean
 }
 
 export type CardRecord = {
@@ -32,6 +36,7 @@ export type CardRecord = {
   types: string[] | null
   image_small: string | null
   image_large: string | null
+  visible?: boolean
 }
 
 export type ProductRecord = {
@@ -42,6 +47,7 @@ export type ProductRecord = {
   set_id: string | null
   image_url: string | null
   release_date: string | null
+  visible?: boolean
 }
 
 /** An invalid line of an import. The message names the record if it has a key. */
@@ -148,6 +154,7 @@ function readRecord(fields: Fields): CatalogRecord {
         printed_total: count(fields, 'printed_total'),
         logo_url: url(fields, 'logo_url'),
         symbol_url: url(fields, 'symbol_url'),
+        ...visibility(fields),
       }
     case 'card':
       return {
@@ -162,6 +169,7 @@ function readRecord(fields: Fields): CatalogRecord {
         types: types(fields),
         image_small: url(fields, 'image_small'),
         image_large: url(fields, 'image_large'),
+        ...visibility(fields),
       }
     case 'product':
       return {
@@ -172,6 +180,7 @@ function readRecord(fields: Fields): CatalogRecord {
         set_id: code(fields, 'set_id', MAX_LENGTH.id),
         image_url: url(fields, 'image_url'),
         release_date: day(fields, 'release_date'),
+        ...visibility(fields),
       }
     default:
       throw new BadRecord('type must be series, set, card or product')
@@ -294,6 +303,14 @@ function count(fields: Fields, key: string): number | null {
     return value as number
   }
   throw new BadRecord(`${key} must be a whole number from 0 to ${MAX_COUNT}`)
+}
+
+/** Absent instead of null, because nearly every line lacks it and staging stores each. */
+function visibility(fields: Fields): { visible?: boolean } {
+  const value = fields.visible ?? null
+  if (value === null) return {}
+  if (typeof value === 'boolean') return { visible: value }
+  throw new BadRecord('visible must be true or false')
 }
 
 function url(fields: Fields, key: string): string | null {

@@ -38,11 +38,19 @@ export async function withAdvisoryLock<T>(
 }
 
 /**
+ * Makes a short transaction wait for the guarded one of the lock's holder, and keeps the next one waiting until it ends.
+ * Without the lock itself, whose holder may work for minutes. Call it at the beginning of the transaction.
+ */
+export async function waitAtFence(tx: Db, lock: keyof typeof LOCKS): Promise<void> {
+  await tx`select pg_advisory_xact_lock(${FENCE_CLASS}::int, ${LOCKS[lock]}::int)`
+}
+
+/**
  * Takes the fence before it checks the lock: if another session takes the lock after the check, that session's first
  * guarded transaction waits at the fence.
  */
 async function guard(tx: Db, lock: keyof typeof LOCKS, holder: number): Promise<void> {
-  await tx`select pg_advisory_xact_lock(${FENCE_CLASS}::int, ${LOCKS[lock]}::int)`
+  await waitAtFence(tx, lock)
   const held = await tx`
     select
     from pg_locks

@@ -114,6 +114,7 @@ it('every POST, PUT and PATCH has an example that succeeds unchanged on a new sa
   await send('resendDeliveries')
   await send('sendSampleEvent')
   await send('importCatalog')
+  await send('changeVisibility')
   await send('steerCarrier')
   await send('advanceClock')
 

@@ -133,7 +133,8 @@ function fieldOf({ instancePath, keyword, params }: ErrorObject): string {
   const path = instancePath
     .split('/')
     .slice(1)
-    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+    // A name can come from the request where a schema allows any.
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~').slice(0, 150))
   if (keyword === 'required') path.push(params.missingProperty)
   if (keyword === 'additionalProperties') path.push(params.additionalProperty.slice(0, 64))
   return path.join('.') || 'body'

@@ -285,6 +285,14 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
       headers: { 'content-type': 'application/x-ndjson' },
     }),
   )
+  for (const visible of [false, true]) {
+    const payload = {
+      sets: { 'csv9.5c-cn': visible },
+      cards: { 'ru1-1': visible },
+      products: { 'poke-ball-tin': visible },
+    }
+    await ok(operator.put('/operator/v1/catalog/visibility', { payload }))
+  }
   const newStaff = { name: 'Tour', role: 'support' }
   const added = await operator.post('/operator/v1/staff', { payload: newStaff })
   await ok(app.withKey(added.body.token).get(account))

@@ -139,6 +139,7 @@ describe('imports', () => {
         printed_total: 172,
         logo_url: 'https://images.example/logo.png',
         symbol_url: 'https://images.example/symbol.png',
+        visible: true,
       }),
       card('swsh9-18', 'swsh9', {
         number: '018',
@@ -148,10 +149,12 @@ describe('imports', () => {
         types: ['Fire', 'Fairy"\\,{}'],
         image_small: 'https://images.example/18.png',
         image_large: 'https://images.example/18_hires.png',
+        visible: false,
       }),
       product('brilliant-stars-tin', 'swsh9', {
         image_url: 'https://images.example/tin.png',
         release_date: '2022-02-26',
+        visible: false,
       }),
     ]
     await importRecords(...whole)

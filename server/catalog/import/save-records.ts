@@ -188,30 +188,36 @@ async function saveSets(db: Db, sets: SetRecord[]): Promise<Written[]> {
   if (sets.length === 0) return []
   return db<Written[]>`
     with changed as (
-      select incoming.*, sets.id is null as is_new
+      select
+        incoming.*,
+        coalesce(incoming.visible, sets.visible, true) as is_visible,
+        sets.id is null as is_new
       from
         json_to_recordset(${JSON.stringify(sets)}::text::json) as incoming (
           id text, shortcut text, name text, series text, language text, region text,
-          release_date date, total_cards integer, printed_total integer, logo_url text, symbol_url text
+          release_date date, total_cards integer, printed_total integer, logo_url text, symbol_url text,
+          visible boolean
         )
         left join sets using (id)
       where
         (
           sets.shortcut, sets.name, sets.series, sets.language, sets.region,
-          sets.release_date, sets.total_cards, sets.printed_total, sets.logo_url, sets.symbol_url
+          sets.release_date, sets.total_cards, sets.printed_total, sets.logo_url, sets.symbol_url,
+          sets.visible
         ) is distinct from (
           incoming.shortcut, incoming.name, incoming.series, incoming.language, incoming.region,
           incoming.release_date, incoming.total_cards, incoming.printed_total, incoming.logo_url,
-          incoming.symbol_url
+          incoming.symbol_url, coalesce(incoming.visible, sets.visible, true)
         )
     ), written as (
       insert into sets (
         id, shortcut, name, series, language, region,
-        release_date, total_cards, printed_total, logo_url, symbol_url, version
+        release_date, total_cards, printed_total, logo_url, symbol_url, visible, version
       )
       select
         id, shortcut, name, series, language, region,
-        release_date, total_cards, printed_total, logo_url, symbol_url, catalog_version.version + 1
+        release_date, total_cards, printed_total, logo_url, symbol_url, is_visible,
+        catalog_version.version + 1
       from changed cross join catalog_version
       on conflict (id) do update set
         shortcut = excluded.shortcut,
@@ -224,6 +230,7 @@ async function saveSets(db: Db, sets: SetRecord[]): Promise<Written[]> {
         printed_total = excluded.printed_total,
         logo_url = excluded.logo_url,
         symbol_url = excluded.symbol_url,
+        visible = excluded.visible,
         version = excluded.version
     )
     select
@@ -239,26 +246,32 @@ async function saveCards(db: Db, cards: CardRecord[]): Promise<Written[]> {
   if (cards.length === 0) return []
   return db<Written[]>`
     with changed as (
-      select incoming.*, cards.set_id as former_set_id, cards.id is null as is_new
+      select
+        incoming.*,
+        coalesce(incoming.visible, cards.visible, true) as is_visible,
+        cards.set_id as former_set_id,
+        cards.id is null as is_new
       from
         json_to_recordset(${JSON.stringify(cards)}::text::json) as incoming (
           id text, set_id text, name text, number text, rarity text, supertype text, hp text,
-          types text[], image_small text, image_large text
+          types text[], image_small text, image_large text, visible boolean
         )
         left join cards using (id)
       where
         (
           cards.set_id, cards.name, cards.number, cards.rarity, cards.supertype, cards.hp,
-          cards.types, cards.image_small, cards.image_large
+          cards.types, cards.image_small, cards.image_large, cards.visible
         ) is distinct from (
           incoming.set_id, incoming.name, incoming.number, incoming.rarity, incoming.supertype,
-          incoming.hp, incoming.types, incoming.image_small, incoming.image_large
+          incoming.hp, incoming.types, incoming.image_small, incoming.image_large,
+          coalesce(incoming.visible, cards.visible, true)
         )
     ), written as (
       insert into cards (
-        id, set_id, name, number, rarity, supertype, hp, types, image_small, image_large
+        id, set_id, name, number, rarity, supertype, hp, types, image_small, image_large, visible
       )
-      select id, set_id, name, number, rarity, supertype, hp, types, image_small, image_large
+      select
+        id, set_id, name, number, rarity, supertype, hp, types, image_small, image_large, is_visible
       from changed
       on conflict (id) do update set
         set_id = excluded.set_id,
@@ -269,7 +282,8 @@ async function saveCards(db: Db, cards: CardRecord[]): Promise<Written[]> {
         hp = excluded.hp,
         types = excluded.types,
         image_small = excluded.image_small,
-        image_large = excluded.image_large
+        image_large = excluded.image_large,
+        visible = excluded.visible
     )
     select
       set_id,
@@ -285,22 +299,32 @@ async function saveProducts(db: Db, products: ProductRecord[]): Promise<Written[
   if (products.length === 0) return []
   return db<Written[]>`
     with changed as (
-      select incoming.*, products.set_id as former_set_id, products.slug is null as is_new
+      select
+        incoming.*,
+        coalesce(incoming.visible, products.visible, true) as is_visible,
+        products.set_id as former_set_id,
+        products.slug is null as is_new
       from
         json_to_recordset(${JSON.stringify(products)}::text::json) as incoming (
-          slug text, name text, category text, set_id text, image_url text, release_date date
+          slug text, name text, category text, set_id text, image_url text, release_date date,
+          visible boolean
         )
         left join products using (slug)
       where
         (
-          products.name, products.category, products.set_id, products.image_url, products.release_date
+          products.name, products.category, products.set_id, products.image_url, products.release_date,
+          products.visible
         ) is distinct from (
-          incoming.name, incoming.category, incoming.set_id, incoming.image_url, incoming.release_date
+          incoming.name, incoming.category, incoming.set_id, incoming.image_url, incoming.release_date,
+          coalesce(incoming.visible, products.visible, true)
         )
     ), written as (
-      insert into products (slug, name, category, set_id, image_url, release_date, version)
+      insert into products (
+        slug, name, category, set_id, image_url, release_date, visible, version
+      )
       select
-        slug, name, category, set_id, image_url, release_date, catalog_version.version + 1
+        slug, name, category, set_id, image_url, release_date, is_visible,
+        catalog_version.version + 1
       from changed cross join catalog_version
       on conflict (slug) do update set
         name = excluded.name,
@@ -308,6 +332,7 @@ async function saveProducts(db: Db, products: ProductRecord[]): Promise<Written[
         set_id = excluded.set_id,
         image_url = excluded.image_url,
         release_date = excluded.release_date,
+        visible = excluded.visible,
         version = excluded.version
     )
     select
@@ -320,7 +345,8 @@ async function saveProducts(db: Db, products: ProductRecord[]): Promise<Written[
   `
 }
 
-async function raiseVersion(db: Db, changedSets: string[]): Promise<void> {
+/** Gives the catalog its next version, and the changed sets the same. The caller holds the fence of the import lock. */
+export async function raiseVersion(db: Db, changedSets: string[]): Promise<void> {
   await db`
     with raised as (
       update catalog_version set version = version + 1 returning version

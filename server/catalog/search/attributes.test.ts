@@ -71,6 +71,7 @@ const setRow = (set: Partial<SetRow> & { id: string; name: string }): SetRow => 
   printed_total: set.id === 'base1' ? 102 : 165,
   logo_url: null,
   symbol_url: null,
+  visible: true,
   ...set,
 })
 

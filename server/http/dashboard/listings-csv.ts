@@ -1,3 +1,4 @@
+import { listedCard, listedProduct } from '../../catalog/catalog.ts'
 import { eurosFromCents } from '../../cents.ts'
 import { readListings } from '../../listings/listings.ts'
 import { type OwnListing, withOwnFacts } from '../../listings/own-listings.ts'
@@ -39,8 +40,10 @@ export async function* listingsCsv(
 
 function line({ config, catalog }: Service, listing: OwnListing): string {
   const { cardId, productSlug } = listing
-  const { cardsById, productsBySlug } = catalog.current
-  const item = cardId === null ? productsBySlug.get(productSlug) : cardsById.get(cardId)
+  const item =
+    cardId === null
+      ? listedProduct(catalog.current, productSlug)
+      : listedCard(catalog.current, cardId)
   const values = [
     listing.reference,
     cardId,

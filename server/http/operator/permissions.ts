@@ -64,6 +64,7 @@ const PERMISSIONS: Record<string, Role[]> = {
 
   // Catalog and listings
   importCatalog: ['catalog'],
+  changeVisibility: ['catalog'],
   listPhotos: ['support', 'catalog'],
   listAllListings: ['support', 'catalog'],
   getAnyListing: ['support', 'catalog'],

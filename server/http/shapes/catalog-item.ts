@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import type { Catalog } from '../../catalog/catalog.ts'
+import { type Catalog, listedCard, listedProduct } from '../../catalog/catalog.ts'
 import { cardObject, productObject } from '../../catalog/json.ts'
 import type { Listable } from '../../listings/listing.ts'
 import { component, Nullable } from '../schema.ts'
@@ -28,7 +28,7 @@ export function itemOf(
   catalog: Catalog,
   { cardId, productSlug }: Listable,
 ): CatalogItemRecord | null {
-  const card = cardId === null ? undefined : catalog.cardsById.get(cardId)
+  const card = cardId === null ? undefined : listedCard(catalog, cardId)
   if (card) {
     const { name, number, set } = card
     return {
@@ -40,7 +40,7 @@ export function itemOf(
       image: cardObject(card).image_small,
     }
   }
-  const product = productSlug === null ? undefined : catalog.productsBySlug.get(productSlug)
+  const product = productSlug === null ? undefined : listedProduct(catalog, productSlug)
   if (!product) return null
   const { slug, name, category, set } = product
   return {

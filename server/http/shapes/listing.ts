@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import type { Catalog } from '../../catalog/catalog.ts'
+import { type Catalog, listedCard, listedProduct } from '../../catalog/catalog.ts'
 import { LISTING_STATUSES } from '../../enums.ts'
 import { type Listing, MAX_QUANTITY } from '../../listings/listing.ts'
 import type { Seller } from '../../listings/offers.ts'
@@ -61,12 +61,12 @@ export const listingJson = (
 /** The card or product on sale; null while the catalog in memory does not have it. */
 function listableJson({ cardId, productSlug }: Listing, catalog: Catalog) {
   if (cardId !== null) {
-    const card = catalog.cardsById.get(cardId)
+    const card = listedCard(catalog, cardId)
     if (!card) return null
     const { id, friendlyId: friendly_id, name, number, set } = card
     return { type: 'card' as const, id, friendly_id, name, number, set: set.shortcut }
   }
-  const product = catalog.productsBySlug.get(productSlug)
+  const product = listedProduct(catalog, productSlug)
   return product ? { type: 'product' as const, id: product.slug, name: product.name } : null
 }
 

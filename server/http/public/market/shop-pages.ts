@@ -63,7 +63,7 @@ ${reply !== null && html`<p class="text"><strong>The seller replied:</strong> ${
 )}</ul>
 </section>`
 
-/** The item of an offer, as a link to its page. A listing outlives its catalog record. */
+/** The item of an offer, as a link to its page. The id alone for an item that the operator hides: it has no page. */
 function itemCell(catalog: Catalog, { cardId, productSlug }: MarketOffer, root: string): Html {
   if (cardId !== null) {
     const card = catalog.cardsById.get(cardId)
@@ -71,5 +71,6 @@ function itemCell(catalog: Catalog, { cardId, productSlug }: MarketOffer, root: 
     return html`<a href="${root}/cards/${encodeURIComponent(cardId)}">${card.name}</a> <span class="muted">${card.set.name} ${card.number}</span>`
   }
   const product = catalog.productsBySlug.get(productSlug)
-  return html`<a href="${root}/products/${encodeURIComponent(productSlug)}">${product?.name ?? productSlug}</a>`
+  if (!product) return html`${productSlug}`
+  return html`<a href="${root}/products/${encodeURIComponent(productSlug)}">${product.name}</a>`
 }
