@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { Link } from 'wouter'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Facts, Section } from '../ui/section.tsx'
 import { Loaded } from '../ui/states.tsx'
@@ -45,7 +46,10 @@ function SliceSections({ slice }: { slice: Slice }) {
         <Facts
           facts={[
             { label: 'Sold', value: <DateTime at={slice.created_at} /> },
-            { label: 'Seller', value: slice.account_id },
+            {
+              label: 'Seller',
+              value: <Link href={`/sellers/${slice.account_id}`}>{slice.account_id}</Link>,
+            },
             { label: 'Checkout', value: slice.checkout_id },
             { label: 'Buyer', value: buyer.name || <Missing /> },
             { label: 'E-mail', value: buyer.email || <Missing /> },
