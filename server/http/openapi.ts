@@ -11,6 +11,8 @@ declare module 'fastify' {
     'x-errors'?: ErrorType[]
     /** Errors that a body can cause, for an operation that does not read JSON. */
     'x-body-errors'?: ErrorType[]
+    /** The handler refuses an empty body, with a message that the schema can't express. */
+    'x-requires-body'?: true
     /** The scope that the operation needs; taken from the route's config. */
     'x-scope'?: Scope | readonly Scope[] | null
     /** Example of the success response. */
@@ -91,6 +93,7 @@ const BODY_ERRORS: ErrorType[] = ['payload_too_large', 'unsupported_media_type',
 type Operation = OpenAPIV3_1.OperationObject & {
   'x-errors'?: ErrorType[]
   'x-body-errors'?: ErrorType[]
+  'x-requires-body'?: true
   'x-scope'?: Scope | readonly Scope[] | null
   'x-example'?: unknown
 }
@@ -167,12 +170,14 @@ function addErrors(operation: Operation, errors: ErrorType[]): void {
 }
 
 /** A body without required fields is optional. */
-function requireBody({ requestBody }: Operation): void {
+function requireBody(operation: Operation): void {
+  const { requestBody, 'x-requires-body': isRequired = false } = operation
+  delete operation['x-requires-body']
   if (!requestBody || '$ref' in requestBody) return
   const [media] = Object.values(requestBody.content)
   const schema = media?.schema as OpenAPIV3_1.SchemaObject | undefined
   requestBody.required =
-    schema?.type !== 'object' || (schema.required ?? schema.anyOf ?? []).length > 0
+    isRequired || schema?.type !== 'object' || (schema.required ?? schema.anyOf ?? []).length > 0
 }
 
 function addExample(operation: Operation): void {

@@ -160,6 +160,7 @@ export const orderTransitionRoutes =
               examples: [{ in_favour_of: 'seller' }, { refund: 1.5 }],
             },
           ),
+          'x-requires-body': true,
           'x-errors': ['conflict', 'validation_error'],
         },
       },
