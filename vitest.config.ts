@@ -73,8 +73,8 @@ export default defineConfig({
     // The tests often wait for other processes: more workers than cores make the run shorter.
     maxWorkers: 3,
     // Only for tests that hang: on a busy machine, a test takes ten times as long as on a quiet one.
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
     projects: [
       {
         extends: true,

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { sign, verify } from '../sdk/src/webhooks.ts'
 import { startTestApp, type TestApp } from '../server/test/app.ts'
 import { startReceiver } from '../server/test/fakes/receiver.ts'
@@ -14,9 +14,6 @@ import { allowing } from '../server/test/fixtures/oauth.ts'
 import { buy, LABEL, openShop, PARCEL } from '../server/test/fixtures/orders.ts'
 import { until } from '../server/test/until.ts'
 import { whenFileEnds } from '../server/test/when-file-ends.ts'
-
-// Each command is a process, possibly on a busy machine.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const execute = promisify(execFile)
 

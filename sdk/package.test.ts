@@ -5,11 +5,8 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { build, type Rolldown } from 'vite'
-import { beforeAll, expect, it, vi } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { whenFileEnds } from '../server/test/when-file-ends.ts'
-
-// Building and packing start processes, possibly on a busy machine.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const run = promisify(execFile)
 const SDK = import.meta.dirname

@@ -6,7 +6,7 @@ import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:h
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { beforeAll, describe, expect, inject, it, vi } from 'vitest'
+import { beforeAll, describe, expect, inject, it } from 'vitest'
 import { LOCKS } from './database/advisory-lock.ts'
 import type { Sql } from './database/sql.ts'
 import { testDatabase } from './test/database.ts'
@@ -32,8 +32,6 @@ const BUNDLED_CATALOG = { sets: 172, cards: 20_106 }
 /** Undoes the migrations of a test database. */
 const EMPTIED = 'drop schema public cascade; create schema public'
 
-// These tests start whole processes, possibly on a busy machine.
-vi.setConfig({ testTimeout: 120_000 })
 const FIRST_START_MS = 100_000
 
 describe('the first start on an empty DATA_DIR', () => {

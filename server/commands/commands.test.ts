@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { readConfig } from '../config.ts'
 import { SETTING_NAMES } from '../settings/settings.ts'
@@ -18,9 +18,6 @@ import {
 } from '../test/process.ts'
 import { until } from '../test/until.ts'
 import { COMMANDS } from './commands.ts'
-
-// These tests start whole processes, possibly on a busy machine.
-vi.setConfig({ testTimeout: 90_000 })
 
 describe('the program', () => {
   it('--version prints the version', async () => {
@@ -174,11 +171,7 @@ describe('a signal to a command without a running service', () => {
       const rows = await query(server.url, 'select from cards limit 1')
       return rows.length > 0 && server
     }
-    const { pid } = await until(
-      'some cards are in',
-      () => cardsAreIn().catch(() => undefined),
-      50_000,
-    )
+    const { pid } = await until('some cards are in', () => cardsAreIn().catch(() => undefined))
     const { code, stdout, stderr } = await importing.stop('SIGINT')
     expect({ code, stderr }).toMatchObject({ code: 1 })
     expect(stdout).toMatch(

@@ -8,7 +8,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { afterAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../config.ts'
 import { SHARED_HOME } from '../database/embedded/os-user.ts'
 import { useDataDir } from '../files/data-dir.ts'
@@ -28,9 +28,6 @@ import {
 } from '../test/embedded-homes.ts'
 import { runToEnd } from '../test/process.ts'
 import { resetCommand } from './reset.ts'
-
-// These tests start whole processes and databases, possibly on a busy machine.
-vi.setConfig({ testTimeout: 60_000 })
 
 afterAll(cleanUp)
 

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
-import { expect, inject, it, vi } from 'vitest'
+import { expect, inject, it } from 'vitest'
 import { startTestApp } from '../test/app.ts'
 import { testDatabase } from '../test/database.ts'
 import { tourOfOperations } from '../test/tour-of-operations.ts'
@@ -31,9 +31,6 @@ const ALLOWED: [RegExp, string][] = [
     'a total that only the operator requests, in a list without an owner',
   ],
 ]
-
-// It requests every operation, possibly on a busy machine.
-vi.setConfig({ testTimeout: 180_000 })
 
 type Plan = {
   'Node Type': string

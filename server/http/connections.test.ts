@@ -96,5 +96,5 @@ describe('shutdown', () => {
       ),
       { numRuns: 200, seed: 7, endOnFailure: true },
     )
-  }, 120_000)
+  })
 })

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { readConfig } from '../config.ts'
 import { StartError } from '../start-error.ts'
 import { testDatabase } from '../test/database.ts'
@@ -19,9 +19,6 @@ import {
 } from '../test/process.ts'
 import { until } from '../test/until.ts'
 import { readOptions } from './options.ts'
-
-// These tests start whole processes, possibly on a busy machine.
-vi.setConfig({ testTimeout: 60_000 })
 
 let settings: Settings
 let service: Service

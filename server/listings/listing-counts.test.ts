@@ -168,7 +168,7 @@ describe('the counts of listings', () => {
     await foldListingCounts(app.ctx)
     for (const { accountId } of shops) await comparePages(other.ctx, accountId, 30)
     expect(await app.ctx.db`select from listing_count_deltas`).toHaveLength(0)
-  }, 60_000)
+  })
 
   it('counting again gives the same counts', async () => {
     const counts = () => app.ctx.db`

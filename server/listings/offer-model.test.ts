@@ -119,7 +119,7 @@ describe('offers in memory', () => {
         })
       }
     }
-  }, 120_000)
+  })
 
   it('a change by SQL, of a photo or of a suspended shop reaches the offers in memory', async () => {
     const seller = await app.seller()

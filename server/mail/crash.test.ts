@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { signalOnly } from '../database/signals.ts'
 import type { Sql } from '../database/sql.ts'
 import { testDatabase } from '../test/database.ts'
@@ -6,9 +6,6 @@ import { type MailServer, startMailServer } from '../test/fakes/mail-server.ts'
 import { newDataDir, type Service, type Settings, startService } from '../test/process.ts'
 import { until } from '../test/until.ts'
 import { sendMail } from './outbox.ts'
-
-// Starts whole processes, possibly on a busy machine.
-vi.setConfig({ testTimeout: 120_000 })
 
 const PASSWORD = 'hush-hush'
 

@@ -219,7 +219,7 @@ it('whatever happens to orders and payouts, no seller receives more than the net
     Math.round(euros * 100),
   )
   expect(cents.reduce((sum, one) => sum + one, 0)).toBe(0)
-}, 120_000)
+})
 
 it('steps that happen at once on two services leave the books as steps in turn would', async () => {
   await fc.assert(
@@ -236,7 +236,7 @@ it('steps that happen at once on two services leave the books as steps in turn w
     }),
     { numRuns: 15, endOnFailure: true },
   )
-}, 120_000)
+})
 
 it('a refund and a cancellation at once on two services never refund more than the price', async () => {
   const seller = await openShop(apps[0], PARCEL)

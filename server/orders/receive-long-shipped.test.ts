@@ -196,5 +196,5 @@ describe('a shipped order', () => {
       expect(failed).toEqual([])
     }
     await Promise.all(services.map((service) => service.stop()))
-  }, 60_000)
+  })
 })

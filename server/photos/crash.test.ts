@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http'
-import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { Sql } from '../database/sql.ts'
 import { testDatabase } from '../test/database.ts'
 import { startWebServer } from '../test/fakes/network.ts'
@@ -7,9 +7,6 @@ import { insertListing, insertPhotos } from '../test/fixtures/listings.ts'
 import { jpeg } from '../test/pictures.ts'
 import { newDataDir, type Service, type Settings, startService } from '../test/process.ts'
 import { until } from '../test/until.ts'
-
-// Starts whole processes, possibly on a busy machine.
-vi.setConfig({ testTimeout: 120_000 })
 
 const TOKEN = 'operator-token-for-tests'
 

@@ -1,5 +1,5 @@
 import { Agent, request as sendRequest } from 'node:http'
-import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { testDatabase } from '../test/database.ts'
 import { isAlive, newHome } from '../test/embedded-homes.ts'
 import { NO_LIMITS } from '../test/fixtures/listings.ts'
@@ -14,9 +14,6 @@ import {
 } from '../test/process.ts'
 import { copySmallProgram } from '../test/small-program.ts'
 import { until } from '../test/until.ts'
-
-// These tests start whole processes, possibly on a busy machine.
-vi.setConfig({ testTimeout: 120_000 })
 
 const CONNECTIONS = 8
 

@@ -1,13 +1,10 @@
-import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { Sql } from '../database/sql.ts'
 import type { Begin } from '../database/transactions.ts'
 import { testDatabase } from '../test/database.ts'
 import { insertSlice } from '../test/fixtures/orders.ts'
 import { newDataDir, type Settings, startService } from '../test/process.ts'
 import { until } from '../test/until.ts'
-
-// Starts whole processes, possibly on a busy machine.
-vi.setConfig({ testTimeout: 120_000 })
 
 describe('a label being bought', () => {
   let db: Sql

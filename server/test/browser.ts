@@ -18,7 +18,7 @@ if (!chromiumPath) {
 }
 
 /** Generous, because the machine of a test may be busy. */
-const TIMEOUT_MS = 20_000
+const TIMEOUT_MS = 60_000
 
 const PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>'
 

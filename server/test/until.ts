@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const DEADLINE_MS = 30_000
+const DEADLINE_MS = 60_000
 /** The first pause between two checks. Pauses grow, because checks take CPU time from what the test waits for. */
 const INTERVAL_MS = 10
 const MAX_INTERVAL_MS = 100

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { crashTest } from '../../scripts/crash-test/run.ts'
 import type { Sql } from '../database/sql.ts'
 import { testDatabase } from '../test/database.ts'
@@ -6,9 +6,6 @@ import { newHome } from '../test/embedded-homes.ts'
 import { type Receiver, startReceiver } from '../test/fakes/receiver.ts'
 import { newDataDir, type Service, type Settings, startService } from '../test/process.ts'
 import { until } from '../test/until.ts'
-
-// These tests start whole processes, possibly on a busy machine.
-vi.setConfig({ testTimeout: 120_000 })
 
 describe('a market whose processes are killed again and again', () => {
   it('under repeated kill -9, every committed order is announced, nothing else is, and the stock adds up', async () => {

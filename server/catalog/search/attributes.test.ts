@@ -78,7 +78,7 @@ const setRow = (set: Partial<SetRow> & { id: string; name: string }): SetRow => 
 const cardRow =
   (setId: string) =>
   ([number, name, rarity = null]: [string, string, (string | null)?]) =>
-    ({ id: `${setId}-${number}`, set_id: setId, name, number, rarity }) as CardRow
+    ({ id: `${setId}-${number}`, set_id: setId, name, number, rarity, visible: true }) as CardRow
 
 const productRows = ({ id, name }: { id: string; name: string }) =>
   [
@@ -93,6 +93,7 @@ const productRows = ({ id, name }: { id: string; name: string }) =>
         name: id === 'base1' ? title : `${name} ${title}`,
         category,
         set_id: id,
+        visible: true,
       }) as ProductRow,
   )
 

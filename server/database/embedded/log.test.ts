@@ -1,12 +1,10 @@
 import { appendFileSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, expect, test, vi } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { cleanUp, emptyDatabase, logOf, query, start } from '../../test/embedded-homes.ts'
 import { until } from '../../test/until.ts'
 import { rotateLog } from './log.ts'
 
-// This test starts PostgreSQL, possibly on a busy machine.
-vi.setConfig({ testTimeout: 60_000 })
 afterAll(cleanUp)
 
 const FIVE_MIB = 5 * 1024 * 1024

@@ -16,7 +16,7 @@ import {
 } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import {
   cleanUp,
   emptyDatabase,
@@ -36,9 +36,6 @@ import {
 import { findBinaries } from './binaries.ts'
 import { startEmbedded } from './embedded.ts'
 import { SHARED_HOME, succeedsAs } from './os-user.ts'
-
-// These tests copy PostgreSQL, possibly on a machine with a busy disk.
-vi.setConfig({ testTimeout: 60_000 })
 
 const NOBODY = { uid: 65534, gid: 65534 }
 /** The user `nobody` cannot reach a checkout in a private folder. */

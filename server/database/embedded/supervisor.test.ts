@@ -1,6 +1,6 @@
 import { realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import {
   cleanUp,
   emptyDatabase,
@@ -22,9 +22,6 @@ const answers = (url: string) =>
     () => true,
     () => false,
   )
-// They start and crash whole servers, possibly on a busy machine.
-vi.setConfig({ testTimeout: 60_000 })
-
 const isBack = (url: string) => until('the server is back', () => answers(url))
 const starts = (dataDir: string) => logOf(dataDir).match(/starting PostgreSQL/g)?.length
 

@@ -57,7 +57,7 @@ beforeAll(async () => {
   await seller.post('/v1/webhooks', {
     payload: { url: 'https://shop.example/hook', events: ['order.created'] },
   })
-}, 60_000)
+})
 
 const call = (name: string, args: object = {}) => callAt(app, '/mcp/seller', name, args, { token })
 

@@ -491,7 +491,7 @@ describe('several processes', () => {
     `
     expect(perListing.map(({ units }) => units)).toEqual([1, UNITS])
     await Promise.all(services.map((service) => service.stop()))
-  }, 60_000)
+  })
 })
 
 /** Lists a card with this stock; returns the listing's id. */

@@ -209,7 +209,7 @@ it('hidden records are on no read path and come back byte for byte', async () =>
   expect(await everything()).toEqual(before)
   expect(await ownListings()).toEqual(own)
   expect(await idsFound('exeggutor')).toContain('swsh9-2')
-}, 60_000)
+})
 
 it('a checkout sells existing listings of hidden records', async () => {
   await put(visibility(false))

@@ -1,13 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, expect, it, vi } from 'vitest'
+import { afterEach, expect, it } from 'vitest'
 import { newHome } from '../embedded-homes.ts'
 import { freePort } from '../free-port.ts'
 import { embedded, isOff, runToEnd, startService } from '../process.ts'
-
-// These tests make first starts, possibly on a busy machine.
-vi.setConfig({ testTimeout: 120_000 })
 
 const mounted: string[] = []
 afterEach(() => {

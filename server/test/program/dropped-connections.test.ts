@@ -1,12 +1,9 @@
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { testDatabase } from '../database.ts'
 import { type Service, startService } from '../process.ts'
 import { until } from '../until.ts'
-
-// These tests start a whole process, possibly on a busy machine.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
 
 const CONNECTIONS_EACH = 150
 const AT_A_TIME = 100

@@ -2,16 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { homedir } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { afterAll, expect, it, vi } from 'vitest'
+import { afterAll, expect, it } from 'vitest'
 import { SETTING_NAMES } from '../../settings/settings.ts'
 import { freePort } from '../free-port.ts'
 import { embedded, isOff, newDataDir } from '../process.ts'
 import { until } from '../until.ts'
 
 const PROJECT = fileURLToPath(new URL('../../../', import.meta.url))
-
-// This test makes a first start, possibly on a busy machine.
-vi.setConfig({ testTimeout: 60_000 })
 
 const started: ChildProcess[] = []
 afterAll(() => {

@@ -23,7 +23,7 @@ beforeAll(async () => {
   }
   client = await app.seller()
   sets = await allRecords(client, '/v1/sets?per_page=100')
-}, 120_000)
+})
 
 const setOf = async (identifier: string, narrowing: object = {}): Promise<string> => {
   const query = new URLSearchParams({ ...narrowing })
