@@ -89,8 +89,8 @@ const receiver = createServer((request, response) => {
 await once(receiver, 'listening')
 const hook = (receiver.address() as AddressInfo).port
 await call('POST', '/v1/webhooks', {
-  url: `http://localhost:${hook}/cardstall`,
-  events: ['order.created', 'order.label_ready', 'order.cancelled', '1 attempt'],
+  url: `http://localhost:${hook}/hook`,
+  events: ['order.created', 'order.label_ready', 'order.cancelled', 'listing.sold'],
 })
 
 await call('PATCH', `/operator/v1/accounts/${account}`, {
