@@ -5,7 +5,7 @@ import { defineConfig } from 'vite'
 /** The service that the development server sends API calls and sign-in pages to. */
 const SERVICE = process.env.CARDSTALL ?? 'http://localhost:3000'
 
-/** What the development server gets from it. */
+/** The requests that the development server passes on to it. */
 const API_PATHS = [
   '/dashboard/api',
   '/operator',

@@ -18,10 +18,10 @@ export type SetEntry = {
   releaseDate: string | null
   printedTotal: number | null
   visible: boolean
-  /** Those that are not hidden themselves, by natural number, then id. */
+  /** Cards that are not hidden themselves, by natural number, then id. */
   cards: CardEntry[]
   hiddenCards: CardEntry[]
-  /** Those that are not hidden themselves, by name, then slug. */
+  /** Products that are not hidden themselves, by name, then slug. */
   products: ProductEntry[]
   hiddenProducts: ProductEntry[]
   /** The Set object and the cards' bytes: see json.ts. */

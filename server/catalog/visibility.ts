@@ -19,7 +19,7 @@ const SINGULAR: Record<Kind, string> = {
 /** Reloading the sets of this many records takes about as long as a large import. */
 export const MAX_RECORDS = 1_000
 const MAX_MESSAGES = 100
-/** Of the longest key, a slug. */
+/** The length of the longest key, a slug. */
 const MAX_ID_LENGTH = 150
 
 /**

@@ -27,7 +27,7 @@ export type Session = {
 export type Browser = {
   userAgent?: string | undefined
   address?: string | undefined
-  /** Of the request that signs in, for the audit log. */
+  /** The id of the request that signs in, for the audit log. */
   requestId?: string | undefined
 }
 

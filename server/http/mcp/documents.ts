@@ -34,7 +34,7 @@ const values = JSON.stringify(
   2,
 )
 
-/** What a model may read to use the seller's tools better. */
+/** Documents that a model may read to use the seller's tools better. */
 export const documents: Document[] = [
   guide('orders', 'Orders', 'The states of an order, shipping and money'),
   guide('labels', 'Labels', 'How labels are bought, and every status of one'),
