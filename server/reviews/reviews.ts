@@ -41,7 +41,8 @@ export const addReview = (
     `
     if (!inserted) throw conflict('The buyer has reviewed this slice already.')
     await publishRating(tx, accountId, { stars, reviews: 1 })
-    await sendMail(tx, newReviewEmail(tx, await partiesOf(tx, sliceId), { orderId, stars, text }))
+    const email = newReviewEmail(tx, await partiesOf(tx, sliceId), { orderId, stars, text })
+    await sendMail(tx, { ...email, sliceId })
     return (await readReviews(tx.db, [inserted.id]))[0]!
   })
 

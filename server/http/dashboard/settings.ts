@@ -62,7 +62,11 @@ export const settingsApi =
 
     app.put(
       '/settings/holiday',
-      { schema: { body: HolidayBody, response: saved } },
+      {
+        // The holiday is committed before the wait for running checkouts.
+        config: { audit: 'afterwards' },
+        schema: { body: HolidayBody, response: saved },
+      },
       async ({ member, body }, reply) => {
         await setHoliday(ctx, member.accountId, body.on)
         return reply.code(204).send(null)

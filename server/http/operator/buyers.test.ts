@@ -73,6 +73,7 @@ it('erasing a buyer blanks every copy of completed orders, and keeps amounts and
   const { checkouts, orders, mails, events } = await post('export', buyer.email)
   expect([checkouts, orders, mails, events]).toEqual([[], [], [], []])
   expect(await get('audit')).not.toMatch(/ash ketchum|ash@/i)
+  expect(await get('mails?per_page=100')).not.toMatch(/ash (street|ketchum)|ash@/i)
 })
 
 it('the export has everything about one buyer, and the audit log has only its use', async () => {
