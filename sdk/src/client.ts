@@ -72,6 +72,6 @@ const webhooks = (send: Transport) => ({
   },
 
   async delete(id: number, options: Options = {}): Promise<void> {
-    await send('DELETE', `/webhooks/${id}`, { ...options, retry: 'safe', acceptsMissing: true })
+    await send('DELETE', `/webhooks/${id}`, options)
   },
 })

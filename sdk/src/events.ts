@@ -1,22 +1,33 @@
-import { CardstallError } from './errors.ts'
+import { CardstallError, ConnectionError } from './errors.ts'
 import { type Options, sleep, type Transport } from './transport.ts'
 import type { WebhookEvent } from './webhooks.ts'
 
-/** Your events as they happen. `cursor()` follows the last event that was handled: store it with its effects. */
+/** Your events as they happen. `cursor()` is the position after the current event: store it when the event is handled. */
 export type EventFeed = AsyncIterable<WebhookEvent> & { cursor(): string | undefined }
 
-const RETRY_MS = 1_000
+export type EventOptions = Options & {
+  /** Called when a connection has begun, where `cursor()` is set, and when it is lost. */
+  onConnection?: (state: 'open' | 'lost') => void
+}
+
+export const RETRY_MS = 1_000
 /** Three heartbeats: after a longer silence the connection counts as lost. */
 const SILENCE_MS = 45_000
 
 /**
  * Follows the stream of events until `signal` is aborted. It reconnects after a lost connection, and continues after the
- * last event that was handled.
+ * current event.
  *
  * @param after position to continue after; without one, the feed begins now
  */
-export function followEvents(send: Transport, after?: string, options: Options = {}): EventFeed {
+export function followEvents(
+  send: Transport,
+  after?: string,
+  { onConnection, ...options }: EventOptions = {},
+): EventFeed {
   let position = after
+  let isOpen = false
+  let wasOpen = false
   async function* read(): AsyncGenerator<WebhookEvent> {
     const { signal } = options
     while (!signal?.aborted) {
@@ -28,21 +39,33 @@ export function followEvents(send: Transport, after?: string, options: Options =
           accept: 'text/event-stream',
         })
         for await (const { id, data } of messagesOf(body)) {
-          if (data !== undefined) yield JSON.parse(data)
           position = id ?? position
+          if (!isOpen) onConnection?.('open')
+          isOpen = wasOpen = true
+          if (data !== undefined) yield JSON.parse(data)
           if (signal?.aborted) return
         }
       } catch (error) {
         if (signal?.aborted) return
-        const { status = 503 } = error as Partial<CardstallError>
-        const isLasting = error instanceof CardstallError && status < 500 && status !== 429
-        if (isLasting || position === undefined) throw error
+        // 409: the service still counts the lost connections, as long as it may believe that they live.
+        const isLost =
+          !(error instanceof CardstallError) ||
+          isPassing(error) ||
+          (wasOpen && error.status === 409)
+        if (!isLost || position === undefined) throw error
       }
+      if (isOpen) onConnection?.('lost')
+      isOpen = false
       await sleep(RETRY_MS, signal).catch(() => {})
     }
   }
   return { [Symbol.asyncIterator]: read, cursor: () => position }
 }
+
+/** Whether a feed may succeed later: the service cannot be reached, is busy, or failed. */
+export const isPassing = (error: unknown) =>
+  error instanceof ConnectionError ||
+  (error instanceof CardstallError && (error.status === 429 || (error.status ?? 0) >= 500))
 
 /** The messages of a stream of server-sent events, as this service writes them: blocks of lines that end in `\n`. */
 async function* messagesOf(stream: ReadableStream<Uint8Array>) {

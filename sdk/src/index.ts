@@ -1,5 +1,6 @@
 export { Cardstall } from './client.ts'
 export * from './errors.ts'
+export type { EventFeed, EventOptions } from './events.ts'
 export type { List, Page } from './list.ts'
 export type { BulkResult, ListingChanges, Progress } from './listings.ts'
 export type { ChangeFeed, ChangesPage, PackingPage } from './tools.ts'

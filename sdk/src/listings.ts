@@ -75,7 +75,7 @@ export const listings = (send: Transport) => ({
   },
 
   async delete(id: number, options: Options = {}): Promise<void> {
-    await send('DELETE', `/listings/${id}`, { ...options, retry: 'safe', acceptsMissing: true })
+    await send('DELETE', `/listings/${id}`, options)
   },
 
   /**

@@ -236,6 +236,68 @@ describe('the client', () => {
     stop.abort()
   })
 
+  it('rows that are added while a list is read hide none of the others', async () => {
+    const other = await app.seller()
+    const own = new Cardstall({ key: other.key, baseUrl })
+    const { results } = await own.listings.create(Array.from({ length: 6 }, () => card()))
+    const unseen = new Set(
+      results.map((result) => (result as { listing: { id: number } }).listing.id),
+    )
+    for await (const { id } of own.listings.list({ per_page: 2 })) {
+      if (unseen.delete(id) && unseen.size % 2 === 0) await own.listings.create([card()])
+    }
+    expect([...unseen]).toEqual([])
+  })
+
+  it('feeds survive lost connections, and begin after their cursor', async () => {
+    const stop = new AbortController()
+    const { signal } = stop
+    const { next } = await client.tools.changes()
+    const [id] = await listed()
+    const { client: flaky, sent } = scripted([lostConnection(), refusal(503)], { maxRetries: 0 })
+    for await (const change of flaky.tools.follow(next, { signal })) {
+      expect([change.id, sent.length]).toEqual([id, 3])
+      break
+    }
+
+    // The first connection of the stream ends after its first event.
+    const states: string[] = []
+    let connections = 0
+    const cut = new Cardstall({
+      key: seller.key,
+      baseUrl,
+      fetch: async (url, init) => {
+        const response = await fetch(url, init)
+        return ++connections === 1 ? new Response(firstEvent(response.body!), response) : response
+      },
+    })
+    const start = await new Promise<string>((resolve) => {
+      const feed = client.tools.events.follow(undefined, {
+        signal,
+        onConnection: () => resolve(feed.cursor()!),
+      })
+      feed[Symbol.asyncIterator]().next()
+    })
+    const events = ['order.created', 'listing.sold', 'order.cancelled'] as const
+    await client.tools.events.send(events[0])
+    const feed = cut.tools.events.follow(start, { signal, onConnection: (to) => states.push(to) })
+    const received: [string, string][] = []
+    for await (const { event } of feed) {
+      received.push([event, feed.cursor()!])
+      const next = events[received.length]
+      if (next === undefined) break
+      await client.tools.events.send(next)
+    }
+    expect(received.map(([event]) => event)).toEqual(events)
+    expect(states).toEqual(['open', 'lost', 'open'])
+    // A later run begins after the event whose cursor was stored.
+    for await (const { event } of client.tools.events.follow(received[1]![1], { signal })) {
+      expect(event).toBe('order.cancelled')
+      break
+    }
+    stop.abort()
+  })
+
   it('slices yields each slice once, and waitForLabel returns its label', async () => {
     const other = await openShop(app, LABEL)
     const own = new Cardstall({ key: other.key, baseUrl })
@@ -272,6 +334,10 @@ describe('the client', () => {
       { key: 'x', baseUrl: 'ftp://cards.example/v1' },
     ]) {
       expect(() => new Cardstall(options)).toThrow(TypeError)
+    }
+    // `fetch` would quote them in its error.
+    for (const key of ['svc_live_a\nb', 'svc_live_€', 'svc_live_ a']) {
+      expect(() => new Cardstall({ key, baseUrl })).toThrow(/^(?!.*svc_live_).*special character/)
     }
   })
 })
@@ -319,7 +385,27 @@ describe('errors', () => {
     await expect(redirecting.client.me()).rejects.toThrow(/redirected/)
     expect(redirecting.sent).toHaveLength(1)
   })
+
+  it('a page that is not the API’s is an error that names baseUrl, and the cause of a lost connection is named', async () => {
+    const headers = { 'content-type': 'text/html' }
+    const page = scripted([new Response('<html>', { headers })])
+    await expect(page.client.me()).rejects.toThrow(/not JSON: check `baseUrl`/)
+    const lost = scripted([lostConnection()], { maxRetries: 0 })
+    await expect(lost.client.me()).rejects.toThrow(
+      'The request failed: reset by a peer, ECONNRESET.',
+    )
+  })
 })
+
+/** The stream of events up to its first event, after which the connection is lost. */
+async function* firstEvent(stream: ReadableStream<Uint8Array>) {
+  let text = ''
+  for await (const part of stream) {
+    yield part
+    text += new TextDecoder().decode(part)
+    if (text.includes('data: ')) throw new TypeError('terminated')
+  }
+}
 
 /** A client whose attempts fail as listed, before the remaining ones reach the service. */
 function scripted(
@@ -347,7 +433,9 @@ function scripted(
 }
 
 const lostConnection = () =>
-  new TypeError('fetch failed', { cause: Object.assign(new Error(), { code: 'ECONNRESET' }) })
+  new TypeError('fetch failed', {
+    cause: Object.assign(new Error('reset by a peer'), { code: 'ECONNRESET' }),
+  })
 const refusedConnection = () =>
   new TypeError('fetch failed', { cause: Object.assign(new Error(), { code: 'ECONNREFUSED' }) })
 const refusal = (status: number, headers: Record<string, string> = { 'retry-after': '0' }) =>
@@ -373,6 +461,9 @@ describe('retries', () => {
     const { client: flaky } = scripted(['lost response'])
     await flaky.listings.delete(id!)
     await expect(client.listings.delete(id!)).rejects.toThrow(NotFoundError)
+    const [other] = await listed()
+    const { client: lost } = scripted(['lost response'])
+    await lost.request('DELETE', `/listings/${other}`)
   })
 
   it.each([

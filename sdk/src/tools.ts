@@ -1,7 +1,7 @@
 import { asQuery } from './catalog.ts'
-import { followEvents } from './events.ts'
+import { type EventOptions, followEvents, isPassing, RETRY_MS } from './events.ts'
 import { type List, listOf } from './list.ts'
-import type { Options, Request, Transport } from './transport.ts'
+import { type Options, type Request, sleep, type Transport } from './transport.ts'
 import type {
   AnswerDisputeBody,
   ApiKey,
@@ -239,10 +239,10 @@ export function tools(send: Transport) {
         }),
 
       /**
-       * Follows your events and their resends until `signal` is aborted, without gaps: iterate, handle each event, and store
-       * `cursor()` with it. Without a cursor it begins now.
+       * Follows your events and their resends until `signal` is aborted, without gaps: iterate, handle each event, and then
+       * store `cursor()`. Without a cursor it begins now.
        */
-      follow: (cursor?: string, options: Options = {}) => followEvents(send, cursor, options),
+      follow: (cursor?: string, options: EventOptions = {}) => followEvents(send, cursor, options),
     },
 
     shippingOptions: {
@@ -269,7 +269,8 @@ export function tools(send: Transport) {
 
       /** Revokes the client's own key. */
       async revoke(options: Options = {}): Promise<void> {
-        await send('DELETE', '/key', { ...options, ...TOOLS })
+        // A repetition would be refused, because the key is gone.
+        await send('DELETE', '/key', { ...options, ...TOOLS, retry: 'unsent' })
       },
     },
 
@@ -286,16 +287,23 @@ export function tools(send: Transport) {
 
     /**
      * Follows the change feed until `signal` is aborted: iterate, apply each change, and store `cursor()` with it. Without
-     * a cursor it begins now.
+     * a cursor it begins now. It waits while the service cannot be reached.
      */
     follow(cursor?: string, options: Options = {}): ChangeFeed {
       let position = cursor
+      const { signal } = options
       async function* read() {
-        position ??= (await changes({}, options)).next
-        while (!options.signal?.aborted) {
-          const { data, next } = await changes({ cursor: position, wait: MAX_WAIT_S }, options)
-          yield* data
-          position = next
+        while (!signal?.aborted) {
+          try {
+            const query = { cursor: position, wait: position && MAX_WAIT_S }
+            const { data, next } = await changes(query as object, options)
+            yield* data
+            position = next
+          } catch (error) {
+            if (signal?.aborted) return
+            if (!isPassing(error) || position === undefined) throw error
+            await sleep(RETRY_MS, signal).catch(() => {})
+          }
         }
       }
       return {

@@ -53,8 +53,6 @@ export type Request = Options & {
   api?: 'v1' | 'tools/v1' | undefined
   /** Media type of the response. `text/event-stream` is received as a stream, anything but JSON and text as bytes. */
   accept?: string | undefined
-  /** A retried deletion may find that the first attempt succeeded. */
-  acceptsMissing?: boolean | undefined
 }
 
 /** A successful response. */
@@ -69,7 +67,7 @@ const MAX_BACKOFF_MS = 8_000
 /** A longer Retry-After is an error of the call. */
 const MAX_RETRY_AFTER_S = 60
 
-/** @throws TypeError if the key or the address is missing or malformed */
+/** @throws TypeError if the key or the address is missing or malformed; the message does not contain the key */
 export function openTransport(options: ClientOptions): Transport {
   const environment = (globalThis as { process?: { env?: Record<string, string | undefined> } })
     .process?.env
@@ -77,18 +75,21 @@ export function openTransport(options: ClientOptions): Transport {
   const baseUrl = options.baseUrl ?? environment?.CARDSTALL_URL
   if (!key) throw new TypeError('Pass `key`, or set CARDSTALL_KEY.')
   if (!baseUrl) throw new TypeError('Pass `baseUrl`, or set CARDSTALL_URL.')
+  // A header cannot contain it, and the error of `fetch` would quote it.
+  if (!/^[\x21-\x7e]+$/.test(key)) throw new TypeError('`key` has a space or a special character.')
   const service = /^(https?:\/\/.*)\/v1\/*$/.exec(baseUrl)?.[1]
   if (!service) throw new TypeError('`baseUrl` must be an http or https address that ends in /v1.')
   const send = options.fetch ?? globalThis.fetch.bind(globalThis)
 
   return async <T>(method: string, path: string, request: Request = {}) => {
     const maxRetries = request.maxRetries ?? options.maxRetries ?? 2
-    const retry = request.retry ?? (method === 'GET' || method === 'HEAD' ? 'safe' : 'unsent')
+    const retry = request.retry ?? (/^(GET|HEAD|DELETE)$/.test(method) ? 'safe' : 'unsent')
     for (let attempt = 1; ; attempt++) {
       try {
         return await attemptOnce<T>(method, path, request, attempt)
       } catch (error) {
-        if (attempt > 1 && request.acceptsMissing && (error as CardstallError).status === 404) {
+        // The attempt whose response was lost has deleted it.
+        if (attempt > 1 && method === 'DELETE' && (error as CardstallError).status === 404) {
           return { body: undefined as T, headers: new Headers() }
         }
         if (attempt > maxRetries || request.signal?.aborted || !mayRetry(error, retry)) throw error
@@ -144,6 +145,9 @@ export function openTransport(options: ClientOptions): Transport {
         report({ status, ...(requestId && { requestId }), error })
         throw error
       }
+      if (accept === undefined && content !== undefined && !isJson(headers)) {
+        throw new CardstallError('The response is not JSON: check `baseUrl`.', { status })
+      }
       report({ status, ...(requestId && { requestId }) })
       return { body: content as T, headers }
     } catch (error) {
@@ -197,8 +201,15 @@ function codeOf(error: unknown): string | undefined {
   return undefined
 }
 
-const reasonOf = (error: unknown) =>
-  [(error as Error | undefined)?.message ?? String(error), codeOf(error)].filter(Boolean).join(', ')
+/** `fetch` only says that it failed: the code and the innermost message say why. */
+function reasonOf(error: unknown): string {
+  let reason = String(error)
+  for (let cause = error; cause; cause = (cause as Error).cause) {
+    reason = (cause as Error).message || reason
+  }
+  const code = codeOf(error)
+  return code === undefined || reason.includes(code) ? reason : `${reason}, ${code}`
+}
 
 const backoffMs = (attempt: number) =>
   Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2)
@@ -228,12 +239,14 @@ function queryText(query: Record<string, QueryValue> = {}): string {
   return parameters.size > 0 ? `?${parameters}` : ''
 }
 
+const isJson = (headers: Headers) => headers.get('content-type')?.includes('json') ?? false
+
 function contentOf(bytes: Uint8Array, headers: Headers): unknown {
   const type = headers.get('content-type') ?? ''
   if (bytes.length === 0) return undefined
-  if (!/json|^text\//.test(type)) return bytes
+  if (!isJson(headers) && !type.startsWith('text/')) return bytes
   const text = new TextDecoder().decode(bytes)
-  if (!type.includes('json')) return text
+  if (!isJson(headers)) return text
   try {
     return JSON.parse(text)
   } catch {

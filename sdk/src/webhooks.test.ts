@@ -55,6 +55,11 @@ describe('verify', () => {
     }
   })
 
+  it('headers of another library are read as well', async () => {
+    const headers = new Map(Object.entries(await sign(BODY, SECRET)))
+    await verify(BODY, headers as unknown as Headers, SECRET)
+  })
+
   it('one of several signatures is enough, as after a rotation of the secret', async () => {
     const headers = await sign(BODY, SECRET)
     const other = await sign(BODY, 'svc_whsec_old')

@@ -118,7 +118,8 @@ function bytesOf(rawBody: RawBody): Uint8Array {
 }
 
 function header(headers: SentHeaders, name: string): string | undefined {
-  if (headers instanceof Headers) return headers.get(name) ?? undefined
+  // Not `instanceof Headers`: libraries have classes of their own.
+  if (typeof headers.get === 'function') return headers.get(name) ?? undefined
   for (const [key, value] of Object.entries(headers)) {
     if (key.toLowerCase() === name) return Array.isArray(value) ? value[0] : value
   }
