@@ -67,7 +67,10 @@ export const post = <T = void>(
 ) => call<T>('POST', path, { body, ...options })
 export const put = <T = void>(path: string, body: unknown) => call<T>('PUT', path, { body })
 export const patch = <T = void>(path: string, body: unknown) => call<T>('PATCH', path, { body })
-export const remove = <T = void>(path: string) => call<T>('DELETE', path)
+export const remove = <T = void>(path: string, body?: unknown) => call<T>('DELETE', path, { body })
+/** A file that needs the token. A link can load all others. */
+export const getFile = (path: string): Promise<Blob> =>
+  request('GET', path).then((response) => response.blob())
 
 /** A random name for an Idempotency-Key, also where the page has no secure context. */
 export const randomName = () =>
@@ -88,11 +91,16 @@ export function apiUrl(path: string, query: Query = {}): string {
  * @throws ApiError with the service's message
  * @throws ConnectionError if the service can't be reached
  */
-async function call<T>(
+async function call<T>(method: string, path: string, options?: Options): Promise<T> {
+  const response = await request(method, path, options)
+  return (response.status === 204 ? undefined : await response.json()) as T
+}
+
+async function request(
   method: string,
   path: string,
   { query, body, signal, idempotencyKey }: Options = {},
-): Promise<T> {
+): Promise<Response> {
   const token = api.token?.()
   const response = await fetch(apiUrl(path, query), {
     method,
@@ -120,7 +128,7 @@ async function call<T>(
     throw await errorOf(response)
   }
   if (!response.ok) throw await errorOf(response)
-  return (response.status === 204 ? undefined : await response.json()) as T
+  return response
 }
 
 function connectionLost(): ConnectionError {

@@ -1,31 +1,46 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import type { Static } from 'typebox'
+import type { PastRun } from '../../../server/http/operator/payout-runs.ts'
 import type { AccountSchema } from '../../../server/http/shapes/account.ts'
+import type { KeySchema } from '../../../server/http/shapes/api-key.ts'
 import type { AuditEntrySchema } from '../../../server/http/shapes/audit.ts'
 import type { DeliverySchema } from '../../../server/http/shapes/delivery.ts'
+import type { DisputeSchema } from '../../../server/http/shapes/dispute.ts'
 import type { LedgerEntrySchema } from '../../../server/http/shapes/ledger.ts'
 import type { OperatorMailSchema } from '../../../server/http/shapes/mail.ts'
+import type { MemberSchema } from '../../../server/http/shapes/member.ts'
 import type { OperatorListingSchema } from '../../../server/http/shapes/operator-listing.ts'
 import type { OperatorOrderSchema } from '../../../server/http/shapes/operator-order.ts'
+import type { PayoutSchema } from '../../../server/http/shapes/payout.ts'
 import type { PayoutSetupSchema } from '../../../server/http/shapes/payout-setup.ts'
+import type { ReviewSchema } from '../../../server/http/shapes/review.ts'
 import type {
   ShipmentSchema,
   SliceOverviewSchema,
 } from '../../../server/http/shapes/slice-overview.ts'
-import type { CallerSchema } from '../../../server/http/shapes/staff.ts'
+import type { CallerSchema, StaffSchema } from '../../../server/http/shapes/staff.ts'
+import type { EndpointSchema } from '../../../server/http/shapes/webhook-endpoint.ts'
 import type { Data, Paginated } from '../api.ts'
-import { ApiError, get, post } from '../client.ts'
+import { ApiError, get, post, remove } from '../client.ts'
 import { queryClient } from '../query-client.ts'
 
 export type Account = Static<typeof AccountSchema>
 export type AuditEntry = Static<typeof AuditEntrySchema>
 export type Caller = Static<typeof CallerSchema>
 export type Delivery = Static<typeof DeliverySchema>
+export type Dispute = Static<typeof DisputeSchema>
+export type Endpoint = Static<typeof EndpointSchema>
+export type Key = Static<typeof KeySchema>
 export type LedgerEntry = Static<typeof LedgerEntrySchema>
 export type Listing = Static<typeof OperatorListingSchema>
 export type Mail = Static<typeof OperatorMailSchema>
+export type Member = Static<typeof MemberSchema>
 export type Order = Static<typeof OperatorOrderSchema>
+export type Payout = Static<typeof PayoutSchema>
 export type PayoutSetup = Static<typeof PayoutSetupSchema>
+export type Review = Static<typeof ReviewSchema>
+export type { PastRun }
+export type Staff = Static<typeof StaffSchema>
 export type Shipment = Static<typeof ShipmentSchema>
 export type Slice = Omit<Static<typeof SliceOverviewSchema>, 'shipment'> & {
   shipment: Shipment | null
@@ -87,7 +102,18 @@ function listOfOne<T>(found: Data<T> | undefined): Paginated<T> {
 }
 
 /** Sends a write, and reads again what is shown. */
-export async function send(path: string, body?: unknown, idempotencyKey?: string): Promise<void> {
-  await post(path, body, idempotencyKey === undefined ? {} : { idempotencyKey })
+export async function send<T = void>(
+  path: string,
+  body?: unknown,
+  idempotencyKey?: string,
+): Promise<T> {
+  const result = await post<T>(path, body, idempotencyKey === undefined ? {} : { idempotencyKey })
+  await queryClient.invalidateQueries()
+  return result
+}
+
+/** Deletes a record, and reads again what is shown. */
+export async function sendDelete(path: string, body?: unknown): Promise<void> {
+  await remove(path, body)
   await queryClient.invalidateQueries()
 }

@@ -1,10 +1,10 @@
 import { DateField, Select } from '../ui/fields.tsx'
 import { Filters, SearchFilter, useFilters } from '../ui/filters.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
-import { Empty, Loaded } from '../ui/states.tsx'
-import { type Column, Pagination, Table } from '../ui/table.tsx'
+import type { Column } from '../ui/table.tsx'
 import { DateTime, Missing } from '../ui/values.tsx'
 import { type AuditEntry, useList } from './api.ts'
+import { RecordList } from './record-list.tsx'
 import { optionsOf } from './statuses.tsx'
 
 const ROLES = ['root', 'admin', 'support', 'finance', 'catalog', 'seller', 'anonymous']
@@ -47,18 +47,14 @@ export default function AuditPage() {
         {text('actor', 'Actor, as staff:3')}
         {text('action', 'Action, as refundOrder')}
       </Filters>
-      <Loaded query={query}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            <Empty title={isFiltered ? 'No entry matches these filters' : 'No entries yet'} />
-          ) : (
-            <>
-              <Table label="Audit log" columns={COLUMNS} rows={data} keyOf={({ id }) => id} />
-              <Pagination meta={meta} noun="entries" />
-            </>
-          )
-        }
-      </Loaded>
+      <RecordList
+        query={query}
+        noun="entries"
+        label="Audit log"
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+        isFiltered={isFiltered}
+      />
     </>
   )
 }

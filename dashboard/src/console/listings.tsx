@@ -5,13 +5,13 @@ import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/fields.tsx'
 import { Filters, SearchFilter, useFilters } from '../ui/filters.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
-import { Empty, Loaded } from '../ui/states.tsx'
-import { type Column, Pagination, Table } from '../ui/table.tsx'
+import type { Column } from '../ui/table.tsx'
 import { notify } from '../ui/toast.tsx'
 import { DateTime, Money } from '../ui/values.tsx'
 import { type Listing, send, useList, useMay } from './api.ts'
 import { AccountFilter } from './filters.tsx'
 import { ReasonDialog } from './reason-dialog.tsx'
+import { RecordList } from './record-list.tsx'
 import { optionsOf, StatusBadge } from './statuses.tsx'
 
 export default function ListingsPage() {
@@ -50,23 +50,14 @@ export default function ListingsPage() {
           onChange={(product) => setFilters({ product }, { replace: true })}
         />
       </Filters>
-      <Loaded query={query}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            <Empty title={isFiltered ? 'No listing matches these filters' : 'No listings yet'} />
-          ) : (
-            <>
-              <Table
-                label="Listings"
-                columns={isAllowed ? [...COLUMNS, takeDown(setTakenDown)] : COLUMNS}
-                rows={data}
-                keyOf={({ id }) => id}
-              />
-              <Pagination meta={meta} noun="listings" />
-            </>
-          )
-        }
-      </Loaded>
+      <RecordList
+        query={query}
+        noun="listings"
+        label="Listings"
+        columns={isAllowed ? [...COLUMNS, takeDown(setTakenDown)] : COLUMNS}
+        keyOf={({ id }) => id}
+        isFiltered={isFiltered}
+      />
       {takenDown && (
         <ReasonDialog
           title={`Take listing ${takenDown.id} down`}

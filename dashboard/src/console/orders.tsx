@@ -1,27 +1,51 @@
 import { Link, Route, Switch } from 'wouter'
 import { ORDER_STATUSES } from '../../../server/enums.ts'
-import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/fields.tsx'
 import { Filters, SearchFilter, useFilters } from '../ui/filters.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
-import { Empty, Loaded } from '../ui/states.tsx'
-import { type Column, Pagination, Table } from '../ui/table.tsx'
+import type { Column } from '../ui/table.tsx'
+import { Tabs } from '../ui/tabs.tsx'
 import { DateTime, Missing, Money } from '../ui/values.tsx'
-import { type Order, useOrders } from './api.ts'
+import { type Order, useMay, useOrders } from './api.ts'
+import { Disputes } from './disputes.tsx'
 import { AccountFilter } from './filters.tsx'
+import { RecordList } from './record-list.tsx'
 import { SlicePage } from './slice.tsx'
 import { optionsOf, StatusBadge } from './statuses.tsx'
 
 export default function OrdersPage() {
   return (
     <Switch>
+      <Route path="/orders/disputes">
+        <OrderTabs />
+        <Disputes />
+      </Route>
       <Route path="/orders/:sliceKey">
         {({ sliceKey }) => <SlicePage key={sliceKey} sliceKey={sliceKey} />}
       </Route>
       <Route>
+        <OrderTabs />
         <OrderList />
       </Route>
     </Switch>
+  )
+}
+
+function OrderTabs() {
+  const may = useMay()
+  return (
+    <>
+      <PageHeader title="Orders" />
+      {may('listDisputes') && (
+        <Tabs
+          label="Orders"
+          tabs={[
+            { href: '/orders', label: 'Order rows' },
+            { href: '/orders/disputes', label: 'Disputes' },
+          ]}
+        />
+      )}
+    </>
   )
 }
 
@@ -72,7 +96,6 @@ function OrderList() {
   const query = useOrders({ ...filters, q: filters.q.trim() })
   return (
     <>
-      <PageHeader title="Orders" />
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
         <Select
           label="Status"
@@ -90,21 +113,14 @@ function OrderList() {
           onChange={(q) => setFilters({ q }, { replace: true })}
         />
       </Filters>
-      <Loaded query={query}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            <Empty
-              title={isFiltered ? 'No order matches these filters' : 'No orders yet'}
-              action={isFiltered ? <Button onPress={clearFilters}>Clear filters</Button> : null}
-            />
-          ) : (
-            <>
-              <Table label="Orders" columns={COLUMNS} rows={data} keyOf={({ id }) => id} />
-              <Pagination meta={meta} noun="order rows" />
-            </>
-          )
-        }
-      </Loaded>
+      <RecordList
+        query={query}
+        noun="order rows"
+        label="Orders"
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+        isFiltered={isFiltered}
+      />
     </>
   )
 }

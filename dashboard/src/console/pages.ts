@@ -12,7 +12,7 @@ export const PAGES: ConsolePage[] = [
     operation: 'listAllOrders',
   },
   {
-    ...page('/sellers', 'Sellers', 'overview', () => import('./sellers.tsx')),
+    ...page('/sellers', 'Sellers', 'person', () => import('./sellers.tsx')),
     operation: 'listAccounts',
   },
   {
@@ -20,11 +20,23 @@ export const PAGES: ConsolePage[] = [
     operation: 'listAllListings',
   },
   {
+    ...page('/reviews', 'Reviews', 'star', () => import('./reviews.tsx')),
+    operation: 'listReviews',
+  },
+  {
+    ...page('/payouts', 'Payouts', 'payouts', () => import('./payouts/page.tsx')),
+    operation: 'listPayouts',
+  },
+  {
     ...page('/deliveries', 'Deliveries', 'webhooks', () => import('./deliveries.tsx')),
     operation: 'listDeliveries',
   },
   {
-    ...page('/audit', 'Audit log', 'keys', () => import('./audit.tsx')),
+    ...page('/audit', 'Audit log', 'log', () => import('./audit.tsx')),
     operation: 'listAudit',
+  },
+  {
+    ...page('/staff', 'Staff', 'keys', () => import('./staff.tsx')),
+    operation: 'listStaff',
   },
 ]

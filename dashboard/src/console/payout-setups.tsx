@@ -4,12 +4,12 @@ import { Button } from '../ui/button.tsx'
 import { ConfirmDialog } from '../ui/dialog.tsx'
 import { Select } from '../ui/fields.tsx'
 import { Filters, useFilters } from '../ui/filters.tsx'
-import { Empty, Loaded } from '../ui/states.tsx'
-import { type Column, Pagination, Table } from '../ui/table.tsx'
+import type { Column } from '../ui/table.tsx'
 import { notify } from '../ui/toast.tsx'
 import { DateTime, Missing } from '../ui/values.tsx'
 import { type PayoutSetup, send, useList, useMay } from './api.ts'
 import { ReasonDialog } from './reason-dialog.tsx'
+import { RecordList } from './record-list.tsx'
 import { optionsOf, StatusBadge } from './statuses.tsx'
 
 const STATES: PayoutSetup['state'][] = ['submitted', 'verified', 'rejected']
@@ -33,23 +33,14 @@ export function PayoutSetups() {
           onChange={(state) => setFilters({ state })}
         />
       </Filters>
-      <Loaded query={query}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            <Empty title="No payout setups" />
-          ) : (
-            <>
-              <Table
-                label="Payout setups"
-                columns={isAllowed ? [...COLUMNS, decisions(setDecision)] : COLUMNS}
-                rows={data}
-                keyOf={({ account_id }) => account_id}
-              />
-              <Pagination meta={meta} noun="payout setups" />
-            </>
-          )
-        }
-      </Loaded>
+      <RecordList
+        query={query}
+        noun="payout setups"
+        label="Payout setups"
+        columns={isAllowed ? [...COLUMNS, decisions(setDecision)] : COLUMNS}
+        keyOf={({ account_id }) => account_id}
+        isFiltered={isFiltered}
+      />
       {decision && <DecisionDialog {...decision} onClose={close} />}
     </>
   )

@@ -2,13 +2,13 @@ import { Link, Route, Switch } from 'wouter'
 import { Badge } from '../ui/badge.tsx'
 import { Filters, SearchFilter, useFilters } from '../ui/filters.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
-import { Empty, Loaded } from '../ui/states.tsx'
-import { type Column, Pagination, Table } from '../ui/table.tsx'
+import type { Column } from '../ui/table.tsx'
 import { Tabs } from '../ui/tabs.tsx'
 import { DateTime } from '../ui/values.tsx'
 import { type Account, useList } from './api.ts'
 import { PayoutSetups } from './payout-setups.tsx'
-import { SellerPage } from './seller.tsx'
+import { RecordList } from './record-list.tsx'
+import { SellerPage } from './seller/seller.tsx'
 
 export default function SellersPage() {
   return (
@@ -80,18 +80,14 @@ function SellerList() {
           onChange={(q) => setFilters({ q }, { replace: true })}
         />
       </Filters>
-      <Loaded query={query}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            <Empty title={isFiltered ? 'No seller matches this text' : 'No sellers yet'} />
-          ) : (
-            <>
-              <Table label="Sellers" columns={COLUMNS} rows={data} keyOf={({ id }) => id} />
-              <Pagination meta={meta} noun="sellers" />
-            </>
-          )
-        }
-      </Loaded>
+      <RecordList
+        query={query}
+        noun="sellers"
+        label="Sellers"
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+        isFiltered={isFiltered}
+      />
     </>
   )
 }

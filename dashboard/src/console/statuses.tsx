@@ -1,5 +1,15 @@
 import { Badge, type Tone } from '../ui/badge.tsx'
-import type { Delivery, Listing, Mail, Order, PayoutSetup, Shipment } from './api.ts'
+import type {
+  Delivery,
+  Dispute,
+  Listing,
+  Mail,
+  Member,
+  Order,
+  Payout,
+  PayoutSetup,
+  Shipment,
+} from './api.ts'
 
 type Status =
   | Order['status']
@@ -7,11 +17,17 @@ type Status =
   | Delivery['status']
   | Mail['status']
   | PayoutSetup['state']
+  | Payout['state']
   | Shipment['state']
+  | Dispute['state']
+  | Member['status']
+  | 'disabled'
+  | 'revoked'
 
 /** Statuses that are neither neutral nor under way. */
 const TONES: Partial<Record<Status, Tone>> = {
   received: 'good',
+  paid: 'good',
   active: 'good',
   delivered: 'good',
   sent: 'good',
@@ -23,6 +39,11 @@ const TONES: Partial<Record<Status, Tone>> = {
   pending: 'warn',
   submitted: 'warn',
   skipped: 'warn',
+  held: 'warn',
+  invited: 'warn',
+  answered: 'warn',
+  open: 'bad',
+  disabled: 'bad',
   disputed: 'bad',
   failed: 'bad',
   rejected: 'bad',

@@ -3,13 +3,13 @@ import { Badge } from '../ui/badge.tsx'
 import { ButtonLink } from '../ui/button.tsx'
 import { ConfirmDialog, Dialog } from '../ui/dialog.tsx'
 import { Menu } from '../ui/menu.tsx'
+import { Secret } from '../ui/secret.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { notify } from '../ui/toast.tsx'
 import { DateTime } from '../ui/values.tsx'
 import { type KeyRecord, type NewKeyRecord, revokeKey, rotateKey, useKeys } from './api.ts'
 import { labelOf } from './scopes.ts'
-import { Secret } from './secret.tsx'
 
 type Asked = { action: 'rotate' | 'revoke'; key: KeyRecord }
 

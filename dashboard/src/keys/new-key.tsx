@@ -3,9 +3,9 @@ import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { CheckboxGroup, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
+import { Secret } from '../ui/secret.tsx'
 import { createKey } from './api.ts'
 import { SCOPES } from './scopes.ts'
-import { Secret } from './secret.tsx'
 
 /** Creates a key, and then shows its secret. */
 export function NewKeyDialog({ onClose }: { onClose: () => void }) {

@@ -2,6 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Paginated } from '../api.ts'
 import { apiUrl } from '../client.ts'
+import { HolidayNotice } from '../shell/holiday-notice.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Select } from '../ui/fields.tsx'
@@ -147,6 +148,7 @@ export function ListingsList() {
           </>
         }
       />
+      <HolidayNotice />
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
         <SearchFilter
           label="Card, product or reference"

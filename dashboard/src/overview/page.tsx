@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import { LatestReviews } from '../reviews/latest.tsx'
+import { HolidayNotice } from '../shell/holiday-notice.tsx'
 import { formatDateTime, formatMoney, formatNumber, formatRelative, plural } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
@@ -16,6 +17,7 @@ export default function OverviewPage() {
   return (
     <>
       <PageHeader title="Overview" />
+      <HolidayNotice />
       <Notices />
       <Loaded query={overview} lines={8}>
         {(data) => <Figures overview={data} />}

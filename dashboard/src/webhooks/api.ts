@@ -59,6 +59,13 @@ export const deleteEndpoint = (id: number) => remove(`webhooks/${id}`).then(chan
 
 export const enableEndpoint = (id: number) => post(`webhooks/${id}/enable`).then(changed)
 
+/** Returns the new secret. */
+export async function rotateSecret(id: number): Promise<string> {
+  const { secret } = await post<{ secret: string }>(`webhooks/${id}/rotate-secret`)
+  await changed()
+  return secret
+}
+
 export async function sendTest(id: number, event: string): Promise<DeliveryRecord> {
   const { data } = await post<Data<DeliveryRecord>>(`webhooks/${id}/test`, { event })
   await changed()

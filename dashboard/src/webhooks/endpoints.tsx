@@ -3,14 +3,13 @@ import { Link, useLocation } from 'wouter'
 import { WEBHOOK_EVENTS } from '../../../server/enums.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
-import { Code } from '../ui/code.tsx'
-import { CopyButton } from '../ui/copy-button.tsx'
 import { ConfirmDialog, Dialog } from '../ui/dialog.tsx'
 import { CheckboxGroup, DateField, Select, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { plural, serviceNow } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { Menu } from '../ui/menu.tsx'
+import { Secret } from '../ui/secret.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { notify, notifyFailure } from '../ui/toast.tsx'
 import { DateTime } from '../ui/values.tsx'
@@ -20,6 +19,7 @@ import {
   type EndpointRecord,
   enableEndpoint,
   resendMissed,
+  rotateSecret,
   sendTest,
   useEndpoints,
 } from './api.ts'
@@ -31,7 +31,7 @@ const EVENTS: Record<(typeof WEBHOOK_EVENTS)[number], string> = {
   'listing.sold': 'Units of a listing were sold',
 }
 
-type Asked = { about: 'test' | 'resend' | 'delete'; endpoint: EndpointRecord }
+type Asked = { about: 'test' | 'resend' | 'rotate' | 'delete'; endpoint: EndpointRecord }
 
 export function EndpointsTab() {
   const endpoints = useEndpoints()
@@ -67,9 +67,31 @@ export function EndpointsTab() {
             </>
           )}
           {isAdding && <AddDialog onClose={() => setIsAdding(false)} onAdded={setSecret} />}
-          {secret && <SecretDialog secret={secret} onClose={() => setSecret(undefined)} />}
+          {secret && (
+            <Dialog title="Signing secret" isModalStrict onClose={() => setSecret(undefined)}>
+              <Secret secret={secret} onDone={() => setSecret(undefined)}>
+                Your software checks with it that a request comes from here.
+              </Secret>
+            </Dialog>
+          )}
           {asked?.about === 'test' && <TestDialog endpoint={asked.endpoint} onClose={close} />}
           {asked?.about === 'resend' && <ResendDialog endpoint={asked.endpoint} onClose={close} />}
+          {asked?.about === 'rotate' && (
+            <ConfirmDialog
+              title="Rotate the signing secret?"
+              confirm="Rotate secret"
+              isDangerous={false}
+              onConfirm={async () => setSecret(await rotateSecret(asked.endpoint.id))}
+              onClose={close}
+            >
+              <p>
+                <code>{asked.endpoint.url}</code> gets a new secret, which signs all requests from
+                now on. For 24 hours they also carry <code>X-Service-Signature-Previous</code>, made
+                with the present secret, so that your software can change over without a gap. A
+                secret that was rotated before stops at once.
+              </p>
+            </ConfirmDialog>
+          )}
           {asked?.about === 'delete' && (
             <ConfirmDialog
               title="Delete this endpoint?"
@@ -131,6 +153,7 @@ function EndpointCard({
                 isDisabled: !active,
                 onAction: () => onAsk('resend'),
               },
+              { label: 'Rotate the secret', icon: 'keys', onAction: () => onAsk('rotate') },
               { label: 'Show deliveries', icon: 'search', onAction: () => navigate(log) },
               {
                 label: 'Delete endpoint',
@@ -250,20 +273,6 @@ function AddDialog({
     </Dialog>
   )
 }
-
-const SecretDialog = ({ secret, onClose }: { secret: string; onClose: () => void }) => (
-  <Dialog title="Signing secret" onClose={onClose} isModalStrict>
-    <p>
-      Your software checks with it that a request comes from here. It is shown{' '}
-      <strong>only now</strong>: store it before you close this.
-    </p>
-    <Code label="Secret" text={secret} />
-    <div className="form-actions">
-      <CopyButton text={secret} label="Copy secret" />
-      <Button onPress={onClose}>Done</Button>
-    </div>
-  </Dialog>
-)
 
 function TestDialog({ endpoint, onClose }: { endpoint: EndpointRecord; onClose: () => void }) {
   const [, navigate] = useLocation()

@@ -7,12 +7,19 @@ import {
   startBrowserApp,
 } from '../../test/browser.ts'
 import { cardItem, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
-import { buy, openShop, PARCEL } from '../../test/fixtures/orders.ts'
+import { act, buy, openShop, PARCEL, ship } from '../../test/fixtures/orders.ts'
 
 describe.skipIf(!chromiumPath)('the console', () => {
   let app: BrowserApp
   beforeAll(async () => {
-    app = await startBrowserApp({ template: 'fixture', settings: NO_LIMITS })
+    app = await startBrowserApp({
+      template: 'fixture',
+      settings: {
+        ...NO_LIMITS,
+        PAYOUT_IBAN: 'DE89370400440532013000',
+        PAYOUT_NAME: 'Cardstall',
+      },
+    })
   })
 
   /** Adds a staff member, and signs in with the token. */
@@ -114,6 +121,87 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await expectAccessible(page)
     await page.getByRole('button', { name: /^Resend delivery/ }).click()
     await page.getByText(/is being sent again/).waitFor()
+  })
+
+  it('staff decide about a bank account, run the payouts, remove a review, give access to a shop and close it', async () => {
+    const shop = await openShop(app, PARCEL)
+    const [card] = (await list(shop, cardItem())) as [number]
+    const member = await app.member(shop.accountId)
+    await member.put('/dashboard/api/payouts/setup', {
+      payload: { holder: 'Kanto Cards', iban: 'NL02ABNA0123456789' },
+    })
+    const order = (await buy(app, [[card, 1]], {})).orderIds[0]!
+    await ship(shop, order, { tracking_code: 'CODE' })
+    await act(app, order, 'receive')
+    const review = { stars: 1, text: 'Call me at 555 123' }
+    await app.operator.post(`/operator/v1/orders/${order}/review`, { payload: review })
+
+    const page = await app.open('/console/sellers/payout-setups', { expects: /status of 409/ })
+    await signIn(page, 'admin')
+    const main = page.getByRole('main')
+    const dialog = page.getByRole('dialog')
+    const press = (name: string | RegExp) => page.getByRole('button', { name, exact: true }).click()
+    const setup = `the payout setup of seller ${shop.accountId}`
+    await press(`Reject ${setup}`)
+    await page.getByLabel('Reason').fill('The holder is another person.')
+    await press('Reject')
+    await page.getByText('The holder is another person.').waitFor()
+    await dialog.waitFor({ state: 'detached' })
+    await press(`Verify ${setup}`)
+    await press('Verify')
+    await dialog.waitFor({ state: 'detached' })
+    expect(await page.getByRole('button', { name: `Verify ${setup}` }).count()).toBe(0)
+
+    await page.getByRole('link', { name: 'Payouts', exact: true }).click()
+    await page.getByRole('link', { name: 'Runs' }).click()
+    await press('Run payouts')
+    await dialog.getByRole('button', { name: 'Run payouts' }).click()
+    await page.getByText(/took 1 payout: €/).waitFor()
+    const file = page.waitForEvent('download')
+    await page.getByRole('button', { name: /^Download the file/ }).click()
+    expect((await file).suggestedFilename()).toMatch(/^payouts-\d+\.xml$/)
+    await expectAccessible(page)
+    await main.getByRole('link', { name: 'Payouts', exact: true }).click()
+    await press(/^Actions for payout/)
+    await page.getByRole('menuitem', { name: 'Mark as paid' }).click()
+    await dialog.getByRole('button', { name: 'Mark as paid' }).click()
+    await page.getByRole('cell', { name: 'paid', exact: true }).waitFor()
+    await expectAccessible(page)
+    await main.getByRole('link', { name: 'Ledger' }).click()
+    await page
+      .getByRole('row', { name: /payouts/ })
+      .first()
+      .waitFor()
+    await expectAccessible(page)
+
+    await page.getByRole('link', { name: 'Reviews' }).click()
+    await page.getByText(review.text).waitFor()
+    await press(/^Remove review/)
+    await page.getByLabel('Reason').fill('It contains a telephone number.')
+    await dialog.getByRole('button', { name: 'Remove review' }).click()
+    await main.getByText('It contains a telephone number.').waitFor()
+    await expectAccessible(page)
+
+    await main.locator(`a[href$="/sellers/${shop.accountId}"]`).click()
+    await press('Create a key')
+    await dialog.getByText('Read the catalog').click()
+    await press('Create key')
+    const secret = (await page.locator('.secret code').textContent())!
+    expect((await app.withKey(secret).get('/v1/me')).status).toBe(200)
+    await press('Done')
+    await press('Invite a member')
+    await dialog.getByLabel('E-mail').fill('brock@shops.example')
+    await press('Send invitation')
+    await page.getByRole('row', { name: /brock@shops.example invited/ }).waitFor()
+    await expectAccessible(page)
+    const next = (await buy(app, [[card, 1]], {})).orderIds[0]!
+    await press('Close account')
+    await dialog.getByRole('button', { name: 'Close account' }).click()
+    await dialog.getByText('The account has open orders.').waitFor()
+    await act(app, next, 'cancel', { cancelled_by: 'buyer' })
+    await dialog.getByRole('button', { name: 'Close account' }).click()
+    await main.getByText('disabled', { exact: true }).waitFor()
+    expect((await app.withKey(secret).get('/v1/me')).status).toBe(401)
   })
 
   it('a role sees only its pages and actions', async () => {

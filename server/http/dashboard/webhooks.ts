@@ -18,6 +18,7 @@ import {
   listEndpoints,
   removeEndpoint,
   requireEndpoint,
+  rotateSecret,
 } from '../../webhooks/endpoints.ts'
 import { paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
@@ -101,6 +102,20 @@ export const webhooksApi =
       async ({ member, params }) => ({
         data: endpointRecord(await enableEndpoint(ctx, member.accountId, params.id)),
       }),
+    )
+
+    app.post(
+      '/webhooks/:id/rotate-secret',
+      {
+        schema: {
+          ...endpoint,
+          response: { 200: Type.Object({ data: EndpointSchema, secret: Type.String() }) },
+        },
+      },
+      async ({ member, params }) => {
+        const { endpoint, secret } = await rotateSecret(ctx, member.accountId, params.id)
+        return { data: endpointRecord(endpoint), secret }
+      },
     )
 
     app.post(

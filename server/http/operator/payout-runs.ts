@@ -33,6 +33,9 @@ const PastRunSchema = component(
   ),
 )
 
+/** A run as the console shows it. */
+export type PastRun = Static<typeof PastRunSchema>
+
 const exampleRun: Static<typeof PayoutRunSchema> = {
   id: 3,
   count: 41,

@@ -1,8 +1,8 @@
 import type { ReactNode } from 'react'
-import { Button } from '../ui/button.tsx'
-import { CopyButton } from '../ui/copy-button.tsx'
+import { Button } from './button.tsx'
+import { CopyButton } from './copy-button.tsx'
 
-/** The secret of a key, which is shown once. */
+/** The secret of a key, an endpoint or a token, which is shown once. */
 export const Secret = ({
   secret,
   onDone,

@@ -1,0 +1,107 @@
+import { Link } from 'wouter'
+import { Select } from '../ui/fields.tsx'
+import { Filters, useFilters } from '../ui/filters.tsx'
+import type { Column } from '../ui/table.tsx'
+import { DateTime, Missing, Money } from '../ui/values.tsx'
+import { type Dispute, useList } from './api.ts'
+import { AccountFilter } from './filters.tsx'
+import { RecordList } from './record-list.tsx'
+import { optionsOf, StatusBadge } from './statuses.tsx'
+
+const STATES: Dispute['state'][] = ['open', 'answered', 'resolved']
+
+/** The disputes of all sellers. They are resolved on the page of their slice. */
+export function Disputes() {
+  const { filters, setFilters, isFiltered, clearFilters } = useFilters({
+    state: '',
+    account_id: '',
+    page: '',
+  })
+  const query = useList<Dispute>('disputes', filters)
+  return (
+    <>
+      <Filters isFiltered={isFiltered} onClear={clearFilters}>
+        <Select
+          label="State"
+          options={optionsOf(STATES)}
+          value={filters.state}
+          onChange={(state) => setFilters({ state })}
+        />
+        <AccountFilter
+          value={filters.account_id}
+          onChange={(account_id) => setFilters({ account_id }, { replace: true })}
+        />
+      </Filters>
+      <RecordList
+        query={query}
+        noun="disputes"
+        label="Disputes"
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+        isFiltered={isFiltered}
+      />
+    </>
+  )
+}
+
+const COLUMNS: Column<Dispute>[] = [
+  {
+    key: 'order',
+    header: 'Order row',
+    isRowHeader: true,
+    cell: ({ order_id, slice_key, item_name, reason }) => (
+      <>
+        <Link href={`/orders/${slice_key}`}>{item_name ?? 'Item'}</Link>
+        <p className="help">
+          {order_id} · {reason}
+        </p>
+      </>
+    ),
+  },
+  {
+    key: 'words',
+    header: 'Buyer and seller',
+    cell: ({ message, answer }) =>
+      message || answer ? (
+        <div className="review">
+          {message && <p className="quotation">{message}</p>}
+          {answer && <p className="help">Answer: {answer.message}</p>}
+          {answer?.photo_urls.map((url) => (
+            <p key={url} className="help">
+              <a href={url} target="_blank" rel="noreferrer nofollow">
+                {url}
+              </a>
+            </p>
+          ))}
+        </div>
+      ) : (
+        <Missing />
+      ),
+  },
+  {
+    key: 'state',
+    header: 'State',
+    cell: ({ state, resolution, refund }) => (
+      <div>
+        <StatusBadge status={state} />
+        {resolution && (
+          <p className="help">
+            for the {resolution}
+            {refund ? (
+              <>
+                , <Money amount={refund} /> refunded
+              </>
+            ) : null}
+          </p>
+        )}
+      </div>
+    ),
+  },
+  { key: 'opened', header: 'Opened', cell: ({ opened_at }) => <DateTime at={opened_at} /> },
+  { key: 'answer', header: 'Answer by', cell: ({ answer_by }) => <DateTime at={answer_by} /> },
+  {
+    key: 'seller',
+    header: 'Seller',
+    cell: ({ account_id }) => <Link href={`/sellers/${account_id}`}>{account_id}</Link>,
+  },
+]

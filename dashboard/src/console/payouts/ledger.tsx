@@ -1,0 +1,86 @@
+import { Link } from 'wouter'
+import { DateField, Select } from '../../ui/fields.tsx'
+import { Filters, SearchFilter, useFilters } from '../../ui/filters.tsx'
+import type { Column } from '../../ui/table.tsx'
+import { DateTime, Missing, Money } from '../../ui/values.tsx'
+import { type LedgerEntry, useList } from '../api.ts'
+import { AccountFilter } from '../filters.tsx'
+import { RecordList } from '../record-list.tsx'
+import { optionsOf } from '../statuses.tsx'
+
+const KINDS: LedgerEntry['kind'][] = [
+  'sale',
+  'shipping',
+  'refund',
+  'cancellation',
+  'shipping_refund',
+  'payout',
+  'payout_failed',
+  'recovery',
+]
+
+/** Every movement of money, as the ledger has it. */
+export function Ledger() {
+  const { filters, setFilters, isFiltered, clearFilters } = useFilters({
+    kind: '',
+    account_id: '',
+    slice_key: '',
+    from: '',
+    to: '',
+    page: '',
+  })
+  const query = useList<LedgerEntry>('ledger', {
+    ...filters,
+    // The API takes a date as its first moment.
+    to: filters.to && `${filters.to}T23:59:59Z`,
+  })
+  return (
+    <>
+      <Filters isFiltered={isFiltered} onClear={clearFilters}>
+        <Select
+          label="Kind"
+          options={optionsOf(KINDS)}
+          value={filters.kind}
+          onChange={(kind) => setFilters({ kind })}
+        />
+        <DateField label="From" value={filters.from} onChange={(from) => setFilters({ from })} />
+        <DateField label="To" value={filters.to} onChange={(to) => setFilters({ to })} />
+        <AccountFilter
+          value={filters.account_id}
+          onChange={(account_id) => setFilters({ account_id }, { replace: true })}
+        />
+        <SearchFilter
+          label="Slice key"
+          value={filters.slice_key}
+          onChange={(text) => setFilters({ slice_key: text.trim() }, { replace: true })}
+        />
+      </Filters>
+      <RecordList
+        query={query}
+        noun="entries"
+        label="Ledger"
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+        isFiltered={isFiltered}
+      />
+    </>
+  )
+}
+
+const COLUMNS: Column<LedgerEntry>[] = [
+  {
+    key: 'kind',
+    header: 'Kind',
+    isRowHeader: true,
+    cell: ({ kind, slice_key }) => <Link href={`/orders/${slice_key}`}>{kind}</Link>,
+  },
+  { key: 'account', header: 'Account', cell: ({ account }) => account },
+  { key: 'order', header: 'Order row', cell: ({ order_id }) => order_id ?? <Missing /> },
+  { key: 'at', header: 'Time', cell: ({ created_at }) => <DateTime at={created_at} /> },
+  {
+    key: 'amount',
+    header: 'Amount',
+    align: 'end',
+    cell: ({ amount }) => <Money amount={amount} />,
+  },
+]

@@ -1,0 +1,36 @@
+import type { UseQueryResult } from '@tanstack/react-query'
+import type { Paginated } from '../api.ts'
+import { Empty, Loaded } from '../ui/states.tsx'
+import { type Column, Pagination, Table } from '../ui/table.tsx'
+
+/** A page of records in a table, with the ways to the other pages. */
+export const RecordList = <Row,>({
+  query,
+  noun,
+  label,
+  columns,
+  keyOf,
+  isFiltered,
+}: {
+  query: Pick<UseQueryResult<Paginated<Row>>, 'data' | 'error' | 'refetch'>
+  /** The records in the plural: "payouts". */
+  noun: string
+  /** Names the table for screen readers. */
+  label: string
+  columns: Column<Row>[]
+  keyOf: (row: Row) => number
+  isFiltered: boolean
+}) => (
+  <Loaded query={query}>
+    {({ data, meta }) =>
+      data.length === 0 ? (
+        <Empty title={isFiltered ? `No ${noun} match these filters` : `No ${noun} yet`} />
+      ) : (
+        <>
+          <Table label={label} columns={columns} rows={data} keyOf={keyOf} />
+          <Pagination meta={meta} noun={noun} />
+        </>
+      )
+    }
+  </Loaded>
+)

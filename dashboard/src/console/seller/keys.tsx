@@ -1,0 +1,179 @@
+import { useState } from 'react'
+import { SCOPES } from '../../keys/scopes.ts'
+import { Button } from '../../ui/button.tsx'
+import { ConfirmDialog, Dialog } from '../../ui/dialog.tsx'
+import { CheckboxGroup, TextField } from '../../ui/fields.tsx'
+import { Form } from '../../ui/form.tsx'
+import { Menu } from '../../ui/menu.tsx'
+import { Secret } from '../../ui/secret.tsx'
+import { Section } from '../../ui/section.tsx'
+import { Loaded } from '../../ui/states.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { notify } from '../../ui/toast.tsx'
+import { DateTime } from '../../ui/values.tsx'
+import { type Key, send, sendDelete, useMay, useRecord } from '../api.ts'
+import { StatusBadge } from '../statuses.tsx'
+
+type NewKey = { data: Key; key: string }
+type Asked = { action: 'create' } | { action: 'rotate' | 'revoke'; key: Key }
+
+const nameOf = ({ name, prefix }: Key) => name ?? `${prefix}…`
+
+/** The account's API keys, revoked ones included. */
+export function Keys({ accountId }: { accountId: number }) {
+  const path = `accounts/${accountId}/keys`
+  const query = useRecord<Key[]>(path)
+  const [asked, setAsked] = useState<Asked>()
+  const [secret, setSecret] = useState<string>()
+  const may = useMay()
+  const close = () => setAsked(undefined)
+  return (
+    <Section
+      title="Keys"
+      actions={
+        may('createKey') && (
+          <Button size="small" icon="plus" onPress={() => setAsked({ action: 'create' })}>
+            Create a key
+          </Button>
+        )
+      }
+    >
+      <Loaded query={query} lines={2}>
+        {(keys) =>
+          keys.length === 0 ? (
+            <p className="help">None.</p>
+          ) : (
+            <Table
+              label="Keys"
+              columns={may('revokeKey') ? [...COLUMNS, actions(setAsked)] : COLUMNS}
+              rows={keys.toReversed()}
+              keyOf={({ id }) => id}
+            />
+          )
+        }
+      </Loaded>
+      {asked?.action === 'create' && (
+        <CreateDialog path={path} onCreated={setSecret} onClose={close} />
+      )}
+      {asked?.action === 'rotate' && (
+        <ConfirmDialog
+          title={`Rotate ${nameOf(asked.key)}`}
+          confirm="Rotate key"
+          isDangerous={false}
+          onConfirm={async () => {
+            const { key } = await send<NewKey>(`${path}/${asked.key.id}/rotate`)
+            setSecret(key)
+          }}
+          onClose={close}
+        >
+          <p>
+            The key gets a new secret. The present one works for 24 more hours; one that was rotated
+            before stops at once. The seller gets an e-mail.
+          </p>
+        </ConfirmDialog>
+      )}
+      {asked?.action === 'revoke' && (
+        <ConfirmDialog
+          title={`Revoke ${nameOf(asked.key)}`}
+          confirm="Revoke key"
+          onConfirm={async () => {
+            await sendDelete(`${path}/${asked.key.id}`)
+            notify('The key was revoked.')
+          }}
+          onClose={close}
+        >
+          <p>
+            Programs that use it are refused at once, and the seller gets an e-mail. This can’t be
+            undone.
+          </p>
+        </ConfirmDialog>
+      )}
+      {secret !== undefined && (
+        <Dialog title="The key’s secret" isModalStrict onClose={() => setSecret(undefined)}>
+          <Secret secret={secret} onDone={() => setSecret(undefined)} />
+        </Dialog>
+      )}
+    </Section>
+  )
+}
+
+const CreateDialog = ({
+  path,
+  onCreated,
+  onClose,
+}: {
+  path: string
+  onCreated: (secret: string) => void
+  onClose: () => void
+}) => (
+  <Dialog title="Create a key" isModalStrict onClose={onClose}>
+    <Form
+      label="Create a key"
+      onSubmit={async (data) => {
+        const name = String(data.get('name') ?? '').trim() || null
+        const { key } = await send<NewKey>(path, { name, scopes: data.getAll('scopes') })
+        onCreated(key)
+        onClose()
+      }}
+      actions={(isSaving) => (
+        <>
+          <Button type="submit" look="primary" isPending={isSaving}>
+            Create key
+          </Button>
+          <Button onPress={onClose}>Cancel</Button>
+        </>
+      )}
+    >
+      <TextField name="name" label="Name" maxLength={100} autoFocus />
+      <CheckboxGroup name="scopes" label="The key may" options={SCOPES} />
+    </Form>
+  </Dialog>
+)
+
+const COLUMNS: Column<Key>[] = [
+  {
+    key: 'name',
+    header: 'Key',
+    isRowHeader: true,
+    cell: ({ name, prefix }) => (
+      <>
+        {name ?? 'Without a name'}
+        <p className="help">{prefix}…</p>
+      </>
+    ),
+  },
+  {
+    key: 'state',
+    header: 'State',
+    cell: ({ revoked_at }) => <StatusBadge status={revoked_at ? 'revoked' : 'active'} />,
+  },
+  { key: 'scopes', header: 'Scopes', cell: ({ scopes }) => scopes.join(', ') },
+  { key: 'used', header: 'Last used', cell: ({ last_used_at }) => <DateTime at={last_used_at} /> },
+  {
+    key: 'created',
+    header: 'Created',
+    cell: ({ created_at }) => <DateTime at={created_at} look="date" />,
+  },
+]
+
+const actions = (onAsk: (asked: Asked) => void): Column<Key> => ({
+  key: 'actions',
+  header: 'Actions',
+  isHeaderHidden: true,
+  align: 'end',
+  cell: (key) =>
+    key.revoked_at === null && (
+      <Menu
+        label={`Actions for ${nameOf(key)}`}
+        entries={[
+          { label: 'Rotate', icon: 'refresh', onAction: () => onAsk({ action: 'rotate', key }) },
+          {
+            label: 'Revoke',
+            icon: 'trash',
+            isDangerous: true,
+            onAction: () => onAsk({ action: 'revoke', key }),
+          },
+        ]}
+      />
+    ),
+})

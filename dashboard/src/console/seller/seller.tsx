@@ -1,0 +1,105 @@
+import { useState } from 'react'
+import { Button, ButtonLink } from '../../ui/button.tsx'
+import { ConfirmDialog } from '../../ui/dialog.tsx'
+import type { IconName } from '../../ui/icons.tsx'
+import { PageHeader } from '../../ui/page-header.tsx'
+import { Facts, Section } from '../../ui/section.tsx'
+import { Loaded } from '../../ui/states.tsx'
+import { notify } from '../../ui/toast.tsx'
+import { DateTime } from '../../ui/values.tsx'
+import { type Account, send, useMay, useRecord } from '../api.ts'
+import { Endpoints } from './endpoints.tsx'
+import { Keys } from './keys.tsx'
+import { Members } from './members.tsx'
+
+/** Lists that have a filter by seller, with the operations that they begin with. */
+const LISTS: { path: string; title: string; icon: IconName; operation: string }[] = [
+  { path: '/orders', title: 'Orders', icon: 'orders', operation: 'listAllOrders' },
+  { path: '/listings', title: 'Listings', icon: 'listings', operation: 'listAllListings' },
+  { path: '/payouts', title: 'Payouts', icon: 'payouts', operation: 'listPayouts' },
+  { path: '/reviews', title: 'Reviews', icon: 'star', operation: 'listReviews' },
+  { path: '/deliveries', title: 'Deliveries', icon: 'webhooks', operation: 'listDeliveries' },
+]
+
+/** An account with its members, keys and endpoints, and links to the rest of it. */
+export function SellerPage({ id }: { id: string }) {
+  const may = useMay()
+  const query = useRecord<Account>(`accounts/${encodeURIComponent(id)}`)
+  return (
+    <>
+      <PageHeader
+        title={query.data?.shop_name ?? `Seller ${id}`}
+        back={{ href: '/sellers', label: 'Sellers' }}
+      >
+        Seller {id}
+      </PageHeader>
+      <Loaded query={query}>
+        {(account) => (
+          <>
+            <nav className="page-actions" aria-label="Lists of this seller">
+              {LISTS.filter(({ operation }) => may(operation)).map(({ path, title, icon }) => (
+                <ButtonLink key={path} href={`${path}?account_id=${account.id}`} icon={icon}>
+                  {title}
+                </ButtonLink>
+              ))}
+            </nav>
+            <AccountSection account={account} />
+            {may('listMembers') && <Members accountId={account.id} />}
+            {may('listKeys') && <Keys accountId={account.id} />}
+            {may('listEndpoints') && <Endpoints accountId={account.id} />}
+          </>
+        )}
+      </Loaded>
+    </>
+  )
+}
+
+function AccountSection({ account }: { account: Account }) {
+  const [isClosing, setIsClosing] = useState(false)
+  const isAllowed = useMay()('closeAccount')
+  return (
+    <Section
+      title="Account"
+      actions={
+        isAllowed && (
+          <Button look="danger" size="small" onPress={() => setIsClosing(true)}>
+            Close account
+          </Button>
+        )
+      }
+    >
+      <Facts
+        facts={[
+          { label: 'E-mail', value: account.email },
+          { label: 'Address of the shop', value: account.slug },
+          { label: 'Business', value: account.business ? 'yes' : 'no' },
+          { label: 'Tier', value: account.seller_tier },
+          { label: 'Payout setup', value: account.payout_verified ? 'verified' : 'not verified' },
+          { label: 'API access', value: account.api_access },
+          {
+            label: 'Shipping options',
+            value: account.shipping_options.map(({ name }) => name).join(', ') || 'none',
+          },
+          { label: 'Since', value: <DateTime at={account.created_at} /> },
+        ]}
+      />
+      {isClosing && (
+        <ConfirmDialog
+          title={`Close the account of ${account.shop_name}`}
+          confirm="Close account"
+          onConfirm={async () => {
+            await send(`accounts/${account.id}/close`)
+            notify(`The account of ${account.shop_name} is closed.`)
+          }}
+          onClose={() => setIsClosing(false)}
+        >
+          <p>
+            All listings are removed, all keys revoked and all webhook endpoints deleted, and no
+            member can sign in. Orders, payouts and the ledger stay. This can’t be undone; it is
+            refused while orders are open or money is due.
+          </p>
+        </ConfirmDialog>
+      )}
+    </Section>
+  )
+}

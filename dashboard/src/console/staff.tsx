@@ -1,0 +1,151 @@
+import { useState } from 'react'
+import { Button } from '../ui/button.tsx'
+import { ConfirmDialog, Dialog } from '../ui/dialog.tsx'
+import { RadioGroup, TextField } from '../ui/fields.tsx'
+import { Form } from '../ui/form.tsx'
+import { PageHeader } from '../ui/page-header.tsx'
+import { Secret } from '../ui/secret.tsx'
+import { Empty, Loaded } from '../ui/states.tsx'
+import { type Column, Table } from '../ui/table.tsx'
+import { notify } from '../ui/toast.tsx'
+import { DateTime } from '../ui/values.tsx'
+import { type Staff, send, sendDelete, useMay, useRecord } from './api.ts'
+import { StatusBadge } from './statuses.tsx'
+
+const ROLES: { value: Staff['role']; label: string; help: string }[] = [
+  { value: 'support', label: 'Support', help: 'Reads, resends, cancels, refunds, disputes' },
+  { value: 'finance', label: 'Finance', help: 'Ledger, payouts, payout setups' },
+  { value: 'catalog', label: 'Catalog', help: 'Imports and hides catalog records' },
+  { value: 'admin', label: 'Admin', help: 'Everything, tokens included' },
+]
+
+export default function StaffPage() {
+  const query = useRecord<Staff[]>('staff')
+  const [isAdding, setIsAdding] = useState(false)
+  const [token, setToken] = useState<string>()
+  const [revoked, setRevoked] = useState<Staff>()
+  const may = useMay()
+  return (
+    <>
+      <PageHeader
+        title="Staff"
+        actions={
+          may('addStaff') && (
+            <Button look="primary" icon="plus" onPress={() => setIsAdding(true)}>
+              Add a person
+            </Button>
+          )
+        }
+      >
+        Each person or program has a token of its own, which the audit log names.
+      </PageHeader>
+      <Loaded query={query}>
+        {(staff) =>
+          staff.length === 0 ? (
+            <Empty title="No staff yet" />
+          ) : (
+            <Table
+              label="Staff"
+              columns={may('revokeStaff') ? [...COLUMNS, revocation(setRevoked)] : COLUMNS}
+              rows={staff}
+              keyOf={({ id }) => id}
+            />
+          )
+        }
+      </Loaded>
+      {isAdding && <AddDialog onAdded={setToken} onClose={() => setIsAdding(false)} />}
+      {token !== undefined && (
+        <Dialog title="The token" isModalStrict onClose={() => setToken(undefined)}>
+          <Secret secret={token} onDone={() => setToken(undefined)} />
+        </Dialog>
+      )}
+      {revoked && (
+        <ConfirmDialog
+          title={`Revoke the token of ${revoked.name}`}
+          confirm="Revoke token"
+          onConfirm={async () => {
+            await sendDelete(`staff/${revoked.id}`)
+            notify(`The token of ${revoked.name} was revoked.`)
+          }}
+          onClose={() => setRevoked(undefined)}
+        >
+          <p>It is refused at once. This can’t be undone.</p>
+        </ConfirmDialog>
+      )}
+    </>
+  )
+}
+
+const AddDialog = ({
+  onAdded,
+  onClose,
+}: {
+  onAdded: (token: string) => void
+  onClose: () => void
+}) => (
+  <Dialog title="Add a person" isModalStrict onClose={onClose}>
+    <Form
+      label="Add a person"
+      onSubmit={async (data) => {
+        const body = { name: String(data.get('name')).trim(), role: data.get('role') }
+        const { token } = await send<{ token: string }>('staff', body)
+        onAdded(token)
+        onClose()
+      }}
+      actions={(isSaving) => (
+        <>
+          <Button type="submit" look="primary" isPending={isSaving}>
+            Add
+          </Button>
+          <Button onPress={onClose}>Cancel</Button>
+        </>
+      )}
+    >
+      <TextField name="name" label="Name" maxLength={100} autoFocus isRequired />
+      <RadioGroup name="role" label="Role" defaultValue="support" options={ROLES} />
+    </Form>
+  </Dialog>
+)
+
+const COLUMNS: Column<Staff>[] = [
+  {
+    key: 'name',
+    header: 'Name',
+    isRowHeader: true,
+    cell: ({ id, name }) => (
+      <>
+        {name}
+        <p className="help">{id}</p>
+      </>
+    ),
+  },
+  { key: 'role', header: 'Role', cell: ({ role }) => role },
+  {
+    key: 'state',
+    header: 'State',
+    cell: ({ revoked_at }) => <StatusBadge status={revoked_at ? 'revoked' : 'active'} />,
+  },
+  { key: 'used', header: 'Last used', cell: ({ last_used_at }) => <DateTime at={last_used_at} /> },
+  {
+    key: 'added',
+    header: 'Added',
+    cell: ({ created_at }) => <DateTime at={created_at} look="date" />,
+  },
+]
+
+const revocation = (onRevoke: (member: Staff) => void): Column<Staff> => ({
+  key: 'actions',
+  header: 'Actions',
+  isHeaderHidden: true,
+  align: 'end',
+  cell: (member) =>
+    member.revoked_at === null && (
+      <Button
+        size="small"
+        aria-label={`Revoke the token of ${member.name}`}
+        onPress={() => onRevoke(member)}
+      >
+        Revoke
+      </Button>
+    ),
+})
