@@ -2,6 +2,7 @@ import type { Sql } from '../../server/database/sql.ts'
 import type { Client } from './client.ts'
 import type { Cart, Journal } from './load.ts'
 import type { Endpoint, Market, Seller } from './market.ts'
+import { findBankViolations } from './money-checks.ts'
 import { OPERATOR_TOKEN } from './processes.ts'
 import type { Delivery, Receiver } from './receiver.ts'
 
@@ -16,6 +17,7 @@ export type Row = {
   listing_id: number
   buyer: { name: string }
   created_at: string
+  financial: { seller_net: number; refunded_amount: number }
 }
 
 /** The final records of the clients, the receiver, the API and the database, which the checks compare. */
@@ -44,50 +46,7 @@ export async function findViolations(evidence: Evidence): Promise<string[]> {
     ...(await findDeliveryViolations(evidence)),
     ...(await findLabelViolations(evidence)),
     ...(await findRowViolations(evidence)),
-    ...(await findLedgerViolations(evidence)),
-  ]
-}
-
-/** The ledger sums to zero, has each row and slice once, and agrees with the payouts. */
-async function findLedgerViolations({ db }: Pick<Evidence, 'db'>): Promise<string[]> {
-  const [{ cents } = { cents: 0 }] = await db<{ cents: number }[]>`
-    select
-      coalesce(
-        sum(
-          buyers_cents + seller_cents + commission_cents + shipping_cents + refunds_cents
-          + payouts_cents
-        ),
-        0
-      )::bigint as cents
-    from postings
-  `
-  const unposted = await db<{ id: number; sales: number }[]>`
-    select o.id, count(p.id)::int as sales
-    from orders o
-    left join postings p on p.slice_id = o.slice_id and p.order_id = o.id and p.kind = 'sale'
-    group by o.id
-    having count(p.id) <> 1
-  `
-  // The seller's balance of a slice: its payout if that is due, otherwise nothing or a debt.
-  const unsettled = await db<{ key: string; cents: number; due: number }[]>`
-    select s.slice_key as key, sum(p.seller_cents)::bigint as cents, coalesce(max(d.amount_cents), 0) as due
-    from slices s
-    join postings p on p.slice_id = s.id
-    left join payouts d on d.slice_id = s.id and d.state in ('due', 'failed')
-    where
-      not exists (
-        select from orders o
-        where o.slice_id = s.id and o.status in ('pending', 'shipped', 'disputed')
-      )
-    group by s.id
-    having sum(p.seller_cents) <> coalesce(max(d.amount_cents), 0) - s.owed_cents
-  `
-  return [
-    ...(cents === 0 ? [] : [`The ledger sums to ${cents} cents instead of 0.`]),
-    ...unposted.map(({ id, sales }) => `Order ${id} has ${sales} postings of its sale.`),
-    ...unsettled.map(
-      ({ key, cents, due }) => `Slice ${key} is owed ${cents} cents, but its payout is ${due}.`,
-    ),
+    ...(await findBankViolations(evidence, evidence.rows)),
   ]
 }
 

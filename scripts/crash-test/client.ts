@@ -8,10 +8,12 @@ export type Response = {
   body: any
 }
 
-export type Request = { token: string; body?: unknown; idempotencyKey?: string }
+/** `cookie` makes it a request of a browser that is signed in. */
+export type Request = { token?: string; cookie?: string; body?: unknown; idempotencyKey?: string }
 
 /** An API client of a service whose processes may be killed at any moment. Each attempt goes to a random process. */
 export type Client = {
+  urls: string[]
   /** Makes one attempt. Returns undefined if its outcome is unknown: a 5xx or no response. */
   sendOnce(method: string, path: string, request: Request): Promise<Response | undefined>
   /** Repeats the request until its outcome is known. `failedAttempts` counts the attempts before. */
@@ -28,7 +30,7 @@ export type Client = {
 
 /** Longer than any response takes: a label call waits up to 10 seconds for a concurrent purchase. */
 const TIMEOUT_MS = 20_000
-const OUTAGE_TIMEOUT_MS = 60_000
+const OUTAGE_TIMEOUT_MS = 180_000
 const RETRY_AFTER_MS = 50
 
 export function clientFor(urls: string[], random: Random): Client {
@@ -39,13 +41,16 @@ export function clientFor(urls: string[], random: Random): Client {
   }
 
   const client: Client = {
+    urls,
     failures,
-    async sendOnce(method, path, { token, body, idempotencyKey }) {
+    async sendOnce(method, path, { token, cookie, body, idempotencyKey }) {
+      const url = random.pick(urls)
       try {
-        const response = await fetch(random.pick(urls) + path, {
+        const response = await fetch(url + path, {
           method,
           headers: {
-            authorization: `Bearer ${token}`,
+            ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+            ...(cookie === undefined ? {} : { cookie, origin: url }),
             ...(body === undefined ? {} : { 'content-type': 'application/json' }),
             ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
           },
@@ -54,7 +59,11 @@ export function clientFor(urls: string[], random: Random): Client {
         })
         const text = await response.text()
         if (response.status >= 500) return recordFailure(String(response.status))
-        return { status: response.status, text, body: text ? JSON.parse(text) : undefined }
+        return {
+          status: response.status,
+          text,
+          body: text.startsWith('{') ? JSON.parse(text) : undefined,
+        }
       } catch {
         return recordFailure('no response')
       }

@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ADDRESS } from '../../server/test/fixtures/orders.ts'
 import type { Random } from '../random.ts'
+import { type AfterSaleJournal, continueDeal, type Deal } from './after-sale.ts'
 import type { Client, Response } from './client.ts'
+import { doFinance, type FinanceJournal, newBank } from './finance.ts'
 import type { Listing, Market, Seller } from './market.ts'
 import { OPERATOR_TOKEN } from './processes.ts'
 
@@ -17,20 +19,15 @@ export type Cart = {
   response: Response | undefined
 }
 
-/** A request to cancel an order row; at most one for each row. */
-export type Cancellation = { orderId: number; by: string; restock: boolean; isDone: boolean }
-
 /** A request for the label of a slice, through one of its order rows. */
 export type LabelRequest = { seller: Seller; orderId: number; sliceKey: string }
 
 /** The clients' own record of their requests and responses, independent of the service. */
-export type Journal = {
-  carts: Cart[]
-  cancellations: Map<number, Cancellation>
-  labelRequests: LabelRequest[]
-  /** Responses that must not occur. */
-  violations: string[]
-}
+export type Journal = AfterSaleJournal &
+  FinanceJournal & {
+    carts: Cart[]
+    labelRequests: LabelRequest[]
+  }
 
 export type Load = {
   journal: Journal
@@ -43,47 +40,65 @@ export type Load = {
 type Slice = { slice_key: string; account_id: number; order_ids: number[] }
 
 const MAX_PAUSE_MS = 500
-const CANCELLERS = ['buyer', 'seller', 'admin', 'system']
+/** A buyer continues with one of the latest slices. */
+const MAX_DEALS = 6
+/** Staff who run payouts and report their results. */
+const FINANCE_STAFF = 2
 
-/** Starts buyers. Each sends one cart after the other; in between, orders are cancelled, labels requested and prices changed. */
+/**
+ * Starts buyers and staff. Each buyer sends one cart after the other; in between, the orders continue (after-sale.ts),
+ * labels are requested and prices changed. The staff pays the sellers (finance.ts).
+ */
 export function startLoad(client: Client, market: Market, random: Random, buyers: number): Load {
   const journal: Journal = {
     carts: [],
-    cancellations: new Map(),
     labelRequests: [],
+    cancellations: new Map(),
+    refunds: [],
+    reviews: new Set(),
+    bank: newBank(),
+    runs: [],
     violations: [],
   }
   let isOver = false
   let burst = Promise.withResolvers<void>()
   let responded = Promise.withResolvers<void>()
 
+  const pause = (random: Random) =>
+    Promise.race([sleep(random.between(0, MAX_PAUSE_MS)), burst.promise])
+
   const buy = async (random: Random) => {
-    /** This buyer's order rows that are not cancelled, and slices without a label. */
-    const rows: number[] = []
+    const deals: Deal[] = []
     const slices: Slice[] = []
     while (!isOver) {
-      await Promise.race([sleep(random.between(0, MAX_PAUSE_MS)), burst.promise])
+      await pause(random)
       const roll = random.between(0, 1)
-      if (roll < 0.1 && rows.length > 0) {
-        await cancel(
-          client,
-          journal,
-          random,
-          rows.splice(random.integer(0, rows.length - 1), 1)[0]!,
-        )
-      } else if (roll < 0.15 && slices.length > 0) {
+      if (roll < 0.05 && slices.length > 0) {
         await requestLabel(client, journal, market, slices.pop()!)
-      } else if (roll < 0.2) {
+      } else if (roll < 0.1) {
         await changePrice(client, journal, market, random)
+      } else if (roll < 0.55 && deals.length > 0) {
+        const index = random.integer(Math.max(0, deals.length - MAX_DEALS), deals.length - 1)
+        const isOpen = await continueDeal(client, journal, random, deals[index]!)
+        if (!isOpen) deals.splice(index, 1)
       } else {
         const bought = await checkOut(client, journal, market, random)
         responded.resolve()
         slices.push(...bought)
-        rows.push(...bought.flatMap(({ order_ids }) => order_ids))
+        deals.push(...bought.map((slice) => dealOf(market, slice)))
       }
     }
   }
-  const done = Promise.all(Array.from({ length: buyers }, () => buy(random.fork())))
+  const pay = async (random: Random) => {
+    while (!isOver) {
+      await pause(random)
+      await doFinance(client, journal, market, random)
+    }
+  }
+  const done = Promise.all([
+    ...Array.from({ length: buyers }, () => buy(random.fork())),
+    ...Array.from({ length: FINANCE_STAFF }, () => pay(random.fork())),
+  ])
   // stop() reports a failure.
   done.catch(() => {})
 
@@ -154,32 +169,14 @@ function linesFor({ sellers, listings }: Market, random: Random, isUnsellable: b
   return [...lines, random.pick([{ listing_id: hidden.id, quantity: 1 }, tooMuch])]
 }
 
-async function cancel(
-  client: Client,
-  journal: Journal,
-  random: Random,
-  orderId: number,
-): Promise<void> {
-  const cancellation = {
-    orderId,
-    by: random.pick(CANCELLERS),
-    restock: random.chance(0.5),
-    isDone: false,
-  }
-  journal.cancellations.set(orderId, cancellation)
-  const { status, text, failedAttempts } = await client.send(
-    'POST',
-    `/operator/v1/orders/${orderId}/cancel`,
-    {
-      token: OPERATOR_TOKEN,
-      body: { cancelled_by: cancellation.by, restock: cancellation.restock },
-    },
-  )
-  // A failed attempt may have cancelled the order: the retry then conflicts.
-  cancellation.isDone = status === 200 || (status === 409 && failedAttempts > 0)
-  if (!cancellation.isDone)
-    journal.violations.push(`Order ${orderId} was not cancelled: ${status} ${text}`)
-}
+const dealOf = (
+  { sellers }: Market,
+  { slice_key: sliceKey, account_id, order_ids }: Slice,
+): Deal => ({
+  seller: sellers.find(({ id }) => id === account_id)!,
+  sliceKey,
+  rows: new Map(order_ids.map((id) => [id, 'pending'])),
+})
 
 async function requestLabel(
   client: Client,

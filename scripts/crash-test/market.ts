@@ -8,6 +8,13 @@ export type Seller = {
   /** The service buys labels for this seller. */
   hasLabels: boolean
   endpoints: Endpoint[]
+  /** Signs in to the dashboard. */
+  password: string
+  cookie: string
+  /** All IBANs that the seller has entered, the current one last. */
+  ibans: string[]
+  /** The payout setup was rejected at least once, so shipping may have been refused. */
+  isRejected: boolean
 }
 
 export type Endpoint = { path: string; seller: Seller }
@@ -29,6 +36,8 @@ const LISTINGS = 30
 /** Every tenth listing soon sells out. */
 const SMALL_STOCK = 5
 const LARGE_STOCK = 999
+const PASSWORD = 'pikachu uses thunderbolt'
+const IBAN = 'DE89370400440532013000'
 
 /** Opens shops through both APIs, with stock and with webhook endpoints at the receiver. */
 export async function openMarket(
@@ -52,11 +61,13 @@ export async function openMarket(
 async function openShop(client: Client, number: number): Promise<Seller> {
   const hasLabels = number % 2 === 1
   const token = OPERATOR_TOKEN
+  const email = `shop-${number}@crash.example`
   const account = await client.sendOk('POST', '/operator/v1/accounts', {
     token,
     body: {
       shop_name: `Shop ${number}`,
-      email: `shop-${number}@crash.example`,
+      email,
+      password: PASSWORD,
       payout_verified: true,
       api_access: 'enabled',
       shipping_options: [
@@ -76,7 +87,24 @@ async function openShop(client: Client, number: number): Promise<Seller> {
     token,
     body: { scopes: [...SCOPES, 'webhooks:manage'] },
   })
-  return { id, key: key.body.key, hasLabels, endpoints: [] }
+  const cookie = await signIn(client, email)
+  const body = { holder: `Shop ${number}`, iban: IBAN }
+  await client.sendOk('PUT', '/dashboard/api/payouts/setup', { cookie, body })
+  return {
+    ...{ id, key: key.body.key, hasLabels, endpoints: [] },
+    ...{ password: PASSWORD, cookie, ibans: [IBAN], isRejected: false },
+  }
+}
+
+/** @returns the session's cookie */
+async function signIn({ urls: [url] }: Client, email: string): Promise<string> {
+  const { headers } = await fetch(`${url}/signin`, {
+    method: 'POST',
+    headers: { origin: url! },
+    body: new URLSearchParams({ email, password: PASSWORD }),
+    redirect: 'manual',
+  })
+  return headers.get('set-cookie')!.split(';')[0]!
 }
 
 /** Lists a seller's stock. The last listing is hidden, so it can't be bought. */

@@ -1,17 +1,18 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, mkdirSync, openSync, readFileSync, realpathSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { CATALOG_FIXTURE } from '../../server/test/catalog-fixture.ts'
 import { freePort } from '../../server/test/free-port.ts'
 
 /** The operator token of the service under test. */
 export const OPERATOR_TOKEN = 'a-token-for-the-crash-test-alone'
 
 const PROGRAM = fileURLToPath(new URL('../../cardstall.js', import.meta.url))
-const START_TIMEOUT_MS = 60_000
+const START_TIMEOUT_MS = 180_000
 
 /** A service in one or more processes, which can be killed and restarted. An index identifies a process across restarts. */
 export type Processes = {
@@ -38,6 +39,21 @@ type Running = {
   isReady: boolean
   isExpectedToRun: boolean
   ended: Promise<void>
+}
+
+/**
+ * Imports a small catalog into the embedded PostgreSQL of a folder: with the bundled one, most of the test's time would
+ * be the restarts.
+ */
+export function importSmallCatalog(folder: string): void {
+  const file = join(folder, 'catalog.ndjson')
+  writeFileSync(file, CATALOG_FIXTURE.map((record) => JSON.stringify(record)).join('\n'))
+  const { status, stderr } = spawnSync(process.execPath, [PROGRAM, 'catalog:import', file], {
+    cwd: folder,
+    env: { PATH: process.env.PATH, HOME: homedir(), DATA_DIR: join(folder, 'data') },
+    encoding: 'utf8',
+  })
+  if (status !== 0) throw new Error(`The catalog was not imported: ${stderr}`)
 }
 
 /**

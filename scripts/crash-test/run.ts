@@ -1,13 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connect } from '../../server/database/connect.ts'
 import { startEmbedded } from '../../server/database/embedded/embedded.ts'
-import type { Sql } from '../../server/database/sql.ts'
+import type { Db, Sql } from '../../server/database/sql.ts'
+import { transactionsOn } from '../../server/database/transactions.ts'
 import { type Random, seededRandom } from '../random.ts'
 import { countDeliveries, type Evidence, findViolations, readRows } from './checks.ts'
 import { type Client, clientFor } from './client.ts'
 import { type Journal, type Load, startLoad } from './load.ts'
 import { openMarket } from './market.ts'
-import { OPERATOR_TOKEN, openProcesses, type Processes } from './processes.ts'
+import { findBookViolations } from './money-checks.ts'
+import { importSmallCatalog, OPERATOR_TOKEN, openProcesses, type Processes } from './processes.ts'
 import { type Delivery, startReceiver } from './receiver.ts'
 
 export type CrashTest = {
@@ -43,6 +45,7 @@ export async function crashTest(options: CrashTest): Promise<Report> {
   const began = performance.now()
   const random = seededRandom(options.seed)
   const receiver = await startReceiver(random.fork())
+  if (options.databaseUrl === undefined) importSmallCatalog(options.folder)
   const processes = await openProcesses(options.processes, options.folder, options.databaseUrl)
   try {
     const indexes = processes.urls.map((_url, index) => index)
@@ -53,9 +56,22 @@ export async function crashTest(options: CrashTest): Promise<Report> {
     const market = await openMarket(client, options.sellers, receiver)
 
     const load = startLoad(client, market, random.fork(), options.buyers)
-    const kills = await killRepeatedly(processes, clock, load, options, random.fork()).finally(
-      load.stop,
-    )
+    const checkBooks = async () => {
+      const database = await openDatabase(options)
+      try {
+        load.journal.violations.push(...(await database.inSnapshot(findBookViolations)))
+      } finally {
+        await database.close()
+      }
+    }
+    const kills = await killRepeatedly(
+      processes,
+      clock,
+      load,
+      checkBooks,
+      options,
+      random.fork(),
+    ).finally(load.stop)
     const database = await openDatabase(options)
     const { db } = database
     try {
@@ -63,6 +79,7 @@ export async function crashTest(options: CrashTest): Promise<Report> {
       receiver.acceptAll()
       await settleLabels(client, db, load.journal)
       await drain(client, clock)
+      await checkBooks()
       const rows = await readRows(client, market)
       const evidence = { client, db, market, journal: load.journal, receiver, rows }
       const violations = [...processes.unexpectedExits, ...(await findViolations(evidence))]
@@ -89,6 +106,7 @@ async function killRepeatedly(
   processes: Processes,
   clock: Clock,
   load: Load,
+  checkBooks: () => Promise<void>,
   { seconds, kills, databaseUrl, secondsBetweenKills: [min, max] }: CrashTest,
   random: Random,
 ): Promise<Kills> {
@@ -120,6 +138,7 @@ async function killRepeatedly(
       for (const index of indexes) processes.start(index)
     }
     await Promise.all(indexes.map(processes.ready))
+    await checkBooks()
     // Makes failed deliveries due again.
     await clock.advance(61)
   }
@@ -129,10 +148,14 @@ async function killRepeatedly(
 /** Connects to the service's database. `startEmbedded` shares the server that the service already runs. */
 async function openDatabase({ databaseUrl, folder }: CrashTest) {
   const embedded = databaseUrl ? undefined : await startEmbedded({ dataDir: `${folder}/data` })
-  const db = connect(databaseUrl ?? embedded!.url, { max: 2 })
+  const url = databaseUrl ?? embedded!.url
+  const db = connect(url, { max: 2 })
+  const transactions = transactionsOn(url, 1)
   return {
     db,
+    inSnapshot: <T>(work: (db: Db) => Promise<T>) => transactions.begin(work, 'snapshot'),
     async close() {
+      await transactions.end()
       await db.end({ timeout: 1 })
       await embedded?.stop()
     },
@@ -219,7 +242,12 @@ function figuresOf({ client, journal, receiver, rows }: Evidence): Record<string
     'carts rejected': journal.carts.filter(({ response }) => response?.status === 409).length,
     'carts without a response': journal.carts.filter(({ response }) => !response).length,
     'order rows': rows.size,
-    cancellations: journal.cancellations.size,
+    cancellations: [...rows.values()].filter(({ status }) => status === 'cancelled').length,
+    'partial refunds': journal.refunds.length,
+    'payout runs': journal.runs.length,
+    transfers: journal.bank.transfers.size,
+    'transfers returned by the bank': journal.bank.returned.size,
+    reviews: journal.reviews.size,
     'labels requested': journal.labelRequests.length,
     deliveries: deliveries.length,
     'delivery attempts': sum(({ attempts }) => attempts),

@@ -45,7 +45,8 @@ async function requireSettled({ db }: Pick<Context, 'db'>, id: number): Promise<
         select from orders where account_id = ${id} and status = any(${[...OPEN_STATUSES]}::text[])
       ) as "isOpen",
       exists (
-        select from payouts where account_id = ${id} and state in ('due', 'sent', 'failed')
+        select from payouts
+        where account_id = ${id} and state in ('due', 'sent', 'failed') and amount_cents > 0
       ) as "isDue"
   `
   if (row?.isOpen) throw conflict('The account has open orders.')

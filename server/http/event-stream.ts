@@ -38,7 +38,9 @@ The \`id\` of a message is its position in the stream. Send it in \`Last-Event-I
 /** Query, headers and response of an operation that sends the stream. */
 export const streamSchema = {
   querystring: Type.Object({
-    after: Type.Optional(Type.String({ description: 'Position after which the stream continues' })),
+    after: Type.Optional(
+      Type.String({ maxLength: 100, description: 'Position after which the stream continues' }),
+    ),
   }),
   headers: Type.Object({
     'last-event-id': Type.Optional(

@@ -99,6 +99,19 @@ describe('the seller API’s description', () => {
     }
   })
 
+  it('every free text in a query of the operator’s and the tools API has a limit of length', async () => {
+    for (const file of ['operator', 'tools']) {
+      for (const [name, { parameters = [] }] of operations(await committed(file))) {
+        for (const { in: place, name: parameter, schema } of parameters) {
+          if (place !== 'query' || schema.type !== 'string' || schema.enum) continue
+          // Shared with v1, whose description stays as it is.
+          if (name === 'GET /listings' && parameter === 'updated_since') continue
+          expect(schema.maxLength, `${name} ${parameter}`).toBeLessThanOrEqual(1_000)
+        }
+      }
+    }
+  })
+
   it('no response has the placeholder description', async () => {
     expect(JSON.stringify(await committed('seller'))).not.toContain('Default Response')
     expect(JSON.stringify(await committed('operator'))).not.toContain('Default Response')

@@ -24,6 +24,15 @@ export const Text = (options: TStringOptions = {}) => Type.String({ storable: tr
 
 export const FilledText = (options: TStringOptions = {}) => Text({ minLength: 1, ...options })
 
+/** A text to search for, in a query. Longer ones would only cost time: no stored value that is searched is longer. */
+export const SearchText = (options: TStringOptions = {}) => Text({ maxLength: 254, ...options })
+
+/** A time in a query. */
+export const DateTimeText = (
+  description = 'ISO 8601 date or date-time, inclusive',
+  options: TStringOptions = {},
+) => Text({ maxLength: 64, description, ...options })
+
 export const OneOf = <T extends string>(values: readonly T[], options: object = {}) =>
   Type.Unsafe<T>({ type: 'string', enum: [...values], ...options })
 

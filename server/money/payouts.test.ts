@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { act, buy, cancel, LABEL, openShop, PARCEL, rowOf, ship } from '../test/fixtures/orders.ts'
+import { submitSetup } from './payout-setup.ts'
 
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
@@ -118,6 +119,74 @@ describe('a payout', () => {
     expect(await keys('due')).not.toContain(sliceKey)
     expect(await keys('held')).toContain(sliceKey)
     expect(await keys('paid')).toEqual([])
+  })
+})
+
+describe('the result of a transfer', () => {
+  const reportOf = (id: number, result: string, payload?: object) =>
+    app.operator.post(`/operator/v1/payouts/${id}/${result}`, { payload })
+  const verify = () =>
+    app.operator.post(`/operator/v1/accounts/${seller.accountId}/payout-setup/verify`)
+
+  it('a late report about a returned transfer cannot fail the next transfer of the payout, and refunds in between are in its lines', async () => {
+    const bank = { holder: 'Kanto Cards', iban: 'NL02ABNA0123456789', password: '' }
+    await submitSetup(app.ctx, seller.accountId, bank, async () => true)
+    const { orderIds, sliceKey } = await shipped([10])
+    await receive(orderIds[0]!)
+    await app.operator.post('/operator/v1/payout-runs')
+    const { id, reference } = await payoutOf(sliceKey)
+    const report = { reason: 'Closed', reference }
+    expect((await reportOf(id, 'failed', report)).status).toBe(200)
+    await refund(orderIds[0]!, { amount: 1.25 })
+    expect(await payoutOf(sliceKey)).toMatchObject({
+      state: 'failed',
+      amount: 9.5 + 6.95 - 1.25,
+      lines: [{ refunds: 1.25 }, { shipping: 6.95 }],
+    })
+    await verify()
+    await app.operator.post('/operator/v1/payout-runs')
+    expect((await reportOf(id, 'failed', report)).status).toBe(409)
+    expect((await reportOf(id, 'paid', { reference })).status).toBe(409)
+    const again = await payoutOf(sliceKey)
+    expect(again).toMatchObject({ state: 'sent', amount: 15.2 })
+    const paid = await reportOf(id, 'paid', { reference: again.reference })
+    expect([paid.status, paid.body.data.state]).toEqual([200, 'paid'])
+  })
+
+  it('a payout that waits for the operator is taken by the next run once it was released, and no other is released', async () => {
+    const { orderIds, sliceKey } = await shipped([10])
+    await receive(orderIds[0]!)
+    const { id } = await payoutOf(sliceKey)
+    const release = () => reportOf(id, 'release')
+    expect((await release()).status).toBe(409)
+    await act(app, orderIds[0]!, 'dispute')
+    expect((await release()).body.error.message).toContain('An item of the order is disputed.')
+    await act(app, orderIds[0]!, 'resolve', { in_favour_of: 'seller' })
+    // As the migration does with payouts of orders that were completed before it.
+    await app.ctx.db`update payouts set reason = 'Check this' where id = ${id}`
+    await app.operator.post('/operator/v1/payout-runs')
+    expect(await payoutOf(sliceKey)).toMatchObject({ state: 'held', reason: 'Check this' })
+    const released = await release()
+    expect([released.status, released.body.data.state]).toEqual([200, 'due'])
+    await app.operator.post('/operator/v1/payout-runs')
+    expect((await payoutOf(sliceKey)).state).toBe('sent')
+    expect((await reportOf(999_999, 'release')).status).toBe(404)
+  })
+
+  it('an account whose failed payout was refunded completely can be closed', async () => {
+    const former = seller
+    seller = await openShop(app, LABEL)
+    const { orderIds, sliceKey } = await shipped([10], LABEL)
+    await receive(orderIds[0]!)
+    await app.operator.post('/operator/v1/payout-runs')
+    const { id } = await payoutOf(sliceKey)
+    await reportOf(id, 'failed', { reason: 'Closed' })
+    const close = () => app.operator.post(`/operator/v1/accounts/${seller.accountId}/close`)
+    expect((await close()).status).toBe(409)
+    await refund(orderIds[0]!, { amount: 9.5 })
+    expect((await payoutOf(sliceKey)).amount).toBe(0)
+    expect((await close()).status).toBe(200)
+    seller = former
   })
 })
 

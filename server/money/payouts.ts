@@ -150,7 +150,7 @@ async function readPayouts(ctx: Context, ids: number[]): Promise<Payout[]> {
       where
         p.id = any(${ids}::bigint[])
         and e.kind not in ('payout', 'payout_failed', 'recovery')
-        and (p.posting_id is null or e.id < p.posting_id)
+        and (p.posting_id is null or p.state = 'failed' or e.id < p.posting_id)
       group by p.id, e.order_id
       order by e.order_id
     `,
@@ -206,11 +206,13 @@ export const heldBecause = (db: Db, { now, config }: Pick<Context, 'now' | 'conf
 /**
  * Records that the bank has executed a payout. A held payout that was made outside of the service can be marked as well.
  *
- * @throws not_found, conflict unless the payout is sent or held
+ * @param reference of the transfer that was executed; a payout that failed is transferred again under another one
+ * @throws not_found, conflict unless the payout is sent or held, or if its reference is another one by now
  */
-export const markPaid = (ctx: Context, id: number): Promise<Payout> =>
+export const markPaid = (ctx: Context, id: number, reference?: string): Promise<Payout> =>
   inTransaction(ctx, async (tx) => {
     const payout = await lockPayout(tx, id)
+    requireReference(payout, reference)
     if (payout.state === 'due' && payout.reason !== null) {
       await postPayouts(tx, [payout.sliceId])
     } else if (payout.state !== 'sent') throw stateConflict(payout, 'sent')
@@ -224,13 +226,22 @@ export const markPaid = (ctx: Context, id: number): Promise<Payout> =>
  * Records that the bank has returned a payout. The seller is owed the amount again, and the payout becomes due when the
  * seller has changed the payout setup.
  *
- * @throws not_found, conflict unless the payout is sent or paid
+ * @param reference of the transfer that was returned: a report that is repeated late can't fail the next transfer
+ * @throws not_found, conflict unless the payout is sent or paid, or if its reference is another one by now
  */
-export const markFailed = (ctx: Context, id: number, reason: string): Promise<Payout> =>
+export const markFailed = (
+  ctx: Context,
+  id: number,
+  { reason, reference }: { reason: string; reference?: string | undefined },
+): Promise<Payout> =>
   inTransaction(ctx, async (tx) => {
     const payout = await lockPayout(tx, id)
+    requireReference(payout, reference)
     if (payout.state !== 'sent' && payout.state !== 'paid') {
       throw stateConflict(payout, 'sent or paid')
+    }
+    if (payout.amountCents === 0) {
+      throw conflict('The payout had no transfer: earlier refunds took all of it.')
     }
     await tx.db`
       insert into postings (
@@ -246,6 +257,27 @@ export const markFailed = (ctx: Context, id: number, reason: string): Promise<Pa
     `
     await settleSlices(tx, [payout.sliceId])
     await sendMail(tx, { ...payoutFailedEmail(tx, payout, reason), sliceId: payout.sliceId })
+    return (await readPayouts(tx, [id]))[0]!
+  })
+
+/**
+ * Releases a payout that the operator has to check, so that the next run takes it.
+ *
+ * @throws not_found, conflict unless the payout waits for the operator
+ */
+export const releasePayout = (ctx: Context, id: number): Promise<Payout> =>
+  inTransaction(ctx, async (tx) => {
+    const payout = await lockPayout(tx, id)
+    if (payout.state !== 'due') throw stateConflict(payout, 'held')
+    if (payout.reason === null) {
+      const [{ state, reason }] = (await readPayouts(tx, [id])) as [Payout]
+      throw conflict(
+        state === 'held'
+          ? `The payout is held until this changes: ${reason}`
+          : 'The payout is due: the next run takes it.',
+      )
+    }
+    await tx.db`update payouts set reason = null where id = ${id}`
     return (await readPayouts(tx, [id]))[0]!
   })
 
@@ -286,6 +318,12 @@ async function lockPayout({ db }: Context, id: number): Promise<LockedPayout> {
   `
   if (!payout) throw payoutNotFound()
   return payout
+}
+
+/** @throws conflict if the payout's transfer is another one than the caller means */
+function requireReference(payout: LockedPayout, reference: string | undefined): void {
+  if (reference === undefined || reference === payout.reference) return
+  throw conflict(`The payout’s reference is ${payout.reference} by now, not ${reference}.`)
 }
 
 const stateConflict = ({ state }: { state: string }, wanted: string) =>

@@ -202,6 +202,13 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   await ok(operator.get(`/operator/v1/payout-runs/${run}/file`))
   await ok(operator.post(`${payouts}/${due.id}/paid`))
   await ok(operator.post(`${payouts}/${due.id}/failed`, { payload: { reason: 'Closed' } }))
+  await app.ctx.db`
+    update payouts set state = 'due', reason = 'Check this' where id = ${due.id}
+  `
+  await ok(operator.post(`${payouts}/${due.id}/release`))
+  await app.ctx.db`
+    update payouts set state = 'failed', reason = 'Closed' where id = ${due.id}
+  `
   const bank = { holder: 'Tour', iban: 'NL02ABNA0123456789', password: undefined }
   await submitSetup(app.ctx, seller.accountId, bank, async () => true)
   const setup = `${account}/payout-setup`

@@ -18,7 +18,7 @@ import { packingParameters, sendPackingPage, wantsPage } from '../packing-page.t
 import { pageOf, pageParameters } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
-import { Data, Nullable, OneOf, PathId, Text } from '../schema.ts'
+import { Data, DateTimeText, Nullable, OneOf, PathId, SearchText, Text } from '../schema.ts'
 import { AnswerInput, DisputeSchema, disputeJson } from '../shapes/dispute.ts'
 import { labelFields, labelFieldsJson } from '../shapes/label.ts'
 import { LabelResultSchema, LabelsInput, labelResultJson } from '../shapes/labels.ts'
@@ -29,8 +29,8 @@ import { SliceLineSchema, sliceLineJson } from '../shapes/slice-line.ts'
 
 const filters = {
   status: Type.Optional(OneOf(ORDER_STATUSES)),
-  from: Type.Optional(Text()),
-  to: Type.Optional(Text()),
+  from: Type.Optional(DateTimeText()),
+  to: Type.Optional(DateTimeText()),
   buyer: Type.Optional(Text({ maxLength: 200 })),
 }
 
@@ -54,6 +54,9 @@ export type Dispute = Static<typeof DisputeSchema>
 export type LabelOutcome = Static<typeof LabelOutcome>
 export type LabelResult = Static<typeof LabelResultSchema>
 
+const OrderIds = () =>
+  Text({ maxLength: 1_000, description: 'Ids of order rows, separated by commas' })
+
 const params = Type.Object({ order: PathId('Any row of the slice') })
 
 /** The orders of the member's shop, slice by slice. */
@@ -66,8 +69,8 @@ export const ordersApi =
         schema: {
           querystring: Type.Object({
             ...filters,
-            after: Type.Optional(Text()),
-            before: Type.Optional(Text()),
+            after: Type.Optional(SearchText()),
+            before: Type.Optional(SearchText()),
             per_page: pageParameters.per_page,
           }),
           response: { 200: SliceList },
@@ -103,7 +106,7 @@ export const ordersApi =
       {
         schema: {
           querystring: Type.Object({
-            orders: Type.Optional(Text({ description: 'Ids of order rows, separated by commas' })),
+            orders: Type.Optional(OrderIds()),
             status: Type.Optional(OneOf(PACKED_STATUSES, { default: 'pending' })),
             ...packingParameters,
             ...pageParameters,
@@ -132,7 +135,7 @@ export const ordersApi =
     // The PDF of labels that are ready. It buys nothing, so that a browser can open it in a tab.
     app.get(
       '/orders/labels.pdf',
-      { schema: { querystring: Type.Object({ orders: Text() }) } },
+      { schema: { querystring: Type.Object({ orders: OrderIds() }) } },
       async ({ member, query }, reply) => {
         const { pdf } = await mergeLabels(ctx, member.accountId, idsIn(query.orders))
         return reply

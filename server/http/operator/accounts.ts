@@ -8,7 +8,7 @@ import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
 import { pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
-import { Data, Paginated, PathId, Text } from '../schema.ts'
+import { Data, Paginated, PathId, SearchText } from '../schema.ts'
 import {
   AccountInput,
   AccountPatch,
@@ -63,7 +63,7 @@ export const accountRoutes =
           tags: ['Accounts'],
           querystring: Type.Object({
             q: Type.Optional(
-              Text({
+              SearchText({
                 description:
                   'The id, or a part of the shop’s name, slug or e-mail address in any casing',
               }),

@@ -5,7 +5,7 @@ import type { Service } from '../../service.ts'
 import { parseDateTime } from '../date-time.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
-import { Paginated, Text } from '../schema.ts'
+import { DateTimeText, Paginated, SearchText } from '../schema.ts'
 import { AuditEntrySchema, auditEntryJson, exampleAuditEntry } from '../shapes/audit.ts'
 
 export const auditRoutes =
@@ -21,12 +21,12 @@ export const auditRoutes =
             'Returns every write through the operator API and the dashboard, and every sign-in event, newest first. Entries never change, and are deleted after `AUDIT_RETENTION_DAYS`.',
           tags: ['Staff'],
           querystring: Type.Object({
-            actor: Type.Optional(Text({ description: 'As `staff:3`' })),
-            role: Type.Optional(Text()),
-            action: Type.Optional(Text()),
-            record: Type.Optional(Text({ description: 'As `order:501`' })),
-            from: Type.Optional(Text({ description: 'ISO 8601 date or date-time, inclusive' })),
-            to: Type.Optional(Text({ description: 'ISO 8601 date or date-time, inclusive' })),
+            actor: Type.Optional(SearchText({ description: 'As `staff:3`' })),
+            role: Type.Optional(SearchText()),
+            action: Type.Optional(SearchText()),
+            record: Type.Optional(SearchText({ description: 'As `order:501`' })),
+            from: Type.Optional(DateTimeText()),
+            to: Type.Optional(DateTimeText()),
             ...pageParameters,
           }),
           response: { 200: Paginated(AuditEntrySchema, 'A page of entries') },

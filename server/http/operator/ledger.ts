@@ -7,7 +7,7 @@ import type { Service } from '../../service.ts'
 import { parseDateTime } from '../date-time.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
-import { Data, Id, OneOf, Paginated, Text } from '../schema.ts'
+import { Data, DateTimeText, Id, OneOf, Paginated, SearchText } from '../schema.ts'
 import { exampleEntry, LedgerEntrySchema, ledgerEntryJson } from '../shapes/ledger.ts'
 
 export const ledgerRoutes =
@@ -24,9 +24,9 @@ export const ledgerRoutes =
           tags: ['Money'],
           querystring: Type.Object({
             account_id: Type.Optional(Id()),
-            slice_key: Type.Optional(Text()),
-            from: Type.Optional(Text({ description: 'ISO 8601 date or date-time, inclusive' })),
-            to: Type.Optional(Text({ description: 'ISO 8601 date or date-time, inclusive' })),
+            slice_key: Type.Optional(SearchText()),
+            from: Type.Optional(DateTimeText()),
+            to: Type.Optional(DateTimeText()),
             kind: Type.Optional(OneOf(POSTING_KINDS)),
             ...pageParameters,
           }),

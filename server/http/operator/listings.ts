@@ -8,7 +8,7 @@ import { listPhotos } from '../../photos/photos.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
-import { Data, FilledText, Id, OneOf, Paginated, PathId, Text } from '../schema.ts'
+import { Data, FilledText, Id, OneOf, Paginated, PathId, SearchText } from '../schema.ts'
 import {
   ANY_STATUSES,
   exampleOperatorListing,
@@ -60,8 +60,8 @@ export const operatorListingRoutes =
           tags: ['Listings'],
           querystring: Type.Object({
             account_id: Type.Optional(Id()),
-            card: Type.Optional(Text({ description: 'Canonical id' })),
-            product: Type.Optional(Text({ description: 'Slug' })),
+            card: Type.Optional(SearchText({ description: 'Canonical id' })),
+            product: Type.Optional(SearchText({ description: 'Slug' })),
             status: Type.Optional(OneOf(ANY_STATUSES)),
             ...pageParameters,
           }),

@@ -9,7 +9,7 @@ import { listShipments } from '../../shipping/all-shipments.ts'
 import { parseDateTime } from '../date-time.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
-import { Data, Id, OneOf, Paginated, PathId, Text } from '../schema.ts'
+import { Data, DateTimeText, Id, OneOf, Paginated, PathId, SearchText, Text } from '../schema.ts'
 import { exampleOperatorMail, OperatorMailSchema, operatorMailJson } from '../shapes/mail.ts'
 import {
   exampleOperatorOrder,
@@ -24,8 +24,6 @@ import {
   shipmentJson,
   sliceOverviewJson,
 } from '../shapes/slice-overview.ts'
-
-const DateTimeText = () => Text({ description: 'ISO 8601 date or date-time, inclusive' })
 
 /** An integer of a validated query, whose values are all text. */
 const integerIn = (text: string | undefined) => (text === undefined ? undefined : Number(text))
@@ -45,9 +43,9 @@ export const orderLookups =
           querystring: Type.Object({
             account_id: Type.Optional(Id()),
             status: Type.Optional(OneOf(ORDER_STATUSES)),
-            buyer_email: Type.Optional(Text({ description: 'In any casing' })),
+            buyer_email: Type.Optional(SearchText({ description: 'In any casing' })),
             listing_id: Type.Optional(Id()),
-            slice_key: Type.Optional(Text()),
+            slice_key: Type.Optional(SearchText()),
             from: Type.Optional(DateTimeText()),
             to: Type.Optional(DateTimeText()),
             ...pageParameters,
@@ -134,8 +132,10 @@ export const mailLookups =
             'Returns the e-mails that the service has written, newest first. They are kept for 30 days.',
           tags: ['Orders'],
           querystring: Type.Object({
-            to: Type.Optional(Text({ description: 'The recipient’s address, in any casing' })),
-            slice_key: Type.Optional(Text()),
+            to: Type.Optional(
+              SearchText({ description: 'The recipient’s address, in any casing' }),
+            ),
+            slice_key: Type.Optional(SearchText()),
             ...pageParameters,
           }),
           response: { 200: Paginated(OperatorMailSchema, 'A page of e-mails') },
@@ -171,7 +171,7 @@ export const shipmentLookups =
           tags: ['Orders'],
           querystring: Type.Object({
             account_id: Type.Optional(Id()),
-            slice_key: Type.Optional(Text()),
+            slice_key: Type.Optional(SearchText()),
             ...pageParameters,
           }),
           response: { 200: Paginated(ShipmentSchema, 'A page of shipments') },

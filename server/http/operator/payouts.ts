@@ -8,6 +8,7 @@ import {
   markFailed,
   markPaid,
   payoutNotFound,
+  releasePayout,
 } from '../../money/payouts.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
@@ -17,6 +18,13 @@ import { examplePayout, PayoutSchema, payoutJson } from '../shapes/payout.ts'
 import { pathId } from '../validate.ts'
 
 const params = Type.Object({ id: PathId('The payout') })
+const reference = Type.Optional(
+  FilledText({
+    maxLength: 35,
+    description:
+      'The reference of the transfer. With it, a report that is repeated late can’t be taken for one about the next transfer of the payout: that is 409',
+  }),
+)
 
 export const payoutRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
@@ -71,8 +79,27 @@ export const payoutRoutes =
     )
 
     app.post(
+      '/payouts/:id/release',
+      {
+        schema: {
+          operationId: 'releasePayout',
+          summary: 'Release a payout that you had to check',
+          description:
+            'Payouts of orders that were completed before the service kept payouts are held, because they may have been paid already. If one was not, release it, and the next run takes it. Responds with 409 for a payout that is held for another reason: it is released when that reason ends.',
+          tags: ['Money'],
+          params,
+          response: { 200: Data(PayoutSchema, 'The payout after the change') },
+          'x-errors': ['conflict'],
+          'x-example': { data: examplePayout },
+        },
+      },
+      async ({ params }) => ({ data: payoutJson(await releasePayout(ctx, params.id)) }),
+    )
+
+    app.post(
       '/payouts/:id/paid',
       {
+        preValidation: payoutExists(ctx),
         schema: {
           operationId: 'markPayoutPaid',
           summary: 'Record that a payout was executed',
@@ -80,12 +107,17 @@ export const payoutRoutes =
             'Possible while the payout is sent. A payout that is held for a reason of its own can be marked as well, if it was made outside of the service.',
           tags: ['Money'],
           params,
+          body: Type.Optional(
+            Type.Object({ reference }, { examples: [{}, { reference: examplePayout.reference }] }),
+          ),
           response: { 200: Data(PayoutSchema, 'The payout after the change') },
-          'x-errors': ['conflict'],
+          'x-errors': ['conflict', 'validation_error'],
           'x-example': { data: { ...examplePayout, state: 'paid' } },
         },
       },
-      async ({ params }) => ({ data: payoutJson(await markPaid(ctx, params.id)) }),
+      async ({ params, body }) => ({
+        data: payoutJson(await markPaid(ctx, params.id, body?.reference)),
+      }),
     )
 
     app.post(
@@ -100,8 +132,13 @@ export const payoutRoutes =
           tags: ['Money'],
           params,
           body: Type.Object(
-            { reason: FilledText({ maxLength: 500 }) },
-            { examples: [{ reason: 'The account is closed.' }] },
+            { reason: FilledText({ maxLength: 500 }), reference },
+            {
+              examples: [
+                { reason: 'The account is closed.' },
+                { reason: 'The account is closed.', reference: examplePayout.reference },
+              ],
+            },
           ),
           response: { 200: Data(PayoutSchema, 'The payout after the change') },
           'x-errors': ['conflict', 'validation_error'],
@@ -111,7 +148,7 @@ export const payoutRoutes =
         },
       },
       async ({ params, body }) => ({
-        data: payoutJson(await markFailed(ctx, params.id, body.reason)),
+        data: payoutJson(await markFailed(ctx, params.id, body)),
       }),
     )
     done()

@@ -68,6 +68,7 @@ it('each role may call exactly the operations whose description names it', async
     'markPayoutFailed',
     'markPayoutPaid',
     'rejectPayoutSetup',
+    'releasePayout',
     'runPayouts',
     'verifyPayoutSetup',
   ])

@@ -57,6 +57,7 @@ const PERMISSIONS: Record<string, Role[]> = {
   runPayouts: ['finance'],
   listPayoutRuns: READERS,
   getPayoutFile: ['finance'],
+  releasePayout: ['finance'],
   markPayoutPaid: ['finance'],
   markPayoutFailed: ['finance'],
   verifyPayoutSetup: ['finance'],

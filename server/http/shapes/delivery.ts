@@ -6,7 +6,7 @@ import type { DeliveryFilters } from '../../webhooks/deliveries.ts'
 import { DELIVERY_STATUSES, type Delivery, payloadOf } from '../../webhooks/delivery.ts'
 import { parseDateTimes } from '../date-time.ts'
 import { pageParameters } from '../paginate.ts'
-import { component, Id, Nullable, OneOf, Text, Timestamp } from '../schema.ts'
+import { component, DateTimeText, Id, Nullable, OneOf, Timestamp } from '../schema.ts'
 import { EVENT_SCHEMAS } from './event.ts'
 
 const AttemptSchema = Type.Object({
@@ -94,14 +94,12 @@ export const DeliveryQuery = Type.Object({
   status: Type.Optional(OneOf(DELIVERY_STATUSES)),
   event: Type.Optional(OneOf(WEBHOOK_EVENTS)),
   from: Type.Optional(
-    Text({
-      description: 'Only events at or after this ISO 8601 date or time',
+    DateTimeText('Only events at or after this ISO 8601 date or time', {
       examples: ['2026-03-01T09:30:00Z'],
     }),
   ),
   to: Type.Optional(
-    Text({
-      description: 'Only events at or before this ISO 8601 time; a date means its first second',
+    DateTimeText('Only events at or before this ISO 8601 time; a date means its first second', {
       examples: ['2026-03-02'],
     }),
   ),

@@ -11,7 +11,7 @@ import { packingParameters, sendPackingPage, wantsPage } from '../packing-page.t
 import { pageEnd, pageExample, pageOf, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
-import { Data, OneOf, PageLinks, PageMeta, Paginated, PathId, Text } from '../schema.ts'
+import { Data, DateTimeText, OneOf, PageLinks, PageMeta, Paginated, PathId } from '../schema.ts'
 import {
   exampleLabelResults,
   LabelResultSchema,
@@ -38,11 +38,10 @@ export const ownOrderRoutes =
           querystring: Type.Object({
             status: Type.Optional(OneOf(ORDER_STATUSES)),
             since: Type.Optional(
-              Text({ description: 'Only orders created at or after this ISO 8601 date or time' }),
+              DateTimeText('Only orders created at or after this ISO 8601 date or time'),
             ),
             updated_since: Type.Optional(
-              Text({
-                description: 'Only orders changed at or after this ISO 8601 date or time',
+              DateTimeText('Only orders changed at or after this ISO 8601 date or time', {
                 examples: ['2026-03-01T09:30:00Z'],
               }),
             ),
