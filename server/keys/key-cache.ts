@@ -7,6 +7,21 @@ import { withTimeout } from '../time/with-timeout.ts'
 import { hashKey } from './api-key.ts'
 import type { Scope } from './scopes.ts'
 
+/** The shop that a request acts for. */
+export type CallerAccount = {
+  id: number
+  shopName: string
+  slug: string
+  sellerTier: SellerTier
+  business: boolean
+  payoutVerified: boolean
+  apiAccess: ApiAccess
+  rating: number | null
+  reviews: number
+  /** Whether a shipping option is enabled; otherwise nothing can be ordered. */
+  ships: boolean
+}
+
 /** The key of a request and its account. */
 export type Caller = {
   keyId: number
@@ -17,19 +32,7 @@ export type Caller = {
   /** Expiry of the secret in the request, if it is the previous one. */
   expiresAt: Date | null
   lastUsedAt: Date | null
-  account: {
-    id: number
-    shopName: string
-    slug: string
-    sellerTier: SellerTier
-    business: boolean
-    payoutVerified: boolean
-    apiAccess: ApiAccess
-    rating: number | null
-    reviews: number
-    /** Whether a shipping option is enabled; otherwise nothing can be ordered. */
-    ships: boolean
-  }
+  account: CallerAccount
 }
 
 export type KeyCache = {
@@ -190,16 +193,7 @@ async function findCaller(db: Db, hashed: string): Promise<Caller | null> {
       k.revoked_at as "revokedAt",
       case when is_former then k.previous_expires_at end as "expiresAt",
       k.last_used_at as "lastUsedAt",
-      a.id,
-      a.shop_name as "shopName",
-      a.slug,
-      a.seller_tier as "sellerTier",
-      a.business,
-      a.payout_verified as "payoutVerified",
-      a.api_access as "apiAccess",
-      a.rating::float8 as rating,
-      a.reviews,
-      exists (select from shipping_options o where o.account_id = a.id and o.enabled) as ships
+      ${callerAccountColumns(db)}
     from (
       select api_keys.*, false as is_former from api_keys where hash = decode(${hashed}, 'hex')
       union all
@@ -211,6 +205,20 @@ async function findCaller(db: Db, hashed: string): Promise<Caller | null> {
   const { keyId, prefix, scopes, revokedAt, expiresAt, lastUsedAt, ...account } = row
   return { keyId, prefix, scopes, revokedAt, expiresAt, lastUsedAt, account }
 }
+
+/** The columns of CallerAccount, of a row `a` of `accounts`. */
+export const callerAccountColumns = (db: Db) => db`
+  a.id,
+  a.shop_name as "shopName",
+  a.slug,
+  a.seller_tier as "sellerTier",
+  a.business,
+  a.payout_verified as "payoutVerified",
+  a.api_access as "apiAccess",
+  a.rating::float8 as rating,
+  a.reviews,
+  exists (select from shipping_options o where o.account_id = a.id and o.enabled) as ships
+`
 
 async function writeLastUse(db: Db, keyId: number, now: Date): Promise<void> {
   await db`

@@ -13,7 +13,7 @@ it('a token stands for its account until it expires, and not while API access is
   const token = await grantAccess(app, accountId, { scopes: ['orders:read'] })
   expect(await findAccess(app.ctx, token)).toEqual({
     grantId: expect.stringMatching(/^\d+$/),
-    accountId,
+    account: expect.objectContaining({ id: accountId, ships: false, timeZone: 'UTC' }),
     scopes: ['orders:read'],
     audience: 'https://cards.example/mcp/seller',
     clientName: 'Program of a test',

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
-import type { ApiAccess } from '../enums.ts'
 import { authorizationError } from '../errors.ts'
+import { type CallerAccount, callerAccountColumns } from '../keys/key-cache.ts'
 import type { Scope } from '../keys/scopes.ts'
 import { hashToken, looksLikeToken } from '../members/token.ts'
 
@@ -8,12 +8,14 @@ import { hashToken, looksLikeToken } from '../members/token.ts'
 export type Access = {
   /** Subject of the rate limits. */
   grantId: string
-  accountId: number
+  account: CallerAccount & { timeZone: string }
   scopes: readonly Scope[]
   /** The only address that accepts the token, such as `PUBLIC_URL/mcp/seller`. */
   audience: string
   clientName: string
 }
+
+type Use = { lastUsedAt: Date | null }
 
 const TOUCH_INTERVAL_MS = 60_000
 
@@ -25,15 +27,15 @@ const TOUCH_INTERVAL_MS = 60_000
  */
 export async function findAccess(ctx: Context, token: string): Promise<Access | undefined> {
   if (!looksLikeToken(token)) return undefined
-  const [row] = await ctx.db<(Access & { apiAccess: ApiAccess; lastUsedAt: Date | null })[]>`
+  const [row] = await ctx.db<(Omit<Access, 'account'> & Access['account'] & Use)[]>`
     select
       g.id::text as "grantId",
-      m.account_id as "accountId",
       g.scopes,
       g.audience,
       g.client_name as "clientName",
       g.last_used_at as "lastUsedAt",
-      a.api_access as "apiAccess"
+      a.time_zone as "timeZone",
+      ${callerAccountColumns(ctx.db)}
     from oauth_tokens t
     join oauth_grants g on g.id = t.grant_id
     join members m on m.id = g.member_id
@@ -44,10 +46,10 @@ export async function findAccess(ctx: Context, token: string): Promise<Access | 
       and t.expires_at > clock_timestamp()
   `
   if (!row) return undefined
-  const { apiAccess, lastUsedAt, ...access } = row
-  if (apiAccess !== 'enabled') {
+  const { grantId, scopes, audience, clientName, lastUsedAt, ...account } = row
+  if (account.apiAccess !== 'enabled') {
     throw authorizationError(
-      apiAccess === 'suspended'
+      account.apiAccess === 'suspended'
         ? 'API access of this account is suspended.'
         : 'API access is not enabled for this account.',
     )
@@ -57,8 +59,8 @@ export async function findAccess(ctx: Context, token: string): Promise<Access | 
     await ctx.db`
       update oauth_grants
       set last_used_at = ${now}
-      where id = ${access.grantId} and (last_used_at is null or last_used_at < ${now})
+      where id = ${grantId} and (last_used_at is null or last_used_at < ${now})
     `
   }
-  return access
+  return { grantId, account, scopes, audience, clientName }
 }

@@ -14,7 +14,7 @@ import { endGrants } from './grants.ts'
  */
 export function exchangeForKey(
   ctx: Context,
-  { grantId, accountId, scopes }: Access,
+  { grantId, account, scopes }: Access,
   input: { scopes: readonly Scope[]; name?: string | null },
 ): Promise<NewSecret> {
   const missing = input.scopes.find((scope) => !scopes.includes(scope))
@@ -22,6 +22,6 @@ export function exchangeForKey(
   return inTransaction(ctx, async (tx) => {
     const ended = await endGrants(tx.db, tx.db`id = ${Number(grantId)}`)
     if (ended === 0) throw authenticationError('The access token was used already.')
-    return createKey(tx, accountId, input)
+    return createKey(tx, account.id, input)
   })
 }

@@ -1,5 +1,4 @@
 import Type from 'typebox'
-import { ships } from '../../accounts/account.ts'
 import { SCOPES } from '../../keys/scopes.ts'
 import { payoutMissing } from '../../listings/create-listings.ts'
 import { timestamp } from '../../time/timestamp.ts'
@@ -35,10 +34,10 @@ const getAccount = tool({
     last_used_at: timestamp(ctx.now()),
     rate_limit: ctx.config.rateLimit,
     payout_verified: account.payoutVerified,
-    ships: ships(account),
+    ships: account.ships,
     warnings: [
       ...(account.payoutVerified ? [] : [payoutMissing(ctx).message]),
-      ...(ships(account) ? [] : [NO_SHIPPING]),
+      ...(account.ships ? [] : [NO_SHIPPING]),
     ],
   }),
 })

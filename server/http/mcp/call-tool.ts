@@ -2,8 +2,8 @@ import type { FastifyRequest } from 'fastify'
 import { type ApiError, validationError } from '../../errors.ts'
 import type { Service } from '../../service.ts'
 import { catalogued, envelope } from '../error-handler.ts'
-import { MAX_RESULT_BYTES, resultBytes } from './result-size.ts'
-import type { Tool } from './tool.ts'
+import { fits } from './result-size.ts'
+import type { SellerCall, Tool } from './tool.ts'
 import type { ToolResult } from './tool-server.ts'
 
 /**
@@ -14,20 +14,17 @@ export async function callTool(
   ctx: Service,
   tool: Tool<never>,
   args: unknown,
-  { callerOf, request }: { callerOf: () => Promise<unknown>; request: FastifyRequest },
+  { caller, request }: { caller: SellerCall | undefined; request: FastifyRequest },
 ): Promise<ToolResult> {
   try {
     const messages = tool.refuse(args)
     if (Object.keys(messages).length > 0) throw validationError(messages)
-    const caller = (await callerOf()) as never
-    const result = await tool.run(ctx, args as Record<string, unknown>, caller)
-    if (resultBytes(result) > MAX_RESULT_BYTES) throw new Error(`${tool.name}: result too large`)
+    const result = await tool.run(ctx, args as Record<string, unknown>, caller as never)
+    const text = JSON.stringify(result)
+    if (!fits(text)) throw new Error(`${tool.name}: result too large`)
     const link = tool.linkOf?.(result as never)
     return {
-      content: [
-        { type: 'text', text: JSON.stringify(result) },
-        ...(link ? [{ type: 'resource_link', ...link }] : []),
-      ],
+      content: [{ type: 'text', text }, ...(link ? [{ type: 'resource_link', ...link }] : [])],
       structuredContent: result,
     }
   } catch (thrown) {

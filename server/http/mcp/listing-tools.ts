@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
 import Type, { type Static, type TSchema } from 'typebox'
-import { ships } from '../../accounts/account.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { centsFromEuros, eurosFromCents } from '../../cents.ts'
 import { LANGUAGES, LISTING_STATUSES } from '../../enums.ts'
@@ -20,7 +19,7 @@ import { ListingPatch, ListingSchema, listingFields, listingJson } from '../shap
 import { cardFields, gradedFields, itemFields } from '../shapes/listing-item.ts'
 import { readItem } from '../shapes/read-item.ts'
 import { IdInput, PageOf, pageInput, pageOf } from './fields.ts'
-import { MAX_RESULT_BYTES, pageResult, resultBytes } from './result-size.ts'
+import { fits, MAX_RESULT_BYTES, pageResult, resultBytes } from './result-size.ts'
 import { READS, type SellerCall, tool } from './tool.ts'
 
 const listingInput = { listing: IdInput('Id of a listing') }
@@ -150,13 +149,13 @@ const createTool = tool({
       const warnings = [
         ...unknown,
         ...(account.payoutVerified ? [] : [payoutMissing(ctx).message]),
-        ...(ships(account) ? [] : [NO_SHIPPING]),
+        ...(account.ships ? [] : [NO_SHIPPING]),
       ]
       return cutResults(previewOf(ctx.catalog.current, items, warnings))
     }
     if (key === undefined) throw validationError({ idempotency_key: [KEY_REQUIRED] })
     if (!PRINTABLE.test(key)) throw validationError({ idempotency_key: [KEY_PRINTABLE] })
-    const body = await createItems(ctx, { ...account, ships: ships(account) }, items, {
+    const body = await createItems(ctx, account, items, {
       caller: `account ${account.id}`,
       operation: 'create_listings',
       key,
@@ -210,7 +209,7 @@ const SHORT_RESULT_BYTES = 350
 
 /** Shortens the results of items that don't fit. Never those of new listings: their ids must arrive. */
 function cutResults(result: BulkResult): BulkResult {
-  if (resultBytes(result) <= MAX_RESULT_BYTES) return result
+  if (fits(JSON.stringify(result))) return result
   const { results, ...rest } = result
   let room = MAX_RESULT_BYTES - resultBytes(rest) - results.length * SHORT_RESULT_BYTES
   return {

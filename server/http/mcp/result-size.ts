@@ -4,17 +4,24 @@
  */
 export const MAX_RESULT_BYTES = 63 * 1024
 
+/** Three as UTF-8, and three again in a string of JSON, whose escapes are shorter. */
+const MAX_BYTES_PER_UNIT = 6
+
+/** Whether an object fits into a result, by its JSON. Measures only what could be too long: most results are short. */
+export const fits = (json: string, room = MAX_RESULT_BYTES): boolean =>
+  json.length * MAX_BYTES_PER_UNIT <= room || bytesOf(json) <= room
+
 /** The bytes that a value takes in a result. */
-export function resultBytes(value: unknown): number {
-  const json = JSON.stringify(value)
-  return Buffer.byteLength(json) + Buffer.byteLength(JSON.stringify(json))
-}
+export const resultBytes = (value: unknown) => bytesOf(JSON.stringify(value))
+
+const bytesOf = (json: string) => Buffer.byteLength(json) + Buffer.byteLength(JSON.stringify(json))
 
 /** Bytes that remain for a list next to the other fields of its object. */
 const LIST_BYTES = MAX_RESULT_BYTES - 2 * 1024
 
 /** The first entries of a list, as many as fit into a result. */
 export function fitting<Entry>(list: Entry[], room = LIST_BYTES): Entry[] {
+  if (fits(JSON.stringify(list), room)) return list
   let bytes = 0
   for (const [index, entry] of list.entries()) {
     bytes += resultBytes(entry) + 2
@@ -34,7 +41,7 @@ export function cutToFit<Entry, Result extends object>(
   advice: string,
 ): Result & { note?: string } {
   const whole = resultOf(list)
-  if (resultBytes(whole) <= MAX_RESULT_BYTES) return whole
+  if (fits(JSON.stringify(whole))) return whole
   const shown = fitting(list, LIST_BYTES - resultBytes(resultOf([])))
   const note = `Only the first ${shown.length} of ${list.length} fit here. ${advice}`
   return { ...resultOf(shown), note }

@@ -1,13 +1,13 @@
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox'
-import type { Account } from '../../accounts/account.ts'
 import type { FieldMessages } from '../../errors.ts'
 import type { Scope } from '../../keys/scopes.ts'
+import type { Access } from '../../oauth/access.ts'
 import type { Service } from '../../service.ts'
 import { messagesOf } from '../validate.ts'
 import { outline, published } from './published-schema.ts'
 
 /** The seller for whom a program calls a tool, and the scopes that the seller granted. */
-export type SellerCall = { account: Account; scopes: readonly Scope[] }
+export type SellerCall = Pick<Access, 'account' | 'scopes'>
 
 /** A link that a result contains in addition to its object. */
 export type Link = { uri: string; name: string; mimeType: string; description: string }

@@ -74,7 +74,7 @@ describe('signing in through a program', () => {
       scope: 'listings:read',
     })
     expect(await findAccess(app.ctx, tokens.body.access_token)).toMatchObject({
-      accountId: member.accountId,
+      account: { id: member.accountId },
       scopes: ['listings:read'],
       audience: SELLER_SERVER,
       clientName: 'Deck Doctor',
@@ -466,7 +466,7 @@ describe('device login', () => {
     expect(issued).toHaveLength(1)
     expect(issued[0]!.body.scope).toBe('orders:read')
     expect(await findAccess(app.ctx, issued[0]!.body.access_token)).toMatchObject({
-      accountId: member.accountId,
+      account: { id: member.accountId },
       audience: `${PUBLIC_URL}/tools`,
     })
   })
