@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { type Page, windowOf } from '../database/paging.ts'
+import { type Page, readPage } from '../database/paging.ts'
 
 /** An entry of the audit log. */
 export type AuditEntry = {
@@ -30,7 +30,7 @@ export const listAudit = (
   { actor, role, action, record, from, to }: AuditFilters,
   page: Page,
 ): Promise<{ rows: AuditEntry[]; total: number }> =>
-  ctx.begin(async (db) => {
+  readPage(ctx, page, (db) => {
     const isMatch = db`
       true
       ${actor === undefined ? db`` : db`and actor = ${actor}`}
@@ -40,35 +40,32 @@ export const listAudit = (
       ${from === undefined ? db`` : db`and created_at >= ${from}`}
       ${to === undefined ? db`` : db`and created_at <= ${to}`}
     `
-    const [counted] = await db<{ total: number }[]>`
-      select count(*) as total from audit_entries where ${isMatch}
-    `
-    const total = counted?.total ?? 0
-    const window = windowOf(page, total)
-    if (!window) return { rows: [], total }
-    const { size, skipped, fromEnd } = window
-    // The indexes of the columns are by id; without one of them, that of the time leads to the rows.
-    const isByTime = from ?? to
-    const order = isByTime
-      ? db`created_at ${fromEnd ? db`` : db`desc`}, id ${fromEnd ? db`` : db`desc`}`
-      : db`id ${fromEnd ? db`` : db`desc`}`
-    const rows = await db<AuditEntry[]>`
-      select
-        id,
-        actor,
-        actor_name as "actorName",
-        role,
-        action,
-        record,
-        before,
-        after,
-        request_id as "requestId",
-        created_at as "createdAt"
-      from audit_entries
-      where ${isMatch}
-      order by ${order}
-      limit ${size}
-      offset ${skipped}
-    `
-    return { rows: fromEnd ? rows.toReversed() : [...rows], total }
-  }, 'snapshot')
+    return {
+      total: db<{ total: number }[]>`select count(*) as total from audit_entries where ${isMatch}`,
+      rows: ({ size, skipped, fromEnd }) => {
+        // The indexes of the columns are by id; without one of them, that of the time leads to the rows.
+        const isByTime = from ?? to
+        const order = isByTime
+          ? db`created_at ${fromEnd ? db`` : db`desc`}, id ${fromEnd ? db`` : db`desc`}`
+          : db`id ${fromEnd ? db`` : db`desc`}`
+        return db<AuditEntry[]>`
+          select
+            id,
+            actor,
+            actor_name as "actorName",
+            role,
+            action,
+            record,
+            before,
+            after,
+            request_id as "requestId",
+            created_at as "createdAt"
+          from audit_entries
+          where ${isMatch}
+          order by ${order}
+          limit ${size}
+          offset ${skipped}
+        `
+      },
+    }
+  })

@@ -1,3 +1,6 @@
+import type { Db } from './sql.ts'
+import type { Begin } from './transactions.ts'
+
 /** A requested page of a list (§8). `page` counts from 1. */
 export type Page = { page: number; perPage: number; offset: number }
 
@@ -16,3 +19,24 @@ export function windowOf({ perPage, offset }: Page, total: number): Window | und
   const fromEnd = after < offset
   return { size, fromEnd, skipped: fromEnd ? after : offset }
 }
+
+/**
+ * Reads a page of a list and the total of the matching rows, in one snapshot. `rows` selects those of the window in the
+ * order of the list, or in the opposite order if the window is counted from the end.
+ */
+export const readPage = <Row>(
+  { begin }: { begin: Begin },
+  page: Page,
+  list: (db: Db) => {
+    total: PromiseLike<{ total: number }[]>
+    rows: (window: Window) => PromiseLike<Row[]>
+  },
+): Promise<{ rows: Row[]; total: number }> =>
+  begin(async (db) => {
+    const { total: counting, rows: select } = list(db)
+    const [counted] = await counting
+    const total = counted?.total ?? 0
+    const window = windowOf(page, total)
+    const rows = window ? await select(window) : []
+    return { rows: window?.fromEnd ? rows.toReversed() : rows, total }
+  }, 'snapshot')

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { type Page, windowOf } from '../database/paging.ts'
+import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import type { ListingStatus } from '../enums.ts'
 import type { Listing } from './listing.ts'
@@ -30,7 +30,7 @@ export const listAllListings = (
   { accountId, cardId, productSlug, status }: AllListingsFilters,
   page: Page,
 ): Promise<{ rows: AnyListing[]; total: number }> =>
-  ctx.begin(async (db) => {
+  readPage(ctx, page, (db) => {
     const isMatch = db`
       true
       ${accountId === undefined ? db`` : db`and account_id = ${accountId}`}
@@ -39,23 +39,18 @@ export const listAllListings = (
       ${status === undefined ? db`` : db`and status = ${status}`}
       ${status === undefined || status === 'active' ? db`` : db`and status <> 'active'`}
     `
-    const [counted] = await db<{ total: number }[]>`
-      select count(*) as total from listings where ${isMatch}
-    `
-    const total = counted?.total ?? 0
-    const window = windowOf(page, total)
-    if (!window) return { rows: [], total }
-    const { size, skipped, fromEnd } = window
-    const rows = await db<AnyListing[]>`
-      select ${columns(db)}
-      from listings
-      where ${isMatch}
-      order by id ${fromEnd ? db`` : db`desc`}
-      limit ${size}
-      offset ${skipped}
-    `
-    return { rows: fromEnd ? rows.toReversed() : [...rows], total }
-  }, 'snapshot')
+    return {
+      total: db<{ total: number }[]>`select count(*) as total from listings where ${isMatch}`,
+      rows: ({ size, skipped, fromEnd }) => db<AnyListing[]>`
+        select ${columns(db)}
+        from listings
+        where ${isMatch}
+        order by id ${fromEnd ? db`` : db`desc`}
+        limit ${size}
+        offset ${skipped}
+      `,
+    }
+  })
 
 /** @throws not_found */
 export async function getAnyListing({ db }: Pick<Context, 'db'>, id: number): Promise<AnyListing> {

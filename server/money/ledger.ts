@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { type Page, windowOf } from '../database/paging.ts'
+import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import type { Entry, PostingKind, RefundBearer } from './posting.ts'
 
@@ -128,7 +128,7 @@ export async function listEntries(
   { accountId, sliceKey, from, to, kind }: LedgerFilters,
   page: Page,
 ): Promise<{ rows: Entry[]; total: number }> {
-  return ctx.begin(async (db) => {
+  return readPage(ctx, page, (db) => {
     const isMatch = db`
       true
       ${accountId === undefined ? db`` : db`and p.account_id = ${accountId}`}
@@ -141,41 +141,40 @@ export async function listEntries(
       ${to === undefined ? db`` : db`and p.created_at <= ${to}`}
       ${kind === undefined ? db`` : db`and p.kind = ${kind}`}
     `
-    const [counted] = await db<{ total: number }[]>`
-      select count(*) as total from postings p ${entriesOf(db)} where ${isMatch}
-    `
-    const total = counted?.total ?? 0
-    const window = windowOf(page, total)
-    if (!window) return { rows: [], total }
-    const { size, skipped, fromEnd } = window
-    // The index of a seller's postings is by time.
-    const order =
-      accountId === undefined
-        ? db`p.id ${fromEnd ? db`` : db`desc`}`
-        : fromEnd
-          ? db`p.created_at, p.id`
-          : db`p.created_at desc, p.id desc`
-    const rows = await db<Entry[]>`
-      select
-        p.id * ${MAX_ENTRIES}::int + entry.position as id,
-        p.kind,
-        s.slice_key as "sliceKey",
-        p.order_id as "orderId",
-        entry.account,
-        entry.cents as "amountCents",
-        p.created_at as "createdAt"
-      -- Every posting has entries, so these are enough.
-      from (
-        select * from postings p where ${isMatch} order by ${order} limit ${skipped + size}
-      ) p
-      ${entriesOf(db)}
-      join slices s on s.id = p.slice_id
-      order by ${order}, entry.position ${fromEnd ? db`desc` : db``}
-      limit ${size}
-      offset ${skipped}
-    `
-    return { rows: fromEnd ? rows.toReversed() : [...rows], total }
-  }, 'snapshot')
+    return {
+      total: db<
+        { total: number }[]
+      >`select count(*) as total from postings p ${entriesOf(db)} where ${isMatch}`,
+      rows: ({ size, skipped, fromEnd }) => {
+        // The index of a seller's postings is by time.
+        const order =
+          accountId === undefined
+            ? db`p.id ${fromEnd ? db`` : db`desc`}`
+            : fromEnd
+              ? db`p.created_at, p.id`
+              : db`p.created_at desc, p.id desc`
+        return db<Entry[]>`
+          select
+            p.id * ${MAX_ENTRIES}::int + entry.position as id,
+            p.kind,
+            s.slice_key as "sliceKey",
+            p.order_id as "orderId",
+            entry.account,
+            entry.cents as "amountCents",
+            p.created_at as "createdAt"
+          -- Every posting has entries, so these are enough.
+          from (
+            select * from postings p where ${isMatch} order by ${order} limit ${skipped + size}
+          ) p
+          ${entriesOf(db)}
+          join slices s on s.id = p.slice_id
+          order by ${order}, entry.position ${fromEnd ? db`desc` : db``}
+          limit ${size}
+          offset ${skipped}
+        `
+      },
+    }
+  })
 }
 
 const MAX_ENTRIES = 8

@@ -4,7 +4,7 @@ import type { Context } from '../context.ts'
 import { randomText } from '../crypto/random-text.ts'
 import { sealText, unsealText } from '../crypto/sealed.ts'
 import { inTransaction } from '../database/in-transaction.ts'
-import { type Page, windowOf } from '../database/paging.ts'
+import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import { conflict, validationError } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
@@ -50,28 +50,25 @@ export const listSetups = (
   state: SetupState | undefined,
   page: Page,
 ): Promise<{ rows: PayoutSetup[]; total: number }> =>
-  ctx.begin(async (db) => {
+  readPage(ctx, page, (db) => {
     const matching = db`
       ${source(db)}
       where
         s.account_id is not null
         ${state === undefined ? db`` : db`and ${stateOf(db)} = ${state}`}
     `
-    const [counted] = await db<{ total: number }[]>`select count(*) as total ${matching}`
-    const total = counted?.total ?? 0
-    const window = windowOf(page, total)
-    if (!window) return { rows: [], total }
-    const { size, skipped, fromEnd } = window
-    const rows = await db<PayoutSetup[]>`
-      select ${columns(db, ctx.now())}
-      ${matching}
-      order by
-        ${fromEnd ? db`s.submitted_at desc, s.account_id desc` : db`s.submitted_at, s.account_id`}
-      limit ${size}
-      offset ${skipped}
-    `
-    return { rows: fromEnd ? rows.toReversed() : [...rows], total }
-  }, 'snapshot')
+    return {
+      total: db<{ total: number }[]>`select count(*) as total ${matching}`,
+      rows: ({ size, skipped, fromEnd }) => db<PayoutSetup[]>`
+        select ${columns(db, ctx.now())}
+        ${matching}
+        order by
+          ${fromEnd ? db`s.submitted_at desc, s.account_id desc` : db`s.submitted_at, s.account_id`}
+        limit ${size}
+        offset ${skipped}
+      `,
+    }
+  })
 
 const source = (db: Db) => db`
   from accounts a

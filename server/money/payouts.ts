@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
-import { type Page, windowOf } from '../database/paging.ts'
+import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import { conflict, notFound } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
@@ -67,7 +67,7 @@ export const listPayouts = (
   { accountId, state }: PayoutFilters,
   page: Page,
 ): Promise<{ rows: Payout[]; total: number }> =>
-  ctx.begin(async (db) => {
+  readPage(ctx, page, (db) => {
     const stored = state === 'held' ? 'due' : state
     const matching = db`
       from payouts p
@@ -79,26 +79,23 @@ export const listPayouts = (
         ${state === 'due' ? db`and held.reason is null` : db``}
         ${state === 'held' ? db`and held.reason is not null` : db``}
     `
-    const [counted] = await db<{ total: number }[]>`select count(*) as total ${matching}`
-    const total = counted?.total ?? 0
-    const window = windowOf(page, total)
-    if (!window) return { rows: [], total }
-    const { size, skipped, fromEnd } = window
-    const rows = await db<{ id: number }[]>`
-      select p.id
-      ${matching}
-      order by p.id ${fromEnd ? db`` : db`desc`}
-      limit ${size}
-      offset ${skipped}
-    `
     return {
-      rows: await readPayouts(
-        { ...ctx, db },
-        rows.map(({ id }) => id),
-      ),
-      total,
+      total: db<{ total: number }[]>`select count(*) as total ${matching}`,
+      rows: async ({ size, skipped, fromEnd }) => {
+        const rows = await db<{ id: number }[]>`
+          select p.id
+          ${matching}
+          order by p.id ${fromEnd ? db`` : db`desc`}
+          limit ${size}
+          offset ${skipped}
+        `
+        return readPayouts(
+          { ...ctx, db },
+          rows.map(({ id }) => id),
+        )
+      },
     }
-  }, 'snapshot')
+  })
 
 /** @throws not_found */
 export async function getPayout(ctx: Context, id: number): Promise<Payout> {
@@ -129,7 +126,7 @@ async function readPayouts(ctx: Context, ids: number[]): Promise<Payout[]> {
       join slices s on s.id = p.slice_id
       ${heldBecause(db, ctx)}
       where p.id = any(${ids}::bigint[])
-      order by p.id desc
+      order by array_position(${ids}::bigint[], p.id)
     `,
     db<(PayoutLine & { id: number })[]>`
       select

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
-import { type Page, windowOf } from '../database/paging.ts'
+import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import type { DisputeReason } from '../enums.ts'
 import { conflict } from '../errors.ts'
@@ -157,7 +157,7 @@ export const listDisputes = (
   { accountId, state, orderId }: DisputeFilters,
   page: Page,
 ): Promise<{ rows: Dispute[]; total: number }> =>
-  ctx.begin(async (db) => {
+  readPage(ctx, page, (db) => {
     const matching = db`
       from disputes
       where
@@ -166,26 +166,23 @@ export const listDisputes = (
         ${orderId === undefined ? db`` : db`and order_id = ${orderId}`}
         ${state === undefined ? db`` : conditionOf(db, state)}
     `
-    const [counted] = await db<{ total: number }[]>`select count(*) as total ${matching}`
-    const total = counted?.total ?? 0
-    const window = windowOf(page, total)
-    if (!window) return { rows: [], total }
-    const { size, skipped, fromEnd } = window
-    const rows = await db<{ id: number }[]>`
-      select id
-      ${matching}
-      order by id ${fromEnd ? db`` : db`desc`}
-      limit ${size}
-      offset ${skipped}
-    `
     return {
-      rows: await readDisputes(
-        db,
-        rows.map(({ id }) => id),
-      ),
-      total,
+      total: db<{ total: number }[]>`select count(*) as total ${matching}`,
+      rows: async ({ size, skipped, fromEnd }) => {
+        const rows = await db<{ id: number }[]>`
+          select id
+          ${matching}
+          order by id ${fromEnd ? db`` : db`desc`}
+          limit ${size}
+          offset ${skipped}
+        `
+        return readDisputes(
+          db,
+          rows.map(({ id }) => id),
+        )
+      },
     }
-  }, 'snapshot')
+  })
 
 const conditionOf = (db: Db, state: DisputeState) =>
   ({
@@ -205,6 +202,7 @@ export async function disputesOfSlice(
     select id
     from disputes
     where order_id = any(array(select id from orders where slice_id = ${sliceId}))
+    order by id desc
   `
   return readDisputes(
     ctx.db,
@@ -257,6 +255,6 @@ async function readDisputes(db: Db, ids: number[]): Promise<Dispute[]> {
     join orders o on o.id = d.order_id
     join slices s on s.id = o.slice_id
     where d.id = any(${ids}::bigint[])
-    order by d.id desc
+    order by array_position(${ids}::bigint[], d.id)
   `
 }

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { type Page, windowOf } from '../database/paging.ts'
+import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import type { OrderStatus } from '../enums.ts'
 import { type Order, orderNotFound, type Tracking } from './order.ts'
@@ -22,42 +22,39 @@ export async function listOrders(
   { status, since, updatedSince }: OrderFilters,
   page: Page,
 ): Promise<{ rows: Order[]; total: number }> {
-  return ctx.begin(async (db) => {
+  return readPage(ctx, page, (db) => {
     const isMatch = db`
       account_id = ${accountId}
       ${status === undefined ? db`` : db`and status = ${status}`}
       ${since === undefined ? db`` : db`and created_at >= ${since}`}
       ${updatedSince === undefined ? db`` : db`and updated_at >= ${updatedSince}`}
     `
-    const [counted] = await db<{ total: number }[]>`
-      select count(*) as total from orders where ${isMatch}
-    `
-    const total = counted?.total ?? 0
-    const window = windowOf(page, total)
-    if (!window) return { rows: [], total }
-    const { size, skipped, fromEnd } = window
-    const [forward, backward] =
-      updatedSince === undefined
-        ? [db`created_at desc, id desc`, db`created_at, id`]
-        : [db`updated_at, id`, db`updated_at desc, id desc`]
-    const rows = await db<OrderColumns[]>`
-      select ${columns(db)}
-      from (
-        select id as page_id
-        from orders
-        where ${isMatch}
-        order by ${fromEnd ? backward : forward}
-        limit ${size}
-        offset ${skipped}
-      ) page
-      join orders o on o.id = page_id
-      ${joins(db)}
-      order by ${
-        updatedSince === undefined ? db`o.created_at desc, o.id desc` : db`o.updated_at, o.id`
-      }
-    `
-    return { rows: rows.map(orderFrom), total }
-  }, 'snapshot')
+    return {
+      total: db<{ total: number }[]>`select count(*) as total from orders where ${isMatch}`,
+      rows: async ({ size, skipped, fromEnd }) => {
+        const direction = fromEnd === (updatedSince === undefined) ? db`` : db`desc`
+        const order =
+          updatedSince === undefined
+            ? db`o.created_at ${direction}, o.id ${direction}`
+            : db`o.updated_at ${direction}, o.id ${direction}`
+        const rows = await db<OrderColumns[]>`
+          select ${columns(db)}
+          from (
+            select id as page_id
+            from orders o
+            where ${isMatch}
+            order by ${order}
+            limit ${size}
+            offset ${skipped}
+          ) page
+          join orders o on o.id = page_id
+          ${joins(db)}
+          order by ${order}
+        `
+        return rows.map(orderFrom)
+      },
+    }
+  })
 }
 
 export type AllOrdersFilters = {
@@ -77,7 +74,7 @@ export const listAllOrders = (
   { accountId, status, buyerEmail, listingId, sliceKey, from, to }: AllOrdersFilters,
   page: Page,
 ): Promise<{ rows: Order[]; total: number }> =>
-  ctx.begin(async (db) => {
+  readPage(ctx, page, (db) => {
     const isMatch = db`
       true
       ${accountId === undefined ? db`` : db`and account_id = ${accountId}`}
@@ -103,32 +100,30 @@ export const listAllOrders = (
       ${from === undefined ? db`` : db`and created_at >= ${from}`}
       ${to === undefined ? db`` : db`and created_at <= ${to}`}
     `
-    const [counted] = await db<{ total: number }[]>`
-      select count(*) as total from orders where ${isMatch}
-    `
-    const total = counted?.total ?? 0
-    const window = windowOf(page, total)
-    if (!window) return { rows: [], total }
-    const { size, skipped, fromEnd } = window
-    // The index of a seller's rows is by time.
-    const isByTime = accountId !== undefined || from !== undefined || to !== undefined
-    const direction = fromEnd ? db`` : db`desc`
-    const rows = await db<OrderColumns[]>`
-      select ${columns(db)}
-      from (
-        select id as page_id
-        from orders
-        where ${isMatch}
-        order by ${isByTime ? db`created_at ${direction}, id ${direction}` : db`id ${direction}`}
-        limit ${size}
-        offset ${skipped}
-      ) page
-      join orders o on o.id = page_id
-      ${joins(db)}
-      order by o.created_at desc, o.id desc
-    `
-    return { rows: rows.map(orderFrom), total }
-  }, 'snapshot')
+    return {
+      total: db<{ total: number }[]>`select count(*) as total from orders where ${isMatch}`,
+      rows: async ({ size, skipped, fromEnd }) => {
+        // The index of a seller's rows is by time.
+        const isByTime = accountId !== undefined || from !== undefined || to !== undefined
+        const direction = fromEnd ? db`` : db`desc`
+        const rows = await db<OrderColumns[]>`
+          select ${columns(db)}
+          from (
+            select id as page_id
+            from orders
+            where ${isMatch}
+            order by ${isByTime ? db`created_at ${direction}, id ${direction}` : db`id ${direction}`}
+            limit ${size}
+            offset ${skipped}
+          ) page
+          join orders o on o.id = page_id
+          ${joins(db)}
+          order by o.created_at ${direction}, o.id ${direction}
+        `
+        return rows.map(orderFrom)
+      },
+    }
+  })
 
 /** All rows of these slices, oldest first. */
 export async function ordersOfSlices({ db }: { db: Db }, sliceIds: number[]): Promise<Order[]> {

@@ -1,7 +1,7 @@
 import { publishRating } from '../accounts/rating.ts'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
-import { type Page, windowOf } from '../database/paging.ts'
+import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import { conflict } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
@@ -122,7 +122,7 @@ export const listReviews = (
   { accountId, orderId, stars, isShown = false }: ReviewFilters,
   page: Page,
 ): Promise<{ rows: Review[]; total: number }> =>
-  ctx.begin(async (db) => {
+  readPage(ctx, page, (db) => {
     const matching = db`
       from reviews
       where
@@ -136,26 +136,23 @@ export const listReviews = (
         ${stars === undefined ? db`` : db`and stars = ${stars}`}
         ${isShown ? db`and removed_at is null` : db``}
     `
-    const [counted] = await db<{ total: number }[]>`select count(*) as total ${matching}`
-    const total = counted?.total ?? 0
-    const window = windowOf(page, total)
-    if (!window) return { rows: [], total }
-    const { size, skipped, fromEnd } = window
-    const rows = await db<{ id: number }[]>`
-      select id
-      ${matching}
-      order by id ${fromEnd ? db`` : db`desc`}
-      limit ${size}
-      offset ${skipped}
-    `
     return {
-      rows: await readReviews(
-        db,
-        rows.map(({ id }) => id),
-      ),
-      total,
+      total: db<{ total: number }[]>`select count(*) as total ${matching}`,
+      rows: async ({ size, skipped, fromEnd }) => {
+        const rows = await db<{ id: number }[]>`
+          select id
+          ${matching}
+          order by id ${fromEnd ? db`` : db`desc`}
+          limit ${size}
+          offset ${skipped}
+        `
+        return readReviews(
+          db,
+          rows.map(({ id }) => id),
+        )
+      },
     }
-  }, 'snapshot')
+  })
 
 /** The latest reviews of a shop with a text, for its public page. */
 export async function latestReviews(
@@ -207,6 +204,6 @@ async function readReviews(db: Db, ids: number[]): Promise<Review[]> {
     from reviews r
     join slices s on s.id = r.slice_id
     where r.id = any(${ids}::bigint[])
-    order by r.id desc
+    order by array_position(${ids}::bigint[], r.id)
   `
 }

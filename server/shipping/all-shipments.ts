@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { type Page, windowOf } from '../database/paging.ts'
+import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 
 /** A shipment as the operator sees it, also while it is being bought. */
@@ -29,7 +29,7 @@ export const listShipments = (
   { accountId, sliceKey }: ShipmentFilters,
   page: Page,
 ): Promise<{ rows: AnyShipment[]; total: number }> =>
-  ctx.begin(async (db) => {
+  readPage(ctx, page, (db) => {
     const matching = db`
       from shipments sh
       join slices s on s.id = sh.slice_id
@@ -39,23 +39,22 @@ export const listShipments = (
         ${sliceKey === undefined ? db`` : db`and s.slice_key = ${sliceKey}`}
     `
     const isFiltered = accountId !== undefined || sliceKey !== undefined
-    const [counted] = isFiltered
-      ? await db<{ total: number }[]>`select count(*) as total ${matching}`
-      : await db<{ total: number }[]>`select count(*) as total from shipments`
-    const total = counted?.total ?? 0
-    const window = windowOf(page, total)
-    if (!window) return { rows: [], total }
-    const { size, skipped, fromEnd } = window
-    const direction = fromEnd ? db`` : db`desc`
-    const rows = await db<AnyShipment[]>`
-      select ${columns(db)}
-      ${matching}
-      order by sh.created_at ${direction}, sh.slice_id ${direction}
-      limit ${size}
-      offset ${skipped}
-    `
-    return { rows: fromEnd ? rows.toReversed() : [...rows], total }
-  }, 'snapshot')
+    return {
+      total: isFiltered
+        ? db<{ total: number }[]>`select count(*) as total ${matching}`
+        : db<{ total: number }[]>`select count(*) as total from shipments`,
+      rows: ({ size, skipped, fromEnd }) => {
+        const direction = fromEnd ? db`` : db`desc`
+        return db<AnyShipment[]>`
+          select ${columns(db)}
+          ${matching}
+          order by sh.created_at ${direction}, sh.slice_id ${direction}
+          limit ${size}
+          offset ${skipped}
+        `
+      },
+    }
+  })
 
 /** The shipment of a slice, also while it is being bought. */
 export async function shipmentOf(

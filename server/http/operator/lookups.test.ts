@@ -143,3 +143,33 @@ it('an account is closed only without open orders and money due, and then nothin
   expect(keys.map((key: { revoked_at: string }) => key.revoked_at)).not.toContain(null)
   expect((await close()).status).toBe(200)
 })
+
+it('the pages of each list join to the list, whichever end they are nearer to', async () => {
+  for (let i = 0; i < 3; i++) {
+    const labels = await openShop(app, LABEL)
+    const [posted] = (await list(labels, cardItem())) as [number]
+    const [order] = (await buy(app, [[posted, 1]])).orderIds as [number]
+    await labels.post(`/v1/orders/${order}/label`)
+    const seller = await openShop(app)
+    const [id] = (await list(seller, cardItem())) as [number]
+    for (const verb of ['review', 'dispute'] as const) {
+      const [sold] = (await buy(app, [[id, 1]])).orderIds as [number]
+      await ship(seller, sold, { tracking_code: '3SAB' })
+      if (verb === 'review') await act(app, sold, 'receive')
+      await act(app, sold, verb, verb === 'review' ? { stars: 5 } : { reason: 'damaged' })
+    }
+  }
+  const lists = 'orders listings shipments ledger audit disputes reviews payouts'
+  for (const path of [...lists.split(' '), 'orders?from=2020-01-01']) {
+    const query = path.includes('?') ? `${path}&` : `${path}?`
+    const { data, meta } = await get(`${query}per_page=100`)
+    const size = Math.max(2, Math.floor(data.length / 4))
+    const pages = []
+    for (let page = 1; page <= Math.ceil(data.length / size); page++) {
+      pages.push(...(await get(`${query}per_page=${size}&page=${page}`)).data)
+    }
+    expect(data.length, path).toBeGreaterThan(2)
+    expect(meta.total, path).toBe(data.length)
+    expect(pages, path).toEqual(data)
+  }
+})
