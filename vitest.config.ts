@@ -11,6 +11,7 @@ const SLOW = [
   'server/listen/*.test.ts',
   'server/limits/redis-counters.test.ts',
   'server/orders/checkout-concurrency.test.ts',
+  'server/money/races.test.ts',
   'server/processes/processes.test.ts',
   'server/test/program/*.test.ts',
   'server/webhooks/receivers.test.ts',

@@ -146,7 +146,14 @@ const isCompleted = (db: Db) => db`
 
 const eraseCheckouts = (ctx: Context, ids: number[], { withReviews }: { withReviews: boolean }) =>
   inTransaction(ctx, async ({ db, now }) => {
-    // A dispute that was opened meanwhile keeps its data: the condition is checked again with the rows locked.
+    // A review or dispute that is being written ends first, or finds the data erased.
+    await db`
+      select from slices
+      where checkout_id = any(${ids}::bigint[])
+      order by id
+      for no key update
+    `
+    // A dispute that was opened meanwhile keeps its data: the condition is checked again with the slices locked.
     const checkouts = await db<{ id: number }[]>`
       update checkouts
       set buyer_name = '', buyer_email = '', address = null, erased_at = ${now()}

@@ -18,12 +18,14 @@ const RETENTION_MS = 30 * 24 * 60 * 60 * 1000
 
 /**
  * Writes e-mails to the outbox, inside the transaction of their cause. The mail worker sends them at least once
- * (queue/README.md).
+ * (queue/README.md). A buyer whose data was erased has no address, and gets none.
  */
 export async function sendMails(
   { db, now, signal }: Pick<Context, 'db' | 'now' | 'signal'>,
-  mails: NewMail[],
+  all: NewMail[],
 ): Promise<void> {
+  const mails = all.filter(({ to }) => to !== '')
+  if (mails.length === 0) return
   await db`
     insert into mails (recipient, subject, text, slice_id, created_at, next_attempt_at)
     select recipient, subject, text, slice_id, ${now()}::timestamptz, ${now()}::timestamptz

@@ -14,7 +14,7 @@ import {
 } from './emails.ts'
 import { lockSlice } from './locks.ts'
 import type { Order } from './order.ts'
-import { getOrder, sliceIdOf } from './orders.ts'
+import { getOrder, refuseErasedBuyer, sliceIdOf } from './orders.ts'
 import { applyRefund } from './refund.ts'
 import { cancel, changeOrder, type OrderContext } from './transitions.ts'
 
@@ -23,7 +23,7 @@ const ANSWER_WITHIN_MS = 5 * 24 * 60 * 60 * 1000
 /**
  * The buyer reports a problem with a row. The seller gets an e-mail and has five days to answer.
  *
- * @throws not_found, conflict unless the row is shipped or received
+ * @throws not_found, conflict unless the row is shipped or received, and for a message of a buyer whose data was erased
  */
 export function openDispute(
   ctx: OrderContext,
@@ -43,7 +43,9 @@ export function openDispute(
           answerBy: deadline(order.disputedAt!),
         }),
     },
-    async ({ db, now }, row) => {
+    async (tx, row) => {
+      const { db, now } = tx
+      if (message !== null) await refuseErasedBuyer(tx, row.sliceId)
       await db`
         update orders set status = 'disputed', disputed_at = ${now()} where id = ${row.id}
       `

@@ -2,6 +2,7 @@ import type { Context } from '../context.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import type { OrderStatus } from '../enums.ts'
+import { conflict } from '../errors.ts'
 import { type Order, orderNotFound, type Tracking } from './order.ts'
 
 export type OrderFilters = {
@@ -66,6 +67,21 @@ export type AllOrdersFilters = {
   sliceKey?: string | undefined
   from?: Date | undefined
   to?: Date | undefined
+}
+
+/**
+ * Refuses words of a buyer whose data was erased: nothing could erase them again. The caller holds the slice's lock.
+ *
+ * @throws conflict
+ */
+export async function refuseErasedBuyer({ db }: Context, sliceId: number): Promise<void> {
+  const [erased] = await db`
+    select 1
+    from slices s
+    join checkouts c on c.id = s.checkout_id
+    where s.id = ${sliceId} and c.erased_at is not null
+  `
+  if (erased) throw conflict('The buyer’s data was erased, so no text of the buyer is stored.')
 }
 
 /** One page of the order rows of all sellers, newest first, and the total. */

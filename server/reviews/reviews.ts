@@ -7,7 +7,7 @@ import { conflict } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { partiesOf } from '../orders/emails.ts'
 import { lockSlice } from '../orders/locks.ts'
-import { getOrder } from '../orders/orders.ts'
+import { getOrder, refuseErasedBuyer } from '../orders/orders.ts'
 import { newReviewEmail } from './emails.ts'
 import { type Review, reviewNotFound } from './review.ts'
 
@@ -17,7 +17,8 @@ const CHANGEABLE_MS = 30 * 24 * 60 * 60 * 1000
  * Adds the buyer's review of the slice that an order row belongs to. A slice has one, also if it was removed. The seller
  * gets an e-mail.
  *
- * @throws not_found, conflict unless the row was received, or if the slice has a review
+ * @throws not_found, conflict unless the row was received, if the slice has a review, and for a text of a buyer whose
+ *   data was erased
  */
 export const addReview = (
   ctx: Context,
@@ -32,6 +33,7 @@ export const addReview = (
     if (status !== 'received') {
       throw conflict(`The order is ${status}; a review requires it to be received.`)
     }
+    if (text !== null) await refuseErasedBuyer(tx, sliceId)
     const now = tx.now()
     const [inserted] = await tx.db<{ id: number }[]>`
       insert into reviews (slice_id, order_id, account_id, stars, text, created_at, updated_at)
@@ -49,7 +51,8 @@ export const addReview = (
 /**
  * Changes a review within 30 days. The seller's reply stays.
  *
- * @throws not_found without a review that is shown, conflict after 30 days
+ * @throws not_found without a review that is shown, conflict after 30 days, and for a text of a buyer whose data was
+ *   erased
  */
 export const changeReview = (
   ctx: Context,
@@ -62,6 +65,9 @@ export const changeReview = (
       throw conflict('The review is older than 30 days, so it can no longer be changed.')
     }
     const { stars = review.stars, text = review.text } = changes
+    if (text !== review.text && text !== null) {
+      await refuseErasedBuyer(tx, (await getOrder(tx, orderId)).sliceId)
+    }
     await tx.db`
       update reviews
       set stars = ${stars}, text = ${text}, updated_at = ${tx.now()}

@@ -73,6 +73,14 @@ it('erasing a buyer blanks every copy of completed orders, and keeps amounts and
   const { checkouts, orders, mails, events } = await post('export', buyer.email)
   expect([checkouts, orders, mails, events]).toEqual([[], [], [], []])
   expect(await get('audit')).not.toMatch(/ash ketchum|ash@/i)
+  const act = (path: string, payload: object) =>
+    app.operator.post(`/operator/v1/orders/${order}/${path}`, { payload })
+  // Nothing can be stored any more that the buyer's address doesn't find, and no e-mail is written to nobody.
+  expect((await act('dispute', { message: 'I am Ash' })).status).toBe(409)
+  expect((await act('refund', { amount: 0.5, reason: 'Late' })).status).toBe(200)
+  await app.operator.delete(`/operator/v1/orders/${order}/review`, { payload: { reason: 'Old' } })
+  const [nobody] = await app.ctx.db`select from mails where recipient = '' and status = 'waiting'`
+  expect(nobody).toBeUndefined()
   expect(await get('mails?per_page=100')).not.toMatch(/ash (street|ketchum)|ash@/i)
 })
 
