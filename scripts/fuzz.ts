@@ -7,7 +7,7 @@ import { fuzz } from './fuzz/run.ts'
 
 /**
  * `npm run fuzz -- [--seconds 60] [--minutes N] [--seed N] [--connections 4] [--operations REGEX]`: sends a service of
- * its own valid, nearly valid and hostile requests, generated from both OpenAPI descriptions. Exits with 1 when a response
+ * its own valid, nearly valid and hostile requests, generated from the OpenAPI descriptions and from the routes of the dashboard’s API. Exits with 1 when a response
  * breaks a rule, the process fails, or its log has an error.
  */
 

@@ -251,20 +251,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
       dashboard.addHook('onRequest', guardDashboard(ctx))
       dashboard.addHook('onRoute', readKnownFields)
       dashboard.addHook('onRoute', auditWrites(service, memberActor))
-      serve(dashboard, {
-        '/me': meApi(ctx),
-        '/listings': listingsApi(ctx),
-        '/orders': ordersApi(ctx),
-        '/keys': keysApi(ctx),
-        '/programs': programsApi(ctx),
-        '/sessions': sessionsApi(ctx),
-        '/settings': settingsApi(ctx),
-        '/notices': noticesApi(ctx),
-        '/overview': overviewApi(ctx),
-        '/webhooks': webhooksApi(ctx),
-        '/payouts': payoutsApi(ctx),
-        '/reviews': reviewsApi(ctx),
-      })
+      serve(dashboard, dashboardApis(ctx))
     },
     { prefix: '/dashboard/api' },
   )
@@ -331,6 +318,22 @@ const memberActor = ({ member: { id, email, accountId } }: FastifyRequest): Acto
   actorName: email,
   role: 'seller',
   accountId,
+})
+
+/** The API of the dashboard, which has no published description. */
+export const dashboardApis = (ctx: Service): Parameters<typeof serve>[1] => ({
+  '/me': meApi(ctx),
+  '/listings': listingsApi(ctx),
+  '/orders': ordersApi(ctx),
+  '/keys': keysApi(ctx),
+  '/programs': programsApi(ctx),
+  '/sessions': sessionsApi(ctx),
+  '/settings': settingsApi(ctx),
+  '/notices': noticesApi(ctx),
+  '/overview': overviewApi(ctx),
+  '/webhooks': webhooksApi(ctx),
+  '/payouts': payoutsApi(ctx),
+  '/reviews': reviewsApi(ctx),
 })
 
 /** Registers routes by the path that they are at or below. */

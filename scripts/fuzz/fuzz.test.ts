@@ -6,6 +6,7 @@ import { DESCRIPTIONS } from '../../server/test/descriptions.ts'
 import { seededRandom } from '../random.ts'
 import { faultsOfResponse } from './checks.ts'
 import { parseResponse, type Response } from './client.ts'
+import { dashboardOperations } from './dashboard.ts'
 import { createGenerator } from './generate.ts'
 import { attack } from './hostile.ts'
 import { createMemory } from './memory.ts'
@@ -17,9 +18,10 @@ const read = (path: string) => {
   const { file } = DESCRIPTIONS.find((description) => description.path === path)!
   return JSON.parse(readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8'))
 }
-const operations = DESCRIPTIONS.flatMap(({ path, credential }) =>
-  operationsOf(read(path), credential),
-)
+const operations = [
+  ...DESCRIPTIONS.flatMap(({ path, credential }) => operationsOf(read(path), credential)),
+  ...(await dashboardOperations()),
+]
 const operation = (id: string): Operation => operations.find((operation) => operation.id === id)!
 
 /** Generates requests without sending them. */
@@ -27,7 +29,12 @@ function sentBy(seed: number, count: number): Buffer[] {
   const random = seededRandom(seed)
   const memory = createMemory()
   memory.addSeller({ accountId: 1, key: 'svc_live_key' })
-  const credentials = { operatorToken: 'token', receiverUrl: 'http://localhost:1' }
+  const credentials = {
+    operatorToken: 'token',
+    receiverUrl: 'http://localhost:1',
+    origin: 'http://localhost:2',
+    members: [{ accountId: 1, cookie: 'cardstall=session' }],
+  }
   const { valid, nearlyValid } = createGenerator(memory, random, credentials)
   return Array.from({ length: count }, (_, i) => {
     if (i % 5 === 0) {
@@ -45,7 +52,7 @@ describe('the generator of the fuzzer', () => {
   })
 
   it('the generator reaches every operation of the APIs', () => {
-    const lines = sentBy(1, 2_000).map((bytes) => bytes.toString('latin1').split(' HTTP/1.1')[0]!)
+    const lines = sentBy(1, 3_000).map((bytes) => bytes.toString('latin1').split(' HTTP/1.1')[0]!)
     const missing = operations.filter(({ method, path }) => {
       const pattern = new RegExp(`^${method} ${path.replaceAll(/\{\w+\}/g, '[^/]+')}(\\?|$)`)
       return !lines.some((line) => pattern.test(line))

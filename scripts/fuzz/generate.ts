@@ -1,4 +1,5 @@
 import type { Random } from '../random.ts'
+import type { Member } from './dashboard.ts'
 import type { Memory } from './memory.ts'
 import { INVALID_QUERIES, INVALID_SEGMENTS, UNUSUAL_HEADERS, UNUSUAL_METHODS } from './mutations.ts'
 import { idsIn, type Operation, type Parameter } from './operations.ts'
@@ -20,12 +21,19 @@ export type Options = {
   fields?: Record<string, unknown>
 }
 
-export type Credentials = { operatorToken: string; receiverUrl: string }
+export type Credentials = {
+  operatorToken: string
+  receiverUrl: string
+  /** The origin of the dashboard. */
+  origin: string
+  /** The members who are signed in. */
+  members: Member[]
+}
 
 export function createGenerator(
   memory: Memory,
   random: Random,
-  { operatorToken, receiverUrl }: Credentials,
+  { operatorToken, receiverUrl, origin, members }: Credentials,
 ): Generator {
   const build = (
     operation: Operation,
@@ -33,13 +41,21 @@ export function createGenerator(
     { ids: given = {}, accountId: requested, fields = {} }: Options = {},
   ): Request => {
     const { ids, accountId: owner } = idsFor(operation, memory, random, given)
-    const seller = sellerFor(memory, random, requested ?? owner)
+    const seller = ownerAmong(memory.sellers, random, requested ?? owner)
     const known = knownValues(memory, receiverUrl, fields)
+    const member = ownerAmong(members, random, requested ?? owner)
     const key =
       operation.credential === 'operator' ? operatorToken : (seller?.key ?? 'svc_live_none')
     const text = body(known)
     const headers: Request['headers'] =
-      operation.credential === 'none' ? [] : [['Authorization', `Bearer ${key}`]]
+      operation.credential === 'none'
+        ? []
+        : operation.credential === 'member'
+          ? [
+              ['Cookie', member?.cookie ?? ''],
+              ['Origin', origin],
+            ]
+          : [['Authorization', `Bearer ${key}`]]
     if (text !== undefined) headers.push(['Content-Type', operation.body?.type ?? JSON_TYPE])
     for (const { name, schema } of parametersIn(operation, 'header')) {
       if (random.chance(0.2))
@@ -59,7 +75,9 @@ export function createGenerator(
       ids,
       ...(operation.credential === 'seller' && seller
         ? { accountId: seller.accountId, sellerKey: seller.key }
-        : {}),
+        : operation.credential === 'member' && member
+          ? { accountId: member.accountId }
+          : {}),
       hasValidKey: operation.credential === 'operator' || seller !== undefined,
     }
   }
@@ -118,10 +136,14 @@ const pathWith = (path: string, ids: Record<string, string>) => {
 }
 
 /** Picks the owner of the record nine times out of ten. */
-function sellerFor(memory: Memory, random: Random, accountId: number | undefined) {
-  if (memory.sellers.length === 0) return undefined
-  const own = memory.sellers.filter((seller) => seller.accountId === accountId)
-  return random.pick(own.length > 0 && random.chance(0.9) ? own : memory.sellers)
+function ownerAmong<T extends { accountId: number }>(
+  clients: readonly T[],
+  random: Random,
+  accountId: number | undefined,
+): T | undefined {
+  if (clients.length === 0) return undefined
+  const own = clients.filter((client) => client.accountId === accountId)
+  return random.pick(own.length > 0 && random.chance(0.9) ? own : clients)
 }
 
 function queryFor(operation: Operation, known: Known, random: Random): string {
@@ -220,7 +242,9 @@ function mutate(request: Request, random: Random): Request {
   switch (change) {
     case 'path': {
       const segments = path.split('/')
-      segments[random.integer(1, segments.length - 1)] = random.pick(INVALID_SEGMENTS)
+      // Other addresses below /dashboard are those of the page, which may be being built.
+      const first = request.operation.credential === 'member' ? 3 : 1
+      segments[random.integer(first, segments.length - 1)] = random.pick(INVALID_SEGMENTS)
       return { ...request, target: random.chance(0.1) ? `${path}/` : segments.join('/') }
     }
     case 'query':
@@ -242,12 +266,14 @@ function mutate(request: Request, random: Random): Request {
         headers: [...request.headers.filter(([name]) => name !== 'Content-Type'), CONTENT_TYPE],
         body: Buffer.from(random.pick(['{}', '[]', '', '{', 'null', '{"a":1}', '\u0000'])),
       }
-    case 'credentials':
+    case 'credentials': {
+      const left = random.pick(['Cookie', 'Origin'])
       return {
         ...request,
-        headers: request.headers.filter(([name]) => name !== 'Authorization'),
+        headers: request.headers.filter(([name]) => name !== left && name !== 'Authorization'),
         ...NO_KEY,
       }
+    }
   }
 }
 

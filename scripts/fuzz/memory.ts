@@ -85,7 +85,7 @@ export function createMemory(): Memory {
         }
       })
       if (collection === 'keys' && typeof body.key === 'string') {
-        memory.addSeller({ accountId: Number(within.accounts), key: body.key })
+        memory.addSeller({ accountId: Number(within.accounts ?? accountId), key: body.key })
       }
     },
   }

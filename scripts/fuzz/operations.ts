@@ -2,7 +2,7 @@
 export type Operation = {
   id: string
   /** The client whose credential it needs. */
-  credential: 'seller' | 'operator' | 'none'
+  credential: 'seller' | 'operator' | 'member' | 'none'
   method: string
   /** With the prefix of its API, and with `{parameters}`. */
   path: string

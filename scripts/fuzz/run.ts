@@ -6,6 +6,7 @@ import { describedResponses } from '../../server/test/described-responses.ts'
 import { DESCRIPTIONS } from '../../server/test/descriptions.ts'
 import { OPERATOR_TOKEN, openProcesses } from '../crash-test/processes.ts'
 import { seededRandom } from '../random.ts'
+import { dashboardOperations, signIn } from './dashboard.ts'
 import { openShop } from './flows.ts'
 import { createMemory } from './memory.ts'
 import { operationsOf, operationsOfTools } from './operations.ts'
@@ -89,8 +90,9 @@ async function prepare(
     )
   ).flat()
   operations.push(...operationsOfTools('/mcp', await toolsOf(url)))
-  // It would end the credential of all later requests.
-  const isSafe = (id: string) => id !== 'revokeOwnKey'
+  operations.push(...(await dashboardOperations()))
+  // They would end the credentials of all later requests.
+  const isSafe = (id: string) => id !== 'revokeOwnKey' && !/^DELETE .*\/sessions/.test(id)
   const chosen = operations.filter(({ id }) => pattern.test(id) && isSafe(id))
   if (chosen.length === 0) throw new Error(`No operation matches ${pattern}.`)
   return {
@@ -99,7 +101,7 @@ async function prepare(
     operations,
     chosen,
     described: describedResponses(read),
-    credentials: { operatorToken: OPERATOR_TOKEN, receiverUrl },
+    credentials: { operatorToken: OPERATOR_TOKEN, receiverUrl, origin: url, members: [] },
     figures,
   }
 }
@@ -121,6 +123,11 @@ async function runSessions(shared: Shared, { seconds, seed, connections }: Fuzz)
   const sessions = Array.from({ length: connections }, () => createSession(shared, random.fork()))
   const setup = random.fork()
   for (let shops = 0; shops < 4; shops++) await openShop(sessions[0]!.send, setup)
+  const accounts = new Set(shared.memory.sellers.map(({ accountId }) => accountId))
+  for (const account of accounts) {
+    const { operatorToken, origin, members } = shared.credentials
+    members.push(await signIn(origin, operatorToken, account))
+  }
   for (const list of ['listSets', 'listCards', 'listProducts']) await sessions[0]!.send(list)
 
   const deadline = performance.now() + seconds * 1000

@@ -17,7 +17,9 @@ export const validatorCompiler: FastifySchemaCompiler<Record<string, unknown>> =
 }) => {
   const properties = (schema.properties ?? {}) as Record<string, Property>
   if (httpPart === 'params') return pathChecker(properties)
-  const check = compiledOnce(httpPart === 'querystring' ? queryRules(properties) : schema)
+  const check = compiledOnce(
+    httpPart === 'querystring' ? queryRules(properties, schema.required) : schema,
+  )
   return (value: unknown) => {
     const given = value ?? {}
     return check()(given) ? { value: given } : { error: refused(check()) }
@@ -99,14 +101,18 @@ export function pathId(text: unknown): number | undefined {
 }
 
 /** All values of a query are text, so integers are validated by their digits. */
-function queryRules(properties: Record<string, Property>) {
+function queryRules(properties: Record<string, Property>, required: unknown) {
   const rules = Object.entries(properties).map(([name, property]) => {
     if (property.clamped) return [name, true]
     if (property.type !== 'integer') return [name, property]
     const { minimum = 0, maximum = Number.MAX_SAFE_INTEGER } = property
     return [name, { type: 'string', integerText: { minimum, maximum } }]
   })
-  return { type: 'object', properties: Object.fromEntries(rules) }
+  return {
+    type: 'object',
+    properties: Object.fromEntries(rules),
+    ...(required ? { required } : {}),
+  }
 }
 
 const refused = (check: ValidateFunction): ApiError => validationError(fieldsOf(check))

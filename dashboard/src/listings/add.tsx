@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { useRef, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import {
   CONDITIONS,
@@ -79,6 +79,9 @@ function NewListing({ item, onBack }: { item: CatalogItem; onBack: () => void })
   const client = useQueryClient()
   const [, navigate] = useLocation()
   const [condition, setCondition] = useState('NM')
+  const heading = useRef<HTMLHeadingElement>(null)
+  // The button that chose the item is gone.
+  useEffect(() => heading.current?.focus(), [])
   // One key per listing: a repeated attempt after a lost connection lists it once.
   const attempt = useRef({ body: '', key: '' })
 
@@ -116,7 +119,9 @@ function NewListing({ item, onBack }: { item: CatalogItem; onBack: () => void })
       <div className="listing-name">
         <Picture src={item.image} name={item.name} />
         <div>
-          <h2>{item.name}</h2>
+          <h2 ref={heading} tabIndex={-1}>
+            {item.name}
+          </h2>
           <p className="help">{item.details}</p>
           <Button size="small" look="quiet" icon="left" onPress={onBack}>
             Choose another

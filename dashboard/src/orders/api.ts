@@ -6,7 +6,7 @@ import type {
   OwnSlice,
   SliceList,
 } from '../../../server/http/dashboard/orders.ts'
-import type { Data } from '../api.ts'
+import type { Data, Paginated } from '../api.ts'
 import { apiUrl, get, post } from '../client.ts'
 
 export type { Dispute, LabelOutcome, LabelResult, OwnSlice, SliceList }
@@ -30,8 +30,11 @@ export const ship = async (order: number, trackingCode: string | null) =>
 export const cancel = async (order: number, input: { reason: CancelReason; restock: boolean }) =>
   (await post<Data<OwnSlice>>(`orders/${order}/cancel`, input)).data
 
-export const listDisputes = async (order: number) =>
+export const disputesOf = async (order: number) =>
   (await get<Data<Dispute[]>>(`orders/${order}/disputes`)).data
+
+export const listDisputes = (filters: Record<string, string>) =>
+  get<Paginated<Dispute>>('orders/disputes', { query: filters })
 
 export const answerDispute = async (
   order: number,

@@ -6,14 +6,14 @@ import { Form } from '../ui/form.tsx'
 import { Facts, Section } from '../ui/section.tsx'
 import { notify } from '../ui/toast.tsx'
 import { DateTime, Money } from '../ui/values.tsx'
-import { answerDispute, type Dispute, listDisputes } from './api.ts'
+import { answerDispute, type Dispute, disputesOf } from './api.ts'
 import { DISPUTES, PROBLEMS } from './words.ts'
 
 /** The disputes about a slice, with the form for the answer. */
 export function Disputes({ order }: { order: number }) {
   const disputes = useQuery({
     queryKey: ['orders', order, 'disputes'],
-    queryFn: () => listDisputes(order),
+    queryFn: () => disputesOf(order),
   })
   return disputes.data?.map((dispute) => <DisputeSection key={dispute.id} dispute={dispute} />)
 }
@@ -45,22 +45,31 @@ function DisputeSection({ dispute }: { dispute: Dispute }) {
             You answered <DateTime at={answer.answered_at} />:
           </p>
           <blockquote>{answer.message}</blockquote>
-          {answer.photo_urls.map((url) => (
-            <p key={url}>
-              <a href={url} target="_blank" rel="noreferrer nofollow">
-                {url}
-              </a>
-            </p>
-          ))}
+          {answer.photo_urls.length > 0 && (
+            <ul className="links">
+              {answer.photo_urls.map((url) => (
+                <li key={url}>
+                  <a href={url} target="_blank" rel="noreferrer nofollow">
+                    {url}
+                  </a>
+                </li>
+              ))}
+            </ul>
+          )}
         </>
       )}
-      {resolution && <p>{outcomeOf(dispute)}</p>}
+      {resolution && (
+        <p>
+          <strong>{outcomeOf(dispute)}</strong>
+        </p>
+      )}
       {state === 'open' && <AnswerForm dispute={dispute} />}
     </Section>
   )
 }
 
-const outcomeOf = ({ resolution, refund }: Dispute) => {
+/** The decision in a sentence. */
+export const outcomeOf = ({ resolution, refund }: Dispute) => {
   if (resolution === 'buyer') return 'The marketplace decided for the buyer.'
   return refund
     ? 'The marketplace decided for a partial refund.'

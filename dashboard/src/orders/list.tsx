@@ -7,7 +7,6 @@ import { Button, ButtonLink } from '../ui/button.tsx'
 import { DateField, Select } from '../ui/fields.tsx'
 import { Filters, SearchFilter, useFilters } from '../ui/filters.tsx'
 import { plural } from '../ui/format.ts'
-import { PageHeader } from '../ui/page-header.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { notifyFailure } from '../ui/toast.tsx'
@@ -103,7 +102,6 @@ export function OrderList() {
   })
   return (
     <>
-      <PageHeader title="Orders" actions={<PrintMenu label="Print everything to ship" />} />
       <Filters
         isFiltered={isFiltered}
         onClear={() => {

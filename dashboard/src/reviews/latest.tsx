@@ -1,9 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
-import { formatNumber } from '../ui/format.ts'
 import { Section } from '../ui/section.tsx'
 import { listReviews } from './api.ts'
-import { ReviewText } from './review.tsx'
+import { ReviewEntry, summaryOf } from './review.tsx'
 
 /** The latest reviews of the shop, on the overview. */
 export function LatestReviews() {
@@ -16,14 +15,14 @@ export function LatestReviews() {
   return (
     <Section
       title="Reviews"
-      help={`${rating === null ? '' : `${formatNumber(rating)} of 5 stars, `}${formatNumber(count)} in all`}
+      help={summaryOf(rating, count)}
+      actions={<Link href="/orders/reviews">All reviews</Link>}
     >
-      {data.map((review) => (
-        <div key={review.id}>
-          <ReviewText review={review} />
-          <Link href={`/orders/${review.order_id}`}>Order {review.order_id}</Link>
-        </div>
-      ))}
+      <ul className="reviews short">
+        {data.map((review) => (
+          <ReviewEntry key={review.id} review={review} />
+        ))}
+      </ul>
     </Section>
   )
 }

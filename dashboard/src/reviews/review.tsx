@@ -1,7 +1,9 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link } from 'wouter'
 import { Button } from '../ui/button.tsx'
 import { TextArea } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
+import { formatNumber } from '../ui/format.ts'
 import { Section } from '../ui/section.tsx'
 import { notify } from '../ui/toast.tsx'
 import { DateTime } from '../ui/values.tsx'
@@ -37,12 +39,32 @@ export const ReviewText = ({
     </p>
     {text && <blockquote>{text}</blockquote>}
     {reply && (
-      <p>
-        <strong>You replied:</strong> {reply.text}
-      </p>
+      <>
+        <p className="help">
+          You replied <DateTime at={reply.replied_at} />:
+        </p>
+        <blockquote>{reply.text}</blockquote>
+      </>
     )}
   </>
 )
+
+/** A review in a list, with the way to its order, where it is replied to. */
+export const ReviewEntry = ({ review }: { review: Review }) => (
+  <li>
+    <ReviewText review={review} />
+    <p>
+      <Link href={`/orders/${review.order_id}`}>
+        Order {review.order_id}
+        {!review.reply && ': reply'}
+      </Link>
+    </p>
+  </li>
+)
+
+/** `4.8 of 5 stars, 120 in all` */
+export const summaryOf = (rating: number | null, count: number) =>
+  `${rating === null ? '' : `${formatNumber(rating)} of 5 stars, `}${formatNumber(count)} in all`
 
 function ReplyForm({ review }: { review: Review }) {
   const queryClient = useQueryClient()

@@ -1,10 +1,11 @@
-import { type ReactNode, Suspense } from 'react'
+import { type ReactNode, Suspense, useEffect } from 'react'
 import { Route, Switch } from 'wouter'
 import { useIsConnected } from '../connection.ts'
 import { Icon } from '../ui/icons.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Loading } from '../ui/states.tsx'
 import { Toasts } from '../ui/toast.tsx'
+import { keepFocus } from './keep-focus.ts'
 import type { Page } from './lazy-page.ts'
 import { Navigation, type NavigationProps } from './navigation.tsx'
 import { PageErrors } from './page-errors.tsx'
@@ -16,21 +17,24 @@ type FrameProps = NavigationProps & {
 }
 
 /** The frame of all pages: navigation, banners, messages. */
-export const Frame = ({ isSandbox = false, content, ...navigation }: FrameProps) => (
-  <div className="shell">
-    <a className="skip" href="#main">
-      Skip to the content
-    </a>
-    <Navigation {...navigation} />
-    <div className="content">
-      <Banners isSandbox={isSandbox} />
-      <main id="main" tabIndex={-1}>
-        {content}
-      </main>
+export function Frame({ isSandbox = false, content, ...navigation }: FrameProps) {
+  useEffect(keepFocus, [])
+  return (
+    <div className="shell">
+      <a className="skip" href="#main">
+        Skip to the content
+      </a>
+      <Navigation {...navigation} />
+      <div className="content">
+        <Banners isSandbox={isSandbox} />
+        <main id="main" tabIndex={-1}>
+          {content}
+        </main>
+      </div>
+      <Toasts />
     </div>
-    <Toasts />
-  </div>
-)
+  )
+}
 
 /** The page at the current address. */
 export const CurrentPage = ({ pages }: { pages: readonly Page[] }) => (

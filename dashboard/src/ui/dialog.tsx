@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
 import { Button, IconButton } from './button.tsx'
 import { FormErrors } from './form.tsx'
@@ -13,35 +13,24 @@ type DialogProps = {
 }
 
 /** A dialog, shown as long as it's rendered: `{isOpen && <Dialog …>}`. Closing returns the focus. */
-export function Dialog({ title, onClose, children, size, isModalStrict }: DialogProps) {
-  useEffect(() => () => void setTimeout(keepFocus, RESTORED_MS), [])
-  return (
-    <ModalOverlay
-      isOpen
-      isDismissable={!isModalStrict}
-      className="overlay"
-      onOpenChange={(isOpen) => !isOpen && onClose()}
-    >
-      <Modal className={size ? `modal ${size}` : 'modal'}>
-        <AriaDialog className="dialog">
-          <header className="dialog-header">
-            <Heading slot="title">{title}</Heading>
-            <IconButton label="Close" icon="close" onPress={onClose} />
-          </header>
-          {children}
-        </AriaDialog>
-      </Modal>
-    </ModalOverlay>
-  )
-}
-
-/** React Aria returns the focus in the frame after a dialog has closed. */
-const RESTORED_MS = 100
-
-/** The button that opened a dialog may be gone with its row: the page's heading then takes the focus. */
-function keepFocus(): void {
-  if (document.activeElement === document.body) document.querySelector('h1')?.focus()
-}
+export const Dialog = ({ title, onClose, children, size, isModalStrict }: DialogProps) => (
+  <ModalOverlay
+    isOpen
+    isDismissable={!isModalStrict}
+    className="overlay"
+    onOpenChange={(isOpen) => !isOpen && onClose()}
+  >
+    <Modal className={size ? `modal ${size}` : 'modal'}>
+      <AriaDialog className="dialog">
+        <header className="dialog-header">
+          <Heading slot="title">{title}</Heading>
+          <IconButton label="Close" icon="close" onPress={onClose} />
+        </header>
+        {children}
+      </AriaDialog>
+    </Modal>
+  </ModalOverlay>
+)
 
 /** Asks before something is lost. Stays open with the message if it fails. */
 export function ConfirmDialog({

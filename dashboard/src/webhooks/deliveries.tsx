@@ -89,7 +89,7 @@ export function DeliveriesTab() {
                     header: 'Event',
                     isRowHeader: true,
                     cell: ({ id, event }) => (
-                      <Link href={`/webhooks/deliveries/${id}`}>
+                      <Link href={`/webhooks/deliveries/${id}`} className="event-name">
                         {event} <span className="delivery-id">#{id}</span>
                       </Link>
                     ),

@@ -5,7 +5,8 @@ import {
   expectAccessible,
   startBrowserApp,
 } from '../../test/browser.ts'
-import { PASSWORD } from '../../test/fixtures/members.ts'
+import { mailsTo, PASSWORD } from '../../test/fixtures/members.ts'
+import { until } from '../../test/until.ts'
 
 describe.skipIf(!chromiumPath)(
   'signing in and managing keys in a browser',
@@ -65,6 +66,39 @@ describe.skipIf(!chromiumPath)(
       await page.getByText('The key was revoked.').waitFor()
       expect(await status()).toBe(401)
       await expectAccessible(page)
+    })
+
+    it('an invited person chooses a password, forgets it, and signs in with another', async () => {
+      const { accountId } = await app.seller()
+      const email = 'erika@celadon.example'
+      await app.operator.post(`/operator/v1/accounts/${accountId}/invitations`, {
+        payload: { email },
+      })
+      /** Opens the link of the person's only e-mail about it, and chooses a password by keyboard. */
+      const choose = async (path: string, password: string) => {
+        const mail = await until(`an e-mail with ${path}`, async () =>
+          (await mailsTo(app, email)).find(({ text }) => text.includes(path)),
+        )
+        await page.goto(mail.text.match(/https?:\S+/)![0])
+        await page.getByText(email).waitFor()
+        await expectAccessible(page)
+        await page.getByLabel('New password').fill(password)
+        await page.keyboard.press('Enter')
+        await page.getByRole('heading', { name: 'Your password is saved' }).waitFor()
+        await page.getByRole('link', { name: 'Sign in' }).click()
+      }
+      const page = await app.open('/signin', { width: 360, expects: /40[14]|422/ })
+      await choose('/invitation', 'a first password')
+      await page.getByRole('link', { name: /Forgot/ }).click()
+      await page.getByLabel('E-mail').fill(email)
+      await expectAccessible(page)
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { name: 'Look into your mailbox' }).waitFor()
+      await choose('/password/reset', 'a second password')
+      await page.getByLabel('E-mail').fill(email)
+      await page.getByLabel('Password').fill('a second password')
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
     })
 
     it('a member ends another session, and is signed out when this one ends elsewhere', async () => {

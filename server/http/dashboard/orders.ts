@@ -3,7 +3,8 @@ import Type, { type Static } from 'typebox'
 import { getAccount } from '../../accounts/accounts.ts'
 import { ORDER_STATUSES } from '../../enums.ts'
 import { validationError } from '../../errors.ts'
-import { answerDispute, disputesOfSlice } from '../../orders/disputes.ts'
+import { DISPUTE_STATES } from '../../orders/dispute.ts'
+import { answerDispute, disputesOfSlice, listDisputes } from '../../orders/disputes.ts'
 import { sliceIdOf } from '../../orders/orders.ts'
 import { PACKED_STATUSES, readPacking, readPackingOf } from '../../orders/packing.ts'
 import { shipOrder } from '../../orders/ship-order.ts'
@@ -15,10 +16,19 @@ import { buyLabel } from '../../shipping/labels.ts'
 import { buyLabels, MAX_LABELS, mergeLabels } from '../../shipping/several-labels.ts'
 import { parseDateTime } from '../date-time.ts'
 import { packingParameters, sendPackingPage, wantsPage } from '../packing-page.ts'
-import { pageOf, pageParameters } from '../paginate.ts'
+import { pageOf, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
-import { Data, DateTimeText, Nullable, OneOf, PathId, SearchText, Text } from '../schema.ts'
+import {
+  Data,
+  DateTimeText,
+  Nullable,
+  OneOf,
+  Paginated,
+  PathId,
+  SearchText,
+  Text,
+} from '../schema.ts'
 import { AnswerInput, DisputeSchema, disputeJson } from '../shapes/dispute.ts'
 import { labelFields, labelFieldsJson } from '../shapes/label.ts'
 import { LabelResultSchema, LabelsInput, labelResultJson } from '../shapes/labels.ts'
@@ -99,6 +109,26 @@ export const ordersApi =
           },
         }
       },
+    )
+
+    app.get(
+      '/orders/disputes',
+      {
+        schema: {
+          querystring: Type.Object({
+            state: Type.Optional(OneOf(DISPUTE_STATES)),
+            ...pageParameters,
+          }),
+          response: { 200: Paginated(DisputeSchema, 'A page of disputes') },
+        },
+      },
+      async ({ member: { accountId }, query }) =>
+        paginated(
+          `${ctx.config.publicUrl}/dashboard/api/orders/disputes`,
+          query as Query,
+          (page) => listDisputes(ctx, { accountId, state: query.state }, page),
+          disputeJson,
+        ),
     )
 
     app.get(

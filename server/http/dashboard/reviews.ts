@@ -3,14 +3,14 @@ import Type, { type Static } from 'typebox'
 import { getAccount } from '../../accounts/accounts.ts'
 import { listReviews, replyToReview, requireReview } from '../../reviews/reviews.ts'
 import type { Service } from '../../service.ts'
-import { pageOf, pageParameters } from '../paginate.ts'
+import { pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
-import { Data, Id, Nullable, PathId } from '../schema.ts'
+import { Data, Id, Nullable, Paginated, PathId } from '../schema.ts'
 import { ReplyInput, ReviewSchema, reviewJson } from '../shapes/review.ts'
 
 const ReviewList = Type.Object({
-  data: Type.Array(ReviewSchema),
+  ...Paginated(ReviewSchema, 'A page of reviews').properties,
   rating: Nullable(Type.Number()),
   reviews: Type.Integer(),
 })
@@ -38,11 +38,16 @@ export const reviewsApi =
           orderId: query.order === undefined ? undefined : Number(query.order),
           isShown: true,
         }
-        const [{ rows }, { sellerRating, sellerReviews }] = await Promise.all([
-          listReviews(ctx, filters, pageOf(query)),
+        const [list, { sellerRating, sellerReviews }] = await Promise.all([
+          paginated(
+            `${ctx.config.publicUrl}/dashboard/api/reviews`,
+            query,
+            (page) => listReviews(ctx, filters, page),
+            reviewJson,
+          ),
           getAccount(ctx, accountId),
         ])
-        return { data: rows.map(reviewJson), rating: sellerRating, reviews: sellerReviews }
+        return { ...list, rating: sellerRating, reviews: sellerReviews }
       },
     )
 

@@ -22,6 +22,16 @@ describe.skipIf(!chromiumPath)('the settings in a browser', { timeout: 120_000 }
     const { shop_name, time_zone } = (await member.get('/dashboard/api/me')).body.data.account
     expect([shop_name, time_zone]).toEqual(['Misty’s Cards', 'Asia/Tokyo'])
     await expectAccessible(page)
+    await page.getByRole('button', { name: 'Begin a holiday' }).click()
+    await page.getByText('Your shop is on holiday.').first().waitFor()
+    await page.getByRole('link', { name: 'Listings' }).click()
+    await page.getByText('Your shop is on holiday:').waitFor()
+    await expectAccessible(page)
+    await page.getByRole('link', { name: 'End the holiday' }).click()
+    await page.getByRole('button', { name: 'End the holiday' }).click()
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await page.getByText('Everything is shipped.').waitFor()
+    expect(await page.getByText('Your shop is on holiday:').count()).toBe(0)
   })
 
   it('a seller adds a shipping option; a mistake stays in the form with its message', async () => {

@@ -1,0 +1,73 @@
+import Fastify from 'fastify'
+import { dashboardApis } from '../../server/routes.ts'
+import type { Service } from '../../server/service.ts'
+import type { Operation, Parameter, Schema } from './operations.ts'
+
+/** The shop of a member, and the cookie of their session. */
+export type Member = { accountId: number; cookie: string }
+
+/** The operations of the dashboard's API. It has no published description, so that they are read from its routes. */
+export async function dashboardOperations(): Promise<Operation[]> {
+  const operations: Operation[] = []
+  // The routes are declared, never called.
+  const app = Fastify({ exposeHeadRoutes: false })
+  app.setValidatorCompiler(() => () => true)
+  app.setSerializerCompiler(() => JSON.stringify)
+  app.addHook('onRoute', ({ method, url, schema }) => {
+    const path = url.replaceAll(/:(\w+)/g, '{$1}')
+    const { body, params, querystring, headers } = (schema ?? {}) as Record<string, Schema>
+    operations.push({
+      id: `${method} ${path}`,
+      credential: 'member',
+      method: String(method),
+      path,
+      parameters: [
+        ...parametersOf(params, 'path'),
+        ...parametersOf(querystring, 'query'),
+        ...parametersOf(headers, 'header'),
+      ],
+      ...(body && {
+        body: { type: 'application/json', schema: body, isRequired: true, example: undefined },
+      }),
+    })
+  })
+  const ctx = { config: {} } as Service
+  app.register(
+    async (dashboard) => {
+      for (const routes of Object.values(dashboardApis(ctx))) dashboard.register(routes)
+    },
+    { prefix: '/dashboard/api' },
+  )
+  await app.ready()
+  await app.close()
+  return operations
+}
+
+const parametersOf = (schema: Schema | undefined, location: Parameter['in']): Parameter[] =>
+  Object.entries(schema?.properties ?? {}).map(([name, inner]) => ({
+    name,
+    in: location,
+    schema: inner,
+  }))
+
+const PASSWORD = 'a password for the fuzzer alone'
+
+/** Gives a shop a member with a password, and signs in. */
+export async function signIn(url: string, token: string, accountId: number): Promise<Member> {
+  const account = `${url}/operator/v1/accounts/${accountId}`
+  const changed = await fetch(account, {
+    method: 'PATCH',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ password: PASSWORD }),
+  })
+  const { data } = (await changed.json()) as { data: { email: string } }
+  const response = await fetch(`${url}/signin`, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { origin: url },
+    body: new URLSearchParams({ email: data.email, password: PASSWORD }),
+  })
+  const cookie = response.headers.get('set-cookie')?.split(';')[0]
+  if (!cookie) throw new Error(`The member of account ${accountId} could not sign in.`)
+  return { accountId, cookie }
+}
