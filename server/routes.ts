@@ -18,13 +18,13 @@ import { settingsApi } from './http/dashboard/settings.ts'
 import { webhooksApi } from './http/dashboard/webhooks.ts'
 import type { FastLane } from './http/fast-lane.ts'
 import { readKnownFields } from './http/known-fields.ts'
-import { toolServerRoutes } from './http/mcp/endpoints.ts'
-import { authorizationForm, authorizationPages, consentPages } from './http/oauth/authorize.ts'
-import { devicePages, deviceRoutes } from './http/oauth/device.ts'
-import { discoveryRoutes, keyRoutes as oauthKeyRoutes } from './http/oauth/discovery.ts'
-import { serveEndpoints } from './http/oauth/endpoint.ts'
-import { registrationRoutes } from './http/oauth/register.ts'
-import { revocationRoutes, tokenRoutes } from './http/oauth/token.ts'
+import { toolServerRoutes } from './http/mcp/routes.ts'
+import {
+  consentRoutes,
+  openProgramSignIn,
+  programRoutes,
+  serveEndpoints,
+} from './http/oauth/routes.ts'
 import { describeRoutes } from './http/openapi.ts'
 import { accountRoutes } from './http/operator/accounts.ts'
 import { auditRoutes } from './http/operator/audit.ts'
@@ -99,7 +99,7 @@ import { ownLabelRoutes, ownOrderRoutes } from './http/tools/orders.ts'
 import { ownReviewRoutes } from './http/tools/reviews.ts'
 import { holidayRoutes, shippingOptionRoutes } from './http/tools/shop.ts'
 import { ownDeliveryRoutes, ownEndpointRoutes, ownEventRoutes } from './http/tools/webhooks.ts'
-import { offersOAuth } from './oauth/resources.ts'
+import { offersOAuth } from './oauth/offered.ts'
 import type { Service } from './service.ts'
 
 /**
@@ -212,6 +212,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
   serve(app, { '/mcp': toolServerRoutes(ctx, '/mcp') })
   if (offersOAuth(ctx.config)) serve(app, { '/mcp/seller': toolServerRoutes(ctx, '/mcp/seller') })
 
+  const programs = openProgramSignIn(ctx)
   app.register(async (pages) => {
     serveForms(pages, ctx)
     serve(pages, {
@@ -221,27 +222,13 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
       '/invitation': invitationPages(ctx),
       '/email': emailPages(ctx),
     })
-    if (offersOAuth(ctx.config)) {
-      serve(pages, {
-        '/oauth/authorize': authorizationPages(ctx),
-        '/oauth/step': consentPages(ctx),
-        '/device': devicePages(ctx),
-      })
-    }
+    if (offersOAuth(ctx.config)) serve(pages, consentRoutes(programs))
   })
 
   if (offersOAuth(ctx.config)) {
-    app.register(async (programs) => {
-      serveEndpoints(programs)
-      serve(programs, {
-        '/.well-known': discoveryRoutes(ctx),
-        '/oauth/authorize': authorizationForm,
-        '/oauth/token': tokenRoutes(ctx),
-        '/oauth/register': registrationRoutes(ctx),
-        '/oauth/revoke': revocationRoutes(ctx),
-        '/oauth/device': deviceRoutes(ctx),
-        '/oauth/jwks': oauthKeyRoutes(ctx),
-      })
+    app.register(async (endpoints) => {
+      serveEndpoints(endpoints, programs)
+      serve(endpoints, programRoutes(programs, ctx.config))
     })
   }
 

@@ -9,7 +9,7 @@ import { rawResponse } from './http/error-handler.ts'
 import { requestIds } from './http/request-id.ts'
 import type { Log } from './log.ts'
 import { startMailWorker } from './mail/mail-worker.ts'
-import { offersOAuth } from './oauth/resources.ts'
+import { offersOAuth } from './oauth/offered.ts'
 import { startPhotoWorker } from './photos/photo-worker.ts'
 import { compactWhenIdle } from './processes/compact-memory.ts'
 import {

@@ -114,3 +114,17 @@ export async function endGrants(db: Db, condition: ReturnType<Db>): Promise<numb
   }
   return ended.length
 }
+
+/** Deletes expired grants, tokens and requests, and clients that nobody uses. */
+export async function pruneOAuth({ db }: Context): Promise<void> {
+  await endGrants(db, db`expires_at <= statement_timestamp()`)
+  await db`delete from oauth_tokens where expires_at <= statement_timestamp()`
+  await db`delete from oauth_steps where expires_at <= statement_timestamp()`
+  await db`delete from oauth_devices where expires_at <= statement_timestamp()`
+  await db`
+    delete from oauth_clients c
+    where
+      keep_until <= statement_timestamp()
+      and (select g.id from oauth_grants g where g.client_id = c.id limit 1) is null
+  `
+}

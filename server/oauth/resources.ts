@@ -17,19 +17,17 @@ export const TOOL_SERVERS = {
 /** The address of the command line's tokens, which `POST /tools/v1/key` accepts. */
 export const toolsAudience = ({ publicUrl }: Pick<Config, 'publicUrl'>) => `${publicUrl}/tools`
 
-/** Whether programs can sign in: a token must not travel over plain http, except in the sandbox. */
-export const offersOAuth = ({ sandbox, publicUrl }: Pick<Config, 'sandbox' | 'publicUrl'>) =>
-  sandbox || publicUrl.startsWith('https:')
-
 /**
- * The tool server that a client names.
+ * The tool server that a client names. Clients of the first revision name none (RFC 8707 allows a default): they mean the
+ * seller's, if it is the only one that needs a sign-in.
  *
- * @throws OAuthError if it is none
+ * @throws OAuthError for another resource, and without one if it could be either
  */
 export function requireToolServer(
-  { publicUrl }: Pick<Config, 'publicUrl'>,
-  resource: string | undefined,
+  { publicUrl, mcpPublicRate }: Pick<Config, 'publicUrl' | 'mcpPublicRate'>,
+  named: string | undefined,
 ): Resource {
+  const resource = named ?? (mcpPublicRate > 0 ? `${publicUrl}/mcp/seller` : undefined)
   for (const [path, { scopes }] of Object.entries(TOOL_SERVERS)) {
     const audience = publicUrl + path
     if (resource === audience) return { audience, scopes }

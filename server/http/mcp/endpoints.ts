@@ -1,11 +1,9 @@
-import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
-import { methodNotAllowed } from '../../errors.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Service } from '../../service.ts'
 import { showLimit, tooMany } from '../authenticate.ts'
-import { BODY_LIMIT_BYTES, refuseMediaType } from '../body.ts'
+import { refuseMediaType } from '../body.ts'
 import { JSON_TYPE } from '../json.ts'
 import { lazy } from '../lazy.ts'
-import { forbidCaching } from '../response-headers.ts'
 import { type Admission, admit, isPublic, missingScope, type ServerPath } from './admission.ts'
 import { callTool, failedCall } from './call-tool.ts'
 import {
@@ -27,119 +25,82 @@ declare module 'fastify' {
   }
 }
 
-/** A hundred items of maximum size take about 2.4 MiB. Calls without a token are small. */
-const SELLER_LIMIT_BYTES = 4 * 1024 * 1024
-
-/** Real time for which a browser may remember the answer to a preflight. */
-const PREFLIGHT_MAX_AGE_S = 600
-
 const CORS = {
   'access-control-expose-headers':
     'WWW-Authenticate, X-Request-Id, Retry-After, Mcp-Protocol-Version',
   vary: 'Origin',
 }
 
-const PREFLIGHT = {
-  allow: 'POST',
-  'access-control-allow-methods': 'POST',
-  'access-control-allow-headers':
-    'Authorization, Content-Type, Accept, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, Last-Event-ID',
-  'access-control-max-age': PREFLIGHT_MAX_AGE_S,
-}
-
-/** Requests of all other methods have no stream or session to refer to. */
-const REFUSED_METHODS = ['GET', 'HEAD', 'DELETE', 'PUT', 'PATCH']
-
 /**
- * Serves a tool server at one path. The library and the tools are loaded at the first request that is admitted: they
- * cost a sixth of a second and 17 MB.
+ * The endpoint of a tool server. The library and the tools are loaded at the first request that is admitted: they cost a
+ * sixth of a second and 17 MB.
  */
-export const toolServerRoutes =
-  (ctx: Service, path: ServerPath): FastifyPluginCallback =>
-  (app, _options, done) => {
-    const open = lazy(async () => {
-      const { openServers } = await import('./servers.ts')
-      return openServers()[path]
-    })
+export function toolServerEndpoint(ctx: Service, path: ServerPath) {
+  const open = lazy(async () => {
+    const { openServers } = await import('./servers.ts')
+    return openServers()[path]
+  })
+  const foreignOf = refuseForeign(ctx.config)
 
-    if (!app.hasRequestDecorator('admission')) app.decorateRequest('admission')
-    const foreignOf = refuseForeign(ctx.config)
-    app.addHook('onRequest', forbidCaching)
-    app.addHook('onRequest', (request, reply, done) => {
-      const foreign = foreignOf(request)
-      const { origin } = request.headers
-      if (origin !== undefined && !foreign) {
-        reply.headers({ ...CORS, 'access-control-allow-origin': origin })
-      }
-      done(foreign)
-    })
-    app.removeAllContentTypeParsers()
-    app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
-
-    app.options(path, (_request, reply) => reply.code(204).headers(PREFLIGHT).send())
-    app.route({
-      method: REFUSED_METHODS,
-      url: path,
-      handler: ({ method }) => {
-        throw methodNotAllowed(method, ['POST'])
-      },
-    })
-
-    app.post(
-      path,
-      {
-        bodyLimit: isPublic(path) ? BODY_LIMIT_BYTES : SELLER_LIMIT_BYTES,
-        onRequest: async (request, reply) => {
-          const unsupported = refuseMediaType(request.headers)
-          if (unsupported) throw unsupported
-          request.admission = await admit(ctx, path, request, reply)
-        },
-      },
-      async (request, reply) => {
-        const answer = await respond(request, reply)
-        if (answer.body !== '') reply.header('content-type', JSON_TYPE)
-        return reply.code(answer.status).send(answer.body)
-      },
-    )
-
-    async function respond(request: FastifyRequest, reply: FastifyReply): Promise<Answer> {
-      const { admission } = request
-      const read = readMessage(request.body as Buffer | undefined)
-      if ('answer' in read) return read.answer
-      const { message } = read
-      const server = await open()
-      if (!server.knows(message)) {
-        const { method } = message
-        return failure(404, METHOD_NOT_FOUND, `There is no method ${quoted(String(method))}.`, {
-          id: message.id,
-        })
-      }
-      const name = calledTool(message)
-      const tool = name === undefined ? undefined : server.toolNamed(name)
-      const kind = !tool || tool.isRead ? 'read' : 'write'
-      const limit =
-        'limit' in admission
-          ? admission.limit
-          : await ctx.limiter.count(
-              `${kind}:grant:${admission.access.grantId}`,
-              ctx.config.rateLimit[kind],
-            )
-      showLimit(reply, limit)
-      const exceeded = limit.exceeded ? tooMany(ctx, kind, limit) : undefined
-      if (exceeded && !tool) throw exceeded
-      if (!exceeded && !isPublic(path) && tool?.scope && 'access' in admission) {
-        const { scopes } = admission.access
-        if (!scopes.includes(tool.scope)) throw missingScope(ctx, path, tool.scope)
-      }
-      return server.serve(protocolRequest(request), message, (tool, args) =>
-        exceeded
-          ? Promise.resolve(failedCall(exceeded, request.id))
-          : callTool(ctx, tool, args, { caller: callerOf(admission), request }),
-      )
+  async function respond(request: FastifyRequest, reply: FastifyReply): Promise<Answer> {
+    const { admission } = request
+    const read = readMessage(request.body as Buffer | undefined)
+    if ('answer' in read) return read.answer
+    const { message } = read
+    const server = await open()
+    if (!server.knows(message)) {
+      const { method } = message
+      return failure(404, METHOD_NOT_FOUND, `There is no method ${quoted(String(method))}.`, {
+        id: message.id,
+      })
     }
-
-    done()
+    const name = calledTool(message)
+    const tool = name === undefined ? undefined : server.toolNamed(name)
+    const kind = !tool || tool.isRead ? 'read' : 'write'
+    const limit =
+      'limit' in admission
+        ? admission.limit
+        : await ctx.limiter.count(
+            `${kind}:grant:${admission.access.grantId}`,
+            ctx.config.rateLimit[kind],
+          )
+    showLimit(reply, limit)
+    const exceeded = limit.exceeded ? tooMany(ctx, kind, limit) : undefined
+    if (exceeded && !tool) throw exceeded
+    if (!exceeded && !isPublic(path) && tool?.scope && 'access' in admission) {
+      const { scopes } = admission.access
+      if (!scopes.includes(tool.scope)) throw missingScope(ctx, path, tool.scope)
+    }
+    return server.serve(protocolRequest(request), message, (tool, args) =>
+      exceeded
+        ? Promise.resolve(failedCall(exceeded, request.id))
+        : callTool(ctx, tool, args, { caller: callerOf(admission), request }),
+    )
   }
+
+  return {
+    /** @throws authorization_error for a foreign host or page */
+    check(request: FastifyRequest, reply: FastifyReply): void {
+      const foreign = foreignOf(request)
+      if (foreign) throw foreign
+      const { origin } = request.headers
+      if (origin !== undefined) reply.headers({ ...CORS, 'access-control-allow-origin': origin })
+    },
+
+    /** @throws every error that a request can have before its body is read */
+    async admit(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+      const unsupported = refuseMediaType(request.headers)
+      if (unsupported) throw unsupported
+      request.admission = await admit(ctx, path, request, reply)
+    },
+
+    async answer(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+      const { status, body } = await respond(request, reply)
+      if (body !== '') reply.header('content-type', JSON_TYPE)
+      return reply.code(status).send(body)
+    },
+  }
+}
 
 const callerOf = (admission: Admission): SellerCall | undefined =>
   'access' in admission ? admission.access : undefined

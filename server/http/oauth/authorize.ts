@@ -1,4 +1,4 @@
-import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, badRequest, notFound } from '../../errors.ts'
 import { clientDocuments } from '../../oauth/client-documents.ts'
 import { type Client, findClient } from '../../oauth/clients.ts'
@@ -9,7 +9,7 @@ import { type AuthorizationRequest, createStep, decideStep, findStep } from '../
 import type { Service } from '../../service.ts'
 import { html } from '../html.ts'
 import { rootOf } from '../page.ts'
-import { fieldsOf, formOptions } from '../sign-in/forms.ts'
+import { fieldsOf } from '../sign-in/forms.ts'
 import { problem, sendForm } from '../sign-in/layout.ts'
 import { MAX_PATH_LENGTH } from '../sign-in/own-path.ts'
 import {
@@ -20,16 +20,17 @@ import {
   scopeFields,
   shopOf,
 } from './consent.ts'
-import { endpointOptions, limitRequests } from './endpoint.ts'
+import { limitRequests, readFields } from './endpoint.ts'
 import { type Parameters, readParameters, requireParameter } from './parameters.ts'
 
-/** `GET /oauth/authorize`: checks the request of a program, and shows it to the member at `/oauth/step`. */
-export const authorizationPages =
-  (ctx: Service): FastifyPluginCallback =>
-  (app, _options, done) => {
-    const documents = clientDocuments(ctx)
-
-    app.get('/oauth/authorize', async (request, reply) => {
+/**
+ * `/oauth/authorize`: checks the request of a program, and shows it to the member at `/oauth/step`, who allows or
+ * refuses it.
+ */
+export function authorizationHandlers(ctx: Service) {
+  const documents = clientDocuments(ctx)
+  return {
+    async authorize(request: FastifyRequest, reply: FastifyReply) {
       await limitRequests(ctx, request, 'authorize')
       const { parameters, client, redirectUri } = await asPage(async () => {
         // Longer ones would not survive a sign-in.
@@ -53,33 +54,24 @@ export const authorizationPages =
         if (!(error instanceof OAuthError)) throw error
         return goBack(ctx, reply, { redirectUri, state: stateOf(parameters) }, error)
       }
-    })
-    done()
-  }
+    },
 
-/** `POST /oauth/authorize`: a form of another site, which browsers send without our cookie. It continues as GET. */
-export const authorizationForm: FastifyPluginCallback = (app, _options, done) => {
-  app.post('/oauth/authorize', endpointOptions, (request, reply) => {
-    const query = new URLSearchParams(request.body as Parameters)
-    return reply.redirect(`${rootOf(request)}/oauth/authorize?${query}`, 303)
-  })
-  done()
-}
+    /** A form of another site, which browsers send without our cookie. It continues as GET. */
+    authorizeForm(request: FastifyRequest, reply: FastifyReply) {
+      const query = new URLSearchParams(readFields(request) as Parameters)
+      return reply.redirect(`${rootOf(request)}/oauth/authorize?${query}`, 303)
+    },
 
-/** `/oauth/step`: the member allows or refuses a program. */
-export const consentPages =
-  (ctx: Service): FastifyPluginCallback =>
-  (app, _options, done) => {
-    app.get('/oauth/step/:uid', async (request, reply) => {
+    async showConsent(request: FastifyRequest, reply: FastifyReply) {
       const member = await requireMember(ctx, request, reply)
       if (!member) return reply
       const step = await findStep(ctx, member.id, uidOf(request))
       if (!step) throw stepGone()
       const shop = await shopOf(ctx, member)
       return sendConsent(request, reply, step, shop)
-    })
+    },
 
-    app.post('/oauth/step/:uid', formOptions, async (request, reply) => {
+    async decideConsent(request: FastifyRequest, reply: FastifyReply) {
       const member = await requireMember(ctx, request, reply)
       if (!member) return reply
       const step = await findStep(ctx, member.id, uidOf(request))
@@ -96,9 +88,9 @@ export const consentPages =
       const code = await decideStep(ctx, member, uidOf(request), decision, request.id)
       if (code === undefined) throw stepGone()
       return goBack(ctx, reply, step, code ?? new OAuthError('access_denied', 'Refused.'))
-    })
-    done()
+    },
   }
+}
 
 /** An error that the browser must see here, because nobody vouches for the address to go back to. */
 async function asPage<T>(check: () => Promise<T>): Promise<T> {

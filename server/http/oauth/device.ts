@@ -1,4 +1,4 @@
-import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { notFound, rateLimited } from '../../errors.ts'
 import { SCOPES } from '../../keys/scopes.ts'
 import type { SignedInMember } from '../../members/sessions.ts'
@@ -16,7 +16,7 @@ import type { Service } from '../../service.ts'
 import { html } from '../html.ts'
 import { rootOf } from '../page.ts'
 import type { Query } from '../query.ts'
-import { fieldsOf, formOptions } from '../sign-in/forms.ts'
+import { fieldsOf } from '../sign-in/forms.ts'
 import { problem, sendForm } from '../sign-in/layout.ts'
 import {
   accessProblem,
@@ -26,20 +26,60 @@ import {
   scopeFields,
   shopOf,
 } from './consent.ts'
-import { allowPreflight, endpointOptions, limitRequests } from './endpoint.ts'
+import { limitRequests, readFields } from './endpoint.ts'
 import { type Parameters, requireParameter } from './parameters.ts'
 
 /** Codes that a member may try in a window; far fewer than it takes to guess one. */
 const MAX_TRIES = 20
 const TRIES_SECONDS = 10 * 60
 
-/** `/oauth/device`: the command line begins to sign in (RFC 8628). */
-export const deviceRoutes =
-  (ctx: Service): FastifyPluginCallback =>
-  (app, _options, done) => {
-    allowPreflight(app, '/oauth/device')
-    app.post('/oauth/device', endpointOptions, async (request) => {
-      const parameters = (request.body ?? {}) as Parameters
+/**
+ * `/oauth/device`: the command line begins to sign in (RFC 8628). `/device`: a member types its code, and allows or
+ * refuses it.
+ */
+export function deviceHandlers(ctx: Service) {
+  async function tryCode(member: SignedInMember, userCode: string) {
+    const subject = `device-code:member:${member.id}`
+    const limit = await ctx.limiter.count(subject, MAX_TRIES, TRIES_SECONDS)
+    if (limit.exceeded) {
+      ctx.metrics.countRateLimited('authentication')
+      throw rateLimited('Too many codes. Try again later.', limit.retryAfter, limit.resetAt)
+    }
+    return findDevice(ctx, userCode)
+  }
+
+  async function sendConsent(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    member: SignedInMember,
+    userCode: string,
+    message?: string,
+  ) {
+    const device = await tryCode(member, userCode)
+    if (!device) return sendCodeForm(request, reply.code(422), UNKNOWN)
+    const shop = await shopOf(ctx, member)
+    const refusal = accessProblem(shop.apiAccess)
+    return sendForm(request, reply, {
+      title: `Allow the command line?`,
+      main: html`${problem(message)}
+<p>A terminal that shows the code <strong>${userCode}</strong> wants an API key of your shop <strong>${shop.name}</strong>.</p>
+<p class="problem">Allow it only if you have just started “cardstall login” yourself.</p>
+<form method="post" action="${rootOf(request)}/device">
+<input type="hidden" name="user_code" value="${userCode}">
+${
+  refusal === undefined
+    ? html`${scopeFields(device.scopes)}
+${decisionButtons}`
+    : html`<p class="problem">${refusal}</p>
+<button name="decision" value="refuse">Refuse</button>`
+}
+</form>`,
+    })
+  }
+
+  return {
+    async startDevice(request: FastifyRequest) {
+      const parameters = readFields(request) as Parameters
       if (requireParameter(parameters, 'client_id') !== COMMAND_LINE.id) {
         throw new OAuthError('unauthorized_client', 'Only the command line signs in as a device.')
       }
@@ -59,24 +99,18 @@ export const deviceRoutes =
         expires_in: DEVICE_SECONDS,
         interval: POLL_SECONDS,
       }
-    })
-    done()
-  }
+    },
 
-/** `/device`: a member types the code of a device, and allows or refuses it. */
-export const devicePages =
-  (ctx: Service): FastifyPluginCallback =>
-  (app, _options, done) => {
-    app.get('/device', async (request, reply) => {
+    async showDevice(request: FastifyRequest, reply: FastifyReply) {
       const member = await requireMember(ctx, request, reply)
       if (!member) return reply
       const { user_code: userCode } = request.query as Query
       return userCode === undefined
         ? sendCodeForm(request, reply)
         : sendConsent(request, reply, member, userCode)
-    })
+    },
 
-    app.post('/device', formOptions, async (request, reply) => {
+    async decideDevice(request: FastifyRequest, reply: FastifyReply) {
       const member = await requireMember(ctx, request, reply, '/device')
       if (!member) return reply
       const { user_code: userCode = '', ...fields } = fieldsOf(request)
@@ -97,48 +131,9 @@ export const devicePages =
         title: isAllowed ? 'The command line is signed in' : 'Refused',
         main: html`<p>You can close this window.</p>`,
       })
-    })
-
-    async function tryCode(member: SignedInMember, userCode: string) {
-      const subject = `device-code:member:${member.id}`
-      const limit = await ctx.limiter.count(subject, MAX_TRIES, TRIES_SECONDS)
-      if (limit.exceeded) {
-        ctx.metrics.countRateLimited('authentication')
-        throw rateLimited('Too many codes. Try again later.', limit.retryAfter, limit.resetAt)
-      }
-      return findDevice(ctx, userCode)
-    }
-
-    async function sendConsent(
-      request: FastifyRequest,
-      reply: FastifyReply,
-      member: SignedInMember,
-      userCode: string,
-      message?: string,
-    ) {
-      const device = await tryCode(member, userCode)
-      if (!device) return sendCodeForm(request, reply.code(422), UNKNOWN)
-      const shop = await shopOf(ctx, member)
-      const refusal = accessProblem(shop.apiAccess)
-      return sendForm(request, reply, {
-        title: `Allow the command line?`,
-        main: html`${problem(message)}
-<p>A terminal that shows the code <strong>${userCode}</strong> wants an API key of your shop <strong>${shop.name}</strong>.</p>
-<p class="problem">Allow it only if you have just started “cardstall login” yourself.</p>
-<form method="post" action="${rootOf(request)}/device">
-<input type="hidden" name="user_code" value="${userCode}">
-${
-  refusal === undefined
-    ? html`${scopeFields(device.scopes)}
-${decisionButtons}`
-    : html`<p class="problem">${refusal}</p>
-<button name="decision" value="refuse">Refuse</button>`
-}
-</form>`,
-      })
-    }
-    done()
+    },
   }
+}
 
 const UNKNOWN = 'This code is unknown, or has expired.'
 

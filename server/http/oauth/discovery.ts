@@ -1,59 +1,40 @@
-import type { FastifyPluginCallback } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { SCOPES } from '../../keys/scopes.ts'
 import { offersRegistration } from '../../oauth/clients.ts'
 import { OFFLINE_ACCESS, TOOL_SERVERS } from '../../oauth/resources.ts'
 import { publicKey } from '../../oauth/signing-key.ts'
 import type { Service } from '../../service.ts'
-import { allowPreflight } from './endpoint.ts'
 import { DEVICE_GRANT } from './token.ts'
 
 /** Clients may keep the documents for this time. */
 const CACHE = { 'cache-control': 'public, max-age=300' }
 
 /**
- * The documents by which a client that knows only the address of a tool server finds everything else (RFC 9728, 8414).
- * If PUBLIC_URL has a path, it follows the well-known part; a proxy passes both forms.
+ * The documents by which a client that knows only the address of a tool server finds everything else (RFC 9728, 8414),
+ * and `/oauth/jwks`.
  */
-export const discoveryRoutes =
-  (ctx: Service): FastifyPluginCallback =>
-  (app, _options, done) => {
+export const discoveryHandlers = (ctx: Service) => ({
+  describeToolServer({ routeOptions: { url } }: FastifyRequest, reply: FastifyReply) {
     const { publicUrl } = ctx.config
-    const base = new URL(publicUrl).pathname.replace(/\/$/, '')
-    const document = (path: string, content: () => object) => {
-      allowPreflight(app, path)
-      app.get(path, (_request, reply) => reply.headers(CACHE).send(content()))
-    }
+    const [path, { name, scopes }] = Object.entries(TOOL_SERVERS).findLast(([path]) =>
+      url!.endsWith(path),
+    )!
+    return reply.headers(CACHE).send({
+      resource: publicUrl + path,
+      authorization_servers: [publicUrl],
+      scopes_supported: scopes,
+      bearer_methods_supported: ['header'],
+      resource_name: name,
+      resource_documentation: `${publicUrl}/docs/guides/oauth`,
+    })
+  },
 
-    for (const [server, { name, scopes }] of Object.entries(TOOL_SERVERS)) {
-      for (const path of new Set([server, base + server])) {
-        document(`/.well-known/oauth-protected-resource${path}`, () => ({
-          resource: publicUrl + server,
-          authorization_servers: [publicUrl],
-          scopes_supported: scopes,
-          bearer_methods_supported: ['header'],
-          resource_name: name,
-          resource_documentation: `${publicUrl}/docs/guides/oauth`,
-        }))
-      }
-    }
+  describeServer: (_request: FastifyRequest, reply: FastifyReply) =>
+    reply.headers(CACHE).send(serverMetadata(ctx)),
 
-    const names = ['oauth-authorization-server', 'openid-configuration']
-    for (const path of new Set(names.flatMap((name) => [name, name + base]))) {
-      document(`/.well-known/${path}`, () => serverMetadata(ctx))
-    }
-    done()
-  }
-
-/** `/oauth/jwks`. */
-export const keyRoutes =
-  (ctx: Service): FastifyPluginCallback =>
-  (app, _options, done) => {
-    allowPreflight(app, '/oauth/jwks')
-    app.get('/oauth/jwks', (_request, reply) =>
-      reply.headers(CACHE).send({ keys: [publicKey(ctx.config)] }),
-    )
-    done()
-  }
+  keys: (_request: FastifyRequest, reply: FastifyReply) =>
+    reply.headers(CACHE).send({ keys: [publicKey(ctx.config)] }),
+})
 
 const serverMetadata = ({ config }: Service) => ({
   issuer: config.publicUrl,

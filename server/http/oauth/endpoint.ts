@@ -1,63 +1,44 @@
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type ApiError, rateLimited } from '../../errors.ts'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { rateLimited } from '../../errors.ts'
 import { addressSubject } from '../../limits/address.ts'
 import { OAuthError } from '../../oauth/oauth-error.ts'
 import type { Service } from '../../service.ts'
 import { catalogued } from '../error-handler.ts'
-import { forbidCaching } from '../response-headers.ts'
 import { readParameters } from './parameters.ts'
 
-/** The largest request is a registration with ten addresses. */
-const BODY_LIMIT_BYTES = 32 * 1024
-
-export const endpointOptions = { bodyLimit: BODY_LIMIT_BYTES }
-
-/** Browsers may read these responses from any site: no cookie is read, and all clients are public. */
-const CORS = {
-  'access-control-allow-origin': '*',
-  'access-control-allow-methods': 'GET, POST',
-  'access-control-allow-headers': 'authorization, content-type, mcp-protocol-version',
-  'access-control-max-age': '86400',
+/**
+ * Sends an error in the format of RFC 6749.
+ *
+ * @throws the error itself if this service is at fault: the log needs it, and the client must not take an outage for the
+ *   end of its grant
+ */
+export function failRequest(
+  error: Error,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  if (error instanceof OAuthError) return sendError(reply, error.status, error.code, error)
+  const known = catalogued(error as FastifyError, request)
+  if (known.status >= 500) throw error
+  const status = known.status === 422 ? 400 : known.status
+  const code = status === 429 ? 'temporarily_unavailable' : 'invalid_request'
+  return sendError(reply.headers(known.headers), status, code, known)
 }
 
 /**
- * Prepares a scope for requests of programs: reads forms and JSON objects, and sends errors in the format of RFC 6749.
+ * The fields of a form or JSON object.
+ *
+ * @throws OAuthError for any other body
  */
-export function serveEndpoints(app: FastifyInstance): void {
-  app.addHook('onRequest', forbidCaching)
-  app.addHook('onRequest', (_request, reply, done) => {
-    reply.headers(CORS)
-    done()
-  })
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'string' }, (request, body, done) => {
-    try {
-      done(null, readBody(request.headers['content-type'] ?? '', body as string))
-    } catch (error) {
-      done(error as Error)
-    }
-  })
-  app.setErrorHandler((error: FastifyError | ApiError | OAuthError, request, reply) => {
-    if (error instanceof OAuthError) return sendError(reply, error.status, error.code, error)
-    const known = catalogued(error, request)
-    // The log needs it, and the client must not take an outage for the end of its grant.
-    if (known.status >= 500) throw error
-    const status = known.status === 422 ? 400 : known.status
-    const code = status === 429 ? 'temporarily_unavailable' : 'invalid_request'
-    return sendError(reply.headers(known.headers), status, code, known)
-  })
-}
-
-/** Answers the question of a browser whether a page may send a request. */
-export const allowPreflight = (app: FastifyInstance, path: string) =>
-  app.options(path, (_request, reply) => reply.code(204).send())
-
-function readBody(type: string, body: string): unknown {
-  if (/^application\/x-www-form-urlencoded\s*(;|$)/i.test(type)) return readParameters(body)
-  if (body === '') return {}
+export function readFields({ headers, body }: FastifyRequest): Record<string, unknown> {
+  const [type, text] = [headers['content-type'] ?? '', (body ?? '') as string]
+  if (/^application\/x-www-form-urlencoded\s*(;|$)/i.test(type)) return readParameters(text)
+  if (text === '') return {}
   if (/^application\/json\s*(;|$)/i.test(type)) {
-    const parsed = parseJson(body)
-    if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed
+    const parsed = parseJson(text)
+    if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) {
+      return parsed as Record<string, unknown>
+    }
   }
   throw new OAuthError('invalid_request', 'The body is neither a form nor a JSON object.')
 }

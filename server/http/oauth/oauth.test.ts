@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { buildApp } from '../../app.ts'
+import { DatabaseUnavailable } from '../../database/unavailable.ts'
 import { findAccess } from '../../oauth/access.ts'
-import { pruneOAuth } from '../../oauth/tokens.ts'
+import { pruneOAuth } from '../../oauth/grants.ts'
 import { PUBLIC_URL, startTestApp, type TestApp } from '../../test/app.ts'
 import { form, mailedToken } from '../../test/fixtures/members.ts'
 import {
@@ -97,6 +98,19 @@ describe('signing in through a program', () => {
     }
   })
 
+  it('a program that names no resource gets access to the shop, unless it could mean either tool server', async () => {
+    const member = await app.member()
+    const clientId = await register(app)
+    const code = await allow(member, clientId, ['orders:read'], { resource: '' })
+    const { body } = await exchange(app, clientId, code)
+    expect(await findAccess(app.ctx, body.access_token)).toMatchObject({ audience: SELLER_SERVER })
+    const { config } = app.ctx
+    app.ctx.config = { ...config, mcpPublicRate: 0 }
+    const { headers } = await app.anyone.get(authorizeUrl(clientId, { resource: '' }))
+    app.ctx.config = config
+    expect(new URL(headers.location!).searchParams.get('error')).toBe('invalid_target')
+  })
+
   it('refusing, and allowing nothing, give no access; another member’s request is unknown', async () => {
     const member = await app.member()
     const clientId = await register(app)
@@ -150,7 +164,6 @@ describe('signing in through a program', () => {
       [{ code_challenge: '' }, 'invalid_request'],
       [{ state: 'a\0b' }, 'invalid_request'],
       [{ prompt: 'none' }, 'interaction_required'],
-      [{ resource: '' }, 'invalid_target'],
       [{ resource: `${SELLER_SERVER}/` }, 'invalid_target'],
       [{ resource: `${PUBLIC_URL}/v1` }, 'invalid_target'],
       [{ resource: `${PUBLIC_URL}/tools` }, 'invalid_target'],
@@ -184,6 +197,16 @@ describe('signing in through a program', () => {
 })
 
 describe('tokens', () => {
+  it('an outage is a 503, never an error that ends the program’s access', async () => {
+    const { clientId, refreshToken } = await connected(app)
+    const { limiter } = app.ctx
+    app.ctx.limiter = { count: () => Promise.reject(new DatabaseUnavailable('down')) }
+    const { status, body } = await refresh(app, clientId, refreshToken)
+    app.ctx.limiter = limiter
+    expect([status, body.error.type]).toEqual([503, 'service_unavailable'])
+    expect((await refresh(app, clientId, refreshToken)).status).toBe(200)
+  })
+
   it('of six concurrent exchanges of a code one succeeds, and the replays end its grant', async () => {
     const member = await app.member()
     const clientId = await register(app)

@@ -1,4 +1,4 @@
-import type { FastifyPluginCallback, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { exchangeDevice } from '../../oauth/devices.ts'
 import { OAuthError } from '../../oauth/oauth-error.ts'
 import { OFFLINE_ACCESS } from '../../oauth/resources.ts'
@@ -10,7 +10,7 @@ import {
   revokeToken,
 } from '../../oauth/tokens.ts'
 import type { Service } from '../../service.ts'
-import { allowPreflight, endpointOptions, limitRequests } from './endpoint.ts'
+import { limitRequests, readFields } from './endpoint.ts'
 import { type Parameters, requireParameter } from './parameters.ts'
 
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
@@ -18,35 +18,21 @@ export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 /** RFC 7636 §4.1 */
 const VERIFIER = /^[\w.~-]{43,128}$/
 
-/** `/oauth/token`. */
-export const tokenRoutes =
-  (ctx: Service): FastifyPluginCallback =>
-  (app, _options, done) => {
-    allowPreflight(app, '/oauth/token')
-    app.post('/oauth/token', endpointOptions, async (request) => {
-      await limitRequests(ctx, request, 'token')
-      return tokenJson(await exchange(ctx, parametersOf(request)))
-    })
-    done()
-  }
+/** `/oauth/token` and `/oauth/revoke`. */
+export const tokenHandlers = (ctx: Service) => ({
+  async token(request: FastifyRequest) {
+    await limitRequests(ctx, request, 'token')
+    return tokenJson(await exchange(ctx, parametersOf(request)))
+  },
 
-/** `/oauth/revoke`. The response is always the same, so that it tells nothing about tokens (RFC 7009). */
-export const revocationRoutes =
-  (ctx: Service): FastifyPluginCallback =>
-  (app, _options, done) => {
-    allowPreflight(app, '/oauth/revoke')
-    app.removeAllContentTypeParsers()
-    app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, parsed) => {
-      parsed(null, { token: new URLSearchParams(body as string).get('token') ?? '' })
-    })
-    app.post('/oauth/revoke', endpointOptions, async (request) => {
-      await limitRequests(ctx, request, 'token')
-      const { token = '' } = (request.body ?? {}) as Parameters
-      await revokeToken(ctx, token)
-      return {}
-    })
-    done()
-  }
+  /** The response is always the same, so that it tells nothing about tokens (RFC 7009). */
+  async revoke(request: FastifyRequest) {
+    await limitRequests(ctx, request, 'token')
+    const token = new URLSearchParams((request.body ?? '') as string).get('token')
+    await revokeToken(ctx, token ?? '')
+    return {}
+  },
+})
 
 function exchange(ctx: Service, parameters: Parameters): Promise<Issued> {
   const grantType = requireParameter(parameters, 'grant_type')
@@ -78,11 +64,13 @@ function exchange(ctx: Service, parameters: Parameters): Promise<Issued> {
 }
 
 /** @throws OAuthError for a client that authenticates itself: the secret of a public client proves nothing */
-function parametersOf({ headers, body }: FastifyRequest): Parameters {
-  const parameters = (body ?? {}) as Parameters
-  const isForm = /^application\/x-www-form-urlencoded/i.test(headers['content-type'] ?? '')
-  if (!isForm) throw new OAuthError('invalid_request', 'The body must be a form.')
-  if (headers.authorization !== undefined || 'client_secret' in parameters) {
+function parametersOf(request: FastifyRequest): Parameters {
+  const { authorization, 'content-type': type = '' } = request.headers
+  if (!/^application\/x-www-form-urlencoded/i.test(type)) {
+    throw new OAuthError('invalid_request', 'The body must be a form.')
+  }
+  const parameters = readFields(request) as Parameters
+  if (authorization !== undefined || 'client_secret' in parameters) {
     throw new OAuthError('invalid_client', 'Clients must not authenticate themselves here.')
   }
   return parameters

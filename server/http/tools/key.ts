@@ -3,9 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { authenticationError } from '../../errors.ts'
 import { revokeKey } from '../../keys/keys.ts'
-import { type Access, findAccess } from '../../oauth/access.ts'
-import { exchangeForKey } from '../../oauth/exchange-for-key.ts'
-import { toolsAudience } from '../../oauth/resources.ts'
+import type { Access } from '../../oauth/access.ts'
 import type { Service } from '../../service.ts'
 import { bearerOf, refusalOf, showLimit, tooMany } from '../authenticate.ts'
 import { KeyInput, keyJson, NewKey } from '../shapes/api-key.ts'
@@ -75,6 +73,7 @@ export const newKeyRoutes =
         },
       },
       async ({ deviceAccess, body }, reply) => {
+        const { exchangeForKey } = await import('../../oauth/exchange-for-key.ts')
         const { key, secret } = await exchangeForKey(ctx, deviceAccess, body)
         return reply.code(201).send({ data: keyJson(key), key: secret })
       },
@@ -85,6 +84,9 @@ export const newKeyRoutes =
 const authenticateDevice =
   (ctx: Service) =>
   async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    // Loaded late, because few starts need it.
+    const { findAccess } = await import('../../oauth/access.ts')
+    const { toolsAudience } = await import('../../oauth/resources.ts')
     const token = bearerOf(request.headers)
     const access = token === undefined ? undefined : await findAccess(ctx, token)
     if (access?.audience !== toolsAudience(ctx.config)) {
