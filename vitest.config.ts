@@ -12,7 +12,7 @@ const SLOW = [
   'server/limits/redis-counters.test.ts',
   'server/orders/checkout-concurrency.test.ts',
   'server/money/races.test.ts',
-  'server/processes/processes.test.ts',
+  'server/{processes,http/oauth}/processes.test.ts',
   'server/test/program/*.test.ts',
   'server/webhooks/receivers.test.ts',
   // They wait for timeouts.

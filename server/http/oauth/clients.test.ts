@@ -10,12 +10,14 @@ import {
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { SCOPES, type Scope } from '../../keys/scopes.ts'
 import { PUBLIC_URL, startTestApp, type TestApp } from '../../test/app.ts'
 import { selfSigned } from '../../test/certificate.ts'
 import { fakeNetwork } from '../../test/fakes/network.ts'
 import { fetchFrom } from '../../test/fixtures/mcp.ts'
 import {
   allow,
+  allowing,
   authorizeUrl,
   decide,
   errorOf,
@@ -389,3 +391,42 @@ it.skipIf(!certificate).each([
     await client.close()
   },
 )
+
+it('the official client asks for one more permission when a tool needs it, and then calls the tool', async () => {
+  const member = await app.member()
+  const program = new Program(undefined)
+  const address = `${PUBLIC_URL}/mcp/seller`
+  const open = () =>
+    new StreamableHTTPClientTransport(new URL(address), {
+      authProvider: program,
+      fetch: fetchFrom(app),
+    })
+  const client = () => new Client({ name: 'agent', version: '1' })
+  /** The member unchecks everything but these. Returns the scopes that the program asked for. */
+  const consent = async (transport: StreamableHTTPClientTransport, scopes: Scope[]) => {
+    const { pathname, search, searchParams } = program.asked!
+    const { headers } = await member.get(pathname + search)
+    const step = new URL(headers.location!, `${PUBLIC_URL}/oauth/authorize`).pathname
+    await transport.finishAuth((await decide(member, step, allowing(scopes))).searchParams)
+    return searchParams.get('scope')?.split(' ')
+  }
+  const first = open()
+  await expect(client().connect(first)).rejects.toThrow()
+  expect(await consent(first, ['listings:read'])).toEqual(expect.arrayContaining([...SCOPES]))
+
+  const agent = client()
+  const transport = open()
+  await agent.connect(transport)
+  const call = (name: string, args = {}) => agent.callTool({ name, arguments: args })
+  expect((await call('list_listings')).isError).toBeFalsy()
+  program.asked = undefined
+  await expect(call('delete_listing', { listing: 1 })).rejects.toThrow()
+  const asked = await consent(transport, ['listings:read', 'listings:write'])
+  expect(asked).toContain('listings:write')
+  const { isError, content } = await call('delete_listing', { listing: 1 })
+  expect([isError, JSON.stringify(content)]).toEqual([true, expect.stringMatching(/not_found/)])
+  expect((await call('list_listings')).isError).toBeFalsy()
+  // Each consent is a grant of its own.
+  expect((await member.get('/dashboard/api/programs')).body.data).toHaveLength(2)
+  await agent.close()
+})
