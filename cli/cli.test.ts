@@ -1,17 +1,20 @@
 import { execFile, spawn } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { promisify } from 'node:util'
+import { promisify, stripVTControlCharacters } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { sign, verify } from '../sdk/src/webhooks.ts'
 import { startTestApp, type TestApp } from '../server/test/app.ts'
-import { startReceiver } from '../server/test/fakes/receiver.ts'
+import { mismatchesOf } from '../server/test/described-responses.ts'
+import { startWebServer } from '../server/test/fakes/network.ts'
+import { startReceiver, subscribe } from '../server/test/fakes/receiver.ts'
 import { cardItem, list, NO_LIMITS } from '../server/test/fixtures/listings.ts'
 import { form } from '../server/test/fixtures/members.ts'
 import { allowing } from '../server/test/fixtures/oauth.ts'
-import { buy, LABEL, openShop, PARCEL } from '../server/test/fixtures/orders.ts'
+import { act, buy, LABEL, LETTER, openShop, PARCEL } from '../server/test/fixtures/orders.ts'
+import { freePort } from '../server/test/free-port.ts'
 import { until } from '../server/test/until.ts'
 import { whenFileEnds } from '../server/test/when-file-ends.ts'
 
@@ -28,10 +31,11 @@ beforeAll(async () => {
   await execute('npm', ['pack', '--pack-destination', folder], { cwd: import.meta.dirname })
   const [archive] = (await readdir(folder)).filter((name) => name.endsWith('.tgz'))
   await execute('tar', ['-xzf', archive!], { cwd: folder })
-  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
-  await app.app.listen({ port: 0, host: '127.0.0.1' })
-  url = `http://127.0.0.1:${(app.app.server.address() as AddressInfo).port}`
-  seller = await openShop(app, PARCEL, LABEL)
+  const port = await freePort()
+  url = `http://127.0.0.1:${port}`
+  app = await startTestApp({ template: 'fixture', settings: { ...NO_LIMITS, PUBLIC_URL: url } })
+  await app.app.listen({ port, host: '127.0.0.1' })
+  seller = await openShop(app, PARCEL, LABEL, LETTER)
 })
 
 type Result = { code: number | null; stdout: string; stderr: string }
@@ -71,6 +75,12 @@ async function succeed(args: string, options: Parameters<typeof start>[1] = {}):
   return stdout
 }
 
+async function sold(option = PARCEL): Promise<number> {
+  const [id] = await list(seller, cardItem())
+  const shipping = [{ account_id: seller.accountId, option: option.code }]
+  return (await buy(app, [[id!, 1]], { shipping })).orderIds[0]!
+}
+
 const CARD = cardItem().card
 const file = (name: string) => path.join(folder, name)
 const totalOf = async (status = 'active') =>
@@ -90,7 +100,7 @@ describe('accounts and profiles', () => {
     const code = await until('a code', async () => /code ([A-Z-]{9})/.exec(shown)?.[1])
     const member = await app.member(seller.accountId)
     const allowed = { user_code: code, ...allowing(['orders:read']) }
-    expect((await member.post('/device', form(allowed))).status).toBe(200)
+    expect((await member.post('/device', form(allowed, {}, url))).status).toBe(200)
     expect((await ended).code).toBe(0)
     expect(await succeed('whoami', { env })).toContain('Scopes\torders:read\n')
     const stored = JSON.parse(
@@ -125,6 +135,11 @@ describe('accounts and profiles', () => {
 
   it.each([
     ['lstings', /Did you mean listings/],
+    ['listings imprt x', /Did you mean import.*"cardstall listings --help"/],
+    ['orders ship x', /number from 1/],
+    ['orders cancel 1', /--reason/],
+    ['webhooks listen --events order.lost', /There is no event "order.lost"/],
+    ['whoami --key svc_live_€', /special character/],
     ['listings set 1', /--price, --quantity/],
     ['listings set 1 --price free', /amount in euros/],
     ['listings set x --price 1', /number from 1/],
@@ -135,12 +150,91 @@ describe('accounts and profiles', () => {
     const { code, stderr, stdout } = await run(args)
     expect([code, stdout]).toEqual([2, ''])
     expect(stderr).toMatch(message)
+    expect(stderr).toMatch(/^[^\n]+\n$/)
   })
 
-  it('help fits on one screen', async () => {
+  it('help fits on a screen of 24 lines and 80 columns, and names every command', async () => {
     const help = await succeed('--help')
-    expect(help.split('\n').length).toBeLessThan(50)
+    expect(help.trimEnd().split('\n').length).toBeLessThanOrEqual(24)
     expect(Math.max(...help.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(80)
+    const reference = await succeed('reference')
+    const paths = [...reference.matchAll(/^## cardstall (.+)$/gm)].map(([, path]) => path!)
+    expect(paths.length).toBeGreaterThan(40)
+    for (const path of paths.filter((path) => !path.startsWith('webhooks '))) {
+      for (const name of path.split(' ')) expect(help, path).toMatch(new RegExp(`\\b${name}\\b`))
+    }
+  })
+
+  it.each([
+    ['another site', { CARDSTALL_URL: 'SITE' }, /not JSON: check the address/],
+    ['a host without a service', { CARDSTALL_URL: 'NOWHERE' }, /ECONNREFUSED.*: check the address/],
+    [
+      'a damaged configuration',
+      { XDG_CONFIG_HOME: 'damaged' },
+      /config.json is damaged: delete it/,
+    ],
+    ['a configuration that cannot be opened', { XDG_CONFIG_HOME: '/dev/null' }, /not a directory/],
+  ])('%s is an error of one sentence that says what to do', async (_, env, message) => {
+    await mkdir(file('damaged/cardstall'), { recursive: true })
+    await writeFile(file('damaged/cardstall/config.json'), '{')
+    const { port } = await startWebServer((_request, response) => response.end('<html>'))
+    const places: Record<string, string> = {
+      SITE: `http://127.0.0.1:${port}`,
+      NOWHERE: `http://127.0.0.1:${await freePort()}`,
+      damaged: file('damaged'),
+    }
+    const [[name, value]] = Object.entries(env) as [[string, string]]
+    const { code, stderr } = await run('whoami', { env: { [name]: places[value] ?? value } })
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^[^\n]+\n$/)])
+    expect(stderr).toMatch(message)
+  })
+
+  it('a reader that closes the pipe ends a command, and a full disk is an error', async () => {
+    const shell = async (script: string) => {
+      const env = { PATH: process.env.PATH, CARDSTALL_URL: url, CARDSTALL_KEY: seller.key }
+      const program = `${process.execPath} package/dist/cardstall.js`
+      const command = `set -o pipefail; ${script.replace('cardstall', program)}`
+      return execute('bash', ['--norc', '-c', command], { cwd: folder, env }).then(
+        ({ stdout, stderr }) => [0, stdout, stderr],
+        ({ code, stdout, stderr }) => [code, stdout, stderr],
+      )
+    }
+    expect(await shell('cardstall sets | head -n 0')).toEqual([0, '', ''])
+    if (!existsSync('/dev/full')) return
+    const full = [1, '', expect.stringMatching(/^[^\n]+: no space left on device\.\n$/)]
+    expect(await shell('cardstall sets > /dev/full')).toEqual(full)
+    expect(await shell('cardstall listings export /dev/full')).toEqual(full)
+  })
+
+  it.skipIf(!existsSync('/usr/bin/script'))('a terminal gets a table that fits on it', async () => {
+    const command = `stty cols 60; ${process.execPath} package/dist/cardstall.js cards search charizard`
+    const env = { PATH: process.env.PATH, CARDSTALL_URL: url, CARDSTALL_KEY: seller.key }
+    const { stdout } = await execute('script', ['-qec', command, '/dev/null'], { cwd: folder, env })
+    const lines = stripVTControlCharacters(stdout).trim().split('\r\n')
+    expect(lines[0]).toMatch(/^ID +FRIEND.* +NAME +SET +NUMBER +RARITY$/)
+    expect(lines.some((line) => line.includes('…'))).toBe(true)
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(60)
+  })
+
+  it('npx runs a command of the packed file in a folder with nothing else', async () => {
+    await mkdir(file('empty'))
+    await writeFile(file('empty/stock.csv'), csvOf(2))
+    const [archive] = (await readdir(folder)).filter((name) => name.endsWith('.tgz'))
+    const args = ['--yes', '--offline', '-p', file(archive!), 'cardstall']
+    const { stdout } = await execute(
+      'npx',
+      [...args, 'listings', 'import', 'stock.csv', '--dry-run'],
+      {
+        cwd: file('empty'),
+        env: {
+          PATH: process.env.PATH,
+          HOME: file('empty'),
+          CARDSTALL_URL: url,
+          CARDSTALL_KEY: seller.key,
+        },
+      },
+    )
+    expect(stdout).toBe('2\t2\t0\n')
   })
 })
 
@@ -244,6 +338,13 @@ describe('listings', () => {
     const { code, stdout, stderr } = await run('listings reprice prices.csv --yes')
     expect([code, stdout]).toEqual([1, '2\t1\n'])
     expect(stderr).toMatch(/row 4: /)
+    await writeFile(file('same.csv'), `id,price,quantity\n${id},9.99,\n${named},8.50,\n`)
+    const same = await run('listings reprice same.csv --yes')
+    expect([same.code, same.stdout, same.stderr]).toEqual([
+      0,
+      '0\t0\n',
+      '2 rows would change nothing.\n',
+    ])
     expect((await seller.get(`/tools/v1/listings/${id}`)).body.data.price).toBe(9.99)
     expect((await seller.get(`/tools/v1/listings/${named}`)).body.data.price).toBe(8.5)
   })
@@ -261,21 +362,38 @@ describe('listings', () => {
 })
 
 describe('orders', () => {
-  const sold = async (option = PARCEL) => {
-    const [id] = await list(seller, cardItem())
-    const shipping = [{ account_id: seller.accountId, option: option.code }]
-    return (await buy(app, [[id!, 1]], { shipping })).orderIds[0]!
-  }
-
-  it('an order is listed, shown with its address, and shipped', async () => {
-    const id = await sold()
-    expect(await succeed('orders list --status pending')).toMatch(new RegExp(`^${id}\t`, 'm'))
+  it('a slice is listed once, shown with its address, and shipped once whichever rows are named', async () => {
+    const listings = await list(seller, cardItem(), cardItem())
+    const shipping = [{ account_id: seller.accountId, option: LETTER.code }]
+    const lines = listings.map((id): [number, number] => [id, 1])
+    const { orderIds } = await buy(app, lines, { shipping })
+    const [id, other] = orderIds as [number, number]
+    const pending = (await succeed('orders list --status pending')).trim().split('\n')
+    const item = '1 × Charizard ex'
+    expect(pending.filter((line) => line.includes(`${item}, ${item}`))).toHaveLength(1)
     expect(await succeed(`orders show ${id}`)).toMatch(
       /Address\tCape Road 25B, 1234 AB Cerulean City, NL/,
     )
-    await succeed(`orders ship ${id} --tracking CODE`)
+    expect(await succeed(`orders ship ${id} ${other}`)).toMatch(/^slc_\S+\t2\n$/)
     expect((await seller.get(`/v1/orders/${id}`)).body.data.orders[0].status).toBe('shipped')
     expect((await run(`orders ship ${id} --tracking CODE`)).code).toBe(1)
+  })
+
+  it('an order is cancelled with a reason, a dispute is answered, and a review gets a reply', async () => {
+    const id = await sold()
+    await succeed(`orders cancel ${id} --reason buyer_asked --yes`)
+    expect((await seller.get(`/v1/orders/${id}`)).body.data.orders[0].status).toBe('cancelled')
+    const order = await sold()
+    await succeed(`orders ship ${order} --tracking CODE`)
+    await act(app, order, 'dispute')
+    expect(await succeed('disputes --state open')).toMatch(new RegExp(`^${order}\topen\t`, 'm'))
+    expect(await succeed(`disputes answer ${order} Sent.`)).toMatch(/^\d+\tanswered\t/)
+    const reviewed = await sold()
+    await succeed(`orders ship ${reviewed} --tracking CODE`)
+    await act(app, reviewed, 'receive')
+    await app.operator.post(`/operator/v1/orders/${reviewed}/review`, { payload: { stars: 4 } })
+    const [review] = (await succeed('reviews --stars 4')).split('\t')
+    expect(await succeed(`reviews reply ${review} Thanks!`)).toContain('\tThanks!\t')
   })
 
   it('the pick list names what to pick, and is written as a page to print', async () => {
@@ -287,13 +405,18 @@ describe('orders', () => {
     expect(await readFile(file('pick.html'), 'utf8')).toMatch(/<html[\s\S]*Charizard ex/)
   })
 
-  it('labels are saved as PDFs, and bought once', async () => {
-    const id = await sold(LABEL)
-    // The address of the labels is that of the test app's PUBLIC_URL.
-    const { stdout, stderr } = await run(`labels buy ${id} --out labels --json`)
-    expect(stdout + stderr).toMatch(/ready|could not be downloaded|failed/)
-    const { body } = await seller.post(`/v1/orders/${id}/label`)
-    expect(body.data.status).toBe('ready')
+  it('labels are bought once, and saved one by one or as one PDF', async () => {
+    const orders = `${await sold(LABEL)} ${await sold(LABEL)}`
+    const [first, second] = orders.split(' ')
+    expect(await succeed(`labels buy ${orders} --out labels`)).toBe(
+      `${first}\tready\tlabels/label-${first}.pdf\t\n${second}\tready\tlabels/label-${second}.pdf\t\n`,
+    )
+    expect(await succeed(`labels buy ${orders} --merge all.pdf`)).toContain('\tall.pdf\t')
+    for (const name of ['all.pdf', `labels/label-${first}.pdf`]) {
+      expect(await readFile(file(name), 'latin1')).toMatch(/^%PDF-/)
+    }
+    const { body } = await seller.post(`/v1/orders/${first}/label`)
+    expect(body.data.tracking_code).toMatch(/^SIM/)
   })
 })
 
@@ -302,9 +425,9 @@ describe('the shop', () => {
     expect(await succeed('shipping')).toContain(
       'parcel\tTracked parcel\t6.95\town\tyes\tyes\tall\tany value\n',
     )
-    for (const command of ['payouts --state due', 'disputes --state open']) {
-      expect(JSON.parse(await succeed(`${command} --json`))).toEqual([])
-    }
+    expect(await succeed('shipping set parcel --price 7,25')).toContain('\t7.25\t')
+    expect((await run('shipping set parcl --price 1')).stderr).toContain('There is no option')
+    expect(JSON.parse(await succeed('payouts --state paid --json'))).toEqual([])
     const month = app.ctx.now().toISOString().slice(0, 7)
     expect(await succeed(`statement ${month}`)).toMatch(/^Closing balance\t-?\d+\.\d\d$/m)
     expect(await succeed(`statement ${month} --csv`)).toContain(month)
@@ -312,6 +435,39 @@ describe('the shop', () => {
     for (const state of ['on', 'off']) {
       expect(await succeed(`holiday ${state}`)).toBe(`Holiday\t${state}\n`)
       expect(await succeed('holiday --json')).toBe(`{"on":${state === 'on'}}\n`)
+    }
+  })
+
+  it('JSON is what the description of the API says', async () => {
+    await sold()
+    const month = app.ctx.now().toISOString().slice(0, 7)
+    for (const [api, schemas] of Object.entries({
+      seller: {
+        Account: 'whoami',
+        Card: 'cards search charizard',
+        Set: 'sets',
+        SealedProduct: 'products',
+        Order: 'orders list',
+        WebhookEndpoint: 'webhooks list',
+      },
+      tools: {
+        OwnListing: 'listings list --limit 5',
+        OwnShippingOption: 'shipping',
+        Statement: `statement ${month}`,
+      },
+    })) {
+      const description = await readFile(
+        path.join(import.meta.dirname, `../openapi/${api}.json`),
+        'utf8',
+      )
+      const mismatch = mismatchesOf(JSON.parse(description))
+      for (const [schema, command] of Object.entries(schemas)) {
+        const records = [JSON.parse(await succeed(`${command} --json`))].flat()
+        if (schema !== 'WebhookEndpoint') expect(records.length, command).toBeGreaterThan(0)
+        for (const record of records) {
+          expect(mismatch(`#/components/schemas/${schema}`, record), command).toBeNull()
+        }
+      }
     }
   })
 
@@ -332,51 +488,104 @@ describe('the shop', () => {
 })
 
 describe('sync and webhooks', () => {
-  it('listen forwards events and resends, signed with a stable secret', async () => {
+  it('listen forwards each event once, also after lost connections and between two runs', async () => {
     const receiver = await startReceiver()
-    const { child, ended } = start([
-      ...['webhooks', 'listen', '--forward', receiver.url],
-      ...['--events', 'order.created'],
-    ])
-    let notes = ''
-    child.stderr.on('data', (data) => {
-      notes += data
-    })
-    await until('it listens', () => /svc_whsec_\w+/.test(notes))
-    const id = JSON.parse(
-      await succeed('webhooks create https://hooks.example/ order.created --json'),
-    ).id
-    await until('an event arrives', async () => {
-      await succeed('webhooks trigger order.created')
-      return receiver.arrived.length > 0
-    })
-    await succeed('webhooks trigger listing.sold')
-    const [delivery] = JSON.parse(await succeed(`webhooks deliveries --endpoint ${id} --json`))
-    const before = receiver.arrived.length
-    await succeed(`webhooks resend ${delivery.id}`)
-    await until('the resend arrives', () => receiver.arrived.length > before)
-    child.kill('SIGINT')
-    const { code, stdout } = await ended
-    expect([code, new Set(receiver.arrived.map(({ json }) => json.event))]).toEqual([
-      130,
-      new Set(['order.created']),
-    ])
+    const events = ['order.created', 'listing.sold'] as const
+    const listen = async () => {
+      const args = ['--forward', receiver.url, '--events', events.join(',')]
+      const { child, ended } = start(['webhooks', 'listen', ...args])
+      let notes = ''
+      child.stderr.on('data', (data) => {
+        notes += data
+      })
+      await until('it listens', () => notes.includes('Waiting for events.'))
+      return { child, ended, notes }
+    }
+    const send = (event: string) => seller.post('/tools/v1/events', { payload: { event } })
+    const arrived = (n: number) =>
+      until(`event ${n} arrives`, () => receiver.arrived.length >= n || undefined)
+    const first = await listen()
+    await send(events[0])
+    await arrived(1)
+    app.app.server.closeAllConnections()
+    await send('order.cancelled')
+    await send(events[1])
+    await arrived(2)
+    first.child.kill('SIGINT')
+    const { code, stdout } = await first.ended
+    expect([code, stdout.split('\n').length]).toEqual([130, 3])
     expect(stdout).toMatch(/^\S+Z\torder\.created\t#\d+\t204$/m)
-    const [secret] = /svc_whsec_\w+/.exec(notes)!
+
+    for (const event of events) await send(event)
+    const second = await listen()
+    expect(second.notes).toContain('Continuing after the last run')
+    await arrived(4)
+    second.child.kill('SIGTERM')
+    expect((await second.ended).code).toBe(130)
+    const third = await listen()
+    await send(events[0])
+    await arrived(5)
+    third.child.kill('SIGKILL')
+    await third.ended
+    const ids = receiver.arrived.map(({ json }) => json.delivery_id)
+    expect(new Set(ids).size).toBe(5)
+    expect(receiver.arrived.map(({ json }) => json.event)).toEqual([
+      ...events,
+      ...events,
+      events[0],
+    ])
+    const [secret] = /svc_whsec_\w+/.exec(first.notes)!
     for (const { body, headers } of receiver.arrived) await verify(body, headers, secret)
+  })
+
+  it('listen prints resends, and begins now if its place is of another database', async () => {
+    const env = { XDG_CONFIG_HOME: file('place') }
+    const listen = async () => {
+      const { child, ended } = start(['webhooks', 'listen'], { env })
+      let text = ''
+      for (const stream of [child.stdout, child.stderr]) {
+        stream.on('data', (data) => {
+          text += data
+        })
+      }
+      await until('it listens', () => text.includes('Waiting for events.'))
+      return { child, ended, text: () => text }
+    }
+    const created = await subscribe(seller, 'https://hooks.example/', ['order.created'])
+    const { child, ended, text } = await listen()
+    await succeed('webhooks trigger order.created')
+    const [delivery] = JSON.parse(
+      await succeed(`webhooks deliveries --endpoint ${created.id} --json`),
+    )
+    await succeed(`webhooks resend ${delivery.id}`)
+    await until('the resend is printed', () => text().match(/order\.created/g)?.length === 2)
+    child.kill('SIGINT')
+    await ended
+    const [name] = await readdir(file('place/cardstall/positions'))
+    await writeFile(file(`place/cardstall/positions/${name}`), '999999999999-0\n')
+    const again = await listen()
+    expect(again.text()).toContain('of another database')
+    again.child.kill('SIGINT')
+    await again.ended
     expect((await run('webhooks resend')).code).toBe(2)
-    await succeed(`webhooks delete ${id}`)
+    const { secret } = JSON.parse(await succeed(`webhooks rotate-secret ${created.id} --json`))
+    expect(secret).not.toBe(created.secret)
+    expect(await succeed(`webhooks test ${created.id} listing.sold`)).toContain('listing.sold')
+    await succeed(`webhooks delete ${created.id}`)
   })
 
   it('sync prints the changes since its last run', async () => {
-    await succeed('sync --once --cursor place')
+    await succeed('sync --once')
     const [id] = await list(seller, cardItem())
     const printed = await until('the change can be read', async () => {
-      const stdout = await succeed('sync --once --cursor place')
+      const stdout = await succeed('sync --once')
       return stdout !== '' && stdout
     })
     expect(printed).toContain(`listing\t${id}\tcreated\tactive\n`)
-    expect(await succeed('sync --once --cursor place')).toBe('')
+    expect(await succeed('sync --once')).toBe('')
+    // A file of its own has a place of its own.
+    expect((await run('sync --once --cursor mine')).stderr).toContain('Beginning now')
+    expect(await readFile(file('mine'), 'utf8')).toMatch(/^\S+\n$/)
   })
 
   it('an endpoint is added with its secret, listed and deleted', async () => {

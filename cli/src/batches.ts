@@ -1,14 +1,22 @@
 import { hash, randomUUID } from 'node:crypto'
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
+import { replaceFile } from './files.ts'
+import { adviseAfterInterruption } from './interruption.ts'
+
+/** A row of the file, from 0, and why it failed. */
+export type Failure = [row: number, reason: string]
 
 /** Progress of a run, stored next to its file: an interrupted run continues, and repeats no write. */
 export type Journal = {
-  /** The file and the settings that it belongs to. */
+  /** The file, the shop and the settings that it belongs to. */
   of: string
   /** Makes the Idempotency-Keys of the batches. */
   key: string
-  /** Results of the batches that are finished. */
-  results: unknown[][]
+  /** The rows to send. A continued run keeps them: other rows would belong to other keys. */
+  rows: number[]
+  /** Rows of `rows` that are finished, as whole batches. */
+  done: number
+  failed: Failure[]
   /** Unix milliseconds at which the next batch was first sent; it may have taken effect. */
   sentAt?: number
 }
@@ -19,67 +27,66 @@ const MAX_REPEAT_MS = 23 * 60 * 60 * 1000
 export const fingerprint = (...parts: (string | Uint8Array)[]) =>
   hash('sha256', Buffer.concat(parts.map((part) => Buffer.from(hash('sha256', part)))))
 
-/** The journal of an interrupted run of the same file; otherwise a new one. */
-export async function openJournal(file: string, of: string): Promise<Journal> {
+/** The journal of an interrupted run of the same file. */
+export async function readJournal(file: string, of: string): Promise<Journal | undefined> {
   const text = await readFile(file, 'utf8').catch(() => undefined)
-  if (text !== undefined) {
-    try {
-      const journal = JSON.parse(text) as Journal
-      if (journal.of === of) return journal
-    } catch {
-      // It was not written completely. It is replaced.
-    }
+  if (text === undefined) return undefined
+  try {
+    const journal = JSON.parse(text) as Journal
+    return journal.of === of ? journal : undefined
+  } catch {
+    // Another program's file. It is replaced.
+    return undefined
   }
-  return { of, key: randomUUID(), results: [] }
 }
 
-/** Writes the journal as a whole: a crash leaves the former one. */
-async function saveJournal(file: string, journal: Journal): Promise<void> {
-  await writeFile(`${file}.new`, JSON.stringify(journal))
-  await rename(`${file}.new`, file)
-}
-
-export const inBatches = <T>(all: T[], size: number): T[][] =>
-  Array.from({ length: Math.ceil(all.length / size) }, (_, i) =>
-    all.slice(i * size, (i + 1) * size),
-  )
+export const newJournal = (of: string, rows: number[], failed: Failure[] = []): Journal => ({
+  of,
+  key: randomUUID(),
+  rows,
+  done: 0,
+  failed,
+})
 
 /**
- * Sends the batches that the journal lacks, and keeps their results. A batch whose response was lost too long ago is not
- * sent again: `unknown` makes its results.
+ * Sends the rows that the journal lacks in batches, and returns all rows that failed. A batch whose response was lost too
+ * long ago is not sent again: its rows fail with the reason `unknown`.
  */
-export async function sendBatches<T, R>(
+export async function sendBatches(
   file: string,
   journal: Journal,
-  batches: T[][],
   {
+    size,
     send,
     unknown,
     waiting,
     progress,
   }: {
-    send: (batch: T[], key: string) => Promise<R[]>
-    unknown: (batch: T[]) => R[]
+    size: number
+    send: (rows: number[], key: string) => Promise<Failure[]>
+    unknown: string
     waiting: (seconds: number) => void
-    progress: (batches: number) => void
+    progress: (rows: number) => void
   },
-): Promise<R[][]> {
-  for (let i = journal.results.length; i < batches.length; i++) {
-    const batch = batches[i]!
+): Promise<Failure[]> {
+  adviseAfterInterruption('Interrupted. Run the same command again to continue.')
+  while (journal.done < journal.rows.length) {
+    const rows = journal.rows.slice(journal.done, journal.done + size)
     const isForgotten = journal.sentAt !== undefined && Date.now() - journal.sentAt > MAX_REPEAT_MS
     journal.sentAt ??= Date.now()
     // Before it is sent: its key and its time must survive an interruption.
-    await saveJournal(file, journal)
-    const results = isForgotten
-      ? unknown(batch)
-      : await atThePaceOfTheLimit(() => send(batch, `${journal.key}-${i}`), waiting)
-    journal.results.push(results)
+    await replaceFile(file, JSON.stringify(journal))
+    const failed = isForgotten
+      ? rows.map((row): Failure => [row, unknown])
+      : await atThePaceOfTheLimit(() => send(rows, `${journal.key}-${journal.done}`), waiting)
+    journal.failed.push(...failed)
+    journal.done += rows.length
     delete journal.sentAt
-    await saveJournal(file, journal)
-    progress(i + 1)
+    progress(journal.done)
   }
   await rm(file, { force: true })
-  return journal.results as R[][]
+  adviseAfterInterruption('')
+  return journal.failed.sort(([a], [b]) => a - b)
 }
 
 /** Sends a batch again until the write limit leaves room: its window is a minute. */
@@ -98,3 +105,8 @@ export async function atThePaceOfTheLimit<T>(
     }
   }
 }
+
+export const inBatches = <T>(all: T[], size: number): T[][] =>
+  Array.from({ length: Math.ceil(all.length / size) }, (_, i) =>
+    all.slice(i * size, (i + 1) * size),
+  )

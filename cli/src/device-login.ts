@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { hostname } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
-import { apiUrl, CommandError } from './session.ts'
+import { apiUrl, CommandError, EXIT } from './session.ts'
 
 const CLIENT_ID = 'cardstall-cli'
 const GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:device_code'
@@ -33,6 +33,12 @@ export async function deviceLogin(
   }: { scopes: string | undefined; opensBrowser: boolean; show: (text: string) => void },
 ): Promise<string> {
   const root = apiUrl(url).replace(/\/v1$/, '')
+  if (!/^https?:$/.test(URL.parse(root)?.protocol ?? '')) {
+    throw new CommandError(
+      `"${url}" is no address of a marketplace: it must begin with https:// or http://.`,
+      EXIT.usage,
+    )
+  }
   const device = await send<Device & Answer>(`${root}/oauth/device`, {
     client_id: CLIENT_ID,
     ...(scopes === undefined ? {} : { scope: scopes.replaceAll(',', ' ') }),
@@ -66,7 +72,7 @@ async function poll(root: string, { device_code, interval, expires_in }: Device)
 }
 
 const refused = ({ error_description: description }: Answer) =>
-  new CommandError(description ?? 'The login was refused.')
+  new CommandError(description ?? 'The login was refused: run "cardstall login" again.')
 
 /** Sends a form, or JSON with a token. */
 async function send<T>(url: string, body: Record<string, unknown>, token?: string): Promise<T> {
@@ -81,7 +87,11 @@ async function send<T>(url: string, body: Record<string, unknown>, token?: strin
           headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
         }),
   }).catch((error: Error) => {
-    throw new CommandError(`${new URL(url).host} cannot be reached: ${error.message}`)
+    const { cause } = error as { cause?: { code?: string; message?: string } }
+    const reason = cause?.code ?? cause?.message ?? error.message
+    throw new CommandError(
+      `${new URL(url).host} cannot be reached (${reason}): check the address and your network.`,
+    )
   })
   if (response.status === 404) {
     throw new CommandError(
@@ -91,7 +101,9 @@ async function send<T>(url: string, body: Record<string, unknown>, token?: strin
   try {
     return (await response.json()) as T
   } catch {
-    throw new CommandError(`${new URL(url).host} responded with status ${response.status}.`)
+    throw new CommandError(
+      `${new URL(url).host} responded with status ${response.status}, and is no marketplace or is down: check the address, or try again later.`,
+    )
   }
 }
 

@@ -1,5 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import type { BulkCreateResult, CheckedItem, OwnListingItem } from '@cardstall/sdk'
+import type { CheckedItem, OwnListingItem } from '@cardstall/sdk'
 import type { Command } from 'commander'
 import {
   CsvError,
@@ -14,16 +14,26 @@ import {
   readCsv,
   readRow,
 } from '../../sdk/src/csv.ts'
-import { atThePaceOfTheLimit, fingerprint, inBatches, openJournal, sendBatches } from './batches.ts'
+import {
+  atThePaceOfTheLimit,
+  type Failure,
+  fingerprint,
+  inBatches,
+  type Journal,
+  newJournal,
+  readJournal,
+  sendBatches,
+} from './batches.ts'
 import { agree } from './questions.ts'
 import { CommandError, EXIT, openSession, type Session } from './session.ts'
 
 const CHECK_SIZE = 500
 const BATCH_SIZE = 100
 /** Invalid rows that a preview shows. */
-const MAX_SHOWN = 20
+const MAX_SHOWN = 10
+const UNKNOWN = 'It may be listed already: check it before you import it again.'
 
-type ImportOptions = { dryRun?: boolean; map: string[]; failed?: string; yes?: boolean }
+type ImportOptions = { dryRun?: boolean; map?: string[]; failed?: string; yes?: boolean }
 
 /** `listings import`. */
 export function importCommand(listings: Command): void {
@@ -34,66 +44,86 @@ export function importCommand(listings: Command): void {
       'list stock from a CSV file; an interrupted import continues and lists nothing twice',
     )
     .option('--dry-run', 'check the rows and list nothing')
-    .option('--map <column=field>', 'read a field from this column', collect, [])
+    .option('--map <column=field>', 'read a field from this column', collect)
     .option('--failed <file>', 'CSV file for the rows that failed')
     .option('--yes', 'do not ask')
-    .addHelpText('after', `\nFields: ${FIELDS.join(', ')}`)
+    .addHelpText('after', `\nFields: ${FIELDS.join(', ').replace(/(.{1,70}) /g, '$1\n  ')}`)
     .action(async (path: string, options: ImportOptions, command: Command) => {
       const session = await openSession(command)
       const { out } = session
       const { bytes, file } = await open(path)
-      const mapping = mapped(file.columns, options.map)
+      const mapping = mapped(file.columns, options.map ?? [])
       if (mapping.card === null && mapping.product === null) {
         throw new CommandError(
-          `No column is "card" or "product". Name it with --map "COLUMN=card"; the columns are: ${file.columns.join(', ')}.`,
+          `No column is "card" or "product": name it with --map "COLUMN=card"; the columns are ${file.columns.join(', ')}.`,
           EXIT.usage,
         )
       }
       const rows = file.rows.map((row, index) => ({ index, row, ...readRow(row, mapping) }))
-      const checked = await check(session, rows)
-      const invalid = checked.filter(({ reason }) => reason !== undefined)
-      const valid = checked.filter(({ reason }) => reason === undefined)
-      preview(session, file, { valid, invalid })
-      if (options.dryRun) {
-        if (options.failed) await writeFailed(options.failed, file, invalid)
-        out.records(
-          [{ rows: rows.length, valid: valid.length, invalid: invalid.length }],
-          [
-            ['ROWS', ({ rows }) => rows],
-            ['VALID', ({ valid }) => valid],
-            ['INVALID', ({ invalid }) => invalid],
-          ],
-        )
-        if (invalid.length > 0) throw new CommandError(`${invalid.length} rows are invalid.`)
-        return
+      const { id } = await session.client.me()
+      const of = fingerprint(bytes, JSON.stringify([mapping, session.profile.url, id]))
+      const journalFile = `${path}.import`
+      let journal = options.dryRun ? undefined : await readJournal(journalFile, of)
+      if (journal) {
+        out.note(`Continuing after ${journal.done} of ${journal.rows.length} rows.`)
+      } else {
+        const failed = await check(session, rows)
+        preview(session, rows, failed)
+        const invalid = new Set(failed.map(([row]) => row))
+        const valid = rows.flatMap(({ index }) => (invalid.has(index) ? [] : index))
+        if (options.dryRun) return finishDryRun(session, file, failed, options)
+        if (valid.length === 0) throw new CommandError('No row can be listed.')
+        if (!options.yes) await agree(`List ${valid.length} rows?`)
+        journal = newJournal(of, valid, failed)
       }
-      if (valid.length === 0) throw new CommandError('No row can be listed.')
-      if (!options.yes) await agree(`List ${valid.length} rows?`)
-      const of = fingerprint(bytes, JSON.stringify([mapping, session.profile.url]))
-      const failed = [...invalid, ...(await list(session, `${path}.import`, of, valid))]
-      const created = rows.length - failed.length
-      if (options.failed && failed.length > 0) await writeFailed(options.failed, file, failed)
-      out.records(
-        [{ rows: rows.length, created, failed: failed.length }],
-        [
-          ['ROWS', ({ rows }) => rows],
-          ['LISTED', ({ created }) => created],
-          ['FAILED', ({ failed }) => failed],
-        ],
-      )
-      if (failed.length > 0) {
-        const where = options.failed
-          ? `: see ${options.failed}`
-          : '; --failed FILE.csv collects them'
-        throw new CommandError(`${failed.length} rows failed${where}.`)
-      }
+      await finish(session, file, await list(session, journalFile, journal, rows), options)
     })
 }
 
-type Row = ReadRow & { index: number; row: string[] }
-type Checked = Row & { reason?: string }
+async function finishDryRun(
+  { out }: Session,
+  file: CsvFile,
+  failed: Failure[],
+  options: ImportOptions,
+): Promise<void> {
+  if (options.failed) await writeFailed(options.failed, file, failed)
+  out.records(
+    [{ rows: file.rows.length, valid: file.rows.length - failed.length, invalid: failed.length }],
+    [
+      ['ROWS', ({ rows }) => rows],
+      ['VALID', ({ valid }) => valid],
+      ['INVALID', ({ invalid }) => invalid],
+    ],
+  )
+  if (failed.length > 0) throw new CommandError(`${counted(failed.length)} cannot be listed.`)
+}
 
-const collect = (value: string, all: string[]) => [...all, value]
+async function finish(
+  { out }: Session,
+  file: CsvFile,
+  failed: Failure[],
+  options: ImportOptions,
+): Promise<void> {
+  if (options.failed && failed.length > 0) await writeFailed(options.failed, file, failed)
+  const created = file.rows.length - failed.length
+  out.records(
+    [{ rows: file.rows.length, created, failed: failed.length }],
+    [
+      ['ROWS', ({ rows }) => rows],
+      ['LISTED', ({ created }) => created],
+      ['FAILED', ({ failed }) => failed],
+    ],
+  )
+  if (failed.length === 0) return
+  const where = options.failed ? `: see ${options.failed}` : '; --failed FILE.csv collects them'
+  throw new CommandError(`${counted(failed.length)} failed${where}.`)
+}
+
+export const counted = (rows: number) => `${rows} ${rows === 1 ? 'row' : 'rows'}`
+
+type Row = ReadRow & { index: number; row: string[] }
+
+const collect = (value: string, all: string[] = []) => [...all, value]
 
 async function open(path: string): Promise<{ bytes: Uint8Array; file: CsvFile }> {
   const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
@@ -104,8 +134,13 @@ async function open(path: string): Promise<{ bytes: Uint8Array; file: CsvFile }>
       EXIT.usage,
     )
   })
+  return { bytes, file: csvOf(bytes) }
+}
+
+/** @throws CommandError for a file that cannot be read as a whole */
+export function csvOf(bytes: Uint8Array): CsvFile {
   try {
-    return { bytes, file: readCsv(bytes) }
+    return readCsv(bytes)
   } catch (error) {
     if (error instanceof CsvError) throw new CommandError(error.message, EXIT.usage)
     throw error
@@ -130,14 +165,10 @@ function mapped(columns: string[], given: string[]): Mapping {
   return mapping
 }
 
-/** Checks the rows with the service, which lists nothing. */
-async function check({ client, out }: Session, rows: Row[]): Promise<Checked[]> {
+/** Checks the rows with the service, which lists nothing. Returns those that cannot be listed. */
+async function check({ client, out }: Session, rows: Row[]): Promise<Failure[]> {
   const readable = rows.filter(({ errors }) => Object.keys(errors).length === 0)
-  const reasons = new Map<number, string>()
-  for (const { index, errors } of rows) {
-    const reason = reasonOf({ errors })
-    if (reason !== undefined) reasons.set(index, reason)
-  }
+  const failed = rows.flatMap(({ index, errors }) => failureOf(index, { errors }))
   let done = 0
   for (const batch of inBatches(readable, CHECK_SIZE)) {
     const items = batch.map(({ item }) => item as unknown as OwnListingItem)
@@ -145,95 +176,76 @@ async function check({ client, out }: Session, rows: Row[]): Promise<Checked[]> 
       () => client.tools.listings.check(items, { maxRetries: 5 }),
       (seconds) => out.progress(`Checking rows: waiting ${seconds} s for the write limit`),
     )
-    results.forEach((result, i) => {
-      const reason = reasonOf(result)
-      if (reason !== undefined) reasons.set(batch[i]!.index, reason)
-    })
+    failed.push(...results.flatMap((result, i) => failureOf(batch[i]!.index, result)))
     done += batch.length
     out.progress(`Checked ${done} of ${readable.length} rows`)
   }
   out.endProgress()
-  return rows.map((row) => {
-    const reason = reasons.get(row.index)
-    return reason === undefined ? row : { ...row, reason }
-  })
+  return failed.sort(([a], [b]) => a - b)
 }
 
-function reasonOf({
-  errors,
-  candidates,
-}: {
-  errors?: Messages | CheckedItem['errors']
-  candidates?: unknown[]
-}) {
+/** No failure, or one with all messages and the candidates of an ambiguous card. */
+function failureOf(
+  row: number,
+  {
+    errors,
+    candidates = [],
+  }: { errors?: Messages | CheckedItem['errors']; candidates?: unknown[] },
+): Failure[] {
   const messages = Object.values(errors ?? {}).flat()
-  if (messages.length === 0) return undefined
-  const ids = (candidates ?? []).map((candidate) => (candidate as { id: string }).id)
-  return ids.length > 0
-    ? `${messages.join(' ')} Candidates: ${ids.join(', ')}.`
-    : messages.join(' ')
+  if (messages.length === 0) return []
+  const ids = candidates.map((candidate) => (candidate as { id: string }).id)
+  const hint = ids.length > 0 ? [`Candidates: ${ids.join(', ')}.`] : []
+  return [[row, [...messages, ...hint].join(' ')]]
 }
 
-function preview(
-  { out }: Session,
-  { rows }: CsvFile,
-  { valid, invalid }: { valid: Checked[]; invalid: Checked[] },
-): void {
-  out.note(`${rows.length} rows: ${valid.length} can be listed, ${invalid.length} cannot.`)
-  for (const { index, reason } of invalid.slice(0, MAX_SHOWN))
-    out.note(`  row ${index + 2}: ${reason}`)
-  if (invalid.length > MAX_SHOWN) out.note(`  and ${invalid.length - MAX_SHOWN} more`)
-  const warned = valid.filter(({ warnings }) => warnings.length > 0)
-  for (const { index, warnings } of warned.slice(0, MAX_SHOWN)) {
-    out.note(`  row ${index + 2}: ${warnings.join(' ')}`)
+function preview({ out }: Session, rows: Row[], failed: Failure[]): void {
+  out.note(
+    `${counted(rows.length)}: ${rows.length - failed.length} can be listed, ${failed.length} cannot.`,
+  )
+  const show = (lines: Failure[], kind: string) => {
+    for (const [row, text] of lines.slice(0, MAX_SHOWN)) out.note(`  row ${row + 2}: ${text}`)
+    if (lines.length > MAX_SHOWN) out.note(`  and ${lines.length - MAX_SHOWN} more ${kind}`)
   }
-  if (warned.length > MAX_SHOWN) out.note(`  and ${warned.length - MAX_SHOWN} more warnings`)
-}
-
-/** Lists the rows in batches, and returns those that failed. */
-async function list(
-  { client, out }: Session,
-  path: string,
-  of: string,
-  rows: Row[],
-): Promise<Checked[]> {
-  const journal = await openJournal(path, of)
-  const batches = inBatches(rows, BATCH_SIZE)
-  if (journal.results.length > 0) {
-    out.note(`Continuing after ${journal.results.flat().length} rows of the interrupted import.`)
-  }
-  const results = await sendBatches<Row, ListingResult>(path, journal, batches, {
-    send: async (batch, idempotencyKey) => {
-      const items = batch.map(({ item }) => item as unknown as OwnListingItem)
-      return (await client.tools.listings.create(items, { idempotencyKey })).results
-    },
-    unknown: (batch) =>
-      batch.map((_, index) => ({ status: 'failed', index, errors: { row: [UNKNOWN] } })),
-    waiting: (seconds) => out.progress(`Waiting ${seconds} s for the write limit`),
-    progress: (done) =>
-      out.progress(`Listed ${Math.min(done * BATCH_SIZE, rows.length)} of ${rows.length} rows`),
-  })
-  out.endProgress()
-  return results.flatMap((ofBatch, batch) =>
-    ofBatch.flatMap((result): Checked[] =>
-      result.status === 'failed'
-        ? [{ ...batches[batch]![result.index]!, reason: reasonOf(result) ?? 'The row failed.' }]
-        : [],
+  show(failed, 'of them; --failed FILE.csv collects all')
+  const invalid = new Set(failed.map(([row]) => row))
+  show(
+    rows.flatMap(({ index, warnings }): Failure[] =>
+      warnings.length > 0 && !invalid.has(index) ? [[index, warnings.join(' ')]] : [],
     ),
+    'adapted rows',
   )
 }
 
-type ListingResult = BulkCreateResult['results'][number]
+/** Lists the rows of the journal, and returns all that failed. */
+async function list(
+  { client, out }: Session,
+  path: string,
+  journal: Journal,
+  rows: Row[],
+): Promise<Failure[]> {
+  const failed = await sendBatches(path, journal, {
+    size: BATCH_SIZE,
+    send: async (batch, idempotencyKey) => {
+      const items = batch.map((row) => rows[row]!.item as unknown as OwnListingItem)
+      const { results } = await client.tools.listings.create(items, { idempotencyKey })
+      return results.flatMap((result) =>
+        result.status === 'failed' ? failureOf(batch[result.index]!, result) : [],
+      )
+    },
+    unknown: UNKNOWN,
+    waiting: (seconds) => out.progress(`Waiting ${seconds} s for the write limit`),
+    progress: (done) => out.progress(`Listed ${done} of ${journal.rows.length} rows`),
+  })
+  out.endProgress()
+  return failed
+}
 
-const UNKNOWN = 'It may be listed already: check it before you import it again.'
-
-const writeFailed = (path: string, { columns }: CsvFile, failed: Checked[]) =>
+const writeFailed = (path: string, { columns, rows }: CsvFile, failed: Failure[]) =>
   writeFile(
     path,
     failedCsv(
       columns,
-      failed
-        .toSorted((a, b) => a.index - b.index)
-        .map(({ row, reason }) => ({ row, reason: reason ?? '' })),
+      failed.map(([row, reason]) => ({ row: rows[row]!, reason })),
     ),
   )

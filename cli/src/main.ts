@@ -1,4 +1,4 @@
-import { CardstallError } from '@cardstall/sdk'
+import { AuthenticationError, CardstallError, ConnectionError } from '@cardstall/sdk'
 import { Command, CommanderError } from 'commander'
 import manifest from '../package.json' with { type: 'json' }
 import { accountCommands } from './commands/account.ts'
@@ -9,11 +9,38 @@ import { shellCommands } from './commands/shell.ts'
 import { shopCommands } from './commands/shop.ts'
 import { syncCommand } from './commands/sync.ts'
 import { webhookCommands } from './commands/webhooks.ts'
+import { handleInterruptions } from './interruption.ts'
 import { referenceCommand } from './reference.ts'
 import { CommandError, EXIT } from './session.ts'
 
+/** By hand, because it must fit on a screen of 24 lines. A test compares it with the commands. */
+const HELP = `Sell Pokemon cards and sealed products on a Cardstall marketplace.
+
+Usage: cardstall COMMAND [OPTIONS]
+
+  login, logout          sign in through a browser, and out
+  whoami, profiles       the shop and the key in use; the stored keys
+  cards, sets, products  search the catalog: cards search, cards show
+  listings               list, show, set, delete, import, export, reprice
+  orders                 list, show, pick, ship, cancel
+  labels                 buy
+  disputes, reviews      list and answer; list and reply
+  payouts, statement     your payouts; the statement of a month
+  shipping, holiday      your shipping options; close the shop for a while
+  webhooks               your endpoints and events: webhooks --help
+  sync                   every change of your listings and orders
+  open, completion       the dashboard; completion for bash, zsh and fish
+
+  --url URL, --key KEY   marketplace and key (CARDSTALL_URL, CARDSTALL_KEY)
+  --profile NAME         another stored key
+  --json, --ndjson       print JSON; print each record as a line of JSON
+  --quiet, --no-color    print results only; print without colours
+  --version, --help      "cardstall COMMAND --help" explains a command
+
+Example: cardstall listings import stock.csv --dry-run
+`
+
 const program = new Command('cardstall')
-  .description('Sell Pokemon cards and sealed products on a Cardstall marketplace.')
   .version(manifest.version, '--version', 'print the version')
   .option('--url <url>', 'address of the marketplace (default: the profile’s, or CARDSTALL_URL)')
   .option('--key <key>', 'API key (default: the profile’s, or CARDSTALL_KEY)')
@@ -23,17 +50,10 @@ const program = new Command('cardstall')
   .option('--quiet', 'print results only')
   .option('--no-color', 'print without colours')
   .helpOption('--help', 'print help')
+  .helpCommand(false)
   .exitOverride()
-  .showHelpAfterError('Run "cardstall --help" for all commands.')
-  .addHelpText(
-    'after',
-    `
-Examples:
-  cardstall login
-  cardstall cards search charizard
-  cardstall listings import stock.csv --dry-run
-  cardstall orders list --status pending`,
-  )
+  .configureOutput({ outputError: () => {} })
+program.helpInformation = () => HELP
 
 for (const add of [
   accountCommands,
@@ -52,10 +72,12 @@ inherit(program)
 
 // A reader such as `head` may close the pipe.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit(0)
-  throw error
+  if (error.code === 'EPIPE') process.exit()
+  process.exitCode = report(new CommandError(`The output cannot be written: ${reasonOf(error)}.`))
+  process.exit()
 })
-process.on('SIGINT', () => process.exit(EXIT.interrupted))
+process.stderr.on('error', () => {})
+handleInterruptions()
 
 try {
   await program.parseAsync()
@@ -65,13 +87,54 @@ try {
 
 /** Prints an error as one sentence, and returns the exit code. */
 function report(error: unknown): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT.usage
-  const { message, requestId } = error as CardstallError
+  if (error instanceof CommanderError && /^commander\.(help|version)/.test(error.code)) {
+    return error.exitCode === 0 ? 0 : EXIT.usage
+  }
+  const { requestId } = error as CardstallError
   const request = requestId === undefined ? '' : ` (request ${requestId})`
-  process.stderr.write(`${message}${request}\n`)
+  process.stderr.write(`${sentenceOf(error as Error)}${request}\n`)
+  if (error instanceof CommanderError) return EXIT.usage
   if (error instanceof CommandError) return error.exitCode
-  if (error instanceof CardstallError && error.status === 401) return EXIT.notSignedIn
+  if (error instanceof AuthenticationError) return EXIT.notSignedIn
   return EXIT.refused
+}
+
+function sentenceOf(error: Error): string {
+  const { message } = error
+  const begin = message.replace(/\.$/, '')
+  if (error instanceof CommanderError) {
+    const text = begin.replace(/^error: /, '').replace(/\s*\n\s*/g, ' ')
+    return `${text.charAt(0).toUpperCase()}${text.slice(1)}: see "${namedCommand()} --help".`
+  }
+  if (error instanceof AuthenticationError) {
+    return `${begin}: run "cardstall login", or check --key and CARDSTALL_KEY.`
+  }
+  if (error instanceof ConnectionError) return `${begin}: check the address and your network.`
+  if (error instanceof CardstallError) {
+    return message.replace('`baseUrl`', 'the address of the marketplace')
+  }
+  const { path, syscall } = error as NodeJS.ErrnoException
+  if (syscall === undefined) return message
+  if (path === undefined) return `Reading or writing failed: ${reasonOf(error)}.`
+  return `${path} cannot be ${syscall === 'read' ? 'read' : 'opened or written'}: ${reasonOf(error)}.`
+}
+
+/** Node's messages are such as `ENOSPC: no space left on device, write`. */
+function reasonOf({ message }: Error): string {
+  return /^\w+: (.*?),/.exec(message)?.[1] ?? message
+}
+
+/** The command on the command line, as far as it exists. */
+function namedCommand(): string {
+  let command: Command = program
+  const names = ['cardstall']
+  for (const word of process.argv.slice(2)) {
+    const inner = command.commands.find((inner) => inner.name() === word)
+    if (!inner) continue
+    names.push(word)
+    command = inner
+  }
+  return names.join(' ')
 }
 
 /** Settings that commander does not pass on to commands which were added. */

@@ -19,7 +19,7 @@ export function openOutput({ json, ndjson, quiet, color = true }: OutputOptions)
       for (const [name, value] of lines) {
         write(
           process.stdout.isTTY
-            ? `${bold(name.padEnd(width))}  ${value ?? ''}`
+            ? `${bold(name.padEnd(width))}${GAP}${oneLine(value)}`
             : `${name}\t${oneLine(value)}`,
         )
       }
@@ -37,18 +37,25 @@ export function openOutput({ json, ndjson, quiet, color = true }: OutputOptions)
         for (const row of rows) write(row.join('\t'))
         return
       }
-      if (rows.length === 0) return
+      if (rows.length === 0) return this.note('There are none.')
       const titles = columns.map(([title]) => title)
-      const widths = titles.map((title, i) =>
-        Math.min(MAX_WIDTH, Math.max(title.length, ...rows.map((row) => row[i]!.length))),
+      const widths = fitted(
+        titles.map((title, i) => Math.max(...[title, ...rows.map((row) => row[i]!)].map(widthOf))),
+        process.stdout.columns - GAP.length * (titles.length - 1),
       )
       const line = (row: string[]) =>
         row
-          .map((text, i) => shortened(text, widths[i]!).padEnd(widths[i]!))
-          .join('  ')
+          .map((text, i) => padded(text, widths[i]!))
+          .join(GAP)
           .trimEnd()
       write(bold(line(titles)))
       for (const row of rows) write(line(row))
+    },
+
+    /** Records that a table shows in groups, and JSON one by one. */
+    groups<T extends object>(groups: T[][], columns: Column<T[]>[]) {
+      if (json || ndjson) return this.records(groups.flat(), [])
+      this.records(groups, columns)
     },
 
     /** One record of an endless list. */
@@ -75,10 +82,33 @@ export function openOutput({ json, ndjson, quiet, color = true }: OutputOptions)
 
 export type Output = ReturnType<typeof openOutput>
 
-const MAX_WIDTH = 48
+const GAP = '  '
+const MIN_WIDTH = 8
 
-const shortened = (text: string, width: number) =>
-  text.length > width ? `${text.slice(0, width - 1)}…` : text
+/** Shortens the widest columns until the table fits on the terminal, except for the id that people copy. */
+function fitted(widths: number[], room: number): number[] {
+  const left = widths.reduce((sum, width) => sum + width, 0) - room
+  const widest = Math.max(...widths.slice(1))
+  if (!(left > 0) || widest <= MIN_WIDTH) return widths
+  return fitted(widths.with(widths.indexOf(widest, 1), widest - 1), room)
+}
+
+/** Characters of East Asian scripts fill two cells. */
+const isWide = (character: string) =>
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]/.test(
+    character,
+  )
+
+const widthOf = (text: string) =>
+  [...text].reduce((sum, character) => sum + (isWide(character) ? 2 : 1), 0)
+
+/** Text that fills a column exactly. */
+function padded(text: string, width: number): string {
+  if (widthOf(text) <= width) return text + ' '.repeat(width - widthOf(text))
+  const characters = [...text]
+  while (widthOf(characters.join('')) > width - 1) characters.pop()
+  return padded(`${characters.join('')}…`, width)
+}
 
 /** Control characters of catalog and seller texts must not reach the terminal. */
 const oneLine = (value: string | number | null | undefined) =>

@@ -1,6 +1,7 @@
-import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import path from 'node:path'
+import { replaceFile } from './files.ts'
 
 /** A marketplace and the key for it. `isOwn` if the key was created for this computer by `login`. */
 export type Profile = { url: string; key: string; isOwn?: boolean }
@@ -9,18 +10,20 @@ type Stored = { current?: string; profiles: Record<string, Profile> }
 
 export const DEFAULT_PROFILE = 'default'
 
-const FILE = path.join(
+export const FOLDER = path.join(
   process.env.XDG_CONFIG_HOME || path.join(homedir(), '.config'),
   'cardstall',
-  'config.json',
 )
+const FILE = path.join(FOLDER, 'config.json')
 
 export async function readProfiles(): Promise<Stored> {
   try {
-    return JSON.parse(await readFile(FILE, 'utf8'))
+    const { current, profiles } = JSON.parse(await readFile(FILE, 'utf8'))
+    return { current, profiles: profiles ?? {} }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { profiles: {} }
-    throw new Error(`${FILE} cannot be read: ${(error as Error).message}`)
+    if (!(error instanceof SyntaxError)) throw error
+    throw new Error(`${FILE} is damaged: delete it, and run "cardstall login" again.`)
   }
 }
 
@@ -39,10 +42,4 @@ export async function deleteProfile(name: string): Promise<boolean> {
   return true
 }
 
-/** Readable by its owner only, because it contains keys. */
-async function write(stored: Stored): Promise<void> {
-  await mkdir(path.dirname(FILE), { recursive: true, mode: 0o700 })
-  await writeFile(FILE, `${JSON.stringify(stored, null, 2)}\n`, { mode: 0o600 })
-  // The mode of `writeFile` has no effect on a file that exists.
-  await chmod(FILE, 0o600)
-}
+const write = (stored: Stored) => replaceFile(FILE, `${JSON.stringify(stored, null, 2)}\n`)

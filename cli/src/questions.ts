@@ -5,7 +5,7 @@ import { CommandError, EXIT } from './session.ts'
 export async function agree(message: string): Promise<void> {
   if (!process.stdin.isTTY) {
     throw new CommandError(
-      `${message} Nobody can answer without a terminal: add --yes.`,
+      `${message.replace(/\?$/, '')}: nobody can answer without a terminal, so add --yes.`,
       EXIT.usage,
     )
   }

@@ -29,7 +29,10 @@ export async function openSession(command: Command): Promise<Session> {
   const name = options.profile ?? current ?? DEFAULT_PROFILE
   const stored = profiles[name]
   if (options.profile !== undefined && !stored) {
-    throw new CommandError(`There is no profile "${options.profile}".`, EXIT.notSignedIn)
+    throw new CommandError(
+      `There is no profile "${options.profile}": run "cardstall login --profile ${options.profile}".`,
+      EXIT.notSignedIn,
+    )
   }
   const key =
     options.key ?? (options.profile ? stored?.key : process.env.CARDSTALL_KEY || stored?.key)
@@ -49,7 +52,13 @@ export function clientOf({ key, url }: Profile): Cardstall {
   try {
     return new Cardstall({ key, baseUrl: apiUrl(url) })
   } catch (error) {
-    throw new CommandError((error as Error).message, EXIT.usage)
+    const { message } = error as Error
+    throw new CommandError(
+      message.includes('`key`')
+        ? 'The API key has a space or a special character: check --key and CARDSTALL_KEY.'
+        : `"${url}" is no address of a marketplace: it must begin with https:// or http://.`,
+      EXIT.usage,
+    )
   }
 }
 

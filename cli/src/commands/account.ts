@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import { text as readAll } from 'node:stream/consumers'
+import { AuthenticationError } from '@cardstall/sdk'
 import { cancel, text } from '@clack/prompts'
 import type { Command } from 'commander'
 import { deviceLogin } from '../device-login.ts'
@@ -27,7 +28,12 @@ export function accountCommands(program: Command): void {
       const out = openOutput(optionsOf(command))
       const entered = await enter(url, options)
       const account = await clientOf(entered).me()
-      await saveProfile(profile, { ...entered, url: apiUrl(entered.url) })
+      try {
+        await saveProfile(profile, { ...entered, url: apiUrl(entered.url) })
+      } catch (error) {
+        if (entered.isOwn) await revoke(entered)
+        throw error
+      }
       out.note(`Signed in to ${account.shop_name} on ${hostname()}, as profile "${profile}".`)
     })
 
@@ -39,13 +45,18 @@ export function accountCommands(program: Command): void {
       const { current, profiles } = await readProfiles()
       const name = profile ?? current ?? DEFAULT_PROFILE
       const stored = profiles[name]
-      if (!stored) throw new CommandError(`There is no profile "${name}".`, EXIT.notSignedIn)
+      if (!stored)
+        throw new CommandError(
+          `There is no profile "${name}": "cardstall profiles" lists them.`,
+          EXIT.notSignedIn,
+        )
       const isRevoked = stored.isOwn === true && (await revoke(stored))
       await deleteProfile(name)
+      const page = `${apiUrl(stored.url).replace(/v1$/, 'dashboard/keys')}`
       openOutput(options).note(
         isRevoked
           ? `Profile "${name}" is deleted, and its key is revoked.`
-          : `Profile "${name}" is deleted. Its key still works: revoke it in the dashboard under Keys.`,
+          : `Profile "${name}" is deleted. Its key may still work: revoke it at ${page}`,
       )
     })
 
@@ -109,13 +120,13 @@ async function enter(
   return { url: address, key, isOwn: true }
 }
 
-/** Revokes a key. Returns false if the service can't be reached or has revoked it already. */
+/** Revokes a key. Returns false if the service can't be reached; an unknown key is revoked already. */
 const revoke = (profile: Profile) =>
   clientOf(profile)
     .tools.key.revoke()
     .then(
       () => true,
-      () => false,
+      (error) => error instanceof AuthenticationError,
     )
 
 function answered(value: string | symbol): string {

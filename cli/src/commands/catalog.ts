@@ -13,6 +13,9 @@ export function count(text: string): number {
   return number
 }
 
+/** Parses several ids, one after the other. */
+export const counts = (text: string, ids: number[] = []): number[] => [...ids, count(text)]
+
 type ListOptions = { language?: string; set?: string; limit: number }
 
 const cardColumns: Column<Card>[] = [

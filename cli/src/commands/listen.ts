@@ -1,48 +1,97 @@
 import { createHash } from 'node:crypto'
-import { CardstallError, sign, type WebhookEvent } from '@cardstall/sdk'
+import { sign, ValidationError, type WebhookEvent } from '@cardstall/sdk'
 import type { Command } from 'commander'
+import { beforeInterruption } from '../interruption.ts'
+import { openPlace } from '../positions.ts'
 import { CommandError, EXIT, openSession } from '../session.ts'
+import { EVENTS } from '../webhook-events.ts'
 
 const TIMEOUT_MS = 10_000
+
+type ListenOptions = { forward?: string; events?: string; after?: string }
 
 /** `webhooks listen`. */
 export function listenCommand(webhooks: Command): void {
   webhooks
     .command('listen')
-    .description('print your events as they happen, resends included, until Ctrl-C')
+    .description(
+      'print your events, resends included, until Ctrl-C; the next run continues where this one ends',
+    )
     .option('--forward <url>', 'post each event to this address, signed like a delivery')
     .option('--events <names>', 'only these events, separated by commas')
-    .option('--after <position>', 'continue after this position, to miss nothing')
-    .action(
-      async (
-        { forward, events, after }: { forward?: string; events?: string; after?: string },
-        command: Command,
-      ) => {
-        const { client, out, profile } = await openSession(command)
-        const target = forward === undefined ? undefined : addressOf(forward)
-        const wanted = events?.split(',')
-        const secret = secretOf(profile.key)
-        if (target) out.note(`Forwarding to ${target}. The secret is ${secret}`)
-        else out.note('Waiting for events.')
-        const feed = client.tools.events.follow(after)
+    .option('--after <position>', 'continue after this position instead; "now" skips what happened')
+    .action(async (options: ListenOptions, command: Command) => {
+      const target = options.forward === undefined ? undefined : addressOf(options.forward)
+      const wanted = eventsIn(options.events)
+      const session = await openSession(command)
+      const { client, out, profile } = session
+      const place = await openPlace(session, 'events', [target, wanted])
+      const secret = secretOf(profile.key)
+      if (target) out.note(`Forwarding to ${target}. The secret is ${secret}`)
+      const stop = new AbortController()
+      // The event in hand is handled and recorded first: otherwise the next run would repeat it.
+      beforeInterruption(() => stop.abort())
+
+      const follow = async (after: string | undefined) => {
+        let saving = Promise.resolve()
+        const feed = client.tools.events.follow(after, {
+          signal: stop.signal,
+          onConnection(state) {
+            if (state === 'lost') return out.note('The connection is lost. Reconnecting.')
+            out.note('Waiting for events.')
+            // The first run has a place now, even if it is killed before the first event.
+            saving = place.save(feed.cursor()!)
+            saving.catch(() => {})
+          },
+        })
         for await (const event of feed) {
-          if (wanted && !wanted.includes(event.event)) continue
-          const outcome = target ? await post(target, event, secret) : undefined
-          out.line({ ...event, ...(outcome && { outcome }) }, [
-            event.created_at,
-            event.event,
-            `#${event.delivery_id}`,
-            outcome,
-          ])
+          if (!wanted || wanted.includes(event.event)) {
+            const outcome = target ? await post(target, event, secret) : undefined
+            out.line({ ...event, ...(outcome && { outcome }) }, [
+              event.created_at,
+              event.event,
+              `#${event.delivery_id}`,
+              outcome,
+            ])
+          }
+          await saving
+          await place.save(feed.cursor()!)
+          if (stop.signal.aborted) break
         }
-      },
-    )
+        await saving
+      }
+
+      if (options.after !== undefined) {
+        return follow(options.after === 'now' ? undefined : options.after)
+      }
+      if (place.position !== undefined) {
+        out.note('Continuing after the last run. "--after now" skips what happened since.')
+      }
+      try {
+        await follow(place.position)
+      } catch (error) {
+        if (!(error instanceof ValidationError) || place.position === undefined) throw error
+        out.note('The place of the last run is of another database. Beginning now.')
+        await follow(undefined)
+      }
+    })
 }
 
 function addressOf(text: string): URL {
   const url = URL.parse(text)
   if (url && /^https?:$/.test(url.protocol)) return url
   throw new CommandError('--forward must be an http or https address.', EXIT.usage)
+}
+
+/** The events of `--events` in one order, because they are a part of the place's name. */
+function eventsIn(text: string | undefined): string[] | undefined {
+  const names = text?.split(',').map((name) => name.trim())
+  const unknown = names?.find((name) => !EVENTS.some((event) => event === name))
+  if (unknown === undefined) return names?.sort()
+  throw new CommandError(
+    `There is no event "${unknown}": the events are ${EVENTS.join(', ')}.`,
+    EXIT.usage,
+  )
 }
 
 /** The same for a key each time, so that a receiver keeps its setting. */
@@ -67,7 +116,6 @@ async function post(url: URL, event: WebhookEvent, secret: string): Promise<stri
     })
     return String(status)
   } catch (error) {
-    if (error instanceof CardstallError) throw error
     const { message, cause } = error as Error & { cause?: { code?: string } }
     return cause?.code ?? message
   }

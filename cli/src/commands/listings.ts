@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
 import type { OwnListing } from '@cardstall/sdk'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import Papa from 'papaparse'
@@ -9,7 +10,7 @@ import { type Column, euros } from '../output.ts'
 import { agree } from '../questions.ts'
 import { repriceCommand } from '../reprice.ts'
 import { CommandError, EXIT, openSession } from '../session.ts'
-import { count } from './catalog.ts'
+import { count, counts } from './catalog.ts'
 import { each } from './orders.ts'
 
 const STATUSES = ['active', 'sold', 'hidden'] as const
@@ -50,6 +51,21 @@ export function listingCommands(program: Command): void {
       out.records(await client.tools.listings.list(filters).all(limit), listingColumns)
     })
   listings
+    .command('show')
+    .argument('<listing>', 'id of the listing', count)
+    .description('show a listing')
+    .action(async (id: number, _options, command: Command) => {
+      const { client, out } = await openSession(command)
+      const listing = await client.tools.listings.get(id)
+      out.record(
+        listing,
+        listingColumns.map(([title, text]) => [
+          title.charAt(0) + title.slice(1).toLowerCase(),
+          text(listing),
+        ]),
+      )
+    })
+  listings
     .command('set')
     .argument('<listing>', 'id of the listing', count)
     .description('change a listing')
@@ -75,11 +91,10 @@ export function listingCommands(program: Command): void {
     })
   listings
     .command('delete')
-    .argument('<listings...>', 'ids of listings')
+    .argument('<listings...>', 'ids of listings', counts)
     .description('delete listings permanently')
     .option('--yes', 'do not ask')
-    .action(async (texts: string[], { yes }: { yes?: boolean }, command: Command) => {
-      const ids = texts.map(count)
+    .action(async (ids: number[], { yes }: { yes?: boolean }, command: Command) => {
       const session = await openSession(command)
       if (ids.length > 1 && !yes) await agree(`Delete ${ids.length} listings?`)
       await each(session, ids, async (id) => {
@@ -94,22 +109,22 @@ export function listingCommands(program: Command): void {
     .addOption(new Option('--status <status>', 'only this status').choices(STATUSES))
     .action(async (file: string | undefined, query: Pick<Filters, 'status'>, command: Command) => {
       const { client, out } = await openSession(command)
-      const target = file === undefined ? process.stdout : createWriteStream(file)
       let exported = 0
-      const write = async (rows: unknown[][]) => {
-        if (!target.write(`${Papa.unparse(rows)}\r\n`)) await once(target, 'drain')
+      async function* lines() {
+        yield `${Papa.unparse([['id', ...EXPORTED, 'status']])}\r\n`
+        for await (const { data, meta } of client.tools.listings.list(query).pages()) {
+          if (data.length > 0) yield `${Papa.unparse(data.map(rowOf))}\r\n`
+          exported += data.length
+          out.progress(`${exported} of ${meta.total} listings`)
+        }
+        out.endProgress()
       }
-      await write([['id', ...EXPORTED, 'status']])
-      for await (const page of client.tools.listings.list(query).pages()) {
-        if (page.data.length > 0) await write(page.data.map(rowOf))
-        exported += page.data.length
-        out.progress(`${exported} of ${page.meta.total} listings`)
-      }
-      out.endProgress()
       if (file !== undefined) {
-        target.end()
-        await once(target, 'finish')
-        out.note(`Wrote ${exported} listings to ${file}.`)
+        await pipeline(lines, createWriteStream(file))
+        return out.note(`Wrote ${exported} listings to ${file}.`)
+      }
+      for await (const text of lines()) {
+        if (!process.stdout.write(text)) await once(process.stdout, 'drain')
       }
     })
   importCommand(listings)

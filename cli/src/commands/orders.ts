@@ -1,22 +1,29 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import type { Order, PickLine } from '@cardstall/sdk'
+import {
+  AuthenticationError,
+  type CancelOwnOrderBody,
+  type Cardstall,
+  ConnectionError,
+  type Order,
+  type PickLine,
+} from '@cardstall/sdk'
 import { type Command, Option } from 'commander'
 import { type Column, euros } from '../output.ts'
-import { CommandError, openSession, type Session } from '../session.ts'
-import { count } from './catalog.ts'
+import { agree } from '../questions.ts'
+import { CommandError, EXIT, openSession, type Session } from '../session.ts'
+import { count, counts } from './catalog.ts'
 
 const STATUSES = ['pending', 'shipped', 'received', 'cancelled', 'disputed'] as const
 
-const orderColumns: Column<Order>[] = [
-  ['ORDER', ({ id }) => id],
-  ['SLICE', ({ slice_key }) => slice_key],
-  ['STATUS', ({ status }) => status],
-  ['ITEM', ({ item }) => item.name],
-  ['QUANTITY', ({ quantity }) => quantity],
-  ['NET', ({ financial }) => euros(financial.seller_net)],
-  ['BUYER', ({ buyer }) => buyer.name],
-  ['SOLD', ({ created_at }) => created_at?.slice(0, 10)],
+/** Rows of one slice, which is shipped as one parcel. */
+const sliceColumns: Column<Order[]>[] = [
+  ['ORDER', ([first]) => first!.id],
+  ['STATUS', (rows) => [...new Set(rows.map(({ status }) => status))].join(', ')],
+  ['ITEMS', (rows) => rows.map(({ quantity, item }) => `${quantity} × ${item.name}`).join(', ')],
+  ['NET', (rows) => euros(rows.reduce((sum, { financial }) => sum + financial.seller_net, 0))],
+  ['BUYER', ([first]) => first!.buyer.name],
+  ['SOLD', ([first]) => first!.created_at?.slice(0, 10)],
 ]
 
 const pickColumns: Column<PickLine>[] = [
@@ -30,22 +37,33 @@ const pickColumns: Column<PickLine>[] = [
 
 const MAX_PARCELS = 100
 
+const CANCEL_REASONS = ['out_of_stock', 'buyer_asked', 'other'] as const
+type CancelOptions = CancelOwnOrderBody & { yes?: boolean }
+type LabelOptions = { out: string; merge?: string }
+
 /** `orders` and `labels`. */
 export function orderCommands(program: Command): void {
-  const orders = program.command('orders').description('list, show and ship orders')
+  const orders = program.command('orders').description('list, show, ship and cancel orders')
   orders
     .command('list')
-    .description('list order rows, newest first')
+    .description('list your slices, newest first: what a buyer bought from you in one checkout')
     .addOption(new Option('--status <status>', 'only this status').choices(STATUSES))
     .option('--since <time>', 'only orders since this date or time')
-    .option('--limit <n>', 'number of rows', count, 100)
+    .option('--limit <n>', 'number of slices', count, 100)
     .action(
       async (
         { limit, ...query }: { limit: number; status?: Order['status']; since?: string },
         command: Command,
       ) => {
         const { client, out } = await openSession(command)
-        out.records(await client.orders.list(query).all(limit), orderColumns)
+        const slices = new Map<string, Order[]>()
+        for await (const order of client.orders.list(query)) {
+          const rows = slices.get(order.slice_key)
+          if (!rows && slices.size === limit) break
+          slices.set(order.slice_key, [...(rows ?? []), order])
+        }
+        // JSON has the rows of the API.
+        out.groups([...slices.values()], sliceColumns)
       },
     )
   orders
@@ -88,62 +106,140 @@ export function orderCommands(program: Command): void {
     })
   orders
     .command('ship')
-    .argument('<orders...>', 'ids of a row of each slice')
+    .argument('<orders...>', 'ids of a row of each slice', counts)
     .description('mark slices as shipped; the buyers get an e-mail')
     .option('--tracking <code>', 'tracking code, for one slice')
-    .action(async (ids: string[], { tracking }: { tracking?: string }, command: Command) => {
-      const session = await openSession(command)
+    .action(async (ids: number[], { tracking }: { tracking?: string }, command: Command) => {
       if (tracking !== undefined && ids.length > 1) {
-        throw new CommandError('A tracking code belongs to one slice: ship them one by one.', 2)
-      }
-      await each(session, ids.map(count), async (id) => {
-        const slice = await session.client.orders.ship(id, { trackingCode: tracking })
-        session.out.records(
-          [slice],
-          [
-            ['SLICE', ({ slice_key }) => slice_key],
-            ['SHIPPED ROWS', ({ shipped_lines }) => shipped_lines],
-          ],
+        throw new CommandError(
+          'A tracking code belongs to one slice: ship them one by one.',
+          EXIT.usage,
         )
+      }
+      const session = await openSession(command)
+      const shipped = await eachSlice(session, ids, async (id) => {
+        const slice = await session.client.orders.ship(id, { trackingCode: tracking })
+        return { orders: slice.orders, record: slice }
       })
+      session.out.records(shipped.records, [
+        ['SLICE', ({ slice_key }) => slice_key],
+        ['SHIPPED ROWS', ({ shipped_lines }) => shipped_lines],
+      ])
+      shipped.throwIfFailed()
+    })
+  orders
+    .command('cancel')
+    .argument('<order>', 'id of the row', count)
+    .description('cancel a pending row; the buyer is refunded and gets an e-mail')
+    .addOption(new Option('--reason <reason>', 'why').choices(CANCEL_REASONS).makeOptionMandatory())
+    .option('--no-restock', 'do not put the units back on sale')
+    .option('--yes', 'do not ask')
+    .action(async (id: number, { yes, ...cancellation }: CancelOptions, command: Command) => {
+      const { client, out } = await openSession(command)
+      if (!yes) await agree(`Cancel order ${id}?`)
+      const order = await client.tools.orders.cancel(id, cancellation)
+      out.record(order, [
+        ['Order', order.id],
+        ['Status', order.status],
+      ])
     })
 
   const labels = program.command('labels').description('buy labels')
   labels
     .command('buy')
-    .argument('<orders...>', 'ids of a row of each slice')
+    .argument('<orders...>', 'ids of a row of each slice', counts)
     .description('buy or read labels, and save their PDFs; no label is bought twice')
     .option('--out <directory>', 'directory of the PDFs', '.')
-    .action(async (ids: string[], { out: directory }: { out: string }, command: Command) => {
+    .option('--merge <file>', 'write all labels into one PDF instead')
+    .action(async (ids: number[], { out: directory, merge }: LabelOptions, command: Command) => {
       const session = await openSession(command)
-      await mkdir(directory, { recursive: true })
-      await each(session, ids.map(count), async (id) => {
-        const label = await session.client.orders.waitForLabel(id)
-        const file = label.label_url === null ? null : await save(label.label_url, directory, id)
-        session.out.records(
-          [{ order_id: id, file, ...label }],
-          [
-            ['ORDER', ({ order_id }) => order_id],
-            ['STATUS', ({ status }) => status],
-            ['FILE', ({ file }) => file],
-            ['', ({ message }) => message],
-          ],
-        )
+      const { client, out } = session
+      if (merge === undefined) await mkdir(directory, { recursive: true })
+      const bought = await eachSlice(session, ids, async (id) => {
+        out.progress(`Label of order ${id}`)
+        const { order, ...label } = await client.orders.waitForLabel(id)
+        const isSaved = merge === undefined && label.label_url !== null
+        const file = isSaved ? await save(label.label_url!, directory, id) : null
+        return { orders: order.orders, record: { order_id: id, file, ...label } }
       })
+      out.endProgress()
+      const labels = bought.records
+      const ready = labels.flatMap(({ order_id, status }) => (status === 'ready' ? order_id : []))
+      if (merge !== undefined && ready.length > 0) {
+        await writeFile(merge, await mergedPdf(client, ready))
+        for (const label of labels) if (label.status === 'ready') label.file = merge
+      }
+      out.records(labels, [
+        ['ORDER', ({ order_id }) => order_id],
+        ['STATUS', ({ status }) => status],
+        ['FILE', ({ file }) => file],
+        ['MESSAGE', ({ message }) => message],
+      ])
+      bought.throwIfFailed()
+      const left = labels.filter(({ status }) => status === 'processing').length
+      if (left > 0) {
+        throw new CommandError(`${left} labels are not ready yet: run the same command later.`)
+      }
     })
 }
 
+/** Labels that one request can merge. */
+const MAX_MERGED = 50
+
+async function mergedPdf(client: Cardstall, orders: number[]): Promise<Uint8Array> {
+  if (orders.length > MAX_MERGED) {
+    throw new CommandError(
+      `One PDF has at most ${MAX_MERGED} labels: they are bought, so fetch them in several runs.`,
+    )
+  }
+  return (await client.tools.labels.merge(orders)).pdf
+}
+
 async function save(url: string, directory: string, id: number): Promise<string> {
-  const response = await fetch(url)
-  if (!response.ok) throw new CommandError(`The label of order ${id} could not be downloaded.`)
+  const response = await fetch(url).catch((error: Error & { cause?: { code?: string } }) => {
+    const reason = error.cause?.code ?? error.message
+    throw new CommandError(
+      `The label is bought, but ${new URL(url).host} cannot be reached (${reason}): run the same command again.`,
+    )
+  })
+  if (!response.ok) {
+    throw new CommandError(
+      `The label is bought, but its download failed with status ${response.status}: run the same command again.`,
+    )
+  }
   const file = path.join(directory, `label-${id}.pdf`)
   await writeFile(file, Buffer.from(await response.arrayBuffer()))
   return file
 }
 
+/** Handles the slices of orders once each, even if several of their rows are named. */
+async function eachSlice<T>(
+  session: Session,
+  ids: number[],
+  handle: (id: number) => Promise<{ orders: { id: number }[]; record: T }>,
+): Promise<{ records: T[]; throwIfFailed(): void }> {
+  const handled = new Set<number>()
+  const records: T[] = []
+  let failure: unknown
+  await each(session, ids, async (id) => {
+    if (handled.has(id)) return
+    const { orders, record } = await handle(id)
+    for (const order of orders) handled.add(order.id)
+    records.push(record)
+  }).catch((error) => {
+    failure = error
+  })
+  return {
+    records,
+    throwIfFailed() {
+      if (failure !== undefined) throw failure
+    },
+  }
+}
+
 /** Handles records one by one. A refused one does not stop the others; the exit code tells. */
 export async function each(
-  { out }: Session,
+  { out }: Pick<Session, 'out'>,
   ids: number[],
   handle: (id: number) => Promise<void>,
 ): Promise<void> {
@@ -152,7 +248,8 @@ export async function each(
     try {
       await handle(id)
     } catch (error) {
-      if (ids.length === 1) throw error
+      // Every other id would fail for the same reason.
+      if (ids.length === 1 || isGeneral(error)) throw error
       failed++
       out.endProgress()
       process.stderr.write(`${id}: ${(error as Error).message}\n`)
@@ -160,3 +257,6 @@ export async function each(
   }
   if (failed > 0) throw new CommandError(`${failed} of ${ids.length} failed.`)
 }
+
+const isGeneral = (error: unknown) =>
+  error instanceof AuthenticationError || error instanceof ConnectionError

@@ -1,10 +1,18 @@
-import type { Dispute, OwnShippingOption, Payout } from '@cardstall/sdk'
+import type {
+  Dispute,
+  ListOwnReviewsQuery,
+  OwnShippingOption,
+  Payout,
+  Review,
+} from '@cardstall/sdk'
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import { type Column, euros } from '../output.ts'
-import { openSession } from '../session.ts'
+import { CommandError, EXIT, openSession } from '../session.ts'
 import { count } from './catalog.ts'
+import { price } from './listings.ts'
 
 const PAYOUT_STATES = ['due', 'sent', 'paid', 'failed', 'held'] as const
+const YES_NO = ['yes', 'no'] as const
 const DISPUTE_STATES = ['open', 'answered', 'resolved'] as const
 
 const payoutColumns: Column<Payout>[] = [
@@ -37,7 +45,16 @@ const optionColumns: Column<OwnShippingOption>[] = [
   ['UP TO', ({ max_value }) => (max_value === null ? 'any value' : euros(max_value))],
 ]
 
-/** `payouts`, `statement`, `disputes`, `shipping`, `holiday`. */
+const reviewColumns: Column<Review>[] = [
+  ['ID', ({ id }) => id],
+  ['STARS', ({ stars }) => stars],
+  ['ORDER', ({ order_id }) => order_id],
+  ['TEXT', ({ text }) => text],
+  ['REPLY', ({ reply }) => reply?.text],
+  ['TIME', ({ created_at }) => created_at],
+]
+
+/** `payouts`, `statement`, `disputes`, `reviews`, `shipping`, `holiday`. */
 export function shopCommands(program: Command): void {
   program
     .command('payouts')
@@ -73,8 +90,9 @@ export function shopCommands(program: Command): void {
       ])
     })
 
-  program
-    .command('disputes')
+  const disputes = program.command('disputes').description('list and answer disputes')
+  disputes
+    .command('list', { isDefault: true })
     .description('list disputes about your orders')
     .addOption(new Option('--state <state>', 'only this state').choices(DISPUTE_STATES))
     .option('--limit <n>', 'number of rows', count, 100)
@@ -87,14 +105,77 @@ export function shopCommands(program: Command): void {
         out.records(await client.tools.disputes.list(query).all(limit), disputeColumns)
       },
     )
+  disputes
+    .command('answer')
+    .argument('<order>', 'id of the order', count)
+    .argument('<message>', 'your answer, which the buyer gets by e-mail')
+    .description('answer the dispute about an order, once')
+    .option('--photo <url...>', 'https address of a photo')
+    .action(
+      async (order: number, message: string, { photo }: { photo?: string[] }, command: Command) => {
+        const { client, out } = await openSession(command)
+        const answer = { message, ...(photo && { photo_urls: photo }) }
+        out.records([await client.tools.disputes.answer(order, answer)], disputeColumns)
+      },
+    )
 
-  program
-    .command('shipping')
+  const reviews = program.command('reviews').description('list reviews and reply to them')
+  reviews
+    .command('list', { isDefault: true })
+    .description('list reviews of your shop, newest first')
+    .option('--stars <n>', 'only reviews with this number of stars', count)
+    .option('--limit <n>', 'number of reviews', count, 30)
+    .action(async ({ limit, stars }: { limit: number; stars?: number }, command: Command) => {
+      const { client, out } = await openSession(command)
+      const query = (stars === undefined ? {} : { stars }) as ListOwnReviewsQuery
+      out.records(await client.tools.reviews.list(query).all(limit), reviewColumns)
+    })
+  reviews
+    .command('reply')
+    .argument('<review>', 'id of the review', count)
+    .argument('<text>', 'your reply')
+    .description('reply to a review in public; a further reply replaces the first')
+    .action(async (review: number, text: string, _options, command: Command) => {
+      const { client, out } = await openSession(command)
+      out.records([await client.tools.reviews.reply(review, text)], reviewColumns)
+    })
+
+  const shipping = program.command('shipping').description('list and change your shipping options')
+  shipping
+    .command('list', { isDefault: true })
     .description('list your shipping options')
     .action(async (_options, command: Command) => {
       const { client, out } = await openSession(command)
       out.records(await client.tools.shippingOptions.list(), optionColumns)
     })
+  shipping
+    .command('set')
+    .argument('<code>', 'code of the option')
+    .description('change a shipping option')
+    .option('--price <euros>', 'price for the buyer', price)
+    .addOption(new Option('--enabled <state>', 'whether buyers can choose it').choices(YES_NO))
+    .action(
+      async (
+        code: string,
+        { enabled, ...changes }: { price?: number; enabled?: 'yes' | 'no' },
+        command: Command,
+      ) => {
+        if (enabled === undefined && changes.price === undefined) {
+          throw new CommandError('Name what to change: --price or --enabled.', EXIT.usage)
+        }
+        const { client, out } = await openSession(command)
+        const options = await client.tools.shippingOptions.list()
+        if (!options.some((option) => option.code === code)) {
+          throw new CommandError(`There is no option "${code}": "cardstall shipping" lists them.`)
+        }
+        const changed = options.map((option) =>
+          option.code === code
+            ? { ...option, ...changes, ...(enabled && { enabled: enabled === 'yes' }) }
+            : option,
+        )
+        out.records(await client.tools.shippingOptions.replace(changed), optionColumns)
+      },
+    )
 
   program
     .command('holiday')

@@ -1,48 +1,50 @@
-import { readFile, rename, writeFile } from 'node:fs/promises'
 import type { Change } from '@cardstall/sdk'
 import type { Command } from 'commander'
-import { openSession } from '../session.ts'
+import { openPlace, openPlaceIn } from '../positions.ts'
+import { CommandError, openSession } from '../session.ts'
+
+const WAIT_S = 30
+
+type SyncOptions = { cursor?: string; after?: string; once?: boolean }
 
 /** `sync`: follows the change feed. */
 export function syncCommand(program: Command): void {
   program
     .command('sync')
     .description('print every change of your listings and orders, from where the last run ended')
-    .option('--cursor <file>', 'file that keeps the place', '.cardstall-cursor')
+    .option('--cursor <file>', 'keep the place in this file, for programs that are independent')
+    .option('--after <position>', 'continue after this position instead; "now" skips what happened')
     .option('--once', 'end when there are no more changes')
-    .action(
-      async ({ cursor: file, once }: { cursor: string; once?: boolean }, command: Command) => {
-        const { client, out } = await openSession(command)
-        let cursor = await readFile(file, 'utf8').then(
-          (text) => text.trim(),
-          () => undefined,
-        )
-        if (cursor === undefined) {
-          cursor = (await client.tools.changes()).next
-          await keep(file, cursor)
-          out.note('The first run begins now: list everything once, then run it again.')
-        }
-        for (;;) {
-          const { data, next, has_more } = await client.tools.changes({
-            cursor,
-            wait: once ? 0 : 30,
-          })
-          out.records<Change>(data, [
-            ['KIND', ({ kind }) => kind],
-            ['ID', ({ id }) => id],
-            ['CHANGE', ({ change }) => change],
-            ['STATUS', ({ record }) => record?.status],
-          ])
-          // After the output: a change that was printed twice is better than one that was not.
-          await keep(file, next)
-          cursor = next
-          if (once && !has_more) return
-        }
-      },
-    )
+    .action(async ({ cursor: file, after, once }: SyncOptions, command: Command) => {
+      const session = await openSession(command)
+      const { client, out } = session
+      const place = await (file === undefined
+        ? openPlace(session, 'changes', [])
+        : openPlaceIn(file))
+      let cursor = after === 'now' ? undefined : (after ?? place.position)
+      if (cursor === undefined) {
+        cursor = (await client.tools.changes()).next
+        await place.save(cursor)
+        out.note('Beginning now: list everything once, and apply the changes that follow.')
+      }
+      for (;;) {
+        const { data, next, has_more } = await client.tools
+          .changes({ cursor, wait: once ? 0 : WAIT_S }, once ? {} : { maxRetries: Infinity })
+          .catch(explainExpiry)
+        for (const change of data) out.line(change, textsOf(change))
+        // After the output: a change that was printed twice is better than one that was not.
+        await place.save(next)
+        cursor = next
+        if (once && !has_more) return
+      }
+    })
 }
 
-async function keep(file: string, cursor: string): Promise<void> {
-  await writeFile(`${file}.new`, `${cursor}\n`)
-  await rename(`${file}.new`, file)
+const textsOf = ({ kind, id, change, record }: Change) => [kind, id, change, record?.status]
+
+function explainExpiry(error: unknown): never {
+  if ((error as { type?: string }).type !== 'cursor_expired') throw error
+  throw new CommandError(
+    'The last run is more than 30 days ago: run "cardstall sync --after now", and list everything once.',
+  )
 }

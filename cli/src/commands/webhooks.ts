@@ -3,11 +3,10 @@ import { type Delivery, verify, type WebhookEvent } from '@cardstall/sdk'
 import { Argument, type Command, Option } from 'commander'
 import { type Column, openOutput } from '../output.ts'
 import { CommandError, EXIT, openSession, optionsOf } from '../session.ts'
-import { count } from './catalog.ts'
+import { EVENTS } from '../webhook-events.ts'
+import { count, counts } from './catalog.ts'
 import { listenCommand } from './listen.ts'
 import { each } from './orders.ts'
-
-const EVENTS = ['order.created', 'order.cancelled', 'order.label_ready', 'listing.sold'] as const
 
 const deliveryColumns: Column<Delivery>[] = [
   ['ID', ({ id }) => id],
@@ -36,7 +35,7 @@ export function webhookCommands(program: Command): void {
   webhooks
     .command('create')
     .argument('<url>', 'https address of the receiver')
-    .argument('<events...>', 'events to send')
+    .addArgument(new Argument('<events...>', 'events to send').choices(EVENTS))
     .description('add an endpoint; its secret is shown once')
     .action(async (url: string, events: WebhookEvent['event'][], _options, command: Command) => {
       const { client, out } = await openSession(command)
@@ -49,14 +48,36 @@ export function webhookCommands(program: Command): void {
     })
   webhooks
     .command('delete')
-    .argument('<ids...>', 'ids of endpoints')
+    .argument('<ids...>', 'ids of endpoints', counts)
     .description('delete endpoints')
-    .action(async (ids: string[], _options, command: Command) => {
+    .action(async (ids: number[], _options, command: Command) => {
       const session = await openSession(command)
-      await each(session, ids.map(count), async (id) => {
+      await each(session, ids, async (id) => {
         await session.client.webhooks.delete(id)
         session.out.note(`Deleted ${id}.`)
       })
+    })
+  webhooks
+    .command('rotate-secret')
+    .argument('<id>', 'id of the endpoint', count)
+    .description('give an endpoint a new secret; the former one signs as well for 24 hours')
+    .action(async (id: number, _options, command: Command) => {
+      const { client, out } = await openSession(command)
+      const { endpoint, secret } = await client.tools.webhooks.rotateSecret(id)
+      out.record({ ...endpoint, secret }, [
+        ['ID', endpoint.id],
+        ['Secret', secret],
+      ])
+      out.note('Store the secret now: it is not shown again.')
+    })
+  webhooks
+    .command('test')
+    .argument('<id>', 'id of the endpoint', count)
+    .addArgument(new Argument('<event>').choices(EVENTS))
+    .description('send a test event to one endpoint')
+    .action(async (id: number, event: WebhookEvent['event'], _options, command: Command) => {
+      const { client, out } = await openSession(command)
+      out.records([await client.tools.webhooks.test(id, event)], deliveryColumns)
     })
   listenCommand(webhooks)
   webhooks
@@ -99,14 +120,14 @@ export function webhookCommands(program: Command): void {
     )
   webhooks
     .command('resend')
-    .argument('[deliveries...]', 'ids of deliveries')
+    .argument('[deliveries...]', 'ids of deliveries', counts)
     .description('attempt deliveries again, or all that an endpoint missed')
     .option('--endpoint <id>', 'endpoint whose failed and skipped deliveries are resent', count)
     .option('--from <time>', 'first second of the period')
     .option('--to <time>', 'last second of the period')
     .action(
       async (
-        ids: string[],
+        ids: number[],
         { endpoint, from, to }: { endpoint?: number; from?: string; to?: string },
         command: Command,
       ) => {
@@ -114,9 +135,12 @@ export function webhookCommands(program: Command): void {
         const { client, out } = session
         if (endpoint === undefined) {
           if (ids.length === 0) {
-            throw new CommandError('Name deliveries, or --endpoint, --from and --to.', EXIT.usage)
+            throw new CommandError(
+              'Name deliveries, or an endpoint with --endpoint, --from and --to.',
+              EXIT.usage,
+            )
           }
-          return each(session, ids.map(count), async (id) => {
+          return each(session, ids, async (id) => {
             await client.tools.deliveries.resend(id)
             out.note(`Resending ${id}.`)
           })

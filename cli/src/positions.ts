@@ -1,0 +1,42 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { replaceFile } from './files.ts'
+import { FOLDER } from './profiles.ts'
+import type { Session } from './session.ts'
+
+/** A place in a feed that survives the program. */
+export type Place = {
+  position: string | undefined
+  save(position: string): Promise<void>
+}
+
+/**
+ * Opens the place of a feed. Each marketplace, shop and `reader` has its own, so that two runs with different tasks don't
+ * skip each other's events.
+ */
+export async function openPlace(
+  { client, profile }: Session,
+  feed: 'events' | 'changes',
+  reader: unknown,
+): Promise<Place> {
+  const { id } = await client.me()
+  const name = createHash('sha256')
+    .update(JSON.stringify([profile.url, id, reader]))
+    .digest('hex')
+    .slice(0, 16)
+  return openPlaceIn(path.join(FOLDER, 'positions', `${feed}-${name}`))
+}
+
+export async function openPlaceIn(file: string): Promise<Place> {
+  const text = await readFile(file, 'utf8').catch(() => '')
+  let saved = text.trim()
+  return {
+    position: saved || undefined,
+    async save(position) {
+      if (position === saved) return
+      await replaceFile(file, `${position}\n`)
+      saved = position
+    },
+  }
+}
