@@ -1,14 +1,17 @@
-import { execFile } from 'node:child_process'
+import { type ChildProcess, execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { PDFDocument } from 'pdf-lib'
 import { expect, it } from 'vitest'
 import { Cardstall } from '../sdk/src/index.ts'
+import { SCOPES } from '../server/keys/scopes.ts'
 import { startTestApp } from '../server/test/app.ts'
 import { cardItem, NO_LIMITS } from '../server/test/fixtures/listings.ts'
+import { form } from '../server/test/fixtures/members.ts'
+import { allowing } from '../server/test/fixtures/oauth.ts'
 import { act, buy, LABEL, openShop } from '../server/test/fixtures/orders.ts'
+import { freePort } from '../server/test/free-port.ts'
 import { until } from '../server/test/until.ts'
 import { whenFileEnds } from '../server/test/when-file-ends.ts'
 
@@ -16,30 +19,47 @@ const ROWS = 2_000
 /** Every hundredth row of the file has a mistake. */
 const MISTAKES = 20
 
-it('a seller’s day: import with mistakes, reprice, follow, sell, label, ship, reconcile', async () => {
-  const app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
-  await app.app.listen({ port: 0, host: '127.0.0.1' })
-  const url = `http://127.0.0.1:${(app.app.server.address() as AddressInfo).port}`
+it('a seller’s day: sign in, import with mistakes, reprice, follow, sell, label, ship, reconcile', async () => {
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const settings = { ...NO_LIMITS, PUBLIC_URL: url }
+  const app = await startTestApp({ template: 'fixture', settings })
+  await app.app.listen({ port, host: '127.0.0.1' })
   const folder = await mkdtemp(path.join(tmpdir(), 'cardstall-day-'))
   whenFileEnds(() => rm(folder, { recursive: true, force: true }))
   const seller = await openShop(app, LABEL)
-  const client = new Cardstall({ key: seller.key, baseUrl: `${url}/v1` })
   const file = (name: string) => path.join(folder, name)
+  let child: ChildProcess
   const cardstall = (...args: string[]) =>
     new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
       const main = path.join(import.meta.dirname, 'src/main.ts')
       const env = { PATH: process.env.PATH, XDG_CONFIG_HOME: folder }
       const options = { cwd: folder, env }
-      const child = execFile(
+      child = execFile(
         process.execPath,
         ['--conditions=source', main, ...args],
         options,
         (error, stdout, stderr) => resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
       )
-      child.stdin!.end(seller.key)
     })
 
-  expect((await cardstall('login', '--with-key', '--url', url)).code).toBe(0)
+  // The member opens the address that the terminal shows, and allows the code.
+  const login = cardstall('login', '--no-browser', '--url', url)
+  let shown = ''
+  child!.stderr!.on('data', (text) => {
+    shown += text
+  })
+  const [, page, code] = await until('a code', () =>
+    /Open (\S+) and enter the code (\S+)\n/.exec(shown),
+  )
+  const member = await app.member(seller.accountId)
+  const { pathname } = new URL(page!)
+  expect((await member.get(`${pathname}?user_code=${code}`)).text).toContain(code)
+  await member.post(pathname, form({ user_code: code!, ...allowing(SCOPES) }, {}, url))
+  expect((await login).code).toBe(0)
+  const stored = await readFile(file('cardstall/config.json'), 'utf8')
+  const { key } = JSON.parse(stored).profiles.default
+  const client = new Cardstall({ key, baseUrl: `${url}/v1` })
 
   // The feed is followed while everything else happens.
   const { next } = await client.tools.changes()
@@ -83,9 +103,11 @@ it('a seller’s day: import with mistakes, reprice, follow, sell, label, ship, 
     const { data } = await client.tools.listings.list({ reference: `SHELF-${n}` })
     orders.push(...(await buy(app, [[data[0]!.id, 1 + (n % 3)]])).orderIds)
   }
-  const { pdf, missing } = await client.tools.labels.merge(orders)
-  expect([(await PDFDocument.load(pdf)).getPageCount(), missing]).toEqual([10, []])
-  const shipped = await cardstall('orders', 'ship', ...orders.map(String))
+  const parcels = orders.map(String)
+  expect((await cardstall('labels', 'buy', ...parcels, '--merge', 'labels.pdf')).code).toBe(0)
+  const labels = await PDFDocument.load(await readFile(file('labels.pdf')))
+  expect(labels.getPageCount()).toBe(10)
+  const shipped = await cardstall('orders', 'ship', ...parcels)
   expect(shipped.code).toBe(0)
   expect(shipped.stdout.trim().split('\n')).toHaveLength(10)
   await app.operator.post(`/operator/v1/orders/${orders[0]}/refund`, {

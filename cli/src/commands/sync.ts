@@ -1,4 +1,4 @@
-import type { Change } from '@cardstall/sdk'
+import type { Change, ChangesPage } from '@cardstall/sdk'
 import type { Command } from 'commander'
 import { openPlace, openPlaceIn } from '../positions.ts'
 import { CommandError, openSession } from '../session.ts'
@@ -28,7 +28,7 @@ export function syncCommand(program: Command): void {
         out.note('Beginning now: list everything once, and apply the changes that follow.')
       }
       for (;;) {
-        const { data, next, has_more } = await client.tools
+        const { data, next, has_more }: ChangesPage = await client.tools
           .changes({ cursor, wait: once ? 0 : WAIT_S }, once ? {} : { maxRetries: Infinity })
           .catch(explainExpiry)
         for (const change of data) out.line(change, textsOf(change))
