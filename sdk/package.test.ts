@@ -1,11 +1,17 @@
 import { execFile } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
+import { chromium } from 'playwright-core'
 import { build, type Rolldown } from 'vite'
 import { beforeAll, expect, it } from 'vitest'
+import { startTestApp } from '../server/test/app.ts'
+import { chromiumPath } from '../server/test/browser.ts'
+import { startWebServer } from '../server/test/fakes/network.ts'
+import { NO_LIMITS } from '../server/test/fixtures/listings.ts'
 import { whenFileEnds } from '../server/test/when-file-ends.ts'
 
 const run = promisify(execFile)
@@ -66,6 +72,65 @@ console.log(event, (await client.me()).id, new NotFoundError('x').name, verify =
   const { stdout } = await run(process.execPath, ['use.mjs'], { cwd: project })
   expect(stdout.trim()).toBe('order.created https://cards.example/v1/me NotFoundError true')
 })
+
+it.skipIf(!chromiumPath)(
+  'the packed library works in a page that gets the API from its own address',
+  async () => {
+    const app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
+    await app.app.listen({ port: 0, host: '127.0.0.1' })
+    const service = `http://127.0.0.1:${(app.app.server.address() as AddressInfo).port}`
+    const { key } = await app.seller()
+    const { port } = await startWebServer(async ({ url = '', method, headers }, response) => {
+      if (url === '/') return response.setHeader('content-type', 'text/html').end('<!doctype html>')
+      if (url.startsWith('/sdk/')) {
+        const file = await readFile(path.join(installed, 'dist', path.basename(url)))
+        return response.setHeader('content-type', 'text/javascript').end(file)
+      }
+      const { authorization = '' } = headers
+      const received = await fetch(service + url, { method: method!, headers: { authorization } })
+      response.writeHead(received.status, {
+        'content-type': received.headers.get('content-type')!,
+        'x-request-id': received.headers.get('x-request-id')!,
+      })
+      return response.end(Buffer.from(await received.arrayBuffer()))
+    })
+    const browser = await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'] })
+    whenFileEnds(() => browser.close())
+    const page = await browser.newPage()
+    await page.goto(`http://127.0.0.1:${port}/`)
+    const seen = await page.evaluate(`(async () => {
+      const { Cardstall } = await import('/sdk/index.js')
+      const { sign, verify } = await import('/sdk/webhooks.js')
+      const key = ${JSON.stringify(key)}
+      const client = new Cardstall({ key, baseUrl: location.origin + '/v1' })
+      const nameOf = (promise) => promise.then(() => 'no error', ({ name }) => name)
+      const { scopes } = await client.me()
+      const ids = []
+      for await (const { id } of client.cards.list({ per_page: 2 })) ids.push(id)
+      const body = '{"event":"order.created"}'
+      const headers = new Headers(await sign(body, 'svc_whsec_x'))
+      const other = new Cardstall({ key, baseUrl: ${JSON.stringify(service)} + '/v1', maxRetries: 0 })
+      return {
+        hasScopes: scopes.length > 0,
+        ids,
+        missing: await nameOf(client.cards.get('nothing-1')),
+        event: (await verify(new TextEncoder().encode(body), headers, 'svc_whsec_x')).event,
+        changed: await nameOf(verify(body + ' ', headers, 'svc_whsec_x')),
+        otherOrigin: await nameOf(other.me()),
+      }
+    })()`)
+    const { body } = await app.withKey(key).get('/v1/cards?per_page=100')
+    expect(seen).toEqual({
+      hasScopes: true,
+      ids: body.data.map(({ id }: { id: string }) => id),
+      missing: 'NotFoundError',
+      event: 'order.created',
+      changed: 'SignatureError',
+      // The API allows no other origin, because a page cannot keep a key secret.
+      otherOrigin: 'ConnectionError',
+    })
+  },
+)
 
 it('the packed library contains only its build, and has no dependencies', async () => {
   const manifest = JSON.parse(await readFile(path.join(installed, 'package.json'), 'utf8'))

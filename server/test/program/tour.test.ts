@@ -68,6 +68,10 @@ if (!canRun) console.warn('SKIPPED: the tour of the README. There is no curl or 
 
 const TIMEOUT_MS = 60_000
 
+/** A reader stores a program in TypeScript in a file; here it comes from stdin. */
+const NODE = 'node --conditions=source --input-type=module-typescript'
+const EXPORTS = 'export CARDSTALL_URL=$API CARDSTALL_KEY=$KEY'
+
 describe.skipIf(!canRun)('the tour of the README', () => {
   it('the README’s tour works as pasted and shows the real responses', {
     timeout: 180_000,
@@ -81,6 +85,7 @@ describe.skipIf(!canRun)('the tour of the README', () => {
         .replaceAll('PORT=3001', `PORT=${receiverPort}`)
         .replaceAll('.cardstall/', `${service.dataDir}/`)
         .replaceAll('label.pdf', `${service.dataDir}/label.pdf`)
+        .replaceAll(' stock.csv', ` ${service.dataDir}/stock.csv`)
     const options = {
       cwd: REPOSITORY,
       env: { ...process.env, PORT: String(service.port), DATA_DIR: service.dataDir },
@@ -92,8 +97,9 @@ describe.skipIf(!canRun)('the tour of the README', () => {
     const [variables, ...blocks] = blocksIn(here(tour))
     let receiver = () => ''
     for (const [i, { language, text }] of blocks.entries()) {
-      if (language !== 'sh') continue
-      const shown = blocks[i + 1]?.language === 'json' ? blocks[i + 1]!.text : undefined
+      if (language !== 'sh' && language !== 'ts') continue
+      const next = blocks[i + 1]
+      const shown = next && /^(json|text)$/.test(next.language) ? next.text : undefined
       if (/^npm run listen|verify-webhook/.test(text)) {
         // A reader runs this command in another terminal.
         const output = runOn(text, options)
@@ -101,11 +107,12 @@ describe.skipIf(!canRun)('the tour of the README', () => {
         receiver = output
         continue
       }
+      const script = language === 'ts' ? `${EXPORTS}\n${NODE}` : text
       const run = () => {
         const { stdout, stderr, status } = spawnSync(
           'sh',
-          ['-c', `set -e\n${variables!.text}\n${text}`],
-          { ...options, encoding: 'utf8' },
+          ['-c', `set -e\n${variables!.text}\n${script}`],
+          { ...options, encoding: 'utf8', input: language === 'ts' ? text : '' },
         )
         expect(status, `${text}\n${stderr}`).toBe(0)
         return stdout
