@@ -2073,7 +2073,7 @@ export interface PayoutLine {
    */
   commission: number
   /**
-   * Refunds that the seller bears
+   * Refunds that the seller bears; negative for one that was deducted from another payout before this one failed
    */
   refunds: number
   /**

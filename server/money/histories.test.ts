@@ -172,6 +172,17 @@ async function check({ seller: { accountId }, bySeller }: History): Promise<void
     earned += entitled + share
     received += paid
   }
+  const { body } = await apps[0].operator.get(
+    `/operator/v1/payouts?account_id=${accountId}&per_page=100`,
+  )
+  for (const { amount, lines } of body.data) {
+    const total = (lines as Record<string, number>[]).reduce(
+      (sum, { gross, commission, refunds, shipping }) =>
+        sum + gross! - commission! - refunds! + shipping!,
+      0,
+    )
+    expect(total).toBeCloseTo(amount, 6)
+  }
   const owedInAll = slices.reduce((sum, { owed }) => sum + owed, 0)
   expect(received).toBeLessThanOrEqual(earned + owedInAll)
   const repeated = await db`

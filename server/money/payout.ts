@@ -25,7 +25,7 @@ export type PayoutLine = {
   orderId: number | null
   grossCents: number
   commissionCents: number
-  /** Refunds that the seller bears. */
+  /** Refunds that the seller bears; negative for one that was deducted from another payout already. */
   refundsCents: number
   shippingCents: number
 }

@@ -153,6 +153,27 @@ describe('the result of a transfer', () => {
     expect([paid.status, paid.body.data.state]).toEqual([200, 'paid'])
   })
 
+  it('a refund that another payout has paid for is not deducted from a failed payout again', async () => {
+    const first = await shipped([10])
+    await receive(first.orderIds[0]!)
+    await app.operator.post('/operator/v1/payout-runs')
+    await refund(first.orderIds[0]!, { amount: 1.25 })
+    const second = await shipped([10])
+    await receive(second.orderIds[0]!)
+    await app.operator.post('/operator/v1/payout-runs')
+    expect(await payoutOf(second.sliceKey)).toMatchObject({ amount: 15.2 })
+    const { id } = await payoutOf(first.sliceKey)
+    await reportOf(id, 'failed', { reason: 'Closed' })
+    expect(await payoutOf(first.sliceKey)).toMatchObject({
+      amount: 16.45,
+      lines: [
+        { gross: 10, commission: 0.5, refunds: 1.25 },
+        { shipping: 6.95, refunds: 0 },
+        { shipping: 0, refunds: -1.25 },
+      ],
+    })
+  })
+
   it('a payout that waits for the operator is taken by the next run once it was released, and no other is released', async () => {
     const { orderIds, sliceKey } = await shipped([10])
     await receive(orderIds[0]!)

@@ -128,10 +128,11 @@ async function readPayouts(ctx: Context, ids: number[]): Promise<Payout[]> {
       where p.id = any(${ids}::bigint[])
       order by array_position(${ids}::bigint[], p.id)
     `,
-    db<(PayoutLine & { id: number })[]>`
+    db<(PayoutLine & { id: number; isRecovery: boolean })[]>`
       select
         p.id,
         e.order_id as "orderId",
+        e.kind = 'recovery' as "isRecovery",
         coalesce(-sum(e.buyers_cents) filter (where e.kind = 'sale'), 0)::bigint as "grossCents",
         coalesce(
           case
@@ -146,10 +147,10 @@ async function readPayouts(ctx: Context, ids: number[]): Promise<Payout[]> {
       join postings e on e.slice_id = p.slice_id
       where
         p.id = any(${ids}::bigint[])
-        and e.kind not in ('payout', 'payout_failed', 'recovery')
+        and e.kind not in ('payout', 'payout_failed')
         and (p.posting_id is null or p.state = 'failed' or e.id < p.posting_id)
-      group by p.id, e.order_id
-      order by e.order_id
+      group by p.id, e.order_id, e.kind = 'recovery'
+      order by e.order_id, e.kind = 'recovery'
     `,
   ])
   const byPayout = Map.groupBy(lines, ({ id }) => id)
@@ -158,7 +159,7 @@ async function readPayouts(ctx: Context, ids: number[]): Promise<Payout[]> {
     lines: [
       ...(byPayout.get(payout.id) ?? [])
         .map(lineOf)
-        .filter(({ orderId, shippingCents }) => orderId !== null || shippingCents !== 0),
+        .filter((line) => line.orderId !== null || line.shippingCents + line.refundsCents !== 0),
       ...(deductedCents > 0 ? [{ ...NO_LINE, refundsCents: deductedCents }] : []),
     ],
   }))
@@ -173,7 +174,15 @@ const NO_LINE = {
 }
 
 /** `shippingCents` has all that the seller got from the postings of the line. */
-function lineOf({ orderId, grossCents, commissionCents, shippingCents }: PayoutLine): PayoutLine {
+function lineOf({
+  orderId,
+  isRecovery,
+  grossCents,
+  commissionCents,
+  shippingCents,
+}: PayoutLine & { isRecovery: boolean }): PayoutLine {
+  // Another payout has paid for a refund of this one, which then failed: it is not deducted twice.
+  if (isRecovery) return { ...NO_LINE, refundsCents: -shippingCents }
   if (orderId === null) return { ...NO_LINE, shippingCents }
   const refundsCents = grossCents - commissionCents - shippingCents
   return { orderId, grossCents, commissionCents, refundsCents, shippingCents: 0 }

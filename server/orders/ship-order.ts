@@ -3,7 +3,7 @@ import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Fulfilment } from '../enums.ts'
 import { conflict, validationError } from '../errors.ts'
-import { sendMail } from '../mail/outbox.ts'
+import { sendMails } from '../mail/outbox.ts'
 import type { Metrics } from '../metrics.ts'
 import { emailsAbout, partiesOf } from './emails.ts'
 import { lockRows, lockSlice } from './locks.ts'
@@ -48,12 +48,13 @@ export async function shipOrder(
     }
     const shippedSlice = await readSlice(tx, sliceId)
     const parties = await partiesOf(tx, sliceId)
-    for (const order of shippedSlice.orders) {
-      if (!pending.includes(order.id)) continue
-      for (const mail of emailsAbout('ship', order, parties)) {
-        await sendMail(tx, { ...mail, sliceId })
-      }
-    }
+    const mails = shippedSlice.orders
+      .filter(({ id }) => pending.includes(id))
+      .flatMap((order) => emailsAbout('ship', order, parties))
+    await sendMails(
+      tx,
+      mails.map((mail) => ({ ...mail, sliceId })),
+    )
     return { slice: shippedSlice, shippedLines: pending.length }
   })
   ctx.metrics.countOrderRows('shipped', shipped.shippedLines)

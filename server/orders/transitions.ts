@@ -6,7 +6,7 @@ import { orderCancelled } from '../events/payloads.ts'
 import { recordEvent } from '../events/record.ts'
 import { statusFor } from '../listings/listing.ts'
 import type { NewMail } from '../mail/mail.ts'
-import { sendMail, sendMails } from '../mail/outbox.ts'
+import { sendMails } from '../mail/outbox.ts'
 import type { Metrics } from '../metrics.ts'
 import { postCancellation } from '../money/ledger.ts'
 import { settleSlices } from '../money/payouts.ts'
@@ -208,9 +208,11 @@ export async function changeOrder(
     await settleSlices(tx, [found.sliceId])
     const order = await getOrder(tx, id)
     const refund = order.refundedCents - row.refundedCents
-    for (const email of emails(order, await partiesOf(tx, order.sliceId), refund)) {
-      await sendMail(tx, { ...email, sliceId: order.sliceId })
-    }
+    const mails = emails(order, await partiesOf(tx, order.sliceId), refund)
+    await sendMails(
+      tx,
+      mails.map((mail) => ({ ...mail, sliceId: order.sliceId })),
+    )
     return order
   })
   ctx.metrics.countOrderRows(TRANSITIONS[transition].to, 1)

@@ -13,7 +13,9 @@ const PayoutLineSchema = component(
       }),
       gross: amount('Price × quantity'),
       commission: amount('Commission of the marketplace; 0 for a cancelled row'),
-      refunds: amount('Refunds that the seller bears'),
+      refunds: amount(
+        'Refunds that the seller bears; negative for one that was deducted from another payout before this one failed',
+      ),
       shipping: amount('Shipping that the buyer paid for an option of the seller'),
     },
     { description: 'The part of a payout from one order row.' },
