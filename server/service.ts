@@ -15,13 +15,16 @@ import { openFileStore } from './files/open.ts'
 import { type KeyCache, keyCache } from './keys/key-cache.ts'
 import { memoryCounters } from './limits/counters.ts'
 import { type RateLimiter, rateLimiter } from './limits/rate-limit.ts'
+import type { SecretLookups } from './limits/secret-lookups.ts'
 import { type OfferModel, openOfferModel } from './listings/offer-model.ts'
 import type { Log } from './log.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
+import { accessLookups } from './oauth/grants.ts'
 import { type Network, realNetwork } from './outbound/network.ts'
 import type { Closers } from './processes/lifecycle.ts'
 import type { PrimaryLink } from './processes/primary-link.ts'
 import { type Clock, startClock } from './sandbox/clock.ts'
+import { staffLookups } from './staff/staff.ts'
 import { realTime } from './time/real-time.ts'
 
 /**
@@ -39,6 +42,8 @@ export type Service = Context & {
   clock: Clock
   catalog: CatalogReader
   keys: KeyCache
+  accessTokens: SecretLookups
+  staffTokens: SecretLookups
   offers: OfferModel
   limiter: RateLimiter
   /** Storage of photos and labels. */
@@ -113,6 +118,8 @@ export async function openService(
     signals,
     catalog,
     keys: keyCache(sql, signals),
+    accessTokens: accessLookups(sql, signals),
+    staffTokens: staffLookups(sql, signals),
     offers,
     limiter: rateLimiter(counters, realTime),
     files,

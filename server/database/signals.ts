@@ -14,6 +14,8 @@ const REACH = {
   /** A key or an account changed. */
   keys: 'with the commit',
   'new-keys': 'with the commit',
+  'new-access-tokens': 'with the commit',
+  'new-staff': 'with the commit',
   /** The sandbox's clock was moved in the database. */
   clock: 'with the commit',
   deliveries: 'soon after',

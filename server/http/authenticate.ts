@@ -116,7 +116,7 @@ export function authenticateOperator(ctx: Service) {
       refuse(ctx, request, reply, done, NO_TOKEN)
       return
     }
-    withValue(isRoot(token) ? ROOT : callerOf(ctx, token), done, (caller) => {
+    withValue(isRoot(token) ? ROOT : callerOf(ctx, token, request), done, (caller) => {
       if (caller) {
         request.operator = caller
         done()
@@ -143,8 +143,12 @@ function isOperatorToken({ config }: Service): (token: string) => boolean {
   return (token) => timingSafeEqual(hash('sha256', token, 'buffer'), expected)
 }
 
-async function callerOf(ctx: Service, token: string): Promise<OperatorCaller | undefined> {
-  const member = await staffOf(ctx, token)
+async function callerOf(
+  ctx: Service,
+  token: string,
+  { ip }: FastifyRequest,
+): Promise<OperatorCaller | undefined> {
+  const member = await staffOf(ctx, token, addressSubject(ip))
   return member ? { staffId: member.id, name: member.name, role: member.role } : undefined
 }
 

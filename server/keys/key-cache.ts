@@ -2,7 +2,7 @@ import type { Signals } from '../database/signals.ts'
 import type { Db } from '../database/sql.ts'
 import { isUnavailable } from '../database/unavailable.ts'
 import type { ApiAccess, SellerTier } from '../enums.ts'
-import { memoryCounters } from '../limits/counters.ts'
+import { PREFIX_BYTES, secretLookups } from '../limits/secret-lookups.ts'
 import { withTimeout } from '../time/with-timeout.ts'
 import { hashKey } from './api-key.ts'
 import type { Scope } from './scopes.ts'
@@ -39,7 +39,7 @@ export type KeyCache = {
   /**
    * The caller of a secret; null if no key has it. Returns no promise for a cached caller.
    *
-   * @param from the subject that lookups of unknown secrets count for
+   * @param from the subject that wrong secrets count for
    */
   find(secret: string, from: () => string): Caller | null | Promise<Caller | null>
   /** The cached caller of a secret that `find` has found before; undefined if `find` has to be asked. */
@@ -56,18 +56,10 @@ const MAX_CACHED = 50_000
 /** A request with a cached key waits at most this long for the database. */
 const DATABASE_TIMEOUT_MS = 1_000
 
-/** Lookups per minute and subject; beyond them only secrets with a known hash prefix are looked up. */
-const MAX_LOOKUPS = 600
-const LOOKUP_WINDOW_MS = 60_000
-
 /**
  * Caches callers, so that a request needs no query. A signal of another process clears the cache. While signals may be
  * missed, every request asks the database, so that a revoked key is refused at once. If the database doesn't respond
  * either, the cached caller is trusted, and catalog reads work during an outage.
- *
- * A client that guesses keys causes no queries after its first few hundred lookups in a minute: then only a secret whose
- * hash has the same prefix as the hash of an existing key is looked up, which guessing doesn't find. One query reads all
- * prefixes, and only then, so that a key created by another process normally works at once.
  */
 export function keyCache(db: Db, signals: Pick<Signals, 'on' | 'connected'>): KeyCache {
   const callers = new Map<string, Caller>()
@@ -76,19 +68,15 @@ export function keyCache(db: Db, signals: Pick<Signals, 'on' | 'connected'>): Ke
   // A query that began before a drop may return outdated data: its result must not be cached.
   let generation = 0
 
-  let prefixes: Promise<HashPrefixes> | undefined
-  const lookups = memoryCounters()
+  const lookups = secretLookups(signals, 'new-keys', () => readPrefixes(db))
 
   const drop = () => {
     generation++
     callers.clear()
     hashes.clear()
-    prefixes = undefined
+    lookups.drop()
   }
   signals.on('keys', drop)
-  signals.on('new-keys', () => {
-    prefixes = undefined
-  })
 
   const read = async (hashed: string): Promise<Caller | null> => {
     const startGeneration = generation
@@ -98,17 +86,6 @@ export function keyCache(db: Db, signals: Pick<Signals, 'on' | 'connected'>): Ke
     if (caller) callers.set(hashed, caller)
     else callers.delete(hashed)
     return caller
-  }
-
-  const readIfLikely = async (hashed: string): Promise<Caller | null> => {
-    prefixes ??= readHashPrefixes(db)
-    const reading = prefixes
-    try {
-      return (await reading).include(hashed) ? await read(hashed) : null
-    } catch (error) {
-      if (prefixes === reading) prefixes = undefined
-      throw error
-    }
   }
 
   /** Asks the database, and trusts the cached caller if the database is unavailable or too slow. */
@@ -130,8 +107,7 @@ export function keyCache(db: Db, signals: Pick<Signals, 'on' | 'connected'>): Ke
         hashes.set(secret, hashed)
         return caller
       }
-      const window = Math.floor(performance.now() / LOOKUP_WINDOW_MS)
-      return lookups.hit(from(), window) > MAX_LOOKUPS ? readIfLikely(hashed) : read(hashed)
+      return lookups.lookUp(hashed, from(), read)
     },
 
     peek(secret) {
@@ -152,37 +128,15 @@ export function keyCache(db: Db, signals: Pick<Signals, 'on' | 'connected'>): Ke
 }
 
 /** Prefixes of the hashes of all current and previous secrets. */
-type HashPrefixes = { include(hashed: string): boolean }
-
-const PREFIX_BYTES = 8
-
-async function readHashPrefixes(db: Db): Promise<HashPrefixes> {
-  const [row] = await db<{ sorted: Buffer | null }[]>`
-    select string_agg(prefix, '' order by prefix) as sorted
-    from (
-      select substring(hash for ${PREFIX_BYTES}) as prefix from api_keys
-      union all
-      select substring(previous_hash for ${PREFIX_BYTES}) from api_keys
-    ) hashes
-    where prefix is not null
-  `
-  const sorted = row?.sorted ?? Buffer.alloc(0)
-  return {
-    include(hashed) {
-      const wanted = Buffer.from(hashed.slice(0, 2 * PREFIX_BYTES), 'hex')
-      let [low, high] = [0, sorted.length / PREFIX_BYTES]
-      while (low < high) {
-        const middle = (low + high) >>> 1
-        const at = middle * PREFIX_BYTES
-        const order = wanted.compare(sorted, at, at + PREFIX_BYTES)
-        if (order === 0) return true
-        if (order < 0) high = middle
-        else low = middle + 1
-      }
-      return false
-    },
-  }
-}
+const readPrefixes = (db: Db) => db<{ sorted: Buffer | null }[]>`
+  select string_agg(prefix, '' order by prefix) as sorted
+  from (
+    select substring(hash for ${PREFIX_BYTES}) as prefix from api_keys
+    union all
+    select substring(previous_hash for ${PREFIX_BYTES}) from api_keys
+  ) hashes
+  where prefix is not null
+`
 
 async function findCaller(db: Db, hashed: string): Promise<Caller | null> {
   const [row] = await db<(Omit<Caller, 'account'> & Caller['account'])[]>`

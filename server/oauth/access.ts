@@ -2,6 +2,7 @@ import type { Context } from '../context.ts'
 import { authorizationError } from '../errors.ts'
 import { type CallerAccount, callerAccountColumns } from '../keys/key-cache.ts'
 import type { Scope } from '../keys/scopes.ts'
+import type { SecretLookups } from '../limits/secret-lookups.ts'
 import { hashToken, looksLikeToken } from '../members/token.ts'
 
 /** The permission that an access token stands for. */
@@ -15,36 +16,22 @@ export type Access = {
   clientName: string
 }
 
-type Use = { lastUsedAt: Date | null }
-
 const TOUCH_INTERVAL_MS = 60_000
 
 /**
  * The access of a token; undefined if it is unknown, expired or revoked. Reads the database each time, so that every
  * process refuses a revoked token at once. Records the use, at most once a minute. The caller compares the audience.
  *
+ * @param from the subject that wrong tokens count for
  * @throws authorization_error while the account's API access is off or suspended
  */
-export async function findAccess(ctx: Context, token: string): Promise<Access | undefined> {
+export async function findAccess(
+  ctx: Context & { accessTokens: SecretLookups },
+  token: string,
+  from: string,
+): Promise<Access | undefined> {
   if (!looksLikeToken(token)) return undefined
-  const [row] = await ctx.db<(Omit<Access, 'account'> & Access['account'] & Use)[]>`
-    select
-      g.id::text as "grantId",
-      g.scopes,
-      g.audience,
-      g.client_name as "clientName",
-      g.last_used_at as "lastUsedAt",
-      a.time_zone as "timeZone",
-      ${callerAccountColumns(ctx.db)}
-    from oauth_tokens t
-    join oauth_grants g on g.id = t.grant_id
-    join members m on m.id = g.member_id
-    join accounts a on a.id = m.account_id
-    where
-      t.token_hash = decode(${hashToken(token)}, 'hex')
-      and t.kind = 'access'
-      and t.expires_at > clock_timestamp()
-  `
+  const row = await ctx.accessTokens.lookUp(hashToken(token), from, (hashed) => read(ctx, hashed))
   if (!row) return undefined
   const { grantId, scopes, audience, clientName, lastUsedAt, ...account } = row
   if (account.apiAccess !== 'enabled') {
@@ -63,4 +50,28 @@ export async function findAccess(ctx: Context, token: string): Promise<Access | 
     `
   }
   return { grantId, account, scopes, audience, clientName }
+}
+
+type Row = Omit<Access, 'account'> & Access['account'] & { lastUsedAt: Date | null }
+
+async function read({ db }: Context, hashed: string): Promise<Row | null> {
+  const [row = null] = await db<Row[]>`
+    select
+      g.id::text as "grantId",
+      g.scopes,
+      g.audience,
+      g.client_name as "clientName",
+      g.last_used_at as "lastUsedAt",
+      a.time_zone as "timeZone",
+      ${callerAccountColumns(db)}
+    from oauth_tokens t
+    join oauth_grants g on g.id = t.grant_id
+    join members m on m.id = g.member_id
+    join accounts a on a.id = m.account_id
+    where
+      t.token_hash = decode(${hashed}, 'hex')
+      and t.kind = 'access'
+      and t.expires_at > clock_timestamp()
+  `
+  return row
 }

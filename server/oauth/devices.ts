@@ -131,7 +131,8 @@ export async function exchangeDevice(
 ): Promise<Issued> {
   if (!looksLikeToken(deviceCode) || clientId !== COMMAND_LINE.id) throw unknownDevice()
   const hashed = hashToken(deviceCode)
-  const result = await inTransaction(ctx, async ({ db }) => {
+  const result = await inTransaction(ctx, async (tx) => {
+    const { db } = tx
     const [device] = await db<Device[]>`
       select
         grant_id as "grantId",
@@ -167,7 +168,7 @@ export async function exchangeDevice(
     const [grant] = await db<{ scopes: Scope[] }[]>`
       select scopes from oauth_grants where id = ${device.grantId}
     `
-    return { ...(await issueTokens(db, device.grantId)), scopes: grant!.scopes }
+    return { ...(await issueTokens(tx, device.grantId)), scopes: grant!.scopes }
   })
   // The transaction has recorded the poll.
   if (result instanceof OAuthError) throw result

@@ -1,7 +1,9 @@
 import type { Context } from '../context.ts'
+import type { Signals } from '../database/signals.ts'
 import type { Db } from '../database/sql.ts'
 import { notFound } from '../errors.ts'
 import type { Scope } from '../keys/scopes.ts'
+import { PREFIX_BYTES, type SecretLookups, secretLookups } from '../limits/secret-lookups.ts'
 
 /** A grant lasts at most this long after the consent, however often its tokens are refreshed. */
 const MAX_DAYS = 365
@@ -58,6 +60,18 @@ export async function createGrant(
   `
   return grant!.id
 }
+
+/** Lookups of access tokens in one process. */
+export const accessLookups = (db: Db, signals: Signals): SecretLookups =>
+  secretLookups(
+    signals,
+    'new-access-tokens',
+    () => db<{ sorted: Buffer | null }[]>`
+      select string_agg(substring(token_hash for ${PREFIX_BYTES}), '' order by token_hash) as sorted
+      from oauth_tokens
+      where kind = 'access' and expires_at > clock_timestamp()
+    `,
+  )
 
 /** The grants of an account's members, the newest first. */
 export const listGrants = ({ db }: Context, accountId: number): Promise<Grant[]> =>

@@ -24,7 +24,10 @@ export type TokenPair = { accessToken: string; refreshToken: string }
 export type Issued = TokenPair & { scopes: readonly Scope[] }
 
 /** Issues a pair of tokens of a grant, and keeps the grant as long as they are valid. */
-export async function issueTokens(db: Db, grantId: number): Promise<TokenPair> {
+export async function issueTokens(
+  { db, signal }: Pick<Context, 'db' | 'signal'>,
+  grantId: number,
+): Promise<TokenPair> {
   const pair = { accessToken: generateToken(), refreshToken: generateToken() }
   await db`
     with g as (
@@ -46,6 +49,7 @@ export async function issueTokens(db: Db, grantId: number): Promise<TokenPair> {
     union all
     select decode(${hashToken(pair.refreshToken)}, 'hex'), 'refresh', id, expires_at from g
   `
+  await signal('new-access-tokens')
   return pair
 }
 
@@ -159,7 +163,8 @@ async function withToken(
 ): Promise<Issued> {
   if (!looksLikeToken(text)) throw unknown(kind)
   const hashed = hashToken(text)
-  const issued = await inTransaction(ctx, async ({ db }) => {
+  const issued = await inTransaction(ctx, async (tx) => {
+    const { db } = tx
     const token = await lockToken(db, kind, hashed)
     if (!token || token.clientId !== clientId) throw unknown(kind)
     if (check(token) === 'replay') {
@@ -176,7 +181,7 @@ async function withToken(
       where token_hash = decode(${hashed}, 'hex') and (kind = 'refresh' or used_at is null)
     `
     if (count === 0) throw unknown(kind)
-    return { ...(await issueTokens(db, token.grantId)), scopes: token.scopes }
+    return { ...(await issueTokens(tx, token.grantId)), scopes: token.scopes }
   })
   if (!issued) throw invalidGrant('It was used before, so the access has ended for safety.')
   return issued

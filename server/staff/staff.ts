@@ -1,6 +1,8 @@
 import type { Context } from '../context.ts'
+import type { Signals } from '../database/signals.ts'
 import type { Db } from '../database/sql.ts'
 import { notFound } from '../errors.ts'
+import { PREFIX_BYTES, type SecretLookups, secretLookups } from '../limits/secret-lookups.ts'
 import { generateStaffToken, hashStaffToken, looksLikeStaffToken } from './token.ts'
 
 /** Roles of staff. An admin may do everything that the operator token may. */
@@ -21,7 +23,7 @@ const TOUCH_INTERVAL_MS = 60_000
 
 /** Adds a staff member. The token is returned once; the database has its hash. */
 export async function addStaff(
-  { db, now }: Context,
+  { db, now, signal }: Context,
   { name, role }: { name: string; role: StaffRole },
 ): Promise<{ member: StaffMember; token: string }> {
   const token = generateStaffToken()
@@ -30,6 +32,7 @@ export async function addStaff(
     values (${name}, ${role}, decode(${hashStaffToken(token)}, 'hex'), ${now()})
     returning ${staffColumns(db)}
   `
+  await signal('new-staff')
   return { member: member!, token }
 }
 
@@ -57,17 +60,38 @@ export async function revokeStaff({ db, now }: Context, id: number): Promise<voi
   if (count === 0) throw noSuchStaff()
 }
 
+/** Lookups of staff tokens in one process. */
+export const staffLookups = (db: Db, signals: Signals): SecretLookups =>
+  secretLookups(
+    signals,
+    'new-staff',
+    () => db<{ sorted: Buffer | null }[]>`
+      select string_agg(substring(token_hash for ${PREFIX_BYTES}), '' order by token_hash) as sorted
+      from staff
+      where revoked_at is null
+    `,
+  )
+
 /**
  * The owner of a token; null if it is unknown or revoked. It is looked up in the database for each request: staff send
  * few of them. Records the use, at most once a minute.
+ *
+ * @param from the subject that wrong tokens count for
  */
-export async function staffOf({ db, now }: Context, token: string): Promise<StaffMember | null> {
+export async function staffOf(
+  { db, now, staffTokens }: Context & { staffTokens: SecretLookups },
+  token: string,
+  from: string,
+): Promise<StaffMember | null> {
   if (!looksLikeStaffToken(token)) return null
-  const [member] = await db<StaffMember[]>`
-    select ${staffColumns(db)}
-    from staff
-    where token_hash = decode(${hashStaffToken(token)}, 'hex') and revoked_at is null
-  `
+  const member = await staffTokens.lookUp(hashStaffToken(token), from, async (hashed) => {
+    const [found = null] = await db<StaffMember[]>`
+      select ${staffColumns(db)}
+      from staff
+      where token_hash = decode(${hashed}, 'hex') and revoked_at is null
+    `
+    return found
+  })
   if (!member) return null
   const at = now()
   if (at.getTime() - (member.lastUsedAt?.getTime() ?? 0) >= TOUCH_INTERVAL_MS) {

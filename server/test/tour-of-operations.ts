@@ -8,7 +8,7 @@ import { DESCRIPTIONS } from './descriptions.ts'
 import { deliveriesIn, startReceiver, subscribe } from './fakes/receiver.ts'
 import { list, productItem } from './fixtures/listings.ts'
 import { form, mailedToken } from './fixtures/members.ts'
-import { allowDevice, connected, post, refresh } from './fixtures/oauth.ts'
+import { ADDRESS, allowDevice, connected, post, refresh } from './fixtures/oauth.ts'
 import { act, buy, cancel, LABEL, openShop, PARCEL, sendCart, ship } from './fixtures/orders.ts'
 
 /**
@@ -76,7 +76,7 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
     await ok(member.post('/dashboard/api/listings/bulk', { payload }))
   }
   const { clientId, accessToken, refreshToken } = await connected(app)
-  await findAccess(app.ctx, accessToken)
+  await findAccess(app.ctx, accessToken, ADDRESS)
   await ok(refresh(app, clientId, refreshToken))
   await ok(post(app, '/oauth/revoke', { token: accessToken }))
   const token = await allowDevice(app, member)

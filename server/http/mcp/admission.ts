@@ -39,7 +39,7 @@ export async function admit(
     showLimit(reply, limit)
     return { limit }
   }
-  const access = await findAccess(ctx, token)
+  const access = await findAccess(ctx, token, addressSubject(request.ip))
   if (access?.audience !== publicUrl + path) {
     const error = challenge(ctx, path, INVALID_TOKEN, 'invalid_token')
     throw await refusalOf(ctx, request, reply, error)

@@ -6,6 +6,7 @@ import { pruneOAuth } from '../../oauth/grants.ts'
 import { PUBLIC_URL, startTestApp, type TestApp } from '../../test/app.ts'
 import { form, mailedToken } from '../../test/fixtures/members.ts'
 import {
+  ADDRESS,
   allow,
   allowDevice,
   allowing,
@@ -30,7 +31,8 @@ beforeAll(async () => {
   app = await startTestApp({ rateLimitTime: () => time })
 })
 
-const isValid = async (token: string, at = app) => (await findAccess(at.ctx, token)) !== undefined
+const isValid = async (token: string, at = app) =>
+  (await findAccess(at.ctx, token, ADDRESS)) !== undefined
 /** Makes an hour of the rate limits pass. */
 const wait = () => {
   time += 3_600_000
@@ -74,7 +76,7 @@ describe('signing in through a program', () => {
       refresh_token: expect.stringMatching(/^[\w-]{43}$/),
       scope: 'listings:read',
     })
-    expect(await findAccess(app.ctx, tokens.body.access_token)).toMatchObject({
+    expect(await findAccess(app.ctx, tokens.body.access_token, ADDRESS)).toMatchObject({
       account: { id: member.accountId },
       scopes: ['listings:read'],
       audience: SELLER_SERVER,
@@ -103,7 +105,9 @@ describe('signing in through a program', () => {
     const clientId = await register(app)
     const code = await allow(member, clientId, ['orders:read'], { resource: '' })
     const { body } = await exchange(app, clientId, code)
-    expect(await findAccess(app.ctx, body.access_token)).toMatchObject({ audience: SELLER_SERVER })
+    expect(await findAccess(app.ctx, body.access_token, ADDRESS)).toMatchObject({
+      audience: SELLER_SERVER,
+    })
     const { config } = app.ctx
     app.ctx.config = { ...config, mcpPublicRate: 0 }
     const { headers } = await app.anyone.get(authorizeUrl(clientId, { resource: '' }))
@@ -330,7 +334,7 @@ describe('tokens', () => {
     const { accessToken } = await connected(app)
     expect((await app.withKey(accessToken).get('/v1/me')).status).toBe(401)
     const { key } = await app.seller()
-    expect(await findAccess(app.ctx, key)).toBeUndefined()
+    expect(await findAccess(app.ctx, key, ADDRESS)).toBeUndefined()
   })
 
   it('expired records are deleted, and clients that nobody has used', async () => {
@@ -488,7 +492,7 @@ describe('device login', () => {
     const issued = responses.filter(({ status }) => status === 200)
     expect(issued).toHaveLength(1)
     expect(issued[0]!.body.scope).toBe('orders:read')
-    expect(await findAccess(app.ctx, issued[0]!.body.access_token)).toMatchObject({
+    expect(await findAccess(app.ctx, issued[0]!.body.access_token, ADDRESS)).toMatchObject({
       account: { id: member.accountId },
       audience: `${PUBLIC_URL}/tools`,
     })
@@ -559,7 +563,7 @@ describe('connected programs', () => {
     const { body: second } = await exchange(app, clientId, await allow(member, clientId))
     const { member: stranger } = await connected(app)
     const programs = '/dashboard/api/programs'
-    await findAccess(app.ctx, accessToken)
+    await findAccess(app.ctx, accessToken, ADDRESS)
     const { data } = (await member.get(programs)).body
     expect(data).toHaveLength(2)
     expect(data[1]).toEqual({

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { authenticationError } from '../../errors.ts'
 import { revokeKey } from '../../keys/keys.ts'
+import { addressSubject } from '../../limits/address.ts'
 import type { Access } from '../../oauth/access.ts'
 import type { Service } from '../../service.ts'
 import { bearerOf, refusalOf, showLimit, tooMany } from '../authenticate.ts'
@@ -88,7 +89,8 @@ const authenticateDevice =
     const { findAccess } = await import('../../oauth/access.ts')
     const { toolsAudience } = await import('../../oauth/resources.ts')
     const token = bearerOf(request.headers)
-    const access = token === undefined ? undefined : await findAccess(ctx, token)
+    const from = addressSubject(request.ip)
+    const access = token === undefined ? undefined : await findAccess(ctx, token, from)
     if (access?.audience !== toolsAudience(ctx.config)) {
       const error = authenticationError('Send the access token of a device login.')
       throw await refusalOf(ctx, request, reply, error)

@@ -1,0 +1,70 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { beforeAll, expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../test/app.ts'
+import { send } from '../test/fixtures/mcp.ts'
+import { grantAccess } from '../test/fixtures/oauth.ts'
+import { until } from '../test/until.ts'
+import { addressSubject } from './address.ts'
+
+let app: TestApp
+beforeAll(async () => {
+  app = await startTestApp()
+})
+
+const remoteAddress = '203.0.113.20'
+const randomText = (length: number) => randomBytes(length).toString('hex').slice(0, length)
+
+/** For each kind of secret: its lookups, the status of a request with one, a wrong one, and a new valid one. */
+const KINDS = {
+  'access tokens': {
+    table: 'oauth_tokens',
+    lookups: () => app.ctx.accessTokens,
+    statusOf: async (token: string) => {
+      const from = { ...app, anyone: { ...app.anyone, post: postFrom } }
+      return (await send(from, '/mcp/seller', 'tools/list', {}, { token })).status
+    },
+    wrong: () => randomText(43),
+    create: async () => grantAccess(app, (await app.seller()).accountId),
+  },
+  'staff tokens': {
+    table: 'staff',
+    lookups: () => app.ctx.staffTokens,
+    statusOf: async (token: string) =>
+      (await app.withKey(token).get('/operator/v1/staff/me', { remoteAddress })).status,
+    wrong: () => `svc_staff_${randomText(40)}`,
+    create: async () => {
+      const payload = { name: 'Ada', role: 'support' }
+      return (await app.operator.post('/operator/v1/staff', { payload })).body.token as string
+    },
+  },
+}
+
+const postFrom: TestApp['anyone']['post'] = (url, options) =>
+  app.anyone.post(url, { ...options, remoteAddress })
+
+it.each(Object.entries(KINDS))(
+  'after 600 wrong %s in a minute an address causes no more queries, while valid ones work',
+  async (_, { table, lookups, statusOf, wrong, create }) => {
+    const valid = await create()
+    // When the minute ends, or a signal arrives late, the database must be asked: then everything is tried again.
+    await until('a wrong secret causes no query', async () => {
+      for (let i = 0; i < 600; i++) {
+        const hashed = randomBytes(32).toString('hex')
+        await lookups().lookUp(hashed, addressSubject(remoteAddress), async () => null)
+      }
+      expect(await statusOf(wrong())).toBe(401)
+      // A query would wait for the lock.
+      return app.ctx.begin(async (db) => {
+        await db`lock table ${db(table)} in access exclusive mode`
+        return Promise.race([
+          statusOf(wrong()).then((status) => status === 401),
+          sleep(3_000, false),
+        ])
+      })
+    })
+    expect(await statusOf(valid)).toBe(200)
+    expect(await statusOf(await create())).toBe(200)
+    expect(await statusOf(wrong())).toBe(401)
+  },
+)
