@@ -4,9 +4,11 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify, stripVTControlCharacters } from 'node:util'
+import { chromium } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { sign, verify } from '../sdk/src/webhooks.ts'
-import { startTestApp, type TestApp } from '../server/test/app.ts'
+import { type SignedInClient, startTestApp, type TestApp } from '../server/test/app.ts'
+import { chromiumPath } from '../server/test/browser.ts'
 import { mismatchesOf } from '../server/test/described-responses.ts'
 import { startWebServer } from '../server/test/fakes/network.ts'
 import { startReceiver, subscribe } from '../server/test/fakes/receiver.ts'
@@ -86,6 +88,30 @@ const file = (name: string) => path.join(folder, name)
 const totalOf = async (status = 'active') =>
   (await seller.get(`/v1/listings?status=${status}`)).body.meta.total as number
 
+/** Allows orders:read to a code, in Chromium if there is one. */
+async function allow(member: SignedInClient, code: string): Promise<void> {
+  if (!chromiumPath) {
+    const fields = { user_code: code, ...allowing(['orders:read']) }
+    expect((await member.post('/device', form(fields, {}, url))).status).toBe(200)
+    return
+  }
+  const browser = await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'] })
+  try {
+    const context = await browser.newContext()
+    const [name, value] = member.cookie.split('=') as [string, string]
+    await context.addCookies([{ name, value, url }])
+    const page = await context.newPage()
+    await page.goto(`${url}/device`)
+    await page.getByLabel('Code that the terminal shows').fill(code)
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.locator('[name="listings:read"]').uncheck()
+    await page.getByRole('button', { name: 'Allow' }).click()
+    await page.getByText('The command line is signed in').waitFor()
+  } finally {
+    await browser.close()
+  }
+}
+
 describe('accounts and profiles', () => {
   it('login waits until a member allows it in a browser; logout then revokes the key', async () => {
     const env = { CARDSTALL_URL: '', CARDSTALL_KEY: '', XDG_CONFIG_HOME: file('device') }
@@ -99,8 +125,7 @@ describe('accounts and profiles', () => {
     })
     const code = await until('a code', async () => /code ([A-Z-]{9})/.exec(shown)?.[1])
     const member = await app.member(seller.accountId)
-    const allowed = { user_code: code, ...allowing(['orders:read']) }
-    expect((await member.post('/device', form(allowed, {}, url))).status).toBe(200)
+    await allow(member, code)
     expect((await ended).code).toBe(0)
     expect(await succeed('whoami', { env })).toContain('Scopes\torders:read\n')
     const stored = JSON.parse(
