@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 
 /**
- * Runs the packed SDK in other runtimes, which npm downloads: too much for every test run.
+ * Runs the packed SDK and the packed command line in other runtimes, which npm downloads: too much for every test run.
  */
 const RUNTIMES = [
   ['node@20', 'node'],
@@ -27,25 +27,33 @@ const error = await client(respond(404, { error: { type: 'not_found', message: '
 console.log(event, id, error instanceof NotFoundError)
 `
 
+/** Runs a command with a package of npm, and prints whether its output is right. */
+async function expectOutput(name: string, command: string[], expected: string): Promise<void> {
+  const outcome = await run('npx', ['--yes', '-p', name, ...command], { cwd: folder }).then(
+    ({ stdout }) => stdout.trim(),
+    (error: Error) => error.message,
+  )
+  const isRight = outcome === expected
+  const shown = [name, ...command].join(' ')
+  process.stdout.write(`${shown}: ${isRight ? 'passed' : `FAILED\n${outcome}`}\n`)
+  if (!isRight) process.exitCode = 1
+}
+
 const run = promisify(execFile)
 const folder = await mkdtemp(path.join(tmpdir(), 'cardstall-runtimes-'))
 try {
   const root = path.join(import.meta.dirname, '..')
-  await run('npm', ['pack', '-w', 'sdk', '--pack-destination', folder], { cwd: root })
-  const [archive] = (await readdir(folder)).filter((name) => name.endsWith('.tgz'))
+  await run('npm', ['pack', '-w', 'sdk', '-w', 'cli', '--pack-destination', folder], { cwd: root })
+  const archives = (await readdir(folder)).filter((name) => name.endsWith('.tgz'))
   await writeFile(path.join(folder, 'package.json'), '{ "private": true, "type": "module" }')
-  await run('npm', ['install', '--no-audit', '--no-fund', archive!], { cwd: folder })
+  await run('npm', ['install', '--no-audit', '--no-fund', ...archives], { cwd: folder })
   await writeFile(path.join(folder, 'program.mjs'), PROGRAM)
   for (const [name, ...command] of RUNTIMES) {
-    const outcome = await run('npx', ['--yes', '-p', name, ...command, 'program.mjs'], {
-      cwd: folder,
-    }).then(
-      ({ stdout }) => stdout.trim(),
-      (error: Error) => error.message,
-    )
-    const isRight = outcome === 'order.created 7 true'
-    process.stdout.write(`${name}: ${isRight ? 'passed' : `FAILED\n${outcome}`}\n`)
-    if (!isRight) process.exitCode = 1
+    await expectOutput(name, [...command, 'program.mjs'], 'order.created 7 true')
+  }
+  const { version } = JSON.parse(await readFile(path.join(root, 'cli/package.json'), 'utf8'))
+  for (const name of ['node@22', 'node@26']) {
+    await expectOutput(name, ['node', 'node_modules/.bin/cardstall', '--version'], version)
   }
 } finally {
   await rm(folder, { recursive: true, force: true })
