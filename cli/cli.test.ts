@@ -445,6 +445,24 @@ describe('orders', () => {
   })
 })
 
+describe('the README', () => {
+  it('every command of the first example works', async () => {
+    const readme = await readFile(path.join(import.meta.dirname, 'README.md'), 'utf8')
+    const [, block] = /^```sh\n(.*?)^```$/ms.exec(readme)!
+    await writeFile(file('stock.csv'), csvOf(2))
+    const order = await sold(LABEL)
+    const commands = block!.matchAll(/^cardstall (.+?)(?: +#.*)?$/gm)
+    const ended: string[] = []
+    for (const [, command] of commands) {
+      // Another test signs in. Here nobody answers questions.
+      if (command === 'login') continue
+      await succeed(command!.replace('501', String(order)).replace('--failed', '--yes --failed'))
+      ended.push(command!.split(' ')[0]!)
+    }
+    expect(ended).toEqual(['cards', 'listings', 'listings', 'orders', 'labels'])
+  })
+})
+
 describe('the shop', () => {
   it('payouts, the statement, disputes and shipping options are listed; a holiday begins and ends', async () => {
     expect(await succeed('shipping')).toContain(
