@@ -75,7 +75,7 @@ export async function runDueDeliveries(ctx: DeliveryContext): Promise<void> {
 }
 
 type Tools = {
-  pools: Promise<PinnedPools>
+  pools: () => Promise<PinnedPools>
   /**
    * Connections for claims and outcomes, with asynchronous commit: waiting for the disk would make deliveries several times slower.
    * If the database crashes, deliveries of the last fraction of a second are sent again.
@@ -85,19 +85,19 @@ type Tools = {
 }
 
 function openTools({ network, config, databaseUrl }: DeliveryContext): Tools {
-  const pools = openPools(network, config)
+  let opened: Promise<PinnedPools> | undefined
   const queue = connect(databaseUrl, { max: QUEUE_CONNECTIONS, forQueue: true })
   return {
-    pools,
+    pools: () => (opened ??= openPools(network, config)),
     queue,
     async close() {
-      await (await pools).close()
+      await (await opened)?.close()
       await queue.end({ timeout: 5 })
     },
   }
 }
 
-/** Loads undici in the background, because that would delay every start by a tenth of a second. */
+/** Loads undici, which takes a tenth of a second and 8 MB: a service without webhooks does without. */
 async function openPools(network: Network, { webhookTimeoutMs: timeoutMs }: Config) {
   const { pinnedPools } = await import('../outbound/pinned-pools.ts')
   return pinnedPools(network, { timeoutMs })
@@ -180,7 +180,7 @@ function deliveryWork(
         const endpoint = endpoints.get(endpointId)
         // It was deleted after the claim.
         if (!endpoint) return await record(skippedOutcome(delivery))
-        const attempted = await attemptDelivery(ctx, await pools, endpoint, delivery, stopping)
+        const attempted = await attemptDelivery(ctx, await pools(), endpoint, delivery, stopping)
         if (!attempted) return await release(delivery)
         if (attempted.isTaken) {
           // A success makes room before it is recorded. A failure doesn't: recording it may disable the endpoint.
