@@ -139,7 +139,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
   }
 
   app.register(async (api) => {
-    await describeRoutes(api, sellerApi(publicUrl))
+    describeRoutes(api, sellerApi(publicUrl))
     api.get('/openapi.json', { schema: { hide: true } }, () => api.describe())
     api.register(
       async (seller) => {
@@ -171,7 +171,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
   })
 
   app.register(async (api) => {
-    await describeRoutes(api, toolsApi(publicUrl))
+    describeRoutes(api, toolsApi(publicUrl))
     api.get('/tools/openapi.json', { schema: { hide: true } }, () => api.describe())
     api.register(
       async (tools) => {
@@ -247,7 +247,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
   if (operatorToken === undefined) return
   serve(app, { '/metrics': metricsRoutes(ctx), '/console': built.console })
   app.register(async (api) => {
-    await describeRoutes(api, operatorApi(publicUrl))
+    describeRoutes(api, operatorApi(publicUrl))
     api.get('/operator/openapi.json', { schema: { hide: true } }, () => api.describe())
     api.register(
       async (operator) => {

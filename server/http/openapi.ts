@@ -1,5 +1,4 @@
-import swagger from '@fastify/swagger'
-import type { FastifyInstance, FastifySchema } from 'fastify'
+import { type FastifyInstance, type FastifySchema, fastify, type RouteOptions } from 'fastify'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { ERROR_TYPES, type ErrorType } from '../errors.ts'
 import type { Scope } from '../keys/scopes.ts'
@@ -19,7 +18,7 @@ declare module 'fastify' {
     'x-example'?: unknown
   }
   interface FastifyInstance {
-    describe(): OpenAPIV3_1.Document
+    describe(): Promise<OpenAPIV3_1.Document>
   }
 }
 
@@ -43,28 +42,53 @@ export type ApiDescription = {
 }
 
 /** Collects the routes that are registered later in this scope. `describe()` returns their OpenAPI 3.1 description. */
-export async function describeRoutes(scope: FastifyInstance, api: ApiDescription): Promise<void> {
-  await scope.register(swagger, {
+export function describeRoutes(scope: FastifyInstance, api: ApiDescription): void {
+  const routes: RouteOptions[] = []
+  scope.addHook('onRoute', (route) => {
+    if (route.method !== 'HEAD') routes.push(route)
+  })
+  let described: Promise<OpenAPIV3_1.Document> | undefined
+  scope.decorate('describe', () => {
+    described ??= generate(routes, api).then((document) => finish(document, api))
+    return described
+  })
+}
+
+/**
+ * The library describes the routes of a server, so they are added to one that never listens. It is loaded with the first
+ * description: its ninety modules would delay every start.
+ */
+async function generate(
+  routes: RouteOptions[],
+  { title, description, prefix, publicUrl, tags, security }: ApiDescription,
+): Promise<OpenAPIV3_1.Document> {
+  const { default: swagger } = await import('@fastify/swagger')
+  const server = fastify({
+    exposeHeadRoutes: false,
+    schemaController: {
+      compilersFactory: {
+        buildValidator: () => (() => () => true) as never,
+        buildSerializer: () => () => JSON.stringify,
+      },
+    },
+  })
+  await server.register(swagger, {
     stripBasePath: false,
     openapi: {
       openapi: '3.1.0',
       info: {
-        title: api.title,
+        title,
         version: '1.0.0',
-        description: api.description,
+        description,
         license: { name: 'MIT', identifier: 'MIT' },
       },
-      servers: [{ url: api.publicUrl + api.prefix }],
-      externalDocs: { description: 'Guides', url: `${api.publicUrl}/docs/guides/` },
-      tags: api.tags,
-      security: [{ [api.security.name]: [] }],
+      servers: [{ url: publicUrl + prefix }],
+      externalDocs: { description: 'Guides', url: `${publicUrl}/docs/guides/` },
+      tags,
+      security: [{ [security.name]: [] }],
       components: {
         securitySchemes: {
-          [api.security.name]: {
-            type: 'http',
-            scheme: 'bearer',
-            description: api.security.description,
-          },
+          [security.name]: { type: 'http', scheme: 'bearer', description: security.description },
         },
       },
     },
@@ -77,14 +101,14 @@ export async function describeRoutes(scope: FastifyInstance, api: ApiDescription
       schema: { ...schema, 'x-scope': route.config?.scope } as FastifySchema,
     }),
   })
-  for (const schema of components.values()) {
-    if (!scope.getSchema((schema as { $id?: string }).$id ?? '')) scope.addSchema(schema)
+  for (const schema of components.values()) server.addSchema(schema)
+  for (const { method, url, schema = {}, config = {} } of routes) {
+    server.route({ method, url, schema, config, handler: () => {} })
   }
-  let described: OpenAPIV3_1.Document | undefined
-  scope.decorate('describe', () => {
-    described ??= finish(scope.swagger() as OpenAPIV3_1.Document, api)
-    return described
-  })
+  await server.ready()
+  const document = server.swagger() as OpenAPIV3_1.Document
+  await server.close()
+  return document
 }
 
 /** Errors of every operation that is not a GET: it parses a JSON body, even an unexpected one. */
