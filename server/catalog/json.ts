@@ -201,8 +201,24 @@ export type CardObject = Omit<Shown<CardRecord>, 'set_id'> & { set: SetObject }
 /** A Sealed product object (§2.5), as far as pages show it. */
 export type ProductObject = Omit<Shown<ProductRecord>, 'set_id'> & { set: SetObject | null }
 
-export const cardObject = (card: CardBytes): CardObject =>
-  JSON.parse(cardResponse(card).toString()).data
-export const setObject = ({ json }: { json: Buffer }): SetObject => JSON.parse(json.toString())
+/** The end of a card's bytes, in place of which a brace completes it without its set. */
+const BEFORE_SET = ',"set":'.length
+
+/** Without its set, which many cards share, a card is parsed in half of the time. */
+export function cardObject({ start, end, set }: CardBytes): CardObject {
+  const card = JSON.parse(`${set.cardBytes.toString('utf8', start, end - BEFORE_SET)}}`)
+  card.set = setObject(set)
+  return card
+}
+
+/** Parsed sets by their bytes, which a new catalog replaces. There are hundreds, and tens of thousands of cards. */
+const parsedSets = new WeakMap<Buffer, SetObject>()
+
+export function setObject({ json }: { json: Buffer }): SetObject {
+  const parsed = parsedSets.get(json) ?? Object.freeze(JSON.parse(json.toString()) as SetObject)
+  parsedSets.set(json, parsed)
+  return parsed
+}
+
 export const productObject = ({ json }: { json: Buffer }): ProductObject =>
   JSON.parse(json.toString())

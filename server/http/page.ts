@@ -21,7 +21,7 @@ export type PolicyChanges = Partial<
 >
 
 /** Sends an HTML page. Adds the security headers of pages to those of every response. */
-export const sendPage = (reply: FastifyReply, html: string, changes: PolicyChanges = {}) =>
+export const sendPage = (reply: FastifyReply, html: string | Buffer, changes: PolicyChanges = {}) =>
   reply
     .headers({
       'content-security-policy': Object.entries({ ...POLICY, ...changes })

@@ -1,6 +1,9 @@
+import { useState } from 'react'
+
 /** A small picture of a card or product; an empty frame without one. The name stands next to it. */
-export const Picture = ({ src, name }: { src: string | null; name: string }) =>
-  src === null ? (
+export function Picture({ src, name }: { src: string | null; name: string }) {
+  const [isMissing, setIsMissing] = useState(false)
+  return src === null || isMissing ? (
     <span className="card-picture" aria-hidden="true" />
   ) : (
     <img
@@ -11,5 +14,7 @@ export const Picture = ({ src, name }: { src: string | null; name: string }) =>
       width="45"
       height="63"
       loading="lazy"
+      onError={() => setIsMissing(true)}
     />
   )
+}

@@ -6,7 +6,7 @@ import {
   startBrowserApp,
 } from '../../test/browser.ts'
 import { cardItem, list, NO_LIMITS, productItem } from '../../test/fixtures/listings.ts'
-import { buy, LABEL, openShop, PARCEL } from '../../test/fixtures/orders.ts'
+import { act, buy, LABEL, openShop, PARCEL, ship } from '../../test/fixtures/orders.ts'
 
 /** The pictures of cards are on a host that a test can't reach. */
 const NO_PICTURES = /NAME_NOT_RESOLVED/
@@ -30,7 +30,7 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
       const sale = await buy(app, lines, { buyer: { name, email: 'buyer@mail.example' } })
       orders.push(sale.orderIds[0]!)
     }
-    return { orders, member: await app.member(shop.accountId) }
+    return { shop, orders, member: await app.member(shop.accountId) }
   }
 
   it('a seller finds an order by its buyer, cancels one item with a reason and ships the rest', async () => {
@@ -110,12 +110,56 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     expect((await page.pdf({ preferCSSPageSize: true })).subarray(0, 5).toString()).toBe('%PDF-')
   })
 
+  it('a seller answers a dispute from the list of disputes, and replies to a review', async () => {
+    const { member, shop, orders } = await shopWith(PARCEL, 'Misty Waterflower', 'Brock Harrison')
+    for (const order of orders) await ship(shop, order, { tracking_code: 'CODE' })
+    const [disputed, reviewed] = orders as [number, number]
+    const problem = { reason: 'damaged', message: 'A corner is bent.' }
+    await act(app, disputed, 'dispute', problem)
+    await act(app, reviewed, 'receive')
+    const review = { stars: 4, text: 'Well packed.' }
+    await app.operator.post(`/operator/v1/orders/${reviewed}/review`, { payload: review })
+
+    const page = await app.open('/dashboard/orders/disputes', {
+      member,
+      width: 360,
+      expects: /status of 422|NAME_NOT_RESOLVED/,
+    })
+    await page.getByRole('row', { name: /Damaged/ }).waitFor()
+    await expectAccessible(page)
+    await page.getByRole('rowheader').getByRole('link').click()
+    await page.getByText(problem.message).waitFor()
+    await page.getByRole('button', { name: 'Send the answer' }).click()
+    await page.getByText(/message field/).waitFor()
+    await expectAccessible(page)
+    await page.getByLabel('Your answer').fill('It was fine when I sent it.')
+    await page.getByLabel('Links to photos').fill('https://photos.example/before.jpg')
+    await page.getByRole('button', { name: 'Send the answer' }).click()
+    await page.getByText('Being decided').waitFor()
+    await page.getByRole('link', { name: 'https://photos.example/before.jpg' }).waitFor()
+    await expectAccessible(page)
+
+    await page.goto(`${app.address}/dashboard/orders/reviews`)
+    await page.getByText(review.text).waitFor()
+    await expectAccessible(page)
+    await page.getByRole('link', { name: `Order ${reviewed}: reply` }).click()
+    await page.getByLabel('Your reply').fill('Thank you!')
+    await page.getByRole('button', { name: 'Reply' }).click()
+    await page.getByText(/^You replied/).waitFor()
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360)
+    await expectAccessible(page)
+  })
+
   it('a shop without orders, an unknown order and another seller’s order each say so', async () => {
     const { orders } = await shopWith(PARCEL, 'Misty')
     const { member } = await shopWith(PARCEL)
     const page = await app.open('/dashboard/orders', { member, expects: /status of 404/ })
     await page.getByText('No orders yet').waitFor()
     await expectAccessible(page)
+    await page.getByRole('link', { name: 'Disputes' }).click()
+    await page.getByText('No disputes').waitFor()
+    await page.getByRole('link', { name: 'Reviews' }).click()
+    await page.getByText('No reviews yet').waitFor()
     await page.goto(`${app.address}/dashboard/orders/${orders[0]}`)
     await page.getByText('This doesn’t exist').waitFor()
   })

@@ -1,6 +1,5 @@
-import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isCurrent, quoted } from '../../entity-tag.ts'
+import { entityTag, isCurrent } from '../../entity-tag.ts'
 import { Html, html } from '../../html.ts'
 import { rootOf, sendPage } from '../../page.ts'
 
@@ -30,10 +29,11 @@ const POLICY = {
 
 /** Sends a page with an ETag, or 304 if the client's copy is current. */
 export function sendMarketPage(request: FastifyRequest, reply: FastifyReply, page: MarketPage) {
-  const text = render(page, rootOf(request))
-  const tag = quoted(hash('sha256', text, 'base64url'))
+  // Bytes, because the hash and the socket would each encode the text.
+  const body = Buffer.from(render(page, rootOf(request)))
+  const tag = entityTag(body)
   reply.header('etag', tag).header('cache-control', CACHE_CONTROL)
-  return isCurrent(request.headers, tag) ? reply.code(304).send() : sendPage(reply, text, POLICY)
+  return isCurrent(request.headers, tag) ? reply.code(304).send() : sendPage(reply, body, POLICY)
 }
 
 /** Sends the page of an error, which no cache keeps. */
