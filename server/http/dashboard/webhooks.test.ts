@@ -112,6 +112,7 @@ describe('webhooks in the dashboard', () => {
       stranger.get(`${PATH}/${endpoint.id}`),
       stranger.delete(`${PATH}/${endpoint.id}`),
       stranger.post(`${PATH}/${endpoint.id}/enable`),
+      stranger.post(`${PATH}/${endpoint.id}/rotate-secret`),
       stranger.post(`${PATH}/${endpoint.id}/test`, event),
       stranger.post(`${PATH}/${endpoint.id}/resend`, period),
       stranger.get(`${PATH}/deliveries/${delivery.id}`),
