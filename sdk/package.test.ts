@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
@@ -12,7 +11,10 @@ import { startTestApp } from '../server/test/app.ts'
 import { chromiumPath } from '../server/test/browser.ts'
 import { startWebServer } from '../server/test/fakes/network.ts'
 import { NO_LIMITS } from '../server/test/fixtures/listings.ts'
+import { pollDevice, startDevice } from '../server/test/fixtures/oauth.ts'
+import { freePort } from '../server/test/free-port.ts'
 import { whenFileEnds } from '../server/test/when-file-ends.ts'
+import { Cardstall } from './src/index.ts'
 
 const run = promisify(execFile)
 const SDK = import.meta.dirname
@@ -74,12 +76,14 @@ console.log(event, (await client.me()).id, new NotFoundError('x').name, verify =
 })
 
 it.skipIf(!chromiumPath)(
-  'the packed library works in a page that gets the API from its own address',
+  'the packed library works in a page that gets the API from its own address, and a device login there gives it a key',
   async () => {
-    const app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
-    await app.app.listen({ port: 0, host: '127.0.0.1' })
-    const service = `http://127.0.0.1:${(app.app.server.address() as AddressInfo).port}`
-    const { key } = await app.seller()
+    const servicePort = await freePort()
+    const service = `http://127.0.0.1:${servicePort}`
+    const settings = { ...NO_LIMITS, PUBLIC_URL: service }
+    const app = await startTestApp({ template: 'fixture', settings })
+    await app.app.listen({ port: servicePort, host: '127.0.0.1' })
+    const member = await app.member()
     const { port } = await startWebServer(async ({ url = '', method, headers }, response) => {
       if (url === '/') return response.setHeader('content-type', 'text/html').end('<!doctype html>')
       if (url.startsWith('/sdk/')) {
@@ -96,7 +100,24 @@ it.skipIf(!chromiumPath)(
     })
     const browser = await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'] })
     whenFileEnds(() => browser.close())
-    const page = await browser.newPage()
+    const context = await browser.newContext()
+    const [name, value] = member.cookie.split('=') as [string, string]
+    await context.addCookies([{ name, value, url: service }])
+    const page = await context.newPage()
+
+    // As "cardstall login" does it: the member types the code of the terminal.
+    const { body: device } = await startDevice(app)
+    await page.goto(`${service}/device`)
+    await page.getByLabel('Code that the terminal shows').fill(device.user_code)
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.locator('[name="orders:write"]').uncheck()
+    await page.getByRole('button', { name: 'Allow' }).click()
+    await page.getByText('The command line is signed in').waitFor()
+    const token = (await pollDevice(app, device.device_code)).body.access_token
+    const { key } = await new Cardstall({ key: token, baseUrl: `${service}/v1` }).tools.key.create({
+      scopes: ['catalog:read', 'orders:read'],
+    })
+
     await page.goto(`http://127.0.0.1:${port}/`)
     const seen = await page.evaluate(`(async () => {
       const { Cardstall } = await import('/sdk/index.js')
@@ -111,7 +132,7 @@ it.skipIf(!chromiumPath)(
       const headers = new Headers(await sign(body, 'svc_whsec_x'))
       const other = new Cardstall({ key, baseUrl: ${JSON.stringify(service)} + '/v1', maxRetries: 0 })
       return {
-        hasScopes: scopes.length > 0,
+        scopes,
         ids,
         missing: await nameOf(client.cards.get('nothing-1')),
         event: (await verify(new TextEncoder().encode(body), headers, 'svc_whsec_x')).event,
@@ -121,7 +142,7 @@ it.skipIf(!chromiumPath)(
     })()`)
     const { body } = await app.withKey(key).get('/v1/cards?per_page=100')
     expect(seen).toEqual({
-      hasScopes: true,
+      scopes: ['catalog:read', 'orders:read'],
       ids: body.data.map(({ id }: { id: string }) => id),
       missing: 'NotFoundError',
       event: 'order.created',
