@@ -7,8 +7,9 @@ import { fuzz } from './fuzz/run.ts'
 
 /**
  * `npm run fuzz -- [--seconds 60] [--minutes N] [--seed N] [--connections 4] [--operations REGEX]`: sends a service of
- * its own valid, nearly valid and hostile requests, generated from the OpenAPI descriptions and from the routes of the dashboard’s API. Exits with 1 when a response
- * breaks a rule, the process fails, or its log has an error.
+ * its own valid, nearly valid and hostile requests, generated from the OpenAPI descriptions, the routes of the
+ * dashboard’s API, the tools of both tool servers, and the OAuth endpoints. Exits with 1 when a response breaks a rule,
+ * the process fails, or its log has an error.
  */
 
 const MAX_PROBLEMS_SHOWN = 5

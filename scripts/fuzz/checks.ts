@@ -37,6 +37,8 @@ function faultsOfError({ status, headers, body }: Response): string[] {
   const { error, ...rest } = jsonIn(body) ?? {}
   // An error of JSON-RPC, from a tool server.
   if (rest.jsonrpc === '2.0' && typeof error?.code === 'number') return []
+  // An error of RFC 6749.
+  if (typeof error === 'string' && typeof rest.error_description === 'string') return []
   const { type, message, fields, ...more } = error ?? {}
   if (typeof type !== 'string' || typeof message !== 'string' || message === '') {
     return ['The error envelope is not complete.']

@@ -2,7 +2,8 @@ import type { Random } from '../random.ts'
 import type { Member } from './dashboard.ts'
 import type { Memory } from './memory.ts'
 import { INVALID_QUERIES, INVALID_SEGMENTS, UNUSUAL_HEADERS, UNUSUAL_METHODS } from './mutations.ts'
-import { idsIn, type Operation, type Parameter } from './operations.ts'
+import { idsIn, type Operation, type Parameter, type Schema } from './operations.ts'
+import { FORM_TYPE, type Program } from './programs.ts'
 import type { Request } from './request.ts'
 import { jsonFor, type Known, nearlyJsonFor } from './values.ts'
 
@@ -28,12 +29,14 @@ export type Credentials = {
   origin: string
   /** The members who are signed in. */
   members: Member[]
+  /** The programs that a member has allowed. */
+  programs: Program[]
 }
 
 export function createGenerator(
   memory: Memory,
   random: Random,
-  { operatorToken, receiverUrl, origin, members }: Credentials,
+  { operatorToken, receiverUrl, origin, members, programs }: Credentials,
 ): Generator {
   const build = (
     operation: Operation,
@@ -44,8 +47,14 @@ export function createGenerator(
     const seller = ownerAmong(memory.sellers, random, requested ?? owner)
     const known = knownValues(memory, receiverUrl, fields)
     const member = ownerAmong(members, random, requested ?? owner)
-    const key =
-      operation.credential === 'operator' ? operatorToken : (seller?.key ?? 'svc_live_none')
+    const program = ownerAmong(programs, random, requested ?? owner)
+    const key = {
+      operator: operatorToken,
+      program: program?.token,
+      seller: seller?.key,
+      member: undefined,
+      none: undefined,
+    }[operation.credential]
     const text = body(known)
     const headers: Request['headers'] =
       operation.credential === 'none'
@@ -55,7 +64,7 @@ export function createGenerator(
               ['Cookie', member?.cookie ?? ''],
               ['Origin', origin],
             ]
-          : [['Authorization', `Bearer ${key}`]]
+          : [['Authorization', `Bearer ${key ?? 'svc_live_none'}`]]
     if (text !== undefined) headers.push(['Content-Type', operation.body?.type ?? JSON_TYPE])
     for (const { name, schema } of parametersIn(operation, 'header')) {
       if (random.chance(0.2))
@@ -85,6 +94,7 @@ export function createGenerator(
   const validBody = ({ body }: Operation, fields: object = {}) => {
     return (known: Known) => {
       if (!body || (!body.isRequired && random.chance(0.1))) return undefined
+      if (body.type === FORM_TYPE) return formFor(jsonFor(body.schema, { random, known }))
       if (body.type !== JSON_TYPE) return String(body.example)
       return jsonFor(body.schema, { random, known, always: Object.keys(fields) })
     }
@@ -200,6 +210,7 @@ function knownValues(memory: Memory, receiverUrl: string, fields: Record<string,
 
 /** Makes a body that is invalid in one place, or not JSON at all. */
 function invalidBody(body: NonNullable<Operation['body']>, random: Random, known: Known): string {
+  if (body.type === FORM_TYPE) return invalidForm(body.schema, random, known)
   if (body.type !== JSON_TYPE) return invalidLines(String(body.example), random)
   if (random.chance(0.8)) return nearlyJsonFor(body.schema, { random, known })
   const valid = jsonFor(body.schema, { random, known })
@@ -216,6 +227,26 @@ function invalidBody(body: NonNullable<Operation['body']>, random: Random, known
     () => `{${Array.from({ length: 5_000 }, (_, i) => `"${i}":1`).join(',')}}`,
     () => `${' '.repeat(10_000)}${valid}`,
     () => `{"x":"${'y'.repeat(270_000)}"}`,
+  ])()
+}
+
+const formFor = (json: string) =>
+  new URLSearchParams(
+    Object.entries(JSON.parse(json) as object).map(([name, value]) => [name, String(value)]),
+  ).toString()
+
+function invalidForm(schema: Schema, random: Random, known: Known): string {
+  const valid = formFor(jsonFor(schema, { random, known }))
+  return random.pick([
+    () => `${valid}&${valid}`,
+    () => valid.replaceAll('=', ''),
+    () => `${valid}&client_secret=x`,
+    () => `${valid}&token=%00%ff%`,
+    () => `${valid}&${'&'.repeat(50_000)}`,
+    () => `${valid}&${Array.from({ length: 20_000 }, (_, i) => `${i}=1`).join('&')}`,
+    () => `token=${'x'.repeat(200_000)}`,
+    () => '__proto__=1&constructor=1&grant_type=__proto__',
+    () => '{"grant_type":"refresh_token"}',
   ])()
 }
 

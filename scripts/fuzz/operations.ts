@@ -2,7 +2,7 @@
 export type Operation = {
   id: string
   /** The client whose credential it needs. */
-  credential: 'seller' | 'operator' | 'member' | 'none'
+  credential: 'seller' | 'operator' | 'member' | 'program' | 'none'
   method: string
   /** With the prefix of its API, and with `{parameters}`. */
   path: string
@@ -82,11 +82,12 @@ export function operationsOf(document: Document, credential: Operation['credenti
 /** The calls of the tools of a tool server, as operations. */
 export const operationsOfTools = (
   path: string,
+  credential: Operation['credential'],
   tools: { name: string; inputSchema: Schema }[],
 ): Operation[] =>
   tools.map(({ name, inputSchema }) => ({
     id: `call ${name} at ${path}`,
-    credential: 'none',
+    credential,
     method: 'POST',
     path,
     parameters: [],

@@ -9,7 +9,8 @@ import { seededRandom } from '../random.ts'
 import { dashboardOperations, signIn } from './dashboard.ts'
 import { openShop } from './flows.ts'
 import { createMemory } from './memory.ts'
-import { operationsOf, operationsOfTools } from './operations.ts'
+import { type Operation, operationsOf, operationsOfTools } from './operations.ts'
+import { allowProgram, oauthOperations } from './programs.ts'
 import { createSession, Failed, type Failure, type Shared } from './session.ts'
 
 export type Fuzz = {
@@ -54,7 +55,7 @@ export async function fuzz(options: Fuzz): Promise<Report> {
     if (processes.unexpectedExits.length > 0) throw new Error(processes.unexpectedExits.join('\n'))
     const url = processes.urls[0]!
     const port = Number(new URL(url).port)
-    const shared = await prepare(url, port, receiver.url, figures, options)
+    const shared = await prepare(url, port, receiver.url, figures)
     try {
       await runSessions(shared, options)
     } catch (error) {
@@ -81,7 +82,6 @@ async function prepare(
   port: number,
   receiverUrl: string,
   figures: Shared['figures'],
-  { operations: pattern }: Fuzz,
 ): Promise<Shared> {
   const read = async (path: string) => (await (await fetch(url + path)).json()) as object
   const operations = (
@@ -89,45 +89,74 @@ async function prepare(
       DESCRIPTIONS.map(async ({ path, credential }) => operationsOf(await read(path), credential)),
     )
   ).flat()
-  operations.push(...operationsOfTools('/mcp', await toolsOf(url)))
+  operations.push(...(await toolsAt(`${url}/mcp`)), ...oauthOperations())
   operations.push(...(await dashboardOperations()))
-  // They would end the credentials of all later requests.
-  const isSafe = (id: string) => id !== 'revokeOwnKey' && !/^DELETE .*\/sessions/.test(id)
-  const chosen = operations.filter(({ id }) => pattern.test(id) && isSafe(id))
-  if (chosen.length === 0) throw new Error(`No operation matches ${pattern}.`)
   return {
     port,
     memory: createMemory(),
     operations,
-    chosen,
+    chosen: [],
     described: describedResponses(read),
-    credentials: { operatorToken: OPERATOR_TOKEN, receiverUrl, origin: url, members: [] },
+    credentials: {
+      operatorToken: OPERATOR_TOKEN,
+      receiverUrl,
+      origin: url,
+      members: [],
+      programs: [],
+    },
     figures,
   }
 }
 
-/** The tools of the public tool server. */
-async function toolsOf(url: string) {
-  const response = await fetch(`${url}/mcp`, {
+/** Gives each shop a member who is signed in, and a program that the member has allowed. */
+async function signInAll({ memory, credentials }: Shared): Promise<void> {
+  const { operatorToken, origin, members, programs } = credentials
+  for (const account of new Set(memory.sellers.map(({ accountId }) => accountId))) {
+    const member = await signIn(origin, operatorToken, account)
+    members.push(member)
+    programs.push(await allowProgram(origin, member))
+  }
+}
+
+/** They would end the credentials of all later requests. */
+const endsCredentials = ({ id }: Operation) =>
+  id === 'revokeOwnKey' || /^DELETE .*\/(sessions|programs)/.test(id)
+
+/** The calls of the tools at an address, as operations. */
+async function toolsAt(url: string, token?: string): Promise<Operation[]> {
+  const response = await fetch(url, {
     method: 'POST',
-    headers: { 'content-type': 'application/json' },
+    headers: {
+      'content-type': 'application/json',
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    },
     body: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
   })
-  return ((await response.json()) as { result: { tools: Parameters<typeof operationsOfTools>[1] } })
-    .result.tools
+  const { result } = (await response.json()) as {
+    result: { tools: Parameters<typeof operationsOfTools>[2] }
+  }
+  const credential = token === undefined ? 'none' : 'program'
+  return operationsOfTools(new URL(url).pathname, credential, result.tools)
 }
 
 /** @throws Failed */
-async function runSessions(shared: Shared, { seconds, seed, connections }: Fuzz): Promise<void> {
+async function runSessions(
+  shared: Shared,
+  { seconds, seed, connections, operations: pattern }: Fuzz,
+): Promise<void> {
   const random = seededRandom(seed)
   const sessions = Array.from({ length: connections }, () => createSession(shared, random.fork()))
   const setup = random.fork()
   for (let shops = 0; shops < 4; shops++) await openShop(sessions[0]!.send, setup)
-  const accounts = new Set(shared.memory.sellers.map(({ accountId }) => accountId))
-  for (const account of accounts) {
-    const { operatorToken, origin, members } = shared.credentials
-    members.push(await signIn(origin, operatorToken, account))
-  }
+  await signInAll(shared)
+  const { origin, programs } = shared.credentials
+  shared.operations.push(...(await toolsAt(`${origin}/mcp/seller`, programs[0]!.token)))
+  shared.chosen.push(
+    ...shared.operations.filter(
+      (operation) => pattern.test(operation.id) && !endsCredentials(operation),
+    ),
+  )
+  if (shared.chosen.length === 0) throw new Error(`No operation matches ${pattern}.`)
   for (const list of ['listSets', 'listCards', 'listProducts']) await sessions[0]!.send(list)
 
   const deadline = performance.now() + seconds * 1000

@@ -118,7 +118,8 @@ function queryRules(properties: Record<string, Property>, required: unknown) {
 const refused = (check: ValidateFunction): ApiError => validationError(fieldsOf(check))
 
 function fieldsOf(check: ValidateFunction): FieldMessages {
-  const fields: FieldMessages = {}
+  // Without the names that every object inherits: a field can be called `constructor`.
+  const fields: FieldMessages = Object.create(null)
   for (const error of (check.errors ?? []).slice(0, MAX_MESSAGES)) {
     const field = fieldOf(error)
     fields[field] ??= []

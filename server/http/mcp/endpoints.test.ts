@@ -92,6 +92,7 @@ describe('bad input', () => {
     ['a subscription', message('subscriptions/listen'), {}, 404, -32601],
     ['an unknown tool', { ...toolCall, params: { name: 'steal' } }, {}, 200, -32602],
     ['a call without a name', { ...toolCall, params: {} }, {}, 200, -32602],
+    ['a client without a name', { ...toolCall, method: 'initialize', params: {} }, {}, 200, -32602],
     [
       'a header that contradicts the body',
       message('tools/list'),
@@ -129,7 +130,12 @@ describe('bad input', () => {
   })
 
   it('arguments that do not match the schema, and errors of the API, are results with the error envelope', async () => {
-    const refused = await failing('search_cards', { q: 7, per_page: 51, colour: 'red' })
+    const refused = await failing('search_cards', {
+      q: 7,
+      per_page: 51,
+      colour: 'red',
+      constructor: 1,
+    })
     expect(refused.isError).toBe(true)
     expect(refused.object.error).toMatchObject({
       type: 'validation_error',
@@ -137,6 +143,7 @@ describe('bad input', () => {
         q: ['The q field must be a string.'],
         per_page: ['The per_page field must not be greater than 50.'],
         colour: ['There is no field colour.'],
+        constructor: ['There is no field constructor.'],
       },
     })
     const ambiguous = await failing('get_card', { card: 'brs_1' })

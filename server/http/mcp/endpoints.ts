@@ -13,6 +13,7 @@ import {
   METHOD_NOT_FOUND,
   quoted,
   readMessage,
+  refuseParams,
 } from './message.ts'
 import { refuseForeign } from './own-host.ts'
 import type { SellerCall } from './tool.ts'
@@ -71,6 +72,8 @@ export function toolServerEndpoint(ctx: Service, path: ServerPath) {
       const { scopes } = admission.access
       if (!scopes.includes(tool.scope)) throw missingScope(ctx, path, tool.scope)
     }
+    const refused = refuseParams(message)
+    if (refused) return refused
     return server.serve(protocolRequest(request), message, (tool, args) =>
       exceeded
         ? Promise.resolve(failedCall(exceeded, request.id))

@@ -1,4 +1,6 @@
+import Type from 'typebox'
 import { limitProblem } from '../body.ts'
+import { messagesOf } from '../validate.ts'
 
 export type Message = Record<string, unknown>
 
@@ -9,6 +11,7 @@ export type Answer = { status: number; body: string }
 export const PARSE_ERROR = -32700
 export const INVALID_REQUEST = -32600
 export const METHOD_NOT_FOUND = -32601
+export const INVALID_PARAMS = -32602
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
@@ -46,6 +49,33 @@ export function failure(
 
 /** Text of a request as a message quotes it. */
 export const quoted = (text: string) => JSON.stringify(text.slice(0, 64))
+
+/** The parameters of methods whose library code takes a wrong one for a failure of the service. */
+const PARAMS: Record<string, (params: unknown) => Record<string, string[]>> = {
+  initialize: messagesOf(
+    Type.Object({
+      protocolVersion: Type.String(),
+      capabilities: Type.Object({}),
+      clientInfo: Type.Object({ name: Type.String(), version: Type.String() }),
+    }),
+  ),
+  'resources/read': messagesOf(Type.Object({ uri: Type.String() })),
+  'prompts/get': messagesOf(
+    Type.Object({
+      name: Type.String(),
+      arguments: Type.Optional(Type.Record(Type.String(), Type.String())),
+    }),
+  ),
+}
+
+/** The response to a message whose parameters are wrong. */
+export function refuseParams({ method, params, id }: Message): Answer | undefined {
+  const check = Object.hasOwn(PARAMS, String(method)) ? PARAMS[String(method)] : undefined
+  const [problem] = Object.entries(check?.(params) ?? {})
+  if (!problem) return undefined
+  const [field, [message]] = problem
+  return failure(200, INVALID_PARAMS, `params.${field}: ${message}`, { id })
+}
 
 /** The name of the tool that a message calls; undefined if it calls none. */
 export function calledTool({ method, params }: Message): string | undefined {

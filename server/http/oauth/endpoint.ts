@@ -17,7 +17,11 @@ export function failRequest(
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
-  if (error instanceof OAuthError) return sendError(reply, error.status, error.code, error)
+  if (error instanceof OAuthError) {
+    // Required with every 401; a client that authenticates itself used this scheme (RFC 6749 §5.2).
+    if (error.status === 401) reply.header('www-authenticate', 'Basic realm="cardstall"')
+    return sendError(reply, error.status, error.code, error)
+  }
   const known = catalogued(error as FastifyError, request)
   if (known.status >= 500) throw error
   const status = known.status === 422 ? 400 : known.status

@@ -247,6 +247,7 @@ describe('tokens', () => {
     }
     const secret = await exchange(app, clientId, code, { client_secret: 'x' })
     expect(errorOf(secret)).toEqual([401, 'invalid_client'])
+    expect(secret.headers['www-authenticate']).toMatch(/^Basic /)
     await app.ctx.db`
       update oauth_tokens set expires_at = clock_timestamp() where kind = 'code' and used_at is null
     `
