@@ -45,7 +45,7 @@ describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => 
     expect(await secret.textContent()).not.toBe(first)
     await expectAccessible(page)
     await page.keyboard.press('Escape')
-    await secret.waitFor({ state: 'detached' })
+    await actions.and(page.locator(':focus')).waitFor()
     await page.keyboard.press('Enter')
     await page.getByRole('menuitem', { name: 'Send a test event' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Send' }).click()
