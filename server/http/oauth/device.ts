@@ -62,7 +62,7 @@ export function deviceHandlers(ctx: Service) {
     return sendForm(request, reply, {
       title: `Allow the command line?`,
       main: html`${problem(message)}
-<p>A terminal that shows the code <strong>${userCode}</strong> wants an API key of your shop <strong>${shop.name}</strong>.</p>
+<p>A terminal that shows the code <strong class="code">${userCode}</strong> wants an API key of your shop <strong>${shop.name}</strong>.</p>
 <p class="problem">Allow it only if you have just started “cardstall login” yourself.</p>
 <form method="post" action="${rootOf(request)}/device">
 <input type="hidden" name="user_code" value="${userCode}">
