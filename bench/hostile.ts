@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { DESCRIPTIONS } from '../server/test/descriptions.ts'
 import {
   type HostileRequest,
+  hostileOAuthRequests,
   hostileRecords,
   hostileRequests,
   hostileToolCalls,
@@ -30,15 +31,20 @@ await chmod(folder, 0o755)
 const service = await startService({ dataDir: folder })
 try {
   const token = service.operatorToken
-  const send = async (method: string, path: string, payload?: string) => {
+  const send = async (
+    method: string,
+    path: string,
+    payload?: string,
+    type = 'application/json',
+  ) => {
     const response = await fetch(`http://127.0.0.1:${service.port}${path}`, {
       method,
       headers: {
-        ...(path !== '/mcp' && {
+        ...(!/^\/(mcp|oauth)/.test(path) && {
           authorization: `Bearer ${path.startsWith('/operator') ? token : service.key}`,
         }),
         ...(payload !== undefined && {
-          'content-type': 'application/json',
+          'content-type': type,
           'idempotency-key': crypto.randomUUID(),
         }),
       },
@@ -60,7 +66,7 @@ try {
   }
   const list = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
   const { tools } = JSON.parse((await send('POST', '/mcp', list)).text).result
-  requests.push(...hostileToolCalls('/mcp', tools, records))
+  requests.push(...hostileToolCalls('/mcp', tools, records), ...hostileOAuthRequests())
 
   const measured = []
   for (const request of requests.filter(({ name }) => name.includes(filter))) {
@@ -87,11 +93,12 @@ try {
 
 /** Measures the minimum of several repetitions: code that isn't compiled yet makes the first ones slower. */
 async function measure(
-  { name, method, path, payload }: HostileRequest,
+  { name, method, path, payload, type }: HostileRequest,
   send: (
     method: string,
     path: string,
     payload?: string,
+    type?: string,
   ) => Promise<{ status: number; text: string }>,
   pid: number,
 ) {
@@ -99,7 +106,7 @@ async function measure(
   let [status, bytes] = [0, 0]
   for (let repetition = 0; repetition < REPETITIONS; repetition++) {
     const before = cpuOf([pid])
-    const response = await send(method.toUpperCase(), path(repetition), payload)
+    const response = await send(method.toUpperCase(), path(repetition), payload, type)
     times.push((cpuOf([pid]) - before) / 1000)
     status = response.status
     bytes = Math.max(bytes, Buffer.byteLength(response.text))

@@ -9,6 +9,7 @@ import { grantAccess } from '../test/fixtures/oauth.ts'
 import { PARCEL, shipsBy } from '../test/fixtures/orders.ts'
 import {
   type HostileRequest,
+  hostileOAuthRequests,
   hostileRecords,
   hostileRequests,
   hostileToolCalls,
@@ -135,6 +136,20 @@ describe('hostile requests', () => {
       expect(Buffer.byteLength(text), name).toBeLessThanOrEqual(64 * 1024)
       const { fields = {} } = JSON.parse(text).error
       expect(Object.values(fields).flat().length, name).toBeLessThanOrEqual(100)
+    }
+  })
+
+  it('the most expensive request of a program that signs in gets a short error, never a failure', async () => {
+    for (const { name, path, payload, type } of hostileOAuthRequests(1 / 32)) {
+      const { statusCode, payload: text } = await app.app.inject({
+        method: 'POST',
+        url: path(1),
+        headers: { 'content-type': type! },
+        payload: payload!,
+      })
+      // A revocation always succeeds.
+      expect([200, 400, 401, 429], name).toContain(statusCode)
+      expect(Buffer.byteLength(text), name).toBeLessThan(1_024)
     }
   })
 

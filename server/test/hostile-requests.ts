@@ -9,6 +9,8 @@ export type HostileRequest = {
   /** The path differs for each repetition, so that no response comes from a cache. */
   path: (repetition: number) => string
   payload?: string
+  /** JSON by default. */
+  type?: string
 }
 
 /** Ids of existing records, for path parameters. */
@@ -69,6 +71,49 @@ export function hostileRequests(
     }
   }
   return requests
+}
+
+const OAUTH_ENDPOINTS = ['token', 'revoke', 'device', 'register']
+
+/** Requests of programs that sign in, which no published description has. */
+export function hostileOAuthRequests(share = 1): HostileRequest[] {
+  const bytes = BODY_BYTES * share
+  const forms: Record<string, string> = {
+    'many parameters': Array.from({ length: bytes / 8 }, (_, i) => `${i}=1`).join('&'),
+    'one parameter many times': 'token=1&'.repeat(bytes / 8),
+    'empty parameters': '&'.repeat(bytes - 1),
+    'a long value': `grant_type=refresh_token&client_id=x&refresh_token=${'x'.repeat(bytes - 100)}`,
+    'a long escaped value': `grant_type=authorization_code&code=${'%ff'.repeat(bytes / 3 - 100)}`,
+    'many scopes': `client_id=cardstall-cli&scope=${'orders:read+'.repeat(bytes / 12 - 10)}`,
+  }
+  const uris = Array.from({ length: bytes / 40 }, (_, i) => `https://program.example/${i}`)
+  const metadata: Record<string, string> = {
+    'deep nesting': '['.repeat(bytes / 2) + ']'.repeat(bytes / 2),
+    'deep metadata': `${'{"a":'.repeat(bytes / 8)}1${'}'.repeat(bytes / 8)}`,
+    'many fields': `{${Array.from({ length: bytes / 12 }, (_, i) => `"${i}":1`).join(',')}}`,
+    'many redirect URIs': JSON.stringify({ redirect_uris: uris }),
+    'a long name': JSON.stringify({ client_name: 'x'.repeat(bytes - 200), redirect_uris: uris[0] }),
+  }
+  return OAUTH_ENDPOINTS.flatMap((endpoint) =>
+    [
+      ...Object.entries(forms).map(([what, payload]) => ({
+        what,
+        payload,
+        type: 'application/x-www-form-urlencoded',
+      })),
+      ...Object.entries(metadata).map(([what, payload]) => ({
+        what,
+        payload,
+        type: 'application/json',
+      })),
+    ].map(({ what, payload, type }) => ({
+      name: `POST /oauth/${endpoint}: ${what}`,
+      method: 'post',
+      path: () => `/oauth/${endpoint}`,
+      payload,
+      type,
+    })),
+  )
 }
 
 /** A tool as `tools/list` shows it. */
