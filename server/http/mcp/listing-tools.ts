@@ -65,7 +65,7 @@ const Item = Type.Object(
     condition: Type.Optional(
       shortly(
         cardFields.condition,
-        'Required for cards: mint, near mint, lightly, moderately or heavily played, damaged, graded',
+        'Required for cards: mint, near mint, lightly, moderately or heavily played, damaged; G is graded by a company, never “good”. Ask what “excellent”, “good” or “played” means',
       ),
     ),
     language: shortly(itemFields.language, 'Language printed on the card or product'),
@@ -187,14 +187,22 @@ function previewOf(catalog: Catalog, items: unknown[], warnings: string[]): Bulk
   const results = items.map((given, index) => {
     const item = readItem(catalog, given)
     if (!isAccepted(item)) return { status: 'failed', index, ...item } as ItemResult
-    const { priceCents, quantity } = item
+    const { priceCents, quantity, condition, language, printing } = item
     const price = eurosFromCents(priceCents)
     const { image, ...found } = itemOf(catalog, item)!
     return {
       status: 'would_create',
       index,
       item: found,
-      listing: { price, currency: 'EUR', quantity, status: 'active' },
+      listing: {
+        price,
+        currency: 'EUR',
+        quantity,
+        condition,
+        language,
+        printing,
+        status: 'active',
+      },
     }
   })
   const failed = results.filter(({ status }) => status === 'failed').length

@@ -23,7 +23,7 @@ const sellerServer: ToolServer = {
   name: 'cardstall-seller',
   title: 'Cardstall shop',
   instructions:
-    'These tools run a shop that sells Pokemon cards and sealed products. Find a card with search_cards and use its id, because a friendly id such as brs_18 can mean several cards. All amounts are in euros. Before you list anything, call create_listings with preview: true and let the seller check the result. Rows of an order with the same slice_key ship together as one parcel; buy_label costs money and ship_order e-mails the buyer, so ask first.',
+    'These tools run a shop that sells Pokemon cards and sealed products. Find a card with search_cards and use its id, because a friendly id such as brs_18 can mean several cards. All amounts are in euros. Before you list anything, call create_listings with preview: true and let the seller check the result; ask for a condition, language or quantity that the seller’s text leaves open. Rows of an order with the same slice_key ship together as one parcel; buy_label costs money and ship_order e-mails the buyer, so ask first.',
   tools: [...catalogTools, ...accountTools, ...listingTools, ...orderTools, ...moneyTools],
   resources: documents,
   prompts,
