@@ -114,7 +114,10 @@ async function reportResult(
   if (status !== 200 && status !== 409) {
     violations.push(`Payout ${id} was not marked as ${result}: ${status} ${text}`)
   }
-  if (status === 200 && result === 'failed') bank.returned.add(reference)
+  if (result === 'paid') return
+  // Only a failure gives a payout another reference.
+  const { data } = (await client.sendOk('GET', `/operator/v1/payouts/${id}`, { token })).body
+  if (data.state === 'failed' || data.reference !== reference) bank.returned.add(reference)
 }
 
 /** Verifies a seller's payout setup, which makes failed payouts due again, or rejects it for a moment. */

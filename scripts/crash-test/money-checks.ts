@@ -249,18 +249,22 @@ async function findTransferViolations({ client, db, journal }: Evidence): Promis
     }
   }
 
-  const transfers = await db<{ payoutId: number; reference: string; state: string }[]>`
-    select t.payout_id as "payoutId", t.reference, p.state
+  const transfers = await db<
+    { payoutId: number; reference: string; state: string; cents: number }[]
+  >`
+    select t.payout_id as "payoutId", t.reference, p.state, p.amount_cents as cents
     from payout_transfers t
     join payouts p on p.id = t.payout_id
     order by t.payout_id, t.run_id
   `
   for (const [id, attempts] of Map.groupBy(transfers, ({ payoutId }) => payoutId)) {
     const kept = attempts.filter(({ reference }) => !bank.returned.has(reference))
-    const isSent = ['sent', 'paid'].includes(attempts[0]!.state)
+    const { state, cents } = attempts[0]!
+    // A payout that was repeated after a failure can go to other refunds as a whole: then it has no further transfer.
+    const isSent = ['sent', 'paid'].includes(state) && cents > 0
     if (kept.length !== (isSent ? 1 : 0)) {
       violations.push(
-        `Payout ${id} is ${attempts[0]!.state}, and the bank has executed it ${kept.length} times.`,
+        `Payout ${id} is ${state}, and the bank has executed it ${kept.length} times.`,
       )
     }
   }
