@@ -41,6 +41,6 @@ describe.skipIf(!chromiumPath)('the page Overview', { timeout: 120_000 }, () => 
     await rotated.getByRole('button', { name: 'Dismiss the notice' }).press('Enter')
     await rotated.waitFor({ state: 'detached' })
     // The keyboard keeps its place: the button is gone with its notice.
-    await page.waitForFunction('document.activeElement.tagName === "H1"')
+    await page.locator('h1:focus').waitFor()
   })
 })
