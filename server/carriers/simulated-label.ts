@@ -1,5 +1,5 @@
-import bwip from 'bwip-js/node'
-import { PDFDocument, type PDFFont, type PDFPage, rgb, StandardFonts } from 'pdf-lib'
+import { PDFDocument, type PDFFont, type PDFPage, rgb, StandardFonts } from '@pdfme/pdf-lib'
+import JsBarcode from 'jsbarcode'
 import type { Parcel } from './carrier.ts'
 
 /** In points, the unit of PDF. */
@@ -73,22 +73,19 @@ function writer(page: PDFPage, top: number) {
 
 /** Draws the bars as vector rectangles, sharp at any resolution. */
 function drawBarcode(page: PDFPage, text: string): void {
-  const [code] = bwip.raw({ bcid: 'code128', text }) as unknown as [{ sbs: number[] }]
-  const modules = code.sbs.reduce((sum, width) => sum + width, 0)
-  const unit = (WIDTH - 2 * MARGIN) / (modules + 2 * QUIET_MODULES)
-  let x = MARGIN + QUIET_MODULES * unit
-  for (const [index, width] of code.sbs.entries()) {
-    // The widths alternate between bars and spaces.
-    if (index % 2 === 0) {
-      page.drawRectangle({
-        x,
-        y: MARGIN + 7 * MM,
-        width: width * unit,
-        height: BARCODE_HEIGHT,
-        color: BLACK,
-      })
-    }
-    x += width * unit
+  // Given an object instead of an element, the library writes the modules to it: 1 is black, 0 is white.
+  const drawn: { encodings?: { data: string }[] } = {}
+  JsBarcode(drawn, text, { format: 'CODE128' })
+  const modules = drawn.encodings!.map(({ data }) => data).join('')
+  const unit = (WIDTH - 2 * MARGIN) / (modules.length + 2 * QUIET_MODULES)
+  for (const { index, 0: bar } of modules.matchAll(/1+/g)) {
+    page.drawRectangle({
+      x: MARGIN + (QUIET_MODULES + index) * unit,
+      y: MARGIN + 7 * MM,
+      width: bar.length * unit,
+      height: BARCODE_HEIGHT,
+      color: BLACK,
+    })
   }
 }
 

@@ -83,7 +83,7 @@ export function simulatedCarrier({ db, now }: { db: Db; now: () => Date }): Carr
         where id = ${id} and status = 'ready'
       `
       if (!shipment) throw new CarrierError('refused', `Shipment ${id} has no label.`)
-      // Loads pdf-lib and bwip-js, which would add a tenth of a second to every start.
+      // Loads libraries for PDFs and barcodes, which would add a tenth of a second to every start.
       const { printLabel } = await import('./simulated-label.ts')
       return printLabel({ ...shipment, trackingCode: codeOf(Number(id)) })
     },

@@ -88,7 +88,7 @@ async function merge(
   labelNames: Map<number, string>,
 ): Promise<{ pdf: Uint8Array; printed: Set<number> }> {
   // Loaded late, because it would add a tenth of a second to every start.
-  const { PDFDocument } = await import('pdf-lib')
+  const { PDFDocument } = await import('@pdfme/pdf-lib')
   const merged = await PDFDocument.create()
   const printed = new Set<number>()
   let bytes = 0

@@ -1,4 +1,4 @@
-import { PDFDocument } from 'pdf-lib'
+import { PDFDocument } from '@pdfme/pdf-lib'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type SignedInClient, startTestApp, type TestApp } from '../../test/app.ts'
 import { advance, cardItem, list, NO_LIMITS, productItem } from '../../test/fixtures/listings.ts'
