@@ -946,6 +946,20 @@ create table tier_runs (
   constraint tier_runs_pkey PRIMARY KEY (month)
 );
 
+create table unfinished_audit_entries (
+  id bigint generated always as identity not null,
+  actor text collate "C" not null,
+  actor_name text,
+  role text collate "C" not null,
+  action text collate "C" not null,
+  record text collate "C",
+  before jsonb,
+  request_id text,
+  created_at timestamp with time zone not null,
+  begun_at timestamp with time zone default now() not null,
+  constraint unfinished_audit_entries_pkey PRIMARY KEY (id)
+);
+
 create table webhook_endpoints (
   id bigint generated always as identity not null,
   account_id bigint not null,

@@ -1,5 +1,5 @@
 import { recalculateTiers } from './accounts/recalculate-tiers.ts'
-import { pruneAudit } from './audit/record.ts'
+import { pruneAudit, recordInterrupted } from './audit/record.ts'
 import { eraseOldBuyers } from './back-office/buyers.ts'
 import { pruneChanges } from './changes/changes.ts'
 import type { Context } from './context.ts'
@@ -56,6 +56,7 @@ const RECURRING_JOBS: RecurringJob[] = [
   { name: 'delete changes that no cursor precedes', everyMs: 1 * HOURS, run: pruneChanges },
   { name: 'delete expired sessions', everyMs: 1 * HOURS, run: pruneSignIns },
   { name: 'delete expired access of programs', everyMs: 1 * HOURS, run: pruneOAuth },
+  { name: 'record interrupted actions', everyMs: 10 * MINUTES, run: recordInterrupted },
   { name: 'delete old entries of the audit log', everyMs: 1 * HOURS, run: pruneAudit },
   { name: 'erase old data of buyers', everyMs: 1 * HOURS, run: eraseOldBuyers },
   { name: 'delete old deliveries', everyMs: 1 * HOURS, run: pruneDeliveries },

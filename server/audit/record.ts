@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import { withoutSecrets } from './secrets.ts'
 
@@ -50,6 +51,54 @@ export async function recordAudits(
       actor, actor_name, role, action, record, before, after, request_id, index
     )
     order by index
+  `
+}
+
+/**
+ * Notes an action of several transactions before its first one, so that a crash cannot hide it.
+ *
+ * @returns the id for `endAudit`
+ */
+export async function beginAudit(
+  { db, now }: Pick<Context, 'db' | 'now'>,
+  { actor, actorName, role, action, record, before, requestId }: NewAuditEntry,
+): Promise<number> {
+  const [begun] = await db<[{ id: number }]>`
+    insert into unfinished_audit_entries (
+      actor, actor_name, role, action, record, before, request_id, created_at
+    )
+    values (
+      ${actor}, ${actorName ?? null}, ${role}, ${action}, ${record}, ${stored(before)}::text::jsonb,
+      ${requestId}, ${now()}
+    )
+    returning id
+  `
+  return begun.id
+}
+
+/** Replaces the note of `beginAudit` with the entry, or removes it after an action that failed. */
+export const endAudit = (ctx: Context, id: number, entry?: NewAuditEntry): Promise<void> =>
+  inTransaction(ctx, async (tx) => {
+    await tx.db`delete from unfinished_audit_entries where id = ${id}`
+    if (entry) await recordAudit(tx, entry)
+  })
+
+/** Writes the entries of actions that began an hour ago, in real time, and that a crash must have interrupted. */
+export async function recordInterrupted({ db }: Context): Promise<void> {
+  await db`
+    with interrupted as (
+      delete from unfinished_audit_entries
+      where begun_at < now() - interval '1 hour'
+      returning *
+    )
+    insert into audit_entries (
+      actor, actor_name, role, action, record, before, after, request_id, created_at
+    )
+    select
+      actor, actor_name, role, action, record, before, '{"interrupted": true}', request_id,
+      created_at
+    from interrupted
+    order by id
   `
 }
 

@@ -31,8 +31,11 @@ export type Checkout = {
   slices: { sliceKey: string; accountId: number; orderIds: number[]; shippingCents: number }[]
 }
 
-/** A larger cart has a transaction of its own, so that it doesn't delay others. */
 const MAX_SHARED_LINES = 20
+
+/** Whether a cart shares a transaction with those of concurrent callers. A larger one would delay them. */
+export const sharesTransaction = ({ lines }: Pick<NewCheckout, 'lines'>): boolean =>
+  lines.length <= MAX_SHARED_LINES
 
 /**
  * Sells everything in a cart or nothing, in one transaction: stock, order rows, events and e-mails. It locks the
@@ -42,7 +45,7 @@ const MAX_SHARED_LINES = 20
  *   address and value
  */
 export function checkOut(ctx: Context, wanted: NewCheckout): Promise<Checkout> {
-  if (wanted.lines.length <= MAX_SHARED_LINES) return ctx.share(sellAll, wanted)
+  if (sharesTransaction(wanted)) return ctx.share(sellAll, wanted)
   return inTransaction(ctx, (tx) => tx.share(sellAll, wanted))
 }
 

@@ -1,5 +1,11 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { type NewAuditEntry, recordAudit, recordAudits } from '../../audit/record.ts'
+import {
+  beginAudit,
+  endAudit,
+  type NewAuditEntry,
+  recordAudit,
+  recordAudits,
+} from '../../audit/record.ts'
 import type { Context } from '../../context.ts'
 import type { Share, SharedWork } from '../../database/shared-transactions.ts'
 import { ApiError } from '../../errors.ts'
@@ -15,13 +21,14 @@ import { kindOf, type RecordRef, readRecord, recordOf } from './records.ts'
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * How a write is recorded in the audit log. By default, in one transaction with its effect. `afterwards` is for a
-     * write that calls the network, derives a key from a password, or has several transactions: its entry is committed
-     * before the response is sent. `never` is for an operation that changes nothing. `without
-     * state` is for one that reads personal data: its use is recorded, the data is not. `created` is for a verb that shares
-     * transactions with concurrent callers: it returns the new record's state for the verb's result.
+     * How a write is recorded in the audit log. By default, in one transaction with its effect. `begun and ended` is for a
+     * write that calls the network, derives a key from a password, or has several transactions: it is noted before it
+     * begins, and its entry is committed before the response is sent. `never` is for an operation that changes nothing.
+     * `without state` is for one that reads personal data: its use is recorded, the data is not. `created` is for a verb
+     * that shares transactions with concurrent callers: it returns the new record's state for the verb's result, and
+     * `isShared` says whether the verb does so for this body.
      */
-    audit?: 'afterwards' | 'never' | 'without state' | { created: (result: never) => State }
+    audit?: 'begun and ended' | 'never' | 'without state' | SharedCreation
   }
   interface FastifyRequest {
     audited: Audited | undefined
@@ -30,6 +37,8 @@ declare module 'fastify' {
 
 /** A record as the API shows it. */
 type State = { id: number }
+
+type SharedCreation = { created: (result: never) => State; isShared: (body: never) => boolean }
 
 /** The caller of an audited API. */
 export type Actor = {
@@ -45,6 +54,8 @@ type Audited = {
   transaction: RequestTransaction | undefined
   record: RecordRef | null
   before: object | null
+  /** The note of a write that has several transactions. */
+  noteId: number | undefined
   /** The entry was written in a shared transaction. */
   isRecorded: boolean
 }
@@ -66,8 +77,18 @@ export const auditWrites =
 
     const begin = async (request: FastifyRequest): Promise<Audited> => {
       const record = recordOf(url, request.params, actorOf(request))
-      const audited: Audited = { transaction: undefined, record, before: null, isRecorded: false }
-      if (typeof mode === 'object' && request.headers['idempotency-key'] === undefined) {
+      const audited: Audited = {
+        transaction: undefined,
+        record,
+        before: null,
+        noteId: undefined,
+        isRecorded: false,
+      }
+      if (
+        typeof mode === 'object' &&
+        mode.isShared(request.body as never) &&
+        request.headers['idempotency-key'] === undefined
+      ) {
         const share = sharedWith(ctx, (result) => {
           audited.isRecorded = true
           const after = mode.created(result as never)
@@ -76,9 +97,10 @@ export const auditWrites =
         return Object.assign(audited, { transaction: sharing(share) })
       }
       if (mode === 'without state') return audited
-      if (mode === 'afterwards') {
-        audited.before = await stateOf(ctx, record)
-        return audited
+      if (mode === 'begun and ended') {
+        const before = await stateOf(ctx, record)
+        const note = { ...by(request), record: record?.name ?? null, before }
+        return Object.assign(audited, { before, noteId: await beginAudit(ctx, note) })
       }
       const transaction = await beginRequest(ctx)
       try {
@@ -97,13 +119,14 @@ export const auditWrites =
 
     /** Writes the entry and commits, before the response is sent. */
     const end = async (
-      { transaction, record, before, isRecorded }: Audited,
+      { transaction, record, before, noteId, isRecorded }: Audited,
       request: FastifyRequest,
       { statusCode }: FastifyReply,
       payload: unknown,
     ): Promise<void> => {
       if (isRecorded) return
       if (statusCode >= 400 || transaction?.isRepeated) {
+        if (noteId !== undefined) await endAudit(ctx, noteId)
         await (statusCode >= 400 ? transaction?.rollBack() : transaction?.commit())
         return
       }
@@ -113,7 +136,7 @@ export const auditWrites =
       try {
         const state = created ?? (record ? await stateOf(tx, record) : data)
         const after = mode === 'without state' ? null : state
-        await recordAudit(tx, {
+        const entry = {
           ...by(request),
           record: created ? nameOfNew(url, created) : (record?.name ?? null),
           ...(created
@@ -121,7 +144,8 @@ export const auditWrites =
             : before && after
               ? differences(before, after)
               : { before, after }),
-        })
+        }
+        await (noteId === undefined ? recordAudit(tx, entry) : endAudit(ctx, noteId, entry))
       } catch (error) {
         await transaction?.rollBack()
         throw error

@@ -72,6 +72,38 @@ it('an entry that cannot be written rolls the change back', async () => {
   ])
 })
 
+it('a large cart and its entry are one transaction', async () => {
+  const { db } = app.ctx
+  const ids = await list(shop, ...Array.from({ length: 21 }, () => cardItem()))
+  await db`alter table audit_entries add constraint refuses check (action <> 'createCheckout') not valid`
+  const lines = ids.map((id) => [id, 1] as [number, number])
+  await expect(buy(app, lines)).rejects.toThrow()
+  await db`alter table audit_entries drop constraint refuses`
+  const { id } = await buy(app, lines)
+  expect(await entries(`record=checkout:${id}`)).toHaveLength(1)
+})
+
+it('a write of several transactions that ended without an entry has one an hour later', async () => {
+  const { db } = app.ctx
+  const advance = () =>
+    app.operator.post('/operator/v1/sandbox/clock', { payload: { advance_seconds: 60 } })
+  const left = () => db`select action, begun_at from unfinished_audit_entries`
+  expect((await advance()).status).toBe(200)
+  expect(await left()).toEqual([])
+  const before = (await entries('action=advanceClock')).length
+  await db`alter table audit_entries add constraint refuses check (action <> 'advanceClock') not valid`
+  expect((await advance()).status).toBe(500)
+  await db`alter table audit_entries drop constraint refuses`
+  await runSchedule(app.ctx)
+  expect(await left()).toMatchObject([{ action: 'advanceClock' }])
+  await db`update unfinished_audit_entries set begun_at = begun_at - interval '61 minutes'`
+  await runSchedule(app.ctx)
+  expect(await left()).toEqual([])
+  const all = await entries('action=advanceClock')
+  expect(all).toHaveLength(before + 1)
+  expect(all[0]).toMatchObject({ actor: 'operator', role: 'root', after: { interrupted: true } })
+})
+
 it('a request that is repeated with its Idempotency-Key has one entry', async () => {
   const [id] = await list(shop, cardItem())
   const headers = { 'idempotency-key': 'once' }

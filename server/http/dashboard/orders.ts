@@ -178,7 +178,7 @@ export const ordersApi =
     app.post(
       '/orders/labels',
       {
-        config: { audit: 'afterwards' },
+        config: { audit: 'begun and ended' },
         schema: {
           body: Type.Pick(LabelsInput, ['orders']),
           response: { 200: Data(Type.Array(LabelResultSchema), 'A result for each order') },
@@ -234,7 +234,7 @@ export const ordersApi =
     app.post(
       '/orders/:order/label',
       {
-        config: { audit: 'afterwards' },
+        config: { audit: 'begun and ended' },
         schema: { params, response: { 200: Data(LabelOutcome, 'The label') } },
       },
       async ({ member, params: { order: orderId } }) => {

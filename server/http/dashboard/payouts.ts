@@ -65,7 +65,7 @@ export const payoutsApi =
     app.put(
       '/payouts/setup',
       {
-        config: { audit: 'afterwards' },
+        config: { audit: 'begun and ended' },
         schema: {
           body: Type.Object({
             holder: FilledText({ maxLength: 100 }),

@@ -64,7 +64,7 @@ export const settingsApi =
       '/settings/holiday',
       {
         // The holiday is committed before the wait for running checkouts.
-        config: { audit: 'afterwards' },
+        config: { audit: 'begun and ended' },
         schema: { body: HolidayBody, response: saved },
       },
       async ({ member, body }, reply) => {
@@ -76,7 +76,7 @@ export const settingsApi =
     app.put(
       '/settings/password',
       {
-        config: { audit: 'afterwards' },
+        config: { audit: 'begun and ended' },
         schema: { body: PasswordInput, response: saved },
       },
       async (request, reply) => {
@@ -93,7 +93,7 @@ export const settingsApi =
     app.put(
       '/settings/email',
       {
-        config: { audit: 'afterwards' },
+        config: { audit: 'begun and ended' },
         schema: { body: EmailInput, response: { 202: Type.Object({}) } },
       },
       async (request, reply) => {

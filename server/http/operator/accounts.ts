@@ -123,7 +123,7 @@ export const accountRoutes =
       '/accounts/:id/close',
       {
         // A large shop's listings are removed in several transactions.
-        config: { audit: 'afterwards' },
+        config: { audit: 'begun and ended' },
         schema: {
           operationId: 'closeAccount',
           summary: 'Close an account',

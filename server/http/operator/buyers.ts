@@ -101,7 +101,7 @@ export const buyerRoutes =
       '/buyers/erase',
       {
         // It deletes files, and has a transaction for each batch of checkouts.
-        config: { audit: 'afterwards' },
+        config: { audit: 'begun and ended' },
         schema: {
           operationId: 'eraseBuyer',
           summary: 'Erase a buyer’s personal data',

@@ -72,7 +72,7 @@ export const catalogRoutes =
     app.post(
       '/catalog/import',
       {
-        config: { isLong: true, streamsBody: true, audit: 'afterwards' },
+        config: { isLong: true, streamsBody: true, audit: 'begun and ended' },
         // The import validates the lines as it reads them.
         validatorCompiler: () => () => true,
         schema: {

@@ -1,6 +1,6 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
-import { checkOut, getCheckout } from '../../orders/checkout.ts'
+import { checkOut, getCheckout, sharesTransaction } from '../../orders/checkout.ts'
 import type { Service } from '../../service.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
@@ -20,7 +20,7 @@ export const checkoutRoutes =
     app.post(
       '/checkouts',
       {
-        config: { audit: { created: checkoutJson } },
+        config: { audit: { created: checkoutJson, isShared: sharesTransaction } },
         schema: {
           operationId: 'createCheckout',
           summary: 'Sell the content of a cart',

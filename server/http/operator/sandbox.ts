@@ -44,7 +44,7 @@ export const sandboxRoutes =
       '/sandbox/clock',
       {
         // The clock has a transaction of its own.
-        config: { audit: 'afterwards' },
+        config: { audit: 'begun and ended' },
         schema: {
           operationId: 'advanceClock',
           summary: 'Move the test clock ahead',

@@ -28,7 +28,7 @@ export const visibilityRoutes =
       '/catalog/visibility',
       {
         // This process reloads its catalog after the commit, so the entry can't share the transaction.
-        config: { audit: 'afterwards' },
+        config: { audit: 'begun and ended' },
         schema: {
           operationId: 'changeVisibility',
           summary: 'Hide catalog records or show them again',
