@@ -76,7 +76,16 @@ async function requireNoLabel(ctx: Context, sliceId: number): Promise<void> {
 }
 
 /** @throws conflict if a label of the slice is being bought, or its purchase is in doubt */
-export async function requireNoPurchase({ db }: Context, sliceId: number): Promise<void> {
+export async function requireNoPurchase(ctx: Context, sliceId: number): Promise<void> {
+  if (await hasOpenPurchase(ctx, sliceId)) {
+    throw conflict(
+      'A label for this order is being bought, or may have been, so it can’t be cancelled at this moment.',
+    )
+  }
+}
+
+/** Whether a label of the slice is being bought, or its purchase is in doubt. */
+export async function hasOpenPurchase({ db }: Context, sliceId: number): Promise<boolean> {
   const [purchase] = await db`
     select 1
     from shipments
@@ -85,10 +94,7 @@ export async function requireNoPurchase({ db }: Context, sliceId: number): Promi
       and state = 'buying'
       and (in_doubt or leased_until > clock_timestamp())
   `
-  if (!purchase) return
-  throw conflict(
-    'A label for this order is being bought, or may have been, so it can’t be cancelled at this moment.',
-  )
+  return purchase !== undefined
 }
 
 /** The buyer has received the item. @throws not_found, conflict unless the row is shipped */

@@ -70,10 +70,30 @@ describe('the sales of a period', () => {
     expect(await toShip(app.ctx, shop.accountId)).toMatchObject({ slices: 1 })
     expect(await tierProgress(app.ctx, shop.accountId, 'Bronze')).toMatchObject({
       merchandiseCents: 300,
+      earned: 'Bronze',
       next: { tier: 'Silver', thresholdCents: app.ctx.config.tierThresholds[1] },
     })
-    expect((await tierProgress(app.ctx, shop.accountId, 'Master')).next).toBeNull()
   })
+
+  it.each([
+    [249.99, 'Bronze', 'Bronze', 'Silver'],
+    [250, 'Bronze', 'Silver', 'Gold'],
+    [250, 'Gold', 'Silver', 'Gold'],
+    [2_600, 'Silver', 'Diamond', 'Master'],
+    [5_000, 'Bronze', 'Master', undefined],
+  ] as const)(
+    '€%s shipped this month by a %s shop earn %s, and the next goal is %s',
+    async (price, tier, earned, next) => {
+      const shop = await openShop(app)
+      const [order] = await sellEach(app, shop, cardItem({ price }))
+      await ship(shop, order!, { tracking_code: 'AB123' })
+      const progress = await tierProgress(app.ctx, shop.accountId, tier)
+      expect({ ...progress, next: progress.next?.tier }).toMatchObject({ tier, earned, next })
+      const month = app.ctx.now().toISOString().slice(0, 7)
+      expect(progress.changesOn > month).toBe(true)
+      expect(progress.changesOn).toMatch(/-01$/)
+    },
+  )
 
   it('the overview shows the figures of the member’s shop', async () => {
     const shop = await openShop(app)

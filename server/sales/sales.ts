@@ -116,11 +116,16 @@ export async function toShip({ db }: Context, accountId: number): Promise<ToShip
   return row!
 }
 
-/** This month's merchandise as the next calculation of tiers will see it (§2.9), and the next tier above the present. */
+/** This month's merchandise as the next calculation of tiers will see it (§2.9). */
 export type TierProgress = {
   tier: SellerTier
   merchandiseCents: number
+  /** The tier that the merchandise suffices for so far. */
+  earned: SellerTier
+  /** The tier to reach next: the present one while it isn't earned again, null if the highest is earned. */
   next: { tier: SellerTier; thresholdCents: number } | null
+  /** The day of the next calculation. */
+  changesOn: string
 }
 
 export async function tierProgress(
@@ -140,11 +145,21 @@ export async function tierProgress(
       -- Implied by the above; the index is by this column.
       and updated_at >= ${start}
   `
-  const rank = SELLER_TIERS.indexOf(tier) + 1
-  const next = SELLER_TIERS[rank]
+  const merchandiseCents = sold!.cents
+  const { tierThresholds } = config
+  const earned = Math.max(
+    0,
+    tierThresholds.findLastIndex((threshold) => merchandiseCents >= threshold),
+  )
+  const rank = SELLER_TIERS.indexOf(tier)
+  const nextRank = earned < rank ? rank : earned + 1
+  const next = SELLER_TIERS[nextRank]
+  const changes = Date.UTC(month.getUTCFullYear(), month.getUTCMonth() + 1, 1)
   return {
     tier,
-    merchandiseCents: sold!.cents,
-    next: next ? { tier: next, thresholdCents: config.tierThresholds[rank]! } : null,
+    merchandiseCents,
+    earned: SELLER_TIERS[earned]!,
+    next: next ? { tier: next, thresholdCents: tierThresholds[nextRank]! } : null,
+    changesOn: dateOf(changes),
   }
 }

@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs'
 import axe from 'axe-core'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
 import { expect, onTestFinished } from 'vitest'
 import { type SignedInClient, startTestApp, type TestApp, type TestAppOptions } from './app.ts'
 import { buildDashboard } from './build-dashboard.ts'
@@ -99,6 +99,19 @@ async function openPage(
   })
   await page.goto(url)
   return page
+}
+
+/** At most as many controls as a page has before the wanted one. */
+const MAX_TABS = 60
+
+/** Moves the focus to a control with Tab alone, as a person without a mouse does. */
+export async function tabTo(page: Page, control: Locator): Promise<void> {
+  await control.waitFor()
+  for (let tabs = 0; tabs < MAX_TABS; tabs++) {
+    if (await control.evaluate((element) => element === element.ownerDocument.activeElement)) return
+    await page.keyboard.press('Tab')
+  }
+  throw new Error(`${control} can't be reached with Tab.`)
 }
 
 type Injected = { axe: typeof axe }

@@ -17,6 +17,8 @@ type Definition = {
   path: string
   /** The statuses in which the service accepts it. */
   statuses: OrderStatus[]
+  /** What else it needs. */
+  isPossible?: (order: Order) => boolean
   isDangerous?: boolean
   /** The sentence above the fields: the effect, and the sum of money. */
   effect: (order: Order) => ReactNode
@@ -38,6 +40,8 @@ const ACTIONS = {
     label: 'Refund',
     path: 'refund',
     statuses: ['pending', 'shipped', 'received', 'disputed'],
+    isPossible: ({ price, quantity, financial }) =>
+      Math.round(100 * financial.refunded_amount) < Math.round(100 * price) * quantity,
     isDangerous: true,
     effect: ({ price, quantity, financial }) =>
       `The buyer gets an e-mail, and the row keeps its status. ${formatMoney(financial.refunded_amount)} of ${quantity} × ${formatMoney(price)} has been refunded so far.`,
@@ -143,7 +147,7 @@ const ENTRIES = Object.entries(ACTIONS) as [OrderAction, Definition][]
 
 /** The actions that the row's status and the role of the signed-in person allow. */
 export function OrderMenu({
-  order: { id, status },
+  order,
   onAction,
 }: {
   order: Order
@@ -151,12 +155,13 @@ export function OrderMenu({
 }) {
   const may = useMay()
   const possible = ENTRIES.filter(
-    ([operation, { statuses }]) => may(operation) && statuses.includes(status),
+    ([operation, { statuses, isPossible }]) =>
+      may(operation) && statuses.includes(order.status) && (isPossible?.(order) ?? true),
   )
   if (possible.length === 0) return null
   return (
     <Menu
-      label={`Actions for order ${id}`}
+      label={`Actions for order ${order.id}`}
       entries={possible.map(([operation, { label, isDangerous }]) => ({
         label,
         isDangerous,

@@ -1,4 +1,5 @@
 import { useMutation } from '@tanstack/react-query'
+import { Link } from 'wouter'
 import { Button, ExternalLink } from '../ui/button.tsx'
 import { TextField } from '../ui/fields.tsx'
 import { Form, FormErrors } from '../ui/form.tsx'
@@ -12,7 +13,15 @@ type Props = { slice: OwnSlice; order: number; onChange: (after: OwnSlice) => vo
 
 /** The label and the shipment of a slice. */
 export function Shipping({ slice, order, onChange }: Props) {
-  const { shipping, actions } = slice
+  const { shipping, actions, orders } = slice
+  if (orders.every(({ status }) => status === 'cancelled')) {
+    return (
+      <Section title="Shipping" help={shipping.method ?? undefined}>
+        <p>This order was cancelled: there is nothing to ship.</p>
+        {slice.label && <p>A label was bought before. Please don’t use it.</p>}
+      </Section>
+    )
+  }
   return (
     <Section title="Shipping" help={shipping.method ?? undefined}>
       {shipping.paid_to === 'platform' ? (
@@ -26,17 +35,35 @@ export function Shipping({ slice, order, onChange }: Props) {
           {shipping.tracking_status && ` (${shipping.tracking_status})`}
         </p>
       )}
-      {actions.ship ? (
-        <ShipForm slice={slice} order={order} onChange={onChange} />
-      ) : (
-        <p className="help">Nothing is left to ship.</p>
+      {actions.ship && <ShipForm slice={slice} order={order} onChange={onChange} />}
+      {actions.needs_payout_setup && (
+        <div className="notice warn">
+          <Icon name="warning" />
+          <p>
+            You can ship this order as soon as your bank account is verified.{' '}
+            <Link href="/payouts/setup">Payout setup</Link>
+          </p>
+        </div>
       )}
+      {!hasPending(slice) && <p className="help">Nothing is left to ship.</p>}
     </Section>
   )
 }
 
+const hasPending = ({ orders }: OwnSlice) => orders.some(({ status }) => status === 'pending')
+
+/** Why no label can be bought, or nothing if another part of the page says it. */
+function reasonForNoLabel(slice: OwnSlice): string | undefined {
+  if (slice.actions.needs_payout_setup) return undefined
+  if (!hasPending(slice)) return 'No label was bought.'
+  return slice.buyer.address === null
+    ? 'A label needs a delivery address, and this buyer gave none.'
+    : 'No labels can be bought at the moment, because no carrier is connected.'
+}
+
 /** The four outcomes of a purchase: ready, processing, action required, and a failure. */
-function LabelPart({ slice: { label, actions, buyer }, order, onChange }: Props) {
+function LabelPart({ slice, order, onChange }: Props) {
+  const { label, actions } = slice
   const purchase = useMutation({
     mutationFn: () => buyLabel(order),
     onSuccess: (outcome) => {
@@ -46,25 +73,29 @@ function LabelPart({ slice: { label, actions, buyer }, order, onChange }: Props)
       )
     },
   })
-  const button = (text: string, look: 'primary' | 'secondary') => (
-    <div>
-      <Button look={look} isPending={purchase.isPending} onPress={() => purchase.mutate()}>
-        {text}
-      </Button>
-    </div>
-  )
+  const button = (text: string, look: 'primary' | 'secondary' = 'secondary') =>
+    actions.label && (
+      <div>
+        <Button look={look} isPending={purchase.isPending} onPress={() => purchase.mutate()}>
+          {text}
+        </Button>
+      </div>
+    )
   return (
     <div className="label-part">
       <FormErrors messages={purchase.error ? [purchase.error.message] : []} />
       {label === null &&
-        (actions.label ? (
+        (!actions.label ? (
+          <p className="help">{reasonForNoLabel(slice)}</p>
+        ) : hasPending(slice) ? (
           button('Buy label', 'primary')
         ) : (
-          <p className="help">
-            {buyer.address === null
-              ? 'A label needs a delivery address, and this buyer gave none.'
-              : 'No label was bought.'}
-          </p>
+          <>
+            <p className="help">
+              You have marked this order as shipped. You can still buy its label.
+            </p>
+            {button('Buy label')}
+          </>
         ))}
       {label?.status === 'ready' && (
         <>
@@ -77,7 +108,7 @@ function LabelPart({ slice: { label, actions, buyer }, order, onChange }: Props)
               )}
             </div>
           </div>
-          {label.label_url === null && button('Get a new link', 'secondary')}
+          {label.label_url === null && button('Get a new link')}
         </>
       )}
       {label?.status === 'processing' && (
@@ -89,7 +120,7 @@ function LabelPart({ slice: { label, actions, buyer }, order, onChange }: Props)
               {label.message && <p>{label.message}</p>}
             </div>
           </div>
-          {button('Check again', 'secondary')}
+          {button('Check again')}
         </>
       )}
       {label?.status === 'action_required' && (
@@ -101,7 +132,7 @@ function LabelPart({ slice: { label, actions, buyer }, order, onChange }: Props)
               {label.message && <p>{label.message}</p>}
             </div>
           </div>
-          {button('Check again', 'secondary')}
+          {button('Check again')}
         </>
       )}
     </div>

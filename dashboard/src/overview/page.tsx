@@ -2,7 +2,14 @@ import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import { LatestReviews } from '../reviews/latest.tsx'
 import { HolidayNotice } from '../shell/holiday-notice.tsx'
-import { formatDateTime, formatMoney, formatNumber, formatRelative, plural } from '../ui/format.ts'
+import {
+  formatDate,
+  formatDateTime,
+  formatMoney,
+  formatNumber,
+  formatRelative,
+  plural,
+} from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Section } from '../ui/section.tsx'
@@ -60,19 +67,14 @@ const Figures = ({
         <Link href="/listings">Listings</Link>
       </Tile>
       <Tile title="Seller tier" value={tier.current}>
-        {tier.next ? (
-          <>
-            <progress
-              value={tier.next.share}
-              aria-label={`Progress towards ${tier.next.tier}`}
-              className="progress"
-            />
-            {formatMoney(tier.merchandise)} of {formatMoney(tier.next.threshold)} shipped this month
-            for {tier.next.tier}. Tiers change on the first day of a month.
-          </>
-        ) : (
-          `The highest tier. ${formatMoney(tier.merchandise)} shipped this month.`
+        {tier.next && (
+          <progress
+            value={tier.next.share}
+            aria-label={`Progress towards ${tier.next.tier}`}
+            className="progress"
+          />
         )}
+        {progressOf(tier)}
       </Tile>
     </div>
     <Section
@@ -83,6 +85,22 @@ const Figures = ({
     </Section>
   </>
 )
+
+/** What this month's shipped merchandise means for the tier, which is calculated on the first day of each month. */
+function progressOf({ current, merchandise, earned, changes_on: day, next }: Overview['tier']) {
+  const shipped = `${formatMoney(merchandise)} shipped this month`
+  const from = `from ${formatDate(day)}`
+  if (next === null) {
+    return earned === current
+      ? `${shipped}. You keep the highest tier next month.`
+      : `${shipped}: you are ${earned}, the highest tier, ${from}.`
+  }
+  const goal = formatMoney(next.threshold)
+  if (next.tier === current) return `${shipped}. ${current} takes ${goal} each month.`
+  return earned === current
+    ? `${shipped}. With ${goal} you are ${next.tier} ${from}.`
+    : `${shipped}: you are ${earned} ${from}, and ${next.tier} with ${goal}.`
+}
 
 const Tile = ({
   title,

@@ -148,7 +148,12 @@ describe('a slice in the dashboard', () => {
     const page = async () => (await me.get(`${ORDERS}/${first}`)).body.data
     expect(await page()).toMatchObject({
       buyer: { name: 'Misty', address: ADDRESS },
-      actions: { ship: { needs_tracking_code: true }, label: false, cancel: orders },
+      actions: {
+        ship: { needs_tracking_code: true },
+        label: false,
+        cancel: orders,
+        needs_payout_setup: false,
+      },
     })
     await advance(app.operator, 60)
     const cancelled = await me.post(`${ORDERS}/${second}/cancel`, {
@@ -172,7 +177,94 @@ describe('a slice in the dashboard', () => {
       { kind: 'received', orders: [first], by: null, reason: null },
       { kind: 'resolved', orders: [first], by: null, reason: null },
     ])
-    expect(actions).toEqual({ ship: null, label: false, cancel: [] })
+    expect(actions).toMatchObject({ ship: null, label: false, cancel: [] })
+  })
+
+  it('an action is offered if it would succeed, and only then, in each state of a slice', async () => {
+    const platform = await signedIn(LABEL)
+    const own = await signedIn(PARCEL)
+    type Fate = 'pending' | 'cancel' | 'shipped' | 'receive' | 'dispute'
+    type State = {
+      /** What happens to each row. */
+      fates: Fate[]
+      seller?: typeof own
+      label?: 'bought' | 'in doubt'
+      hasAddress?: boolean
+      isVerified?: boolean
+    }
+    const fates: Fate[][] = [
+      ['pending'],
+      ['pending', 'cancel'],
+      ['cancel'],
+      ['shipped'],
+      ['shipped', 'cancel'],
+      ['receive'],
+      ['dispute'],
+      ['receive', 'dispute'],
+    ]
+    const states: State[] = [
+      ...fates.map((fates) => ({ fates })),
+      { fates: ['pending', 'cancel'], label: 'bought' },
+      { fates: ['cancel'], label: 'bought' },
+      { fates: ['dispute'], label: 'bought' },
+      { fates: ['pending', 'cancel'], label: 'in doubt' },
+      { fates: ['pending'], isVerified: false },
+      { fates: ['shipped'], isVerified: false },
+      { fates: ['pending'], hasAddress: false },
+      { fates: ['pending'], seller: own },
+      { fates: ['shipped'], seller: own },
+    ]
+    const verify = ({ accountId }: Shop, payout_verified: boolean) =>
+      app.operator.patch(`/operator/v1/accounts/${accountId}`, { payload: { payout_verified } })
+
+    for (const state of states) {
+      const { seller: { shop, me } = platform, hasAddress = true, isVerified = true } = state
+      const make = async () => {
+        if (!isVerified) await verify(shop, true)
+        const items = state.fates.map(() => cardItem())
+        const { orders } = await sell(shop, 'Misty', items, hasAddress ? {} : { address: null })
+        const [first] = orders
+        if (state.label) await me.post(`${ORDERS}/${first}/label`)
+        if (state.label === 'in doubt') {
+          await app.ctx.db`
+            update shipments
+            set state = 'buying', in_doubt = true, carrier_id = null, status = null,
+              bought_at = null, link_nonce = null, link_expires_at = null
+            where order_id = ${first}
+          `
+        }
+        const isShipped = state.fates.some((fate) => !['pending', 'cancel'].includes(fate))
+        const code = shop === own.shop ? { tracking_code: '3SABC' } : {}
+        if (isShipped) await me.post(`${ORDERS}/${first}/ship`, { payload: code })
+        for (const [i, fate] of state.fates.entries()) {
+          if (fate === 'cancel') await cancel(app, orders[i]!)
+          if (fate === 'receive' || fate === 'dispute') await act(app, orders[i]!, fate)
+        }
+        if (!isVerified) await verify(shop, false)
+        const { actions } = (await me.get(`${ORDERS}/${first}`)).body.data
+        const attempts = {
+          ship: () => me.post(`${ORDERS}/${first}/ship`, { payload: actions.ship ? code : {} }),
+          label: () => me.post(`${ORDERS}/${first}/label`),
+          cancel: () => me.post(`${ORDERS}/${first}/cancel`, { payload: { reason: 'other' } }),
+        }
+        const offered = {
+          ship: actions.ship !== null,
+          label: actions.label as boolean,
+          cancel: actions.cancel.includes(first) as boolean,
+        }
+        return { offered, attempts }
+      }
+      const names = ['cancel', 'label', 'ship'] as const
+      let { offered, attempts } = await make()
+      // Refused actions change nothing, so they come first. A label ends the cancellation, and a cancellation the rest.
+      for (const name of names.toSorted((a, b) => Number(offered[a]) - Number(offered[b]))) {
+        const { status, body } = await attempts[name]()
+        const hasSucceeded = status === 200 && body.data.status !== 'self_ship'
+        expect({ state, [name]: hasSucceeded }).toEqual({ state, [name]: offered[name] })
+        if (name === 'cancel' && hasSucceeded) ({ offered, attempts } = await make())
+      }
+      await verify(shop, true)
+    }
   })
 
   it.each(['ready', 'processing', 'action_required'])(
@@ -188,6 +280,7 @@ describe('a slice in the dashboard', () => {
         ship: { needs_tracking_code: false },
         label: true,
         cancel: [],
+        needs_payout_setup: false,
       })
       expect(body.data.order.timeline.at(-1).kind).toBe('label_bought')
       expect(body.data.label_url === null).toBe(status !== 'ready')

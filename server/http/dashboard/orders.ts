@@ -1,5 +1,6 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type, { type Static } from 'typebox'
+import type { Account } from '../../accounts/account.ts'
 import { getAccount } from '../../accounts/accounts.ts'
 import { ORDER_STATUSES } from '../../enums.ts'
 import { validationError } from '../../errors.ts'
@@ -14,6 +15,7 @@ import type { Service } from '../../service.ts'
 import { getLabeledSlice } from '../../shipping/labeled-slice.ts'
 import { buyLabel } from '../../shipping/labels.ts'
 import { buyLabels, MAX_LABELS, mergeLabels } from '../../shipping/several-labels.ts'
+import { actionsFor } from '../../shipping/slice-actions.ts'
 import { parseDateTime } from '../date-time.ts'
 import { packingParameters, sendPackingPage, wantsPage } from '../packing-page.ts'
 import { pageOf, pageParameters, paginated } from '../paginate.ts'
@@ -194,7 +196,7 @@ export const ordersApi =
       '/orders/:order',
       { schema: { params, response: { 200: Data(OwnSliceSchema, 'The slice') } } },
       async ({ member, params: { order } }) => ({
-        data: ownSliceJson(await getLabeledSlice(ctx, member.accountId, order)),
+        data: await readOwnSlice(ctx, await getAccount(ctx, member.accountId), order),
       }),
     )
 
@@ -240,8 +242,8 @@ export const ordersApi =
       async ({ member, params: { order: orderId } }) => {
         const account = await getAccount(ctx, member.accountId)
         const label = await buyLabel(ctx, { account, orderId })
-        const slice = await getLabeledSlice(ctx, account.id, orderId)
-        return { data: { ...labelFieldsJson(label), order: ownSliceJson(slice) } }
+        const order = await readOwnSlice(ctx, account, orderId)
+        return { data: { ...labelFieldsJson(label), order } }
       },
     )
 
@@ -260,7 +262,7 @@ export const ordersApi =
         await refuseInvalid(request, params.order, (id) => sliceIdOf(ctx, member.accountId, id))
         const account = await getAccount(ctx, member.accountId)
         await shipOrder(ctx, account, params.order, body?.tracking_code?.trim() || null)
-        return { data: ownSliceJson(await getLabeledSlice(ctx, account.id, params.order)) }
+        return { data: await readOwnSlice(ctx, account, params.order) }
       },
     )
 
@@ -278,11 +280,18 @@ export const ordersApi =
         const { member, params, body } = request
         await refuseInvalid(request, params.order, (id) => sliceIdOf(ctx, member.accountId, id))
         await cancelAsSeller(ctx, member.accountId, params.order, body)
-        return { data: ownSliceJson(await getLabeledSlice(ctx, member.accountId, params.order)) }
+        const account = await getAccount(ctx, member.accountId)
+        return { data: await readOwnSlice(ctx, account, params.order) }
       },
     )
     done()
   }
+
+/** The slice of an account's order row, with its possible actions. @throws not_found */
+async function readOwnSlice(ctx: Service, account: Account, orderId: number): Promise<OwnSlice> {
+  const slice = await getLabeledSlice(ctx, account.id, orderId)
+  return ownSliceJson(slice, await actionsFor(ctx, account, slice))
+}
 
 /**
  * The period of two dates or times. A date is a whole day in the shop's time zone; `to` includes it.

@@ -32,6 +32,8 @@ const OverviewSchema = Type.Object({
   tier: Type.Object({
     current: OneOf(SELLER_TIERS),
     merchandise: Type.Number(),
+    earned: OneOf(SELLER_TIERS),
+    changes_on: Type.String(),
     next: Type.Union([
       Type.Null(),
       Type.Object({ tier: OneOf(SELLER_TIERS), threshold: Type.Number(), share: Type.Number() }),
@@ -74,6 +76,8 @@ export const overviewApi =
             tier: {
               current: tier.tier,
               merchandise: eurosFromCents(merchandiseCents),
+              earned: tier.earned,
+              changes_on: tier.changesOn,
               next: next && {
                 tier: next.tier,
                 threshold: eurosFromCents(next.thresholdCents),

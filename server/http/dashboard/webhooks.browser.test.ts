@@ -5,6 +5,7 @@ import {
   chromiumPath,
   expectAccessible,
   startBrowserApp,
+  tabTo,
 } from '../../test/browser.ts'
 import { startReceiver } from '../../test/fakes/receiver.ts'
 import { NO_LIMITS } from '../../test/fixtures/listings.ts'
@@ -58,7 +59,7 @@ describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => 
     await page.getByRole('row', { name: /order\.created.*Delivered/ }).waitFor()
   })
 
-  it('a seller learns why an endpoint was disabled, enables it, and resends what it has missed', async () => {
+  it('a seller learns why an endpoint was disabled, enables it, and resends what it has missed, by keyboard alone', async () => {
     const owner = await app.member()
     const receiver = await startReceiver()
     const { body } = await owner.post('/dashboard/api/webhooks', {
@@ -83,12 +84,24 @@ describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => 
     await page.getByText(/Disabled since/).waitFor()
     await page.getByText(/status 500/).waitFor()
     await expectAccessible(page)
-    await page.getByRole('button', { name: 'Enable endpoint' }).click()
+    await tabTo(page, page.getByRole('button', { name: 'Enable endpoint' }))
+    await page.keyboard.press('Enter')
     await page.getByText('Active', { exact: true }).waitFor()
-    await page.getByRole('button', { name: `Actions for ${receiver.url}` }).click()
-    await page.getByRole('menuitem', { name: 'Resend missed deliveries' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Resend' }).click()
+    // The button is gone. The keyboard goes on at the heading of its endpoint, before the menu.
+    await page.getByRole('heading', { name: receiver.url }).and(page.locator(':focus')).waitFor()
+    await page.keyboard.press('Tab')
+    const actions = page.getByRole('button', { name: `Actions for ${receiver.url}` })
+    await actions.and(page.locator(':focus')).waitFor()
+    await page.keyboard.press('Enter')
+    const resend = page.getByRole('menuitem', { name: 'Resend missed deliveries' })
+    await page.getByRole('menuitem').first().and(page.locator(':focus')).waitFor()
+    await page.keyboard.press('ArrowDown')
+    await resend.and(page.locator(':focus')).waitFor()
+    await page.keyboard.press('Enter')
+    await tabTo(page, page.getByRole('dialog').getByRole('button', { name: 'Resend' }))
+    await page.keyboard.press('Enter')
     await page.getByText(`${DISABLED_AFTER} deliveries are being sent again.`).waitFor()
+    await actions.and(page.locator(':focus')).waitFor()
     receiver.arrived.length = 0
     await app.runDeliveries()
     expect(receiver.arrived.length).toBe(DISABLED_AFTER)

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { CANCEL_REASONS, CANCELLERS } from '../../enums.ts'
 import { MOMENTS, timelineOf } from '../../orders/timeline.ts'
 import type { LabeledSlice } from '../../shipping/labeled-slice.ts'
-import { actionsFor } from '../../shipping/slice-actions.ts'
+import type { SliceActions } from '../../shipping/slice-actions.ts'
 import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
 import { Nullable, OneOf, Timestamp } from '../schema.ts'
 import { OwnOrderSchema, ownOrderJson } from './own-order.ts'
@@ -40,12 +40,15 @@ export const OwnSliceSchema = Type.Object({
     ship: Type.Union([Type.Null(), Type.Object({ needs_tracking_code: Type.Boolean() })]),
     label: Type.Boolean(),
     cancel: Type.Array(Type.Integer(), { description: 'Rows that the seller can cancel' }),
+    needs_payout_setup: Type.Boolean(),
   }),
 })
 
-export function ownSliceJson(slice: LabeledSlice): Static<typeof OwnSliceSchema> {
+export function ownSliceJson(
+  slice: LabeledSlice,
+  actions: SliceActions,
+): Static<typeof OwnSliceSchema> {
   const { label } = slice
-  const actions = actionsFor(slice)
   return {
     ...sliceJson(slice),
     orders: slice.orders.map(ownOrderJson),
@@ -69,6 +72,7 @@ export function ownSliceJson(slice: LabeledSlice): Static<typeof OwnSliceSchema>
       ship: actions.ship && { needs_tracking_code: actions.ship.needsTrackingCode },
       label: actions.label,
       cancel: actions.cancel,
+      needs_payout_setup: actions.needsPayoutSetup,
     },
   }
 }
