@@ -52,7 +52,7 @@ export const SETTINGS = {
     parse: processCount(16),
     fallback: 'sandbox: 1; else `auto`',
     description:
-      'Processes that serve requests; `auto` is one per core, at most 8 ([operating](operating.md#several-processes))',
+      'Processes that serve requests, 1 to 16; `auto` is one per core, at most 8 ([operating](operating.md#several-processes))',
   },
   DATABASE_URL: {
     parse: url('postgres:', 'postgresql:'),
@@ -75,12 +75,13 @@ export const SETTINGS = {
     parse: secret,
     fallback: 'sandbox: generated once, kept in `DATA_DIR`, printed; else none',
     description:
-      'Bearer token of the operator API and of `/metrics`. Without one both respond with 404',
+      'Bearer token of the operator API and of `/metrics`, at least 32 characters outside the sandbox. Without one both respond with 404',
   },
   SECRET_KEY: {
     parse: secret,
     fallback: 'sandbox: generated once, kept in `DATA_DIR`; else required',
-    description: 'Signs label links and encrypts webhook secrets at rest',
+    description:
+      'Signs label links, and encrypts webhook secrets and sellers’ bank accounts in the database. Keep it with the backups',
   },
   RATE_LIMIT_READ: {
     parse: integer(1, MAX_RATE),
@@ -96,7 +97,7 @@ export const SETTINGS = {
     parse: integer(0, MAX_RATE),
     default: '60',
     description:
-      'Requests per minute and address to the public tool server [`/mcp`](agents.md). 0: it needs a token',
+      'Requests per minute and client address to the public tool server [`/mcp`](agents.md). With 0 it needs a sign-in',
   },
   REDIS_URL: {
     parse: url('redis:', 'rediss:'),
@@ -119,13 +120,13 @@ export const SETTINGS = {
   WEBHOOK_RETENTION_DAYS: {
     parse: integer(1, 36_500),
     default: '30',
-    description: 'Days for which deliveries and their attempts are kept',
+    description: 'Days for which events, deliveries and their attempts are kept',
   },
   BUYER_DATA_DAYS: {
     parse: integer(0, 36_500),
     default: '0',
     description:
-      'Days after the completion of an order, after which the buyer’s personal data is erased; 0 = never ([staff](staff.md#buyers-data))',
+      'Days from the completion of an order to the erasure of its buyer’s personal data; 0 = never ([staff](staff.md#buyers-data))',
   },
   AUDIT_RETENTION_DAYS: {
     parse: integer(1, 36_500),
@@ -199,7 +200,7 @@ export const SETTINGS = {
     parse: bankAccount,
     fallback: 'sandbox: a test account; else none',
     description:
-      'IBAN of the bank account that payouts are made from. Payout runs need it ([money](money.md#payout-runs))',
+      'IBAN of the bank account from which payouts are made. Payout runs need it ([money](money.md#payout-runs))',
   },
   PAYOUT_NAME: {
     parse: anyText,
@@ -228,7 +229,7 @@ export const SETTINGS = {
     parse: programs,
     default: 'any',
     description:
-      'Programs that may ask a member for access: `any`; `documents`, without those that register themselves; or host names separated by commas, for programs whose metadata document is there ([programs](oauth.md))',
+      'Programs that may ask a member for access: `any`; `documents` (only programs with a metadata document); or host names separated by commas (only programs whose metadata document is on one of them) ([programs](oauth.md))',
   },
   TRUST_PROXY: {
     parse: addressRanges,
