@@ -69,8 +69,8 @@ const tierEmail = ({ shopName, email, before, after }: Changed): NewMail => ({
   subject: `Your seller tier is now ${after}`,
   text: [
     `Hello ${shopName},`,
-    `By your sales of the last month, your tier has changed from ${before} to ${after}.`,
-    `The commission of new orders is ${COMMISSION_RATES[after] / 100} % (before: ${COMMISSION_RATES[before] / 100} %).`,
+    `Your tier has changed from ${before} to ${after}, because of the merchandise that you shipped last month.`,
+    `The commission of new orders is now ${COMMISSION_RATES[after] / 100} % (before: ${COMMISSION_RATES[before] / 100} %).`,
   ].join('\n\n'),
 })
 

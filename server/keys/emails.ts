@@ -13,17 +13,20 @@ type Shown = { name: string | null; prefix: string; scopes: string[]; graceEndsA
 
 export const createdEmail = (seller: Seller, key: Shown): NewMail =>
   email(seller, 'A new API key', [
-    `The API key ${nameOf(key)} was created. It may use: ${key.scopes.join(', ')}.`,
+    `The API key ${nameOf(key)} was created. Its scopes: ${key.scopes.join(', ')}.`,
+    'If this wasn’t you, revoke the key at once:',
   ])
 
 export const rotatedEmail = (seller: Seller, key: Shown): NewMail =>
   email(seller, 'An API key was rotated', [
     `The API key ${nameOf(key)} has a new secret.${graceOf(key)}`,
+    'If this wasn’t you, revoke the key at once:',
   ])
 
 export const revokedEmail = (seller: Seller, key: Shown): NewMail =>
   email(seller, 'An API key was revoked', [
-    `The API key ${nameOf(key)} was revoked. Programs that use it are refused from now on.`,
+    `The API key ${nameOf(key)} was revoked. The service refuses it from now on.`,
+    'If this wasn’t you, check who has access to your shop:',
   ])
 
 const email = (
@@ -33,11 +36,7 @@ const email = (
 ): NewMail => ({
   to,
   subject,
-  text: [
-    `Hello ${shopName},`,
-    ...paragraphs,
-    `If this wasn’t you, revoke the key at once:\n${keysUrl}`,
-  ].join('\n\n'),
+  text: [`Hello ${shopName},`, ...paragraphs, keysUrl].join('\n\n'),
 })
 
 const nameOf = ({ name, prefix }: Shown) => (name === null ? `${prefix}…` : `${name} (${prefix}…)`)

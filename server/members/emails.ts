@@ -16,7 +16,7 @@ export const resetEmail = (to: string, link: string): NewMail => ({
   to,
   subject: 'Choose a new password',
   text: paragraphs(
-    'Someone asked for a new password for this address. Choose it here:',
+    'Someone requested a new password for this address. Choose it here:',
     link,
     'The link works once, within an hour. If it wasn’t you, you can ignore this e-mail: your password stays the same.',
   ),
@@ -48,7 +48,7 @@ export const emailChangedEmail = (to: string, newEmail: string): NewMail => ({
   subject: 'Your e-mail address was changed',
   text: paragraphs(
     `You now sign in with ${newEmail} instead of this address.`,
-    'If it wasn’t you, tell the marketplace at once.',
+    'If it wasn’t you, contact the marketplace at once.',
   ),
 })
 

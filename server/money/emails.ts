@@ -42,7 +42,7 @@ export const payoutFailedEmail = (
   text: textFor(shopName, [
     `Your bank has returned the payout of ${euros(amountCents)} with the reference ${reference}.`,
     `Reason: ${reason}`,
-    `Please check your bank account. We send the payout again once you have changed it: ${payoutsPage(ctx)}`,
+    `Please check the bank account that you have entered. We will send the payout again once you have changed it: ${payoutsPage(ctx)}`,
   ]),
 })
 

@@ -81,7 +81,7 @@ export const answerDispute = (
       where order_id = ${orderId} and resolved_at is null
     `
     if (!dispute) throw conflict('The order has no open dispute.')
-    if (dispute.answeredAt) throw conflict('The dispute was answered already.')
+    if (dispute.answeredAt) throw conflict('The dispute has already been answered.')
     await tx.db`
       update disputes
       set answer = ${message}, photo_urls = ${photoUrls}::text[], answered_at = ${tx.now()}

@@ -56,7 +56,7 @@ describe('e-mail about orders', () => {
       },
       {
         to: 'misty@mail.example',
-        subject: 'Your order: 141.18 EUR',
+        subject: 'Order confirmed: 141.18 EUR',
         text: expect.stringMatching(
           /From Kanto Cards:\n- 3 × Charizard ex, 9\.99 EUR .*\n- Obsidian .*, 129\.99 EUR .*\n- Letter, 1\.20 EUR\n\nTotal: 141\.18 EUR/,
         ),

@@ -163,7 +163,7 @@ export const disputeOpenedEmails = (
       `${buyer.name} has reported a problem with ${itemOf(order)}: ${DISPUTE_REASON[reason]}.`,
       message,
       `Please answer by ${dateAndTime(answerBy)}: ${orderPage(ctx, order.id)}`,
-      'After that we decide without your answer. The payout of the order waits until then.',
+      'After that we may decide without your answer. Your payout for this order is on hold until the decision.',
     ]),
   },
 ]
@@ -174,8 +174,9 @@ export function disputeAnsweredEmails(
   { buyer, seller }: Parties,
   { message, photoUrls }: { message: string; photoUrls: string[] },
 ): NewMail[] {
+  const { length } = photoUrls
   const photos =
-    photoUrls.length > 0 && `The answer has photos (${photoUrls.length}), which we see.`
+    length > 0 && `We have also received ${length === 1 ? 'a photo' : `${length} photos`}.`
   return [
     {
       to: buyer.email,
@@ -184,7 +185,7 @@ export function disputeAnsweredEmails(
         `${seller.shopName} has answered your dispute about ${itemOf(order)}:`,
         message,
         photos,
-        'We decide next, and will e-mail you.',
+        'We will now decide, and e-mail you the result.',
       ]),
     },
     {
@@ -194,7 +195,7 @@ export function disputeAnsweredEmails(
         `We have sent your answer to the dispute about ${itemOf(order)} to ${buyer.name}:`,
         message,
         photos,
-        'We decide next, and will e-mail you.',
+        'We will now decide, and e-mail you the result.',
       ]),
     },
   ]
@@ -259,7 +260,7 @@ export const setupMissingEmail = (
   to: email,
   subject: 'Your payout setup is missing',
   text: textFor(shopName, [
-    `${slices === 1 ? 'An order waits' : `${slices} orders wait`} until you can ship. To ship and to be paid, you need a verified payout setup: ${payoutsPage(ctx)}`,
+    `${slices === 1 ? 'An order is' : `${slices} orders are`} waiting to be shipped. You need a verified payout setup to ship and to be paid: ${payoutsPage(ctx)}`,
   ]),
 })
 
@@ -276,7 +277,7 @@ export const labelUnusedEmail = (
   to: email,
   subject: `Have you shipped order ${orderId}?`,
   text: textFor(shopName, [
-    `You got a label for the order of ${buyerName} three days ago, but the order is not marked as shipped.`,
+    `You bought a label for the order of ${buyerName} three days ago, but the order is not marked as shipped.`,
     `If the parcel is on its way, mark it as shipped: ${orderPage(ctx, orderId)}`,
   ]),
 })
@@ -298,7 +299,7 @@ export function confirmationEmail(
   )
   return {
     to: buyer.email,
-    subject: `Your order: ${euros(totalCents)}`,
+    subject: `Order confirmed: ${euros(totalCents)}`,
     text: textFor(buyer.name, [
       'Thank you for your order.',
       ...shops.map(({ shopName, shippingName, shippingCents, rows }) =>
@@ -308,7 +309,7 @@ export function confirmationEmail(
           `- ${shippingName}, ${euros(shippingCents)}`,
         ].join('\n'),
       ),
-      `Total: ${euros(totalCents)}. We e-mail you when it is shipped.`,
+      `Total: ${euros(totalCents)}. We will e-mail you when your order ships.`,
     ]),
   }
 }
@@ -321,9 +322,9 @@ export const receivedEmail = (
   to: buyer.email,
   subject: `Received: ${rows.length === 1 ? titleOf(rows[0]!) : `${rows.length} items`}`,
   text: textFor(buyer.name, [
-    `Your order from ${seller.shopName} is complete:`,
+    `These items from ${seller.shopName} count as received:`,
     rows.map((row) => `- ${titleOf(row)}, ${euros(grossOf(row))} (order ${row.id})`).join('\n'),
-    'If something is wrong with it, contact us.',
+    'If something is wrong with them, contact us.',
   ]),
 })
 
