@@ -70,7 +70,7 @@ export const notFound = (message: string) => new ApiError('not_found', message)
 export const methodNotAllowed = (method: string, allow: string[]) =>
   new ApiError(
     'method_not_allowed',
-    `${method} is not possible here. Possible: ${allow.join(', ')}.`,
+    `${method} is not allowed here. Allowed: ${allow.join(', ')}.`,
     {
       headers: { allow: allow.join(', ') },
     },

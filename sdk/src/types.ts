@@ -72,7 +72,7 @@ export interface BulkCreateResult {
   created: number
   failed: number
   /**
-   * Only if the account needs attention: no shipping option is enabled, so buyers cannot order
+   * A problem of the account that prevents sales: no shipping option is enabled, so nobody can order. Absent without one
    */
   warnings?: string[]
 }
@@ -647,7 +647,7 @@ export interface Order {
      */
     commission: number
     /**
-     * Amount refunded to the buyer so far
+     * Sum of all refunds of this row
      */
     refunded_amount: number
   }
@@ -791,7 +791,7 @@ export interface OrderSlice {
      */
     shipping: number
     /**
-     * The payout: the sum of `seller_net` over all rows, plus `shipping.seller_share`
+     * Sum of `seller_net` over all rows, plus `shipping.seller_share`: the payout before cancellations and refunds
      */
     seller_net: number
     currency: 'EUR'
@@ -990,7 +990,7 @@ export interface ShippedOrderSlice {
      */
     shipping: number
     /**
-     * The payout: the sum of `seller_net` over all rows, plus `shipping.seller_share`
+     * Sum of `seller_net` over all rows, plus `shipping.seller_share`: the payout before cancellations and refunds
      */
     seller_net: number
     currency: 'EUR'
@@ -1926,7 +1926,7 @@ export interface OwnOrder {
      */
     commission: number
     /**
-     * Amount refunded to the buyer so far
+     * Sum of all refunds of this row
      */
     refunded_amount: number
   }

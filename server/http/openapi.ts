@@ -299,7 +299,7 @@ const ERRORS: Record<ErrorType, ErrorText> = {
   },
   method_not_allowed: {
     description: 'The path exists with other methods, named in `Allow`.',
-    message: 'PUT is not possible here. Possible: GET, HEAD.',
+    message: 'PUT is not allowed here. Allowed: GET, HEAD.',
   },
   request_timeout: {
     description: 'The request was not complete within 60 seconds. It had no effect.',

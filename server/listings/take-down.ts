@@ -31,7 +31,7 @@ export const takeDownListing = (ctx: Context, id: number, reason: string): Promi
       for no key update of l
     `
     if (!listing) throw listingNotFound()
-    if (listing.status === 'removed') throw conflict('The listing is removed already.')
+    if (listing.status === 'removed') throw conflict('The listing has already been removed.')
     await markRemoved(tx, [id])
     await tx.db`update listings set removed_because = ${reason} where id = ${id}`
     await sendMail(tx, takenDownEmail({ id, ...listing }, reason))
@@ -48,6 +48,6 @@ const takenDownEmail = (
     `Hello ${shopName},`,
     `The marketplace has removed your listing of ${title} (listing ${id}).`,
     `Reason: ${reason}`,
-    'Orders of it that are open stay as they are: please ship them as usual.',
+    'Open orders of this listing stay valid: please ship them as usual.',
   ].join('\n\n'),
 })

@@ -96,4 +96,5 @@ export async function useLink(
   return owner
 }
 
-const noSuchLink = () => notFound('This link no longer works. It was used already, or has expired.')
+const noSuchLink = () =>
+  notFound('This link no longer works. It has already been used, or has expired.')

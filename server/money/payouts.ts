@@ -329,7 +329,9 @@ async function lockPayout({ db }: Context, id: number): Promise<LockedPayout> {
 /** @throws conflict if the payout's transfer is another one than the caller means */
 function requireReference(payout: LockedPayout, reference: string | undefined): void {
   if (reference === undefined || reference === payout.reference) return
-  throw conflict(`The payout’s reference is ${payout.reference} by now, not ${reference}.`)
+  throw conflict(
+    `The payout’s current transfer has the reference ${payout.reference}, not ${reference}.`,
+  )
 }
 
 const stateConflict = ({ state }: { state: string }, wanted: string) =>

@@ -41,7 +41,7 @@ export const addReview = (
       on conflict on constraint reviews_one_per_slice do nothing
       returning id
     `
-    if (!inserted) throw conflict('The buyer has reviewed this slice already.')
+    if (!inserted) throw conflict('The buyer has already reviewed this slice.')
     await publishRating(tx, accountId, { stars, reviews: 1 })
     const email = newReviewEmail(tx, await partiesOf(tx, sliceId), { orderId, stars, text })
     await sendMail(tx, { ...email, sliceId })

@@ -47,7 +47,9 @@ export function requireLink(
   if (!isEqual(signature, expected)) throw authorizationError('This link to a label is not valid.')
   // After the signature: the expiry of a forged link means nothing.
   if (ctx.now().getTime() >= Number(expires) * 1000) {
-    throw authorizationError('This link to a label has expired. Ask for the label again.')
+    throw authorizationError(
+      'This link to a label has expired. Request the label again for a new link.',
+    )
   }
 }
 

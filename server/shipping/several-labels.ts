@@ -98,7 +98,7 @@ async function merge(
     bytes += file.length
     if (bytes > MAX_MERGED_BYTES) {
       file.stream.destroy()
-      throw conflict('These labels are too large for one file. Choose fewer.')
+      throw conflict('These labels are too large for one PDF. Request fewer at once.')
     }
     const content = await buffer(file.stream)
     try {

@@ -207,4 +207,4 @@ ${decisionButtons}`
 const uidOf = ({ params }: FastifyRequest) => (params as { uid: string }).uid
 
 const stepGone = () =>
-  notFound('This request was decided already, or has expired. Start again in the program.')
+  notFound('This request has already been decided, or has expired. Start again in the program.')

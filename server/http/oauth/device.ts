@@ -125,7 +125,7 @@ ${decisionButtons}`
       }
       const decision = isAllowed ? scopes : undefined
       if (!(await decideDevice(ctx, member, userCode, decision, request.id))) {
-        throw notFound('This code was used already, or has expired.')
+        throw notFound('This code has already been used, or has expired.')
       }
       return sendForm(request, reply, {
         title: isAllowed ? 'The command line is signed in' : 'Refused',

@@ -21,10 +21,10 @@ export const auditRoutes =
             'Returns every write through the operator API and the dashboard, and every sign-in event, newest first. Entries never change, and are deleted after `AUDIT_RETENTION_DAYS`.',
           tags: ['Staff'],
           querystring: Type.Object({
-            actor: Type.Optional(SearchText({ description: 'As `staff:3`' })),
+            actor: Type.Optional(SearchText({ description: 'Actor, such as `staff:3`' })),
             role: Type.Optional(SearchText()),
             action: Type.Optional(SearchText()),
-            record: Type.Optional(SearchText({ description: 'As `order:501`' })),
+            record: Type.Optional(SearchText({ description: 'Record, such as `order:501`' })),
             from: Type.Optional(DateTimeText()),
             to: Type.Optional(DateTimeText()),
             ...pageParameters,

@@ -93,7 +93,7 @@ export const operatorListingRoutes =
         schema: {
           operationId: 'getAnyListing',
           summary: 'Read a listing',
-          description: 'Also a removed one.',
+          description: 'Returns removed listings as well.',
           tags: ['Listings'],
           params,
           response: { 200: Data(OperatorListingSchema, 'The listing') },

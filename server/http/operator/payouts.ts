@@ -104,7 +104,7 @@ export const payoutRoutes =
           operationId: 'markPayoutPaid',
           summary: 'Record that a payout was executed',
           description:
-            'Possible while the payout is sent. A payout that is held for a reason of its own can be marked as well, if it was made outside of the service.',
+            'Possible while the payout is sent. A payout that you had to check can be marked as well, if the seller was paid outside of the service.',
           tags: ['Money'],
           params,
           body: Type.Optional(
@@ -128,7 +128,7 @@ export const payoutRoutes =
           operationId: 'markPayoutFailed',
           summary: 'Record that the bank returned a payout',
           description:
-            'Possible while the payout is sent or paid. The seller gets an e-mail with the reason; the payout becomes due again when the seller has changed the payout setup.',
+            'Possible while the payout is sent or paid. The seller gets an e-mail with the reason; the payout becomes due again when the seller changes the payout setup, or you verify it again.',
           tags: ['Money'],
           params,
           body: Type.Object(

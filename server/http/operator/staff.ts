@@ -50,7 +50,8 @@ export const staffRoutes =
         schema: {
           operationId: 'getCaller',
           summary: 'Read the owner of the token',
-          description: 'Says whose token the request has, and what it may do.',
+          description:
+            'Returns the name and role of the token’s owner, and the operations that the token may call.',
           tags: ['Staff'],
           response: { 200: Data(CallerSchema, 'The owner of the token') },
         },

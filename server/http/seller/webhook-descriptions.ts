@@ -16,7 +16,7 @@ export const webhookDescriptions = (): Record<WebhookEvent, OpenAPIV3_1.Operatio
     operationId: 'orderCancelled',
     summary: 'An order was cancelled',
     description:
-      'Sent when a row is cancelled and refunded: at the buyer’s request, by the marketplace, or because a dispute was resolved in the buyer’s favour. Do not ship it.',
+      'Sent when a row is cancelled and refunded: by you, by the marketplace (also for the buyer, or after a dispute), or by the service, because it was not shipped in time. `cancelled_by` says which. Do not ship it.',
   }),
   'order.label_ready': delivery('order.label_ready', {
     operationId: 'orderLabelReady',

@@ -126,7 +126,7 @@ export const BulkResultSchema = component(
       warnings: Type.Optional(
         Type.Array(Type.String(), {
           description:
-            'Only if the account needs attention: no shipping option is enabled, so buyers cannot order',
+            'A problem of the account that prevents sales: no shipping option is enabled, so nobody can order. Absent without one',
         }),
       ),
     },

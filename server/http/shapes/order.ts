@@ -49,7 +49,7 @@ export const orderFields = {
       commission: amount(
         'Commission included in `seller_fee`, by the seller tier at the time of the order',
       ),
-      refunded_amount: amount('Amount refunded to the buyer so far'),
+      refunded_amount: amount('Sum of all refunds of this row'),
     },
     { description: 'Amounts in decimal euros. A refund changes only `refunded_amount`.' },
   ),

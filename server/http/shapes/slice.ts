@@ -19,7 +19,7 @@ export const sliceFields = {
     merchandise: amount('Sum of price times quantity over all rows'),
     shipping: amount('Shipping price that the buyer paid'),
     seller_net: amount(
-      'The payout: the sum of `seller_net` over all rows, plus `shipping.seller_share`',
+      'Sum of `seller_net` over all rows, plus `shipping.seller_share`: the payout before cancellations and refunds',
     ),
     currency: Currency,
   }),

@@ -211,7 +211,7 @@ export const ownEventRoutes =
         const accountId = request.caller.account.id
         const open = streams.get(accountId) ?? 0
         if (open >= MAX_STREAMS) {
-          throw conflict(`You have ${MAX_STREAMS} open streams already: close one of them first.`)
+          throw conflict(`You already have ${MAX_STREAMS} open streams: close one of them first.`)
         }
         streams.set(accountId, open + 1)
         reply.raw.once('close', () => {
