@@ -356,6 +356,7 @@ create table mails (
   created_at timestamp with time zone not null,
   sent_at timestamp with time zone,
   slice_id bigint,
+  erased boolean default false not null,
   constraint mails_pkey PRIMARY KEY (id),
   constraint mails_attempts_check CHECK (attempts >= 0),
   constraint mails_failed_have_a_reason CHECK (status <> 'failed'::text OR error IS NOT NULL),

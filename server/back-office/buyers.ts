@@ -47,8 +47,8 @@ export async function eraseBuyer(
   // E-mails from before they had a reference to their slice.
   const { count } = await db`
     update mails
-    set recipient = '', text = ''
-    where lower(recipient) = lower(${email}) and slice_id is null and status <> 'waiting'
+    set erased = true
+    where lower(recipient) = lower(${email}) and slice_id is null and not erased
   `
   return { ...erased, mails: erased.mails + count, open: found.length - erased.checkouts }
 }
@@ -162,10 +162,9 @@ const eraseCheckouts = (ctx: Context, ids: number[], { withReviews }: { withRevi
     `
     const slices = idsOf(await slicesOf(db, idsOf(checkouts)))
     const orders = idsOf(await ordersOf(db, slices))
+    // A trigger blanks recipient and text, of an e-mail that still waits once it is sent.
     const mails = await db`
-      update mails
-      set recipient = '', text = ''
-      where slice_id = any(${slices}::bigint[]) and status <> 'waiting'
+      update mails set erased = true where slice_id = any(${slices}::bigint[]) and not erased
     `
     const events = await db`
       update events
