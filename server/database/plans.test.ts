@@ -16,6 +16,7 @@ import type { Sql } from './sql.ts'
 const SMALL = [
   'webhook_endpoints',
   'staff',
+  'unfinished_audit_entries',
   ...['series', 'sets', 'cards', 'products', 'catalog_version', 'import_records'],
   ...['clock', 'migrations', 'tier_runs', 'simulated_carrier', 'simulated_shipments'],
 ]
