@@ -174,6 +174,28 @@ describe('the result of a transfer', () => {
     })
   })
 
+  it('the lines of a failed payout add up to its amount when refunds exceed it, and another payout pays the rest', async () => {
+    const first = await shipped([10], LABEL)
+    await receive(first.orderIds[0]!)
+    await app.operator.post('/operator/v1/payout-runs')
+    const { id } = await payoutOf(first.sliceKey)
+    await reportOf(id, 'failed', { reason: 'Closed' })
+    await refund(first.orderIds[0]!, { amount: 10 })
+    const sale = { gross: 10, commission: 0.5, refunds: 10 }
+    expect(await payoutOf(first.sliceKey)).toMatchObject({
+      amount: 0,
+      lines: [sale, { gross: 0, refunds: -0.5, shipping: 0 }],
+    })
+    const second = await shipped([10], LABEL)
+    await receive(second.orderIds[0]!)
+    await app.operator.post('/operator/v1/payout-runs')
+    expect(await payoutOf(second.sliceKey)).toMatchObject({ amount: 9 })
+    expect(await payoutOf(first.sliceKey)).toMatchObject({
+      amount: 0,
+      lines: [sale, { gross: 0, refunds: -0.5, shipping: 0 }],
+    })
+  })
+
   it('a payout that waits for the operator is taken by the next run once it was released, and no other is released', async () => {
     const { orderIds, sliceKey } = await shipped([10])
     await receive(orderIds[0]!)

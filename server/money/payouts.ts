@@ -109,13 +109,14 @@ export const payoutNotFound = () => notFound('There is no such payout.')
 async function readPayouts(ctx: Context, ids: number[]): Promise<Payout[]> {
   const { db } = ctx
   const [payouts, lines] = await Promise.all([
-    db<(Omit<Payout, 'lines'> & { deductedCents: number })[]>`
+    db<(Omit<Payout, 'lines'> & { deductedCents: number; owedCents: number })[]>`
       select
         p.id,
         p.account_id as "accountId",
         s.slice_key as "sliceKey",
         p.amount_cents as "amountCents",
         p.deducted_cents as "deductedCents",
+        case when p.state = 'failed' then s.owed_cents else 0 end as "owedCents",
         case when held.reason is null then p.state else 'held' end as state,
         coalesce(held.reason, p.reason) as reason,
         p.reference,
@@ -154,13 +155,15 @@ async function readPayouts(ctx: Context, ids: number[]): Promise<Payout[]> {
     `,
   ])
   const byPayout = Map.groupBy(lines, ({ id }) => id)
-  return payouts.map(({ deductedCents, ...payout }) => ({
+  return payouts.map(({ deductedCents, owedCents, ...payout }) => ({
     ...payout,
     lines: [
       ...(byPayout.get(payout.id) ?? [])
         .map(lineOf)
         .filter((line) => line.orderId !== null || line.shippingCents + line.refundsCents !== 0),
       ...(deductedCents > 0 ? [{ ...NO_LINE, refundsCents: deductedCents }] : []),
+      // Refunds after the failure exceed the payout: another one pays for the rest.
+      ...(owedCents > 0 ? [{ ...NO_LINE, refundsCents: -owedCents }] : []),
     ],
   }))
 }

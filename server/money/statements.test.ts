@@ -34,7 +34,7 @@ it('statements follow the ledger to the cent, and their invoice numbers have no 
   }
   const march = await at('2030-03-31T23:59:59Z', async () => {
     await sell(sellers[1]!, 10)
-    await sell(first, 5)
+    const open = await sell(first, 5)
     const sold = await sell(first, 33.33)
     await app.operator.post(`/operator/v1/orders/${sold.order}/refund`, {
       payload: { amount: 1.11, reason: 'A scratch' },
@@ -42,12 +42,14 @@ it('statements follow the ledger to the cent, and their invoice numbers have no 
     await app.operator.post(`/operator/v1/orders/${sold.order}/refund`, {
       payload: { amount: 0.5, reason: 'A gift', borne_by: 'platform' },
     })
-    return sold
+    return { ...sold, open: open.order, openSlice: open.sliceKey }
   })
   await at('2030-04-01T00:00:00Z', async () => {
     expect((await read(first, '2030-03')).body.data.invoice).toBeNull()
     await act(app, march.order, 'receive')
     await app.operator.post('/operator/v1/payout-runs')
+    const gift = { amount: 1, reason: 'A gift', borne_by: 'platform' }
+    await app.operator.post(`/operator/v1/orders/${march.open}/refund`, { payload: gift })
     const cancelled = await sell(first, 8)
     await cancel(app, cancelled.order)
   })
@@ -68,6 +70,11 @@ it('statements follow the ledger to the cent, and their invoice numbers have no 
       closing_balance: 11.7,
       invoice: null,
     })
+    // Without a line for the refund that the platform bears: it changes nothing of the seller's.
+    expect(april.slices.map((slice: { slice_key: string }) => slice.slice_key)).not.toContain(
+      march.openSlice,
+    )
+    expect(april.slices).toHaveLength(2)
     const { body } = await app.operator.get('/operator/v1/ledger/balance')
     expect(body.data[`seller:${first.accountId}`]).toBe(april.closing_balance)
     expect((await read(sellers[1]!, '2030-03')).body.data.invoice.number).toBe('2030-03-00002')

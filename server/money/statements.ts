@@ -65,7 +65,12 @@ export async function readStatement(
       from postings p
       join slices s on s.id = p.slice_id
       left join orders o on o.id = p.order_id
-      where p.account_id = ${accountId} and p.created_at >= ${from} and p.created_at < ${to}
+      where
+        p.account_id = ${accountId}
+        and p.created_at >= ${from}
+        and p.created_at < ${to}
+        -- A refund that the platform bears is no matter of the seller's: alone it would be a line of zeros.
+        and (p.kind <> 'refund' or p.seller_cents <> 0)
       group by s.id
       order by min(p.id)
     `

@@ -42,8 +42,16 @@ export async function findClient(
         select id, name, redirect_uris as "redirectUris" from oauth_clients where id = ${clientId}
       `
     : []
-  if (!client) throw new OAuthError('invalid_client', 'The program is not registered here.')
+  if (!client) throw unknownClient()
   return { ...client, documentHost: null }
+}
+
+/** Whether a client can have grants: it is registered, or needs no registration. */
+export async function isKnownClient({ db }: Context, clientId: string): Promise<boolean> {
+  if (clientId === COMMAND_LINE.id || isDocumentAddress(clientId)) return true
+  if (!looksLikeToken(clientId)) return false
+  const [known] = await db`select from oauth_clients where id = ${clientId}`
+  return known !== undefined
 }
 
 /**
@@ -75,6 +83,9 @@ export const offersRegistration = ({ oauthClients }: Pick<Config, 'oauthClients'
 
 const acceptsDocumentsOf = ({ oauthClients }: Config, host: string) =>
   typeof oauthClients === 'string' || oauthClients.includes(host)
+
+export const unknownClient = () =>
+  new OAuthError('invalid_client', 'The program is not registered here.')
 
 const excluded = () =>
   new OAuthError('invalid_client', 'This marketplace does not accept this program.')

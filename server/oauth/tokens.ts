@@ -125,8 +125,12 @@ export function refreshTokens(
   })
 }
 
-/** Ends the grant of a token, if that is known. */
-export async function revokeToken({ db }: Context, token: string): Promise<void> {
+/** Ends the grant of a token, if that is known and no other client's (RFC 7009 §2.1). */
+export async function revokeToken(
+  { db }: Context,
+  token: string,
+  clientId: string | undefined,
+): Promise<void> {
   if (!looksLikeToken(token)) return
   await endGrants(
     db,
@@ -136,6 +140,7 @@ export async function revokeToken({ db }: Context, token: string): Promise<void>
         from oauth_tokens
         where token_hash = decode(${hashToken(token)}, 'hex')
       )
+      ${clientId === undefined ? db`` : db`and client_id = ${clientId}`}
     `,
   )
 }

@@ -62,9 +62,10 @@ const READERS: Record<
   (ctx: Context, id: number, accountId: number | undefined) => Promise<object | undefined>
 > = {
   account: async (ctx, id) => {
+    const account = await getAccount(ctx, id)
     const { reason, state, holder, iban_last4 } = payoutSetupJson(await getSetup(ctx, id))
     const payoutSetup = { state, reason, holder, iban_last4 }
-    return { ...accountJson(await getAccount(ctx, id)), payout_setup: payoutSetup }
+    return { ...accountJson(account), payout_setup: payoutSetup }
   },
   order: async (ctx, id) => orderJson(await getOrder(ctx, id)),
   listing: async (ctx, id) => operatorListingJson(await getAnyListing(ctx, id)),

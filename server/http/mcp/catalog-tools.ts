@@ -109,7 +109,7 @@ const searchProducts = tool({
   input: {
     q: Type.Optional(Text({ maxLength: 100, description: 'Words to search for' })),
     set: setInput,
-    category: Type.Optional(OneOf(PRODUCT_CATEGORIES)),
+    category: Type.Optional(OneOf(PRODUCT_CATEGORIES, { description: 'Kind of product' })),
     ...pageInput,
   },
   output: PageOf(ProductLine),
@@ -135,7 +135,7 @@ const listOffers = tool({
   input: {
     card: Type.Optional(cardInput),
     product: Type.Optional(Text({ maxLength: 150, description: 'Slug; either card or product' })),
-    condition: Type.Optional(OneOf(CONDITIONS)),
+    condition: Type.Optional(OneOf(CONDITIONS, { description: 'Cards only' })),
     language: Type.Optional(OneOf(LANGUAGES, { description: 'Language of the offered card' })),
     limit: Type.Optional(
       Type.Integer({

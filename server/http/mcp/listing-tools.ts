@@ -34,7 +34,7 @@ const listTool = tool({
   description: 'Lists the shop’s own listings, newest first, in stock or not.',
   scope: 'listings:read',
   input: {
-    status: Type.Optional(OneOf(LISTING_STATUSES)),
+    status: Type.Optional(OneOf(LISTING_STATUSES, { description: 'Default all' })),
     card: Type.Optional(Text({ maxLength: 100, description: 'Only of this card' })),
     product: Type.Optional(Text({ maxLength: 150, description: 'Only of this product' })),
     updated_since: Type.Optional(
@@ -98,6 +98,7 @@ const createTool = tool({
       type: 'array',
       minItems: 1,
       maxItems: MAX_ITEMS,
+      description: 'What to list',
       'x-items': Item,
     }),
     preview: Type.Optional(Type.Boolean({ description: 'Default false' })),

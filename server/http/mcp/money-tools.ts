@@ -15,7 +15,10 @@ const payoutsTool = tool({
   description:
     'Lists the transfers of the shop’s earnings, newest first: one per parcel, in euros. `reason` says why one is held or failed.',
   scope: 'orders:read',
-  input: { state: Type.Optional(OneOf(PAYOUT_STATES)), ...pageInput },
+  input: {
+    state: Type.Optional(OneOf(PAYOUT_STATES, { description: 'Default all' })),
+    ...pageInput,
+  },
   output: PageOf(PayoutSchema),
   effect: READS,
   async run(ctx, { state, ...input }, { account }: SellerCall) {

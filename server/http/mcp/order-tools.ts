@@ -29,7 +29,7 @@ const listTool = tool({
     'Lists the shop’s sales, newest first: one row per listing sold. Rows with the same `slice_key` go to one buyer in one parcel. Status pending means paid and waiting to be shipped. Empty fields are left out.',
   scope: 'orders:read',
   input: {
-    status: Type.Optional(OneOf(ORDER_STATUSES)),
+    status: Type.Optional(OneOf(ORDER_STATUSES, { description: 'Default all' })),
     since: Type.Optional(Text({ description: 'Created at or after this ISO 8601 date or time' })),
     ...pageInput,
   },
@@ -190,7 +190,7 @@ const disputesTool = tool({
     'Lists problems that buyers reported, newest first, with their words. State open waits for the seller’s answer until `answer_by`.',
   scope: 'orders:read',
   input: {
-    state: Type.Optional(OneOf(DISPUTE_STATES)),
+    state: Type.Optional(OneOf(DISPUTE_STATES, { description: 'Default all' })),
     order_id: Type.Optional(IdInput('Only about this order row')),
     ...pageInput,
   },
@@ -211,7 +211,11 @@ const answerTool = tool({
   description:
     'Sends the seller’s answer to a dispute. Possible once, and the buyer gets it by e-mail: let the seller approve the text first.',
   scope: 'orders:write',
-  input: { order: IdInput('Id of the disputed order row'), message, photo_urls: photoUrls },
+  input: {
+    order: IdInput('Id of the disputed order row'),
+    message: { ...message, description: 'Text for the buyer' },
+    photo_urls: photoUrls,
+  },
   output: Data(DisputeSchema, 'The dispute with the answer'),
   effect: { destructive: true, idempotent: false },
   async run(ctx, { order, message, photo_urls: photoUrls = [] }, { account }: SellerCall) {

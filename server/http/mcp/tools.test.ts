@@ -360,6 +360,11 @@ describe('the size of results', () => {
     for (const { name, inputSchema, annotations } of body.result.tools) {
       expect(inputSchema.additionalProperties, name).toBe(false)
       expect(Object.keys(annotations)).toContain('readOnlyHint')
+      for (const [field, { description }] of Object.entries<{ description?: string }>(
+        inputSchema.properties ?? {},
+      )) {
+        expect(description, `${name}.${field}`).toBeTruthy()
+      }
     }
     expect(text).not.toMatch(/storable|singleLine|"\$ref"|x-items/)
   })

@@ -315,7 +315,12 @@ describe('tokens', () => {
     const other = await startTestApp({ databaseUrl: app.databaseUrl })
     const { accessToken, refreshToken, clientId } = await connected(app)
     expect(await isValid(accessToken, other)).toBe(true)
-    expect((await post(other, '/oauth/revoke', { token: accessToken })).status).toBe(200)
+    const foreign = { token: accessToken, client_id: await register(app) }
+    expect((await post(other, '/oauth/revoke', foreign)).status).toBe(200)
+    expect(await isValid(accessToken)).toBe(true)
+    expect(
+      (await post(other, '/oauth/revoke', { token: accessToken, client_id: clientId })).status,
+    ).toBe(200)
     expect(await isValid(accessToken)).toBe(false)
     expect(errorOf(await refresh(app, clientId, refreshToken))).toEqual([400, 'invalid_grant'])
   })
@@ -347,6 +352,10 @@ describe('tokens', () => {
       (await app.ctx.db<{ id: string }[]>`select id from oauth_clients`).map(({ id }) => id)
     expect(await clients()).toContain(clientId)
     expect(await clients()).not.toContain(unused)
+    // A program that is told so registers again.
+    for (const client of [unused, 'nobody']) {
+      expect(errorOf(await refresh(app, client, 'r'.repeat(43)))).toEqual([401, 'invalid_client'])
+    }
     expect(await isValid(accessToken)).toBe(true)
     await app.ctx.db`update oauth_grants set expires_at = clock_timestamp()`
     await pruneOAuth(app.ctx)

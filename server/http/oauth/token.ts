@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { isKnownClient, unknownClient } from '../../oauth/clients.ts'
 import { exchangeDevice } from '../../oauth/devices.ts'
 import { OAuthError } from '../../oauth/oauth-error.ts'
 import { OFFLINE_ACCESS } from '../../oauth/resources.ts'
@@ -22,17 +23,28 @@ const VERIFIER = /^[\w.~-]{43,128}$/
 export const tokenHandlers = (ctx: Service) => ({
   async token(request: FastifyRequest) {
     await limitRequests(ctx, request, 'token')
-    return tokenJson(await exchange(ctx, parametersOf(request)))
+    const parameters = parametersOf(request)
+    try {
+      return tokenJson(await exchange(ctx, parameters))
+    } catch (error) {
+      throw await explainRefusal(ctx, error, parameters.client_id)
+    }
   },
 
   /** The response is always the same, so that it tells nothing about tokens (RFC 7009). */
   async revoke(request: FastifyRequest) {
     await limitRequests(ctx, request, 'token')
-    const token = new URLSearchParams((request.body ?? '') as string).get('token')
-    await revokeToken(ctx, token ?? '')
+    const sent = new URLSearchParams((request.body ?? '') as string)
+    await revokeToken(ctx, sent.get('token') ?? '', sent.get('client_id') || undefined)
     return {}
   },
 })
+
+/** A client whose registration was deleted has to register again: after invalid_grant it would only sign in again. */
+async function explainRefusal(ctx: Service, error: unknown, clientId = ''): Promise<unknown> {
+  if (!(error instanceof OAuthError) || error.code !== 'invalid_grant') return error
+  return (await isKnownClient(ctx, clientId)) ? error : unknownClient()
+}
 
 function exchange(ctx: Service, parameters: Parameters): Promise<Issued> {
   const grantType = requireParameter(parameters, 'grant_type')

@@ -142,6 +142,7 @@ it('an account is closed only without open orders and money due, and then nothin
   const keys = (await app.operator.get(`${url}/keys`)).body.data
   expect(keys.map((key: { revoked_at: string }) => key.revoked_at)).not.toContain(null)
   expect((await close()).status).toBe(200)
+  expect((await app.operator.post('/operator/v1/accounts/999999/close')).status).toBe(404)
 })
 
 it('the pages of each list join to the list, whichever end they are nearer to', async () => {
