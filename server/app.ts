@@ -161,7 +161,7 @@ function allowedMethods(app: FastifyInstance): (url: string) => string[] | undef
     for (const name of [method].flat()) known.add(name)
   })
   return (url) => {
-    const found = paths.find('GET', url.split(/[?;#]/, 1)[0] ?? '')
+    const found = paths.find('GET', url.split(/[?#]/, 1)[0] ?? '')
     return found ? [...(found.store as Set<string>)].sort() : undefined
   }
 }

@@ -48,6 +48,8 @@ export function errorHandler(log: Log) {
     const error = catalogued(thrown, request)
     if (error.status === 503 && error.cause) warn(error, request.id)
     if (error.status === 500) log.error({ err: thrown, reqId: request.id }, 'request failed')
+    // An unknown URL has no route that sets it, and caches may keep a 404 or 405 without it.
+    if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store')
     return reply.code(error.status).headers(error.headers).send(envelope(error))
   }
 }

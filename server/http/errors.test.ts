@@ -57,6 +57,8 @@ describe('URLs', () => {
       'GET, HEAD, PATCH',
     )
     expect((await app.anyone.patch('/v1/sets/x?y=1')).status).toBe(405)
+    // A semicolon is part of the path.
+    expect((await app.anyone.get('/v1/me;x=1')).status).toBe(404)
   })
 
   it('an unusual method gets a 405 like any other', async () => {
@@ -96,6 +98,12 @@ describe('URLs', () => {
       'POST /v1/nothing HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n',
     )
     expect(response).toMatch(/^HTTP\/1\.1 404 /)
+  })
+
+  it('no cache keeps the error of an unknown URL, a wrong method or a malformed URL', async () => {
+    for (const url of ['/v1/nothing', '/v1/listings/1', '/v1/cards/%zz']) {
+      expect((await app.anyone.get(url)).headers['cache-control']).toBe('no-store')
+    }
   })
 
   it('malformed percent-encoding gets a 404 as a JSON error', async () => {

@@ -1,3 +1,4 @@
+import { isShown } from '../accounts/accounts.ts'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { conflict, notFound } from '../errors.ts'
@@ -28,7 +29,7 @@ export function reserve(ctx: Context, wanted: NewReservation): Promise<Reservati
     const { listingId, cartId, quantity, ttlSeconds } = wanted
     const listing = await lockForSale(tx, listingId)
     if (listing.status !== 'active') throw conflict('The listing is not on sale.')
-    if (listing.onHoliday) throw conflict('The seller is on holiday.')
+    if (!listing.isShown) throw conflict('The seller is on holiday or suspended.')
     const now = tx.now()
     // A separate statement: its snapshot is taken after the lock, so it includes the reservations that the lock waited for.
     const left = listing.quantity - (await reservedOf(tx, listingId, now))
@@ -64,8 +65,8 @@ export async function pruneReservations({ db, now }: Context): Promise<void> {
 }
 
 async function lockForSale({ db }: Context, listingId: number) {
-  const [listing] = await db<{ status: string; quantity: number; onHoliday: boolean }[]>`
-    select l.status, l.quantity, a.on_holiday as "onHoliday"
+  const [listing] = await db<{ status: string; quantity: number; isShown: boolean }[]>`
+    select l.status, l.quantity, ${isShown(db)} as "isShown"
     from listings l
     join accounts a on a.id = l.account_id
     where l.id = ${listingId} and l.status <> 'removed'

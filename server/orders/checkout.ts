@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { isOffered, type ShippingOption } from '../accounts/account.ts'
-import { shippingOptionsOf } from '../accounts/accounts.ts'
+import { isShown, shippingOptionsOf } from '../accounts/accounts.ts'
 import { COMMISSION_RATES } from '../accounts/tiers.ts'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
@@ -110,7 +110,7 @@ const listingIdsOf = (carts: Cart[]) => [
 type Market = {
   listings: Map<number, LockedListing>
   reservations: { listingId: number; cartId: string; quantity: number }[]
-  /** Sellers on holiday are left out. */
+  /** Sellers who are on holiday or suspended are left out. */
   sellers: Map<number, SellerOfSale>
 }
 
@@ -163,7 +163,7 @@ async function lockMarket(
       from accounts a
       where
         id in (select account_id from listings where id = any(${listingIds}::bigint[]))
-        and not on_holiday
+        and ${isShown(db)}
       order by id
       for key share
     `,
@@ -210,7 +210,9 @@ function sell(market: Market, cart: Cart): Sale {
     .map((accountId) => {
       const seller = market.sellers.get(accountId)
       if (!seller) {
-        throw conflict(`Seller ${accountId} is on holiday, so their listings cannot be ordered.`)
+        throw conflict(
+          `Seller ${accountId} is on holiday or suspended, so their listings cannot be ordered.`,
+        )
       }
       return sliceOf(seller, cart, goodsValueOf(sold, accountId))
     })

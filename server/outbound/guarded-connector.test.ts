@@ -1,11 +1,13 @@
 import { once } from 'node:events'
 import { createServer as createSecureServer } from 'node:https'
-import { type AddressInfo, createServer } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { Worker } from 'node:worker_threads'
 import { Agent, request } from 'undici'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { selfSigned } from '../test/certificate.ts'
 import { type FakeNetwork, fakeNetwork, startWebServer } from '../test/fakes/network.ts'
+import { whenFileEnds } from '../test/when-file-ends.ts'
 import { guardedConnector, PrivateAddressError } from './guarded-connector.ts'
 import { realNetwork } from './network.ts'
 
@@ -110,7 +112,51 @@ describe('a guarded connection', () => {
       await get(`http://photos.example:${port}/`, { network, allowPrivate: true }),
     ).toMatchObject({ text: 'alive' })
   })
+
+  it('a host that takes longer to connect than Node waits by default is reached, although its other address is not', async () => {
+    const host = await startUnresponsiveHost()
+    const addresses = ['127.0.0.1', '::1']
+    const connected = once(realNetwork.dial(addresses, host.port), 'connect')
+    const byDefault = connect({
+      host: 'localhost',
+      port: host.port,
+      autoSelectFamily: true,
+      lookup: (_name, _options, done) =>
+        done(
+          null,
+          addresses.map((address) => ({ address, family: address === '::1' ? 6 : 4 })),
+        ),
+    })
+    await once(byDefault, 'error')
+    host.respond()
+    await connected
+  })
 })
+
+/** A host whose queue of connections is full, so that it doesn't answer further ones until `respond` is called. */
+async function startUnresponsiveHost(): Promise<{ port: number; respond: () => void }> {
+  const gate = new Int32Array(new SharedArrayBuffer(4))
+  const worker = new Worker(
+    `const { workerData, parentPort } = require('node:worker_threads')
+    const server = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
+      parentPort.postMessage(server.address().port)
+      setImmediate(() => Atomics.wait(workerData, 0, 0))
+    })`,
+    { eval: true, workerData: gate },
+  )
+  const [port] = await once(worker, 'message')
+  const queued = Array.from({ length: 3 }, () => connect(port, '127.0.0.1').on('error', () => {}))
+  whenFileEnds(() => {
+    for (const socket of queued) socket.destroy()
+    return worker.terminate()
+  })
+  await once(queued[0]!, 'connect')
+  const respond = () => {
+    Atomics.store(gate, 0, 1)
+    Atomics.notify(gate, 0)
+  }
+  return { port, respond }
+}
 
 const certificate = await selfSigned('photos.example', PUBLIC)
 

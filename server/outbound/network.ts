@@ -9,6 +9,13 @@ export type Network = {
   dial(addresses: string[], port: number): Socket
 }
 
+/**
+ * Time for one address to respond before the next is tried. Node then gives up the former address. Its default of 250 ms
+ * is less than a connection to another continent can take, and such a host would be unreachable if its other addresses
+ * are: a machine without IPv6 can't reach any AAAA address.
+ */
+const ATTEMPT_TIMEOUT_MS = 2_000
+
 export const realNetwork: Network = {
   resolve: systemResolver(),
 
@@ -16,8 +23,8 @@ export const realNetwork: Network = {
     connect({
       host: 'a checked address',
       port,
-      // Happy Eyeballs: an address that does not respond doesn't delay the others.
       autoSelectFamily: true,
+      autoSelectFamilyAttemptTimeout: ATTEMPT_TIMEOUT_MS,
       lookup: (_hostname, _options, done) =>
         done(
           null,

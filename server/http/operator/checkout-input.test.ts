@@ -100,6 +100,7 @@ describe('invalid checkouts', () => {
     ['no country', address({ country: undefined }), 'address.country'],
     ['a country by its name', address({ country: 'Netherlands' }), 'address.country'],
     ['a country of one letter', address({ country: 'N' }), 'address.country'],
+    ['a country that is not made of letters', address({ country: '1!' }), 'address.country'],
     ['a phone that is a number', address({ phone: 31_201_234_567 }), 'address.phone'],
     ['a phone of 51 characters', address({ phone: '1'.repeat(51) }), 'address.phone'],
     ['no lines', { lines: undefined }, 'lines'],

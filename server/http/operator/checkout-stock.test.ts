@@ -5,6 +5,7 @@ import { startTestApp, type TestApp, type TestResponse } from '../../test/app.ts
 import {
   advance,
   cardItem,
+  changeAccount,
   hold,
   list,
   listed,
@@ -245,6 +246,19 @@ describe('reservations', () => {
     await hold(app.operator, id, 4, { cart_id: 'cart' })
     await buy(app, [[id, 2]])
     expect(await listingOf(id)).toMatchObject({ quantity: 8, quantity_available: 4 })
+  })
+
+  it('nobody can reserve or order from a suspended shop', async () => {
+    const shop = await app.seller({ account: shipsBy(PARCEL) })
+    const [id] = await list(shop, cardItem())
+    const order = async () => (await sendCart(app, [[id!, 1]])).status
+    const reservation = { listing_id: id, quantity: 1, cart_id: 'cart' }
+    const held = async () =>
+      (await app.operator.post('/operator/v1/reservations', { payload: reservation })).status
+    await changeAccount(app, shop.accountId, { api_access: 'suspended' })
+    expect([await held(), await order()]).toEqual([409, 409])
+    await changeAccount(app, shop.accountId, { api_access: 'disabled' })
+    expect([await held(), await order()]).toEqual([201, 201])
   })
 
   it('an expired reservation does not block a checkout, to the second', async () => {

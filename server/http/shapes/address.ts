@@ -38,7 +38,7 @@ export const AddressInput = Type.Object({
   house_number_suffix: Type.Optional(Nullable(Text({ maxLength: 20 }))),
   zip: FilledText({ maxLength: 20 }),
   city: FilledText({ maxLength: 200 }),
-  country: FilledText({ maxLength: 2, minLength: 2, description: 'ISO country code' }),
+  country: FilledText({ pattern: '^[A-Za-z]{2}$', description: 'ISO country code' }),
   phone: Type.Optional(Nullable(Text({ maxLength: 50 }))),
 })
 
