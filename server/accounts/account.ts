@@ -37,10 +37,10 @@ export type Account = {
   sellerTier: SellerTier
   payoutVerified: boolean
   apiAccess: ApiAccess
-  /** Entered by the operator: reviews from elsewhere, which count as imported ones. */
+  /** Mean and number of earlier reviews, imported by the operator. */
   rating: number | null
   reviews: number
-  /** Published: of the imported and the own reviews (rating.ts). */
+  /** The published mean and number of all reviews, imported and own (rating.ts). */
   sellerRating: number | null
   sellerReviews: number
   /** IANA name of the zone of the shop's days and months. */
@@ -67,8 +67,8 @@ export const accountNotFound = () => notFound('There is no such account.')
 const MAX_SLUG_LENGTH = 60
 
 /**
- * Derives a URL slug from the shop's name: lower-case ASCII letters, digits and single hyphens. "shop" if nothing is
- * left, as of a Japanese name.
+ * Derives a URL slug from the shop's name: lower-case ASCII letters, digits and single hyphens; "shop" if none are
+ * left, as for a Japanese name.
  */
 export function slugFor(shopName: string): string {
   const slug = shopName
@@ -86,7 +86,7 @@ export function slugFor(shopName: string): string {
 export const payoutsPage = ({ config }: { config: Pick<Config, 'publicUrl'> }) =>
   `${config.publicUrl}/dashboard/payouts`
 
-/** @throws validation_error for a text that names no time zone */
+/** Checks the name of a time zone. @throws validation_error for any other text */
 export function requireTimeZone(name: string): void {
   try {
     // Offsets such as "+01:00" are valid too, but have no daylight saving time.

@@ -86,7 +86,7 @@ export async function changeAccount(
   )
 }
 
-/** @throws not_found */
+/** One account with its shipping options. @throws not_found */
 export async function getAccount(ctx: Pick<Context, 'db'>, id: number): Promise<Account> {
   const [account] = await ctx.db<Account[]>`
     select ${accountColumns(ctx.db)} from accounts a where id = ${id}

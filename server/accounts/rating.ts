@@ -7,7 +7,7 @@ const MAX_REVIEWS = 2_147_483_647
  * Computes the published rating and number of reviews of an account: the mean of its own reviews and of the imported
  * ones, which the operator entered, to one decimal. Without own reviews the entered figures are published as they are.
  *
- * @param change of the sum of the stars, and of the number of own reviews
+ * @param change difference to the sum of the stars and to the number of own reviews
  */
 export async function publishRating(
   { db, signal }: Context,

@@ -43,7 +43,7 @@ export const listAudit = (
     return {
       total: db<{ total: number }[]>`select count(*) as total from audit_entries where ${isMatch}`,
       rows: ({ size, skipped, fromEnd }) => {
-        // The indexes of the columns are by id; without one of them, that of the time leads to the rows.
+        // The indexes of the filtered columns are ordered by id; that of `created_at` finds a period.
         const isByTime = from ?? to
         const order = isByTime
           ? db`created_at ${fromEnd ? db`` : db`desc`}, id ${fromEnd ? db`` : db`desc`}`

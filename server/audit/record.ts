@@ -3,7 +3,7 @@ import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import { withoutSecrets } from './secrets.ts'
 
-/** An action that somebody took. */
+/** An action of staff, a member or the back end. */
 export type NewAuditEntry = {
   /** `operator` for the operator token, else `staff:3` or `member:7`; `anonymous` for a failed sign-in. */
   actor: string
@@ -23,7 +23,7 @@ export const recordAudit = (
   entry: NewAuditEntry,
 ): Promise<void> => recordAudits(ctx, [entry])
 
-/** The same for several actions, with one statement. */
+/** Writes the entries of several actions with one statement. */
 export async function recordAudits(
   { db, now }: Pick<Context, 'db' | 'now'>,
   entries: NewAuditEntry[],

@@ -114,7 +114,7 @@ async function eraseBatch(
       slice_id = any(${idsOf(slices.filter(({ checkoutId }) => !kept.has(checkoutId)))}::bigint[])
       and state = 'bought'
   `
-  // Before the transaction, because it must not wait for files: after a crash the next run finds the checkouts again.
+  // Before the transaction, which must not wait for files. After a crash, the next run finds the checkouts again.
   for (const { name } of labels) await ctx.files.delete(labelPath(`${name}.pdf`))
   const erased = await eraseCheckouts(ctx, ids, { withReviews: before === null })
   for (const key of ['checkouts', 'mails', 'events', 'disputes', 'reviews'] as const) {
@@ -134,7 +134,7 @@ const ordersOf = (db: Db, sliceIds: number[]) => db<{ id: number }[]>`
   select id from orders where slice_id = any(${sliceIds}::bigint[])
 `
 
-/** Whether no order of a row of `checkouts` is open. */
+/** SQL condition: no order of the row of `checkouts` is open. */
 const isCompleted = (db: Db) => db`
   not exists (
     select
@@ -146,14 +146,14 @@ const isCompleted = (db: Db) => db`
 
 const eraseCheckouts = (ctx: Context, ids: number[], { withReviews }: { withReviews: boolean }) =>
   inTransaction(ctx, async ({ db, now }) => {
-    // A review or dispute that is being written ends first, or finds the data erased.
+    // With these locks, a concurrent review or dispute either ends first or finds the data erased.
     await db`
       select from slices
       where checkout_id = any(${ids}::bigint[])
       order by id
       for no key update
     `
-    // A dispute that was opened meanwhile keeps its data: the condition is checked again with the slices locked.
+    // A dispute may have been opened meanwhile, so the condition is checked again with the slices locked.
     const checkouts = await db<{ id: number }[]>`
       update checkouts
       set buyer_name = '', buyer_email = '', address = null, erased_at = ${now()}

@@ -11,11 +11,11 @@ import { listEndpoints, removeEndpoint } from '../webhooks/endpoints.ts'
 const BATCH = 1_000
 
 /**
- * Closes an account: removes its listings, revokes its keys, deletes its endpoints, and signs its members out for good.
- * Its orders, payouts and ledger stay. A large shop's listings are removed in several transactions; closing again after
- * an interruption continues.
+ * Closes an account: removes its listings, revokes its keys, and deletes its endpoints and members. Its orders, payouts
+ * and ledger stay. A large shop's listings are removed in several transactions; a second call continues after an
+ * interruption.
  *
- * @throws not_found, conflict while orders are open or money is due
+ * @throws not_found, conflict while orders are open or payouts are unpaid
  */
 export async function closeAccount(ctx: Context, id: number): Promise<Account> {
   await getAccount(ctx, id)
@@ -49,8 +49,9 @@ async function requireSettled({ db }: Pick<Context, 'db'>, id: number): Promise<
         where account_id = ${id} and state in ('due', 'sent', 'failed') and amount_cents > 0
       ) as "isDue"
   `
-  if (row?.isOpen) throw conflict('The account has open orders.')
-  if (row?.isDue) throw conflict('The account has payouts that are not paid.')
+  if (row?.isOpen) throw conflict('The account has open orders. Complete or cancel them first.')
+  if (row?.isDue)
+    throw conflict('The account has payouts that are not paid. Run or pay them first.')
 }
 
 async function removeAllListings(ctx: Context, accountId: number): Promise<void> {

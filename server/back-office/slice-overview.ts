@@ -18,10 +18,10 @@ export type SliceOverview = {
   deliveries: Delivery[]
 }
 
-/** A slice has at most 50 rows of a cart, with a few e-mails, entries and deliveries each. */
+/** One page holds everything: a slice has at most 50 rows, with a few e-mails, entries and deliveries each. */
 const ALL = { page: 1, perPage: 1_000, offset: 0 }
 
-/** @throws not_found */
+/** Reads everything about a slice. @throws not_found */
 export async function getSliceOverview(ctx: Context, sliceKey: string): Promise<SliceOverview> {
   const [found] = await ctx.db<{ id: number }[]>`
     select id from slices where slice_key = ${sliceKey}

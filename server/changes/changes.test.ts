@@ -162,7 +162,7 @@ describe('GET /tools/v1/changes', () => {
     expect((await seller.get(`${FEED}?wait=31`)).status).toBe(422)
   })
 
-  it('wait keeps the request open until there is a change, and without one until its time is over', async () => {
+  it('wait keeps the request open until a change happens or its time is over', async () => {
     const seller = await app.seller()
     const cursor = await startCursor(seller)
     const waiting = seller.get(`${FEED}?cursor=${cursor}&wait=30`)
@@ -175,7 +175,7 @@ describe('GET /tools/v1/changes', () => {
     expect([nothing.status, nothing.body.data]).toEqual([200, []])
   })
 
-  it('a shutdown ends the requests that wait', async () => {
+  it('a shutdown ends the requests that wait for a change', async () => {
     const stopped = await startTestApp({ databaseUrl: app.databaseUrl, settings: NO_LIMITS })
     const { key } = await app.seller()
     const cursor = await startCursor(stopped.withKey(key))

@@ -184,7 +184,7 @@ export async function haveChanges(
   return rows.map(({ hasChanges }) => hasChanges)
 }
 
-/** Deletes changes that no valid cursor precedes, and registrations that nobody has read for as long. */
+/** Deletes changes that no valid cursor precedes, and registrations that have not been read for as long. */
 export async function pruneChanges({ db, now }: Context): Promise<void> {
   await db`
     delete from change_followers

@@ -17,8 +17,8 @@ export function watchChanges(ctx: Pick<Context, 'db'>) {
     const asked = [...waiting]
     // After a failure, every caller reads its changes again and gets the error itself.
     const changed = await haveChanges(ctx, asked).catch(() => asked.map(() => true))
-    asked.forEach((one, i) => {
-      if (changed[i]) one.resolve()
+    asked.forEach((caller, i) => {
+      if (changed[i]) caller.resolve()
     })
     schedule()
   }
@@ -29,17 +29,17 @@ export function watchChanges(ctx: Pick<Context, 'db'>) {
   return {
     /** Resolves once the account has changes after the position, at the latest when `ended` is aborted. */
     async changeAfter(accountId: number, position: Position, ended: AbortSignal): Promise<void> {
-      const ofAccount = [...waiting].filter((one) => one.accountId === accountId)
+      const ofAccount = [...waiting].filter((caller) => caller.accountId === accountId)
       const isFull = waiting.size >= MAX_WAITING || ofAccount.length >= MAX_WAITING_OF_ACCOUNT
       if (isFull || ended.aborted) return
       const { promise, resolve } = Promise.withResolvers<void>()
-      const one = { accountId, position, resolve }
-      waiting.add(one)
+      const caller = { accountId, position, resolve }
+      waiting.add(caller)
       ended.addEventListener('abort', resolve as () => void)
       if (!timer) schedule()
       await promise
       ended.removeEventListener('abort', resolve as () => void)
-      waiting.delete(one)
+      waiting.delete(caller)
     },
   }
 }

@@ -13,7 +13,7 @@ export const ROTATION_GRACE_MS = 24 * 60 * 60 * 1000
 /** Generates a secret. It is long and random, so a single fast hash is enough for storing it. */
 export const generateKey = () => LEAD + randomText(RANDOM_CHARACTERS)
 
-/** Whether the text has the format of a key. Others are refused without a query. */
+/** Whether the text has the format of a key. Any other text is refused without a query. */
 export const looksLikeKey = (text: string) => FORMAT.test(text)
 
 /** The leading characters, which identify a key to people and are not secret. */

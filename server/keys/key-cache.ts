@@ -39,10 +39,10 @@ export type KeyCache = {
   /**
    * The caller of a secret; null if no key has it. Returns no promise for a cached caller.
    *
-   * @param from the subject that wrong secrets count for
+   * @param from the subject for which wrong secrets are counted
    */
   find(secret: string, from: () => string): Caller | null | Promise<Caller | null>
-  /** The cached caller of a secret that `find` has found before; undefined if `find` has to be asked. */
+  /** The cached caller of a secret that `find` has found before; undefined if the caller must use `find`. */
   peek(secret: string): Caller | undefined
   /** Updates the key's time of last use in the database, at most once a minute. */
   touch(caller: Caller, now: Date): undefined | Promise<void>

@@ -1,7 +1,7 @@
 import { recordAudit } from '../audit/record.ts'
 import type { Context } from '../context.ts'
 
-/** Writes a sign-in event to the audit log. `member` is null if nobody has proved who they are. */
+/** Writes a sign-in event to the audit log. `member` is null if the request has not proved to come from a member. */
 export const recordSignInEvent = (
   ctx: Pick<Context, 'db' | 'now'>,
   action: string,

@@ -70,7 +70,7 @@ export async function findLink(
 }
 
 /**
- * Uses a link up, inside the transaction of its effect: of concurrent uses, one succeeds.
+ * Uses a link up, inside the transaction of its effect. One of several concurrent uses succeeds.
  *
  * @throws not_found like `findLink`
  */

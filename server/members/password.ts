@@ -14,7 +14,7 @@ export const PASSWORD_LENGTH = { min: 12, max: 200 }
 
 /** Each derivation takes 32 MB and a tenth of a second of one of Node's four threads, which files and DNS need as well. */
 const inTurn = limitConcurrency(2)
-/** The last of them waits for about two seconds. */
+/** Maximum number of waiting derivations; the last one waits for about two seconds. */
 const MAX_WAITING = 40
 let waiting = 0
 
@@ -36,7 +36,7 @@ export async function isPassword(password: string, hash: string | null): Promise
   return timingSafeEqual(derived, Buffer.from(expected!, 'base64')) && hash !== null
 }
 
-/** @throws validation_error for a password that is too short or too long; `field` names it */
+/** Checks the length of a new password. @throws validation_error on `field` */
 export function requireGoodPassword(password: string, field = 'password'): void {
   const { length } = [...password.normalize('NFC')]
   const { min, max } = PASSWORD_LENGTH
@@ -49,7 +49,8 @@ async function deriveInTurn(
   salt: Buffer,
   { N, r, p }: typeof COST,
 ): Promise<Buffer> {
-  if (waiting === MAX_WAITING) throw serviceUnavailable('Too many people are signing in.')
+  if (waiting === MAX_WAITING)
+    throw serviceUnavailable('Too many people are signing in. Try again in a few seconds.')
   waiting++
   try {
     const options = { N, r, p, maxmem: MAX_MEMORY }

@@ -108,8 +108,8 @@ export async function changePassword(
 }
 
 /**
- * Sends a link to a new address. The member signs in with it once the link was used. The address of another member gets
- * nothing, and the caller doesn't learn of it.
+ * Sends a link to a new address. The member signs in with the address once the link has been used. The address of
+ * another member gets nothing, and the caller can't see the difference.
  *
  * @throws validation_error for a wrong password
  */
@@ -167,7 +167,7 @@ export async function pruneSignIns({ db }: Context): Promise<void> {
   await db`delete from member_tokens where expires_at <= statement_timestamp()`
 }
 
-/** Changes something that needs the password, unless that has changed since it was verified. */
+/** Makes a change that requires the password, unless the password has changed since it was verified. */
 async function withPassword(
   ctx: Context,
   member: SignedInMember,

@@ -7,7 +7,7 @@ const FORMAT = /^[A-Za-z0-9_-]{43}$/
 /** Generates the secret of a session's cookie or of a link. */
 export const generateToken = () => randomBytes(BYTES).toString('base64url')
 
-/** Whether the text has the format of a token. Others are refused without a query. */
+/** Whether the text has the format of a token. Any other text is refused without a query. */
 export const looksLikeToken = (text: string) => FORMAT.test(text)
 
 /** The stored form of a token: its SHA-256 as 64 hexadecimal digits. */

@@ -31,10 +31,10 @@ const step = fc.record({
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
 
 type Seller = Awaited<ReturnType<typeof openShop>>
-/** `bySeller` has the cents of each row that the seller has refunded. */
+/** `bySeller` has the cents that the seller has refunded, by row. */
 type History = { seller: Seller; orders: number[]; bySeller: Map<number, number> }
 
-/** Does one step. A step that its state forbids is refused, and changes nothing. */
+/** Does one step. The service refuses a step that the state forbids, and changes nothing. */
 async function apply(history: History, { kind, pick, cents, service }: Step): Promise<void> {
   const { seller, orders, bySeller } = history
   const app = apps[service]!
@@ -162,7 +162,7 @@ async function check({ seller: { accountId }, bySeller }: History): Promise<void
       .filter(({ status }) => status !== 'cancelled')
       .reduce((sum, row) => sum + row.net - (bySeller.get(row.id) ?? 0), 0)
     const share = isCancelled ? 0 : own[0]!.share
-    // A recovery is the part of another slice's payout that was kept back for this one.
+    // A recovery is the part of another slice's payout that was deducted for this one.
     expect(cents + paid).toBe(entitled + share)
     expect(owed).toBe(Math.max(-cents, 0))
     const isOpen = own.some(({ status }) => ['pending', 'shipped', 'disputed'].includes(status))
@@ -232,7 +232,7 @@ it('whatever happens to orders and payouts, no seller receives more than the net
   expect(cents.reduce((sum, one) => sum + one, 0)).toBe(0)
 })
 
-it('steps that happen at once on two services leave the books as steps in turn would', async () => {
+it('concurrent steps on two services leave the books as consistent as sequential ones', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 8, maxLength: 16 }), async (steps) => {
       const seller = await openShop(apps[0], PARCEL)
@@ -249,7 +249,7 @@ it('steps that happen at once on two services leave the books as steps in turn w
   )
 })
 
-it('a refund and a cancellation at once on two services never refund more than the price', async () => {
+it('a refund and a concurrent cancellation on another service never refund more than the price', async () => {
   const seller = await openShop(apps[0], PARCEL)
   const history: History = { seller, orders: [], bySeller: new Map() }
   const sell: Step = { kind: 'sell', pick: 1, cents: 1_500, service: 0 }

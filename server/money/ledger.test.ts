@@ -36,7 +36,7 @@ async function entriesOf(sliceKey: string): Promise<string[]> {
 const balances = async () =>
   (await app.operator.get('/operator/v1/ledger/balance')).body.data as Record<string, number>
 
-it('a sale posts price, commission, and the shipping to the side that ships', async () => {
+it('a sale posts price and commission, and the shipping to the side that ships', async () => {
   const own = await sell([10])
   expect((await entriesOf(own.sliceKey)).toSorted()).toEqual([
     'sale buyers -10.00',
@@ -53,7 +53,7 @@ it('a sale posts price, commission, and the shipping to the side that ships', as
 })
 
 it.each([PARCEL, LABEL])(
-  'the cancellation of a row takes it back, and that of the last one the shipping as well ($code)',
+  'cancelling a row reverses its sale, and cancelling the last one refunds the shipping as well ($code)',
   async (option) => {
     const before = await balances()
     const { orderIds, sliceKey } = await sell([10, 3.33], option)

@@ -9,7 +9,7 @@ import type { Entry, PostingKind, RefundBearer } from './posting.ts'
  */
 
 /**
- * The insertion of the postings of a checkout, as a part of its statement (orders/checkout.ts): a sale for each of
+ * SQL that inserts the postings of a checkout, as a part of its statement (orders/checkout.ts): a sale for each of
  * `new_orders`, and the shipping of each of `new_slices`.
  */
 export const salePostings = (db: Db, now: Date) => db`
@@ -146,7 +146,7 @@ export async function listEntries(
         { total: number }[]
       >`select count(*) as total from postings p ${entriesOf(db)} where ${isMatch}`,
       rows: ({ size, skipped, fromEnd }) => {
-        // The index of a seller's postings is by time.
+        // The index of a seller's postings is ordered by time.
         const order =
           accountId === undefined
             ? db`p.id ${fromEnd ? db`` : db`desc`}`
@@ -162,7 +162,7 @@ export async function listEntries(
             entry.account,
             entry.cents as "amountCents",
             p.created_at as "createdAt"
-          -- Every posting has entries, so these are enough.
+          -- Every posting has an entry, so this many postings fill the page.
           from (
             select * from postings p where ${isMatch} order by ${order} limit ${skipped + size}
           ) p
@@ -179,7 +179,7 @@ export async function listEntries(
 
 const MAX_ENTRIES = 8
 
-/** The entries of a posting `p`, as rows. */
+/** SQL that joins the entries of a posting `p`, as rows. */
 const entriesOf = (db: Db) => db`
   cross join lateral (
     values

@@ -133,7 +133,7 @@ describe('a payout run', () => {
     expect((await balances())[account]).toBe(0)
   })
 
-  it('a refund after a payout is taken out of the next one', async () => {
+  it('a refund after a payout is deducted from the next one', async () => {
     const seller = await openShop(app)
     const { order } = await received(seller, 10)
     await run()
@@ -150,7 +150,7 @@ describe('a payout run', () => {
     expect(payout.lines.at(-1)).toMatchObject({ order_id: null, refunds: 4 })
   })
 
-  it('a debt above the next payout leaves nothing to transfer, and the rest of it', async () => {
+  it('a debt larger than the next payout leaves nothing to transfer, and its rest stays owed', async () => {
     const seller = await openShop(app)
     const { order } = await received(seller, 50)
     await run()
@@ -163,13 +163,13 @@ describe('a payout run', () => {
     expect((await balances())[`seller:${seller.accountId}`]).toBe(-debt)
   })
 
-  it('without a bank account of the marketplace a run is refused', async () => {
+  it('a payout run is refused if the marketplace has no bank account', async () => {
     const bare = await startTestApp({ settings: NO_LIMITS, databaseUrl: app.databaseUrl })
     bare.ctx.config.payoutIban = undefined
     expect((await bare.operator.post('/operator/v1/payout-runs')).status).toBe(409)
   })
 
-  it('a run and a refund at once leave the payout and the ledger in agreement', async () => {
+  it('concurrent payout runs and refunds leave payouts and ledger in agreement', async () => {
     const seller = await openShop(app)
     const sales = []
     for (let i = 0; i < 4; i++) sales.push(await received(seller))
@@ -202,7 +202,7 @@ describe('a payout run', () => {
   })
 })
 
-it('the sandbox pays what was due before the day began, once a day by the test clock', async () => {
+it('once a day of the test clock, the sandbox pays the payouts that were due before the day began', async () => {
   const seller = await openShop(app)
   await received(seller)
   await runSchedule(app.ctx)

@@ -34,8 +34,8 @@ export async function listRuns(
 const MAX_PAYOUTS = 5_000
 
 /**
- * Takes the payouts that are due and not held, up to 5,000, and records their transfers: each payout is in one run, also
- * when several run at once. The file (payoutFile) instructs the bank.
+ * Takes up to 5,000 payouts that are due and not held, and records their transfers. Concurrent runs never take the same
+ * payout. The file (payoutFile) instructs the bank.
  *
  * @throws conflict if the marketplace's own bank account is not configured
  */
@@ -51,8 +51,8 @@ export function runPayouts(ctx: Context): Promise<PayoutRun> {
 }
 
 /**
- * The sandbox's bank: once a day by the test clock, it runs the payouts of the days before and executes them. Several
- * processes may run it.
+ * Stands in for the bank in the sandbox: once a day of the test clock, runs the payouts of earlier days and marks them
+ * as paid. Several processes may call it at once.
  */
 export async function runSandboxPayouts(ctx: Context): Promise<void> {
   if (!ctx.config.sandbox) return
@@ -93,7 +93,7 @@ type DuePayout = {
 /** @param before takes only payouts that were created before or at this time */
 async function takePayouts(tx: Context, runId: number, before: Date): Promise<PayoutRun> {
   const { db } = tx
-  // Locked first and read afterwards, so that a dispute or refund that was committed in between is seen.
+  // Two statements, because only one that starts with the locks held sees every dispute and refund committed before.
   const locked = await db<{ id: number }[]>`
     select p.id
     from payouts p
@@ -170,8 +170,8 @@ const emailsAbout = (ctx: Context, sent: DuePayout[]): NewMail[] =>
   )
 
 /**
- * Posts the payouts, and takes what sellers owe after refunds of other slices out of them. `due` has the amounts to
- * transfer afterwards. A slice that another transaction has locked is left to the next run.
+ * Posts the payouts, and deducts from them what their sellers owe after refunds of other slices. Reduces the amounts in
+ * `due` to those to transfer. A debt whose slice another transaction has locked is left to the next run.
  */
 async function deductDebts(tx: Context, due: DuePayout[]): Promise<void> {
   const { db } = tx
@@ -239,7 +239,7 @@ async function deductDebts(tx: Context, due: DuePayout[]): Promise<void> {
  * The file that instructs the bank: a SEPA credit transfer, pain.001.001.09. It stays the same for a run, whatever
  * happens to its payouts.
  *
- * @throws not_found for an unknown run and for one without transfers
+ * @throws not_found for an unknown run and for one without transfers, conflict as runPayouts does
  */
 export async function payoutFile(ctx: Context, runId: number): Promise<string> {
   const own = requireOwnAccount(ctx)
@@ -273,7 +273,7 @@ export async function payoutFile(ctx: Context, runId: number): Promise<string> {
   })
 }
 
-/** @throws conflict if it is not configured */
+/** The marketplace's own bank account. @throws conflict if it is not configured */
 function requireOwnAccount({ config }: Context): { name: string; iban: string } {
   const { payoutName: name, payoutIban: iban } = config
   if (name === undefined || iban === undefined) {

@@ -47,7 +47,7 @@ const submit = (member: SignedInClient, payload: object = {}) =>
 const mails = async () => (await app.operator.get('/operator/v1/sandbox/mail')).body.data
 
 describe('a payout setup in the sandbox', () => {
-  it('a submitted bank account is verified at once, and allows to list', async () => {
+  it('the sandbox verifies a submitted bank account at once, and the seller can list', async () => {
     const { seller, member } = await newSeller()
     expect((await member.get(SETUP)).body.data.state).toBe('missing')
     const refused = await createListings(seller, [cardItem()])
@@ -82,7 +82,7 @@ describe('a payout setup in the sandbox', () => {
     for (const { iban } of rows) expect(iban.toString('latin1')).not.toContain('ABNA')
   })
 
-  it('a change needs the password, notifies the seller and holds payouts for 48 hours', async () => {
+  it('a change of the bank account needs the password, notifies the seller and holds payouts for 48 hours', async () => {
     const { seller, member } = await newSeller()
     await submit(member)
     for (const password of [undefined, 'wrong']) {
@@ -107,7 +107,7 @@ describe('a payout setup in the sandbox', () => {
     expect((await member.get(SETUP)).body.data.hold_until).toBeNull()
   })
 
-  it('the operator rejects a setup with a reason, and verifies it again', async () => {
+  it('the operator can reject a payout setup with a reason, and verify it again', async () => {
     const { seller, member, path } = await newSeller()
     expect((await app.operator.post(`${path}/verify`)).status).toBe(409)
     await submit(member)
@@ -140,7 +140,7 @@ describe('a payout setup in the sandbox', () => {
   })
 })
 
-it('outside the sandbox a bank account takes effect with the link of the e-mail, once', async () => {
+it('outside the sandbox a bank account takes effect with the link in the e-mail, which works once', async () => {
   const live = await startTestApp({
     databaseUrl: app.databaseUrl,
     settings: { ...NO_LIMITS, SECRET_KEY: 'secret-key-for-tests-of-this-service' },

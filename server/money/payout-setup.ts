@@ -25,7 +25,7 @@ export type PayoutSetup = {
   holder: string | null
   ibanLast4: string | null
   country: string | null
-  /** Payouts are held until then. */
+  /** Payouts are held until this time. */
   holdUntil: Date | null
   submittedAt: Date | null
   /** The end of the time to confirm a change by e-mail. */
@@ -100,10 +100,10 @@ const columns = (db: Db, now: Date) => db`
 type BankAccount = { holder: string; iban: string }
 
 /**
- * Receives a seller's bank account. It takes effect when the seller confirms it by e-mail; in the sandbox at once, and
- * it is verified as well. A change requires the password, and the account's address is notified.
+ * Submits a seller's bank account. It takes effect when the seller confirms it by e-mail; in the sandbox it takes
+ * effect at once and is verified as well. A change requires the password, and the account's address is notified.
  *
- * @param isPassword whether a text is the member's password
+ * @param isPassword checks whether a text is the member's password
  * @throws validation_error on `iban` or `password`
  */
 export async function submitSetup(
@@ -178,7 +178,7 @@ export async function confirmSetup(
     `
     if (!change) {
       throw validationError({
-        token: ['This link is not valid any more. Enter the bank account again.'],
+        token: ['This link is no longer valid. Enter the bank account again.'],
       })
     }
     await applyChange(tx, accountId)
@@ -188,7 +188,9 @@ export async function confirmSetup(
 
 const hashOf = (token: string) => hash('sha256', token)
 
-/** Makes the submitted bank account the current one. Another IBAN holds payouts, so that the seller can object. */
+/**
+ * Makes the submitted bank account the current one. A change of the IBAN holds payouts, so that the seller can object.
+ */
 async function applyChange(tx: Context, accountId: number): Promise<void> {
   const { db, config } = tx
   const now = tx.now()
@@ -265,7 +267,7 @@ async function setVerified(tx: Context, accountId: number, isVerified: boolean):
   await tx.signal('keys')
 }
 
-/** Failed payouts become due again, under a new reference, because banks refuse to execute one twice. */
+/** Makes failed payouts due again, under new references, because banks refuse to execute a reference twice. */
 async function repeatFailedPayouts({ db }: Context, accountId: number): Promise<void> {
   await db`
     update payouts
@@ -286,7 +288,7 @@ async function sellerOf({ db }: Context, accountId: number) {
   return seller!
 }
 
-/** The bank account of a sandbox's seller that the operator verified without one. */
+/** The bank account that the sandbox uses for a seller whom the operator verified without one. */
 export function testBankAccount(accountId: number, shopName: string): BankAccount {
   const bban = `10000000${String(accountId).padStart(10, '0')}`
   return { holder: shopName, iban: composeIBAN({ countryCode: 'DE', bban })! }

@@ -275,8 +275,8 @@ describe('a refund', () => {
     const { orderIds } = await shipped([10])
     const [order] = orderIds as [number]
     const key = { 'idempotency-key': 'refund-1' }
-    const answers = await Promise.all([1, 2, 3].map(() => refund(order, { amount: 1 }, key)))
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+    const responses = await Promise.all([1, 2, 3].map(() => refund(order, { amount: 1 }, key)))
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200])
     expect((await rowOf(seller, order)).financial.refunded_amount).toBe(1)
   })
 

@@ -9,8 +9,8 @@ import type { Payout, PayoutLine, PayoutState } from './payout.ts'
 
 /**
  * Brings the payouts of these slices up to date with the ledger. A slice whose rows are all received or cancelled gets
- * its payout, if the seller earned anything. The amount of a payout that was not sent follows the ledger. After it was
- * sent, a refund makes the slice owe, and the next run deducts that from the seller's other payouts.
+ * its payout, if the seller earned anything. The amount of a payout follows the ledger until it is sent. A refund after
+ * that makes the slice owe, and the next run deducts the debt from the seller's other payouts.
  *
  * The caller holds the locks of the slices.
  */
@@ -97,7 +97,7 @@ export const listPayouts = (
     }
   })
 
-/** @throws not_found */
+/** One payout with its lines. @throws not_found */
 export async function getPayout(ctx: Context, id: number): Promise<Payout> {
   const [payout] = await ctx.begin((db) => readPayouts({ ...ctx, db }, [id]), 'snapshot')
   if (!payout) throw payoutNotFound()
@@ -176,7 +176,7 @@ const NO_LINE = {
   shippingCents: 0,
 }
 
-/** `shippingCents` has all that the seller got from the postings of the line. */
+/** Splits a line of the query, whose `shippingCents` is all that the seller got from its postings. */
 function lineOf({
   orderId,
   isRecovery,
@@ -184,7 +184,8 @@ function lineOf({
   commissionCents,
   shippingCents,
 }: PayoutLine & { isRecovery: boolean }): PayoutLine {
-  // Another payout has paid for a refund of this one, which then failed: it is not deducted twice.
+  // A refund after this payout was recovered from another payout. Now that this one has failed, its lines contain the
+  // refund, and this line gives back what was recovered already.
   if (isRecovery) return { ...NO_LINE, refundsCents: -shippingCents }
   if (orderId === null) return { ...NO_LINE, shippingCents }
   const refundsCents = grossCents - commissionCents - shippingCents
@@ -213,10 +214,11 @@ export const heldBecause = (db: Db, { now, config }: Pick<Context, 'now' | 'conf
 `
 
 /**
- * Records that the bank has executed a payout. A held payout that was made outside of the service can be marked as well.
+ * Records that the bank has executed a payout. A held payout that the operator transferred outside of the service can
+ * be marked as well.
  *
  * @param reference of the transfer that was executed; a payout that failed is transferred again under another one
- * @throws not_found, conflict unless the payout is sent or held, or if its reference is another one by now
+ * @throws not_found, conflict unless the payout is sent or held, or if its reference has changed
  */
 export const markPaid = (ctx: Context, id: number, reference?: string): Promise<Payout> =>
   inTransaction(ctx, async (tx) => {
@@ -236,7 +238,7 @@ export const markPaid = (ctx: Context, id: number, reference?: string): Promise<
  * seller has changed the payout setup.
  *
  * @param reference of the transfer that was returned: a report that is repeated late can't fail the next transfer
- * @throws not_found, conflict unless the payout is sent or paid, or if its reference is another one by now
+ * @throws not_found, conflict unless the payout is sent or paid, or if its reference has changed
  */
 export const markFailed = (
   ctx: Context,
@@ -329,7 +331,7 @@ async function lockPayout({ db }: Context, id: number): Promise<LockedPayout> {
   return payout
 }
 
-/** @throws conflict if the payout's transfer is another one than the caller means */
+/** @throws conflict if the caller means another transfer than the payout's current one */
 function requireReference(payout: LockedPayout, reference: string | undefined): void {
   if (reference === undefined || reference === payout.reference) return
   throw conflict(

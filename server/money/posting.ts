@@ -1,6 +1,6 @@
 /**
- * The ledger's vocabulary. A posting is one fact about money: its entries add to several ledger accounts, and sum to
- * zero. A positive amount is money that the account received: `buyers` is negative by everything that buyers paid.
+ * The ledger's vocabulary. A posting is one fact about money: its entries change several ledger accounts and sum to
+ * zero. A positive amount is money that the account received, so `buyers` is minus everything that buyers paid.
  */
 
 export const POSTING_KINDS = [

@@ -55,7 +55,7 @@ const ship = (process: number, order: number) =>
     body: { tracking_code: 'CODE' },
   })
 
-/** Sells slices with two rows, and takes them to a status. */
+/** Sells slices with a quantity of two, and takes their rows to a status. */
 async function sold(
   status: 'pending' | 'received' | 'disputed',
   { email = 'misty@buyers.example', slices = SLICES } = {},
@@ -81,14 +81,14 @@ const statuses = (responses: TestResponse[]) => responses.map(({ status }) => st
 const noViolations = async () => expect(await findBookViolations(db)).toEqual([])
 const run = (process: number) => operate(process, 'payout-runs')
 
-it('payout runs at once in two processes take each payout once', async () => {
+it('concurrent payout runs in two processes take each payout once', async () => {
   await sold('received')
   const runs = await Promise.all([run(0), run(1), run(0), run(1)])
   expect(runs.reduce((sum, { body }) => sum + body.data.count, 0)).toBe(SLICES)
   await noViolations()
 })
 
-it('refunds in one process and payout runs in another: the payout or the debt has each refund', async () => {
+it('a refund during a payout run in another process is in the payout or in the debt', async () => {
   const orders = await sold('received')
   const refunds = orders.map((order, i) =>
     operate(i, `orders/${order}/refund`, { amount: 1.23, reason: 'A scratch' }),
@@ -98,7 +98,7 @@ it('refunds in one process and payout runs in another: the payout or the debt ha
   await noViolations()
 })
 
-it('cancellations in one process and shipments in another: every row ends cancelled and is refunded once', async () => {
+it('a row that is shipped in one process and cancelled in another ends cancelled and is refunded once', async () => {
   const orders = await sold('pending')
   const steps = await Promise.all(
     orders.flatMap((order, i) => [
@@ -110,7 +110,7 @@ it('cancellations in one process and shipments in another: every row ends cancel
   await noViolations()
 })
 
-it('a resolution, a cancellation and a refund at once in two processes: one ends the dispute, and the books agree', async () => {
+it('one of several concurrent resolutions and cancellations ends a dispute, and the books agree', async () => {
   const orders = await sold('disputed')
   const ends = await Promise.all(
     orders.map(async (order, i) => {
@@ -128,7 +128,7 @@ it('a resolution, a cancellation and a refund at once in two processes: one ends
   await noViolations()
 })
 
-it('a buyer who is erased in one process while a review arrives in another leaves no words, then or later', async () => {
+it('no text of a buyer remains if they are erased in one process while their review arrives in another', async () => {
   const buyers = Array.from({ length: SLICES }, (_, i) => `erased-${i}@buyers.example`)
   const reviewed = await Promise.all(
     buyers.map(async (email, i) => {

@@ -72,7 +72,7 @@ const BASE_LETTERS: Record<string, string> = {
 
 /**
  * A name in the characters that every SEPA bank accepts: Latin letters, digits and some punctuation. None of them needs
- * an escape in XML. All others become a full stop.
+ * an escape in XML. Every other character becomes a full stop.
  */
 export function sepaText(text: string): string {
   const plain = text

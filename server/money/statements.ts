@@ -10,11 +10,11 @@ export type Statement = {
   slices: (Amounts & { sliceKey: string })[]
   totals: Amounts
   closingCents: number
-  /** null until the month has ended, and without commission. */
+  /** null until the month has ended, and if no commission was due. */
   invoice: { number: string; commissionCents: number } | null
 }
 
-/** The amounts of one slice, or of all. */
+/** The amounts of one slice or of all slices. */
 export type Amounts = {
   grossCents: number
   commissionCents: number
@@ -27,10 +27,10 @@ export type Amounts = {
 const MONTH = /^(20\d\d)-(0[1-9]|1[0-2])$/
 
 /**
- * The statement of a month, computed from the ledger. The current month has one so far.
+ * The statement of a month, computed from the ledger. That of the current month covers the time until now.
  *
  * @param month as 2026-03
- * @throws validation_error for another text, and for a month that has not begun
+ * @throws validation_error for a malformed month, and for one that has not begun
  */
 export async function readStatement(
   ctx: Context,
@@ -39,7 +39,7 @@ export async function readStatement(
 ): Promise<Statement> {
   const from = MONTH.test(month) ? startOf(month) : undefined
   if (!from || from > ctx.now()) {
-    throw validationError({ month: ['The month must be one that has begun, as 2026-03.'] })
+    throw validationError({ month: ['The month must have begun and be written like 2026-03.'] })
   }
   const to = monthAfter(from)
   await issueInvoices(ctx)
@@ -135,7 +135,7 @@ const ISSUE_AFTER_MS = 5 * 60_000
 
 /**
  * Issues the fee invoices of all months that have ended: one for each seller with commission, numbered from 1 in each
- * month. One process issues those of a month, in one transaction.
+ * month. One transaction issues those of a month, so concurrent calls issue them once.
  */
 export async function issueInvoices(ctx: Context): Promise<void> {
   const current = monthOf(new Date(ctx.now().getTime() - ISSUE_AFTER_MS))

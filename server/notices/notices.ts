@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import { notFound } from '../errors.ts'
 
-/** The facts of each kind of notice, in the names of the API. */
+/** The facts of each kind of notice, with the names of the API. */
 export type NoticeFacts = {
   /** The subject is the endpoint (§3.4). */
   endpoint_disabled: { url: string; reason: string }
@@ -25,7 +25,7 @@ export type Notice = {
   createdAt: Date
 }
 
-/** Writes a notice in the transaction of its cause. One about the same subject is replaced and counted. */
+/** Writes a notice in the transaction of its cause. It replaces one about the same subject, and counts on from it. */
 export async function addNotice<K extends NoticeKind>(
   { db, now }: Pick<Context, 'db' | 'now'>,
   accountId: number,
@@ -54,7 +54,7 @@ export async function withdrawNotice(
   `
 }
 
-/** The latest notices first. A dismissed endpoint or key has none, so there are few. */
+/** Lists the account's notices, latest first. There are few: one for each subject, until it is dismissed. */
 export const listNotices = ({ db }: Context, accountId: number): Promise<Notice[]> =>
   db<Notice[]>`
     select id, kind, subject_id as "subjectId", data, count, created_at as "createdAt"
@@ -64,7 +64,7 @@ export const listNotices = ({ db }: Context, accountId: number): Promise<Notice[
     limit 100
   `
 
-/** @throws not_found unless the notice is the account's */
+/** Deletes a notice that the seller has read. @throws not_found unless it is the account's */
 export async function dismissNotice({ db }: Context, accountId: number, id: number): Promise<void> {
   const { count } = await db`delete from notices where id = ${id} and account_id = ${accountId}`
   if (count === 0) throw notFound('There is no such notice.')

@@ -8,7 +8,7 @@ beforeAll(async () => {
   app = await startTestApp({ template: 'empty' })
 })
 
-it('a token stands for its account until it expires, and not while API access is suspended', async () => {
+it('a token gives access to its account until it expires, except while API access is suspended', async () => {
   const { accountId } = await app.seller()
   const token = await grantAccess(app, accountId, { scopes: ['orders:read'] })
   expect(await findAccess(app.ctx, token, ADDRESS)).toEqual({

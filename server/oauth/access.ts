@@ -22,7 +22,7 @@ const TOUCH_INTERVAL_MS = 60_000
  * The access of a token; undefined if it is unknown, expired or revoked. Reads the database each time, so that every
  * process refuses a revoked token at once. Records the use, at most once a minute. The caller compares the audience.
  *
- * @param from the subject that wrong tokens count for
+ * @param from the subject for which wrong tokens are counted
  * @throws authorization_error while the account's API access is off or suspended
  */
 export async function findAccess(

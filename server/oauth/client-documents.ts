@@ -21,7 +21,7 @@ export type ClientDocuments = (clientId: string) => Promise<ClientMetadata>
 type Cached = { metadata: Promise<ClientMetadata>; expiresAt: number }
 type Fetched = { body: string; maxAge: number }
 
-/** Whether a client's id has the form of a document's address: https with a path, in its only notation. */
+/** Whether a client's id has the form of a document's address: https with a path, in canonical notation. */
 export function isDocumentAddress(clientId: string): boolean {
   if (clientId.length > MAX_LENGTH || !/^https:\/\/[!-~]+$/.test(clientId)) return false
   const url = webAddress(clientId)
@@ -35,8 +35,8 @@ export function isDocumentAddress(clientId: string): boolean {
 }
 
 /**
- * Fetches documents from public addresses only, without redirects, and caches them as their headers say, for 30 s to
- * 24 h; a failure for 30 s, so that a request for a sign-in can't make this service send many.
+ * Fetches documents from public addresses only, without redirects, and caches them as their headers say, for 30 s to 24
+ * h; a failure for 30 s, so that sign-in requests can't make this service send as many of its own.
  */
 export function clientDocuments(ctx: Context & { network: Network }): ClientDocuments {
   const cached = new Map<string, Cached>()
@@ -57,7 +57,7 @@ export function clientDocuments(ctx: Context & { network: Network }): ClientDocu
         return metadata
       }),
     }
-    // A caller that waits gets the error; without one it must not end the process.
+    // The caller gets the error from `metadata`. Without this handler, an error that no caller awaits ends the process.
     entry.metadata.catch(() => {})
     cached.set(clientId, entry)
     return entry.metadata
@@ -86,7 +86,7 @@ async function fetchDocument(
   { config, log, network }: Context & { network: Network },
   clientId: string,
 ): Promise<Fetched> {
-  // Loaded late, because no start needs it.
+  // Loaded on first use, because a start doesn't need it.
   const { Agent, request } = await import('undici')
   const signal = AbortSignal.timeout(TIMEOUT_MS)
   const agent = new Agent({

@@ -53,7 +53,7 @@ function requireListed(metadata: Record<string, unknown>, field: string, needed:
   throw invalid(`${field} must contain ${needed}.`)
 }
 
-/** Without characters that could hide or reorder the text around the name. */
+/** The name without characters that could hide or reorder the text around it. */
 function readName(name: unknown): string | undefined {
   if (name === undefined) return undefined
   if (typeof name !== 'string' || [...name].length > MAX_NAME) {

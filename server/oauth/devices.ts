@@ -20,7 +20,7 @@ export const POLL_SECONDS = 5
 const ALPHABET = 'BCDFGHJKLMNPQRSTVWXZ'
 const LENGTH = 8
 
-/** A login that waits for a member. */
+/** A login that waits for a member's decision. */
 export type WaitingDevice = { scopes: Scope[]; audience: string }
 
 /** Starts a device login. Returns the secret code of the device, and the one that a member types. */
@@ -175,10 +175,11 @@ export async function exchangeDevice(
   return result
 }
 
-/** The letters of a code, however the member wrote it. */
+/** The letters of a code, with or without spaces, hyphens and capitals; undefined if it can't be a code. */
 function lettersOf(userCode: string): string | undefined {
   const letters = userCode.toUpperCase().replace(/[\s-]/g, '')
-  const isCode = letters.length === LENGTH && [...letters].every((one) => ALPHABET.includes(one))
+  const isCode =
+    letters.length === LENGTH && [...letters].every((letter) => ALPHABET.includes(letter))
   return isCode ? letters : undefined
 }
 

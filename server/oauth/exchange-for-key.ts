@@ -7,8 +7,8 @@ import type { Access } from './access.ts'
 import { endGrants } from './grants.ts'
 
 /**
- * Replaces the access of the command line by an ordinary API key, which the seller sees and can revoke. Of concurrent
- * exchanges one succeeds, because the access ends with it.
+ * Replaces the access of the command line with an ordinary API key, which the seller sees and can revoke. Only one of
+ * several concurrent exchanges succeeds, because it ends the access.
  *
  * @throws authorization_error for a scope that the member has not allowed, authentication_error if the access has ended
  */
@@ -21,7 +21,7 @@ export function exchangeForKey(
   if (missing) throw authorizationError(`The access token lacks the scope ${missing}.`)
   return inTransaction(ctx, async (tx) => {
     const ended = await endGrants(tx.db, tx.db`id = ${Number(grantId)}`)
-    if (ended === 0) throw authenticationError('The access token was used already.')
+    if (ended === 0) throw authenticationError('The access token has already been used.')
     return createKey(tx, account.id, input)
   })
 }

@@ -3,7 +3,7 @@
 const MAX_LENGTH = 1_000
 /** Printable ASCII without characters that parsers of addresses treat differently. */
 const PLAIN = /^[!$%&'()*+,\-./0-9:;=?@A-Z[\]_a-z~]+$/
-/** http on this computer, in its only notations, split before and after the port. */
+/** http on this computer, in canonical notation, split before and after the port. */
 const LOOPBACK = /^(http:\/\/(?:localhost|127\.0\.0\.1|\[::1\]))(?::\d{1,5})?((?:[/?].*)?)$/
 const HTTPS = /^https:\/\/[^/?@]+([/?]|$)/
 /** A private scheme names a domain backwards (RFC 8252 §7.1), so it contains a dot, unlike `javascript`. */

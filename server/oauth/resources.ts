@@ -2,7 +2,7 @@ import type { Config } from '../config.ts'
 import { SCOPES, type Scope } from '../keys/scopes.ts'
 import { OAuthError } from './oauth-error.ts'
 
-/** An address that tokens are for, and the scopes that it knows. */
+/** An address that accepts tokens, and the scopes that it knows. */
 export type Resource = { audience: string; scopes: readonly Scope[] }
 
 /** Accepted for clients that ask for it; it has no effect, because every program gets a refresh token. */
@@ -18,10 +18,10 @@ export const TOOL_SERVERS = {
 export const toolsAudience = ({ publicUrl }: Pick<Config, 'publicUrl'>) => `${publicUrl}/tools`
 
 /**
- * The tool server that a client names. Clients of the first revision name none (RFC 8707 allows a default): they mean the
- * seller's, if it is the only one that needs a sign-in.
+ * The tool server that a client names. Clients of MCP's first revision name none (RFC 8707 allows a default): they mean
+ * the seller's, if it is the only one that needs a sign-in.
  *
- * @throws OAuthError for another resource, and without one if it could be either
+ * @throws OAuthError for an unknown resource, and for none if both servers need a sign-in
  */
 export function requireToolServer(
   { publicUrl, mcpPublicRate }: Pick<Config, 'publicUrl' | 'mcpPublicRate'>,

@@ -7,7 +7,7 @@ export type PublicKey = Record<'kty' | 'crv' | 'alg' | 'use' | 'kid' | 'x' | 'y'
 
 const COORDINATE_BYTES = 32
 
-/** The key that SECRET_KEY stands for, the same in every process. Tokens are opaque, so nothing is signed with it yet. */
+/** The key derived from SECRET_KEY, the same in every process. Tokens are opaque, so nothing is signed with it yet. */
 export function publicKey(config: Pick<Config, 'secretKey'>): PublicKey {
   const pair = createECDH('prime256v1')
   pair.setPrivateKey(deriveKey('oauth signatures', config))

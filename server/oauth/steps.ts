@@ -9,7 +9,7 @@ import { issueCode } from './tokens.ts'
 /** Requests of programs that wait for the decision of the member who is signed in. */
 
 const HOURS = 1
-/** A member's oldest requests end beyond this number. */
+/** Beyond this number, a member's oldest requests are deleted. */
 const MAX_STEPS = 20
 
 /** A checked authorization request. */
@@ -81,7 +81,7 @@ export async function findStep(
  * Ends a request with the member's decision.
  *
  * @param scopes those that the member allows; undefined if they refuse
- * @returns the code, null after a refusal, undefined if the request was decided meanwhile
+ * @returns the code; null after a refusal; undefined if the request was decided meanwhile
  */
 export function decideStep(
   ctx: Context,

@@ -81,7 +81,7 @@ export async function issueCode(
 type Exchange = { clientId: string; resource: string | undefined }
 
 /**
- * Exchanges a code for tokens: of concurrent exchanges one succeeds. A replay ends the grant.
+ * Exchanges a code for tokens. One of several concurrent exchanges succeeds. A replay ends the grant.
  *
  * @throws OAuthError
  */
@@ -188,7 +188,8 @@ async function withToken(
     if (count === 0) throw unknown(kind)
     return { ...(await issueTokens(tx, token.grantId)), scopes: token.scopes }
   })
-  if (!issued) throw invalidGrant('It was used before, so the access has ended for safety.')
+  if (!issued)
+    throw invalidGrant(`The ${NAMES[kind]} was used before, so the access has ended for safety.`)
   return issued
 }
 
@@ -205,7 +206,7 @@ async function lockToken(
       id = (select grant_id from oauth_tokens where token_hash = decode(${hashed}, 'hex'))
     for no key update
   `
-  // A statement of its own, because the one above may have waited for another exchange.
+  // A second statement, because the first may have waited for an exchange whose result this one must see.
   const [token] = await db<StoredToken[]>`
     select
       t.grant_id as "grantId",

@@ -2,7 +2,7 @@ import type { Context } from '../context.ts'
 import type { NewMail } from '../mail/mail.ts'
 import type { Parties } from '../orders/emails.ts'
 
-/** To the seller, about a new review. Plain text. */
+/** The e-mail to the seller about a new review. Plain text. */
 export const newReviewEmail = (
   { config }: Pick<Context, 'config'>,
   { buyer, seller }: Parties,

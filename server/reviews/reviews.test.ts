@@ -98,7 +98,7 @@ it('the rating is the mean of imported and own reviews to one decimal, whichever
   expect(await published(shop)).toEqual({ rating: 3, reviews: 2 })
 })
 
-it('reviews at the same time on two services: one for each slice, and the figures count each once', async () => {
+it('concurrent reviews on two services leave one for each slice, and the figures count each once', async () => {
   const shop = await openShop(app)
   await list(shop, cardItem())
   const orders: number[] = []

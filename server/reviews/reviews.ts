@@ -14,8 +14,8 @@ import { type Review, reviewNotFound } from './review.ts'
 const CHANGEABLE_MS = 30 * 24 * 60 * 60 * 1000
 
 /**
- * Adds the buyer's review of the slice that an order row belongs to. A slice has one, also if it was removed. The seller
- * gets an e-mail.
+ * Adds the buyer's review of the slice that an order row belongs to. A slice gets one review, even if that is removed.
+ * The seller gets an e-mail.
  *
  * @throws not_found, conflict unless the row was received, if the slice has a review, and for a text of a buyer whose
  *   data was erased
@@ -106,7 +106,7 @@ export const replyToReview = (
     return (await readReviews(tx.db, [id]))[0]!
   })
 
-/** @throws not_found unless the review is the account's and shown */
+/** Checks that a review exists. @throws not_found unless it is the account's and shown */
 export async function requireReview({ db }: Context, accountId: number, id: number): Promise<void> {
   const [found] = await db`
     select 1 from reviews where id = ${id} and account_id = ${accountId} and removed_at is null
@@ -118,7 +118,7 @@ export type ReviewFilters = {
   accountId?: number | undefined
   orderId?: number | undefined
   stars?: number | undefined
-  /** Without reviews that were removed. */
+  /** Leaves out removed reviews. */
   isShown?: boolean
 }
 
@@ -160,7 +160,7 @@ export const listReviews = (
     }
   })
 
-/** The latest reviews of a shop with a text, for its public page. */
+/** The latest reviews of a shop that were not removed, for its public page. */
 export async function latestReviews(
   { db }: Context,
   accountId: number,
@@ -190,7 +190,7 @@ async function lockReview(tx: Context, orderId: number): Promise<Review> {
   return (await readReviews(tx.db, [found.id]))[0]!
 }
 
-/** Newest first. */
+/** The reviews with these ids, in the same order. */
 async function readReviews(db: Db, ids: number[]): Promise<Review[]> {
   if (ids.length === 0) return []
   return db<Review[]>`

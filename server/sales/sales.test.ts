@@ -60,7 +60,7 @@ describe('the sales of a period', () => {
     expect((await salesOf(app.ctx, accountId, 'UTC')).days).toHaveLength(30)
   })
 
-  it('orders to ship are slices with pending rows, and the tier counts what was shipped this month', async () => {
+  it('the orders to ship are slices with pending rows, and the tier counts the rows shipped this month', async () => {
     const shop = await openShop(app)
     const [order, other] = await sellEach(app, shop, cardItem({ price: 3 }), cardItem({ price: 4 }))
     await sellEach(app, shop, cardItem())

@@ -7,9 +7,9 @@ export type SalesDay = {
   date: string
   /** Order rows sold on that day and not cancelled since. */
   orders: number
-  /** Their price, without shipping and before partial refunds. */
+  /** Price of these rows, without shipping and before partial refunds. */
   merchandiseCents: number
-  /** Less the commission. */
+  /** The merchandise less the commission. */
   sellerNetCents: number
   /** Payouts that were sent on that day. */
   paidOutCents: number
@@ -34,9 +34,9 @@ export async function salesOf(
   period: { from?: string | undefined; to?: string | undefined } = {},
 ): Promise<Sales> {
   const to = period.to ?? dateIn(timeZone, now())
-  const toMs = dayNumber(to, 'to')
+  const toMs = midnightOf(to, 'to')
   const from = period.from ?? dateOf(toMs - (DEFAULT_DAYS - 1) * DAY_MS)
-  const days = (toMs - dayNumber(from, 'from')) / DAY_MS + 1
+  const days = (toMs - midnightOf(from, 'from')) / DAY_MS + 1
   if (days < 1) throw validationError({ to: ['The to field must not be before the from field.'] })
   if (days > MAX_DAYS) {
     throw validationError({ from: [`The period must not be longer than ${MAX_DAYS} days.`] })
@@ -96,7 +96,7 @@ const dateIn = (timeZone: string, moment: Date) =>
 const dateOf = (ms: number) => new Date(ms).toISOString().slice(0, 10)
 
 /** Midnight UTC of a date, in Unix milliseconds. */
-function dayNumber(date: string, field: string): number {
+function midnightOf(date: string, field: string): number {
   const ms = /^\d{4}-\d{2}-\d{2}$/.test(date) ? Date.parse(`${date}T00:00:00Z`) : Number.NaN
   if (Number.isNaN(ms) || dateOf(ms) !== date) {
     throw validationError({ [field]: [`The ${field} field must be a date, such as 2026-03-01.`] })

@@ -40,7 +40,7 @@ export async function addStaff(
 export const listStaff = ({ db }: Context): Promise<StaffMember[]> =>
   db<StaffMember[]>`select ${staffColumns(db)} from staff order by id`
 
-/** @throws not_found */
+/** One staff member. @throws not_found */
 export async function getStaff({ db }: Pick<Context, 'db'>, id: number): Promise<StaffMember> {
   const [member] = await db<StaffMember[]>`select ${staffColumns(db)} from staff where id = ${id}`
   if (!member) throw noSuchStaff()
@@ -73,10 +73,10 @@ export const staffLookups = (db: Db, signals: Signals): SecretLookups =>
   )
 
 /**
- * The owner of a token; null if it is unknown or revoked. It is looked up in the database for each request: staff send
- * few of them. Records the use, at most once a minute.
+ * The owner of a token; null if it is unknown or revoked. Reads the database for each request, because staff send few.
+ * Records the use, at most once a minute.
  *
- * @param from the subject that wrong tokens count for
+ * @param from the subject for which wrong tokens are counted
  */
 export async function staffOf(
   { db, now, staffTokens }: Context & { staffTokens: SecretLookups },
