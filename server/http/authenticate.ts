@@ -127,7 +127,7 @@ export function authenticateOperator(ctx: Service) {
   }
 }
 
-/** Checks the operator token alone, which only programs of the marketplace have. */
+/** Checks the operator token. Staff tokens are refused. */
 export function authenticateRoot(ctx: Service) {
   const isRoot = isOperatorToken(ctx)
   return (request: FastifyRequest, reply: FastifyReply, done: Done): void => {

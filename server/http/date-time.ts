@@ -12,6 +12,10 @@ const ISO_8601 =
 export const parseDateTime = (field: string, text: string): Date =>
   parseDateTimes({ [field]: text })[field]!
 
+/** Parses a field that may be absent, like `parseDateTime`. */
+export const optionalDateTime = (field: string, text: string | undefined): Date | undefined =>
+  text === undefined ? undefined : parseDateTime(field, text)
+
 /**
  * Parses several fields.
  *

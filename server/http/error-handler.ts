@@ -54,7 +54,7 @@ export function errorHandler(log: Log) {
   }
 }
 
-/** The error of the catalogue that a thrown error stands for. */
+/** Maps a thrown error to an error of the catalogue. */
 export function catalogued(thrown: FastifyError | ApiError, request: FastifyRequest): ApiError {
   if (thrown instanceof ApiError) return thrown
   switch (thrown.code) {

@@ -57,9 +57,9 @@ export const streamSchema = {
 }
 
 /**
- * The response with the events of an account until the client leaves.
+ * The response with the events of an account, until the client disconnects.
  *
- * @param closing ends the stream: the service stops
+ * @param closing ends the stream when the service stops
  * @param mayContinue asked before each message; false ends the stream
  * @throws validation_error for a position that this database has not reached
  */
@@ -109,7 +109,8 @@ async function* streamOf(
   ended: AbortSignal,
   mayContinue: () => Promise<boolean>,
 ) {
-  // An id without data is no event: it tells the client where to continue if the connection is lost before the first one.
+  // A message without data is no event. Its id is where the client continues if the connection is lost before the
+  // first.
   yield `id: ${positionText(after)}\n\n`
   const batches = followEvents(ctx, accountId, after, { ended, silenceMs: HEARTBEAT_MS })
   for await (const events of batches) {

@@ -20,8 +20,8 @@ export type Prepared = {
 export type PreparedSource = {
   scope: Scope
   /**
-   * A response, or a function that prepares it: the lane calls it after it has admitted the request. Undefined if the
-   * ordinary path has to respond. Neither may wait.
+   * A response, or a function that prepares it, which the lane calls after it has admitted the request; undefined if
+   * the ordinary path has to respond. Both are synchronous.
    */
   find(url: string): Prepared | (() => Prepared | undefined) | undefined
 }

@@ -11,7 +11,7 @@ export class Html {
 
 type Insertable = Html | Html[] | string | number | null | undefined | false
 
-/** A template of HTML. Inserted text is escaped; inserted HTML and lists of it are not; nothing stands for no value. */
+/** A template of HTML. Escapes inserted text, but not inserted HTML; null, undefined and false insert nothing. */
 export function html(strings: TemplateStringsArray, ...values: Insertable[]): Html {
   let text = strings[0]!
   for (let i = 0; i < values.length; i++) text += inserted(values[i]) + strings[i + 1]!

@@ -3,7 +3,7 @@ import type { Catalog } from '../catalog/catalog.ts'
 import { findCard, findProduct } from '../catalog/identifiers.ts'
 import { LISTING_STATUSES } from '../enums.ts'
 import type { ListingFilters } from '../listings/listings.ts'
-import { parseDateTime } from './date-time.ts'
+import { optionalDateTime } from './date-time.ts'
 import { OneOf, Text } from './schema.ts'
 
 /** The filters of a seller's own listings (§4.8), for the APIs that list them. */
@@ -29,8 +29,7 @@ export function readListingFilters(
 ): ListingFilters {
   return {
     status,
-    updatedSince:
-      updated_since === undefined ? undefined : parseDateTime('updated_since', updated_since),
+    updatedSince: optionalDateTime('updated_since', updated_since),
     cardId: card && findCard(catalog, card, {}).id,
     productSlug: product && findProduct(catalog, product).slug,
   }

@@ -55,8 +55,8 @@ export function describeRoutes(scope: FastifyInstance, api: ApiDescription): voi
 }
 
 /**
- * The library describes the routes of a server, so they are added to one that never listens. It is loaded with the first
- * description: its ninety modules would delay every start.
+ * The library describes the routes of a server, so they are added to one that never listens. The library is loaded with
+ * the first description, because its ninety modules would delay every start.
  */
 async function generate(
   routes: RouteOptions[],

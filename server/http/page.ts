@@ -36,7 +36,7 @@ export const sendPage = (reply: FastifyReply, html: string | Buffer, changes: Po
     .type('text/html; charset=utf-8')
     .send(html)
 
-/** Sends a text that a page uses or links to: a script, a style sheet, an example. */
+/** Sends a text that a page uses or links to: a script, a style sheet, an example. Caches may keep it. */
 export const sendAsset = (reply: FastifyReply, text: string, type: string, maxAgeSeconds = 300) =>
   reply
     .header('cache-control', `public, max-age=${maxAgeSeconds}`)

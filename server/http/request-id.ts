@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 
 /**
- * Generates request ids for responses and log lines: a random part per process and a counter. This is cheaper than a
- * random id for each request, and as unique.
+ * Generates request ids for responses and log lines: a random part per process and a counter, because a random id for
+ * each request would cost more and be no more unique.
  */
 export function requestIds(): () => string {
   const process = randomBytes(6).toString('base64url').replace(/[-_]/g, '0')

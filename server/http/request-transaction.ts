@@ -23,7 +23,7 @@ const current = new AsyncLocalStorage<RequestTransaction>()
 /** The members that a transaction replaces. */
 const REPLACED = new Set<string | symbol>(['db', 'begin', 'share', 'signal'])
 
-/** A view of the context that is inside the transaction of the current request, if that has one. */
+/** A view of the context that uses the transaction of the current request, if there is one. */
 export const insideRequests = <C extends Context>(ctx: C): C =>
   new Proxy(ctx, {
     get(target, name) {
@@ -41,7 +41,7 @@ export async function beginRequest(ctx: Context): Promise<RequestTransaction> {
     opened.resolve(tx)
     await ended.promise
   })
-  // A transaction that fails before it ends fails the statements in it; this error is of no use then.
+  // If the transaction fails early, the statements in it fail as well, so nothing else has to handle this error.
   done.catch(opened.reject)
   const transaction: RequestTransaction = {
     tx: await opened.promise,

@@ -10,8 +10,8 @@ const MAX_BYTES = 32 * 1024 * 1024
 const ENTRY_OVERHEAD_BYTES = 200
 
 /**
- * Caches responses that depend only on their URL and the catalog. Popular ones (the first pages, the newest set) are
- * then sent as they are, after the key, rate limit and scope have been checked. A new catalog empties the cache.
+ * Caches responses that depend only on their URL and the catalog, such as the first pages and the newest set. They are
+ * sent after the key, rate limit and scope have been checked. A new catalog empties the cache.
  */
 export type ResponseCache = {
   /** An onRoute hook: routes registered later send a cached response, after their guard. */

@@ -19,7 +19,7 @@ export function recordResponse(
   { reqId, method, url, route, status, ms }: SentResponse,
 ): void {
   metrics.observeRequest(method, route, status, ms / 1000)
-  // Without the query, which can contain the secret of a signed link.
+  // The path without the query, which can contain the secret of a signed link.
   const query = url.indexOf('?')
   const path = query < 0 ? url : url.slice(0, query)
   log.response(

@@ -24,7 +24,9 @@ export const Text = (options: TStringOptions = {}) => Type.String({ storable: tr
 
 export const FilledText = (options: TStringOptions = {}) => Text({ minLength: 1, ...options })
 
-/** A text to search for, in a query. Longer ones would only cost time: no stored value that is searched is longer. */
+/**
+ * A text to search for, in a query. No stored value that is searched is longer, so a longer text would only cost time.
+ */
 export const SearchText = (options: TStringOptions = {}) => Text({ maxLength: 254, ...options })
 
 /** A time in a query. */
@@ -58,7 +60,7 @@ export const amount = (description: string) => Type.Number({ description })
 
 export const Currency = OneOf(['EUR'] as const)
 
-/** The numeric id of a record in a path. Any other text is answered with 404. */
+/** The numeric id of a record in a path. Any other text is 404. */
 export const PathId = (description: string) =>
   Type.Integer({ minimum: 1, description, examples: [1] })
 

@@ -12,7 +12,7 @@ export const sessionCookieName = ({ publicUrl }: Pick<Config, 'publicUrl'>) =>
 const ATTRIBUTES = 'Path=/; HttpOnly; SameSite=Lax'
 const SESSION_SECONDS = SESSION_DAYS * 24 * 60 * 60
 
-/** The session's secret in a request; undefined if it has none. The first cookie of the name counts. */
+/** The session's secret in a request; undefined if it has none. The first cookie with the name counts. */
 export function sessionToken({ headers }: FastifyRequest, config: Config): string | undefined {
   const lead = `${sessionCookieName(config)}=`
   for (const part of headers.cookie?.split(';') ?? []) {

@@ -17,8 +17,8 @@ const MAX_ATTEMPTS = 60
 const MAX_RESETS = 3
 
 /**
- * Limits attempts at a password. They are counted before they are made, so that parallel ones count as well, and
- * successful ones are taken back.
+ * Limits attempts at a password. An attempt is counted before it is made, so that parallel attempts count as well; the
+ * count of a successful one is taken back.
  *
  * @throws rate_limited, whether or not the address belongs to a member; the errors of `attempt`
  */
@@ -45,7 +45,7 @@ export async function limitAttempts<T>(
     await takeBack()
     return result
   } catch (error) {
-    // A request that fails for another reason than the password tells nothing about it.
+    // A request that fails for a reason other than the password reveals nothing about the password.
     const isWrong = error instanceof ApiError && error.status < 500
     if (!isWrong) await takeBack()
     throw error
@@ -69,7 +69,7 @@ export async function limitResets(
   return !to.exceeded
 }
 
-/** Hashed, because it may be long, and belongs in no counter. */
+/** A hash of an e-mail address, which may be long and must not appear in a counter's name. */
 const subjectOf = (email: string) => hash('sha256', email.trim().toLowerCase(), 'base64url')
 
 function tooMany(ctx: Service, { retryAfter, resetAt }: RateLimit): ApiError {

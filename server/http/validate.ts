@@ -93,7 +93,7 @@ function pathChecker(properties: Record<string, Property>) {
   }
 }
 
-/** Parses an id in a path; undefined if it is none. */
+/** Parses an id in a path; undefined for any other text. */
 export function pathId(text: unknown): number | undefined {
   if (typeof text !== 'string' || !/^[1-9]\d{0,15}$/.test(text)) return undefined
   const id = Number(text)
@@ -118,7 +118,7 @@ function queryRules(properties: Record<string, Property>, required: unknown) {
 const refused = (check: ValidateFunction): ApiError => validationError(fieldsOf(check))
 
 function fieldsOf(check: ValidateFunction): FieldMessages {
-  // Without the names that every object inherits: a field can be called `constructor`.
+  // An object without inherited names, because a field can be called `constructor`.
   const fields: FieldMessages = Object.create(null)
   for (const error of (check.errors ?? []).slice(0, MAX_MESSAGES)) {
     const field = fieldOf(error)

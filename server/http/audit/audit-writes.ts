@@ -21,8 +21,8 @@ import { kindOf, type RecordRef, readRecord, recordOf } from './records.ts'
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * How a write is recorded in the audit log. By default, in one transaction with its effect. `begun and ended` is for a
-     * write that calls the network, derives a key from a password, or has several transactions: it is noted before it
+     * How the audit log records a write. By default, the entry is part of the write's transaction. `begun and ended` is
+     * for a write that calls the network, derives a key from a password, or has several transactions: it is noted before it
      * begins, and its entry is committed before the response is sent. `never` is for an operation that changes nothing.
      * `without state` is for one that reads personal data: its use is recorded, the data is not. `created` is for a verb
      * that shares transactions with concurrent callers: it returns the new record's state for the verb's result, and
@@ -49,20 +49,20 @@ export type Actor = {
   accountId?: number
 }
 
-/** A write that has not ended. */
+/** A write in progress. */
 type Audited = {
   transaction: RequestTransaction | undefined
   record: RecordRef | null
   before: object | null
   /** The note of a write that has several transactions. */
   noteId: number | undefined
-  /** The entry was written in a shared transaction. */
+  /** Whether a shared transaction has written the entry. */
   isRecorded: boolean
 }
 
 /**
- * An onRoute hook that writes an entry of the audit log for each successful write. It needs nothing of the routes: the
- * path names the record, which is read before and after the handler, and the entry has the fields that differ. A request
+ * An onRoute hook that writes an entry of the audit log for each successful write. Routes need no code for it: the path
+ * names the record, which is read before and after the handler, and the entry has the fields that differ. A request
  * that changes its record and its entry are one transaction; it is committed before the first byte of the response.
  */
 export const auditWrites =
@@ -164,7 +164,7 @@ export const auditWrites =
     }
     const after = async (request: FastifyRequest, reply: FastifyReply, payload: unknown) => {
       const { audited } = request
-      // The error of a commit is sent through this hook as well.
+      // If the commit fails, its error response passes through this hook as well.
       request.audited = undefined
       if (audited) await end(audited, request, reply, payload)
       return payload
@@ -199,7 +199,7 @@ type Entered<Item> = { item: Item; entryOf: (result: unknown) => NewAuditEntry }
 type Work = SharedWork<Context, any, any>
 const audited = new WeakMap<Work, Work>()
 
-/** Shares transactions like `ctx.share`, and writes the entries of all successful items with one statement in them. */
+/** Shares transactions like `ctx.share`, and writes the entries of each one's successful items with one statement. */
 const sharedWith =
   (ctx: Context, entryOf: Entered<unknown>['entryOf']): Share<Context> =>
   (work, item) => {

@@ -119,10 +119,10 @@ it('a request that is repeated with its Idempotency-Key has one entry', async ()
 it('concurrent checkouts share transactions, and each has an entry', async () => {
   const [id] = await list(shop, cardItem({ quantity: 9 }))
   const ids = (await Promise.all([1, 2, 3, 4].map(() => buy(app, [[id!, 1]])))).map(({ id }) => id)
-  const made = await entries('action=createCheckout&per_page=100')
+  const recorded = await entries('action=createCheckout&per_page=100')
   for (const id of ids) {
     expect(
-      made.filter(({ record }: { record: string }) => record === `checkout:${id}`),
+      recorded.filter(({ record }: { record: string }) => record === `checkout:${id}`),
     ).toHaveLength(1)
   }
 })

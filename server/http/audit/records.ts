@@ -56,7 +56,7 @@ export const kindOf = (plural: string) =>
 
 const KINDS: Record<string, string> = { webhooks: 'endpoint', invitations: 'member' }
 
-/** How records are read whose state before and after a change the audit log has. */
+/** Readers of the records whose state the audit log keeps before and after a change. */
 const READERS: Record<
   string,
   (ctx: Context, id: number, accountId: number | undefined) => Promise<object | undefined>
@@ -80,7 +80,7 @@ const READERS: Record<
     accountId === undefined ? undefined : endpointJson(await requireEndpoint(ctx, accountId, id)),
 }
 
-/** The record's state as the API shows it; null for a kind that isn't read. */
+/** The record's state as the API shows it; null for a kind without a reader. */
 export async function readRecord(
   ctx: Context,
   { kind, id, accountId }: RecordRef,

@@ -138,7 +138,7 @@ describe('changes in the dashboard', () => {
 })
 
 describe('import and export', () => {
-  it('check reports errors, candidates and the item, and writes nothing', async () => {
+  it('the check of an import reports errors, candidates and items, and writes nothing', async () => {
     const { seller, member } = await openShop()
     const { body } = await member.post(`${LISTINGS}/check`, {
       payload: { items: [cardItem(), productItem(), cardItem({ card: 'nothing', price: 0 }), 7] },
@@ -170,7 +170,7 @@ describe('import and export', () => {
     expect((await seller.get('/v1/listings')).body.meta.total).toBe(3)
   })
 
-  it('an unverified account can check, but not list', async () => {
+  it('an unverified account can check an import, but list nothing', async () => {
     const seller = await app.seller({ account: { payoutVerified: false } })
     const member = await app.member(seller.accountId)
     const payload = { items: [cardItem()] }

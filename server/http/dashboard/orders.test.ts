@@ -46,7 +46,7 @@ const carrier = (label: string) =>
   app.operator.put('/operator/v1/sandbox/carrier', { payload: { label } })
 
 describe('the list of slices', () => {
-  it('walking the pages in both directions meets every slice once, newest first, also with a status', async () => {
+  it('paging through the slices in either direction shows each once, newest first, also with a status', async () => {
     const { shop, me } = await signedIn()
     const sold: string[] = []
     for (let i = 0; i < 8; i++) {
@@ -75,7 +75,7 @@ describe('the list of slices', () => {
     }
   })
 
-  it('filters by period and by words of the buyer’s name, whatever their case and accents', async () => {
+  it('slices are filtered by period and by words of the buyer’s name, whatever their case and accents', async () => {
     const { shop, me } = await signedIn()
     const first = await sell(shop, 'Zoë van der Müller-O’Hara')
     await advance(app.operator, 3600)
@@ -109,7 +109,7 @@ describe('the list of slices', () => {
     }
   })
 
-  it('a line adds up its rows', async () => {
+  it('a line of the list adds up the rows of its slice', async () => {
     const { shop, me } = await signedIn()
     const { orders } = await sell(shop, 'Misty', [
       cardItem({ price: 2.5 }),
@@ -141,7 +141,7 @@ describe('the list of slices', () => {
 })
 
 describe('a slice in the dashboard', () => {
-  it('shows the address, its history in order, and the actions that are possible', async () => {
+  it('a slice shows its address, its history in order, and the possible actions', async () => {
     const { shop, me } = await signedIn(PARCEL)
     const { orders } = await sell(shop, 'Misty', [cardItem(), productItem()])
     const [first, second] = orders as [number, number]

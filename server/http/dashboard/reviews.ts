@@ -4,7 +4,7 @@ import { getAccount } from '../../accounts/accounts.ts'
 import { listReviews, replyToReview, requireReview } from '../../reviews/reviews.ts'
 import type { Service } from '../../service.ts'
 import { pageParameters, paginated } from '../paginate.ts'
-import type { Query } from '../query.ts'
+import { integerIn, type Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
 import { Data, Id, Nullable, Paginated, PathId } from '../schema.ts'
 import { ReplyInput, ReviewSchema, reviewJson } from '../shapes/review.ts'
@@ -35,7 +35,7 @@ export const reviewsApi =
         const query = request.query as Query
         const filters = {
           accountId,
-          orderId: query.order === undefined ? undefined : Number(query.order),
+          orderId: integerIn(query.order),
           isShown: true,
         }
         const [list, { sellerRating, sellerReviews }] = await Promise.all([

@@ -153,7 +153,7 @@ describe('the signature checker', () => {
     return (await member.post(`${PATH}/signature`, { payload })).body.data
   }
 
-  it('accepts a correct signature, and says when its timestamp is old', async () => {
+  it('the signature checker accepts a correct signature, and says when its timestamp is old', async () => {
     expect(await check({})).toEqual({ valid: true, findings: [] })
     const old = timestamp() - 1_000
     const { valid, findings } = await check({ timestamp: `${old}`, signature: sign(old) })
@@ -161,7 +161,7 @@ describe('the signature checker', () => {
     expect(findings.join()).toContain('seconds old')
   })
 
-  it('names the usual mistake that explains a wrong signature', async () => {
+  it('the signature checker names the usual mistake behind a wrong signature', async () => {
     for (const [changes, finding] of [
       [{ body: `${body}\n` }, 'white space'],
       [{ body: JSON.stringify(JSON.parse(body), null, 2) }, 'formatted again'],

@@ -11,10 +11,10 @@ import { bearerOf, refusalOf, showLimit } from '../authenticate.ts'
 /** The path of a tool server. */
 export type ServerPath = keyof typeof TOOL_SERVERS
 
-/** Whether anyone may call it without a token. */
+/** Whether anyone may call the server without a token. */
 export const isPublic = (path: ServerPath): boolean => path === '/mcp'
 
-/** On whose behalf a request comes. Without a token the request is counted already. */
+/** The caller of a request: the access of its token, or, without a token, the count of its address. */
 export type Admission = { access: Access } | { limit: RateLimit }
 
 /**

@@ -7,10 +7,10 @@ import { lazy } from '../lazy.ts'
 import { type Admission, admit, isPublic, missingScope, type ServerPath } from './admission.ts'
 import { callTool, failedCall } from './call-tool.ts'
 import {
-  type Answer,
   calledTool,
   failure,
   METHOD_NOT_FOUND,
+  type MessageResponse,
   quoted,
   readMessage,
   refuseParams,
@@ -21,7 +21,7 @@ import type { ProtocolRequest } from './tool-server.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** On whose behalf a tool server's request comes. */
+    /** The caller of a tool server's request. */
     admission: Admission
   }
 }
@@ -43,10 +43,10 @@ export function toolServerEndpoint(ctx: Service, path: ServerPath) {
   })
   const foreignOf = refuseForeign(ctx.config)
 
-  async function respond(request: FastifyRequest, reply: FastifyReply): Promise<Answer> {
+  async function respond(request: FastifyRequest, reply: FastifyReply): Promise<MessageResponse> {
     const { admission } = request
     const read = readMessage(request.body as Buffer | undefined)
-    if ('answer' in read) return read.answer
+    if ('refusal' in read) return read.refusal
     const { message } = read
     const server = await open()
     if (!server.knows(message)) {
@@ -97,7 +97,7 @@ export function toolServerEndpoint(ctx: Service, path: ServerPath) {
       request.admission = await admit(ctx, path, request, reply)
     },
 
-    async answer(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    async handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
       const { status, body } = await respond(request, reply)
       if (body !== '') reply.header('content-type', JSON_TYPE)
       return reply.code(status).send(body)
@@ -108,7 +108,7 @@ export function toolServerEndpoint(ctx: Service, path: ServerPath) {
 const callerOf = (admission: Admission): SellerCall | undefined =>
   'access' in admission ? admission.access : undefined
 
-/** All responses are JSON, whatever the client says that it accepts. */
+/** The library requires these of a client. Ours may leave them out: every response is JSON anyway. */
 const FIXED_HEADERS: Record<string, string> = {
   accept: 'application/json, text/event-stream',
   'content-type': 'application/json',

@@ -5,7 +5,10 @@ import { MAX_PAGE } from '../paginate.ts'
 const DEFAULT_PER_PAGE = 20
 const MAX_PER_PAGE = 50
 
-/** The two inputs of every list. Out of range they are refused: a model corrects itself, and a shell script doesn't. */
+/**
+ * The two inputs of every list. The APIs adjust a `per_page` out of range; a tool refuses it, because a model corrects
+ * itself.
+ */
 export const pageInput = {
   page: Type.Optional(
     Type.Integer({

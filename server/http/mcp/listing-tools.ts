@@ -213,10 +213,10 @@ function previewOf(catalog: Catalog, items: unknown[], warnings: string[]): Bulk
 const withWarnings = (result: BulkResult, warnings: string[]): BulkResult =>
   warnings.length > 0 ? { ...result, warnings } : result
 
-/** Bytes that each result may need in any case: a new listing, or a short message. */
+/** Room that is kept for each result: the bytes of a new listing or a short message. */
 const SHORT_RESULT_BYTES = 350
 
-/** Shortens the results of items that don't fit. Never those of new listings: their ids must arrive. */
+/** Shortens the results that don't fit, but never those of new listings, because their ids must arrive. */
 function cutResults(result: BulkResult): BulkResult {
   if (fits(JSON.stringify(result))) return result
   const { results, ...rest } = result

@@ -5,7 +5,7 @@ import { messagesOf } from '../validate.ts'
 export type Message = Record<string, unknown>
 
 /** A response, whose body is JSON or empty. */
-export type Answer = { status: number; body: string }
+export type MessageResponse = { status: number; body: string }
 
 /** Codes of JSON-RPC errors. */
 export const PARSE_ERROR = -32700
@@ -16,21 +16,23 @@ export const INVALID_PARAMS = -32602
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** Parses the body of a request: one JSON-RPC message. */
-export function readMessage(body: Buffer | undefined): { message: Message } | { answer: Answer } {
-  if (!body?.length) return { answer: failure(400, PARSE_ERROR, 'The body is empty.') }
+export function readMessage(
+  body: Buffer | undefined,
+): { message: Message } | { refusal: MessageResponse } {
+  if (!body?.length) return { refusal: failure(400, PARSE_ERROR, 'The body is empty.') }
   const problem = limitProblem(body)
-  if (problem) return { answer: failure(400, INVALID_REQUEST, problem) }
+  if (problem) return { refusal: failure(400, INVALID_REQUEST, problem) }
   let value: unknown
   try {
     value = JSON.parse(utf8.decode(body))
   } catch {
-    return { answer: failure(400, PARSE_ERROR, 'The body is not valid JSON.') }
+    return { refusal: failure(400, PARSE_ERROR, 'The body is not valid JSON.') }
   }
   if (Array.isArray(value)) {
-    return { answer: failure(400, INVALID_REQUEST, 'Send one message at a time, not a batch.') }
+    return { refusal: failure(400, INVALID_REQUEST, 'Send one message at a time, not a batch.') }
   }
   if (typeof value !== 'object' || value === null) {
-    return { answer: failure(400, INVALID_REQUEST, 'The body must be a JSON-RPC message.') }
+    return { refusal: failure(400, INVALID_REQUEST, 'The body must be a JSON-RPC message.') }
   }
   return { message: value as Message }
 }
@@ -41,7 +43,7 @@ export function failure(
   code: number,
   message: string,
   { id, data }: { id?: unknown; data?: object } = {},
-): Answer {
+): MessageResponse {
   const known = typeof id === 'string' || typeof id === 'number' ? id : null
   const error = { code, message, data }
   return { status, body: JSON.stringify({ jsonrpc: '2.0', error, id: known }) }
@@ -50,7 +52,7 @@ export function failure(
 /** Text of a request as a message quotes it. */
 export const quoted = (text: string) => JSON.stringify(text.slice(0, 64))
 
-/** The parameters of methods whose library code takes a wrong one for a failure of the service. */
+/** Checks of methods for which the library would report a wrong parameter as a failure of the service. */
 const PARAMS: Record<string, (params: unknown) => Record<string, string[]>> = {
   initialize: messagesOf(
     Type.Object({
@@ -68,8 +70,8 @@ const PARAMS: Record<string, (params: unknown) => Record<string, string[]>> = {
   ),
 }
 
-/** The response to a message whose parameters are wrong. */
-export function refuseParams({ method, params, id }: Message): Answer | undefined {
+/** The response to a message whose parameters are wrong; undefined for valid ones. */
+export function refuseParams({ method, params, id }: Message): MessageResponse | undefined {
   const check = Object.hasOwn(PARAMS, String(method)) ? PARAMS[String(method)] : undefined
   const [problem] = Object.entries(check?.(params) ?? {})
   if (!problem) return undefined

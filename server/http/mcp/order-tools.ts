@@ -8,7 +8,7 @@ import { shipOrder } from '../../orders/ship-order.ts'
 import { type SalesDay, salesOf } from '../../sales/sales.ts'
 import { getLabeledSlice, type LabeledSlice, withLabel } from '../../shipping/labeled-slice.ts'
 import { buyLabel } from '../../shipping/labels.ts'
-import { parseDateTime } from '../date-time.ts'
+import { optionalDateTime } from '../date-time.ts'
 import { Data, OneOf, Text } from '../schema.ts'
 import { AnswerInput, DisputeSchema, disputeJson } from '../shapes/dispute.ts'
 import { labelFields, labelFieldsJson } from '../shapes/label.ts'
@@ -38,7 +38,7 @@ const listTool = tool({
   async run(ctx, { status, since, ...input }, { account }: SellerCall) {
     const filters = {
       status,
-      since: since === undefined ? undefined : parseDateTime('since', since),
+      since: optionalDateTime('since', since),
     }
     const page = pageOf(input)
     const { rows, total } = await listOrders(ctx, account.id, filters, page)
@@ -61,7 +61,7 @@ function withoutNulls(value: object): object {
   )
 }
 
-/** A slice without rows that don't fit. */
+/** The result for a slice, without the rows that don't fit. */
 const sliceResult = <More extends object>(
   slice: LabeledSlice,
   more: More,

@@ -63,7 +63,7 @@ const writtenProperties = (properties: Record<string, Schema>, leftOut: Set<stri
     Object.entries(properties).map(([name, property]) => [name, written(property, leftOut)]),
   )
 
-/** Leaves out what is inside of objects and lists below a depth. */
+/** Removes the contents of objects and lists below a depth. */
 function cut(schema: Schema, depth: number): Schema {
   const { properties, items, type } = schema as {
     properties?: Record<string, Schema>

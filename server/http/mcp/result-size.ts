@@ -4,7 +4,7 @@
  */
 export const MAX_RESULT_BYTES = 63 * 1024
 
-/** Three as UTF-8, and three again in a string of JSON, whose escapes are shorter. */
+/** A unit of JSON text takes up to three bytes as UTF-8, and as many again in the copy; an escape takes fewer. */
 const MAX_BYTES_PER_UNIT = 6
 
 /** Whether an object fits into a result, by its JSON. Measures only what could be too long: most results are short. */
@@ -31,7 +31,7 @@ export function fitting<Entry>(list: Entry[], room = LIST_BYTES): Entry[] {
 }
 
 /**
- * An object with a list that can be too long. Normally the whole; otherwise the first entries that fit, and a note.
+ * Returns an object with a list: whole if it fits, otherwise with the first entries that fit, and a note.
  *
  * @param advice the other way to the rest of the list
  */

@@ -9,7 +9,7 @@ import type { ServerPath } from './admission.ts'
 /** A hundred items of maximum size take about 2.4 MiB. Calls without a token are small. */
 const LIMIT_BYTES = { '/mcp': BODY_LIMIT_BYTES, '/mcp/seller': 4 * 1024 * 1024 }
 
-/** Real time for which a browser may remember the answer to a preflight. */
+/** Real time for which a browser may cache the response to a preflight. */
 const PREFLIGHT_MAX_AGE_S = 600
 
 const PREFLIGHT = {
@@ -52,7 +52,7 @@ export const toolServerRoutes =
         bodyLimit: LIMIT_BYTES[path],
         onRequest: async (request, reply) => (await open()).admit(request, reply),
       },
-      async (request, reply) => (await open()).answer(request, reply),
+      async (request, reply) => (await open()).handle(request, reply),
     )
     done()
   }

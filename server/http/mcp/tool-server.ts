@@ -10,7 +10,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv'
-import { type Answer, failure, type Message, quoted } from './message.ts'
+import { failure, type Message, type MessageResponse, quoted } from './message.ts'
 import type { Tool } from './tool.ts'
 
 /**
@@ -57,10 +57,10 @@ export type ToolResult = {
 /** Calls a tool for the client of one request. Never throws. */
 export type CallTool = (tool: Tool<never>, args: unknown) => Promise<ToolResult>
 
-/** The library serves it, and its list of revisions has only the earlier ones. */
+/** The library serves this revision, but its list has only the earlier ones. */
 const CURRENT_REVISION = '2026-07-28'
 
-/** A thousand lines of a pasted list. */
+/** Room for a pasted list of a thousand lines, in characters. */
 const MAX_PROMPT_ARGUMENT = 20_000
 
 const LIST_TTL_MS = 3_600_000
@@ -70,10 +70,10 @@ const { version } = JSON.parse(
   readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'),
 ) as { version: string }
 
-/** The library makes one for each server object otherwise. Ours never uses it: see tool.ts. */
+/** Without this option, the library makes one for each server object. It is never used: tool.ts validates. */
 const jsonSchemaValidator = new AjvJsonSchemaValidator()
 
-/** The type that the library knows authenticated requests by. Carries our own function instead. */
+/** The library's type of an authenticated request, used to pass our own function through the library. */
 type Passed = { token: string; clientId: string; scopes: string[]; extra: { callTool: CallTool } }
 
 const passed = (callTool: CallTool): Passed => ({
@@ -91,13 +91,13 @@ export type ProtocolRequest = {
 }
 
 export type OpenToolServer = {
-  /** Whether a message has a method that this server knows, or none, as a response. */
+  /** Whether this server knows the method of a message. A message without a method is a response, which is accepted. */
   knows(message: Message): boolean
   toolNamed(name: string): Tool<never> | undefined
-  serve(request: ProtocolRequest, message: Message, callTool: CallTool): Promise<Answer>
+  serve(request: ProtocolRequest, message: Message, callTool: CallTool): Promise<MessageResponse>
 }
 
-/** Makes everything that all requests of a tool server share. */
+/** Creates a tool server. Its lists and schemas are made once and shared by all requests. */
 export function openToolServer(definition: ToolServer): OpenToolServer {
   const { tools, resources, prompts } = definition
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
@@ -215,8 +215,8 @@ async function serveEarlier(server: Server, request: Request, message: Message):
 }
 
 /**
- * A server for one message. When its connection closes, the response is complete: the library would create an error with
- * a stack and cancel what isn't running any more, which is a tenth of a call.
+ * A server for one message. When its connection closes, the response is complete, so there is nothing to cancel. The
+ * library's own cleanup would create an error with a stack, which costs a tenth of a call.
  */
 class OneExchange extends Server {
   override async connect(transport: Transport): Promise<void> {
@@ -225,8 +225,8 @@ class OneExchange extends Server {
   }
 }
 
-/** As the library responds to an unknown revision that the body names. */
-const unknownRevision = (message: Message, requested: string): Answer =>
+/** The same response as the library's to an unknown revision in the body. */
+const unknownRevision = (message: Message, requested: string): MessageResponse =>
   failure(400, ProtocolErrorCode.UnsupportedProtocolVersion, 'Unsupported protocol version', {
     id: message.id,
     data: { supported: [CURRENT_REVISION, ...SUPPORTED_PROTOCOL_VERSIONS], requested },

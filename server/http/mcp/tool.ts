@@ -14,7 +14,7 @@ export type Link = { uri: string; name: string; mimeType: string; description: s
 
 /**
  * A tool, ready to be listed and called. Made once per process, because its schema is compiled. A tool that anyone may
- * call takes no notice of the caller.
+ * call ignores the caller.
  */
 export type Tool<Caller = SellerCall> = {
   name: string

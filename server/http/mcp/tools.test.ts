@@ -560,7 +560,7 @@ describe('documents and prompts', () => {
 })
 
 describe('the log', () => {
-  it('has no arguments, results or tokens', async () => {
+  it('the log has no arguments, results or tokens of tool calls', async () => {
     await call('get_order', { order: labelled, include_address: true })
     await call('search_cards', { q: 'Secret Person of Pallet' })
     const log = JSON.stringify(app.logged)

@@ -33,7 +33,7 @@ export function authorizationHandlers(ctx: Service) {
     async authorize(request: FastifyRequest, reply: FastifyReply) {
       await limitRequests(ctx, request, 'authorize')
       const { parameters, client, redirectUri } = await asPage(async () => {
-        // Longer ones would not survive a sign-in.
+        // The path that a sign-in returns to has the same limit.
         if (request.url.length > MAX_PATH_LENGTH) throw badRequest('The request is too long.')
         const parameters = readParameters(request.url.replace(/^[^?]*\??/, ''))
         const clientId = requireParameter(parameters, 'client_id')
@@ -56,7 +56,7 @@ export function authorizationHandlers(ctx: Service) {
       }
     },
 
-    /** A form of another site, which browsers send without our cookie. It continues as GET. */
+    /** Receives a form of another site, which browsers send without our cookie, and continues as GET. */
     authorizeForm(request: FastifyRequest, reply: FastifyReply) {
       const query = new URLSearchParams(readFields(request) as Parameters)
       return reply.redirect(`${rootOf(request)}/oauth/authorize?${query}`, 303)
@@ -92,7 +92,9 @@ export function authorizationHandlers(ctx: Service) {
   }
 }
 
-/** An error that the browser must see here, because nobody vouches for the address to go back to. */
+/**
+ * Turns an OAuthError into a page of this service: the browser can't go back to an address that isn't known to be safe.
+ */
 async function asPage<T>(check: () => Promise<T>): Promise<T> {
   try {
     return await check()
@@ -104,7 +106,7 @@ async function asPage<T>(check: () => Promise<T>): Promise<T> {
   }
 }
 
-/** @throws OAuthError, which goes back to the program */
+/** Checks an authorization request. @throws OAuthError, which goes back to the program */
 function checkRequest(
   { config }: Service,
   client: Client,
@@ -183,7 +185,7 @@ function sendConsent(
   const refusal = accessProblem(shop.apiAccess)
   return sendForm(request, reply, {
     title: `Allow ${clientName}?`,
-    // A browser would apply it to the redirect to the program, and to those that follow.
+    // A browser would apply form-action to the redirect to the program, and to the redirects that follow.
     policy: { 'form-action': null },
     main: html`${problem(message)}
 <p><strong>${clientName}</strong> wants to act for your shop <strong>${shop.name}</strong>.</p>

@@ -33,11 +33,11 @@ const ADDRESS = '93.184.215.1'
 const certificate = await selfSigned(HOST, ADDRESS)
 const trusted = getCACertificates('default')
 
-type Answer = { status?: number; headers?: Record<string, string>; body?: string }
+type SiteResponse = { status?: number; headers?: Record<string, string>; body?: string }
 
 const network = fakeNetwork()
-/** Answers of the site, by path. */
-const answers = new Map<string, Answer>()
+/** Responses of the site, by path. */
+const responses = new Map<string, SiteResponse>()
 let fetched: string[] = []
 let app: TestApp
 let time = Date.UTC(2026, 10, 22, 9)
@@ -51,7 +51,7 @@ beforeAll(async () => {
   setDefaultCACertificates([...trusted, String(certificate.cert)])
   const server = createServer(certificate, ({ url = '' }, response) => {
     fetched.push(url)
-    const { status = 200, headers = {}, body = '' } = answers.get(url) ?? { status: 404 }
+    const { status = 200, headers = {}, body = '' } = responses.get(url) ?? { status: 404 }
     response.writeHead(status, headers).end(body)
   })
   whenFileEnds(() => {
@@ -70,11 +70,11 @@ beforeEach(() => {
 
 let documents = 0
 /** Publishes a document, and returns its address. */
-function publish(changes: object = {}, answer: Answer = {}): string {
+function publish(changes: object = {}, response: SiteResponse = {}): string {
   const path = `/clients/${++documents}.json`
   const id = `https://${HOST}${path}`
   const document = { client_id: id, client_name: 'Pokedex', redirect_uris: [REDIRECT_URI] }
-  answers.set(path, { body: JSON.stringify({ ...document, ...changes }), ...answer })
+  responses.set(path, { body: JSON.stringify({ ...document, ...changes }), ...response })
   return id
 }
 
@@ -82,7 +82,7 @@ const statusOf = async (clientId: string, changes: Record<string, string> = {}) 
   (await app.anyone.get(authorizeUrl(clientId, changes))).status
 
 it.skipIf(!certificate)(
-  'a program with a metadata document signs in, and consent names where it is published',
+  'a program with a metadata document signs in, and the consent page names the host that publishes it',
   async () => {
     const member = await app.member()
     const clientId = publish({ scope: 'catalog:read', application_type: 'web' })
@@ -97,7 +97,7 @@ it.skipIf(!certificate)(
 )
 
 it.skipIf(!certificate)(
-  'a document is fetched once while its headers allow it, and a failure is remembered as well',
+  'a client’s document is cached while its headers allow it, and a failure is cached as well',
   async () => {
     const cached = publish({}, { headers: { 'cache-control': 'public, max-age=3600' } })
     const missing = `https://${HOST}/missing`
@@ -152,7 +152,7 @@ const HOSTILE: [string, () => string][] = [
 ]
 
 it.skipIf(!certificate)(
-  'a hostile document gets an error page, and nothing is logged as an error',
+  'a hostile client document gets an error page, and nothing is logged as an error',
   async () => {
     network.names.set('private.example', ['93.184.215.1', '10.0.0.1'])
     for (const [title, make] of HOSTILE) {
@@ -402,7 +402,7 @@ it('the official client asks for one more permission when a tool needs it, and t
       fetch: fetchFrom(app),
     })
   const client = () => new Client({ name: 'agent', version: '1' })
-  /** The member unchecks everything but these. Returns the scopes that the program asked for. */
+  /** Unchecks everything but these scopes. Returns the scopes that the program asked for. */
   const consent = async (transport: StreamableHTTPClientTransport, scopes: Scope[]) => {
     const { pathname, search, searchParams } = program.asked!
     const { headers } = await member.get(pathname + search)

@@ -135,7 +135,7 @@ ${decisionButtons}`
   }
 }
 
-const UNKNOWN = 'This code is unknown, or has expired.'
+const UNKNOWN = 'This code is unknown, or has expired. Compare it with the one in the terminal.'
 
 const sendCodeForm = (request: FastifyRequest, reply: FastifyReply, message?: string) =>
   sendForm(request, reply, {

@@ -80,7 +80,7 @@ export async function limitRequests(
   )
 }
 
-/** Requests per client address and window. Each may cause a fetch, a row or a transaction. */
+/** Limits per client address, because each request may cause a fetch, a row or a transaction. */
 const LIMITS = {
   authorize: { max: 60, seconds: 60 },
   device: { max: 20, seconds: 3600 },

@@ -33,7 +33,7 @@ beforeAll(async () => {
 
 const isValid = async (token: string, at = app) =>
   (await findAccess(at.ctx, token, ADDRESS)) !== undefined
-/** Makes an hour of the rate limits pass. */
+/** Moves the clock of the rate limits by an hour. */
 const wait = () => {
   time += 3_600_000
 }
@@ -156,7 +156,7 @@ describe('signing in through a program', () => {
     expect([status, headers.location]).toEqual([303, '../oauth/authorize?client_id=a+b&scope=x'])
   })
 
-  it('a wrong request goes back to the program with its error, and never without a known address', async () => {
+  it('a wrong request sends the browser back to the program with an error, but only to a registered address', async () => {
     const clientId = await register(app)
     const wrong: [Record<string, string>, string][] = [
       [{ response_type: 'token' }, 'unsupported_response_type'],
@@ -211,7 +211,7 @@ describe('tokens', () => {
     expect((await refresh(app, clientId, refreshToken)).status).toBe(200)
   })
 
-  it('of six concurrent exchanges of a code one succeeds, and the replays end its grant', async () => {
+  it('one of six concurrent exchanges of a code succeeds, and the replays end its grant', async () => {
     const member = await app.member()
     const clientId = await register(app)
     const code = await allow(member, clientId)
@@ -228,7 +228,7 @@ describe('tokens', () => {
     ])
   })
 
-  it('a code needs its client, address, resource and verifier, within 60 seconds', async () => {
+  it('a code works only with its client, address, resource and verifier, and before it expires', async () => {
     const member = await app.member()
     const clientId = await register(app)
     const code = await allow(member, clientId)
@@ -343,7 +343,7 @@ describe('tokens', () => {
     expect(await findAccess(app.ctx, key, ADDRESS)).toBeUndefined()
   })
 
-  it('expired records are deleted, and clients that nobody has used', async () => {
+  it('expired OAuth records and unused clients are deleted', async () => {
     const { accessToken, clientId } = await connected(app)
     const unused = await register(app)
     await app.ctx.db`update oauth_clients set keep_until = clock_timestamp()`
@@ -361,7 +361,7 @@ describe('tokens', () => {
     await pruneOAuth(app.ctx)
     expect(await isValid(accessToken)).toBe(false)
     expect(await app.ctx.db`select 1 from oauth_tokens`).toHaveLength(0)
-    // Kept for 30 days after its last grant.
+    // A client is kept for 30 days after its last grant.
     expect(await clients()).toContain(clientId)
   })
 })
@@ -401,7 +401,7 @@ describe('requests of programs', () => {
     expect(keys.body.keys[0]).not.toHaveProperty('d')
   })
 
-  it('with a path in PUBLIC_URL, discovery works at both of its forms, and sign-in leads back', async () => {
+  it('if PUBLIC_URL has a path, discovery works with and without it, and sign-in leads back', async () => {
     const publicUrl = 'https://cards.example/market'
     const proxied = await buildApp({ ...app.ctx, config: { ...app.ctx.config, publicUrl } })
     for (const name of ['oauth-authorization-server', 'openid-configuration']) {
@@ -417,7 +417,7 @@ describe('requests of programs', () => {
     await proxied.close()
   })
 
-  it('hostile bodies get an error of the client, without a line in the log', async () => {
+  it('hostile OAuth bodies get a 4xx response, and nothing is logged as an error', async () => {
     wait()
     const before = app.logged.filter(({ level }) => level === 'error').length
     const bodies = ['', 'a', '[]', '[['.repeat(5_000), '{"redirect_uris":{}}', 'a=1&a=2', '\0=%ff']
@@ -448,7 +448,7 @@ describe('requests of programs', () => {
     expect((await app.anyone.post('/oauth/register', { payload })).status).toBe(201)
   })
 
-  it('without https there is no sign-in of programs outside the sandbox', async () => {
+  it('outside the sandbox, programs cannot sign in over plain http', async () => {
     const { status } = await app.anyone.get('/oauth/authorize')
     expect(status).not.toBe(404)
     const config = { ...app.ctx.config, sandbox: false, publicUrl: 'http://cards.example' }
@@ -508,7 +508,7 @@ describe('device login', () => {
     })
   })
 
-  it('a refused login ends, an expired one too, and only the command line can begin one', async () => {
+  it('a device login ends when it is refused or expires, and only the command line can begin one', async () => {
     wait()
     const { body: refused } = await start()
     const member = await app.member()
@@ -525,7 +525,7 @@ describe('device login', () => {
     expect(errorOf(elsewhere)).toEqual([400, 'invalid_target'])
   })
 
-  it('a member who guesses codes is stopped after 20', async () => {
+  it('a member can try 20 device codes, then gets 429', async () => {
     const member = await app.member()
     for (let i = 0; i < 20; i++) await member.get('/device?user_code=BBBBBBBB')
     expect((await member.get('/device?user_code=BBBBBBBB')).status).toBe(429)
@@ -554,7 +554,7 @@ describe('the key of the command line', () => {
     expect((await key.get('/v1/orders')).status).toBe(401)
   })
 
-  it('other tokens, and keys, create no key', async () => {
+  it('neither a token of another program nor an API key creates a key', async () => {
     const { accessToken } = await connected(app)
     const { key } = await app.seller()
     const payload = { scopes: ['orders:read'] }
@@ -594,7 +594,7 @@ describe('connected programs', () => {
     expect((await stranger.get(programs)).body.data).toHaveLength(1)
   })
 
-  it('a forgotten password ends the access of programs, unless the member keeps it', async () => {
+  it('resetting a forgotten password ends the access of programs, unless the member keeps it', async () => {
     for (const [fields, isKept] of [
       [{ end_programs: 'on' }, false],
       [{}, true],

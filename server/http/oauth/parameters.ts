@@ -3,7 +3,7 @@ import { OAuthError } from '../../oauth/oauth-error.ts'
 /** The parameters of a request (RFC 6749 §3.1): empty ones count as absent. */
 export type Parameters = Record<string, string>
 
-/** @throws OAuthError for a parameter that is given twice */
+/** Parses a query or form. @throws OAuthError for a parameter that is given twice */
 export function readParameters(text: string): Parameters {
   const parameters: Parameters = Object.create(null)
   for (const [name, value] of new URLSearchParams(text)) {
@@ -16,7 +16,7 @@ export function readParameters(text: string): Parameters {
   return parameters
 }
 
-/** @throws OAuthError without the parameter */
+/** The value of a parameter. @throws OAuthError if it is missing */
 export function requireParameter(parameters: Parameters, name: string): string {
   const { [name]: value } = parameters
   if (value === undefined) throw new OAuthError('invalid_request', `${name} is missing.`)

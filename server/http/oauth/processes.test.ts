@@ -5,7 +5,7 @@ import { call, post as postMessage, send } from '../../test/fixtures/mcp.ts'
 import { allow, errorOf, exchange, post, refresh, register } from '../../test/fixtures/oauth.ts'
 import { startService } from '../../test/process.ts'
 
-/** The same service in a process of its own: only the database is shared. */
+/** The same service in another process: only the database is shared. */
 async function otherProcess({ databaseUrl }: TestApp): Promise<Pick<TestApp, 'anyone'>> {
   const settings = {
     DATABASE_URL: databaseUrl,
@@ -43,7 +43,7 @@ it('a program may send each request to another process, and a revoked token work
     return { won: both.find(({ status }) => status === 200)!, both }
   }
 
-  // A code that both processes exchange works once, and then nothing that came of it.
+  // If both processes exchange a code, one succeeds, and its tokens are revoked.
   const { won, both } = await signIn()
   expect(both.map(({ status }) => status).toSorted()).toEqual([200, 400])
   const useless = { token: won.body.access_token }

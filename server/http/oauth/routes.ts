@@ -79,7 +79,7 @@ export function programRoutes(
         'describeServer',
       ),
     ),
-    // A form of another site. The same address as a page is GET.
+    // A form of another site. The page at this address is a GET, among consentRoutes.
     '/oauth/authorize': on(['POST', '/oauth/authorize', 'authorizeForm', endpointOptions]),
     '/oauth/token': post('/oauth/token', 'token'),
     '/oauth/register': post('/oauth/register', 'register'),
@@ -103,7 +103,7 @@ export function serveEndpoints(app: FastifyInstance, open: Open): void {
   )
 }
 
-/** A route without a handler is the question of a browser whether a page may send a request. */
+/** A route without a handler responds to a preflight of a browser. */
 type Route = [
   method: 'GET' | 'POST' | 'OPTIONS',
   url: string,

@@ -16,7 +16,7 @@ import {
   accountChanges,
   accountJson,
 } from '../shapes/account.ts'
-import { accountExists } from './account-exists.ts'
+import { accountExists } from './must-exist.ts'
 
 const params = Type.Object({ id: PathId('The account') })
 

@@ -85,7 +85,7 @@ it('erasing a buyer blanks every copy of completed orders, and keeps amounts and
   expect(await get('mails?per_page=100')).not.toMatch(/ash (street|ketchum)|ash@/i)
 })
 
-it('the export has everything about one buyer, and the audit log has only its use', async () => {
+it('the export has everything about one buyer, and the audit log records only that it was used', async () => {
   const { buyer, done, open } = await sellTo('brock')
   const data = await post('export', 'BROCK@buyers.example')
   expect(data.checkouts.map(({ id }: { id: number }) => id)).toEqual([open.id, done.id])

@@ -4,7 +4,7 @@ import type { Service } from '../../service.ts'
 import { listDeliveries, resendDelivery } from '../../webhooks/deliveries.ts'
 import { DELIVERY_STATUSES } from '../../webhooks/delivery.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import type { Query } from '../query.ts'
+import { integerIn, type Query } from '../query.ts'
 import { Data, Id, OneOf, Paginated, PathId } from '../schema.ts'
 import { DeliverySchema, deliveryJson, exampleDelivery } from '../shapes/delivery.ts'
 
@@ -67,6 +67,3 @@ export const deliveryRoutes =
     )
     done()
   }
-
-/** An integer of a validated query, whose values are all text. */
-const integerIn = (text: string | undefined) => (text === undefined ? undefined : Number(text))

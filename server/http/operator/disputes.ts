@@ -4,7 +4,7 @@ import { DISPUTE_STATES } from '../../orders/dispute.ts'
 import { listDisputes } from '../../orders/disputes.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import type { Query } from '../query.ts'
+import { integerIn, type Query } from '../query.ts'
 import { Id, OneOf, Paginated } from '../schema.ts'
 import { DisputeSchema, disputeJson, exampleDispute } from '../shapes/dispute.ts'
 
@@ -34,8 +34,8 @@ export const disputeRoutes =
       async (request) => {
         const query = request.query as Query
         const filters = {
-          accountId: query.account_id === undefined ? undefined : Number(query.account_id),
-          orderId: query.order_id === undefined ? undefined : Number(query.order_id),
+          accountId: integerIn(query.account_id),
+          orderId: integerIn(query.order_id),
           state: request.query.state,
         }
         return paginated(

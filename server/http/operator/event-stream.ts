@@ -3,7 +3,7 @@ import Type from 'typebox'
 import type { Service } from '../../service.ts'
 import { openEventStream, STREAM_DESCRIPTION, streamSchema } from '../event-stream.ts'
 import { PathId } from '../schema.ts'
-import { accountExists } from './account-exists.ts'
+import { accountExists } from './must-exist.ts'
 
 export const eventStreamRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>

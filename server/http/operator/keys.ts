@@ -4,7 +4,7 @@ import { createKey, listKeys, revokeKey, rotateKey } from '../../keys/keys.ts'
 import type { Service } from '../../service.ts'
 import { Data, PathId } from '../schema.ts'
 import { KeyInput, KeySchema, keyJson, NewKey } from '../shapes/api-key.ts'
-import { accountExists } from './account-exists.ts'
+import { accountExists } from './must-exist.ts'
 
 const account = { id: PathId('The account') }
 const accountAndKey = Type.Object({ ...account, key: PathId('The key’s id') })

@@ -4,9 +4,9 @@ import { eurosFromCents } from '../../cents.ts'
 import { listEntries, readBalances } from '../../money/ledger.ts'
 import { POSTING_KINDS } from '../../money/posting.ts'
 import type { Service } from '../../service.ts'
-import { parseDateTime } from '../date-time.ts'
+import { optionalDateTime } from '../date-time.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import type { Query } from '../query.ts'
+import { integerIn, type Query } from '../query.ts'
 import { Data, DateTimeText, Id, OneOf, Paginated, SearchText } from '../schema.ts'
 import { exampleEntry, LedgerEntrySchema, ledgerEntryJson } from '../shapes/ledger.ts'
 
@@ -39,10 +39,10 @@ export const ledgerRoutes =
         const query = request.query as Query
         const { from, to } = query
         const filters = {
-          accountId: query.account_id === undefined ? undefined : Number(query.account_id),
+          accountId: integerIn(query.account_id),
           sliceKey: query.slice_key,
-          from: from === undefined ? undefined : parseDateTime('from', from),
-          to: to === undefined ? undefined : parseDateTime('to', to),
+          from: optionalDateTime('from', from),
+          to: optionalDateTime('to', to),
           kind: request.query.kind,
         }
         return paginated(

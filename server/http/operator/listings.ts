@@ -1,5 +1,4 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { getAnyListing, listAllListings } from '../../listings/all-listings.ts'
 import { listingNotFound } from '../../listings/listings.ts'
@@ -7,7 +6,7 @@ import { takeDownListing } from '../../listings/take-down.ts'
 import { listPhotos } from '../../photos/photos.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import type { Query } from '../query.ts'
+import { integerIn, type Query } from '../query.ts'
 import { Data, FilledText, Id, OneOf, Paginated, PathId, SearchText } from '../schema.ts'
 import {
   ANY_STATUSES,
@@ -16,7 +15,7 @@ import {
   operatorListingJson,
 } from '../shapes/operator-listing.ts'
 import { PhotoSchema, photoJson } from '../shapes/photo.ts'
-import { pathId } from '../validate.ts'
+import { mustExist } from './must-exist.ts'
 
 export const listingPhotoRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
@@ -73,7 +72,7 @@ export const operatorListingRoutes =
       async (request) => {
         const query = request.query as Query
         const filters = {
-          accountId: query.account_id === undefined ? undefined : Number(query.account_id),
+          accountId: integerIn(query.account_id),
           cardId: query.card,
           productSlug: query.product,
           status: request.query.status,
@@ -106,7 +105,7 @@ export const operatorListingRoutes =
     app.post(
       '/listings/:id/take-down',
       {
-        preValidation: listingExists(ctx),
+        preValidation: mustExist((id) => getAnyListing(ctx, id), listingNotFound),
         schema: {
           operationId: 'takeDownListing',
           summary: 'Take a listing down',
@@ -135,10 +134,3 @@ export const operatorListingRoutes =
     )
     done()
   }
-
-/** A preValidation hook: an unknown listing is 404 even if the body is invalid. */
-const listingExists = (ctx: Service) => async (request: FastifyRequest) => {
-  const id = pathId((request.params as { id?: unknown }).id)
-  if (id === undefined) throw listingNotFound()
-  await getAnyListing(ctx, id)
-}

@@ -23,7 +23,7 @@ beforeAll(async () => {
 const get = async (path: string) => (await app.operator.get(`/operator/v1/${path}`)).body
 const idsOf = async (path: string) => (await get(path)).data.map(({ id }: { id: number }) => id)
 
-it('each filter of the orders selects the rows that match it', async () => {
+it('each filter of the operator’s orders selects the rows that match it', async () => {
   const other = await openShop(app)
   const [mine] = (await list(shop, cardItem())) as [number]
   const [theirs] = (await list(other, cardItem())) as [number]
@@ -114,7 +114,7 @@ it('a listing that is taken down leaves the shop, and its open order goes on', a
   ])
 })
 
-it('an account is closed only without open orders and money due, and then nothing of it works', async () => {
+it('an account can be closed once it has no open orders and unpaid payouts, and then nothing of it works', async () => {
   const seller = await openShop(app)
   const member = await app.member(seller.accountId)
   const hook = await startReceiver()
@@ -145,7 +145,7 @@ it('an account is closed only without open orders and money due, and then nothin
   expect((await app.operator.post('/operator/v1/accounts/999999/close')).status).toBe(404)
 })
 
-it('the pages of each list join to the list, whichever end they are nearer to', async () => {
+it('the pages of each list together are the list, whichever end a page is nearer to', async () => {
   for (let i = 0; i < 3; i++) {
     const labels = await openShop(app, LABEL)
     const [posted] = (await list(labels, cardItem())) as [number]

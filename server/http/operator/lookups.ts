@@ -6,9 +6,9 @@ import { listMails } from '../../mail/outbox.ts'
 import { getOrder, listAllOrders } from '../../orders/orders.ts'
 import type { Service } from '../../service.ts'
 import { listShipments } from '../../shipping/all-shipments.ts'
-import { parseDateTime } from '../date-time.ts'
+import { optionalDateTime } from '../date-time.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import type { Query } from '../query.ts'
+import { integerIn, type Query } from '../query.ts'
 import { Data, DateTimeText, Id, OneOf, Paginated, PathId, SearchText, Text } from '../schema.ts'
 import { exampleOperatorMail, OperatorMailSchema, operatorMailJson } from '../shapes/mail.ts'
 import {
@@ -24,9 +24,6 @@ import {
   shipmentJson,
   sliceOverviewJson,
 } from '../shapes/slice-overview.ts'
-
-/** An integer of a validated query, whose values are all text. */
-const integerIn = (text: string | undefined) => (text === undefined ? undefined : Number(text))
 
 /** `/orders`: the order rows of all sellers. */
 export const orderLookups =
@@ -64,8 +61,8 @@ export const orderLookups =
           buyerEmail: query.buyer_email,
           listingId: integerIn(query.listing_id),
           sliceKey: query.slice_key,
-          from: from === undefined ? undefined : parseDateTime('from', from),
-          to: to === undefined ? undefined : parseDateTime('to', to),
+          from: optionalDateTime('from', from),
+          to: optionalDateTime('to', to),
         }
         return paginated(
           `${ctx.config.publicUrl}/operator/v1/orders`,

@@ -5,7 +5,7 @@ import { inviteMember, listMembers, removeMember } from '../../members/members.t
 import type { Service } from '../../service.ts'
 import { Data, PathId } from '../schema.ts'
 import { InvitationInput, MemberSchema, memberJson } from '../shapes/member.ts'
-import { accountExists } from './account-exists.ts'
+import { accountExists } from './must-exist.ts'
 
 const account = { id: PathId('The account') }
 

@@ -1,5 +1,4 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { centsFromEuros } from '../../cents.ts'
 import { CANCELLERS, DISPUTE_REASONS } from '../../enums.ts'
@@ -7,8 +6,6 @@ import { validationError } from '../../errors.ts'
 import { REFUND_BEARERS } from '../../money/posting.ts'
 import { RESOLUTIONS } from '../../orders/dispute.ts'
 import { openDispute, resolveDispute } from '../../orders/disputes.ts'
-import { orderNotFound } from '../../orders/order.ts'
-import { getOrder } from '../../orders/orders.ts'
 import { refundOrder } from '../../orders/refund.ts'
 import { cancelOrder, receiveOrder } from '../../orders/transitions.ts'
 import type { Service } from '../../service.ts'
@@ -18,7 +15,7 @@ import { sendJson } from '../json.ts'
 import { Data, Euros, FilledText, OneOf, PathId } from '../schema.ts'
 import { disputeMessage } from '../shapes/dispute.ts'
 import { exampleOrder, OrderSchema, orderJson } from '../shapes/order.ts'
-import { pathId } from '../validate.ts'
+import { orderExists } from './must-exist.ts'
 
 const params = Type.Object({ id: PathId('The order row') })
 const transition = {
@@ -178,10 +175,3 @@ export const orderTransitionRoutes =
     )
     done()
   }
-
-/** A preValidation hook: an unknown order is 404 even if the body is invalid. */
-const orderExists = (ctx: Service) => async (request: FastifyRequest) => {
-  const id = pathId((request.params as { id?: unknown }).id)
-  if (id === undefined) throw orderNotFound()
-  await getOrder(ctx, id)
-}

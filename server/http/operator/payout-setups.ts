@@ -6,7 +6,7 @@ import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { Data, FilledText, OneOf, Paginated, PathId } from '../schema.ts'
 import { examplePayoutSetup, PayoutSetupSchema, payoutSetupJson } from '../shapes/payout-setup.ts'
-import { accountExists } from './account-exists.ts'
+import { accountExists } from './must-exist.ts'
 
 export const payoutSetupList =
   (ctx: Service): FastifyPluginCallbackTypebox =>

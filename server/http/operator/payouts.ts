@@ -1,5 +1,4 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { PAYOUT_STATES } from '../../money/payout.ts'
 import {
@@ -12,10 +11,10 @@ import {
 } from '../../money/payouts.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import type { Query } from '../query.ts'
+import { integerIn, type Query } from '../query.ts'
 import { Data, FilledText, Id, OneOf, Paginated, PathId } from '../schema.ts'
 import { examplePayout, PayoutSchema, payoutJson } from '../shapes/payout.ts'
-import { pathId } from '../validate.ts'
+import { mustExist } from './must-exist.ts'
 
 const params = Type.Object({ id: PathId('The payout') })
 const reference = Type.Optional(
@@ -29,6 +28,8 @@ const reference = Type.Optional(
 export const payoutRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
+    const exists = mustExist((id) => getPayout(ctx, id), payoutNotFound)
+
     app.get(
       '/payouts',
       {
@@ -51,7 +52,7 @@ export const payoutRoutes =
       async (request) => {
         const query = request.query as Query
         const filters = {
-          accountId: query.account_id === undefined ? undefined : Number(query.account_id),
+          accountId: integerIn(query.account_id),
           state: request.query.state,
         }
         return paginated(
@@ -99,7 +100,7 @@ export const payoutRoutes =
     app.post(
       '/payouts/:id/paid',
       {
-        preValidation: payoutExists(ctx),
+        preValidation: exists,
         schema: {
           operationId: 'markPayoutPaid',
           summary: 'Record that a payout was executed',
@@ -123,7 +124,7 @@ export const payoutRoutes =
     app.post(
       '/payouts/:id/failed',
       {
-        preValidation: payoutExists(ctx),
+        preValidation: exists,
         schema: {
           operationId: 'markPayoutFailed',
           summary: 'Record that the bank returned a payout',
@@ -153,10 +154,3 @@ export const payoutRoutes =
     )
     done()
   }
-
-/** A preValidation hook: an unknown payout is 404 even if the body is invalid. */
-const payoutExists = (ctx: Service) => async (request: FastifyRequest) => {
-  const id = pathId((request.params as { id?: unknown }).id)
-  if (id === undefined) throw payoutNotFound()
-  await getPayout(ctx, id)
-}

@@ -4,7 +4,7 @@ import type { StaffRole } from '../../staff/staff.ts'
 
 type Role = Exclude<StaffRole, 'admin'>
 
-/** Everybody who helps buyers and sellers, or pays them. */
+/** The roles that help buyers and sellers, or pay them. */
 const READERS: Role[] = ['support', 'finance']
 
 /**
@@ -98,7 +98,7 @@ const PERMISSIONS: Record<string, Role[]> = {
   sendSampleEvent: [],
 }
 
-/** The operations that a role may call, by `operationId`. Those of the sandbox are among them, also without one. */
+/** The operations that a role may call, by `operationId`, including those that only a sandbox has. */
 export const operationsOf = (role: StaffRole): string[] =>
   Object.entries(PERMISSIONS)
     .filter(([, others]) => role === 'admin' || others.includes(role))

@@ -1,12 +1,9 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
-import { orderNotFound } from '../../orders/order.ts'
-import { getOrder } from '../../orders/orders.ts'
 import { addReview, changeReview, listReviews, removeReview } from '../../reviews/reviews.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import type { Query } from '../query.ts'
+import { integerIn, type Query } from '../query.ts'
 import { Data, FilledText, Id, Paginated, PathId } from '../schema.ts'
 import {
   exampleReview,
@@ -16,7 +13,7 @@ import {
   reviewJson,
   Stars,
 } from '../shapes/review.ts'
-import { pathId } from '../validate.ts'
+import { orderExists } from './must-exist.ts'
 
 export const reviewList =
   (ctx: Service): FastifyPluginCallbackTypebox =>
@@ -42,11 +39,10 @@ export const reviewList =
       },
       async (request) => {
         const query = request.query as Query
-        const number = (text: string | undefined) => (text === undefined ? undefined : Number(text))
         const filters = {
-          accountId: number(query.account_id),
-          orderId: number(query.order_id),
-          stars: number(query.stars),
+          accountId: integerIn(query.account_id),
+          orderId: integerIn(query.order_id),
+          stars: integerIn(query.stars),
         }
         return paginated(
           `${ctx.config.publicUrl}/operator/v1/reviews`,
@@ -136,10 +132,3 @@ export const reviewRoutes =
     )
     done()
   }
-
-/** A preValidation hook: an unknown order is 404 even if the body is invalid. */
-const orderExists = (ctx: Service) => async (request: FastifyRequest) => {
-  const id = pathId((request.params as { id?: unknown }).id)
-  if (id === undefined) throw orderNotFound()
-  await getOrder(ctx, id)
-}

@@ -105,7 +105,7 @@ async function readOf(client: Client, url: string): Promise<Read> {
   return { status, tag: headers.etag ?? null, text }
 }
 
-/** A read over a connection, so that the fast lane answers where it can. */
+/** A read over a connection, so that the fast lane responds where it can. */
 async function fastRead(url: string): Promise<Read> {
   const headers = { authorization: `Bearer ${seller.key}` }
   const response = await fetch(origin + url, { headers })
@@ -166,7 +166,7 @@ it('hidden records are on no read path and come back byte for byte', async () =>
   )
   const setsOfSword = SETS.filter(({ series }) => series === 'Sword & Shield')
   expect(sword.sets_count).toBe(setsOfSword.length - 1)
-  // Identifiers that several records shared mean the visible one.
+  // An identifier that several records share means the visible one.
   expect((await dataOf('/v1/sets/cel')).data.id).toBe('cel25c')
   expect((await dataOf('/v1/cards/brs_1')).data.id).toBe('swsh9-1')
   expect(await idsFound('exeggutor')).not.toContain('swsh9-2')
@@ -190,7 +190,7 @@ it('hidden records are on no read path and come back byte for byte', async () =>
   expect(shopPage).toContain('/cards/swsh9-1"')
   expect(shopPage).not.toMatch(/Exeggutor|\/cards\/swsh9-2|\/products\/poke-ball-tin/)
 
-  // The other process follows, and one that starts now agrees.
+  // The other process follows, and a process that starts now has the same data.
   const elsewhere = other.withKey(seller.key)
   await until('the other process hides the card', async () => {
     return (await elsewhere.get('/v1/cards/swsh9-2')).status === 404
@@ -323,7 +323,7 @@ it('an invalid change of visibility changes nothing', async () => {
   expect((await seller.get('/v1/cards/swsh9-1')).status).toBe(200)
 })
 
-it('a change of visibility waits for the batch of an import, whose records would be missed otherwise', async () => {
+it('a change of visibility waits for the batch of an import, because it would miss its records otherwise', async () => {
   const { db, begin, catalog } = app.ctx
   const { putting } = await begin(async (tx) => {
     await waitAtFence(tx, 'import')

@@ -5,7 +5,7 @@ import { listOrders, sliceIdOf } from '../../orders/orders.ts'
 import { shipOrder } from '../../orders/ship-order.ts'
 import type { Service } from '../../service.ts'
 import { getLabeledSlice, withLabel } from '../../shipping/labeled-slice.ts'
-import { parseDateTime } from '../date-time.ts'
+import { optionalDateTime } from '../date-time.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
@@ -48,7 +48,7 @@ export const orderRoutes =
         const { status, since } = query
         const filters = {
           status,
-          since: since === undefined ? undefined : parseDateTime('since', since),
+          since: optionalDateTime('since', since),
         }
         return paginated(
           `${ctx.config.publicUrl}/v1/orders`,

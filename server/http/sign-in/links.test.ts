@@ -61,7 +61,7 @@ describe('an invitation', () => {
     expect(body.data.account.id).toBe(accountId)
   })
 
-  it('another invitation of the same person replaces the link', async () => {
+  it('a further invitation of the same person replaces the link', async () => {
     const { accountId } = await app.seller()
     const email = someone()
     await invite(accountId, email)
@@ -116,7 +116,7 @@ describe('a forgotten password', () => {
     expect((await mailsTo(app, email))[0]!.subject).toBe('Your password was changed')
   })
 
-  it('the response is the same for an unknown address and for one without a password', async () => {
+  it('a request for a new password gets the same response for an unknown address and for one without a password', async () => {
     const { accountId, email } = await sellerWithPassword(app)
     const invited = someone()
     await invite(accountId, invited)
@@ -131,7 +131,7 @@ describe('a forgotten password', () => {
     expect(await mailsTo(app, invited)).toHaveLength(1)
   })
 
-  it('of parallel uses of a link one succeeds', async () => {
+  it('one of several parallel uses of a link succeeds', async () => {
     const { email } = await sellerWithPassword(app)
     await forgot(email)
     const token = await mailedToken(app, email)
@@ -145,7 +145,7 @@ describe('a forgotten password', () => {
     expect((await signIn(email, `${NEW} ${winner}`)).status).toBe(303)
   })
 
-  it('a link works for an hour, and not for another purpose', async () => {
+  it('a link for a new password works for an hour, and for no other purpose', async () => {
     const { email } = await sellerWithPassword(app)
     await forgot(email)
     const token = await mailedToken(app, email)
@@ -179,7 +179,7 @@ describe('a forgotten password', () => {
     expect((await signIn(email, longest)).status).toBe(303)
   })
 
-  it('a client address asks three times an hour; an e-mail address gets three e-mails an hour', async () => {
+  it('a client address can ask for a new password three times an hour; an e-mail address gets three e-mails an hour', async () => {
     const { email } = await sellerWithPassword(app)
     time += 3_600_000
     const statuses = []
@@ -229,7 +229,7 @@ describe('a new e-mail address', () => {
     return seller
   }
 
-  it('the member signs in with it once the link was used, and the shop’s e-mail follows', async () => {
+  it('a member signs in with a new e-mail address once its link was used, and the shop’s address follows', async () => {
     const email = someone()
     const { email: former, accountId } = await ask(email)
     const token = await mailedToken(app, email)
@@ -244,7 +244,7 @@ describe('a new e-mail address', () => {
     expect((await mailsTo(app, former))[0]!.text).toContain(email)
   })
 
-  it('the address of another member gets no e-mail, and one taken meanwhile is refused', async () => {
+  it('a change to another member’s e-mail address sends nothing, and an address taken meanwhile is refused', async () => {
     const { email: taken } = await sellerWithPassword(app)
     await ask(taken)
     expect(await mailsTo(app, taken)).toEqual([])

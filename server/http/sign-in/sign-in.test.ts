@@ -150,7 +150,7 @@ describe('signing in', () => {
     expect((await app.anyone.post('/signout', form({}))).status).toBe(303)
   })
 
-  it('the pages have no script, send forms to our site only, and are never stored', async () => {
+  it('the sign-in pages have no script, send forms to our site only, and are never cached', async () => {
     for (const path of [
       '/signin',
       '/password/forgot',
@@ -169,7 +169,7 @@ describe('signing in', () => {
     )
   })
 
-  it('the pages work without the public pages', async () => {
+  it('the sign-in pages work without the public pages', async () => {
     const plain = await startTestApp({ settings: { PUBLIC_PAGES: 'false' } })
     expect((await plain.anyone.get('/signin')).status).toBe(200)
   })
@@ -224,7 +224,7 @@ describe('signing in without enumeration', () => {
   it('an unknown address derives a key like a known one', async () => {
     wait()
     const { email } = await sellerWithPassword(app)
-    // Both wait for the same two slots: the time of a response is that of one derivation, whoever signs in.
+    // Both wait for the same two slots, so a response takes the time of one derivation, whoever signs in.
     const cpu = async (address: string) => {
       const before = process.cpuUsage()
       await signIn({ email: address, password: 'x' })

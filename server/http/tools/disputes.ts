@@ -5,7 +5,7 @@ import { answerDispute, listDisputes } from '../../orders/disputes.ts'
 import { sliceIdOf } from '../../orders/orders.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import type { Query } from '../query.ts'
+import { integerIn, type Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
 import { Data, Id, OneOf, Paginated, PathId } from '../schema.ts'
 import {
@@ -44,7 +44,7 @@ export const ownDisputeRoutes =
         const filters = {
           accountId: request.caller.account.id,
           state: request.query.state,
-          orderId: query.order_id === undefined ? undefined : Number(query.order_id),
+          orderId: integerIn(query.order_id),
         }
         return paginated(
           `${ctx.config.publicUrl}/tools/v1/disputes`,

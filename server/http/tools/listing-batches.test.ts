@@ -23,7 +23,7 @@ const read = async (seller: Client, id: number) =>
 const errorsOf = (results: { errors?: object }[]) => results.map(({ errors }) => errors)
 
 describe('POST /tools/v1/listings/changes', () => {
-  it('a batch has the effect of the same PATCH requests, one after the other', async () => {
+  it('a batch has the same effect as its changes sent as PATCH requests one after the other', async () => {
     const [batch, single] = [await app.seller(), await app.seller()]
     const changes = [
       { price: 7.005 },
@@ -59,7 +59,7 @@ describe('POST /tools/v1/listings/changes', () => {
     }
   })
 
-  it('an item fails alone, with messages for its fields', async () => {
+  it('an item of a batch fails alone, with messages for its fields', async () => {
     const [seller, other] = [await app.seller(), await app.seller()]
     const [id, second] = (await list(seller, cardItem(), cardItem())) as [number, number]
     const [foreign] = await list(other, cardItem())
@@ -170,7 +170,7 @@ describe('POST /tools/v1/listings/changes', () => {
     expect(held.length).toBe(results.filter(({ status }) => status === 'changed').length)
   })
 
-  it('with an Idempotency-Key a repeated quantity_delta counts once', async () => {
+  it('a quantity_delta that is repeated with its Idempotency-Key counts once', async () => {
     const seller = await app.seller()
     const [id] = await list(seller, cardItem())
     const send = () =>

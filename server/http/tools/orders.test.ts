@@ -18,7 +18,7 @@ const changedSince = async (
 }
 
 describe('GET /tools/v1/orders', () => {
-  it('with updated_since, every change of a row moves it to the end', async () => {
+  it('every change of an order row moves it to the end of a list with updated_since', async () => {
     const shop = await openShop(app, LABEL)
     const [one, two] = (await sellEach(app, shop, cardItem(), cardItem())) as [number, number]
     const moments: (() => Promise<unknown>)[] = [
@@ -42,7 +42,7 @@ describe('GET /tools/v1/orders', () => {
     for (const [i, row] of v1.body.data.entries()) expect(body.data[i]).toMatchObject(row)
   })
 
-  it('cancels a row with a reason, and refuses a body without one, another seller and a read-only key', async () => {
+  it('a seller cancels a row with a reason; a body without one, another seller and a read-only key are refused', async () => {
     const shop = await openShop(app, PARCEL)
     const [order] = (await sellEach(app, shop, cardItem())) as [number]
     const path = `/tools/v1/orders/${order}/cancel`
@@ -64,7 +64,7 @@ describe('GET /tools/v1/orders', () => {
 })
 
 describe('POST /tools/v1/labels', () => {
-  it('returns each label, or merged one PDF with the orders that have none in a header', async () => {
+  it('POST /tools/v1/labels returns each label, or one merged PDF and a header that names the orders without a label', async () => {
     const shop = await openShop(app, LABEL)
     const [one] = (await sellEach(app, shop, cardItem())) as [number]
     const [two] = (await sellEach(app, shop, cardItem())) as [number]
@@ -87,7 +87,7 @@ describe('POST /tools/v1/labels', () => {
 })
 
 describe('GET /tools/v1/orders/packing', () => {
-  it('pages go through the parcels from the oldest, as JSON or as a page', async () => {
+  it('GET /tools/v1/orders/packing pages through the parcels, oldest first, as JSON or as a print page', async () => {
     const shop = await openShop(app, PARCEL)
     const sold: number[] = []
     for (let i = 0; i < 3; i++) sold.push(...(await sellEach(app, shop, cardItem())))

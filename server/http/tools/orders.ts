@@ -6,7 +6,7 @@ import { PACKED_STATUSES, readPacking } from '../../orders/packing.ts'
 import { cancelAsSeller } from '../../orders/transitions.ts'
 import type { Service } from '../../service.ts'
 import { buyLabels, mergeLabels } from '../../shipping/several-labels.ts'
-import { parseDateTime } from '../date-time.ts'
+import { optionalDateTime } from '../date-time.ts'
 import { packingParameters, sendPackingPage, wantsPage } from '../packing-page.ts'
 import { pageEnd, pageExample, pageOf, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
@@ -56,9 +56,8 @@ export const ownOrderRoutes =
         const { status, since, updated_since: updatedSince } = query
         const filters = {
           status,
-          since: since === undefined ? undefined : parseDateTime('since', since),
-          updatedSince:
-            updatedSince === undefined ? undefined : parseDateTime('updated_since', updatedSince),
+          since: optionalDateTime('since', since),
+          updatedSince: optionalDateTime('updated_since', updatedSince),
         }
         return paginated(
           `${publicUrl}/tools/v1/orders`,

@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { listReviews, replyToReview, requireReview } from '../../reviews/reviews.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import type { Query } from '../query.ts'
+import { integerIn, type Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
 import { Data, Paginated, PathId } from '../schema.ts'
 import { exampleReview, ReplyInput, ReviewSchema, reviewJson, Stars } from '../shapes/review.ts'
@@ -30,7 +30,7 @@ export const ownReviewRoutes =
         const query = request.query as Query
         const filters = {
           accountId: request.caller.account.id,
-          stars: query.stars === undefined ? undefined : Number(query.stars),
+          stars: integerIn(query.stars),
           isShown: true,
         }
         return paginated(
