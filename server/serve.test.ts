@@ -161,8 +161,8 @@ describe('a signal to a service with a database of its own', () => {
     const importing = await openImport(service, (text) => query(url, text))
     service.signal('SIGINT')
     await refusesConnections(service)
-    const answer = await importing.finish()
-    expect(answer).toMatchObject({ status: 200, body: { data: { created: 2, rejected: 0 } } })
+    const response = await importing.finish()
+    expect(response).toMatchObject({ status: 200, body: { data: { created: 2, rejected: 0 } } })
 
     expect(await service.ended).toMatchObject({ code: 0, signal: null })
     expect(isOff(service.dataDir, pid)).toBe(true)
@@ -223,7 +223,7 @@ describe.concurrent('a signal', () => {
     expect(await service.ended).toMatchObject({ code: 0, signal: null })
     expect(performance.now() - began).toBeGreaterThan(9_000)
     expect(service.log().map(({ msg }) => msg)).toContain(INTERRUPTED)
-    const cutOff = await importing.answer.catch((error) => error)
+    const cutOff = await importing.response.catch((error) => error)
     expect(cutOff.message).toBe('socket hang up')
   })
 
@@ -270,9 +270,9 @@ describe.concurrent('a signal', () => {
       for await (const chunk of reader) length += (chunk as Buffer).length
       expect(length).toBeGreaterThan(asked * Buffer.byteLength(text))
     }
-    const answer = await importing.finish()
-    expect(answer).toMatchObject({ status: 200, body: { data: { created: 2 } } })
-    expect(answer.headers.connection).toBe('close')
+    const response = await importing.finish()
+    expect(response).toMatchObject({ status: 200, body: { data: { created: 2 } } })
+    expect(response.headers.connection).toBe('close')
     await endsByItself(service)
     expect(await db`select from sets where id = 'late'`).toHaveLength(1)
     agent.destroy()
@@ -682,7 +682,7 @@ async function openImport(
   service: Service,
   sql: (text: string) => Promise<unknown[]>,
   agent?: Agent,
-): Promise<{ answer: Promise<Received>; finish(): Promise<Received> }> {
+): Promise<{ response: Promise<Received>; finish(): Promise<Received> }> {
   const sent = ask(service, agent, '/operator/v1/catalog/import', {
     method: 'POST',
     headers: {
@@ -690,8 +690,8 @@ async function openImport(
       'content-type': 'application/x-ndjson',
     },
   })
-  const answer = answerTo(sent)
-  answer.catch(() => {})
+  const response = responseTo(sent)
+  response.catch(() => {})
   const [set, card] = setAndCard('late')
   sent.write(`${set}\n`)
   await until('the import has begun', async () => {
@@ -703,10 +703,10 @@ async function openImport(
     return locks.length > 0
   })
   return {
-    answer,
+    response,
     finish() {
       sent.end(card)
-      return answer
+      return response
     },
   }
 }
@@ -724,7 +724,7 @@ const ask = (
   options: { method?: string; headers?: Record<string, string> } = {},
 ) => request({ host: '127.0.0.1', port, path, agent, ...options })
 
-function answerTo(sent: ClientRequest): Promise<Received> {
+function responseTo(sent: ClientRequest): Promise<Received> {
   return new Promise((resolve, reject) => {
     sent.once('error', reject)
     sent.once('response', async (response: IncomingMessage) => {

@@ -73,7 +73,7 @@ function writer(page: PDFPage, top: number) {
 
 /** Draws the bars as vector rectangles, sharp at any resolution. */
 function drawBarcode(page: PDFPage, text: string): void {
-  // Given an object instead of an element, the library writes the modules to it: 1 is black, 0 is white.
+  // If the library gets an object instead of an element, it writes the modules to it: 1 is black, 0 is white.
   const drawn: { encodings?: { data: string }[] } = {}
   JsBarcode(drawn, text, { format: 'CODE128' })
   const modules = drawn.encodings!.map(({ data }) => data).join('')

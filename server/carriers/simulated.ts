@@ -24,8 +24,8 @@ export const DEFAULT_MODE: CarrierMode = { label: 'ready', tracking: 'immediate'
 /**
  * The sandbox's carrier. It prints real labels; `PUT /operator/v1/sandbox/carrier` selects the outcome of its calls.
  *
- * It stores its shipments through the pool, so that they survive the rollback of our transactions, as those of a real
- * carrier do. Otherwise a test of a crash after the purchase would prove nothing.
+ * It stores its shipments through the pool, so that they survive the rollback of our transactions, like those of a real
+ * carrier. Otherwise a test of a crash after the purchase would prove nothing.
  */
 export function simulatedCarrier({ db, now }: { db: Db; now: () => Date }): Carrier {
   /** @throws CarrierError in the mode `error` */

@@ -10,10 +10,10 @@ export type NewEvent = Payload & {
 
 /**
  * Writes events and their deliveries, in the transaction of their cause: they exist if and only if that is committed.
- * `data` is serialized here once, as the bytes of every attempt. Each event goes to the endpoints that are subscribed to
- * it now. The delivery to a disabled endpoint is skipped, and can be resent later.
+ * `data` is serialized here once, as the bytes of every attempt. Each event goes to the endpoints that are subscribed
+ * to it now. The delivery to a disabled endpoint is skipped, and can be resent later.
  *
- * @returns how many deliveries are pending
+ * @returns the number of pending deliveries
  */
 export async function recordEvents(
   { db, now, signal }: Context,
@@ -57,4 +57,5 @@ export async function recordEvents(
   return count
 }
 
+/** Writes one event, like `recordEvents`. */
 export const recordEvent = (ctx: Context, event: NewEvent) => recordEvents(ctx, [event])

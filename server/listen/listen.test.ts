@@ -53,12 +53,12 @@ async function listen(...parameters: string[]): Promise<Command> {
 const onThisMachine = (): Settings => ({ DATA_DIR: settings.DATA_DIR, PORT: settings.PORT })
 
 const asOperator = async (method: string, path: string, body?: object) => {
-  const answer = await service.call(method, `/operator/v1${path}`, {
+  const response = await service.call(method, `/operator/v1${path}`, {
     token: service.printed().token,
     body,
   })
-  if (answer.status >= 300) throw new Error(`${method} ${path} answered ${answer.text}`)
-  return answer.body
+  if (response.status >= 300) throw new Error(`${method} ${path} answered ${response.text}`)
+  return response.body
 }
 
 const sendSampleEvent = (event = 'order.created') =>

@@ -42,7 +42,7 @@ const cancelOwn = (order: number, reason: CancelReason, restock?: boolean) =>
 const unitsOf = async (listing: number) => (await listed(seller, listing)).quantity
 
 describe('a cancellation by the seller', () => {
-  it('refunds the row, names the seller and the reason, and sends the event of a cancellation', async () => {
+  it('a cancellation by the seller refunds the row, records the seller and the reason, and sends order.cancelled', async () => {
     const { order } = await ordered()
     const before = await eventsOf(app, seller.accountId)
     await advance(app.operator, 60)
@@ -60,7 +60,7 @@ describe('a cancellation by the seller', () => {
     ])
   })
 
-  it('e-mails the buyer the reason and the refund', async () => {
+  it('a cancellation by the seller e-mails the buyer the reason and the refund', async () => {
     const { order } = await ordered()
     await cancelOwn(order, 'out_of_stock')
     const { body } = await app.operator.get('/operator/v1/sandbox/mail?per_page=1')
@@ -69,7 +69,7 @@ describe('a cancellation by the seller', () => {
   })
 
   it.each(CANCEL_REASONS)(
-    'puts the units on sale again unless they are out of stock: %s',
+    'a cancellation by the seller puts the units on sale again unless they are out of stock: %s',
     async (reason) => {
       const { listing, order } = await ordered()
       await cancelOwn(order, reason)
@@ -81,7 +81,7 @@ describe('a cancellation by the seller', () => {
     ['out_of_stock', true, 5],
     ['other', false, 3],
   ] as const)(
-    'obeys an explicit choice about the stock: %s, %s',
+    'a cancellation by the seller follows an explicit choice about the stock: %s, %s',
     async (reason, restock, units) => {
       const { listing, order } = await ordered()
       await cancelOwn(order, reason, restock)
@@ -89,7 +89,7 @@ describe('a cancellation by the seller', () => {
     },
   )
 
-  it('of an order that is not pending conflicts and changes nothing', async () => {
+  it('the seller’s cancellation of an order that is not pending gets 409 and changes nothing', async () => {
     const { listing, order } = await ordered()
     const refused = { type: 'conflict' }
     await ship(seller, order, { tracking_code: 'X' })
@@ -102,7 +102,7 @@ describe('a cancellation by the seller', () => {
     expect(await unitsOf(listing)).toBe(5)
   })
 
-  it('of another seller’s order finds nothing', async () => {
+  it('the cancellation of another seller’s order gets 404', async () => {
     const { order } = await ordered()
     const stranger = await openShop(app)
     await expect(
@@ -111,7 +111,7 @@ describe('a cancellation by the seller', () => {
     expect((await rowOf(seller, order)).status).toBe('pending')
   })
 
-  it('conflicts if a label was bought, or may have been, but not if the carrier refused', async () => {
+  it('a seller can’t cancel if a label was or may have been bought, but can if the carrier refused', async () => {
     const shop = await openShop(app, LABEL)
     const carrier = (label: string) =>
       app.operator.put('/operator/v1/sandbox/carrier', { payload: { label } })
@@ -136,7 +136,7 @@ describe('a cancellation by the seller', () => {
   })
 })
 
-it('of concurrent cancellations, shipping and labels in two processes, one wins, with stock and refund to match', async () => {
+it('one of concurrent cancellations, shipments and labels in two processes wins, with matching stock and refund', async () => {
   const other = await startTestApp({ databaseUrl: app.databaseUrl, settings: NO_LIMITS })
   const shop = await openShop(app, LABEL)
   const account = { id: shop.accountId, payoutVerified: true }

@@ -37,7 +37,7 @@ const noticesOf = async ({ accountId }: Shop) => {
   return body.data.map(({ kind }: { kind: string }) => kind)
 }
 
-/** The jobs at once on two services. */
+/** Runs the jobs on two services at once. */
 const runOnBoth = () =>
   Promise.all(
     [app.ctx, { ...other.ctx, now: app.ctx.now }].flatMap((ctx) => [

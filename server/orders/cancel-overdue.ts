@@ -10,7 +10,7 @@ const DAYS_MS = 24 * 60 * 60 * 1000
 /** The seller gets an e-mail this long before the cancellation. */
 const NOTICE_MS = 3 * DAYS_MS
 const BATCH_SLICES = 200
-/** The next run takes the rest. */
+/** Rows that one run cancels; the next run takes the rest. */
 const MAX_ROWS = 5_000
 
 /**
@@ -111,7 +111,9 @@ const announce = (ctx: Context): Promise<number> =>
     return slices.length
   })
 
-/** The pending rows `o` that may be overdue at a moment, their sellers `a`, and their `deadline`: one probe per seller. */
+/**
+ * SQL for the pending rows `o` that may be overdue at a moment, their sellers `a` and `deadline`: one probe per seller.
+ */
 const oldPendingRows = (db: Db, ctx: Pick<Context, 'config'>, moment: Date) => db`
   from accounts a
   cross join lateral (
@@ -125,7 +127,7 @@ const oldPendingRows = (db: Db, ctx: Pick<Context, 'config'>, moment: Date) => d
   ${deadline(db, ctx)}
 `
 
-/** The `deadline` of a row `o` of a seller `a`; null without one. */
+/** SQL that joins the `deadline` of a row `o` of a seller `a`; null if it has none. */
 const deadline = (
   db: Db,
   { config: { unverifiedCancelDays, shipWithinDays } }: Pick<Context, 'config'>,
@@ -142,7 +144,7 @@ const deadline = (
   ) row_deadline
 `
 
-/** Whether a row of a slice `s` is cancelled now. The deadline may have moved since it was announced. */
+/** SQL condition: a row of a slice `s` is to be cancelled now. The deadline may have moved since it was announced. */
 const isDue = (db: Db, { now, config }: Pick<Context, 'now' | 'config'>) => db`
   deadline <= ${now()}
   and (${config.sandbox}::boolean or (s.cancel_at >= deadline and s.cancel_at <= ${now()}))

@@ -25,9 +25,9 @@ beforeAll(async () => {
 const times = <T>(count: number, make: (i: number) => T): T[] =>
   Array.from({ length: count }, (_, i) => make(i))
 
-const counted = (answers: { status: number }[]) => {
+const counted = (responses: { status: number }[]) => {
   const counts: Record<number, number> = {}
-  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
+  for (const { status } of responses) counts[status] = (counts[status] ?? 0) + 1
   return counts
 }
 
@@ -70,8 +70,8 @@ describe('many carts at once', () => {
   it('one of a hundred concurrent carts buys the last unit, and 99 get 409', async () => {
     const shop = await app.seller({ account: SHIPS })
     const [last] = await list(shop, cardItem({ quantity: 1 }))
-    const answers = await Promise.all(times(100, () => sendCart(app, [[last!, 1]])))
-    expect(counted(answers)).toEqual({ 201: 1, 409: 99 })
+    const responses = await Promise.all(times(100, () => sendCart(app, [[last!, 1]])))
+    expect(counted(responses)).toEqual({ 201: 1, 409: 99 })
     expect(await listed(shop, last!)).toMatchObject({ quantity: 0, status: 'sold' })
     expect((await shop.get('/v1/orders')).body.meta.total).toBe(1)
     expect(await eventsOf(app, shop.accountId)).toHaveLength(2)
@@ -80,15 +80,15 @@ describe('many carts at once', () => {
   it('concurrent carts buy the whole stock and never more', async () => {
     const shop = await app.seller({ account: SHIPS })
     const [listing] = await list(shop, cardItem({ quantity: 50 }))
-    const answers = await Promise.all(times(60, (i) => sendCart(app, [[listing!, 1 + (i % 3)]])))
-    expect(Object.keys(counted(answers)).sort()).toEqual(['201', '409'])
+    const responses = await Promise.all(times(60, (i) => sendCart(app, [[listing!, 1 + (i % 3)]])))
+    expect(Object.keys(counted(responses)).sort()).toEqual(['201', '409'])
     expect(await unitsSold([listing!])).toEqual([50])
     expect(await listed(shop, listing!)).toMatchObject({ quantity: 0, status: 'sold' })
     // Each sale left less than the one before, down to zero.
     const sales = (await eventsOf(app, shop.accountId)).filter(
       ({ event }) => event === 'listing.sold',
     )
-    expect(sales).toHaveLength(counted(answers)[201]!)
+    expect(sales).toHaveLength(counted(responses)[201]!)
     let left = 50
     const inTurn = sales
       .map(({ data }) => data as { quantity_sold: number; remaining_quantity: number })
@@ -106,11 +106,11 @@ describe('many carts at once', () => {
       app.operator.post('/operator/v1/reservations', {
         payload: { listing_id: listing, quantity: 1, cart_id: `cart-${i}` },
       })
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       times(60, (i) => (i % 2 ? reserve(i) : sendCart(app, [[listing!, 1]]))),
     )
-    expect(counted(answers)).toEqual({ 201: 30, 409: 30 })
-    const reserved = answers.filter(({ status }, i) => i % 2 && status === 201).length
+    expect(counted(responses)).toEqual({ 201: 30, 409: 30 })
+    const reserved = responses.filter(({ status }, i) => i % 2 && status === 201).length
     expect(await listed(seller, listing!)).toMatchObject({
       quantity: reserved,
       quantity_available: 0,
@@ -125,12 +125,12 @@ describe('many carts at once', () => {
         payload: { listing_id: listing, quantity: 1, cart_id: `held-${i}` },
       })
     }
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       ...times(20, (i) => sendCart(app, [[listing!, 1]], { cart_id: `held-${i}` })),
       ...times(20, () => sendCart(app, [[listing!, 1]])),
     ])
-    expect(counted(answers.slice(0, 20))).toEqual({ 201: 20 })
-    expect(counted(answers.slice(20))).toEqual({ 409: 20 })
+    expect(counted(responses.slice(0, 20))).toEqual({ 201: 20 })
+    expect(counted(responses.slice(20))).toEqual({ 409: 20 })
   })
 })
 
@@ -146,7 +146,7 @@ describe('carts that hold the same listings', () => {
         ...(await list(other, cardItem({ quantity: 40 }), cardItem({ quantity: 40 }))),
         ...(await list(seller, cardItem({ quantity: 40 }))),
       ]
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         times(20, (i) => {
           const order =
             i % 3 === 0 ? listings : i % 3 === 1 ? listings.toReversed() : shuffled(listings, pick)
@@ -156,7 +156,7 @@ describe('carts that hold the same listings', () => {
           )
         }),
       )
-      expect(counted(answers)).toEqual({ 201: 20 })
+      expect(counted(responses)).toEqual({ 201: 20 })
       expect(await stockOf(listings)).toEqual([20, 20, 20, 20, 20])
     }
   })
@@ -198,9 +198,9 @@ describe('carts that hold the same listings', () => {
         ...times(3, () => () => seller.delete(`/v1/listings/${doomed}`)),
         ...steady.slice(0, 3).map((id) => () => seller.delete(`/v1/listings/${id}`)),
       ]
-      const answers = await Promise.all(shuffled(works, pick).map((work) => work()))
+      const responses = await Promise.all(shuffled(works, pick).map((work) => work()))
       // A deadlock would be a 500.
-      const others = answers.filter(({ status }) => ![200, 201, 204, 404, 409].includes(status))
+      const others = responses.filter(({ status }) => ![200, 201, 204, 404, 409].includes(status))
       expect(others.map(({ text }) => text)).toEqual([])
 
       const [left, sold] = [await stockOf(steady), await unitsSold(steady)]
@@ -240,9 +240,9 @@ describe('carts that hold the same listings', () => {
           return seller.patch(`/v1/listings/${listings[i % 3]}`, { payload })
         }),
       ]
-      const answers = await Promise.all(shuffled(works, pick).map((work) => work()))
+      const responses = await Promise.all(shuffled(works, pick).map((work) => work()))
       expect(
-        Object.keys(counted(answers)).filter((s) => !['200', '201', '409'].includes(s)),
+        Object.keys(counted(responses)).filter((s) => !['200', '201', '409'].includes(s)),
       ).toEqual([])
       const rows = await app.ctx.db<{ quantity: number; status: string }[]>`
         select quantity, status from listings where id = any(${listings}::bigint[])
@@ -271,8 +271,8 @@ describe('carts that hold the same listings', () => {
         pick,
       )
       // Each row is cancelled twice; its units return once.
-      const answers = await Promise.all([...ids, ...ids].map((id) => cancel(app, id)))
-      expect(counted(answers)).toEqual({ 200: 40, 409: 40 })
+      const responses = await Promise.all([...ids, ...ids].map((id) => cancel(app, id)))
+      expect(counted(responses)).toEqual({ 200: 40, 409: 40 })
       expect(await stockOf(listings)).toEqual([8, 8, 8, 8, 8])
     }
   })

@@ -70,12 +70,12 @@ async function sellAll(
       return { error: error as Error }
     }
   })
-  const made = sales.filter(isSale)
-  const checkouts = made.length === 0 ? [] : await write(tx, market, made)
-  return sales.map((sale) => (isSale(sale) ? { result: checkouts[made.indexOf(sale)]! } : sale))
+  const sold = sales.filter(isSale)
+  const checkouts = sold.length === 0 ? [] : await write(tx, market, sold)
+  return sales.map((sale) => (isSale(sale) ? { result: checkouts[sold.indexOf(sale)]! } : sale))
 }
 
-/** @throws not_found */
+/** One checkout. @throws not_found */
 export async function getCheckout({ db }: Context, id: number): Promise<Checkout> {
   const slices = await db<Checkout['slices']>`
     select
@@ -151,8 +151,8 @@ async function lockMarket(
       where listing_id = any(${listingIds}::bigint[]) and expires_at > ${now()}
       group by listing_id, cart_id
     `,
-    // The foreign keys of the slice and its orders lock the account like this anyway. Locked here, a holiday that begins
-    // can wait for the checkouts that don't know of it (accounts/holiday.ts).
+    // The foreign keys of the slice and its orders would lock the account like this anyway. With the lock taken here, a
+    // holiday that begins can wait for the checkouts that have not seen it (accounts/holiday.ts).
     db<SellerOfSale[]>`
       select
         id,
@@ -488,7 +488,7 @@ const confirmationOf = (sale: Sale, rowsOf: (slice: NewSlice) => NewOrder[]): Ne
       rows: linesOf(sale, rowsOf(slice)),
     })),
   ),
-  // An e-mail has one slice: the others are found through the checkout.
+  // An e-mail refers to one slice. Its checkout leads to the others.
   sliceId: rowsOf(sale.slices[0]!)[0]!.sliceId,
 })
 

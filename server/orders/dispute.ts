@@ -18,10 +18,10 @@ export type Dispute = {
   itemName: string | null
   state: DisputeState
   reason: DisputeReason
-  /** The buyer's words. */
+  /** The buyer's text. */
   message: string | null
   openedAt: Date
-  /** The seller should have answered by then. A later answer counts until the dispute is resolved. */
+  /** Deadline of the seller's answer. A later answer is accepted until the dispute is resolved. */
   answerBy: Date
   answer: string | null
   /** Links, which the service never fetches. */

@@ -106,7 +106,7 @@ it('a row can be disputed again, and a cancellation ends its dispute in the buye
   ])
 })
 
-it('an answer and a resolution at the same time on two services never both win over the other', async () => {
+it('a resolution ends a dispute, and at most one concurrent answer is recorded, on two services', async () => {
   const orders = await Promise.all(Array.from({ length: 4 }, () => disputed()))
   const elsewhere = other.withKey(shop.key)
   await Promise.all(

@@ -21,7 +21,7 @@ import { cancel, changeOrder, type OrderContext } from './transitions.ts'
 const ANSWER_WITHIN_MS = 5 * 24 * 60 * 60 * 1000
 
 /**
- * The buyer reports a problem with a row. The seller gets an e-mail and has five days to answer.
+ * Opens a dispute: the buyer reports a problem with a row. The seller gets an e-mail and has five days to answer.
  *
  * @throws not_found, conflict unless the row is shipped or received, and for a message of a buyer whose data was erased
  */
@@ -228,7 +228,7 @@ export async function disputesToAnswer(
   return row!
 }
 
-/** Newest first. */
+/** The disputes with these ids, in the same order. */
 async function readDisputes(db: Db, ids: number[]): Promise<Dispute[]> {
   if (ids.length === 0) return []
   return db<Dispute[]>`

@@ -16,6 +16,7 @@ export type Parties = {
   seller: { shopName: string; email: string }
 }
 
+/** Reads the names and e-mail addresses of a slice's parties. */
 export async function partiesOf({ db }: Context, sliceId: number): Promise<Parties> {
   const [row] = await db<{ name: string; buyer: string; shopName: string; seller: string }[]>`
     select

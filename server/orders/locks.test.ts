@@ -41,10 +41,10 @@ async function whileHeld<T>(
   id: number,
   work: () => Promise<TestResponse>,
   look: () => Promise<T>,
-): Promise<{ seen: T; answer: TestResponse }> {
-  const { seen, answer } = await inTransaction(app.ctx, async ({ db }) => {
+): Promise<{ seen: T; response: TestResponse }> {
+  const { seen, response } = await inTransaction(app.ctx, async ({ db }) => {
     await db`select from ${db(table)} where id = ${id} for update`
-    const answer = work()
+    const response = work()
     await until('the work waits for the lock', async () => {
       const waiting = await app.ctx.db`
         select from pg_stat_activity
@@ -52,9 +52,9 @@ async function whileHeld<T>(
       `
       return waiting.length === 1
     })
-    return { seen: await look(), answer }
+    return { seen: await look(), response }
   })
-  return { seen, answer: await answer }
+  return { seen, response: await response }
 }
 
 describe('a checkout', () => {
@@ -62,7 +62,7 @@ describe('a checkout', () => {
     const [first, second, third] = (await list(seller, cardItem(), cardItem(), cardItem())) as [
       ...[number, number, number],
     ]
-    const { seen, answer } = await whileHeld(
+    const { seen, response } = await whileHeld(
       'listings',
       second,
       () =>
@@ -74,21 +74,21 @@ describe('a checkout', () => {
       () => Promise.all([isFree('listings', first), isFree('listings', third)]),
     )
     expect(seen).toEqual([false, true])
-    expect(answer.status).toBe(201)
+    expect(response.status).toBe(201)
   })
 })
 
 describe('a cancellation', () => {
   it('a cancellation with restock locks the listing, then the slice, then the order row', async () => {
     const { listings, orders, slice } = await ordered()
-    const { seen, answer } = await whileHeld(
+    const { seen, response } = await whileHeld(
       'slices',
       slice,
       () => cancel(app, orders[1]!),
       () => Promise.all([isFree('listings', listings[1]!), isFree('orders', orders[1]!)]),
     )
     expect(seen).toEqual([false, true])
-    expect(answer.status).toBe(200)
+    expect(response.status).toBe(200)
   })
 
   it('a cancellation with restock holds no other lock while it waits for the listing', async () => {
@@ -127,14 +127,14 @@ describe('a transition of an order', () => {
     async (_, isOfShipped, change) => {
       const { orders, slice } = await ordered()
       if (isOfShipped) await ship(seller, orders[0]!)
-      const { seen, answer } = await whileHeld(
+      const { seen, response } = await whileHeld(
         'slices',
         slice,
         () => change(orders[0]!),
         () => Promise.all(orders.map((id) => isFree('orders', id))),
       )
       expect(seen).toEqual([true, true, true])
-      expect(answer.status).toBe(200)
+      expect(response.status).toBe(200)
     },
   )
 
@@ -143,7 +143,7 @@ describe('a transition of an order', () => {
     async (_, isOfShipped, change) => {
       const { orders, slice } = await ordered()
       if (isOfShipped) await ship(seller, orders[0]!)
-      const { seen, answer } = await whileHeld(
+      const { seen, response } = await whileHeld(
         'orders',
         orders[1]!,
         () => change(orders[2]!),
@@ -155,7 +155,7 @@ describe('a transition of an order', () => {
           ]),
       )
       expect(seen).toEqual([false, false, true])
-      expect(answer.status).toBe(200)
+      expect(response.status).toBe(200)
     },
   )
 })
@@ -164,13 +164,13 @@ describe('DELETE of a listing', () => {
   it('deleting a listing locks the listing before the order rows that name it', async () => {
     const { listings, orders } = await ordered()
     await cancel(app, orders[1]!, { restock: false })
-    const { seen, answer } = await whileHeld(
+    const { seen, response } = await whileHeld(
       'orders',
       orders[1]!,
       () => seller.delete(`/v1/listings/${listings[1]}`),
       () => isFree('listings', listings[1]!),
     )
     expect(seen).toBe(false)
-    expect(answer.status).toBe(204)
+    expect(response.status).toBe(204)
   })
 })

@@ -2,9 +2,9 @@ import type { Context } from '../context.ts'
 import type { Fulfilment, OrderStatus } from '../enums.ts'
 
 /**
- * The lock order of sales, which prevents deadlocks: listings by id, then the slice, then its rows by id. Every verb that
- * changes a row holds the lock of its slice, so that decisions about the whole slice stay valid, and
- * so does every verb that changes its payout.
+ * The lock order of sales, which prevents deadlocks: listings by id, then the slice, then its rows by id. Every verb
+ * that changes a row or the payout of a slice holds the slice's lock, so that decisions about the whole slice stay
+ * valid.
  */
 
 export type LockedRow = {

@@ -11,6 +11,7 @@ export type RowMoney = { priceCents: number; quantity: number; commissionCents: 
 export const commissionOf = (grossCents: number, rate: number) =>
   Math.floor((grossCents * rate + 5_000) / 10_000)
 
+/** The price of all units of a row, in cents. */
 export const grossOf = ({ priceCents, quantity }: Pick<RowMoney, 'priceCents' | 'quantity'>) =>
   priceCents * quantity
 

@@ -70,7 +70,7 @@ export type AllOrdersFilters = {
 }
 
 /**
- * Refuses words of a buyer whose data was erased: nothing could erase them again. The caller holds the slice's lock.
+ * Refuses a text of a buyer whose data was erased, because nothing would erase it. The caller holds the slice's lock.
  *
  * @throws conflict
  */
@@ -169,7 +169,7 @@ export async function findOrders(
   return rows.map(orderFrom)
 }
 
-/** @throws not_found */
+/** One order row. @throws not_found */
 export async function getOrder({ db }: { db: Db }, id: number): Promise<Order> {
   const [row] = await db<OrderColumns[]>`
     select ${columns(db)} from orders o ${joins(db)} where o.id = ${id}

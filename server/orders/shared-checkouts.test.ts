@@ -117,7 +117,7 @@ it('concurrent carts each get their own checkout, and a cart that cannot be sold
   expect(await listed(letters, scarce!)).toMatchObject({ quantity: 1, status: 'active' })
 })
 
-it('concurrent carts of one listing are sold in turn: each event has the stock that its sale has left', async () => {
+it('concurrent carts of one listing are sold in turn, and each event has the stock that its sale has left', async () => {
   const [listing] = await list(letters, cardItem({ quantity: 20 }))
   const responses = await Promise.all(times(25, () => sendCart(app, [[listing!, 1]])))
   expect(responses.filter(({ status }) => status === 201).length).toBe(20)
@@ -131,7 +131,7 @@ it('concurrent carts of one listing are sold in turn: each event has the stock t
   expect(await listed(letters, listing!)).toMatchObject({ quantity: 0, status: 'sold' })
 })
 
-it('the reservations of a cart are used up by its first checkout, and those of other carts never', async () => {
+it('the first checkout of a cart uses up its reservations, and no checkout uses those of other carts', async () => {
   const [listing] = await list(letters, cardItem({ quantity: 10 }))
   await hold(app.operator, listing!, 6, { cart_id: 'mine' })
   await hold(app.operator, listing!, 4, { cart_id: 'theirs' })

@@ -30,7 +30,7 @@ export const getSlice = ({ begin }: Context, accountId: number, orderId: number)
   // One snapshot: otherwise a slice that ships meanwhile would have pending and shipped rows.
   begin(async (db) => readSlice({ db }, await sliceIdOf({ db }, accountId, orderId)), 'snapshot')
 
-/** @throws not_found */
+/** One slice. @throws not_found */
 export async function readSlice(ctx: { db: Db }, id: number): Promise<Slice> {
   const [slice] = await readSlices(ctx, [id])
   if (!slice) throw orderNotFound()

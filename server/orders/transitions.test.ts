@@ -86,10 +86,10 @@ describe('a transition', () => {
       const order = await orderIn(from)
       const before = await everythingOf(order)
       await advance(app.operator, 60)
-      const answer = await TRANSITIONS[by](order.id)
-      expect(answer.status).toBe(200)
+      const response = await TRANSITIONS[by](order.id)
+      expect(response.status).toBe(200)
       const after = await everythingOf(order)
-      expect(rowIn(answer, order.id)).toEqual(after.row)
+      expect(rowIn(response, order.id)).toEqual(after.row)
       expect(after.row.status).toBe(to)
 
       // The new status has the current time, and earlier times stay.
@@ -268,14 +268,14 @@ describe('concurrent transitions', () => {
       for (let round = 0; round < ROUNDS; round++) {
         const order = await orderIn(from)
         const eventsBefore = (await eventsOf(app, seller.accountId)).length
-        const answers = await Promise.all([
+        const responses = await Promise.all([
           TRANSITIONS[one](order.id),
           TRANSITIONS[other](order.id),
         ])
         const { status } = await rowOf(seller, order.id)
         const [forth, back] = [inTurn(from, [one, other]), inTurn(from, [other, one])]
         // Both succeed if the second is legal after the first.
-        expect({ end: status, codes: answers.map((answer) => answer.status) }).toBeOneOf([
+        expect({ end: status, codes: responses.map((response) => response.status) }).toBeOneOf([
           forth,
           { ...back, codes: back.codes.toReversed() },
         ])
@@ -293,7 +293,7 @@ describe('concurrent transitions', () => {
     const order = await orderIn('pending')
     const waiting = await inTransaction(app.ctx, async (tx) => {
       await tx.db`select from orders where id = ${order.id} for update`
-      const answers = Array.from({ length: 4 }, () => cancel(app, order.id))
+      const responses = Array.from({ length: 4 }, () => cancel(app, order.id))
       await until('all wait for the row or for each other', async () => {
         const rows = await app.ctx.db`
           select from pg_stat_activity
@@ -301,10 +301,10 @@ describe('concurrent transitions', () => {
         `
         return rows.length === 4
       })
-      return { answers }
+      return { responses }
     })
-    const answers = await Promise.all(waiting.answers)
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409])
+    const responses = await Promise.all(waiting.responses)
+    expect(responses.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409])
     const { body } = await seller.get('/v1/listings')
     expect(body.data[0]).toMatchObject({ id: order.listing, quantity: 5 })
   })

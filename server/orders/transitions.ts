@@ -97,13 +97,13 @@ export async function hasOpenPurchase({ db }: Context, sliceId: number): Promise
   return purchase !== undefined
 }
 
-/** The buyer has received the item. @throws not_found, conflict unless the row is shipped */
+/** Records that the buyer has received the item. @throws not_found, conflict unless the row is shipped */
 export const receiveOrder = (ctx: OrderContext, id: number): Promise<Order> =>
   changeOrder(ctx, id, 'receive', {}, receive)
 
 /**
- * Marks rows as received 14 days after shipping. Processes share the work: one skips the slices that another one has
- * locked.
+ * Marks rows as received 14 days after shipping. Several processes can run it at once: each skips the slices that
+ * another has locked.
  */
 export async function receiveLongShipped(ctx: OrderContext): Promise<void> {
   const before = new Date(ctx.now().getTime() - AUTO_RECEIVE_MS)
@@ -151,7 +151,7 @@ type ReceivedRow = {
   itemName: string | null
 }
 
-/** One e-mail to the buyer of each slice. */
+/** Sends one e-mail to the buyer of each slice. */
 async function emailReceipts(tx: Context, received: ReceivedRow[]): Promise<void> {
   const rowsBySlice = Map.groupBy(received, ({ sliceId }) => sliceId)
   if (rowsBySlice.size === 0) return

@@ -55,7 +55,7 @@ async function runPoll(
 }
 
 /**
- * Claims the poll that has been due longest. The claim plans the next poll already, so a poll that fails or dies with
+ * Claims the poll that has been due for longest. The claim schedules the next poll, so a poll that fails or dies with
  * its process needs no further handling.
  */
 async function claimPoll({ db, now }: Context, provider: string): Promise<Poll | undefined> {

@@ -8,7 +8,7 @@ import { authorizationError } from '../errors.ts'
  * and a nonce, so that none of them can be replaced and every link is unique.
  */
 
-/** §4.13 */
+/** Lifetime of a link (§4.13). */
 const VALID_MS = 5 * 24 * 60 * 60 * 1000
 
 /** The stored part of a link. The label's name and the secret key give the rest. */
@@ -16,12 +16,14 @@ export type Link = { nonce: string; expiresAt: Date }
 
 type Signing = Pick<Context, 'config'>
 
+/** A new link, valid for five days. */
 export function newLink({ now }: Pick<Context, 'now'>): Link {
   // In whole seconds, because links and responses have no fractions.
   const seconds = Math.floor((now().getTime() + VALID_MS) / 1000)
   return { nonce: randomBytes(16).toString('base64url'), expiresAt: new Date(seconds * 1000) }
 }
 
+/** The signed URL of a link. */
 export function labelUrl(ctx: Signing, labelName: string, { nonce, expiresAt }: Link): string {
   const expires = String(expiresAt.getTime() / 1000)
   const signature = signatureOf(ctx, { path: pathOf(labelName), expires, nonce })
@@ -53,6 +55,7 @@ export function requireLink(
   }
 }
 
+/** The path of a label, which its link signs. */
 export const pathOf = (labelName: string) => `/labels/${labelName}.pdf`
 
 function signatureOf(

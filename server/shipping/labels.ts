@@ -17,7 +17,7 @@ import {
 } from './purchase.ts'
 import { mintLink, readShipment, recordReading, type Shipment } from './shipments.ts'
 
-/** How long a call waits for the purchase of another call. Real time. */
+/** Real time for which a call waits for the purchase of another call. */
 const PURCHASE_TIMEOUT_MS = 10_000
 const POLL_INTERVAL_MS = 100
 

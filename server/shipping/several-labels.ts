@@ -31,7 +31,9 @@ export async function buyLabels(
   const bought = await Promise.allSettled(
     orderIds.map((orderId) => limit(() => buyLabel(ctx, { account, orderId }))),
   )
-  const sliceIds = bought.flatMap((one) => (one.status === 'fulfilled' ? one.value.sliceId : []))
+  const sliceIds = bought.flatMap((outcome) =>
+    outcome.status === 'fulfilled' ? outcome.value.sliceId : [],
+  )
   const slices = new Map(
     (await readLabeledSlices(ctx, [...new Set(sliceIds)])).map((slice) => [slice.id, slice]),
   )
@@ -87,7 +89,7 @@ async function merge(
   { files, log }: Context & { files: FileStore },
   labelNames: Map<number, string>,
 ): Promise<{ pdf: Uint8Array; printed: Set<number> }> {
-  // Loaded late, because it would add a tenth of a second to every start.
+  // Loaded on first use, because it would add a tenth of a second to every start.
   const { PDFDocument } = await import('@pdfme/pdf-lib')
   const merged = await PDFDocument.create()
   const printed = new Set<number>()

@@ -12,7 +12,7 @@ export type TrackingReport = {
   status?: string | undefined
 }
 
-/** @throws not_found */
+/** Checks that a slice exists. @throws not_found */
 export async function requireSlice({ db }: Context, sliceKey: string): Promise<void> {
   if (!isStorable(sliceKey)) throw sliceNotFound()
   const [found] = await db`select 1 from slices where slice_key = ${sliceKey}`

@@ -40,7 +40,7 @@ export function resendDelivery(ctx: Context, id: number): Promise<Delivery> {
 /**
  * Sends an event to one endpoint alone, subscribed to it or not. It is logged, retried and counted like a real event.
  *
- * @param test.data the event's data, about an order that doesn't exist
+ * @param data the event's data, about an order that doesn't exist
  * @throws not_found unless the endpoint is the account's, conflict if it is disabled
  */
 export function sendTestEvent(
@@ -143,7 +143,7 @@ export async function resendDeliveries(
 
 const endpointIsInactive = () => conflict('The webhook endpoint is disabled or deleted.')
 
-/** @throws not_found unless the delivery is the account's */
+/** One delivery of an account. @throws not_found unless it is the account's */
 export async function requireDelivery(
   { db }: Context,
   accountId: number,

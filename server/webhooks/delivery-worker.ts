@@ -35,11 +35,11 @@ const CONCURRENCY = 1_000
 const MAX_BATCH = 250
 /** While known endpoints have a backlog, the interval at which all endpoints are polled. Real time. */
 const CLAIM_FOR_ALL_INTERVAL_MS = 20
-/** How long an outcome waits for others, to be recorded in one statement with them. */
+/** Real time for which an outcome waits for others, to be recorded with them in one statement. */
 const GATHER_MS = 10
-/** One for claims and one for outcomes. */
+/** One connection for claims and one for outcomes. */
 const QUEUE_CONNECTIONS = 2
-/** At a shutdown, the time for attempts to finish: the receiver may get one that is interrupted, and its repetition. */
+/** At a shutdown, time for attempts to finish, because an interrupted one may have arrived and is repeated. */
 const GRACE_MS = 5_000
 /** A delivery whose attempt can't be recorded is sent again, so recording is retried. */
 const MAX_RECORD_TRIES = 10
@@ -77,8 +77,8 @@ export async function runDueDeliveries(ctx: DeliveryContext): Promise<void> {
 type Tools = {
   pools: () => Promise<PinnedPools>
   /**
-   * Connections for claims and outcomes, with asynchronous commit: waiting for the disk would make deliveries several times slower.
-   * If the database crashes, deliveries of the last fraction of a second are sent again.
+   * Connections for claims and outcomes. They commit asynchronously, because waiting for the disk would make deliveries
+   * several times slower. If the database crashes, deliveries of the last fraction of a second are sent again.
    */
   queue: Sql
   close(): Promise<void>
@@ -97,7 +97,9 @@ function openTools({ network, config, databaseUrl }: DeliveryContext): Tools {
   }
 }
 
-/** Loads undici, which takes a tenth of a second and 8 MB: a service without webhooks does without. */
+/**
+ * Loads undici with the first delivery: it takes a tenth of a second and 8 MB, which a service without webhooks saves.
+ */
 async function openPools(network: Network, { webhookTimeoutMs: timeoutMs }: Config) {
   const { pinnedPools } = await import('../outbound/pinned-pools.ts')
   return pinnedPools(network, { timeoutMs })

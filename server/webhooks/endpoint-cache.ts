@@ -45,7 +45,9 @@ export function endpointCache(ctx: Context): EndpointCache {
   return {
     async load(claimed) {
       const missing: number[] = []
-      const numbers = new Map(claimed.map((one) => [one.endpointId, one.secretNumber]))
+      const numbers = new Map(
+        claimed.map(({ endpointId, secretNumber }) => [endpointId, secretNumber]),
+      )
       for (const [id, number] of numbers) {
         const entry = entries.get(id)
         entries.delete(id)

@@ -12,7 +12,7 @@ const IDLE_TTL_MS = 10_000
 
 /**
  * Limits the concurrent attempts at each endpoint, in this process. The limit starts at INITIAL_CONCURRENCY, grows by
- * one with each success, and falls back after a failure. An endpoint that never answers therefore occupies two of the
+ * one with each success, and falls back after a failure. An endpoint that never responds therefore occupies two of the
  * worker's deliveries, however long its queue is, and a small shop is not flooded.
  */
 export type Limiter = {
@@ -26,7 +26,7 @@ export type Limiter = {
    * Records a claim.
    *
    * @param capacity what the claim was given
-   * @param isFull the claim reached its own limit, so that any endpoint may have more due deliveries
+   * @param isFull whether the claim reached its own limit, so that any endpoint may have more due deliveries
    */
   recordClaim(claimed: Claimed[], capacity: Capacity, isFull: boolean): void
   /**
@@ -41,7 +41,7 @@ export type Limiter = {
   skip(endpointId: number): void
   /** Records that a delivery for which `acquire` returned false is in the queue again. */
   returned(endpointId: number): void
-  /** Lets every waiting `acquire` return false: an endpoint was disabled or deleted. */
+  /** Makes every waiting `acquire` return false, because an endpoint was disabled or deleted. */
   returnAll(): void
 }
 

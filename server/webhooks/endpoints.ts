@@ -67,7 +67,7 @@ export const listEndpoints = ({ db }: Context, accountId: number): Promise<Endpo
   order by id
 `
 
-/** @throws not_found unless the endpoint is the account's */
+/** One endpoint of an account. @throws not_found unless it is the account's */
 export async function requireEndpoint(
   { db }: Context,
   accountId: number,

@@ -60,7 +60,7 @@ export function post(
       {
         onRequestStart(started) {
           controller = started
-          // It timed out while it waited for a connection.
+          // The request timed out while it waited for a connection.
           if (signal.aborted) started.abort(signal.reason)
         },
         onResponseStart(_controller, status) {

@@ -4,7 +4,7 @@ import { sealText, unsealText } from '../crypto/sealed.ts'
 
 /** Signing secrets of endpoints. Signing needs the plain secret, so they are encrypted at rest instead of hashed. */
 
-/** §4.16 */
+/** Generates a secret in the format of §4.16. */
 export const generateSecret = () => `svc_whsec_${randomText(40)}`
 
 export const seal = (config: Pick<Config, 'secretKey'>, accountId: number, secret: string) =>

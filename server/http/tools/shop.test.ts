@@ -52,14 +52,14 @@ describe('PUT /tools/v1/shipping-options', () => {
 
   it('concurrent replacements of the shipping options all succeed, and one of them remains', async () => {
     const seller = await openShop(app, LETTER)
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       [1, 2, 3, 4, 5, 6].map((price) => {
         const at = price % 2 ? seller : other.withKey(seller.key)
         const options = [letter({ price }), { ...operatorOption(PARCEL), price }]
         return at.put(OPTIONS, { payload: { shipping_options: options } })
       }),
     )
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200])
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200])
     const { data } = (await seller.get(OPTIONS)).body
     expect(data.map(({ code }: { code: string }) => code)).toEqual(['letter', 'parcel'])
     expect(data[0].price).toBe(data[1].price)

@@ -123,10 +123,10 @@ describe('a connection that is dropped at any moment of any request', () => {
 describe('an error that nothing in a request catches', () => {
   it('an uncaught error ends its request with 500 and is logged with the request id, and the process continues', async () => {
     for (const path of ['/timer', '/promise', '/body', '/at-once']) {
-      const answer = await service.call('POST', path, { body: {} })
-      expect(answer.status).toBe(500)
-      expect(answer.body.error.type).toBe('server_error')
-      const reqId = answer.headers.get('x-request-id')
+      const response = await service.call('POST', path, { body: {} })
+      expect(response.status).toBe(500)
+      expect(response.body.error.type).toBe('server_error')
+      const reqId = response.headers.get('x-request-id')
       await until('the error is logged', () =>
         errorsLogged().some(
           (line) => line.reqId === reqId && (line.err as Error).message === `thrown by ${path}`,
