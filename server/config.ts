@@ -40,7 +40,7 @@ export type Config = {
   smtpUrl: string | undefined
   /** Sender of e-mail. */
   mailFrom: Mailbox
-  /** Seller of platform labels. */
+  /** The carrier platform that sells labels. */
   carrier: (typeof CARRIERS)[number] | undefined
   /** Set if the carrier is Sendcloud. */
   sendcloud: SendcloudSettings | undefined

@@ -87,7 +87,7 @@ export function startSchedule(ctx: ScheduleContext & { signals: Signals }): () =
   }
 }
 
-/** Runs every recurring job once, sequentially. For tests. */
+/** Runs every recurring job once, sequentially, in tests. */
 export async function runSchedule(ctx: ScheduleContext): Promise<void> {
   for (const { run } of RECURRING_JOBS) await run(ctx)
 }

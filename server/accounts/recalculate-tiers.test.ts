@@ -8,19 +8,19 @@ import { recalculateTiers } from './recalculate-tiers.ts'
 let market: TestApp
 beforeEach(async () => {
   market = await startTestApp({ template: 'fixture' })
-  // To the 10th of a month, so that what is sold now is sold in the month before the next run.
+  // Starts on the 10th of a month, so that sales of now are sales of the month before the next run.
   await advanceTo(market, 10)
   await recalculateTiers(market.ctx)
 })
 
-/** Moves the clock to this day of the next month, 00:00 UTC, and so many seconds on. */
+/** Moves the clock to this day of the next month, 00:00 UTC, plus these seconds. */
 async function advanceTo({ ctx, operator }: TestApp, day: number, seconds = 0): Promise<void> {
   const now = ctx.now()
   const then = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, day) / 1000 + seconds
   await advance(operator, Math.ceil(then - now.getTime() / 1000))
 }
 
-/** A seller who has shipped merchandise for so much. */
+/** A seller who has shipped merchandise of this value. */
 async function sellerOf(euros: number, tier: SellerTier = 'Bronze') {
   const seller = await market.seller({ account: { ...SHIPS, sellerTier: tier } })
   if (euros > 0) {

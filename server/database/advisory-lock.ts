@@ -38,8 +38,9 @@ export async function withAdvisoryLock<T>(
 }
 
 /**
- * Makes a short transaction wait for the guarded one of the lock's holder, and keeps the next one waiting until it ends.
- * Without the lock itself, whose holder may work for minutes. Call it at the beginning of the transaction.
+ * Makes a short transaction wait for the guarded one of the lock's holder, and keeps the next one waiting until it
+ * ends. It doesn't take the lock itself, whose holder may work for minutes. Call it at the beginning of the
+ * transaction.
  */
 export async function waitAtFence(tx: Db, lock: keyof typeof LOCKS): Promise<void> {
   await tx`select pg_advisory_xact_lock(${FENCE_CLASS}::int, ${LOCKS[lock]}::int)`

@@ -8,7 +8,7 @@ export type Page = { page: number; perPage: number; offset: number }
 export type Window = { size: number; skipped: number; fromEnd: boolean }
 
 /**
- * The window of a page, reached from the nearer end, because OFFSET reads every skipped row: so the last page costs as
+ * The window of a page, reached from the nearer end, because OFFSET reads every skipped row. The last page costs as
  * much as the first. Undefined for a page past the end. `total` must come from the same snapshot as the rows; otherwise
  * the page skips rows that were added in between.
  */

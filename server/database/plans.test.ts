@@ -8,8 +8,8 @@ import { tourOfOperations } from '../test/tour-of-operations.ts'
 import type { Sql } from './sql.ts'
 
 /**
- * Every statement that the service runs, planned as with ten million rows in each table. The database's statistics say
- * that a page has so many rows, and auto_explain logs the plan of each statement.
+ * Every statement that the service runs, planned as with ten million rows in each table: the database's statistics
+ * claim that many rows, and auto_explain logs the plan of each statement.
  */
 
 /** Tables that stay small, or that are only ever read as a whole. An account has at most 16 endpoints. */

@@ -136,7 +136,8 @@ const topicsWithReach = (reach: (typeof REACH)[Topic]) =>
   (Object.keys(REACH) as Topic[]).filter((topic) => REACH[topic] === reach)
 
 /**
- * Runs `work` `ms` milliseconds after it is called; calls in between are covered by the same run. Real time.
+ * Returns a function that runs `work` `ms` milliseconds (real time) after a call. Calls in between lead to the same
+ * run.
  */
 export function throttle(ms: number, work: () => void): () => void {
   let isPlanned = false

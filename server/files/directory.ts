@@ -10,7 +10,7 @@ import { makeDirectory } from './make-directory.ts'
 
 /** Folder of files that are being written. They are renamed when they are complete. */
 const UNFINISHED = '.unfinished'
-/** The folders that a store creates. Everything else in the directory belongs to others. */
+/** The folders that a store creates. Everything else in the directory isn't ours. */
 export const STORED_DIRECTORIES = ['photos', 'labels', UNFINISHED]
 /** No write takes this long: a killed process left an older file behind. */
 const ABANDONED_AFTER_MS = 60 * 60 * 1000

@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { StartError } from '../start-error.ts'
 import { waitUntil } from '../time/wait-until.ts'
 
-/** Long enough for a first start on a slow disk, which holds a lock all the time. */
+/** Longer than a first start on a slow disk, which holds a lock all the time. */
 const TIMEOUT_MS = 60_000
 const SQLITE_BUSY = 5
 

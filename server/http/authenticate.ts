@@ -55,8 +55,8 @@ export function guardSellerRoutes(ctx: Service) {
 }
 
 /**
- * Checks a seller's request: key (401), account (403), rate limit (429), scope (403), in this order. For a recently
- * used key everything is in memory, so this path creates no promise.
+ * Checks a seller's request: key (401), account (403), rate limit (429), scope (403), in this order. Everything about a
+ * recently used key is in memory, so this path creates no promise.
  */
 function authenticateSeller(ctx: Service, scope: RequiredScope) {
   return (request: FastifyRequest, reply: FastifyReply, done: Done): void => {

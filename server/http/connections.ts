@@ -43,7 +43,7 @@ const current = new AsyncLocalStorage<TrackedConnection>()
 /** The connection of a request; undefined for an injected request in a test. */
 export const connectionOf = (socket: Socket): Connection | undefined => connections.get(socket)
 
-/** The connection whose request the running code serves, if any. For uncaught errors. */
+/** The connection whose request the running code serves, if any. Uncaught errors are reported to it. */
 export const currentConnection = (): Connection | undefined => current.getStore()
 
 /**
@@ -122,8 +122,9 @@ export async function closeServer(app: {
  * - Every request that reached the application gets its response, in order, before the connection closes. Node closes
  *   after any response with `Connection: close` and drops the responses to pipelined requests behind it. Here only the
  *   last response has this header, and requests behind it do not reach the application.
- * - The connection closes with FIN. Closing a socket that has unread bytes sends RST, which can destroy a response before
- *   the client reads it. So the rest is read and discarded until the client closes its side.
+ * - The connection closes with FIN. Closing a socket that has unread bytes sends RST, which can destroy a response
+ *   before
+ *   the client reads it. Therefore the rest is read and discarded until the client closes its side.
  */
 class TrackedConnection implements Connection {
   readonly #socket: Socket

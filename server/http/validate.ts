@@ -26,7 +26,7 @@ export const validatorCompiler: FastifySchemaCompiler<Record<string, unknown>> =
   }
 }
 
-/** Compiles a schema to a function that returns messages by field. For validation that a route's schema can't express. */
+/** Compiles a schema to a function that returns messages by field, to check more than a route's schema can express. */
 export function messagesOf(schema: object): (value: unknown) => FieldMessages {
   const check = compiledOnce(schema)
   return (value) => (check()(value) ? {} : fieldsOf(check()))

@@ -11,7 +11,7 @@ beforeAll(async () => {
   other = await startTestApp({ databaseUrl: app.databaseUrl })
 })
 
-/** A key that the other process has in memory. */
+/** A key that the other process has in its cache. */
 async function knownSeller() {
   const seller = await app.seller()
   const there = other.withKey(seller.key)
@@ -22,20 +22,20 @@ async function knownSeller() {
 const revokeSilently = (keyId: number) =>
   app.ctx.db`update api_keys set revoked_at = ${app.ctx.now()} where id = ${keyId}`
 
-const cutNoticesOf = async ({ ctx }: TestApp) => {
+const loseSignalsOf = async ({ ctx }: TestApp) => {
   const listening = await ctx.db`
     select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and query in ('listen cardstall', 'select 1')
   `
   expect(listening.length).toBeGreaterThan(0)
-  await until('notices are lost', () => !ctx.signals.connected)
+  await until('signals are lost', () => !ctx.signals.connected)
 }
 
 describe('the key cache', () => {
   it('a cached key needs no query', async () => {
     const { key, keyId } = await knownSeller()
     await revokeSilently(keyId)
-    // Nobody was told: the memory of this process is all there is.
+    // No signal was sent, so the other process only has its cache.
     expect((await other.withKey(key).get('/v1/me')).status).toBe(200)
   })
 
@@ -55,7 +55,7 @@ describe('the key cache', () => {
 
   it('the key cache is bypassed while signals may be missed, and empty afterwards', async () => {
     const { keyId, there } = await knownSeller()
-    await cutNoticesOf(other)
+    await loseSignalsOf(other)
     await revokeSilently(keyId)
     expect((await there.get('/v1/me')).status).toBe(401)
 
@@ -65,7 +65,7 @@ describe('the key cache', () => {
 
   it('the key cache is cleared after missed signals, even without requests in between', async () => {
     const { keyId, there } = await knownSeller()
-    await cutNoticesOf(other)
+    await loseSignalsOf(other)
     await revokeSilently(keyId)
     await until('notices are back', () => other.ctx.signals.connected)
     expect((await there.get('/v1/me')).status).toBe(401)

@@ -15,7 +15,7 @@ beforeAll(async () => {
 const remoteAddress = '203.0.113.20'
 const randomText = (length: number) => randomBytes(length).toString('hex').slice(0, length)
 
-/** For each kind of secret: its lookups, the status of a request with one, a wrong one, and a new valid one. */
+/** By kind of secret: its lookups, the status of a request with a secret, a wrong secret, and a new valid one. */
 const KINDS = {
   'access tokens': {
     table: 'oauth_tokens',

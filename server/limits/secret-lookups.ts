@@ -2,16 +2,16 @@ import type { Signals, Topic } from '../database/signals.ts'
 import { memoryCounters, WINDOW_SECONDS } from './counters.ts'
 
 /**
- * Lookups of secrets by their hash: API keys, access tokens, staff tokens. A client that guesses causes no queries after
- * its first few hundred wrong secrets in a minute: then only a secret whose hash has the same prefix as an existing one is
- * looked up, which guessing doesn't find. One query reads all prefixes, and only then, so that a secret that another
- * process created normally works at once.
+ * Lookups of secrets by their hash: API keys, access tokens, staff tokens. A client that guesses causes no queries
+ * after its first few hundred wrong secrets in a minute: after those, only a secret whose hash shares a prefix with an
+ * existing one is looked up, which guessing doesn't find. One query reads all prefixes, but only at that point, because
+ * until then a secret that another process has just created must work at once.
  */
 export type SecretLookups = {
   /**
    * Reads the owner of a secret; null if no secret has this hash.
    *
-   * @param from the subject that wrong secrets count for
+   * @param from the subject for which wrong secrets are counted
    */
   lookUp<T>(
     hashed: string,
@@ -22,7 +22,7 @@ export type SecretLookups = {
   drop(): void
 }
 
-/** Wrong secrets per minute and subject that the database is asked for. */
+/** Wrong secrets per minute and subject that are looked up in the database. */
 const MAX_MISSES = 600
 
 /** Bytes of a hash that the prefixes have. */

@@ -14,7 +14,7 @@ import type { ClaimedMail, Handled, Mailer, MailerOptions } from './mail.ts'
 import { openMailer } from './mailer.ts'
 import { claimMails, recordSuccesses } from './outbox.ts'
 
-/** At a shutdown. A message that is interrupted while the mail server accepts it is sent twice, so let it finish. */
+/** At a shutdown, time for messages to finish, because one that is interrupted while it is accepted is sent twice. */
 const GRACE_MS = 5_000
 
 type MailContext = Context & { metrics: Metrics }

@@ -12,7 +12,7 @@ import {
   oneLine,
 } from './mail.ts'
 
-/** Twice the longest attempt (smtp.ts). */
+/** Lease of a claim: twice the longest attempt (smtp.ts). */
 const LEASE_SECONDS = 120
 const RETENTION_MS = 30 * 24 * 60 * 60 * 1000
 
@@ -40,6 +40,7 @@ export async function sendMails(
   await signal('mail')
 }
 
+/** Writes one e-mail to the outbox, like `sendMails`. */
 export const sendMail = (
   ctx: Pick<Context, 'db' | 'now' | 'signal'>,
   mail: NewMail,
@@ -169,7 +170,7 @@ const claimStillHeld = (db: Db, { id, attempts }: ClaimedMail) => db`
   id = ${id} and attempts = ${attempts} and status = 'waiting' and leased_until is not null
 `
 
-/** Deletes e-mails of 30 days ago that are no longer waiting. Skips rows that another process is deleting. */
+/** Deletes e-mails that are older than 30 days and not waiting. Skips rows that another process is deleting. */
 export async function pruneMails({ db, now }: Context): Promise<void> {
   await db`
     delete from mails

@@ -12,7 +12,7 @@ const CONNECT_TIMEOUT_MS = 10_000
 
 type Options = {
   network: Network
-  /** WEBHOOK_ALLOW_PRIVATE */
+  /** Whether private addresses are allowed (WEBHOOK_ALLOW_PRIVATE). */
   allowPrivate: boolean
   userAgent: string
   /** Aborts the fetch, which then throws the signal's reason. */

@@ -39,6 +39,7 @@ export class PhotoError extends Error {
   }
 }
 
+/** The URL of a stored photo. */
 export const photoUrl = (publicUrl: string, name: string) =>
   `${publicUrl}/photos/${photoFile(name)}`
 

@@ -17,7 +17,7 @@ export type ClaimedPhoto = {
   listingIsRemoved: boolean
 }
 
-/** Several times the longest attempt. */
+/** Lease of a claim: several times the longest attempt. */
 const LEASE_SECONDS = 120
 
 const LISTING_DELETED = 'The listing was deleted.'
@@ -137,6 +137,7 @@ async function fail({ db }: Context, photo: ClaimedPhoto, reason: string): Promi
   return count > 0
 }
 
+/** Records that the photo has failed because its listing was deleted. */
 export async function failForDeletedListing(ctx: Context, photo: ClaimedPhoto): Promise<void> {
   await fail(ctx, photo, LISTING_DELETED)
 }

@@ -8,8 +8,8 @@ import type { Started } from './lifecycle.ts'
 type Address = Pick<Config, 'port' | 'host'>
 
 /**
- * Replaces "localhost" by 127.0.0.1. Otherwise Fastify opens a second server for ::1, ignores it if that port is taken,
- * and doesn't wait for its requests at the shutdown.
+ * Replaces "localhost" with 127.0.0.1. Otherwise Fastify opens a second server for ::1, ignores it if that port is
+ * taken, and doesn't wait for its requests at the shutdown.
  */
 export const onOneAddress = (config: Config): Config =>
   config.host === 'localhost' ? { ...config, host: '127.0.0.1' } : config
@@ -34,7 +34,9 @@ export function cannotListen(error: NodeJS.ErrnoException, { port, host }: Addre
   }
 }
 
-/** Marks DATA_DIR as in use, and opens the database. A process ends when its embedded database has failed for good. */
+/**
+ * Marks DATA_DIR as in use, and opens the database. A process ends when its embedded database has failed permanently.
+ */
 export async function openInstallation(
   config: Config,
   { log, closers, fail }: Started,

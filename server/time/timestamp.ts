@@ -13,5 +13,5 @@ export function timestamp(date: Date): string {
 
 const twoDigits = (number: number) => (number < 10 ? `0${number}` : number)
 
-/** The same; null stays null. */
+/** Formats a date-time like `timestamp`; null stays null. */
 export const timestampOrNull = (date: Date | null) => (date ? timestamp(date) : null)

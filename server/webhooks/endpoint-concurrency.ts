@@ -218,8 +218,8 @@ export function endpointLimiter(): Limiter {
 }
 
 /**
- * How many deliveries may be claimed. For a fast endpoint, claim nothing until half of its quota has finished: small
- * claims cost more than they bring.
+ * The number of deliveries that may be claimed. A fast endpoint gets none until half of its quota has finished, because
+ * small claims cost more than they bring.
  */
 function claimLimit({ concurrency, held, isFast }: EndpointState): number {
   if (!isFast) return Math.max(concurrency - held, 0)

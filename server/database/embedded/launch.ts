@@ -117,7 +117,7 @@ function spawnPostmaster(launch: Launch, port: number, log: number): Postmaster 
   return postmaster
 }
 
-/** Undefined if it exits before it is ready. */
+/** The server once it is ready; undefined if it exits before. */
 async function whenReady(
   postmaster: Postmaster,
   cluster: Cluster,

@@ -16,7 +16,7 @@ export type KeyRecord = Static<typeof KeyRecordSchema>
 /** A key and its secret, which is in no other response. */
 export type NewKeyRecord = Static<typeof NewKeySchema>
 
-/** @returns the end of a grace period that isn't over, in addition to the operator's record */
+/** A key as in the operator API, with the end of its grace period unless that is over. */
 const recordOf = (key: ApiKey, now: Date): KeyRecord => ({
   ...keyJson(key),
   grace_ends_at: timestampOrNull(

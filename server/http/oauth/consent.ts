@@ -10,7 +10,7 @@ import type { Fields } from '../sign-in/forms.ts'
 
 /** The parts that the consent to a program and to a device share. */
 
-/** Scopes in the words of a seller. Those of orders say that personal data of buyers is part of them. */
+/** Scopes in the words of a seller. The scopes of orders mention that they include buyers' personal data. */
 const LABELS: Record<Scope, string> = {
   'catalog:read': 'Search the catalog and see offers',
   'listings:read': 'See your listings',

@@ -384,7 +384,7 @@ async function listOne(shop: Shop): Promise<number> {
   return id!
 }
 
-/** The timestamp of a transaction that started so many seconds ago. */
+/** The timestamp of a transaction that started this number of seconds ago. */
 const secondsAgo = (seconds: number) => new Date(app.ctx.now().getTime() - seconds * 1000)
 
 const patch = (shop: Shop, id: number, payload: object) =>

@@ -41,7 +41,7 @@ export const ownKeyRoutes =
     done()
   }
 
-/** `POST /tools/v1/key`: its caller has no key yet, so it stands outside of the guard of keys. */
+/** `POST /tools/v1/key`. Its caller has no key yet, so the guard of keys doesn't cover it. */
 export const newKeyRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
@@ -85,7 +85,7 @@ export const newKeyRoutes =
 const authenticateDevice =
   (ctx: Service) =>
   async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    // Loaded late, because few starts need it.
+    // Loaded on first use, because few starts need it.
     const { findAccess } = await import('../../oauth/access.ts')
     const { toolsAudience } = await import('../../oauth/resources.ts')
     const token = bearerOf(request.headers)
