@@ -12,7 +12,7 @@ import { StartError } from './start-error.ts'
 import { editDistance } from './text/edit-distance.ts'
 import type { Mailbox } from './text/mailbox.ts'
 
-/** Every setting, parsed and checked. Built once at start; nothing else reads `process.env`. */
+/** Every setting, parsed and checked. Built once at start; nothing else reads `process.env`, except AWS's own variables. */
 export type Config = {
   port: number
   host: string

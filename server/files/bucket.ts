@@ -1,76 +1,93 @@
-import type { Readable } from 'node:stream'
-import {
-  DeleteObjectCommand,
-  GetObjectCommand,
-  PutObjectCommand,
-  S3Client,
-  type S3ServiceException,
-} from '@aws-sdk/client-s3'
+import { hash } from 'node:crypto'
+import path from 'node:path'
+import { AwsV4Signer } from 'aws4fetch'
+import { Agent, type Dispatcher, interceptors, request } from 'undici'
 import { StartError } from '../start-error.ts'
+import { awsCredentials } from './aws-credentials.ts'
 import type { FileStore } from './file-store.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
 const RESPONSE_TIMEOUT_MS = 20_000
-const MAX_ATTEMPTS = 3
+const RETRIES = { maxRetries: 2, minTimeout: 100, maxTimeout: 1_000 }
 
 const FORM = 's3://bucket/prefix?region=…&endpoint=https://…&force_path_style=true'
 
 /**
- * Stores files in a bucket of S3 or of a compatible service. The AWS client finds the credentials in its usual places
- * (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, the role of the machine).
+ * Stores files in a bucket of S3 or of a compatible service, with the credentials of aws-credentials.ts.
  *
+ * @param environment the variables that AWS defines for all of its clients
  * @throws StartError if the URL is invalid or no region is set
  */
-export async function openBucket(storageUrl: string): Promise<FileStore> {
-  const { bucket, prefix, region, endpoint, forcePathStyle } = readBucketUrl(new URL(storageUrl))
-  const client = new S3Client({
-    region,
-    endpoint,
-    forcePathStyle,
-    maxAttempts: MAX_ATTEMPTS,
-    requestHandler: {
-      connectionTimeout: CONNECT_TIMEOUT_MS,
-      requestTimeout: RESPONSE_TIMEOUT_MS,
-      throwOnRequestTimeout: true,
-    },
-    // Many compatible services reject the client's default checksums.
-    requestChecksumCalculation: 'WHEN_REQUIRED',
-    responseChecksumValidation: 'WHEN_REQUIRED',
-  })
-  try {
-    await client.config.region()
-  } catch {
-    throw new StartError('STORAGE_URL needs a region: add ?region=… to it, or set AWS_REGION.')
+export async function openBucket(
+  storageUrl: string,
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<FileStore> {
+  const { root, region } = readBucketUrl(new URL(storageUrl), environment.AWS_REGION)
+  const dispatcher = new Agent({
+    connect: { timeout: CONNECT_TIMEOUT_MS },
+    headersTimeout: RESPONSE_TIMEOUT_MS,
+    bodyTimeout: RESPONSE_TIMEOUT_MS,
+  }).compose(interceptors.retry(RETRIES))
+  const credentials = awsCredentials(environment)
+
+  /** Undefined if the object does not exist. */
+  async function send(
+    method: 'GET' | 'PUT' | 'DELETE',
+    name: string,
+    body: Uint8Array | null = null,
+    headers: Record<string, string> = {},
+  ): Promise<Dispatcher.ResponseData | undefined> {
+    const signer = new AwsV4Signer({
+      service: 's3',
+      region,
+      method,
+      url: root + name,
+      headers: { ...headers, 'x-amz-content-sha256': hash('sha256', body ?? '') },
+      ...(await credentials()),
+    })
+    const signed = await signer.sign()
+    const response = await request(signed.url, {
+      method,
+      headers: Object.fromEntries(signed.headers),
+      body,
+      dispatcher,
+    })
+    const { statusCode } = response
+    if (statusCode >= 200 && statusCode < 300) return response
+    const text = await response.body.text()
+    if (statusCode === 404 && method !== 'PUT') return undefined
+    const code = text.match(/<Code>(\w+)<\/Code>/)?.[1] ?? ''
+    throw new Error(`the bucket responded to ${method} with ${statusCode} ${code}`.trim())
   }
-  const object = (name: string) => ({ Bucket: bucket, Key: prefix + name })
 
   return {
     async put(name, bytes, contentType) {
-      await client.send(
-        new PutObjectCommand({ ...object(name), Body: bytes, ContentType: contentType }),
-      )
+      const response = await send('PUT', name, bytes, { 'content-type': contentType })
+      await response?.body.dump()
     },
 
     async get(name) {
-      try {
-        const { Body, ContentLength } = await client.send(new GetObjectCommand(object(name)))
-        const stream = Body as Readable
-        // The connection may break before the stream is read: an unhandled error event would end the process.
-        stream.on('error', () => {})
-        return { stream, length: ContentLength! }
-      } catch (error) {
-        if ((error as S3ServiceException).$metadata?.httpStatusCode === 404) return undefined
-        throw error
-      }
+      const response = await send('GET', name)
+      if (!response) return undefined
+      const { body: stream, headers } = response
+      // The connection may break before the stream is read: an unhandled error event would end the process.
+      stream.on('error', () => {})
+      return { stream, length: Number(headers['content-length']) }
     },
 
     async delete(name) {
-      await client.send(new DeleteObjectCommand(object(name)))
+      const response = await send('DELETE', name)
+      await response?.body.dump()
     },
   }
 }
 
-function readBucketUrl(url: URL) {
+/**
+ * The URL below which the bucket's files are, and its region.
+ *
+ * @throws StartError if `url` is invalid or there is no region
+ */
+export function readBucketUrl(url: URL, defaultRegion: string | undefined) {
   const { region, endpoint, force_path_style, ...unknown } = Object.fromEntries(url.searchParams)
   const prefix = url.pathname.replaceAll('%20', ' ').replace(/^\/+|\/+$/g, '')
   // No message contains the URL, because it may contain credentials.
@@ -80,21 +97,27 @@ function readBucketUrl(url: URL) {
     )
   }
   const isValid =
-    url.hostname !== '' &&
+    /^[\w.-]+$/.test(url.hostname) &&
     url.port === '' &&
     url.hash === '' &&
     Object.keys(unknown).length === 0 &&
-    region !== '' &&
+    (region === undefined || /^[\w-]+$/.test(region)) &&
     (endpoint === undefined || /^https?:\/\/./.test(endpoint)) &&
     (endpoint === undefined || URL.canParse(endpoint)) &&
     [undefined, 'true', 'false'].includes(force_path_style) &&
     /^[\w!./ -]*$/.test(prefix)
   if (!isValid) throw new StartError(`STORAGE_URL must look like ${FORM}.`)
-  return {
-    bucket: url.hostname,
-    prefix: prefix && `${prefix}/`,
-    region,
-    endpoint,
-    forcePathStyle: force_path_style === 'true',
+  const signedRegion = region ?? defaultRegion
+  if (!signedRegion) {
+    throw new StartError('STORAGE_URL needs a region: add ?region=… to it, or set AWS_REGION.')
   }
+  const root = new URL(endpoint ?? `https://s3.${signedRegion}.amazonaws.com`)
+  // The certificate of AWS covers no bucket with a dot as a part of the host name.
+  if (force_path_style === 'true' || (!endpoint && url.hostname.includes('.'))) {
+    root.pathname = path.posix.join(root.pathname, url.hostname)
+  } else {
+    root.hostname = `${url.hostname}.${root.hostname}`
+  }
+  root.pathname = path.posix.join(root.pathname, prefix, '/')
+  return { root: root.href, region: signedRegion }
 }

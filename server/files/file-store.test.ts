@@ -1,4 +1,6 @@
+import { createHmac, hash } from 'node:crypto'
 import { chmod, mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
@@ -6,16 +8,18 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { StartError } from '../start-error.ts'
 import { startWebServer } from '../test/fakes/network.ts'
+import { openBucket, readBucketUrl } from './bucket.ts'
 import type { FileStore } from './file-store.ts'
 import { openFileStore } from './open.ts'
 
+const SECRET = 'secret-of-tests'
 const BYTES = Buffer.from([0xff, 0xd8, 0, 1, 2, 3])
 
 let home: string
 beforeAll(async () => {
   home = await mkdtemp(path.join(tmpdir(), 'cardstall-store-'))
   vi.stubEnv('AWS_ACCESS_KEY_ID', 'key-of-tests')
-  vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'secret-of-tests')
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', SECRET)
 })
 afterAll(async () => {
   vi.unstubAllEnvs()
@@ -90,17 +94,23 @@ describe('a directory', () => {
 })
 
 describe('a bucket', () => {
-  /** Speaks as much of S3 as a store needs, path style. */
-  async function bucketServer() {
+  /** Speaks as much of S3 as a store needs, path style, and checks each signature. The first requests fail as told. */
+  async function bucketServer({ failures = [] as ('503' | 'closed')[], secret = SECRET } = {}) {
     const objects = new Map<string, { bytes: Buffer; type: string }>()
-    const requests: { request: string; authorization: string }[] = []
+    const requests: { request: string; headers: IncomingHttpHeaders }[] = []
     const { port } = await startWebServer(async (req, res) => {
+      const body = await buffer(req)
+      const failure = failures.shift()
+      if (failure === 'closed') return req.socket.destroy()
+      if (failure) return res.writeHead(Number(failure)).end()
       const [key = ''] = req.url!.split('?')
-      const authorization = String(req.headers.authorization)
-      requests.push({ request: `${req.method} ${key}`, authorization })
+      requests.push({ request: `${req.method} ${key}`, headers: req.headers })
       expect(req.headers['x-amz-acl']).toBeUndefined()
+      expect(req.headers['x-amz-content-sha256']).toBe(hash('sha256', body))
+      expect(req.headers.authorization).toMatch(/Signature=[0-9a-f]{64}$/)
+      expect(req.headers.authorization).toContain(`Signature=${signatureOf(req, secret)}`)
       if (req.method === 'PUT') {
-        objects.set(key, { bytes: await buffer(req), type: String(req.headers['content-type']) })
+        objects.set(key, { bytes: body, type: String(req.headers['content-type']) })
         return res.end()
       }
       if (req.method === 'DELETE') {
@@ -110,12 +120,24 @@ describe('a bucket', () => {
       const found = objects.get(key)
       if (!found) return res.writeHead(404).end('<Error><Code>NoSuchKey</Code></Error>')
       res.setHeader('content-length', found.bytes.length)
-      res.setHeader('last-modified', 'Thu, 01 Jan 2026 00:00:00 GMT')
-      res.end(req.method === 'HEAD' ? undefined : found.bytes)
+      res.end(found.bytes)
     })
     const url = (path: string) =>
       `s3://${path}?region=eu-west-1&endpoint=http://127.0.0.1:${port}&force_path_style=true`
     return { url, objects, requests }
+  }
+
+  /** The signature of a request by AWS's description of version 4. */
+  function signatureOf({ method, url, headers }: IncomingMessage, secret: string): string {
+    const scope = headers.authorization!.match(/Credential=[^/]+\/([^,]+)/)![1]!
+    const names = headers.authorization!.match(/SignedHeaders=([^,]+)/)![1]!
+    const signed = names.split(';').map((name) => `${name}:${headers[name]}\n`)
+    const payload = String(headers['x-amz-content-sha256'])
+    const canonical = [method, url, '', signed.join(''), names, payload].join('\n')
+    const time = String(headers['x-amz-date'])
+    const text = ['AWS4-HMAC-SHA256', time, scope, hash('sha256', canonical)].join('\n')
+    const sign = (key: Buffer, value: string) => createHmac('sha256', key).update(value).digest()
+    return sign(scope.split('/').reduce(sign, Buffer.from(`AWS4${secret}`)), text).toString('hex')
   }
 
   it('a bucket stores files under its prefix, with the credentials of the environment', async () => {
@@ -125,7 +147,9 @@ describe('a bucket', () => {
     expect(Object.fromEntries(objects)).toEqual({
       '/card-files/shop%20one/photos/x.jpg': { bytes: BYTES, type: 'image/jpeg' },
     })
-    expect(requests[0]?.authorization).toMatch(/Credential=key-of-tests\/\d+\/eu-west-1\/s3\//)
+    expect(requests[0]?.headers.authorization).toMatch(
+      /Credential=key-of-tests\/\d+\/eu-west-1\/s3\//,
+    )
     await expectToKeep(files)
   })
 
@@ -143,13 +167,73 @@ describe('a bucket', () => {
     await expect(files.put('photos/x.jpg', BYTES, 'image/jpeg')).rejects.toThrow()
   })
 
+  it('a request that the bucket loses or refuses for a moment is repeated', async () => {
+    const { url, objects } = await bucketServer({ failures: ['503', 'closed'] })
+    const files = await openFileStore(url('card-files'))
+    await files.put('photos/x.jpg', BYTES, 'image/jpeg')
+    expect(objects.get('/card-files/photos/x.jpg')?.bytes).toEqual(BYTES)
+  })
+
+  it('without keys, a bucket uses the role of the container or the machine, and renews it', async () => {
+    let issued = 0
+    const { port } = await startWebServer((req, res) => {
+      const role = '/latest/meta-data/iam/security-credentials/'
+      if (req.url === '/latest/api/token' && req.method === 'PUT') return res.end('session')
+      const isMachine = req.headers['x-aws-ec2-metadata-token'] === 'session'
+      if (req.url === role && isMachine) return res.end('shop')
+      const isKnown = isMachine ? req.url === `${role}shop` : req.headers.authorization === 'pod'
+      if (!isKnown) return res.writeHead(401).end()
+      issued++
+      const lifetimeMs = issued === 1 ? 60_000 : 3_600_000
+      const Expiration = new Date(Date.now() + lifetimeMs).toISOString()
+      const Token = `token-${issued}`
+      res.end(JSON.stringify({ AccessKeyId: 'role', SecretAccessKey: 'hush', Token, Expiration }))
+    })
+    const address = `http://127.0.0.1:${port}`
+    const tokenFile = path.join(home, 'token')
+    await writeFile(tokenFile, 'pod\n')
+    for (const environment of [
+      {
+        AWS_CONTAINER_CREDENTIALS_FULL_URI: `${address}/credentials`,
+        AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: tokenFile,
+      },
+      { AWS_EC2_METADATA_SERVICE_ENDPOINT: address },
+    ]) {
+      issued = 0
+      const { url, requests } = await bucketServer({ secret: 'hush' })
+      const files = await openBucket(url('card-files'), environment)
+      await expectToKeep(files)
+      const tokens = requests.map(({ headers }) => headers['x-amz-security-token'])
+      // The first credentials expire soon.
+      expect(tokens).toEqual(['token-1', ...tokens.slice(1).map(() => 'token-2')])
+    }
+    const none = { AWS_EC2_METADATA_SERVICE_ENDPOINT: `${address}/elsewhere` }
+    const files = await openBucket('s3://card-files?region=eu-west-1', none)
+    await expect(files.get('photos/x.jpg')).rejects.toThrow('no credentials')
+  })
+
+  it.each([
+    ['s3://cards?region=eu-west-1', 'https://cards.s3.eu-west-1.amazonaws.com/'],
+    ['s3://cards/a shop/?region=eu-west-1', 'https://cards.s3.eu-west-1.amazonaws.com/a%20shop/'],
+    ['s3://cards.shop?region=eu-west-1', 'https://s3.eu-west-1.amazonaws.com/cards.shop/'],
+    ['s3://cards', 'https://cards.s3.us-east-1.amazonaws.com/'],
+    ['s3://cards/x?endpoint=https://storage.test:9000', 'https://cards.storage.test:9000/x/'],
+    [
+      's3://cards/x?endpoint=http://storage.test/s3/&force_path_style=true',
+      'http://storage.test/s3/cards/x/',
+    ],
+  ])('the files of %s are below %s', (url, root) => {
+    expect(readBucketUrl(new URL(url), 'us-east-1').root).toBe(root)
+  })
+
   it('an invalid bucket URL stops the start', async () => {
-    vi.stubEnv('AWS_CONFIG_FILE', path.join(home, 'none'))
     for (const url of [
       's3://',
       's3:///prefix',
       's3://bucket', // no region anywhere
       's3://bucket?region=',
+      's3://bucket?region=eu/west',
+      's3://[::1]?region=eu-west-1',
       's3://bucket?zone=eu-west-1',
       's3://bucket?region=eu-west-1&endpoint=minio:9000',
       's3://bucket?region=eu-west-1&endpoint=http://',

@@ -1,0 +1,94 @@
+import { readFile } from 'node:fs/promises'
+import { request } from 'undici'
+import { realTime } from '../time/real-time.ts'
+
+/** Signs requests to AWS. Those of a role have a token and expire. */
+export type AwsCredentials = {
+  accessKeyId: string
+  secretAccessKey: string
+  sessionToken?: string | undefined
+}
+
+/** Addresses of AWS that only its machines and containers reach. */
+const CONTAINERS = 'http://169.254.170.2'
+const MACHINES = 'http://169.254.169.254'
+const ROLE_PATH = '/latest/meta-data/iam/security-credentials/'
+/** AWS issues new credentials five minutes or more before the old ones expire. */
+const REFRESH_BEFORE_MS = 4 * 60_000
+const TIMEOUT_MS = 5_000
+
+/**
+ * Returns a function that resolves to credentials that are valid now: those of the environment, otherwise those of the role
+ * of the container or the machine, read again before they expire.
+ *
+ * @param environment the variables that AWS defines for all of its clients
+ */
+export function awsCredentials(environment: NodeJS.ProcessEnv): () => Promise<AwsCredentials> {
+  const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = environment
+  if (accessKeyId && secretAccessKey) {
+    return async () => ({
+      accessKeyId,
+      secretAccessKey,
+      sessionToken: environment.AWS_SESSION_TOKEN,
+    })
+  }
+  let current: Promise<RoleCredentials> | undefined
+  return async () => {
+    if (current && (await current).expiresAt - REFRESH_BEFORE_MS < realTime()) current = undefined
+    current ??= roleCredentials(environment).catch((error) => {
+      current = undefined
+      throw new Error('no credentials for the bucket: neither AWS_ACCESS_KEY_ID nor a role', {
+        cause: error,
+      })
+    })
+    return current
+  }
+}
+
+type RoleCredentials = AwsCredentials & { expiresAt: number }
+
+async function roleCredentials(environment: NodeJS.ProcessEnv): Promise<RoleCredentials> {
+  const path = environment.AWS_CONTAINER_CREDENTIALS_RELATIVE_URI
+  const url = environment.AWS_CONTAINER_CREDENTIALS_FULL_URI ?? (path && CONTAINERS + path)
+  return parse(await (url ? ofContainer(url, environment) : ofMachine(environment)))
+}
+
+async function ofContainer(url: string, environment: NodeJS.ProcessEnv): Promise<string> {
+  const file = environment.AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE
+  const authorization = file
+    ? (await readFile(file, 'utf8')).trim()
+    : environment.AWS_CONTAINER_AUTHORIZATION_TOKEN
+  return read(url, authorization ? { authorization } : {})
+}
+
+async function ofMachine(environment: NodeJS.ProcessEnv): Promise<string> {
+  const root = environment.AWS_EC2_METADATA_SERVICE_ENDPOINT ?? MACHINES
+  const ttl = { 'x-aws-ec2-metadata-token-ttl-seconds': '60' }
+  const headers = {
+    'x-aws-ec2-metadata-token': await read(`${root}/latest/api/token`, ttl, 'PUT'),
+  }
+  const [role = ''] = (await read(root + ROLE_PATH, headers)).split('\n')
+  return read(`${root}${ROLE_PATH}${role}`, headers)
+}
+
+async function read(
+  url: string,
+  headers: Record<string, string>,
+  method: 'GET' | 'PUT' = 'GET',
+): Promise<string> {
+  const signal = AbortSignal.timeout(TIMEOUT_MS)
+  const { statusCode, body } = await request(url, { method, headers, signal })
+  const text = await body.text()
+  if (statusCode !== 200) throw new Error(`${url} responded with ${statusCode}`)
+  return text
+}
+
+function parse(text: string): RoleCredentials {
+  const { AccessKeyId, SecretAccessKey, Token, Expiration } = JSON.parse(text)
+  return {
+    accessKeyId: AccessKeyId,
+    secretAccessKey: SecretAccessKey,
+    sessionToken: Token,
+    expiresAt: Date.parse(Expiration),
+  }
+}
