@@ -1,6 +1,7 @@
 import path from 'node:path'
 import react from '@vitejs/plugin-react'
-import { defineConfig } from 'vite'
+import { defineConfig, type Plugin } from 'vite'
+import { readScalar } from '../server/http/public/scalar.ts'
 
 /** The service that the development server sends API calls and sign-in pages to. */
 const SERVICE = process.env.CARDSTALL ?? 'http://localhost:3000'
@@ -17,11 +18,19 @@ const API_PATHS = [
   '/health',
 ]
 
+/** Adds the script of the API reference at /docs to the built files. */
+const reference: Plugin = {
+  name: 'api-reference',
+  async generateBundle() {
+    this.emitFile({ type: 'asset', fileName: 'scalar.js', source: await readScalar() })
+  },
+}
+
 export default defineConfig(({ command }) => ({
   root: import.meta.dirname,
   // Relative in the built page, so that it works under any path prefix of a proxy.
   base: command === 'serve' ? '/dashboard/' : './',
-  plugins: [react()],
+  plugins: [react(), reference],
   build: {
     outDir: 'dist',
     rolldownOptions: {

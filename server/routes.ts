@@ -111,11 +111,12 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
   const ctx = insideRequests(service)
   const { publicUrl, operatorToken, sandbox } = ctx.config
 
-  const built = builtPages(dashboardBuild())
+  const build = dashboardBuild()
+  const built = builtPages(build)
   serve(app, {
     '/': landingRoutes(ctx),
     '/health': healthRoutes(ctx),
-    '/docs': docsRoutes(ctx),
+    '/docs': docsRoutes(ctx, build.directory),
     '/docs/guides': guideRoutes,
     '/photos': photoRoutes(ctx),
     '/labels': labelFileRoutes(ctx),

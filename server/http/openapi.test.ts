@@ -258,6 +258,16 @@ describe('the reference page', () => {
   })
 })
 
+it('without its script, the reference page says how to build it', async () => {
+  const { text } = await app.anyone.get('/docs/reference.js')
+  const element = { dataset: {}, textContent: '' }
+  runInNewContext(text, {
+    URL,
+    document: { currentScript: { src: 'https://x.example/docs' }, getElementById: () => element },
+  })
+  expect(element.textContent).toContain('npm run build')
+})
+
 const PAGE_HEADERS = {
   'content-type': 'text/html; charset=utf-8',
   'cross-origin-opener-policy': 'same-origin',

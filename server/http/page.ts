@@ -37,7 +37,12 @@ export const sendPage = (reply: FastifyReply, html: string | Buffer, changes: Po
     .send(html)
 
 /** Sends a text that a page uses or links to: a script, a style sheet, an example. Caches may keep it. */
-export const sendAsset = (reply: FastifyReply, text: string, type: string, maxAgeSeconds = 300) =>
+export const sendAsset = (
+  reply: FastifyReply,
+  text: string | Buffer,
+  type: string,
+  maxAgeSeconds = 300,
+) =>
   reply
     .header('cache-control', `public, max-age=${maxAgeSeconds}`)
     .type(`${type}; charset=utf-8`)

@@ -1,18 +1,21 @@
 import { readFile } from 'node:fs/promises'
+import path from 'node:path'
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
-import Fastify from 'fastify'
+import { notFound } from '../../errors.ts'
 import type { Service } from '../../service.ts'
 import { lazy } from '../lazy.ts'
 import { sendAsset, sendPage } from '../page.ts'
 
 /**
- * The API reference, and the style sheet of all other pages. The reference is Scalar, served from its npm package, so that
- * it works offline. The package is loaded at the first visit, because loading it takes a quarter of a second.
+ * The API reference, and the style sheet of all other pages. The reference is Scalar, served from here, so that it works
+ * offline.
+ *
+ * @param built the folder of the dashboard's built files, which has its script
  */
 export const docsRoutes =
-  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (ctx: Service, built: string): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
-    const scalar = lazy(scalarScript)
+    const scalar = lazy(() => scalarScript(path.join(built, 'scalar.js')))
     const reference = lazy(() => readAsset('reference.js'))
     const styles = lazy(() => readAsset('pages.css'))
 
@@ -58,11 +61,14 @@ const html = (root: string, withOperator: boolean) => `<!doctype html>
 
 const readAsset = (file: string) => readFile(new URL(file, import.meta.url), 'utf8')
 
-async function scalarScript(): Promise<string> {
-  const scalar = await import('@scalar/fastify-api-reference')
-  const app = Fastify()
-  await app.register(scalar.default, { routePrefix: '/', configuration: { url: '/' } })
-  const { body } = await app.inject('/js/scalar.js')
-  await app.close()
-  return body
+async function scalarScript(file: string): Promise<Buffer | string> {
+  try {
+    return await readFile(file)
+  } catch {
+    // The first build has not finished yet. The package takes a quarter of a second to load.
+    const { readScalar } = await import('./scalar.ts')
+    return readScalar().catch(() => {
+      throw notFound('The API reference has not been built.')
+    })
+  }
 }

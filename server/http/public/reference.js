@@ -19,7 +19,12 @@ if ('operator' in element.dataset) {
   sources.push(api('Operator API', 'operator', 'operator/openapi.json', 'operator/v1'))
 }
 
-Scalar.createApiReference(element, {
+if (!Scalar) {
+  element.textContent =
+    'This page has not been built. Run “npm ci && npm run build” in the service’s folder.'
+}
+
+Scalar?.createApiReference(element, {
   sources,
   withDefaultFonts: false,
   telemetry: false,
