@@ -1,4 +1,4 @@
-import { createClient, ErrorReply } from '@redis/client'
+import { Command, Redis, ReplyError } from 'ioredis'
 import { StartError } from '../start-error.ts'
 import { type Counters, memoryCounters, WINDOW_SECONDS } from './counters.ts'
 
@@ -144,13 +144,14 @@ function openConnection(
     lost = true
     ready = false
     connected()
-    client.destroy() // rejects all pending commands
+    clearInterval(pings)
+    client.disconnect() // rejects all pending commands
     events.lost(reason)
   }
 
   const send = (key: string, seconds: number, by: number) => {
-    const ttl = TTL_WINDOWS * seconds
-    return client.sendCommand<number>(['EVAL', COUNT, '1', key, String(ttl), String(by)])
+    const values = [COUNT, '1', key, String(TTL_WINDOWS * seconds), String(by)]
+    return client.sendCommand(new Command('eval', values)) as Promise<number>
   }
 
   function count(key: string, seconds: number, by: number): Promise<number> {
@@ -183,10 +184,8 @@ function openConnection(
     lose(`no connection within ${CONNECT_TIMEOUT_MS} ms`),
   )
   client.on('error', (error) => lose(reasonOf(error)))
-  client.on('connect', () => {
-    // It was closed while the socket was still connecting: destroy() has no effect then.
-    if (lost) client.destroy()
-  })
+  client.on('close', () => lose('the connection was closed'))
+  const pings = setInterval(() => client.ping().catch(() => {}), PING_INTERVAL_MS).unref()
   open().catch((error) => lose(reasonOf(error)))
 
   return {
@@ -221,27 +220,27 @@ function unlessLate(milliseconds: number, steps: number, late: () => void): () =
   }
 }
 
-function newClient(url: string) {
-  try {
-    const client = createClient({
-      url,
-      RESP: 2, // supported by every server, and sufficient for counters
-      maintNotifications: 'disabled',
-      pingInterval: PING_INTERVAL_MS,
-      commandOptions: { timeout: 0 }, // the client's timeout costs an AbortSignal per command; see count()
-      socket: { connectTimeout: 0, reconnectStrategy: false }, // see unlessLate()
-    })
-    client.unref() // a socket that is still connecting must not keep the process alive
-    return client
-  } catch {
-    // The original error contains the URL.
+function newClient(url: string): Redis {
+  // The client's own errors contain the URL, and it takes a name for a database.
+  const { protocol, pathname } = URL.canParse(url) ? new URL(url) : {}
+  if (!/^rediss?:$/.test(protocol ?? '') || !/^\/?\d*$/.test(pathname ?? '')) {
     throw new StartError('REDIS_URL must look like redis://user:password@host:6379/0.')
   }
+  return new Redis(url, {
+    lazyConnect: true,
+    protocol: 2, // supported by every server, and sufficient for counters
+    enableReadyCheck: false, // see open()
+    enableOfflineQueue: false,
+    disableClientInfo: true,
+    connectTimeout: 0, // see unlessLate()
+    disconnectTimeout: 0,
+    retryStrategy: null,
+  })
 }
 
 /** The error's message for the log. Quoted text is removed: a server quotes unknown commands, AUTH with its password. */
 function reasonOf(error: unknown): string {
   const { message, code } = error as NodeJS.ErrnoException
-  if (error instanceof ErrorReply) return message.split(/['"`]/, 1)[0]!.trim()
+  if (error instanceof ReplyError) return message.split(/['"`]/, 1)[0]!.trim()
   return message || code || 'unknown error'
 }

@@ -4,7 +4,7 @@ import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { createClient } from '@redis/client'
+import { Redis } from 'ioredis'
 import { freePort } from './free-port.ts'
 import { until } from './until.ts'
 
@@ -70,16 +70,13 @@ export async function startRedis(options: { arguments?: string[] } = {}): Promis
     url: `redis://127.0.0.1:${port}`,
 
     async command(...args) {
-      const client = createClient({
-        url: `redis://127.0.0.1:${port}`,
-        socket: { reconnectStrategy: false },
-      })
+      const client = new Redis(port, { lazyConnect: true, retryStrategy: null, protocol: 2 })
       client.on('error', () => {})
-      await client.connect()
       try {
-        return await client.sendCommand(args)
+        await client.connect()
+        return await client.call(...(args as [string]))
       } finally {
-        client.destroy()
+        client.disconnect()
       }
     },
 
