@@ -1,8 +1,9 @@
+import { forgetRecipients } from '../carriers/simulated.ts'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Page } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
-import { OPEN_STATUSES } from '../enums.ts'
+import { type DisputeReason, OPEN_STATUSES } from '../enums.ts'
 import type { FileStore } from '../files/file-store.ts'
 import type { Mail } from '../mail/mail.ts'
 import { listMails } from '../mail/outbox.ts'
@@ -29,8 +30,9 @@ const DAY_MS = 24 * 60 * 60 * 1000
 
 /**
  * Erases a buyer's personal data from completed orders: name, e-mail address and delivery address, the texts of e-mails
- * and reviews, the payloads of events, messages of disputes, and label PDFs. Amounts, items, stars and the ledger stay. A checkout with an
- * open order is left alone: call it again later.
+ * and reviews, the payloads of events, messages of disputes, the seller's answers and replies, which address the buyer,
+ * and label PDFs. Amounts, items, stars and the ledger stay. A checkout with an open order is left alone: call it again
+ * later.
  */
 export async function eraseBuyer(
   ctx: Context & { files: FileStore },
@@ -185,14 +187,20 @@ const eraseCheckouts = (ctx: Context, ids: number[], { withReviews }: { withRevi
     `
     const disputes = await db`
       update disputes
-      set message = null
-      where order_id = any(${orders}::bigint[]) and message is not null
+      set
+        message = null,
+        answer = case when answer is not null then '' end,
+        photo_urls = case when photo_urls is not null then '{}'::text[] end
+      where order_id = any(${orders}::bigint[]) and (message is not null or answer <> '')
     `
     const reviews = await db`
       update reviews
-      set text = null
-      where slice_id = any(${withReviews ? slices : []}::bigint[]) and text is not null
+      set text = null, reply = null, replied_at = null
+      where
+        slice_id = any(${withReviews ? slices : []}::bigint[])
+        and (text is not null or reply is not null)
     `
+    await forgetRecipients(db, slices)
     return {
       checkouts: checkouts.length,
       mails: mails.count,
@@ -214,8 +222,21 @@ export type BuyerData = {
   orders: Order[]
   mails: Mail[]
   events: { event: string; data: string; createdAt: Date }[]
-  disputes: { orderId: number; message: string | null; openedAt: Date }[]
-  reviews: { sliceKey: string; stars: number; text: string | null; createdAt: Date }[]
+  disputes: {
+    orderId: number
+    reason: DisputeReason
+    message: string | null
+    answer: string | null
+    photoUrls: string[]
+    openedAt: Date
+  }[]
+  reviews: {
+    sliceKey: string
+    stars: number
+    text: string | null
+    reply: string | null
+    createdAt: Date
+  }[]
 }
 
 /** Rows of one page of a list that is read as a whole. */
@@ -253,13 +274,19 @@ export async function exportBuyer(ctx: Context, email: string): Promise<BuyerDat
       order by id desc
     `,
     db<BuyerData['disputes']>`
-      select order_id as "orderId", message, opened_at as "openedAt"
+      select
+        order_id as "orderId",
+        reason,
+        message,
+        answer,
+        coalesce(photo_urls, '{}') as "photoUrls",
+        opened_at as "openedAt"
       from disputes
       where order_id = any(${rows}::bigint[])
       order by id desc
     `,
     db<BuyerData['reviews']>`
-      select s.slice_key as "sliceKey", r.stars, r.text, r.created_at as "createdAt"
+      select s.slice_key as "sliceKey", r.stars, r.text, r.reply, r.created_at as "createdAt"
       from reviews r
       join slices s on s.id = r.slice_id
       where r.slice_id = any(${slices}::bigint[])

@@ -90,6 +90,20 @@ export function simulatedCarrier({ db, now }: { db: Db; now: () => Date }): Carr
   }
 }
 
+/** Erases the recipients of these slices' parcels, as a buyer's data is erased. A real carrier keeps its own records. */
+export async function forgetRecipients(db: Db, sliceIds: number[]): Promise<void> {
+  await db`
+    update simulated_shipments
+    set
+      parcel = parcel || jsonb_build_object(
+        'recipient',
+        (select jsonb_object_agg(key, '') from jsonb_object_keys(parcel -> 'recipient') key)
+      )
+    where
+      reference in (select reference from shipments where slice_id = any(${sliceIds}::bigint[]))
+  `
+}
+
 type ShipmentRow = { id: number; status: Exclude<LabelStatus, 'self_ship'>; tellsCode: boolean }
 
 const shipmentFrom = ({ id, status, tellsCode }: ShipmentRow): CarrierShipment => ({

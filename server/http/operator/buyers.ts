@@ -1,9 +1,10 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { type BuyerData, eraseBuyer, exportBuyer } from '../../back-office/buyers.ts'
+import { DISPUTE_REASONS } from '../../enums.ts'
 import type { Service } from '../../service.ts'
 import { timestamp } from '../../time/timestamp.ts'
-import { Data, FilledText, Nullable, Timestamp } from '../schema.ts'
+import { Data, FilledText, Nullable, OneOf, Timestamp } from '../schema.ts'
 import { AddressSchema, addressJson } from '../shapes/address.ts'
 import { exampleOperatorMail, OperatorMailSchema, operatorMailJson } from '../shapes/mail.ts'
 import {
@@ -53,7 +54,10 @@ const BuyerDataSchema = Type.Object({
   disputes: Type.Array(
     Type.Object({
       order_id: Type.Integer(),
+      reason: OneOf(DISPUTE_REASONS),
       message: Nullable(Type.String()),
+      answer: Nullable(Type.String(), { description: 'The seller’s words' }),
+      photo_urls: Type.Array(Type.String()),
       opened_at: Timestamp(),
     }),
   ),
@@ -62,6 +66,7 @@ const BuyerDataSchema = Type.Object({
       slice_key: Type.String(),
       stars: Type.Integer(),
       text: Nullable(Type.String()),
+      reply: Nullable(Type.String(), { description: 'The seller’s words' }),
       created_at: Timestamp(),
     }),
   ),
@@ -81,15 +86,15 @@ const buyerDataJson = (email: string, data: BuyerData) => ({
     data: JSON.parse(data),
     created_at: timestamp(createdAt),
   })),
-  disputes: data.disputes.map(({ orderId, message, openedAt }) => ({
+  disputes: data.disputes.map(({ orderId, photoUrls, openedAt, ...dispute }) => ({
+    ...dispute,
     order_id: orderId,
-    message,
+    photo_urls: photoUrls,
     opened_at: timestamp(openedAt),
   })),
-  reviews: data.reviews.map(({ sliceKey, stars, text, createdAt }) => ({
+  reviews: data.reviews.map(({ sliceKey, createdAt, ...review }) => ({
+    ...review,
     slice_key: sliceKey,
-    stars,
-    text,
     created_at: timestamp(createdAt),
   })),
 })
@@ -106,7 +111,7 @@ export const buyerRoutes =
           operationId: 'eraseBuyer',
           summary: 'Erase a buyer’s personal data',
           description:
-            'Erases the name, the e-mail address, the delivery address with its phone number, the texts of e-mails and reviews, the payloads of events, messages of disputes and label PDFs of completed orders. Amounts, items and stars stay. A checkout with an open order keeps its data: repeat the request when it is completed.',
+            'Erases the name, the e-mail address, the delivery address with its phone number, the texts of e-mails and reviews, the payloads of events, messages of disputes, the seller’s answers and replies, and label PDFs of completed orders. Amounts, items and stars stay. A checkout with an open order keeps its data: repeat the request when it is completed.',
           tags: ['Buyers'],
           body: BuyerInput,
           response: { 200: Data(ErasedSchema, 'Numbers of erased records') },
