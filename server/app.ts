@@ -119,10 +119,17 @@ function unknownUrl(
   return allow ? methodNotAllowed(method, allow) : notFound('There is nothing at this address.')
 }
 
-function refusal({ query, headers: { expect } }: FastifyRequest): ApiError | undefined {
+function refusal({ url, query, headers: { expect } }: FastifyRequest): ApiError | undefined {
   if (isMalformed(query)) return malformedUrl()
+  if (isNulInPath(url)) return notFound('There is nothing at this address.')
   if (expect !== undefined && expect.toLowerCase() !== '100-continue') return expectationFailed()
   return undefined
+}
+
+/** The database can't compare text with a NUL. */
+function isNulInPath(url: string): boolean {
+  const nul = url.indexOf('%00')
+  return nul >= 0 && !url.slice(0, nul).includes('?')
 }
 
 /**

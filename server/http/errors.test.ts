@@ -106,6 +106,12 @@ describe('URLs', () => {
     }
   })
 
+  it('a NUL in a path gets a 404 from every API and page', async () => {
+    for (const url of ['/v1/cards/%00', '/shops/a%00b', '/operator/v1/slices/%00?x=%00']) {
+      expect((await app.operator.get(url)).status).toBe(404)
+    }
+  })
+
   it('malformed percent-encoding gets a 404 as a JSON error', async () => {
     for (const url of ['/v1/cards/%zz', '/v1/cards/%ff', '/v1/cards?q=%zz', '/%']) {
       const response = await app.anyone.get(url)
