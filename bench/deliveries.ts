@@ -119,7 +119,7 @@ async function addPending(db: Database, endpoints: number[], count: number): Pro
   const [{ queue } = { queue: null }] = await db<{ queue: string | null }[]>`
     select to_regclass('delivery_queue') as queue
   `
-  // Before there was a queue of its own, the log said when a delivery is due.
+  // In versions without a delivery queue, the log has the time at which a delivery is due.
   const logged = db`
     insert into deliveries (event_id, endpoint_id, status, ${queue ? db`` : db`next_attempt_at,`} created_at)
     select happened.id, e.id, 'pending', ${queue ? db`` : db`happened.created_at,`} happened.created_at

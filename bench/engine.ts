@@ -30,7 +30,9 @@ export type Effects = {
   count(db: Database, before: number, done: LoadRequest[]): Promise<number>
   /** Removes the rows after the last run, if they would make the database grow. */
   undo?(db: Database, before: number): Promise<unknown>
-  /** Work that the requests have left to the service, such as e-mail, is part of their cost: whether it has ended. */
+  /**
+   * Whether the work that the requests have left to the service, such as e-mail, has ended. It is part of their cost.
+   */
   isSettled?(db: Database): Promise<boolean>
 }
 

@@ -1,6 +1,5 @@
-import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
+import { temporaryFolder } from '../scripts/temporary-folder.ts'
 import { DESCRIPTIONS } from '../server/test/descriptions.ts'
 import {
   type HostileRequest,
@@ -25,9 +24,7 @@ const MAX_SHOWN = 40
 const kib = (bytes: number) => `${(bytes / 1024).toFixed(1).padStart(8)} KiB`
 
 const filter = process.argv[2] ?? ''
-const folder = await mkdtemp(join(await realpath(tmpdir()), 'cardstall-hostile-'))
-// When root starts it, PostgreSQL runs as another user, who must reach its files.
-await chmod(folder, 0o755)
+const folder = await temporaryFolder('hostile')
 const service = await startService({ dataDir: folder })
 try {
   const token = service.operatorToken

@@ -1,8 +1,8 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gunzipSync, gzipSync } from 'node:zlib'
+import { temporaryFolder } from '../scripts/temporary-folder.ts'
 import { CATALOG } from './market.ts'
 import type { Value } from './program.ts'
 import { quantile } from './report.ts'
@@ -26,9 +26,7 @@ const PATHS = [
  * Each import changes the name of every set, card and product.
  */
 export async function measureReadsDuringImport(checkout: string): Promise<Value[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'cardstall-bench-'))
-  // When root starts it, PostgreSQL runs as another user, who must reach its files.
-  chmodSync(folder, 0o755)
+  const folder = await temporaryFolder('bench')
   const program = { checkout, dataDir: join(folder, 'data') }
   const files = CATALOG.map((file) => join(checkout, file))
   let service: Service | undefined

@@ -1,8 +1,9 @@
+import { randomNumbers } from '../scripts/random.ts'
 import type { Effects, Row } from './engine.ts'
 import type { LoadRequest } from './load.ts'
 import { LARGE_SHOPS, type Market } from './market.ts'
 import { MAX_REQUESTS, PER_PAGE, pagesOf } from './pages.ts'
-import { randomness, shuffled } from './random.ts'
+import { shuffled } from './random.ts'
 import type { Database } from './service.ts'
 
 const BULK_ITEMS = 100
@@ -150,7 +151,7 @@ async function countChanged(db: Database, done: LoadRequest[]): Promise<number> 
 
 async function bulkCreates({ db, sellers }: Market): Promise<LoadRequest[]> {
   const cards = await db<{ id: string }[]>`select id from cards order by id`
-  const random = randomness()
+  const random = randomNumbers(1)
   return Array.from({ length: 10_000 }, (_, i) => {
     const seller = sellers[i % sellers.length]!
     const ids = Array.from(

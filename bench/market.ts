@@ -30,7 +30,7 @@ export type Market = {
   service: Service
   address: Address
   db: Database
-  /** Sellers with keys, the largest first: one has half of all listings and orders, the next 19 have a quarter. */
+  /** Sellers with keys, largest first: one has half of all listings and orders, the next 19 have a quarter. */
   sellers: { id: number; key: string }[]
   /** Endpoints of webhooks: one of each of 16 sellers, and 16 of one more seller. */
   hooks: { single: number[]; shared: number[] }
@@ -95,7 +95,7 @@ async function createMarket(program: Program, size: Size): Promise<void> {
   const { dataDir, checkout = OWN_CHECKOUT } = program
   await rm(dataDir, { recursive: true, force: true })
   await mkdir(dataDir, { recursive: true })
-  // When root starts it, PostgreSQL runs as another user, who must reach its files.
+  // If root starts the service, PostgreSQL runs as another user, who must be able to enter the folder.
   await chmod(dataDir, 0o755)
   await timed(`${size}: catalog`, async () => {
     await runCommand(program, 'migrate')

@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { temporaryFolder } from '../scripts/temporary-folder.ts'
 import { openGenerator, usageSince } from './engine.ts'
 import type { Load, LoadResult } from './load.ts'
 import { CATALOG } from './market.ts'
@@ -25,9 +25,7 @@ export async function measureProgram(
   checkout: string,
   { restSeconds, starts, loadMs }: { restSeconds: number; starts: number; loadMs: number },
 ): Promise<Value[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'cardstall-bench-'))
-  // When root starts it, PostgreSQL runs as another user, who must reach its files.
-  chmodSync(folder, 0o755)
+  const folder = await temporaryFolder('bench')
   const program = { checkout, dataDir: join(folder, 'data') }
   try {
     const first = await startService(program)

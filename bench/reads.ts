@@ -1,7 +1,8 @@
+import { randomNumbers } from '../scripts/random.ts'
 import type { Row } from './engine.ts'
 import type { LoadRequest } from './load.ts'
 import type { Market } from './market.ts'
-import { randomness, shuffled } from './random.ts'
+import { shuffled } from './random.ts'
 
 /** Reads of the catalog. */
 export const reads: Row[] = [
@@ -96,7 +97,7 @@ async function searches(market: Market): Promise<LoadRequest[]> {
     join sets s on s.id = c.set_id
     order by c.name, s.language
   `
-  const random = randomness()
+  const random = randomNumbers(1)
   const queries = new Map<string, string[]>()
   const add = (query: Record<string, string>, expected = '"meta":{"current_page":1,') =>
     queries.set(`/v1/cards?${new URLSearchParams(query)}`, [expected])

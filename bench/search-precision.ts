@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
+import { randomNumbers } from '../scripts/random.ts'
 import { browseCards, browseProducts } from '../server/catalog/browse.ts'
 import { assembleCatalog, type Catalog } from '../server/catalog/catalog.ts'
 import {
@@ -23,7 +24,7 @@ type Query = { q: string; language?: string; isRight: (card: CardEntry) => boole
 const seed = Number(process.argv[2] ?? 1)
 const perKind = 400
 const catalog = await readCatalogFiles(['english', 'europe', 'asia', 'products'])
-const random = randomness(seed)
+const random = randomNumbers(seed)
 const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)]!
 
 const english = catalog.cards.filter(({ set }) => set.language === 'EN')
@@ -304,14 +305,4 @@ async function readCatalogFiles(files: string[]): Promise<Catalog> {
     },
     () => undefined,
   )
-}
-
-/** Numbers from 0 to 1 (mulberry32). */
-function randomness(state: number): () => number {
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
 }

@@ -1,8 +1,7 @@
-import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { crashTest } from './crash-test/run.ts'
+import { temporaryFolder } from './temporary-folder.ts'
 
 /**
  * `npm run crash-test -- [--minutes 2] [--kills N] [--processes 1|2] [--seed N]`: sells under load while it kills the
@@ -26,9 +25,7 @@ const { minutes, kills, processes, seed } = numbersIn(values)
 // `exit` handlers kill the processes that this script started.
 process.once('SIGINT', () => process.exit(130)).once('SIGTERM', () => process.exit(143))
 
-const folder = await mkdtemp(join(await realpath(tmpdir()), 'cardstall-crash-'))
-// When root starts it, PostgreSQL runs as another user, who must reach its files.
-await chmod(folder, 0o755)
+const folder = await temporaryFolder('crash')
 console.log(`crash test: ${minutes} min, processes: ${processes}, seed: ${seed}, in ${folder}`)
 
 const { figures, violations } = await crashTest({

@@ -1,9 +1,8 @@
-import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { commandFor } from './fuzz/request.ts'
 import { fuzz } from './fuzz/run.ts'
+import { temporaryFolder } from './temporary-folder.ts'
 
 /**
  * `npm run fuzz -- [--seconds 60] [--minutes N] [--seed N] [--connections 4] [--operations REGEX]`: sends a service of
@@ -31,9 +30,7 @@ const connections = positive('connections')
 // `exit` handlers stop the service that this script started.
 process.once('SIGINT', () => process.exit(130)).once('SIGTERM', () => process.exit(143))
 
-const folder = await mkdtemp(join(await realpath(tmpdir()), 'cardstall-fuzz-'))
-// When root starts it, PostgreSQL runs as another user, who must reach its files.
-await chmod(folder, 0o755)
+const folder = await temporaryFolder('fuzz')
 console.log(`fuzz: seed ${seed}, ${seconds} s, connections: ${connections}, in ${folder}`)
 
 const operations = new RegExp(values.operations, 'i')

@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process'
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { pino } from 'pino'
@@ -13,6 +12,7 @@ import { settingsTable } from '../server/settings/settings.ts'
 import { DESCRIPTIONS } from '../server/test/descriptions.ts'
 import { schemaSql } from './schema-sql.ts'
 import { sdkTypes } from './sdk-types.ts'
+import { temporaryFolder } from './temporary-folder.ts'
 
 /**
  * Writes the generated files: the OpenAPI descriptions, the types of the SDK, the command reference, the dump of the database schema and the table of settings in
@@ -21,8 +21,7 @@ import { sdkTypes } from './sdk-types.ts'
 const ROOT = path.join(import.meta.dirname, '..')
 const check = process.argv.includes('--check')
 
-const dataDir = await mkdtemp(path.join(tmpdir(), 'cardstall-generate-'))
-await chmod(dataDir, 0o755)
+const dataDir = await temporaryFolder('generate')
 const database = await startEmbedded({ dataDir })
 const closers: Closers = []
 try {

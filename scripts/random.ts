@@ -11,7 +11,7 @@ export type Random = {
 }
 
 export function seededRandom(seed: number): Random {
-  const next = mulberry32(seed)
+  const next = randomNumbers(seed)
   const random: Random = {
     chance: (probability) => next() < probability,
     between: (from, to) => from + next() * (to - from),
@@ -22,8 +22,8 @@ export function seededRandom(seed: number): Random {
   return random
 }
 
-/** Numbers from 0 up to, but not including, 1. */
-function mulberry32(seed: number): () => number {
+/** Numbers from 0 up to, but not including, 1, in an order that depends only on the seed (mulberry32). */
+export function randomNumbers(seed: number): () => number {
   let state = seed >>> 0
   return () => {
     state = (state + 0x6d2b79f5) >>> 0

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, realpath, rm } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { chromium } from 'playwright-core'
 import { seededRandom } from './random.ts'
+import { temporaryFolder } from './temporary-folder.ts'
 
 /**
  * `npm run screenshots`: makes the README's pictures from a sandbox of its own with a month of generated trade. It needs
@@ -29,9 +29,7 @@ const BUYERS = [
   'Janine Fuchsia',
 ]
 
-const folder = await mkdtemp(join(await realpath(tmpdir()), 'cardstall-screenshots-'))
-// When root starts it, PostgreSQL runs as another user, who must reach its files.
-await chmod(folder, 0o755)
+const folder = await temporaryFolder('screenshots')
 const port = 3_900
 const address = `http://localhost:${port}`
 

@@ -69,7 +69,7 @@ export async function continueDeal(
 
 type Actions = ReturnType<typeof actions>
 
-/** Steps at once that exclude each other, or that compete for the same money. */
+/** Sends concurrent steps that exclude each other, or that compete for the same money. */
 async function race(act: Actions, status: string, random: Random): Promise<void> {
   if (status === 'pending') {
     const cancel = random.pick([act.cancel, act['cancel as seller']])
@@ -154,7 +154,7 @@ function actions(
         { token, body: { reason: 'damaged', message: 'Look' } },
         inRace(status),
       ),
-    // 409: it was answered before.
+    // 409: it has already been answered.
     answer: () =>
       post(
         `/tools/v1/orders/${orderId}/dispute/answer`,

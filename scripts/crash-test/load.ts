@@ -15,7 +15,7 @@ export type Cart = {
   body: { buyer: object; address: object; lines: { listing_id: number; quantity: number }[] }
   /** One of its listings is hidden or has too little stock. */
   isUnsellable: boolean
-  /** undefined: no response arrived, and the back end didn't retry. */
+  /** undefined if no response arrived and the back end didn't retry. */
   response: Response | undefined
 }
 

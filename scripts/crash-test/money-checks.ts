@@ -6,8 +6,8 @@ import type { Market } from './market.ts'
 import { OPERATOR_TOKEN } from './processes.ts'
 
 /**
- * Checks of the books. `findBookViolations` holds at any moment, and runs after each recovery, under load.
- * `findBankViolations` compares the end with what the clients and the bank know.
+ * Checks of the books. The rules of `findBookViolations` hold at any moment; it runs after each recovery, under load.
+ * `findBankViolations` compares the final books with the records of the clients and the bank.
  */
 
 /** Each query returns a row for each violation. */
@@ -210,7 +210,7 @@ export async function findBankViolations(
   ]
 }
 
-/** A row was refunded by the refunds that were confirmed, the resolution of a dispute, and its cancellation. */
+/** The refunds of a row are the confirmed ones, the resolution of its dispute, and its cancellation. */
 function findRefundViolations({ journal }: Evidence, rows: Iterable<Order>): string[] {
   const refunds = Map.groupBy(journal.refunds, ({ orderId }) => orderId)
   return [...rows].flatMap(({ id, status, financial }) => {
@@ -221,7 +221,7 @@ function findRefundViolations({ journal }: Evidence, rows: Iterable<Order>): str
   })
 }
 
-/** The bank executes the files of all runs, and has executed each payout once that it has not returned. */
+/** The bank executes the files of all runs. It has executed each payout once, unless it has returned it. */
 async function findTransferViolations({ client, db, journal }: Evidence): Promise<string[]> {
   const { bank } = journal
   const violations: string[] = []

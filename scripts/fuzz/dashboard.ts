@@ -6,7 +6,7 @@ import type { Operation, Parameter, Schema } from './operations.ts'
 /** The shop of a member, and the cookie of their session. */
 export type Member = { accountId: number; cookie: string }
 
-/** The operations of the dashboard's API. It has no published description, so that they are read from its routes. */
+/** The operations of the dashboard's API, read from its routes, because it has no published description. */
 export async function dashboardOperations(): Promise<Operation[]> {
   const operations: Operation[] = []
   // The routes are declared, never called.

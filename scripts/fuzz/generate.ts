@@ -273,7 +273,7 @@ function mutate(request: Request, random: Random): Request {
   switch (change) {
     case 'path': {
       const segments = path.split('/')
-      // Other addresses below /dashboard are those of the page, which may be being built.
+      // Other addresses below /dashboard lead to the page, whose files may still be built.
       const first = request.operation.credential === 'member' ? 3 : 1
       segments[random.integer(first, segments.length - 1)] = random.pick(INVALID_SEGMENTS)
       return { ...request, target: random.chance(0.1) ? `${path}/` : segments.join('/') }

@@ -118,7 +118,7 @@ async function signInAll({ memory, credentials }: Shared): Promise<void> {
   }
 }
 
-/** They would end the credentials of all later requests. */
+/** Whether an operation would end the credentials of all later requests. */
 const endsCredentials = ({ id }: Operation) =>
   id === 'revokeOwnKey' || /^DELETE .*\/(sessions|programs)/.test(id)
 

@@ -68,7 +68,7 @@ export function requireCard(catalog: Catalog, identifier: string): void {
   }
 }
 
-/** @throws not_found */
+/** Finds the sealed product of a slug. @throws not_found */
 export function findProduct(catalog: Catalog, slug: string): ProductEntry {
   return (
     catalog.productsBySlug.get(slug) ?? refuse(notFound(`There is no sealed product "${slug}".`))

@@ -2,8 +2,8 @@ import { dashboardBuild } from '../dashboard/build.ts'
 import { createLog } from '../log.ts'
 
 /**
- * Builds the dashboard unless its built files are current. A run of the tests does so once, before any of them: otherwise
- * the programs that tests start would.
+ * Builds the dashboard unless its built files are current. A run of the tests does so once, before all tests; otherwise
+ * the programs that tests start would build it.
  */
 export async function buildDashboard(): Promise<void> {
   const build = dashboardBuild()

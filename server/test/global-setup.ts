@@ -24,7 +24,7 @@ export default async function setup(project: TestProject) {
   await buildDashboard()
   const home = await useMemoryForFiles()
   const dataDir = await mkdtemp(path.join(tmpdir(), 'cardstall-test-'))
-  // Under root, PostgreSQL runs as another user, who must be able to reach its files.
+  // If root runs the tests, PostgreSQL runs as another user, who must be able to enter the folder.
   await chmod(dataDir, 0o755)
   const database = await startEmbedded({
     dataDir,

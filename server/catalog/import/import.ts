@@ -76,7 +76,8 @@ export async function importCatalog<Place extends number | string>(
   })
 }
 
-/** The same for a caller that holds the import lock, which every batch checks. In a transaction each batch is a savepoint. */
+/* * Imports lines like `importCatalog`, for a caller that holds the import lock, which every batch checks. In a transaction
+ * each batch is a savepoint. */
 export async function importLines<Place extends number | string>(
   ctx: ImportContext,
   lock: AdvisoryLock,

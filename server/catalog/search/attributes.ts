@@ -73,7 +73,7 @@ export function searchWithAttributes<T>(
   return []
 }
 
-/** The same for a name with typos. Only two divisions are tried, because a search for typos is expensive. */
+/* * Like `searchWithAttributes`, for a name with typos. Tries only two divisions, because a search for typos is expensive. */
 export function searchTyposWithAttributes<T>(
   { index, entriesByName }: Names<T>,
   attributes: Attributes<T>,
@@ -150,7 +150,7 @@ function likelyDivisions<T>(words: string[], attributes: Attributes<T>): boolean
 const EXACT = 4
 const PART = 1
 
-/** Words that people add to a set's name, and that say nothing by themselves. */
+/** Words that people add to a set's name, and that mean nothing by themselves. */
 const FILLER = new Set(['set', 'card', 'cards', 'promo', 'promos'])
 const CATEGORY_SHORTHANDS = new Map([
   ['etb', ['elite', 'trainer', 'box']],

@@ -55,7 +55,7 @@ export const exampleOwnItems = {
   items: exampleBulkCreate.items.map((item, index) => ({ ...item, reference: `SHELF-5-${index}` })),
 }
 
-/** The same with references. */
+/** The body of a bulk create whose items may have references. */
 export const OwnBulkCreate = bulkCreateOf(OwnListingItem, exampleOwnItems)
 
 const CreatedListing = Type.Object({
@@ -140,7 +140,7 @@ export type RefusedItem = { errors: FieldMessages; candidates?: unknown }
 export const isAccepted = (item: NewListing | RefusedItem): item is NewListing =>
   !('errors' in item)
 
-/** A warning for an account that may list, and whose listings nobody can order. */
+/** A warning for an account that may list, but whose listings can't be ordered. */
 export const NO_SHIPPING =
   'No shipping option of this account is enabled, so buyers cannot order its listings yet.'
 

@@ -106,7 +106,7 @@ export const DeliveryQuery = Type.Object({
   ...pageParameters,
 })
 
-/** @throws validation_error for malformed times */
+/** The filters of a query. @throws validation_error for malformed times */
 export function deliveryFilters(
   accountId: number,
   { endpoint_id: endpointId, status, event, from, to }: Static<typeof DeliveryQuery>,

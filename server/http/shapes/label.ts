@@ -7,7 +7,7 @@ import { Nullable, OneOf, Timestamp } from '../schema.ts'
 import { exampleOrder } from './order.ts'
 import { exampleSlice, SliceSchema, sliceJson } from './slice.ts'
 
-/** Everything of the response but the slice. */
+/** The fields of the response, except the slice. */
 export const labelFields = {
   status: OneOf(LABEL_STATUSES, {
     description:

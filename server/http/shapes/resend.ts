@@ -25,7 +25,7 @@ export const Resent = Data(
   'The attempts are scheduled',
 )
 
-/** @throws validation_error for malformed times and a period that ends before it begins */
+/** The period of a request. @throws validation_error for malformed times and a period that ends before it begins */
 export function periodOf({ from, to }: Static<typeof ResendInput>): { from: Date; to: Date } {
   const period = parseDateTimes({ from, to })
   if (period.from > period.to) {
