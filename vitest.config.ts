@@ -25,7 +25,7 @@ const SLOW = [
   'server/http/seller/catalog/{bundled-catalog,full-catalog,offers}.test.ts',
   'server/http/seller/{list-listings-pages,sync}.test.ts',
   'server/accounts/recalculate-tiers.test.ts',
-  'server/listings/{listing-counts,offer-model}.test.ts',
+  'server/listings/offer-model.test.ts',
   // They derive keys from passwords.
   'server/http/sign-in/{sign-in,links}.test.ts',
   'server/http/dashboard/settings.test.ts',
@@ -48,7 +48,7 @@ const SLOW = [
   'server/changes/changes.test.ts',
   'server/catalog/reader.test.ts',
   'server/catalog/import/command.test.ts',
-  'server/database/{plans,transactions}.test.ts',
+  'server/database/{counts,plans,transactions}.test.ts',
   'server/http/{errors,fast-lane,openapi}.test.ts',
   'server/http/operator/{checkout-input,checkout-item,checkout-stock}.test.ts',
   'server/http/seller/{change-listing,create-listings,create-listings-once,delete-listing}.test.ts',

@@ -146,6 +146,31 @@ create table clock (
   constraint clock_only_row_check CHECK (only_row)
 );
 
+create table count_deltas (
+  subject text collate "C" not null,
+  account_id bigint not null,
+  block bigint not null,
+  n1 integer not null,
+  n2 integer not null,
+  n3 integer not null,
+  n4 integer not null,
+  n5 integer not null
+);
+CREATE INDEX count_deltas_account ON public.count_deltas USING btree (subject, account_id);
+
+create table counts (
+  subject text collate "C" not null,
+  account_id bigint not null,
+  level smallint not null,
+  block bigint not null,
+  n1 integer not null,
+  n2 integer not null,
+  n3 integer not null,
+  n4 integer not null,
+  n5 integer not null,
+  constraint counts_pkey PRIMARY KEY (subject, account_id, level, block)
+);
+
 create table deliveries (
   id bigint generated always as identity not null,
   event_id bigint not null,
@@ -267,25 +292,6 @@ create table invoice_months (
   month date not null,
   issued_at timestamp with time zone not null,
   constraint invoice_months_pkey PRIMARY KEY (month)
-);
-
-create table listing_count_deltas (
-  account_id bigint not null,
-  block bigint not null,
-  active integer not null,
-  sold integer not null,
-  hidden integer not null
-);
-CREATE INDEX listing_count_deltas_account ON public.listing_count_deltas USING btree (account_id);
-
-create table listing_counts (
-  account_id bigint not null,
-  level smallint not null,
-  block bigint not null,
-  active integer not null,
-  sold integer not null,
-  hidden integer not null,
-  constraint listing_counts_pkey PRIMARY KEY (account_id, level, block)
 );
 
 create table listings (
@@ -574,10 +580,10 @@ create table orders (
   constraint orders_tracking_code_check CHECK (char_length(tracking_code) <= 100)
 );
 CREATE INDEX orders_changes ON public.orders USING btree (account_id, updated_at, id);
-CREATE INDEX orders_created ON public.orders USING brin (created_at);
+CREATE INDEX orders_created ON public.orders USING btree (created_at, id);
 CREATE INDEX orders_listing ON public.orders USING btree (listing_id) WHERE (listing_id IS NOT NULL);
 CREATE INDEX orders_newest ON public.orders USING btree (account_id, created_at, id);
-CREATE INDEX orders_of_status ON public.orders USING btree (status, id);
+CREATE INDEX orders_of_status ON public.orders USING btree (status, created_at, id);
 CREATE INDEX orders_shipped ON public.orders USING btree (shipped_at) WHERE (status = 'shipped'::text);
 CREATE INDEX orders_slice ON public.orders USING btree (slice_id, id);
 CREATE INDEX orders_status ON public.orders USING btree (account_id, status, created_at, id) INCLUDE (slice_id);

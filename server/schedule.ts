@@ -3,10 +3,10 @@ import { pruneAudit, recordInterrupted } from './audit/record.ts'
 import { eraseOldBuyers } from './back-office/buyers.ts'
 import { pruneChanges } from './changes/changes.ts'
 import type { Context } from './context.ts'
+import { foldCounts } from './database/counts.ts'
 import type { Signals } from './database/signals.ts'
 import type { FileStore } from './files/file-store.ts'
 import { pruneIdempotencyKeys } from './http/idempotency.ts'
-import { foldListingCounts } from './listings/listing-counts.ts'
 import type { OfferModel } from './listings/offer-model.ts'
 import { pruneReservations } from './listings/reservations.ts'
 import { pruneMails } from './mail/outbox.ts'
@@ -41,7 +41,7 @@ const RECURRING_JOBS: RecurringJob[] = [
     run: ({ offers }) => offers.prune(),
   },
   { name: 'delete expired reservations', everyMs: 1 * HOURS, run: pruneReservations },
-  { name: 'add up the numbers of listings', everyMs: 5 * SECONDS, run: foldListingCounts },
+  { name: 'add up the numbers of listings and orders', everyMs: 5 * SECONDS, run: foldCounts },
   { name: 'close orders shipped 14 days ago', everyMs: 1 * MINUTES, run: receiveLongShipped },
   { name: 'cancel overdue orders', everyMs: 10 * MINUTES, run: cancelOverdue },
   { name: 'remind sellers of waiting orders', everyMs: 10 * MINUTES, run: remindSellers },

@@ -1,7 +1,8 @@
 import type { Context } from '../context.ts'
+import { ALL_SELLERS, placeOfPage } from '../database/counts.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
-import type { ListingStatus } from '../enums.ts'
+import { LISTING_STATUSES, type ListingStatus } from '../enums.ts'
 import type { Listing } from './listing.ts'
 import { listingNotFound } from './listings.ts'
 
@@ -17,6 +18,8 @@ export type AnyListing = Omit<Listing, 'status' | 'reserved'> & {
   removedBecause: string | null
 }
 
+type Fragment = ReturnType<Db>
+
 export type AllListingsFilters = {
   accountId?: number | undefined
   cardId?: string | undefined
@@ -25,12 +28,13 @@ export type AllListingsFilters = {
 }
 
 /** One page of the listings of all sellers, newest first, and the total. */
-export const listAllListings = (
+export function listAllListings(
   ctx: Context,
   { accountId, cardId, productSlug, status }: AllListingsFilters,
   page: Page,
-): Promise<{ rows: AnyListing[]; total: number }> =>
-  readPage(ctx, page, (db) => {
+): Promise<{ rows: AnyListing[]; total: number }> {
+  if ((cardId ?? productSlug) === undefined) return readCountedPage(ctx, accountId, status, page)
+  return readPage(ctx, page, (db) => {
     const isMatch = db`
       true
       ${accountId === undefined ? db`` : db`and account_id = ${accountId}`}
@@ -51,6 +55,57 @@ export const listAllListings = (
       `,
     }
   })
+}
+
+/**
+ * A page without filters but the seller and the status. The total and the position come from the counts
+ * (docs/counts.md), so a page costs the same however many listings there are.
+ */
+async function readCountedPage(
+  { db }: Context,
+  accountId: number | undefined,
+  status: AnyStatus | undefined,
+  { offset, perPage }: Page,
+): Promise<{ rows: AnyListing[]; total: number }> {
+  const statuses = status === undefined ? ([...LISTING_STATUSES, 'removed'] as const) : [status]
+  const first = (isMatch: Fragment) => db`
+    (
+      select id
+      from listings
+      where
+        ${accountId === undefined ? db`true` : db`account_id = ${accountId}`}
+        and ${isMatch}
+        and id < coalesce(until, 9223372036854775807)
+      order by id desc
+      limit skipped_there + ${perPage}
+    )
+  `
+  const found = await db<(AnyListing & { total: number })[]>`
+    select total, ${columns(db)}
+    from ${placeOfPage(db, 'listings', accountId ?? ALL_SELLERS, statuses, offset)} place
+    -- Outer joins, because a page past the end has a total as well.
+    left join lateral (
+      select id as page_id
+      from (
+        -- Two branches, because a seller's indexes have removed listings apart.
+        ${
+          status === undefined
+            ? db`${first(db`status <> 'removed'`)} union all ${first(db`status = 'removed'`)}`
+            : first(
+                db`status = ${status} ${status === 'active' ? db`` : db`and status <> 'active'`}`,
+              )
+        }
+      ) matching
+      order by id desc
+      limit ${perPage}
+      offset place.skipped_there
+    ) page on true
+    left join listings on listings.id = page_id
+    order by id desc
+  `
+  const rows = found.filter(({ id }) => id !== null)
+  return { rows: rows.map(({ total: _, ...row }) => row), total: found[0]!.total }
+}
 
 /** @throws not_found */
 export async function getAnyListing({ db }: Pick<Context, 'db'>, id: number): Promise<AnyListing> {

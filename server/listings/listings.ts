@@ -1,8 +1,9 @@
 import type { Context } from '../context.ts'
+import { placeOfPage } from '../database/counts.ts'
 import { type Page, type Window, windowOf } from '../database/paging.ts'
 import type { Outcome } from '../database/shared-transactions.ts'
 import type { Db } from '../database/sql.ts'
-import type { ListingStatus } from '../enums.ts'
+import { LISTING_STATUSES, type ListingStatus } from '../enums.ts'
 import { notFound } from '../errors.ts'
 import { applyChanges, type Changeable, type Listing, type ListingChanges } from './listing.ts'
 
@@ -34,7 +35,7 @@ export function listListings(
 }
 
 /**
- * A page without filters, or with a status. The total and the position come from the counts (docs/listing-counts.md), so
+ * A page without filters, or with a status. The total and the position come from the counts (docs/counts.md), so
  * a page costs the same in every shop. PostgreSQL returns the rows as one JSON text, which this process reads in a third
  * of the time.
  */
@@ -44,7 +45,7 @@ async function readCountedPage(
   status: ListingStatus | undefined,
   { offset, perPage }: Page,
 ): Promise<{ rows: Listing[]; total: number }> {
-  const wanted = status ?? null
+  const statuses = status === undefined ? LISTING_STATUSES : [status]
   const [page] = await db<{ total: number; rows: ListingRow[] | null }[]>`
     select
       total,
@@ -76,31 +77,19 @@ async function readCountedPage(
             order by id desc
           )
         from (
-          (
-            select id
-            from listings
-            where
-              ${wanted}::text is null
-              and account_id = ${accountId}
-              and status <> 'removed'
-              and id < until
-            order by id desc
-            limit ${perPage}
-            offset skipped_there
-          )
-          union all
-          (
-            select id
-            from listings
-            where account_id = ${accountId} and status = ${wanted} and id < until
-            order by id desc
-            limit ${perPage}
-            offset skipped_there
-          )
+          select id
+          from listings
+          where
+            account_id = ${accountId}
+            and ${status === undefined ? db`status <> 'removed'` : db`status = ${status}`}
+            and id < coalesce(until, 9223372036854775807)
+          order by id desc
+          limit ${perPage}
+          offset skipped_there
         ) page
         join listings using (id)
       ) as rows
-    from page_of_listings(${accountId}, ${wanted}, ${offset})
+    from ${placeOfPage(db, 'listings', accountId, statuses, offset)}
   `
   return { rows: page!.rows?.map(listingOf) ?? [], total: page!.total }
 }

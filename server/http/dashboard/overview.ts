@@ -2,8 +2,8 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import Type, { type Static } from 'typebox'
 import { getAccount } from '../../accounts/accounts.ts'
 import { eurosFromCents } from '../../cents.ts'
+import { countsByStatus } from '../../database/counts.ts'
 import { SELLER_TIERS } from '../../enums.ts'
-import { countsByStatus } from '../../listings/listing-counts.ts'
 import { disputesToAnswer } from '../../orders/disputes.ts'
 import { type SalesDay, salesOf, tierProgress, toShip } from '../../sales/sales.ts'
 import type { Service } from '../../service.ts'
@@ -56,7 +56,7 @@ export const overviewApi =
           toShip(ctx, accountId),
           disputesToAnswer(ctx, accountId),
           salesOf(ctx, accountId, timeZone),
-          countsByStatus(ctx, accountId),
+          countsByStatus(ctx, 'listings', accountId),
           tierProgress(ctx, accountId, sellerTier),
         ])
         const { next, merchandiseCents } = tier
@@ -72,7 +72,7 @@ export const overviewApi =
               days: days.map(({ date, ...day }) => ({ date, ...figuresOf(day) })),
               total: figuresOf(total),
             },
-            listings,
+            listings: { active: listings.active, sold: listings.sold, hidden: listings.hidden },
             tier: {
               current: tier.tier,
               merchandise: eurosFromCents(merchandiseCents),

@@ -1,0 +1,300 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { Context } from '../context.ts'
+import { LISTING_STATUSES, ORDER_STATUSES } from '../enums.ts'
+import { listAllListings } from '../listings/all-listings.ts'
+import { listListings } from '../listings/listings.ts'
+import { listAllOrders, listOrders } from '../orders/orders.ts'
+import { startTestApp, type TestApp } from '../test/app.ts'
+import { list, NO_LIMITS, productItem } from '../test/fixtures/listings.ts'
+import { buy, cancel, openShop, ship } from '../test/fixtures/orders.ts'
+import { foldCounts } from './counts.ts'
+import type { Page } from './paging.ts'
+
+type Seller = Awaited<ReturnType<TestApp['seller']>>
+
+let app: TestApp
+/** Another service on the same database. */
+let other: TestApp
+beforeAll(async () => {
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
+  other = await startTestApp({ databaseUrl: app.databaseUrl, settings: NO_LIMITS })
+})
+
+const random = (below: number) => Math.floor(Math.random() * below)
+const pick = <T>(values: readonly T[]): T => values[random(values.length)]!
+
+/** A list that has counts. */
+type CountedList = {
+  table: string
+  /** The operator's list of all sellers. */
+  isOfAll?: boolean
+  /** Rows that the list never shows. */
+  hidden: string[]
+  statuses: readonly string[]
+  newestFirst: string
+  read: (
+    ctx: Context,
+    accountId: number,
+    status: never,
+    page: Page,
+  ) => Promise<{ rows: { id: number }[]; total: number }>
+}
+const ANY_LISTING = [...LISTING_STATUSES, 'removed']
+const LISTS: CountedList[] = [
+  {
+    ...{ table: 'listings', newestFirst: 'id desc', statuses: LISTING_STATUSES },
+    hidden: ['removed'],
+    read: (ctx, accountId, status, page) => listListings(ctx, accountId, { status }, page),
+  },
+  {
+    ...{ table: 'listings', newestFirst: 'id desc', statuses: ANY_LISTING, hidden: [] },
+    read: (ctx, accountId, status, page) => listAllListings(ctx, { accountId, status }, page),
+  },
+  {
+    ...{ table: 'listings', newestFirst: 'id desc', statuses: ANY_LISTING, hidden: [] },
+    isOfAll: true,
+    read: (ctx, _accountId, status, page) => listAllListings(ctx, { status }, page),
+  },
+  {
+    ...{ table: 'orders', newestFirst: 'created_at desc, id desc', statuses: ORDER_STATUSES },
+    hidden: [],
+    read: (ctx, accountId, status, page) => listOrders(ctx, accountId, { status }, page),
+  },
+  {
+    ...{ table: 'orders', newestFirst: 'created_at desc, id desc', statuses: ORDER_STATUSES },
+    hidden: [],
+    isOfAll: true,
+    read: (ctx, _accountId, status, page) => listAllOrders(ctx, { status }, page),
+  },
+]
+/** Compares random pages of each list with those that plain SQL selects in the same snapshot. */
+async function comparePages(ctx: Context, accountId: number, pages: number): Promise<void> {
+  await ctx.begin(async (db) => {
+    for (const { table, isOfAll = false, hidden, statuses, newestFirst, read } of LISTS) {
+      for (let i = 0; i < pages; i++) {
+        const status = pick([undefined, ...statuses])
+        const isMatch = db`
+          account_id ${isOfAll ? db`> 0` : db`= ${accountId}`}
+          and status <> all(${hidden}::text[])
+          and status = coalesce(${status ?? null}, status)
+        `
+        const [{ plainTotal } = { plainTotal: 0 }] = await db<{ plainTotal: number }[]>`
+          select count(*) as "plainTotal" from ${db(table)} where ${isMatch}
+        `
+        const perPage = 1 + random(100)
+        const page = 1 + random(Math.ceil(plainTotal / perPage) + 1)
+        const offset = (page - 1) * perPage
+        const plain = await db<{ id: number }[]>`
+          select id
+          from ${db(table)}
+          where ${isMatch}
+          order by ${db.unsafe(newestFirst)}
+          limit ${perPage}
+          offset ${offset}
+        `
+        const { rows, total } = await read({ ...ctx, db }, accountId, status as never, {
+          ...{ page, perPage, offset },
+        })
+        const context = { table, isOfAll, status, offset }
+        expect({ ...context, total, ids: idsOf(rows) }).toEqual({
+          ...{ ...context, total: plainTotal, ids: idsOf(plain) },
+        })
+      }
+    }
+  }, 'snapshot')
+}
+
+const idsOf = (rows: { id: number }[]) => rows.map(({ id }) => id)
+
+/** The last key of inserted rows. Keys are dense, with gaps that put them into many blocks of every level. */
+let last = 1_000_000
+function nextKeys(count: number): number[] {
+  last++
+  return Array.from({ length: count }, () => {
+    last += random(20) === 0 ? random(20_000) : random(3)
+    return last
+  })
+}
+
+async function insertRows({ db }: Context, accountId: number, count: number): Promise<void> {
+  const keys = nextKeys(count)
+  await db`
+    insert into listings (
+      id, account_id, card_id, price_cents, quantity, condition, language, status, created_at, updated_at
+    )
+    overriding system value
+    select
+      id, ${accountId}, 'sv3-125', 100, case when status = 'sold' then 0 else 1 end, 'NM', 'EN', status,
+      '2026-01-01', '2026-01-01'
+    from (
+      select id, (array['active', 'active', 'sold', 'hidden', 'removed'])[1 + id % 5] as status
+      from (select distinct unnest(${keys}::bigint[]) as id) keys
+    ) new
+  `
+  // Several rows have the same second, and some the same time.
+  await db`
+    with sold as (
+      insert into checkouts (buyer_name, buyer_email, created_at)
+      select 'Misty', 'misty@mail.example', '2025-01-01'::timestamptz + key * interval '0.9 s'
+      from unnest(${keys}::bigint[]) as key
+      returning id, created_at
+    ),
+    slices as (
+      insert into slices (
+        checkout_id, account_id, slice_key, shipping_code, shipping_method, fulfilment, tracked,
+        shipping_cents, created_at
+      )
+      select
+        id, ${accountId}, 'counted-' || id, 'letter', 'Letter', 'self_ship', false, 120, created_at
+      from sold
+      returning id, created_at
+    )
+    insert into orders (
+      slice_id, account_id, status, quantity, price_cents, commission_rate, commission_cents, created_at,
+      shipped_at, received_at, cancelled_at, cancelled_by, disputed_at
+    )
+    select
+      slices.id, ${accountId}, status, 1, 100, 500, 5, created_at, created_at, created_at,
+      case when status = 'cancelled' then created_at end, case when status = 'cancelled' then 'buyer' end,
+      created_at
+    from slices
+    cross join unnest(${[...ORDER_STATUSES]}::text[]) with ordinality as known (status, place)
+    where known.place - 1 = slices.id % 7 or known.place - 1 = slices.id % 5
+  `
+}
+
+const deltas = () => app.ctx.db`select from count_deltas`
+
+describe('the counts of listings and orders', () => {
+  it('pages and totals of a large shop and of all shops are those of plain SQL, before and after its counts are added up', async () => {
+    const { accountId } = await app.seller()
+    await insertRows(app.ctx, accountId, 900)
+    await foldCounts(app.ctx)
+    await comparePages(app.ctx, accountId, 4)
+    // The shop becomes large: its counts get all levels.
+    await insertRows(app.ctx, accountId, 2_000)
+    await comparePages(app.ctx, accountId, 3)
+    await foldCounts(app.ctx)
+    await comparePages(app.ctx, accountId, 12)
+    // Deltas next to the levels.
+    await insertRows(app.ctx, accountId, 300)
+    await app.ctx.db`
+      update listings set status = 'hidden', quantity = 1 where account_id = ${accountId} and id % 7 = 0
+    `
+    await app.ctx.db`
+      update orders set status = 'disputed'
+      where account_id = ${accountId} and id % 7 = 0 and status <> 'cancelled'
+    `
+    await comparePages(app.ctx, accountId, 12)
+    await foldCounts(app.ctx)
+    await comparePages(app.ctx, accountId, 12)
+    expect(await deltas()).toHaveLength(0)
+  })
+
+  it('statements that skip the program and ordinary triggers are counted as well', async () => {
+    const { accountId } = await app.seller()
+    await app.ctx.begin(async (db) => {
+      await db`set local session_replication_role = replica`
+      await insertRows({ ...app.ctx, db }, accountId, 50)
+      await db`update listings set status = 'removed' where account_id = ${accountId} and id % 4 = 0`
+      await db`delete from listings where account_id = ${accountId} and id % 3 = 0`
+      await db`
+        update orders set status = 'received'
+        where account_id = ${accountId} and id % 4 = 0 and status <> 'cancelled'
+      `
+      await db`delete from orders where account_id = ${accountId} and id % 3 = 0`
+    })
+    await comparePages(app.ctx, accountId, 6)
+  })
+
+  it('a change of price, stock or description writes no delta, and a checkout one for each seller', async () => {
+    const seller = await openShop(app)
+    const ids = await list(seller, productItem({ quantity: 9 }), productItem({ quantity: 9 }))
+    await foldCounts(app.ctx)
+    const payload = { price: 7, quantity: 4, description: 'Sealed', status: 'active' }
+    expect((await seller.patch(`/v1/listings/${ids[0]}`, { payload })).status).toBe(200)
+    expect(await deltas()).toHaveLength(0)
+    await buy(
+      app,
+      ids.map((id) => [id, 1]),
+    )
+    expect(await deltas()).toHaveLength(1)
+  })
+
+  it('every snapshot has exact pages while two services write, sell, ship and add up the counts', async () => {
+    const shops = [await openShop(app), await openShop(app)]
+    for (const { accountId } of shops) await insertRows(app.ctx, accountId, 1_200)
+    let writing = 2 * shops.length
+    const write = async (service: TestApp, seller: Seller) => {
+      for (let i = 0; i < 6; i++) {
+        const ids = await list(
+          seller,
+          ...Array.from({ length: 1 + random(5) }, () => productItem({ quantity: 2 })),
+        )
+        const [status] = ['hidden', 'sold'].slice(random(2))
+        const payload = status === 'sold' ? { quantity: 0 } : { status }
+        const { orderIds } = await buy(
+          service,
+          ids.map((id) => [id, 1 + random(2)]),
+        )
+        await (random(2)
+          ? ship(seller, orderIds[0]!, { tracking_code: '3SABC' })
+          : cancel(service, orderIds[0]!))
+        await seller.patch(`/v1/listings/${ids[0]}`, { payload })
+        if (random(2)) await seller.delete(`/v1/listings/${ids.at(-1)}`)
+        await service.ctx.db`
+          update listings
+          set status = 'hidden'
+          where id in (
+            select id
+            from listings
+            where
+              account_id = ${seller.accountId}
+              and card_id is not null
+              and status = 'active'
+              and id % 12 = ${i}
+            for update skip locked
+          )
+        `
+      }
+      writing--
+    }
+    const fold = async ({ ctx }: TestApp) => {
+      while (writing > 0) await foldCounts(ctx)
+    }
+    const compare = async ({ ctx }: TestApp) => {
+      while (writing > 0) await comparePages(ctx, shops[random(2)]!.accountId, 1)
+    }
+    // Without a transaction around it, the total and the rows of a response must still be of one snapshot.
+    const read = async (seller: Seller, path: string) => {
+      let page = 1
+      while (writing > 0) {
+        const { data, meta } = (await seller.get(`${path}?per_page=100&page=${page}`)).body
+        expect(data).toHaveLength(Math.min(100, Math.max(0, meta.total - 100 * (page - 1))))
+        page = meta.last_page
+      }
+    }
+    await Promise.all([
+      ...shops.flatMap((seller) => [write(app, seller), write(other, seller)]),
+      ...[app, other].flatMap((service) => [fold(service), compare(service)]),
+      ...shops.flatMap((seller) => [read(seller, '/v1/listings'), read(seller, '/v1/orders')]),
+    ])
+    await foldCounts(app.ctx)
+    for (const { accountId } of shops) await comparePages(other.ctx, accountId, 8)
+    expect(await deltas()).toHaveLength(0)
+  })
+
+  it('counting again gives the same counts', async () => {
+    const counts = () => app.ctx.db`
+      select *
+      from counts
+      where n1 + n2 + n3 + n4 + n5 > 0
+      order by subject, account_id, level, block
+    `
+    await foldCounts(app.ctx)
+    const before = await counts()
+    expect(before.length).toBeGreaterThan(200)
+    for (const subject of ['listings', 'orders']) await app.ctx.db`select recount(${subject})`
+    expect(await counts()).toEqual(before)
+  })
+})

@@ -1,0 +1,129 @@
+import { ORDER_STATUSES } from '../enums.ts'
+import { inTransaction } from './in-transaction.ts'
+import type { Db } from './sql.ts'
+import type { Begin } from './transactions.ts'
+
+/** Kept numbers of rows, so that a page of a long list costs as much as one of a short list (docs/counts.md). */
+
+/** The statuses of each subject, in the order of the arguments of its triggers. */
+const STATUSES = {
+  listings: ['active', 'sold', 'hidden', 'removed'],
+  orders: ORDER_STATUSES,
+} as const
+
+type Subject = keyof typeof STATUSES
+type StatusOf<S extends Subject> = (typeof STATUSES)[S][number]
+
+/** In place of an account: the rows of all sellers. */
+export const ALL_SELLERS = 0
+
+/**
+ * The place of a page in a list of rows with these statuses, newest first, to select FROM: `total`, and the rows before
+ * the page, which are those with the key `until` or a newer one and `skipped_there` more. `until` is null if
+ * `skipped_there` has all of them.
+ */
+export const placeOfPage = <S extends Subject>(
+  db: Db,
+  subject: S,
+  accountId: number,
+  statuses: readonly StatusOf<S>[],
+  skipped: number,
+) => {
+  const wanted = STATUSES[subject].map((status) => Number(statuses.includes(status as StatusOf<S>)))
+  return db`page_of_counts(${subject}, ${accountId}, ${wanted}::integer[], ${skipped})`
+}
+
+/** A seller's rows by status. */
+export async function countsByStatus<S extends Subject>(
+  { db }: { db: Db },
+  subject: S,
+  accountId: number,
+): Promise<Record<StatusOf<S>, number>> {
+  const [counts] = await db<{ numbers: number[] }[]>`
+    select array[sum(n1), sum(n2), sum(n3), sum(n4), sum(n5)]::bigint[] as numbers
+    from (
+      select n1, n2, n3, n4, n5
+      from counts
+      where subject = ${subject} and account_id = ${accountId} and level = 2
+      union all
+      select n1, n2, n3, n4, n5
+      from count_deltas
+      where subject = ${subject} and account_id = ${accountId}
+    ) counted
+  `
+  return Object.fromEntries(
+    STATUSES[subject].map((status, index) => [status, counts?.numbers[index] ?? 0]),
+  ) as Record<StatusOf<S>, number>
+}
+
+/** Deltas that one transaction adds to the counts: it must stay far below its time limit. */
+const BATCH_ROWS = 10_000
+
+/** Adds the deltas of `count_deltas` to `counts`. */
+export async function foldCounts(ctx: { db: Db; begin: Begin }): Promise<void> {
+  while ((await foldBatch(ctx)) === BATCH_ROWS);
+}
+
+/**
+ * Adds one batch. Only one process does so at a time, so that rows of `counts` never deadlock and a seller's levels are
+ * complete.
+ *
+ * @returns the number of deltas
+ */
+async function foldBatch(ctx: { db: Db; begin: Begin }): Promise<number> {
+  const [found] = await ctx.db<{ any: boolean }[]>`
+    select exists (select from count_deltas) as any
+  `
+  if (!found?.any) return 0
+  return inTransaction(ctx, async ({ db }) => {
+    const [lock] = await db<{ held: boolean }[]>`
+      select pg_try_advisory_xact_lock(hashtext('counts')) as held
+    `
+    if (!lock?.held) return 0
+    const folded = await db<{ subject: string; deltas: number; accountIds: number[] }[]>`
+      with taken as (
+        delete from count_deltas
+        where ctid = any(array(select ctid from count_deltas limit ${BATCH_ROWS}))
+        returning *
+      ),
+      changes as (
+        select
+          subject, coalesce(account_id, ${ALL_SELLERS}) as account_id, block,
+          sum(n1) as n1, sum(n2) as n2, sum(n3) as n3, sum(n4) as n4, sum(n5) as n5
+        from taken
+        group by grouping sets ((subject, account_id, block), (subject, block))
+      ),
+      added as (
+        insert into counts
+        select
+          subject, account_id, level, block >> (6 * level),
+          sum(n1), sum(n2), sum(n3), sum(n4), sum(n5)
+        from changes
+        cross join generate_series(0, 2) as level
+        where
+          level = 2
+          or account_id = ${ALL_SELLERS}
+          or exists (
+            select
+            from counts c
+            where c.subject = changes.subject and c.account_id = changes.account_id and c.level = 0
+          )
+        group by subject, account_id, level, block >> (6 * level)
+        on conflict (subject, account_id, level, block) do update
+        set
+          n1 = counts.n1 + excluded.n1,
+          n2 = counts.n2 + excluded.n2,
+          n3 = counts.n3 + excluded.n3,
+          n4 = counts.n4 + excluded.n4,
+          n5 = counts.n5 + excluded.n5
+      )
+      select subject, count(*) as deltas, array_agg(distinct account_id) as "accountIds"
+      from taken
+      group by subject
+    `
+    for (const { subject, accountIds } of folded) {
+      await db`select add_count_levels(${subject}, ${accountIds}::bigint[])`
+    }
+    return folded.reduce((sum, { deltas }) => sum + deltas, 0)
+  })
+}
