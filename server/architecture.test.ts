@@ -54,7 +54,7 @@ const importsOf = (file: string, text: string) =>
   )
 
 describe('the architecture', () => {
-  it('has imports from lower layers to higher ones nowhere, types included', () => {
+  it('no file imports from a higher layer, not even a type', () => {
     const upward = [...sources].flatMap(([file, text]) =>
       importsOf(file, text)
         .filter((target) => rankOf(target) > rankOf(file))
@@ -74,7 +74,7 @@ describe('the architecture', () => {
     expect(across).toEqual([])
   })
 
-  it('has no circle of imports, types included', () => {
+  it('no imports form a circle, not even those of types', () => {
     const imports = new Map([...sources].map(([file, text]) => [file, importsOf(file, text)]))
     const done = new Set<string>()
     const circleFrom = (file: string, trail: string[]): string[] | undefined => {
@@ -90,7 +90,7 @@ describe('the architecture', () => {
     for (const file of imports.keys()) expect(circleFrom(file, [])).toBeUndefined()
   })
 
-  it('the start loads nothing of the tool servers and of the sign-in of programs but their routes', () => {
+  it('the start loads only the routes of the tool servers and of the sign-in of programs', () => {
     const reached = new Set(['app.ts', 'serve.ts'])
     const packages = new Set<string>()
     for (const file of reached) {
@@ -111,22 +111,22 @@ describe('the architecture', () => {
     ])
   })
 
-  it('keeps at most 14 files outside of folders', () => {
+  it('at most 14 files are outside of folders', () => {
     expect([...sources.keys()].filter((file) => !file.includes('/')).length).toBeLessThanOrEqual(14)
   })
 
-  it('lets only HTTP, its composition and the commands import Fastify', () => {
+  it('only HTTP, its composition and the commands import Fastify', () => {
     const web = (name: string) => /^(http\/|app\.ts|routes\.ts|serve\.ts)/.test(name)
     expect(offenders(/from 'fastify'/, web)).toEqual([])
   })
 
-  it('reads settings in one place: main hands the environment to config', () => {
+  it('only main reads the environment, and passes it to config', () => {
     // A program started with another identity inherits the environment; that reads no setting.
     const allowed = (name: string) => name === 'main.ts' || name === 'database/embedded/os-user.ts'
     expect(offenders(/process\.env(?!`)/, allowed)).toEqual([])
   })
 
-  it('asks one place for the time that users see', () => {
+  it('the time that users see comes from one place', () => {
     const clock = (name: string) => name === 'time/real-time.ts'
     expect(offenders(/\bDate\.now\(|new Date\(\)/, clock)).toEqual([])
     expect(offenders(/\bnow\(\)(?=[^`]*`)(?<=\b(select|values|=)\s*now\(\))/, () => false)).toEqual(
@@ -140,7 +140,7 @@ describe('the architecture', () => {
     expect(offenders(timeless, () => false)).toEqual([])
   })
 
-  it('bounds every transaction that writes, except migrations and the first import of the bundled catalog', () => {
+  it('every transaction that writes is bounded, except migrations and the first import of the bundled catalog', () => {
     const plumbing = (name: string) =>
       ['database/in-transaction.ts', 'database/transactions.ts'].includes(name)
     expect(offenders(/unboundedWrite|inUnboundedTransaction/, plumbing)).toEqual([
@@ -149,7 +149,7 @@ describe('the architecture', () => {
     ])
   })
 
-  it('has an entry for every error in docs/errors.md, with its status', async () => {
+  it('docs/errors.md has an entry for every error, with its status', async () => {
     const text = await readFile(new URL('../docs/errors.md', import.meta.url), 'utf8')
     const documented = [...text.matchAll(/^\| *(\d{3}) *\| `([a-z_]+)` *\|/gm)]
     expect(

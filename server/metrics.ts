@@ -25,7 +25,7 @@ export type OrderChange = (typeof ORDER_CHANGES)[number]
 type ImportOutcome = (typeof IMPORT_OUTCOMES)[number]
 type ImportCounts = Record<(typeof IMPORT_RESULTS)[number], number>
 
-/** Where the gauges of the database and of the queues are read. */
+/** The source of the gauges of the database and of the queues. */
 type Source = { db: Db; now: () => Date }
 
 /** The metrics of one process, as it sends them to another one. */
@@ -417,8 +417,8 @@ const readQueueRows = (db: Db) => db<{ queue: string; items: number; oldestDue: 
   select
     'mails' as queue,
     (
-      -- The order of its index, here and below: otherwise statistics from the time of a long queue lead to a scan of
-      -- the whole table.
+         -- In the order of the index, here and below: without it, statistics from the time of a long queue would lead to a
+   -- scan of the whole table.
       select count(*)
       from (
         select 1 from mails where status = 'waiting' order by next_attempt_at limit ${MAX_COUNTED}

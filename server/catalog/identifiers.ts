@@ -11,7 +11,7 @@ export type Narrowing = { language?: string | undefined; region?: string | undef
  * @throws not_found, or ambiguous_identifier with the narrowed candidates
  */
 export function findSet(catalog: Catalog, identifier: string, narrowing: Narrowing): SetEntry {
-  return theOnlySet(catalog, identifier, narrowing) ?? noneLeft('sets', identifier, narrowing)
+  return findSetForFilter(catalog, identifier, narrowing) ?? noneLeft('sets', identifier, narrowing)
 }
 
 /**
@@ -25,7 +25,17 @@ export function findSetForFilter(
   identifier: string,
   narrowing: Narrowing,
 ): SetEntry | undefined {
-  return theOnlySet(catalog, identifier, narrowing)
+  requireSet(catalog, identifier)
+  const canonical = catalog.setsById.get(identifier)
+  const sharing = catalog.setsByShortcut.get(identifier) ?? []
+  const candidates = candidatesFor(canonical, sharing, narrowing, (set) => set)
+  if (candidates.length > 1) {
+    throw ambiguousIdentifier(
+      `The shortcut "${identifier}" means ${candidates.length} sets. Narrow it with language or region where these are offered, or use a canonical id.`,
+      candidates.map(setCandidate),
+    )
+  }
+  return candidates[0]
 }
 
 /**
@@ -95,25 +105,6 @@ function candidatesFor<T>(
   if (!canonical && sharing.length === 1) return sharing
   const matching = sharing.filter((record) => matchesFilters(setOf(record), narrowing))
   return canonical && matching.length !== 1 ? [canonical] : matching
-}
-
-/** Undefined if narrowing excludes all candidates. @throws not_found, ambiguous_identifier */
-function theOnlySet(
-  catalog: Catalog,
-  identifier: string,
-  narrowing: Narrowing,
-): SetEntry | undefined {
-  requireSet(catalog, identifier)
-  const canonical = catalog.setsById.get(identifier)
-  const sharing = catalog.setsByShortcut.get(identifier) ?? []
-  const candidates = candidatesFor(canonical, sharing, narrowing, (set) => set)
-  if (candidates.length > 1) {
-    throw ambiguousIdentifier(
-      `The shortcut "${identifier}" means ${candidates.length} sets. Narrow it with language or region where these are offered, or use a canonical id.`,
-      candidates.map(setCandidate),
-    )
-  }
-  return candidates[0]
 }
 
 /** Compares whole friendly ids. A shortcut contains no underscore, so this equals splitting at the first one. */

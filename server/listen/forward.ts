@@ -18,7 +18,10 @@ export type Forwarder = {
   close(): Promise<void>
 }
 
-/** The receiver's clock is real: so are the times that are signed, wherever the service's clock is. */
+/**
+ * Opens a forwarder to a receiver. It signs with the real time, because the receiver's clock is real, however far the
+ * service's clock has moved ahead.
+ */
 export function forwarder(
   { url, secret }: NonNullable<Listening['forward']>,
   userAgent: string,

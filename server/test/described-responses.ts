@@ -18,8 +18,8 @@ const known = new Map<string | symbol, Promise<Description[]>>()
  * Checks responses against the published descriptions: an operation must describe each status that it returns, and the
  * body must match its schema without additional keys. Paths outside of these APIs are not checked.
  *
- * @param settings what the descriptions depend on, if given: services with the same settings share them, because reading
- *   and compiling them takes as long as a start
+ * @param settings the settings that the descriptions depend on. Services with the same settings share the descriptions,
+ *   because reading and compiling them takes as long as a start
  */
 export function describedResponses(read: Read, settings: string | symbol = Symbol()) {
   return async (
@@ -49,7 +49,7 @@ export function describedResponses(read: Read, settings: string | symbol = Symbo
   }
 }
 
-/** How a value violates the schema at a location (`#/components/schemas/…`); null if it is valid. */
+/** Returns how a value violates the schema at a location (`#/components/schemas/…`); null if it is valid. */
 type Mismatch = (place: string, value: unknown) => string | null
 
 /** Checks values against the schemas of a published description, without additional keys. */

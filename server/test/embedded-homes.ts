@@ -110,7 +110,7 @@ export async function firstLine(child: ChildProcess): Promise<unknown> {
   for await (const line of createInterface({ input: child.stdout! })) return JSON.parse(line)
 }
 
-/** kill -9 of a process or of its whole process group. */
+/** Kills a process, or its whole process group, with SIGKILL, and waits until it has exited. */
 export async function kill(child: ChildProcess, which: 'alone' | 'group' = 'alone'): Promise<void> {
   if (hasExited(child)) return
   process.kill(which === 'group' ? -child.pid! : child.pid!, 'SIGKILL')

@@ -2,7 +2,7 @@ import type { Db } from '../database/sql.ts'
 
 /** Deletes the whole catalog of a test's database, and all records that refer to it. */
 export const emptyCatalog = (db: Db) =>
-  // Truncation reaches tables that refuse it, such as the ledger. A replica's session skips their triggers.
+  // The truncation cascades to tables whose triggers refuse it, such as the ledger. The session of a replica skips these.
   db.unsafe(`
     do $$
     begin

@@ -76,8 +76,10 @@ export async function importCatalog<Place extends number | string>(
   })
 }
 
-/* * Imports lines like `importCatalog`, for a caller that holds the import lock, which every batch checks. In a transaction
- * each batch is a savepoint. */
+/**
+ * Imports lines like `importCatalog`, for a caller that holds the import lock, which every batch checks. In a transaction
+ * each batch is a savepoint.
+ */
 export async function importLines<Place extends number | string>(
   ctx: ImportContext,
   lock: AdvisoryLock,
@@ -86,20 +88,21 @@ export async function importLines<Place extends number | string>(
 ): Promise<ImportReport<Place>> {
   const tally = new Tally<Place>()
   let linesRead = 0
-  const tellProgress = (saved: number) => onProgress?.({ ...tally.counts, lines: linesRead, saved })
+  const reportProgress = (saved: number) =>
+    onProgress?.({ ...tally.counts, lines: linesRead, saved })
 
   await discardStaged(ctx, lock)
   const { batches, broken } = await stageLines(ctx, lock, lines, tally, {
     ...(maxBytes !== undefined && { maxBytes }),
     onBatch: (read) => {
       linesRead = read
-      tellProgress(0)
+      reportProgress(0)
     },
   })
   for (const [index, batch] of batches.entries()) {
     if (signal?.aborted) throw new ImportAborted(tally.report())
     await saveBatch(ctx, lock, batch, await readBatch<Place>(ctx, batch), tally)
-    tellProgress((index + 1) / batches.length)
+    reportProgress((index + 1) / batches.length)
   }
   await discardStaged(ctx, lock)
   if (broken && signal?.aborted) throw new ImportAborted(tally.report())

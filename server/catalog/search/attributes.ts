@@ -4,10 +4,10 @@ import type { NameIndex } from './name-index.ts'
 
 /**
  * Searches that contain more than a name: `charizard 4`, `brs 18`, `base set charizard`, `charizard rare holo`. The words
- * that are no part of a name must describe the entry: its number, its set, its rarity, its category.
+ * that do not belong to a name must describe the entry: its number, its set, its rarity, its category.
  */
 
-/** How words of a query can describe an entry besides its name. */
+/** The descriptions of entries besides their names, by which words of a query can find them. */
 export type Attributes<T> = {
   /** Whether the word describes any entry at all. */
   describes(word: string): boolean
@@ -73,7 +73,7 @@ export function searchWithAttributes<T>(
   return []
 }
 
-/* * Like `searchWithAttributes`, for a name with typos. Tries only two divisions, because a search for typos is expensive. */
+/** Searches like `searchWithAttributes`, for a name with typos. Tries two divisions only, because that is expensive. */
 export function searchTyposWithAttributes<T>(
   { index, entriesByName }: Names<T>,
   attributes: Attributes<T>,

@@ -84,7 +84,7 @@ function sortWordStarts(
   yieldToEventLoop?: YieldToEventLoop,
 ): Promise<Uint32Array> {
   const firstTwo = (at: number) => text.charCodeAt(at) * 0x10000 + text.charCodeAt(at + 1)
-  const byWhatFollows = (a: number, b: number) => {
+  const byFollowingText = (a: number, b: number) => {
     for (let i = 0; ; i++) {
       const code = text.charCodeAt(a + i)
       const difference = code - text.charCodeAt(b + i)
@@ -92,7 +92,7 @@ function sortWordStarts(
       if (code === NAME_END_CODE) return 0
     }
   }
-  return sortInGroups(begun, firstTwo, byWhatFollows, yieldToEventLoop)
+  return sortInGroups(begun, firstTwo, byFollowingText, yieldToEventLoop)
 }
 
 /** Groups the items by a number first: each group is small enough to be sorted without yielding. */
@@ -112,14 +112,14 @@ async function sortInGroups(
 
   const sorted = new Uint32Array(items.length)
   let length = 0
-  let sinceBreath = 0
+  let sinceYield = 0
   for (const key of [...groups.keys()].sort((a, b) => a - b)) {
     const group = groups.get(key)!.sort(compare)
     sorted.set(group, length)
     length += group.length
-    sinceBreath += group.length
-    if (sinceBreath < SLICE) continue
-    sinceBreath = 0
+    sinceYield += group.length
+    if (sinceYield < SLICE) continue
+    sinceYield = 0
     await yieldToEventLoop?.()
   }
   return sorted
