@@ -69,7 +69,7 @@ async function cards(market: Market): Promise<LoadRequest[]> {
   return fromSellers(market, shuffled(requests))
 }
 
-/** Every page of every set, with 30 and with 10 cards per page. */
+/** Every page of every set, with 30 and with 29 cards per page. */
 async function pages(market: Market): Promise<LoadRequest[]> {
   const sets = await market.db<{ id: string; cards: number }[]>`
     select set_id as id, count(*)::int as cards from cards group by set_id order by set_id

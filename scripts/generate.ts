@@ -15,8 +15,9 @@ import { sdkTypes } from './sdk-types.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
 /**
- * Writes the generated files: the OpenAPI descriptions, the types of the SDK, the command reference, the dump of the database schema and the table of settings in
- * docs/configuration.md. With `--check` it writes nothing, and exits with code 1 if a file is out of date.
+ * Writes the generated files: the OpenAPI descriptions, the types of the SDK, the command reference, the database's
+ * schema, and the table of settings in docs/configuration.md. With `--check` it writes nothing, and exits with code 1 if
+ * a file is out of date.
  */
 const ROOT = path.join(import.meta.dirname, '..')
 const check = process.argv.includes('--check')

@@ -1,3 +1,4 @@
+import { SCOPES } from '../../server/keys/scopes.ts'
 import type { Client } from './client.ts'
 import { OPERATOR_TOKEN } from './processes.ts'
 import type { Receiver } from './receiver.ts'
@@ -29,7 +30,6 @@ export type Listing = {
 
 export type Market = { sellers: Seller[]; listings: Listing[] }
 
-const SCOPES = ['catalog:read', 'listings:read', 'listings:write', 'orders:read', 'orders:write']
 const EVENTS = ['order.created', 'order.cancelled', 'order.label_ready', 'listing.sold']
 const ENDPOINTS = 2
 const LISTINGS = 30
@@ -85,7 +85,7 @@ async function openShop(client: Client, number: number): Promise<Seller> {
   const { id } = account.body.data
   const key = await client.sendOk('POST', `/operator/v1/accounts/${id}/keys`, {
     token,
-    body: { scopes: [...SCOPES, 'webhooks:manage'] },
+    body: { scopes: SCOPES },
   })
   const cookie = await signIn(client, email)
   const body = { holder: `Shop ${number}`, iban: IBAN }

@@ -298,18 +298,18 @@ async function findPayoutViolations({ client, market, journal }: Evidence): Prom
       const path = `/tools/v1/payouts?per_page=100&page=${page}`
       const { body } = await client.sendOk('GET', path, { token: key })
       isMore = body.links.next !== null
-      for (const { id, amount, lines, reference } of body.data) {
+      for (const { id: payout, amount, lines, reference } of body.data) {
         const total = sum<Amounts>(
           lines,
           ({ gross, commission, refunds, shipping }) =>
             cents(gross) - cents(commission) - cents(refunds) + cents(shipping),
         )
         if (total !== cents(amount)) {
-          violations.push(`Payout ${id} is ${amount} euros, but its lines are ${total} cents.`)
+          violations.push(`Payout ${payout} is ${amount} euros, but its lines are ${total} cents.`)
         }
         const iban = journal.bank.transfers.get(reference)?.iban
         if (iban !== undefined && !ibans.includes(iban)) {
-          violations.push(`Payout ${id} went to ${iban}, which seller ${id} never entered.`)
+          violations.push(`Payout ${payout} went to ${iban}, which seller ${id} never entered.`)
         }
       }
     }
@@ -325,9 +325,9 @@ async function findStatementViolations(
 ): Promise<string[]> {
   const violations: string[] = []
   const bySeller = Map.groupBy(rows, ({ seller }) => seller.id)
-  const bearers = new Map<number, number>()
+  const borneBySeller = new Map<number, number>()
   for (const { orderId, cents, borneBy } of journal.refunds) {
-    if (borneBy === 'seller') bearers.set(orderId, (bearers.get(orderId) ?? 0) + cents)
+    if (borneBy === 'seller') borneBySeller.set(orderId, (borneBySeller.get(orderId) ?? 0) + cents)
   }
   // A resolution has no idempotency key, so its refund is known from the dispute.
   const resolved = await db<{ orderId: number; cents: number }[]>`
@@ -337,7 +337,7 @@ async function findStatementViolations(
     where refund_cents > 0 and o.status <> 'cancelled' and resolution = 'seller'
   `
   for (const { orderId, cents } of resolved) {
-    bearers.set(orderId, (bearers.get(orderId) ?? 0) + cents)
+    borneBySeller.set(orderId, (borneBySeller.get(orderId) ?? 0) + cents)
   }
   const months = await db<{ month: string }[]>`
     select distinct to_char(created_at at time zone 'UTC', 'YYYY-MM') as month
@@ -383,7 +383,7 @@ async function findStatementViolations(
       const paid = sum(lines, ({ payout }) => cents(payout as unknown as number))
       const kept = ownRows.get(slice.key)!.filter(({ status }) => status !== 'cancelled')
       const expected =
-        sum(kept, (row) => cents(row.financial.seller_net) - (bearers.get(row.id) ?? 0)) +
+        sum(kept, (row) => cents(row.financial.seller_net) - (borneBySeller.get(row.id) ?? 0)) +
         (kept.length > 0 ? slice.share : 0)
       if (earned !== expected || paid !== slice.got) {
         violations.push(

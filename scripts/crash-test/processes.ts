@@ -57,6 +57,8 @@ export function importSmallCatalog(folder: string): void {
 }
 
 /**
+ * Prepares a service of `count` processes, without starting them.
+ *
  * @param folder contains DATA_DIR and the logs
  * @param settings override the defaults of a crash test
  */

@@ -1,6 +1,9 @@
 import { connect, type Socket } from 'node:net'
 
-/** A raw TCP connection with its own response parser: an HTTP client would refuse to send hostile bytes and would hide malformed responses. */
+/**
+ * A raw TCP connection with its own response parser: an HTTP client would refuse to send hostile bytes and would hide
+ * malformed responses.
+ */
 
 /** A parsed response. Header names are in lower case; a repeated header is joined with ", ". */
 export type Response = {

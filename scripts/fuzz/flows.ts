@@ -1,3 +1,4 @@
+import { SCOPES } from '../../server/keys/scopes.ts'
 import type { Random } from '../random.ts'
 import type { Response } from './client.ts'
 import type { Options } from './generate.ts'
@@ -19,7 +20,7 @@ export async function openShop(send: Send, random: Random): Promise<void> {
   })
   const id = idIn(account)
   if (!id) return
-  const scopes = random.chance(0.8) ? ALL_SCOPES : ALL_SCOPES.filter(() => random.chance(0.5))
+  const scopes = random.chance(0.8) ? SCOPES : SCOPES.filter(() => random.chance(0.5))
   await send('createKey', { ids: { accounts: id }, fields: { scopes } })
 }
 
@@ -76,12 +77,3 @@ const idIn = (response: Response): string | undefined => {
   const id = jsonIn(response.body)?.data?.id
   return id === undefined ? undefined : String(id)
 }
-
-const ALL_SCOPES = [
-  'catalog:read',
-  'listings:read',
-  'listings:write',
-  'orders:read',
-  'orders:write',
-  'webhooks:manage',
-]

@@ -54,7 +54,7 @@ export async function allowProgram(url: string, { accountId, cookie }: Member): 
 const text: Schema = { type: 'string', maxLength: 100 }
 const oneOf = (...values: string[]): Schema => ({ enum: values })
 
-/** The endpoints of RFC 6749, 7009, 7591 and 8628. Their parameters are not described, because no client of ours needs it. */
+/** The endpoints of RFC 6749, 7009, 7591 and 8628, whose parameters no published description has. */
 export const oauthOperations = (): Operation[] => [
   endpoint('/oauth/token', FORM_TYPE, {
     grant_type: oneOf(
