@@ -251,6 +251,12 @@ describe('the catalog', () => {
     expect(await succeed(`cards show ${CARD} --offers`)).toMatch(/^7\.50\t/m)
   })
 
+  it('an ambiguous card is an error that names the canonical ids', async () => {
+    const { code, stderr } = await run('cards show brs_1')
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/canonical id: swsh9-1, swsh9-de-1\. \(request req_\w+\)\n$/)
+  })
+
   it('an unknown card is an error of one sentence with the request id', async () => {
     const { code, stderr } = await run('cards show nothing-1')
     expect(code).toBe(1)

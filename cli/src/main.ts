@@ -1,4 +1,9 @@
-import { AuthenticationError, CardstallError, ConnectionError } from '@cardstall/sdk'
+import {
+  AmbiguousIdentifierError,
+  AuthenticationError,
+  CardstallError,
+  ConnectionError,
+} from '@cardstall/sdk'
 import { Command, CommanderError } from 'commander'
 import manifest from '../package.json' with { type: 'json' }
 import { accountCommands } from './commands/account.ts'
@@ -110,6 +115,9 @@ function sentenceOf(error: Error): string {
     return `${begin}: run "cardstall login", or check --key and CARDSTALL_KEY.`
   }
   if (error instanceof ConnectionError) return `${begin}: check the address and your network.`
+  if (error instanceof AmbiguousIdentifierError) {
+    return `${begin}: ${error.candidates.map(({ id }) => id).join(', ')}.`
+  }
   if (error instanceof CardstallError) {
     return message.replace('`baseUrl`', 'the address of the marketplace')
   }
