@@ -52,7 +52,7 @@ export function catalogCommands(program: Command): void {
   cards
     .command('show')
     .argument('<id>', 'canonical or friendly id')
-    .description('show a card, with --offers also who sells it')
+    .description('show a card, with --offers its offers as well')
     .option('--offers', 'show the offers, cheapest first')
     .action(async (id: string, { offers }: { offers?: boolean }, command: Command) => {
       const { client, out } = await openSession(command)
