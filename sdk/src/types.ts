@@ -2032,7 +2032,7 @@ export interface PackingSlip {
   }[]
 }
 /**
- * The transfer of a seller’s earnings from one slice.
+ * The money that a seller gets for one slice.
  */
 export interface Payout {
   id: number
@@ -2048,7 +2048,7 @@ export interface Payout {
    */
   reason: string | null
   /**
-   * Unique. Appears on the bank statement
+   * Reference of the current or next transfer, which the bank statement shows. Unique
    */
   reference: string
   created_at: string
@@ -2334,7 +2334,7 @@ export interface CancelOwnOrderBody {
    */
   reason: 'out_of_stock' | 'buyer_asked' | 'other'
   /**
-   * Whether the units go on sale again. By default they do unless they are out of stock
+   * Whether the units go on sale again. By default they do, unless the reason is `out_of_stock`
    */
   restock?: boolean
 }

@@ -13,7 +13,7 @@ const payoutsTool = tool({
   name: 'list_payouts',
   title: 'List payouts',
   description:
-    'Lists the transfers of the shop’s earnings, newest first: one per parcel, in euros. `reason` says why one is held or failed.',
+    'Lists the shop’s payouts, newest first: one per parcel, in euros. `reason` says why one is held or failed.',
   scope: 'orders:read',
   input: {
     state: Type.Optional(OneOf(PAYOUT_STATES, { description: 'Default all' })),

@@ -6,7 +6,11 @@ const listStock: Prompt = {
   description: 'Turns a pasted list of cards into a preview, and then into listings.',
   arguments: [
     { name: 'list', description: 'The cards, in any form: one per line is best', required: true },
-    { name: 'notes', description: 'What holds for all, such as "all near mint"', required: false },
+    {
+      name: 'notes',
+      description: 'Facts about all cards, such as "all near mint"',
+      required: false,
+    },
   ],
   write: ({ list, notes }) => `List these cards for sale in my shop.
 

@@ -42,7 +42,7 @@ export const CancelInput = Type.Object(
     restock: Type.Optional(
       Type.Boolean({
         description:
-          'Whether the units go on sale again. By default they do unless they are out of stock',
+          'Whether the units go on sale again. By default they do, unless the reason is `out_of_stock`',
       }),
     ),
   },

@@ -32,13 +32,16 @@ export const PayoutSchema = component(
       amount: amount('gross − commission − refunds + shipping of all lines'),
       state: OneOf(PAYOUT_STATES),
       reason: Nullable(Type.String(), { description: 'Why the payout is held or failed' }),
-      reference: Type.String({ description: 'Unique. Appears on the bank statement' }),
+      reference: Type.String({
+        description:
+          'Reference of the current or next transfer, which the bank statement shows. Unique',
+      }),
       created_at: Timestamp(),
       sent_at: Nullable(Timestamp()),
       paid_at: Nullable(Timestamp()),
       lines: Type.Array(PayoutLineSchema),
     },
-    { description: 'The transfer of a seller’s earnings from one slice.' },
+    { description: 'The money that a seller gets for one slice.' },
   ),
 )
 
