@@ -31,7 +31,7 @@ export function parseDateTimes<Field extends string>(
     if (moment) moments[field] = moment
     else {
       problems[field] = [
-        `The ${field} field must be an ISO 8601 date or date-time, as 2026-03-01T09:30:00Z.`,
+        `The ${field} field must be an ISO 8601 date or date-time, such as 2026-03-01T09:30:00Z.`,
       ]
     }
   }

@@ -30,7 +30,7 @@ const resend = (payload: object, ...of: Parameters<typeof pathOf>) =>
   app.operator.post(`${pathOf(...of)}/resend`, { payload })
 const TO_BEFORE_FROM = 'The to field must not be before the from field.'
 const invalidDate = (field: string) =>
-  `The ${field} field must be an ISO 8601 date or date-time, as 2026-03-01T09:30:00Z.`
+  `The ${field} field must be an ISO 8601 date or date-time, such as 2026-03-01T09:30:00Z.`
 const ALL_TIME = { from: '2000-01-01', to: '2999-01-01' }
 
 const deliveriesOf = (endpoint = id) => deliveriesIn(app, `endpoint_id=${endpoint}`)
