@@ -587,7 +587,7 @@ describe('sync and webhooks', () => {
     const [name] = await readdir(file('place/cardstall/positions'))
     await writeFile(file(`place/cardstall/positions/${name}`), '999999999999-0\n')
     const again = await listen()
-    expect(again.text()).toContain('of another database')
+    expect(again.text()).toContain('to another database')
     again.child.kill('SIGINT')
     await again.ended
     expect((await run('webhooks resend')).code).toBe(2)
@@ -607,7 +607,7 @@ describe('sync and webhooks', () => {
     expect(printed).toContain(`listing\t${id}\tcreated\tactive\n`)
     expect(await succeed('sync --once')).toBe('')
     // A file of its own has a place of its own.
-    expect((await run('sync --once --cursor mine')).stderr).toContain('Beginning now')
+    expect((await run('sync --once --cursor mine')).stderr).toContain('Starting now')
     expect(await readFile(file('mine'), 'utf8')).toMatch(/^\S+\n$/)
   })
 

@@ -71,7 +71,7 @@ export function listenCommand(webhooks: Command): void {
         await follow(place.position)
       } catch (error) {
         if (!(error instanceof ValidationError) || place.position === undefined) throw error
-        out.note('The place of the last run is of another database. Beginning now.')
+        out.note('The position of the last run belongs to another database. Starting now.')
         await follow(undefined)
       }
     })

@@ -25,7 +25,7 @@ export function syncCommand(program: Command): void {
       if (cursor === undefined) {
         cursor = (await client.tools.changes()).next
         await place.save(cursor)
-        out.note('Beginning now: list everything once, and apply the changes that follow.')
+        out.note('Starting now: list everything once, and apply the changes that follow.')
       }
       for (;;) {
         const { data, next, has_more }: ChangesPage = await client.tools
