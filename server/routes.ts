@@ -13,6 +13,7 @@ import { overviewApi } from './http/dashboard/overview.ts'
 import { payoutsApi } from './http/dashboard/payouts.ts'
 import { programsApi } from './http/dashboard/programs.ts'
 import { reviewsApi } from './http/dashboard/reviews.ts'
+import { searchApi } from './http/dashboard/search.ts'
 import { sessionsApi } from './http/dashboard/sessions.ts'
 import { settingsApi } from './http/dashboard/settings.ts'
 import { webhooksApi } from './http/dashboard/webhooks.ts'
@@ -319,6 +320,7 @@ export const dashboardApis = (ctx: Service): Parameters<typeof serve>[1] => ({
   '/settings': settingsApi(ctx),
   '/notices': noticesApi(ctx),
   '/overview': overviewApi(ctx),
+  '/search': searchApi(ctx),
   '/webhooks': webhooksApi(ctx),
   '/payouts': payoutsApi(ctx),
   '/reviews': reviewsApi(ctx),

@@ -11,8 +11,9 @@ const RETRY_MS = 2_000
  */
 export const connection = {
   lost() {
-    if (!onlineManager.isOnline()) return
     onlineManager.setOnline(false)
+    if (isTrying) return
+    isTrying = true
     setTimeout(tryAgain, RETRY_MS)
   },
   found() {
@@ -20,13 +21,18 @@ export const connection = {
   },
 }
 
+let isTrying = false
+
 async function tryAgain(): Promise<void> {
   const isThere = await fetch(`${SERVICE}health/ready`, { cache: 'no-store' }).then(
     ({ ok }) => ok,
     () => false,
   )
-  if (isThere) connection.found()
-  else setTimeout(tryAgain, RETRY_MS)
+  isTrying = !isThere
+  if (isThere) return connection.found()
+  // A response that was under way when the connection broke may have said that it was found.
+  onlineManager.setOnline(false)
+  setTimeout(tryAgain, RETRY_MS)
 }
 
 // Instead of the browser's events: an event that says "offline" must be followed by attempts, not by another event.

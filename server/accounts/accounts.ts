@@ -98,22 +98,32 @@ export async function getAccount(ctx: Pick<Context, 'db'>, id: number): Promise<
 /**
  * One page of the accounts, newest first, and their total number.
  *
- * @param text the id, or a part of the shop's name, slug or e-mail address in any casing; all accounts without it
+ * @param wanted.text the id, or a part of the shop's name, slug or e-mail address in any casing
+ * @param wanted.ids only these accounts
  */
 export async function listAccounts(
   ctx: Context,
-  text: string | undefined,
+  { text, ids }: { text?: string | undefined; ids?: number[] | undefined },
   page: Page,
 ): Promise<{ rows: Account[]; total: number }> {
   const { db } = ctx
   // Counting reads all accounts anyway, so an index would not help.
-  const matching =
-    text === undefined
-      ? db`from accounts`
-      : db`
-          from accounts
-          where id::text = ${text} or strpos(lower(concat_ws(' ', shop_name, slug, email)), lower(${text})) > 0
-        `
+  const matching = db`
+    from accounts
+    where
+      true
+      ${ids === undefined ? db`` : db`and id = any(${ids}::bigint[])`}
+      ${
+        text === undefined
+          ? db``
+          : db`
+              and (
+                id::text = ${text}
+                or strpos(lower(concat_ws(' ', shop_name, slug, email)), lower(${text})) > 0
+              )
+            `
+      }
+  `
   const [rows, [counted]] = await Promise.all([
     db<Account[]>`
       select ${accountColumns(db)}

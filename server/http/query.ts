@@ -1,3 +1,5 @@
+import { validationError } from '../errors.ts'
+
 /** A parsed query string: the last value of each name, without empty values. */
 export type Query = Record<string, string>
 
@@ -42,4 +44,17 @@ function decode(query: Query, text: string): string {
     if (/%(?![0-9a-f]{2})/i.test(spaced)) (query as Malformable)[MALFORMED] = true
     return NOT_UTF8
   }
+}
+
+/**
+ * The ids in a parameter that lists them, each once.
+ *
+ * @throws validation_error
+ */
+export function idList(field: string, text: string, max: number): number[] {
+  const ids = [...new Set(text.split(',').slice(0, max + 1))].map(Number)
+  if (ids.length <= max && ids.every((id) => Number.isSafeInteger(id) && id > 0)) return ids
+  throw validationError({
+    [field]: [`The ${field} field must be at most ${max} ids separated by commas.`],
+  })
 }

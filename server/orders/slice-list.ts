@@ -80,6 +80,18 @@ export async function listSlices(
   }, 'snapshot')
 }
 
+/** The line of the slice that an account's order row belongs to, if there is one. */
+export async function findSliceLine(
+  { db }: Context,
+  accountId: number,
+  orderId: number,
+): Promise<SliceLine | undefined> {
+  const [order] = await db<{ sliceId: number }[]>`
+    select slice_id as "sliceId" from orders where id = ${orderId} and account_id = ${accountId}
+  `
+  return order && (await readLines(db, [order.sliceId]))[0]
+}
+
 async function positionOf(
   db: Db,
   accountId: number,

@@ -1,11 +1,14 @@
 import { Redirect, useLocation } from 'wouter'
 import { CurrentPage, Frame } from '../shell/frame.tsx'
+import { searchDialog } from '../shell/search-button.tsx'
 import { Button } from '../ui/button.tsx'
 import { Empty, ErrorState, Loading } from '../ui/states.tsx'
 import { useCaller } from './api.ts'
 import { PAGES } from './pages.ts'
 import { session, useIsSignedIn } from './session.ts'
 import { SignIn } from './sign-in.tsx'
+
+const search = searchDialog(() => import('./search.tsx'))
 
 /** The console of the marketplace's staff. */
 export const Console = () => (useIsSignedIn() ? <SignedIn /> : <SignIn />)
@@ -18,6 +21,7 @@ function SignedIn() {
     <Frame
       label="Console"
       pages={pages}
+      search={caller && search}
       content={
         caller ? (
           path !== '/' ? (

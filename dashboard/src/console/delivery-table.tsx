@@ -5,6 +5,7 @@ import { type Column, Table } from '../ui/table.tsx'
 import { notify, notifyFailure } from '../ui/toast.tsx'
 import { DateTime } from '../ui/values.tsx'
 import { type Delivery, send, useMay } from './api.ts'
+import { SellerLink } from './seller-link.tsx'
 import { StatusBadge } from './statuses.tsx'
 
 /** Webhook deliveries with a button that sends one again. */
@@ -33,7 +34,11 @@ const COLUMNS: Column<Delivery>[] = [
     ),
   },
   { key: 'status', header: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
-  { key: 'account', header: 'Seller', cell: ({ account_id }) => account_id },
+  {
+    key: 'account',
+    header: 'Seller',
+    cell: ({ account_id }) => <SellerLink id={account_id} />,
+  },
   { key: 'endpoint', header: 'Endpoint', cell: ({ endpoint_id }) => endpoint_id },
   {
     key: 'attempts',

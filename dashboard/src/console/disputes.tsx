@@ -6,6 +6,7 @@ import { DateTime, Missing, Money } from '../ui/values.tsx'
 import { type Dispute, useList } from './api.ts'
 import { AccountFilter } from './filters.tsx'
 import { RecordList } from './record-list.tsx'
+import { SellerLink } from './seller-link.tsx'
 import { optionsOf, StatusBadge } from './statuses.tsx'
 
 const STATES: Dispute['state'][] = ['open', 'answered', 'resolved']
@@ -102,6 +103,6 @@ const COLUMNS: Column<Dispute>[] = [
   {
     key: 'seller',
     header: 'Seller',
-    cell: ({ account_id }) => <Link href={`/sellers/${account_id}`}>{account_id}</Link>,
+    cell: ({ account_id }) => <SellerLink id={account_id} />,
   },
 ]

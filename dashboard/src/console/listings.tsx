@@ -1,5 +1,4 @@
 import { useState } from 'react'
-import { Link } from 'wouter'
 import { LISTING_STATUSES } from '../../../server/enums.ts'
 import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/fields.tsx'
@@ -12,6 +11,7 @@ import { type Listing, send, useList, useMay } from './api.ts'
 import { AccountFilter } from './filters.tsx'
 import { ReasonDialog } from './reason-dialog.tsx'
 import { RecordList } from './record-list.tsx'
+import { SellerLink } from './seller-link.tsx'
 import { optionsOf, StatusBadge } from './statuses.tsx'
 
 export default function ListingsPage() {
@@ -91,7 +91,7 @@ const COLUMNS: Column<Listing>[] = [
   {
     key: 'seller',
     header: 'Seller',
-    cell: ({ account_id }) => <Link href={`/sellers/${account_id}`}>{account_id}</Link>,
+    cell: ({ account_id }) => <SellerLink id={account_id} />,
   },
   {
     key: 'status',

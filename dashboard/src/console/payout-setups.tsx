@@ -1,5 +1,4 @@
 import { useState } from 'react'
-import { Link } from 'wouter'
 import { Button } from '../ui/button.tsx'
 import { ConfirmDialog } from '../ui/dialog.tsx'
 import { Select } from '../ui/fields.tsx'
@@ -10,6 +9,7 @@ import { DateTime, Missing } from '../ui/values.tsx'
 import { type PayoutSetup, send, useList, useMay } from './api.ts'
 import { ReasonDialog } from './reason-dialog.tsx'
 import { RecordList } from './record-list.tsx'
+import { SellerLink } from './seller-link.tsx'
 import { optionsOf, StatusBadge } from './statuses.tsx'
 
 const STATES: PayoutSetup['state'][] = ['submitted', 'verified', 'rejected']
@@ -51,7 +51,7 @@ const COLUMNS: Column<PayoutSetup>[] = [
     key: 'seller',
     header: 'Seller',
     isRowHeader: true,
-    cell: ({ account_id }) => <Link href={`/sellers/${account_id}`}>{account_id}</Link>,
+    cell: ({ account_id }) => <SellerLink id={account_id} />,
   },
   {
     key: 'state',

@@ -11,6 +11,7 @@ import { type Review, sendDelete, useList, useMay } from './api.ts'
 import { AccountFilter, NumberFilter } from './filters.tsx'
 import { ReasonDialog } from './reason-dialog.tsx'
 import { RecordList } from './record-list.tsx'
+import { SellerLink } from './seller-link.tsx'
 import { optionsOf } from './statuses.tsx'
 
 export default function ReviewsPage() {
@@ -91,7 +92,7 @@ const COLUMNS: Column<Review>[] = [
   {
     key: 'seller',
     header: 'Seller',
-    cell: ({ account_id }) => <Link href={`/sellers/${account_id}`}>{account_id}</Link>,
+    cell: ({ account_id }) => <SellerLink id={account_id} />,
   },
   { key: 'written', header: 'Written', cell: ({ created_at }) => <DateTime at={created_at} /> },
   {

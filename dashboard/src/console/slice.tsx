@@ -1,5 +1,4 @@
 import { useState } from 'react'
-import { Link } from 'wouter'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Facts, Section } from '../ui/section.tsx'
 import { Loaded } from '../ui/states.tsx'
@@ -8,6 +7,7 @@ import { DateTime, Missing, Money } from '../ui/values.tsx'
 import { type LedgerEntry, type Mail, type Order, type Slice, useRecord } from './api.ts'
 import { DeliveryTable } from './delivery-table.tsx'
 import { type OrderAction, OrderActionDialog, OrderMenu } from './order-actions.tsx'
+import { LedgerAccount, SellerLink } from './seller-link.tsx'
 import { StatusBadge } from './statuses.tsx'
 
 /** Everything about a slice: the rows of one seller in one checkout. */
@@ -48,7 +48,7 @@ function SliceSections({ slice }: { slice: Slice }) {
             { label: 'Sold', value: <DateTime at={slice.created_at} /> },
             {
               label: 'Seller',
-              value: <Link href={`/sellers/${slice.account_id}`}>{slice.account_id}</Link>,
+              value: <SellerLink id={slice.account_id} />,
             },
             { label: 'Checkout', value: slice.checkout_id },
             { label: 'Buyer', value: buyer.name || <Missing /> },
@@ -153,7 +153,11 @@ const rowColumns = (onAction: (action: OrderAction, order: Order) => void): Colu
 
 const LEDGER: Column<LedgerEntry>[] = [
   { key: 'kind', header: 'Kind', isRowHeader: true, cell: ({ kind }) => kind },
-  { key: 'account', header: 'Account', cell: ({ account }) => account },
+  {
+    key: 'account',
+    header: 'Account',
+    cell: ({ account }) => <LedgerAccount account={account} />,
+  },
   { key: 'order', header: 'Order row', cell: ({ order_id }) => order_id ?? <Missing /> },
   { key: 'at', header: 'Time', cell: ({ created_at }) => <DateTime at={created_at} /> },
   {

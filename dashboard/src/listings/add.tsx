@@ -21,24 +21,24 @@ import { Picture } from './picture.tsx'
 
 /** Finds a card or product in the catalog, and lists it. */
 export default function AddListing() {
-  const { filters, setFilters } = useFilters({ q: '' })
+  const { filters, setFilters } = useFilters({ q: '', item: '' })
   const { q } = filters
   const query = useCatalog(q)
-  const [item, setItem] = useState<CatalogItem>()
+  const item = query.data?.data.find((found) => keyOf(found) === filters.item)
   return (
     <>
       <PageHeader title="Add listing" back={{ href: '/listings', label: 'Listings' }}>
         Search the catalog for the card or sealed product that you want to sell.
       </PageHeader>
       {item ? (
-        <NewListing item={item} onBack={() => setItem(undefined)} />
+        <NewListing item={item} onBack={() => setFilters({ item: '' })} />
       ) : (
         <>
           <search className="filters">
             <SearchFilter
               label="Name, number or set: charizard 4"
               value={q}
-              onChange={(q) => setFilters({ q }, { replace: true })}
+              onChange={(q) => setFilters({ q, item: '' }, { replace: true })}
             />
           </search>
           {q !== '' && (
@@ -51,8 +51,8 @@ export default function AddListing() {
                 ) : (
                   <ul className="catalog-items">
                     {data.map((found) => (
-                      <li key={found.card ?? found.product}>
-                        <button type="button" onClick={() => setItem(found)}>
+                      <li key={keyOf(found)}>
+                        <button type="button" onClick={() => setFilters({ item: keyOf(found) })}>
                           <Picture src={found.image} name={found.name} />
                           <span>
                             <strong>{found.name}</strong>
@@ -71,6 +71,8 @@ export default function AddListing() {
     </>
   )
 }
+
+const keyOf = ({ card, product }: CatalogItem) => (card ?? product)!
 
 const options = (values: readonly string[]) =>
   values.map((value) => ({ value, label: value.replaceAll('_', ' ') }))

@@ -27,6 +27,15 @@ export const useListings = ({ q, status }: Search, page: string) =>
     placeholderData: (before) => before,
   })
 
+/** One listing, unless the list has it already. */
+export const useListing = (id: number | undefined, isEnabled: boolean) =>
+  useQuery({
+    queryKey: ['listing', id],
+    queryFn: ({ signal }) => get<Data<Listing>>(`listings/${id}`, { signal }),
+    enabled: id !== undefined && isEnabled,
+    select: ({ data }) => data,
+  })
+
 export const useCatalog = (q: string) =>
   useQuery({
     queryKey: ['catalog', q],

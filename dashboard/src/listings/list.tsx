@@ -1,10 +1,12 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
+import { useSearchParams } from 'wouter'
 import type { Paginated } from '../api.ts'
 import { apiUrl } from '../client.ts'
 import { HolidayNotice } from '../shell/holiday-notice.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Button, ButtonLink } from '../ui/button.tsx'
+import { Dialog } from '../ui/dialog.tsx'
 import { Select } from '../ui/fields.tsx'
 import { Filters, SearchFilter, useFilters } from '../ui/filters.tsx'
 import { plural } from '../ui/format.ts'
@@ -12,7 +14,7 @@ import { Icon } from '../ui/icons.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { type Column, Pagination, Table } from '../ui/table.tsx'
-import { changeListing, type Listing, nameOf, useListings } from './api.ts'
+import { changeListing, type Listing, nameOf, useListing, useListings } from './api.ts'
 import { BulkBar } from './bulk.tsx'
 import { EditListing } from './edit.tsx'
 import { InlineInput, InlineStatus } from './inline.tsx'
@@ -36,7 +38,7 @@ export function ListingsList() {
   const { q, status, page } = filters
   const query = useListings({ q, status }, page)
   const [selected, setSelected] = useState<Set<number>>(new Set())
-  const [edited, setEdited] = useState<Listing>()
+  const { opened, open, close } = useOpened()
 
   /** Shows the saved values at once, on every page that was read before. */
   const save = async (id: number, changes: object) => {
@@ -117,7 +119,7 @@ export function ListingsList() {
           look="quiet"
           icon="edit"
           aria-label={`Edit ${nameOf(listing)}`}
-          onPress={() => setEdited(listing)}
+          onPress={() => open(listing.id)}
         >
           Edit
         </Button>
@@ -192,15 +194,54 @@ export function ListingsList() {
           )
         }
       </Loaded>
-      {edited && (
-        <EditListing
-          listing={edited}
-          save={(changes) => save(edited.id, changes)}
-          onClose={() => setEdited(undefined)}
+      {opened !== undefined && (
+        <OpenListing
+          key={opened}
+          id={opened}
+          known={query.data?.data.find(({ id }) => id === opened)}
+          save={(changes) => save(opened, changes)}
+          onClose={close}
           onDeleted={refresh}
         />
       )}
     </>
+  )
+}
+
+/** The listing whose dialog is open is in the address, so that a link can lead to it. */
+function useOpened() {
+  const [search, setSearch] = useSearchParams()
+  const id = Number(search.get('listing') ?? Number.NaN)
+  const change = (id: number | undefined, options?: { replace: boolean }) =>
+    setSearch((current) => {
+      const next = new URLSearchParams(current)
+      if (id === undefined) next.delete('listing')
+      else next.set('listing', String(id))
+      return next
+    }, options)
+  return {
+    opened: Number.isSafeInteger(id) && id > 0 ? id : undefined,
+    open: (id: number) => change(id),
+    close: () => change(undefined, { replace: true }),
+  }
+}
+
+/** The dialog of a listing, also of one that the list doesn't show. */
+function OpenListing({
+  id,
+  known,
+  ...props
+}: { id: number; known: Listing | undefined } & Omit<
+  Parameters<typeof EditListing>[0],
+  'listing'
+>) {
+  const query = useListing(id, known === undefined)
+  const listing = known ?? query.data
+  if (listing) return <EditListing listing={listing} {...props} />
+  return (
+    <Dialog title={`Listing ${id}`} onClose={props.onClose}>
+      <Loaded query={query}>{() => null}</Loaded>
+    </Dialog>
   )
 }
 

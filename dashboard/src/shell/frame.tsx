@@ -9,22 +9,25 @@ import { keepFocus } from './keep-focus.ts'
 import type { Page } from './lazy-page.ts'
 import { Navigation, type NavigationProps } from './navigation.tsx'
 import { PageErrors } from './page-errors.tsx'
+import { SearchButton, type SearchDialog } from './search-button.tsx'
 
-type FrameProps = NavigationProps & {
+type FrameProps = Omit<NavigationProps, 'search'> & {
+  /** The dialog behind ⌘K. */
+  search?: SearchDialog | undefined
   isSandbox?: boolean | undefined
   /** The page, or what stands in its place. */
   content: ReactNode
 }
 
 /** The frame of all pages: navigation, banners, messages. */
-export function Frame({ isSandbox = false, content, ...navigation }: FrameProps) {
+export function Frame({ isSandbox = false, content, search, ...navigation }: FrameProps) {
   useEffect(keepFocus, [])
   return (
     <div className="shell">
       <a className="skip" href="#main">
         Skip to the content
       </a>
-      <Navigation {...navigation} />
+      <Navigation {...navigation} search={search && <SearchButton search={search} />} />
       <div className="content">
         <Banners isSandbox={isSandbox} />
         <main id="main" tabIndex={-1}>

@@ -7,12 +7,14 @@ export type NavigationProps = {
   /** Names it for screen readers. */
   label: string
   pages: readonly Page[]
+  /** The button of the search. */
+  search?: ReactNode
   /** The person who is signed in, below the pages. */
   children?: ReactNode
 }
 
 /** The navigation: a column at the side, or on a phone behind a button. */
-export function Navigation({ label, pages, children }: NavigationProps) {
+export function Navigation({ label, pages, search, children }: NavigationProps) {
   const [path] = useLocation()
   const [isOpen, setIsOpen] = useState(false)
   // biome-ignore lint/correctness/useExhaustiveDependencies: each navigation closes it
@@ -29,6 +31,7 @@ export function Navigation({ label, pages, children }: NavigationProps) {
         <Link href="/" className="brand">
           Cardstall
         </Link>
+        {search}
         <button
           type="button"
           className="button quiet menu-button"

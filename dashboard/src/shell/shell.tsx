@@ -6,6 +6,9 @@ import { Icon } from '../ui/icons.tsx'
 import { ErrorState, Loading } from '../ui/states.tsx'
 import { CurrentPage, Frame } from './frame.tsx'
 import { useMe } from './me.ts'
+import { searchDialog } from './search-button.tsx'
+
+const search = searchDialog(() => import('../search/search.tsx'))
 
 /** The dashboard of the member who is signed in. */
 export function Shell() {
@@ -19,6 +22,7 @@ export function Shell() {
       label="Dashboard"
       pages={PAGES}
       isSandbox={me?.sandbox}
+      search={me && search}
       content={
         me ? (
           <CurrentPage pages={PAGES} />

@@ -45,11 +45,14 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await page.getByText(/token is wrong/).waitFor()
     await expectAccessible(page)
     await signIn(page, 'support')
-    await page.getByRole('row', { name: /Brock/ }).waitFor()
+    const { shop_name: shopName } = (
+      await app.operator.get(`/operator/v1/accounts/${shop.accountId}`)
+    ).body.data
+    await page.getByRole('row', { name: /Brock/ }).getByText(shopName).waitFor()
     await expectAccessible(page)
     await page.getByLabel(/Buyer’s e-mail/).fill('MISTY@buyers.example')
     await page.getByRole('row', { name: /Brock/ }).waitFor({ state: 'detached' })
-    await page.getByRole('row', { name: /Misty/ }).getByRole('link').click()
+    await page.getByRole('row', { name: /Misty/ }).getByRole('link').first().click()
     await page.getByRole('heading', { level: 1, name: `Order ${order}` }).waitFor()
     await page
       .getByText(/^Sold: /)
@@ -114,6 +117,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
       .getByRole('row', { name: /removed/ })
       .getByText('another card')
       .waitFor()
+    await page.getByRole('cell', { name: `${data.shop_name} ${shop.accountId}` }).waitFor()
     await expectAccessible(page)
 
     await page.getByRole('link', { name: 'Deliveries' }).click()

@@ -43,6 +43,31 @@ describe('GET /dashboard/api/listings', () => {
     expect(await search('q=A 1')).toContain(hidden)
     expect(await search('q=nothing')).toEqual([])
     expect(await search('q=charizard&per_page=1&page=2')).toEqual([charizard])
+
+    // The search over everything.
+    const buyer = { name: 'Misty Waterflower', email: 'misty@mail.example' }
+    const order = (await buy(app, [[charizard, 1]], { buyer })).orderIds[0]!
+    const everything = async (q: string, who = member) => {
+      const { orders, listings, items } = (await who.get(`/dashboard/api/search?q=${q}`)).body.data
+      const idsOf = (rows: object[], name: string) => rows.map((row) => row[name as keyof object])
+      return [idsOf(orders, 'order_id'), idsOf(listings, 'id'), items.length > 0]
+    }
+    expect(await everything('water')).toEqual([[order], [], expect.any(Boolean)])
+    expect(await everything(String(order))).toEqual([
+      [order],
+      expect.any(Array),
+      expect.any(Boolean),
+    ])
+    expect(await everything('charizard')).toEqual([[], [hidden, charizard], true])
+    expect((await everything(String(hidden)))[1]).toContain(hidden)
+    expect((await everything('A 1'))[1]).toContain(hidden)
+    const { member: stranger } = await openShop()
+    for (const q of ['water', String(order), String(hidden), 'A 1', 'charizard']) {
+      expect((await everything(q, stranger)).slice(0, 2)).toEqual([[], []])
+    }
+    expect((await stranger.get(`${LISTINGS}/${hidden}`)).status).toBe(404)
+    expect((await member.get(`${LISTINGS}/${hidden}`)).body.data.id).toBe(hidden)
+
     const { body } = await member.get(`${LISTINGS}?q=charizard&per_page=1`)
     expect(body.meta).toMatchObject({ total: 2, last_page: 2 })
     expect(body.data[0].item).toMatchObject({ card: 'sv3-125', details: expect.any(String) })

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type, { type Static } from 'typebox'
-import { ships } from '../../accounts/account.ts'
+import { type Account, ships } from '../../accounts/account.ts'
 import { getAccount } from '../../accounts/accounts.ts'
 import { browseCards, browseProducts } from '../../catalog/browse.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
@@ -9,7 +9,7 @@ import type { Context } from '../../context.ts'
 import { LISTING_STATUSES } from '../../enums.ts'
 import { validationError } from '../../errors.ts'
 import { changeListings } from '../../listings/change-listings.ts'
-import { findOwnListing } from '../../listings/own-listings.ts'
+import { findOwnListing, type OwnListing } from '../../listings/own-listings.ts'
 import { removeListings } from '../../listings/remove-listings.ts'
 import { type ListingSearch, nextIds, searchListings } from '../../listings/search-listings.ts'
 import type { Service } from '../../service.ts'
@@ -22,7 +22,7 @@ import { pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { Data, Id, Nullable, OneOf, Paginated, PathId, Text } from '../schema.ts'
 import { BulkResultSchema, OwnBulkCreate } from '../shapes/bulk-create.ts'
-import { CatalogItem, itemOf } from '../shapes/catalog-item.ts'
+import { CatalogItem, type CatalogItemRecord, itemOf } from '../shapes/catalog-item.ts'
 import { CheckedItem, checkItems, ItemsToCheck } from '../shapes/checked-item.ts'
 import { ListingPatch } from '../shapes/listing.ts'
 import { readListingChange } from '../shapes/listing-batch.ts'
@@ -42,7 +42,8 @@ const MAX_ITEMS = 1_000
 /** Listings that one call of a bulk edit handles. */
 const MAX_EDITED = 1_000
 
-const DashboardListing = Type.Object({
+/** A listing with its item, as a person recognises it. */
+export const DashboardListing = Type.Object({
   ...ownListingFields,
   item: Type.Unsafe<Static<typeof CatalogItem> | null>({
     anyOf: [CatalogItem, { type: 'null' }],
@@ -100,16 +101,27 @@ export const listingsApi =
       },
       async ({ member, query }) => {
         const account = await getAccount(ctx, member.accountId)
-        const catalog = ctx.catalog.current
+        const search = searchOf(ctx.catalog.current, query)
         return paginated(
           `${ctx.config.publicUrl}/dashboard/api/listings`,
           query as Query,
-          (page) => searchListings(ctx, account.id, searchOf(catalog, query), page),
-          (listing) => ({
-            ...ownListingJson(listing, account, catalog, ctx.config),
-            item: itemOf(catalog, listing),
-          }),
+          (page) => searchListings(ctx, account.id, search, page),
+          (listing) => dashboardListing(ctx, account, listing),
         )
+      },
+    )
+
+    app.get(
+      '/listings/:id',
+      {
+        schema: {
+          params: Type.Object({ id: PathId('The listing') }),
+          response: { 200: Data(DashboardListing, 'The listing') },
+        },
+      },
+      async ({ member: { accountId }, params: { id } }) => {
+        const listing = await findOwnListing(ctx, accountId, id)
+        return { data: dashboardListing(ctx, await getAccount(ctx, accountId), listing) }
       },
     )
 
@@ -122,15 +134,7 @@ export const listingsApi =
         },
       },
       async ({ query: { q } }) => {
-        const catalog = ctx.catalog.current
-        const cards = browseCards(catalog, { q }).slice(0, 24)
-        const products = browseProducts(catalog, { q }).slice(0, 6)
-        return {
-          data: [
-            ...cards.map(({ id }) => itemOf(catalog, { cardId: id, productSlug: null })!),
-            ...products.map(({ slug }) => itemOf(catalog, { cardId: null, productSlug: slug })!),
-          ],
-        }
+        return { data: catalogItems(ctx.catalog.current, q, { cards: 24, products: 6 }) }
       },
     )
 
@@ -193,10 +197,7 @@ export const listingsApi =
         const [outcome] = await changeListings(ctx, accountId, [change])
         if ('error' in outcome!) throw outcome.error
         const account = await getAccount(ctx, accountId)
-        const catalog = ctx.catalog.current
-        const listing = await findOwnListing(ctx, accountId, id)
-        const json = ownListingJson(listing, account, catalog, ctx.config)
-        return { data: { ...json, item: itemOf(catalog, listing) } }
+        return { data: dashboardListing(ctx, account, await findOwnListing(ctx, accountId, id)) }
       },
     )
 
@@ -238,8 +239,34 @@ export const listingsApi =
     done()
   }
 
+/** A listing of this account. Its item is null while the catalog in memory does not have it. */
+export function dashboardListing(
+  { catalog: { current }, config }: Service,
+  account: Account,
+  listing: OwnListing,
+): ListingRecord {
+  return {
+    ...ownListingJson(listing, account, current, config),
+    item: itemOf(current, listing),
+  }
+}
+
+/** The first cards and products of the catalog that a text finds. */
+export function catalogItems(
+  catalog: Catalog,
+  q: string,
+  max: { cards: number; products: number },
+): CatalogItemRecord[] {
+  const cards = browseCards(catalog, { q }).slice(0, max.cards)
+  const products = browseProducts(catalog, { q }).slice(0, max.products)
+  return [
+    ...cards.map(({ id }) => itemOf(catalog, { cardId: id, productSlug: null })!),
+    ...products.map(({ slug }) => itemOf(catalog, { cardId: null, productSlug: slug })!),
+  ]
+}
+
 /** The listings that the search box finds: names of cards and products as in the catalog's search, and whole references. */
-function searchOf(
+export function searchOf(
   catalog: Catalog,
   { q, status }: { q?: string; status?: ListingSearch['status'] },
 ): ListingSearch {
@@ -256,7 +283,6 @@ function searchOf(
   }
 }
 
-/** The item of a listing as a person recognises it; null while the catalog in memory does not have it. */
 /** @throws validation_error if the request names no listings */
 function idsFor(
   ctx: Service,

@@ -3,7 +3,6 @@ import Type, { type Static } from 'typebox'
 import type { Account } from '../../accounts/account.ts'
 import { getAccount } from '../../accounts/accounts.ts'
 import { ORDER_STATUSES } from '../../enums.ts'
-import { validationError } from '../../errors.ts'
 import { DISPUTE_STATES } from '../../orders/dispute.ts'
 import { answerDispute, disputesOfSlice, listDisputes } from '../../orders/disputes.ts'
 import { sliceIdOf } from '../../orders/orders.ts'
@@ -19,7 +18,7 @@ import { actionsFor } from '../../shipping/slice-actions.ts'
 import { parseDateTime } from '../date-time.ts'
 import { packingParameters, sendPackingPage, wantsPage } from '../packing-page.ts'
 import { pageOf, pageParameters, paginated } from '../paginate.ts'
-import type { Query } from '../query.ts'
+import { idList, type Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
 import {
   Data,
@@ -158,7 +157,7 @@ export const ordersApi =
                   pageOf(query as Query),
                 )
               ).packing
-            : await readPackingOf(ctx, member.accountId, idsIn(query.orders))
+            : await readPackingOf(ctx, member.accountId, idList('orders', query.orders, MAX_LABELS))
         if (wantsPage(request)) return sendPackingPage(reply, packing, query)
         return { data: packingJson(packing) }
       },
@@ -169,7 +168,11 @@ export const ordersApi =
       '/orders/labels.pdf',
       { schema: { querystring: Type.Object({ orders: OrderIds() }) } },
       async ({ member, query }, reply) => {
-        const { pdf } = await mergeLabels(ctx, member.accountId, idsIn(query.orders))
+        const { pdf } = await mergeLabels(
+          ctx,
+          member.accountId,
+          idList('orders', query.orders, MAX_LABELS),
+        )
         return reply
           .header('content-disposition', 'inline; filename="labels.pdf"')
           .type('application/pdf')
@@ -319,12 +322,3 @@ async function periodOf(
 }
 
 const DATE = /^\d{4}-\d\d-\d\d$/
-
-/** @throws validation_error */
-function idsIn(text: string): number[] {
-  const ids = [...new Set(text.split(',').slice(0, MAX_LABELS + 1))].map(Number)
-  if (ids.length <= MAX_LABELS && ids.every((id) => Number.isSafeInteger(id) && id > 0)) return ids
-  throw validationError({
-    orders: [`The orders field must be at most ${MAX_LABELS} ids separated by commas.`],
-  })
-}

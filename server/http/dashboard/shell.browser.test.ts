@@ -35,6 +35,23 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     }
   })
 
+  it('the search behind Ctrl K leads to a page by keyboard alone, accessible on a phone', async () => {
+    const page = await app.open('/dashboard', { member: await app.member(), width: 360 })
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+    await page.keyboard.press('Control+K')
+    const dialog = page.getByRole('dialog', { name: 'Search' })
+    await dialog.getByRole('menuitem', { name: 'Payouts' }).waitFor()
+    await expectAccessible(page)
+    await page.keyboard.type('to ship')
+    await dialog.getByRole('menuitem', { name: 'Orders to ship' }).waitFor()
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/dashboard/orders?status=pending')
+    await page
+      .getByRole('heading', { level: 1, name: 'Orders' })
+      .and(page.locator(':focus'))
+      .waitFor()
+  })
+
   it('a visitor without a session is sent to the sign-in page, which leads back', async () => {
     const page = await app.open('/dashboard/orders?status=pending', { expects: /status of 40[14]/ })
     await page.waitForURL('**/signin?next=*')

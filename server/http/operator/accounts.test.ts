@@ -217,6 +217,13 @@ describe('GET /operator/v1/accounts with q', () => {
     for (const q of ['_', 'no such shop']) {
       expect((await app.operator.get(`${ACCOUNTS}?q=${q}`)).body.meta.total).toBe(0)
     }
+    const other = (await create({ ...wanted, slug: 'other', email: 'o@mail.example' })).body.data.id
+    const listed = (await app.operator.get(`${ACCOUNTS}?ids=${id},${other},999999`)).body
+    expect(listed.data.map((account: { id: number }) => account.id)).toEqual([other, id])
+    for (const ids of ['x', '1,,2', '-1', Array.from({ length: 101 }, (_, i) => i + 1).join()]) {
+      const { status, body } = await app.operator.get(`${ACCOUNTS}?ids=${ids}`)
+      expect([status, Object.keys(body.error.fields)]).toEqual([422, ['ids']])
+    }
   })
 })
 

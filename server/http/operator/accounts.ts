@@ -7,8 +7,8 @@ import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
 import { pageParameters, paginated } from '../paginate.ts'
-import type { Query } from '../query.ts'
-import { Data, Paginated, PathId, SearchText } from '../schema.ts'
+import { idList, type Query } from '../query.ts'
+import { Data, Paginated, PathId, SearchText, Text } from '../schema.ts'
 import {
   AccountInput,
   AccountPatch,
@@ -17,6 +17,9 @@ import {
   accountJson,
 } from '../shapes/account.ts'
 import { accountExists } from './must-exist.ts'
+
+/** As many as the longest page of another list. */
+const MAX_IDS = 100
 
 const params = Type.Object({ id: PathId('The account') })
 
@@ -68,19 +71,28 @@ export const accountRoutes =
                   'The id, or a part of the shop’s name, slug or e-mail address in any casing',
               }),
             ),
+            ids: Type.Optional(
+              Text({
+                maxLength: 2_000,
+                description: `At most ${MAX_IDS} ids, separated by commas`,
+              }),
+            ),
             ...pageParameters,
           }),
           response: { 200: Paginated(AccountSchema, 'A page of accounts') },
           'x-errors': ['validation_error'],
         },
       },
-      ({ query }) =>
-        paginated(
+      ({ query }) => {
+        const { q: text, ids: list } = query as Query
+        const ids = list === undefined ? undefined : idList('ids', list, MAX_IDS)
+        return paginated(
           `${ctx.config.publicUrl}/operator/v1/accounts`,
           query as Query,
-          (page) => listAccounts(ctx, (query as Query).q, page),
+          (page) => listAccounts(ctx, { text, ids }, page),
           accountJson,
-        ),
+        )
+      },
     )
 
     app.get(

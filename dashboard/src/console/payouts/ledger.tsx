@@ -6,6 +6,7 @@ import { DateTime, Missing, Money } from '../../ui/values.tsx'
 import { type LedgerEntry, useList } from '../api.ts'
 import { AccountFilter } from '../filters.tsx'
 import { RecordList } from '../record-list.tsx'
+import { LedgerAccount } from '../seller-link.tsx'
 import { optionsOf } from '../statuses.tsx'
 
 const KINDS: LedgerEntry['kind'][] = [
@@ -74,7 +75,11 @@ const COLUMNS: Column<LedgerEntry>[] = [
     isRowHeader: true,
     cell: ({ kind, slice_key }) => <Link href={`/orders/${slice_key}`}>{kind}</Link>,
   },
-  { key: 'account', header: 'Account', cell: ({ account }) => account },
+  {
+    key: 'account',
+    header: 'Account',
+    cell: ({ account }) => <LedgerAccount account={account} />,
+  },
   { key: 'order', header: 'Order row', cell: ({ order_id }) => order_id ?? <Missing /> },
   { key: 'at', header: 'Time', cell: ({ created_at }) => <DateTime at={created_at} /> },
   {

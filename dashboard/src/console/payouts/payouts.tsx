@@ -12,6 +12,7 @@ import { type Payout, send, useList, useMay } from '../api.ts'
 import { AccountFilter } from '../filters.tsx'
 import { ReasonDialog } from '../reason-dialog.tsx'
 import { RecordList } from '../record-list.tsx'
+import { SellerLink, SellerName } from '../seller-link.tsx'
 import { optionsOf, StatusBadge } from '../statuses.tsx'
 
 const STATES: Payout['state'][] = ['due', 'held', 'sent', 'paid', 'failed']
@@ -69,8 +70,9 @@ export function Payouts() {
           onClose={close}
         >
           <p>
-            The bank has transferred {formatMoney(asked.payout.amount)} to seller{' '}
-            {asked.payout.account_id}, with the reference {asked.payout.reference}.
+            The bank has transferred {formatMoney(asked.payout.amount)} to{' '}
+            <SellerName id={asked.payout.account_id} />, with the reference {asked.payout.reference}
+            .
           </p>
         </ConfirmDialog>
       )}
@@ -107,7 +109,7 @@ const COLUMNS: Column<Payout>[] = [
   {
     key: 'seller',
     header: 'Seller',
-    cell: ({ account_id }) => <Link href={`/sellers/${account_id}`}>{account_id}</Link>,
+    cell: ({ account_id }) => <SellerLink id={account_id} />,
   },
   {
     key: 'state',

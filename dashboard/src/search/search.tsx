@@ -1,0 +1,75 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { Found } from '../../../server/http/dashboard/search.ts'
+import type { Data } from '../api.ts'
+import { get } from '../client.ts'
+import { nameOf } from '../listings/api.ts'
+import { formatDateTime, formatMoney } from '../ui/format.ts'
+import { type EntryGroup, matching, Palette } from '../ui/palette.tsx'
+import { useSettled } from '../ui/use-settled.ts'
+import { places } from './places.ts'
+
+/** The search over everything in the dashboard. */
+export default function Search({ onClose }: { onClose: () => void }) {
+  const [text, setText] = useState('')
+  const wanted = text.trim()
+  const q = useSettled(wanted)
+  const query = useQuery({
+    queryKey: ['search', q],
+    queryFn: ({ signal }) => get<Data<Found>>('search', { query: { q }, signal }),
+    enabled: q !== '',
+    placeholderData: keepPreviousData,
+    select: ({ data }) => data,
+  })
+  const found = wanted === '' ? undefined : query.data
+  return (
+    <Palette
+      label="Page, order, buyer, listing or card"
+      text={text}
+      onChange={setText}
+      groups={[
+        { title: 'Go to', entries: matching(places(wanted), wanted) },
+        ...(found ? recordsOf(found) : []),
+      ]}
+      isSearching={wanted !== q || query.isFetching}
+      onClose={onClose}
+    />
+  )
+}
+
+const recordsOf = ({ orders, listings, items }: Found): EntryGroup[] => [
+  {
+    title: 'Orders',
+    entries: orders.map(({ order_id: id, buyer, item, created_at: at }) => ({
+      label: `${id} · ${buyer.name}`,
+      detail: `${item.name ?? 'Item'}, ${formatDateTime(at, 'date')}`,
+      icon: 'orders',
+      href: `/orders/${id}`,
+    })),
+  },
+  {
+    title: 'Your listings',
+    entries: listings.map((listing) => ({
+      label: nameOf(listing),
+      detail: [
+        listing.item?.details,
+        listing.graded?.label ?? listing.condition,
+        formatMoney(listing.price),
+        listing.reference,
+      ]
+        .filter(Boolean)
+        .join(' · '),
+      icon: 'listings',
+      href: `/listings?listing=${listing.id}`,
+    })),
+  },
+  {
+    title: 'Sell a card or product',
+    entries: items.map(({ name, details, card, product }) => ({
+      label: name,
+      detail: details,
+      icon: 'plus',
+      href: `/listings/new?${new URLSearchParams({ q: `${name} ${details}`, item: (card ?? product)! })}`,
+    })),
+  },
+]
