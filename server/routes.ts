@@ -64,6 +64,7 @@ import { healthRoutes } from './http/public/health.ts'
 import { labelFileRoutes } from './http/public/labels.ts'
 import { landingRoutes } from './http/public/landing.ts'
 import { cardPages, productPages } from './http/public/market/item-pages.ts'
+import { offerlessPages } from './http/public/market/offerless-pages.ts'
 import { marketScope } from './http/public/market/scope.ts'
 import { searchPages } from './http/public/market/search-page.ts'
 import { setPages } from './http/public/market/set-pages.ts'
@@ -124,13 +125,15 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
     '/dashboard': built.dashboard,
   })
   if (ctx.config.publicPages) {
+    const prepared = offerlessPages(ctx)
+    lane.add(prepared)
     app.register(async (pages) => {
       marketScope(pages)
       serve(pages, {
         '/search': searchPages(ctx),
         '/sets': setPages(ctx),
-        '/cards': cardPages(ctx),
-        '/products': productPages(ctx),
+        '/cards': cardPages(ctx, prepared),
+        '/products': productPages(ctx, prepared),
         '/shops': shopPages(ctx),
         '/market.css': marketStyles,
         '/sitemap.xml': sitemapIndex(ctx),

@@ -14,11 +14,14 @@ export type Prepared = {
   ignoredFields?: string | undefined
   /** The pattern of its URL, for metrics. */
   route: string
+  /** What a page has instead of the headers of JSON. */
+  page?: { cacheControl: string; type: string; headers: readonly [name: string, value: string][] }
 }
 
 /** Finds prepared responses by the URL as sent. */
 export type PreparedSource = {
-  scope: Scope
+  /** The scope that the key needs; null if everybody may have the responses, without a key. */
+  scope: Scope | null
   /**
    * A response, or a function that prepares it, which the lane calls after it has admitted the request; undefined if
    * the ordinary path has to respond. Both are synchronous.
@@ -38,7 +41,7 @@ const MAX_TEXT_BYTES = 12 * 1024
 
 /**
  * The fast lane sends prepared responses without the framework: GET and HEAD of resources whose bytes are known, with a key
- * that is in memory and valid. It decides nothing by itself: keys, limits, tags and the log are those of the ordinary path,
+ * that is in memory and valid, or of pages that need none. It decides nothing by itself: keys, limits, tags and the log are those of the ordinary path,
  * which gets every other request untouched, or with its admission if the request is counted already. See docs/reads.md.
  */
 export function fastLane(ctx: Service, nextRequestId: () => string): FastLane {
@@ -53,15 +56,8 @@ export function fastLane(ctx: Service, nextRequestId: () => string): FastLane {
       const found = find(url)
       if (!found) continue
       const startedAt = performance.now()
-      const admission = admitKnown(ctx, request, scope)
-      if (!admission) return ordinary()
-      const proceed = (admission: Admission) => {
-        const isPrepared = typeof found !== 'function'
-        const prepared = admission.problem ? undefined : isPrepared ? found : found()
-        if (!prepared) {
-          admitLater(request, admission)
-          return ordinary()
-        }
+      const prepare = () => (typeof found === 'function' ? found() : found)
+      const sendPrepared = (prepared: Prepared, admission: Admission | undefined) => {
         const reqId = nextRequestId()
         const status = send(request, response, reqId, admission, prepared)
         const { route } = prepared
@@ -69,6 +65,18 @@ export function fastLane(ctx: Service, nextRequestId: () => string): FastLane {
           const ms = performance.now() - startedAt
           recordResponse(ctx, { reqId, method, url, route, status, ms })
         })
+      }
+      if (scope === null) {
+        const prepared = prepare()
+        return prepared ? sendPrepared(prepared, undefined) : ordinary()
+      }
+      const admission = admitKnown(ctx, request, scope)
+      if (!admission) return ordinary()
+      const proceed = (admission: Admission) => {
+        const prepared = admission.problem ? undefined : prepare()
+        if (prepared) return sendPrepared(prepared, admission)
+        admitLater(request, admission)
+        return ordinary()
       }
       if (!(admission instanceof Promise)) return proceed(admission)
       const fail = () => {
@@ -100,14 +108,14 @@ function send(
   request: IncomingMessage,
   response: ServerResponse,
   reqId: string,
-  { limit }: Admission,
-  { body, tag, ignoredFields }: Prepared,
+  admission: Admission | undefined,
+  { body, tag, ignoredFields, page }: Prepared,
 ): number {
   const head = new Head()
   head.header('x-request-id', reqId)
   for (const [name, value] of ALWAYS_LIST) head.header(name, value)
-  head.header('cache-control', REVALIDATED)
-  showLimit(head, limit)
+  head.header('cache-control', page?.cacheControl ?? REVALIDATED)
+  if (admission) showLimit(head, admission.limit)
   if (ignoredFields !== undefined) head.header('x-ignored-fields', ignoredFields)
   head.header('etag', tag)
   const isNotModified = isCurrent(request.headers, tag)
@@ -117,7 +125,8 @@ function send(
     response.end()
     return status
   }
-  head.header('content-type', JSON_TYPE)
+  for (const [name, value] of page?.headers ?? []) head.header(name, value)
+  head.header('content-type', page?.type ?? JSON_TYPE)
   head.header('content-length', body.length)
   response.writeHead(status, head.fields)
   if (request.method === 'HEAD') response.end()

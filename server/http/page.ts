@@ -20,21 +20,23 @@ export type PolicyChanges = Partial<
   Record<keyof typeof POLICY | 'font-src' | 'worker-src', string | null>
 >
 
+export const HTML_TYPE = 'text/html; charset=utf-8'
+
 /** Sends an HTML page. Adds the security headers of pages to those of every response. */
 export const sendPage = (reply: FastifyReply, html: string | Buffer, changes: PolicyChanges = {}) =>
-  reply
-    .headers({
-      'content-security-policy': Object.entries({ ...POLICY, ...changes })
-        .filter(([, sources]) => sources !== null)
-        .map((directive) => directive.join(' '))
-        .join('; '),
-      'cross-origin-opener-policy': 'same-origin',
-      'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=()',
-      'referrer-policy': 'same-origin',
-      'x-frame-options': 'DENY',
-    })
-    .type('text/html; charset=utf-8')
-    .send(html)
+  reply.headers(pageHeaders(changes)).type(HTML_TYPE).send(html)
+
+/** The security headers of a page. */
+export const pageHeaders = (changes: PolicyChanges): Record<string, string> => ({
+  'content-security-policy': Object.entries({ ...POLICY, ...changes })
+    .filter(([, sources]) => sources !== null)
+    .map((directive) => directive.join(' '))
+    .join('; '),
+  'cross-origin-opener-policy': 'same-origin',
+  'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=()',
+  'referrer-policy': 'same-origin',
+  'x-frame-options': 'DENY',
+})
 
 /** Sends a text that a page uses or links to: a script, a style sheet, an example. Caches may keep it. */
 export const sendAsset = (

@@ -4,7 +4,7 @@ import type { Service } from '../service.ts'
 import { entityTag, sendRevalidated } from './entity-tag.ts'
 import type { Prepared } from './fast-lane.ts'
 
-/** Maximum total size of the cache. */
+/** Maximum total size of a cache. */
 const MAX_BYTES = 32 * 1024 * 1024
 /** Estimated memory of an entry, in addition to its body and URL. */
 const ENTRY_OVERHEAD_BYTES = 200
@@ -30,7 +30,7 @@ export type ResponseCache = {
   ) => never
 }
 
-export function responseCache(ctx: Pick<Service, 'catalog'>): ResponseCache {
+export function responseCache(ctx: Pick<Service, 'catalog'>, maxBytes = MAX_BYTES): ResponseCache {
   const entries = new Map<string, Prepared>()
   let source: Catalog | undefined
   let totalBytes = 0
@@ -52,7 +52,7 @@ export function responseCache(ctx: Pick<Service, 'catalog'>): ResponseCache {
     totalBytes += sizeOf(url, entry)
     // Evicts the oldest entries. A popular one returns with its next request.
     for (const [oldestUrl, oldest] of entries) {
-      if (totalBytes <= MAX_BYTES) break
+      if (totalBytes <= maxBytes) break
       entries.delete(oldestUrl)
       totalBytes -= sizeOf(oldestUrl, oldest)
     }

@@ -73,7 +73,7 @@ export const accountRoutes =
             ),
             ids: Type.Optional(
               Text({
-                maxLength: 2_000,
+                maxLength: 1_000,
                 description: `At most ${MAX_IDS} ids, separated by commas`,
               }),
             ),

@@ -1,6 +1,6 @@
 import type { FastifyPluginCallback } from 'fastify'
 import type { Catalog } from '../../../catalog/catalog.ts'
-import type { CardEntry } from '../../../catalog/entries.ts'
+import type { CardEntry, ProductEntry } from '../../../catalog/entries.ts'
 import { findCard, findProduct } from '../../../catalog/identifiers.ts'
 import { type CardObject, cardObject, productObject } from '../../../catalog/json.ts'
 import type { Listable } from '../../../listings/listing.ts'
@@ -8,7 +8,8 @@ import { offersOnMarket, type ShownOffers } from '../../../listings/market.ts'
 import type { Service } from '../../../service.ts'
 import { type Html, html } from '../../html.ts'
 import { rootOf } from '../../page.ts'
-import { sendMarketPage } from './layout.ts'
+import { type MarketPage, sendMarketPage } from './layout.ts'
+import type { OfferlessPages } from './offerless-pages.ts'
 import { filterForm, offersTable, sellerCell } from './offers-table.ts'
 import { count, day, grid, pageLinks, picture, price, tile } from './parts.ts'
 import { marketQuery, PER_PAGE, pageOf } from './query.ts'
@@ -18,23 +19,16 @@ const MAX_OTHERS = 12
 
 /** `/cards/{id}`: a card with its offers, and other cards of its name. */
 export const cardPages =
-  (ctx: Service): FastifyPluginCallback =>
+  (ctx: Service, prepared: OfferlessPages): FastifyPluginCallback =>
   (app, _options, done) => {
     const others = cardsByName()
-    app.get<{ Params: { id: string } }>('/cards/:id', async (request, reply) => {
-      const catalog = ctx.catalog.current
-      const card = findCard(catalog, request.params.id, {})
-      const root = rootOf(request)
-      if (card.id !== request.params.id) {
-        return reply.redirect(`${root}/cards/${encodeURIComponent(card.id)}`, 301)
-      }
+
+    const pageFor = (catalog: Catalog, card: CardEntry, offers: Section, root: string) => {
       const object = cardObject(card)
       const { name, number, rarity, set, image_large, image_small } = object
-      const item = { cardId: card.id, productSlug: null } as const
-      const offers = await offersSection(ctx, item, marketQuery(request), root)
       const canonical = `${ctx.config.marketplaceUrl}/cards/${encodeURIComponent(card.id)}`
       const same = others(catalog, card)
-      return sendMarketPage(request, reply, {
+      return {
         title: `${name} · ${set.name} ${number} · Cardstall`,
         description: `${name}, number ${number} of ${set.name}${rarity ? `, ${rarity}` : ''}: ${summaryOf(offers)}.`,
         canonical,
@@ -57,23 +51,39 @@ ${
   html`<section><h2>Other cards named ${name}</h2>
 ${grid(same.map((other) => cardTile(other, root)))}</section>`
 }`,
-      })
+      } satisfies MarketPage
+    }
+
+    prepared.add('/cards/', {
+      route: '/cards/:id',
+      itemOf: (id) => ({ cardId: id, productSlug: null }),
+      pageFor(catalog, id, root) {
+        const card = findCard(catalog, id, {})
+        return card.id === id ? pageFor(catalog, card, NO_OFFERS, root) : undefined
+      },
+    })
+    app.get<{ Params: { id: string } }>('/cards/:id', async (request, reply) => {
+      const catalog = ctx.catalog.current
+      const card = findCard(catalog, request.params.id, {})
+      const root = rootOf(request)
+      if (card.id !== request.params.id) {
+        return reply.redirect(`${root}/cards/${encodeURIComponent(card.id)}`, 301)
+      }
+      const item = { cardId: card.id, productSlug: null } as const
+      const offers = await offersSection(ctx, item, marketQuery(request), root)
+      return sendMarketPage(request, reply, pageFor(catalog, card, offers, root))
     })
     done()
   }
 
 /** `/products/{slug}`: a sealed product with its offers. */
 export const productPages =
-  (ctx: Service): FastifyPluginCallback =>
+  (ctx: Service, prepared: OfferlessPages): FastifyPluginCallback =>
   (app, _options, done) => {
-    app.get<{ Params: { slug: string } }>('/products/:slug', async (request, reply) => {
-      const product = findProduct(ctx.catalog.current, request.params.slug)
-      const root = rootOf(request)
+    const pageFor = (product: ProductEntry, offers: Section, root: string) => {
       const { slug, name, category, set, image_url, release_date } = productObject(product)
-      const item = { cardId: null, productSlug: slug } as const
-      const offers = await offersSection(ctx, item, marketQuery(request), root)
       const canonical = `${ctx.config.marketplaceUrl}/products/${encodeURIComponent(slug)}`
-      return sendMarketPage(request, reply, {
+      return {
         title: `${name} · Cardstall`,
         description: `${name}: ${summaryOf(offers)}.`,
         canonical,
@@ -94,7 +104,20 @@ ${release_date && html`<div><dt>Released</dt><dd>${day(release_date)}</dd></div>
 ${offers.section}
 </div>
 </article>`,
-      })
+      } satisfies MarketPage
+    }
+
+    prepared.add('/products/', {
+      route: '/products/:slug',
+      itemOf: (slug) => ({ cardId: null, productSlug: slug }),
+      pageFor: (catalog, slug, root) => pageFor(findProduct(catalog, slug), NO_OFFERS, root),
+    })
+    app.get<{ Params: { slug: string } }>('/products/:slug', async (request, reply) => {
+      const product = findProduct(ctx.catalog.current, request.params.slug)
+      const root = rootOf(request)
+      const item = { cardId: null, productSlug: product.slug } as const
+      const offers = await offersSection(ctx, item, marketQuery(request), root)
+      return sendMarketPage(request, reply, pageFor(product, offers, root))
     })
     done()
   }
@@ -133,6 +156,13 @@ ${rows.map(([term, value]) => (value ? html`<div><dt>${term}</dt><dd>${value}</d
 /** The offers on a page, those that pass its filters in all, and the section that shows them. */
 type Section = ShownOffers & { section: Html }
 
+const NO_OFFERS: Section = {
+  rows: [],
+  total: 0,
+  lowestCents: null,
+  section: html`<section class="empty"><h2>No offers now</h2><p>No shop has this in stock.</p></section>`,
+}
+
 async function offersSection(
   ctx: Service,
   item: Listable,
@@ -145,10 +175,8 @@ async function offersSection(
   }))
   const shown = pageOf(offers.total, page)
   const isFiltered = filters.condition !== undefined || filters.language !== undefined
-  const section =
-    offers.total === 0 && !isFiltered
-      ? html`<section class="empty"><h2>No offers now</h2><p>No shop has this in stock.</p></section>`
-      : html`<section>
+  if (offers.total === 0 && !isFiltered) return NO_OFFERS
+  const section = html`<section>
 <h2>${count(offers.total, 'offer')}${offers.lowestCents !== null && html` from ${price(offers.lowestCents)}`}</h2>
 ${filterForm(filters)}
 ${
