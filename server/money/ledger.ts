@@ -82,6 +82,16 @@ export async function postCancellation(
   `
 }
 
+/** The shipping of a slice in cents, if it was refunded: with the cancellation of the last row. Otherwise 0. */
+export async function refundedShipping({ db }: Context, sliceId: number): Promise<number> {
+  const [posting] = await db<{ cents: number }[]>`
+    select refunds_cents as cents
+    from postings
+    where slice_id = ${sliceId} and kind = 'shipping_refund'
+  `
+  return posting?.cents ?? 0
+}
+
 /** Posts a partial refund of an order row. */
 export async function postRefund(
   { db, now }: Context,

@@ -12,13 +12,13 @@ beforeAll(async () => {
 })
 
 /** Sells and ships one unit each of listings with these prices, in one slice. */
-async function shipped(prices: number[], option = PARCEL) {
+async function shipped(prices: number[], option = PARCEL, more: object = {}) {
   const listings = await list(seller, ...prices.map((price) => cardItem({ price })))
   const shipping = [{ account_id: seller.accountId, option: option.code }]
   const sale = await buy(
     app,
     listings.map((id) => [id, 1]),
-    { shipping },
+    { shipping, ...more },
   )
   await ship(seller, sale.orderIds[0]!, option === PARCEL ? { tracking_code: 'CODE' } : {})
   return sale
@@ -74,7 +74,9 @@ describe('a payout', () => {
   })
 
   it('a payout has no shipping of a platform label, and nothing of cancelled rows', async () => {
-    const { orderIds, sliceKey } = await shipped([10, 3.33], LABEL)
+    const { orderIds, sliceKey } = await shipped([10, 3.33], LABEL, {
+      buyer: { name: 'Jessie', email: 'jessie@rocket.example' },
+    })
     await receive(orderIds[0]!)
     await cancel(app, orderIds[1]!)
     expect(await payoutOf(sliceKey)).toMatchObject({
@@ -84,6 +86,8 @@ describe('a payout', () => {
         { order_id: orderIds[1], gross: 3.33, commission: 0, refunds: 3.33 },
       ],
     })
+    const [email] = await mailsTo('jessie@rocket.example')
+    expect(email.text).toMatch(/You will be refunded 3\.33 EUR\.$/)
   })
 
   it('a slice without earnings gets no payout', async () => {
@@ -280,7 +284,7 @@ describe('a refund', () => {
     expect((await rowOf(seller, order)).financial.refunded_amount).toBe(1)
   })
 
-  it('a cancellation after a refund refunds the rest, and its e-mail names the rest', async () => {
+  it('a cancellation after a refund refunds the rest and the shipping, and its e-mail names both', async () => {
     const account = `seller:${seller.accountId}`
     const before = { seller: await balanceOf(account), commission: await balanceOf('commission') }
     const refunds = await balanceOf('refunds')
@@ -295,7 +299,9 @@ describe('a refund', () => {
     expect(await balanceOf(account)).toBe(before.seller)
     expect(await balanceOf('commission')).toBe(before.commission)
     const [cancelled, , refunded] = await mailsTo('brock@pewter.example')
-    expect(cancelled.text).toContain('You will be refunded 7.50 EUR')
+    expect(cancelled.text).toContain(
+      'You will be refunded 7.50 EUR. The shipping of 6.95 EUR is refunded as well.',
+    )
     expect(refunded.text).toContain('You will be refunded 1.50 EUR')
   })
 })

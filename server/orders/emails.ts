@@ -68,12 +68,14 @@ function shippedEmail({ buyer, seller }: Parties, order: Order): NewMail {
  * The e-mails that follow a transition of an order row.
  *
  * @param refundCents the part of the price that the transition refunds
+ * @param shippingCents the shipping that it refunds: that of a slice whose last row it cancels
  */
 export function emailsAbout(
   transition: Transition,
   order: Order,
   parties: Parties,
   refundCents = 0,
+  shippingCents = 0,
 ): NewMail[] {
   const { buyer, seller } = parties
   const item = itemOf(order)
@@ -87,7 +89,9 @@ export function emailsAbout(
     subject: `${subject}: ${titleOf(order)}`,
     text: textFor(seller.shopName, paragraphs),
   })
-  const refund = `You will be refunded ${euros(refundCents)}.`
+  const shipping =
+    shippingCents > 0 ? ` The shipping of ${euros(shippingCents)} is refunded as well.` : ''
+  const refund = `You will be refunded ${euros(refundCents)}.${shipping}`
   const buyerRefunded = `${buyer.name} will be refunded.`
   switch (transition) {
     case 'ship':

@@ -8,7 +8,7 @@ import { statusFor } from '../listings/listing.ts'
 import type { NewMail } from '../mail/mail.ts'
 import { sendMails } from '../mail/outbox.ts'
 import type { Metrics } from '../metrics.ts'
-import { postCancellation } from '../money/ledger.ts'
+import { postCancellation, refundedShipping } from '../money/ledger.ts'
 import { settleSlices } from '../money/payouts.ts'
 import { endDispute } from './dispute.ts'
 import { emailsAbout, type Parties, partiesOf, receivedEmail } from './emails.ts'
@@ -175,7 +175,8 @@ async function emailReceipts(tx: Context, received: ReceivedRow[]): Promise<void
  * row's listing before it locks the row: until then the listing can be deleted, but not change.
  *
  * @param accountId only a row of this account is found
- * @param emails the e-mails about the row after its change, with the refund that the transition made
+ * @param emails the e-mails about the row after its change, with the refunds of price and shipping that the transition
+ *   made
  */
 export async function changeOrder(
   ctx: OrderContext,
@@ -184,11 +185,16 @@ export async function changeOrder(
   {
     restock = false,
     accountId,
-    emails = (order, parties, refundCents) => emailsAbout(transition, order, parties, refundCents),
+    emails = (...about) => emailsAbout(transition, ...about),
   }: {
     restock?: boolean
     accountId?: number
-    emails?: (order: Order, parties: Parties, refundCents: number) => NewMail[]
+    emails?: (
+      order: Order,
+      parties: Parties,
+      refundCents: number,
+      shippingCents: number,
+    ) => NewMail[]
   },
   change: (tx: Context, row: ChangedRow) => PromiseLike<unknown>,
 ): Promise<Order> {
@@ -214,7 +220,8 @@ export async function changeOrder(
     await settleSlices(tx, [found.sliceId])
     const order = await getOrder(tx, id)
     const refund = order.refundedCents - row.refundedCents
-    const mails = emails(order, await partiesOf(tx, order.sliceId), refund)
+    const shipping = order.status === 'cancelled' ? await refundedShipping(tx, found.sliceId) : 0
+    const mails = emails(order, await partiesOf(tx, order.sliceId), refund, shipping)
     await sendMails(
       tx,
       mails.map((mail) => ({ ...mail, sliceId: order.sliceId })),
