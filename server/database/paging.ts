@@ -40,3 +40,35 @@ export const readPage = <Row>(
     const rows = window ? await select(window) : []
     return { rows: window?.fromEnd ? rows.toReversed() : rows, total }
   }, 'snapshot')
+
+/**
+ * Reads a page of records, newest first, and the total of the matching ones, in one snapshot.
+ *
+ * @param idsIn selects the ids of the matching records, in any order
+ * @param read reads the records with these ids, in this order
+ */
+export const readNewestPage = <Row>(
+  ctx: { begin: Begin },
+  page: Page,
+  idsIn: (db: Db) => ReturnType<Db>,
+  read: (db: Db, ids: number[]) => Promise<Row[]>,
+): Promise<{ rows: Row[]; total: number }> =>
+  readPage(ctx, page, (db) => {
+    const matching = idsIn(db)
+    return {
+      total: db<{ total: number }[]>`select count(*) as total from (${matching}) matching`,
+      rows: async ({ size, skipped, fromEnd }) => {
+        const rows = await db<{ id: number }[]>`
+          select id
+          from (${matching}) matching
+          order by id ${fromEnd ? db`` : db`desc`}
+          limit ${size}
+          offset ${skipped}
+        `
+        return read(
+          db,
+          rows.map(({ id }) => id),
+        )
+      },
+    }
+  })

@@ -31,8 +31,6 @@ export type ApiDescription = {
   publicUrl: string
   tags: { name: string; description: string }[]
   security: { name: string; description: string }
-  /** Errors of every operation of this API. */
-  errors: ErrorType[]
   /** Descriptions and examples of errors that have another cause in this API. */
   errorTexts?: Partial<Record<ErrorType, ErrorText>>
   /** Whether every response has the rate limit headers. */
@@ -122,6 +120,16 @@ type Operation = OpenAPIV3_1.OperationObject & {
   'x-example'?: unknown
 }
 
+/** Errors that every operation can return. */
+const COMMON_ERRORS: ErrorType[] = [
+  'authentication_error',
+  'authorization_error',
+  'not_found',
+  'rate_limited',
+  'server_error',
+  'service_unavailable',
+]
+
 /** Adds the parts that all operations share, and removes our own keywords. */
 function finish(generated: OpenAPIV3_1.Document, api: ApiDescription): OpenAPIV3_1.Document {
   const document = withoutOurKeywords(structuredClone(generated)) as OpenAPIV3_1.Document
@@ -131,7 +139,7 @@ function finish(generated: OpenAPIV3_1.Document, api: ApiDescription): OpenAPIV3
     paths[path.slice(api.prefix.length)] = item
     for (const [method, operation] of Object.entries(item ?? {}) as [string, Operation][]) {
       const errors = new Set([
-        ...api.errors,
+        ...COMMON_ERRORS,
         ...(method === 'get'
           ? []
           : ['request_timeout' as const, ...(operation['x-body-errors'] ?? BODY_ERRORS)]),

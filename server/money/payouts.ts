@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
-import { type Page, readPage } from '../database/paging.ts'
+import { type Page, readNewestPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import { conflict, notFound } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
@@ -66,10 +66,13 @@ export const listPayouts = (
   ctx: Context,
   { accountId, state }: PayoutFilters,
   page: Page,
-): Promise<{ rows: Payout[]; total: number }> =>
-  readPage(ctx, page, (db) => {
-    const stored = state === 'held' ? 'due' : state
-    const matching = db`
+): Promise<{ rows: Payout[]; total: number }> => {
+  const stored = state === 'held' ? 'due' : state
+  return readNewestPage(
+    ctx,
+    page,
+    (db) => db`
+      select p.id
       from payouts p
       ${heldBecause(db, ctx)}
       where
@@ -78,24 +81,10 @@ export const listPayouts = (
         ${stored === undefined ? db`` : db`and p.state = ${stored}`}
         ${state === 'due' ? db`and held.reason is null` : db``}
         ${state === 'held' ? db`and held.reason is not null` : db``}
-    `
-    return {
-      total: db<{ total: number }[]>`select count(*) as total ${matching}`,
-      rows: async ({ size, skipped, fromEnd }) => {
-        const rows = await db<{ id: number }[]>`
-          select p.id
-          ${matching}
-          order by p.id ${fromEnd ? db`` : db`desc`}
-          limit ${size}
-          offset ${skipped}
-        `
-        return readPayouts(
-          { ...ctx, db },
-          rows.map(({ id }) => id),
-        )
-      },
-    }
-  })
+    `,
+    (db, ids) => readPayouts({ ...ctx, db }, ids),
+  )
+}
 
 /** One payout with its lines. @throws not_found */
 export async function getPayout(ctx: Context, id: number): Promise<Payout> {

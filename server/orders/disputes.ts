@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
-import { type Page, readPage } from '../database/paging.ts'
+import { type Page, readNewestPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import type { DisputeReason } from '../enums.ts'
 import { conflict } from '../errors.ts'
@@ -159,32 +159,20 @@ export const listDisputes = (
   { accountId, state, orderId }: DisputeFilters,
   page: Page,
 ): Promise<{ rows: Dispute[]; total: number }> =>
-  readPage(ctx, page, (db) => {
-    const matching = db`
+  readNewestPage(
+    ctx,
+    page,
+    (db) => db`
+      select id
       from disputes
       where
         true
         ${accountId === undefined ? db`` : db`and account_id = ${accountId}`}
         ${orderId === undefined ? db`` : db`and order_id = ${orderId}`}
         ${state === undefined ? db`` : conditionOf(db, state)}
-    `
-    return {
-      total: db<{ total: number }[]>`select count(*) as total ${matching}`,
-      rows: async ({ size, skipped, fromEnd }) => {
-        const rows = await db<{ id: number }[]>`
-          select id
-          ${matching}
-          order by id ${fromEnd ? db`` : db`desc`}
-          limit ${size}
-          offset ${skipped}
-        `
-        return readDisputes(
-          db,
-          rows.map(({ id }) => id),
-        )
-      },
-    }
-  })
+    `,
+    readDisputes,
+  )
 
 const conditionOf = (db: Db, state: DisputeState) =>
   ({

@@ -1,7 +1,7 @@
 import { publishRating } from '../accounts/rating.ts'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
-import { type Page, readPage } from '../database/paging.ts'
+import { type Page, readNewestPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import { conflict } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
@@ -128,8 +128,11 @@ export const listReviews = (
   { accountId, orderId, stars, isShown = false }: ReviewFilters,
   page: Page,
 ): Promise<{ rows: Review[]; total: number }> =>
-  readPage(ctx, page, (db) => {
-    const matching = db`
+  readNewestPage(
+    ctx,
+    page,
+    (db) => db`
+      select id
       from reviews
       where
         true
@@ -141,24 +144,9 @@ export const listReviews = (
         }
         ${stars === undefined ? db`` : db`and stars = ${stars}`}
         ${isShown ? db`and removed_at is null` : db``}
-    `
-    return {
-      total: db<{ total: number }[]>`select count(*) as total ${matching}`,
-      rows: async ({ size, skipped, fromEnd }) => {
-        const rows = await db<{ id: number }[]>`
-          select id
-          ${matching}
-          order by id ${fromEnd ? db`` : db`desc`}
-          limit ${size}
-          offset ${skipped}
-        `
-        return readReviews(
-          db,
-          rows.map(({ id }) => id),
-        )
-      },
-    }
-  })
+    `,
+    readReviews,
+  )
 
 /** The latest reviews of a shop that were not removed, for its public page. */
 export async function latestReviews(

@@ -25,14 +25,6 @@ export const operatorApi = (publicUrl: string): ApiDescription => ({
     description: 'The configured operator token, or a staff token: svc_staff_ and 40 characters',
   },
   showsLimits: false,
-  errors: [
-    'authentication_error',
-    'authorization_error',
-    'not_found',
-    'rate_limited',
-    'server_error',
-    'service_unavailable',
-  ],
   errorTexts: {
     authentication_error: {
       description: 'The token is missing, unknown or revoked.',

@@ -34,14 +34,6 @@ export const sellerApi = (publicUrl: string): ApiDescription => ({
   ],
   security: { name: 'apiKey', description: 'An API key: svc_live_ and 40 characters' },
   showsLimits: true,
-  errors: [
-    'authentication_error',
-    'authorization_error',
-    'not_found',
-    'rate_limited',
-    'server_error',
-    'service_unavailable',
-  ],
   webhooks: webhookDescriptions(),
 })
 sellerApi.prefix = '/v1'

@@ -77,27 +77,23 @@ export const HolidaySchema = component(
   Type.Object(holidayFields, { description: 'The holiday mode of your shop.' }),
 )
 
+export const exampleShippingOptions = [
+  {
+    code: 'letter',
+    name: 'Letter',
+    fulfilment: 'self_ship',
+    tracked: false,
+    price: 1.5,
+    enabled: true,
+    countries: ['NL', 'BE'],
+    max_value: 25,
+  },
+]
+
 /** A body that replaces the shipping options. */
 export const ShippingOptionsBody = Type.Object(
   { shipping_options: ShippingOptionsInput },
-  {
-    examples: [
-      {
-        shipping_options: [
-          {
-            code: 'letter',
-            name: 'Letter',
-            fulfilment: 'self_ship',
-            tracked: false,
-            price: 1.5,
-            enabled: true,
-            countries: ['NL', 'BE'],
-            max_value: 25,
-          },
-        ],
-      },
-    ],
-  },
+  { examples: [{ shipping_options: exampleShippingOptions }] },
 )
 
 /** An e-mail address in a request. */

@@ -19,13 +19,5 @@ A bulk operation counts as one write for each 100 items. See [docs/tools.md](${p
   ],
   security: { name: 'apiKey', description: 'An API key: svc_live_ and 40 characters' },
   showsLimits: true,
-  errors: [
-    'authentication_error',
-    'authorization_error',
-    'not_found',
-    'rate_limited',
-    'server_error',
-    'service_unavailable',
-  ],
 })
 toolsApi.prefix = '/tools/v1'

@@ -5,6 +5,7 @@ import { setHoliday } from '../../accounts/holiday.ts'
 import type { Service } from '../../service.ts'
 import { Data } from '../schema.ts'
 import {
+  exampleShippingOptions,
   HolidayBody,
   HolidaySchema,
   OwnShippingOptionSchema,
@@ -15,19 +16,6 @@ import {
 
 const OPTIONS = Data(Type.Array(OwnShippingOptionSchema), 'Your shipping options, in their order')
 const HOLIDAY = Data(HolidaySchema, 'The holiday mode')
-
-const exampleOptions = [
-  {
-    code: 'letter',
-    name: 'Letter',
-    fulfilment: 'self_ship',
-    tracked: false,
-    price: 1.5,
-    enabled: true,
-    countries: ['NL', 'BE'],
-    max_value: 25,
-  },
-]
 
 export const shippingOptionRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
@@ -41,7 +29,7 @@ export const shippingOptionRoutes =
           summary: 'List your shipping options',
           tags: ['Shop'],
           response: { 200: OPTIONS },
-          'x-example': { data: exampleOptions },
+          'x-example': { data: exampleShippingOptions },
         },
       },
       async ({ caller }) => {
@@ -63,7 +51,7 @@ export const shippingOptionRoutes =
           body: ShippingOptionsBody,
           response: { 200: OPTIONS },
           'x-errors': ['validation_error'],
-          'x-example': { data: exampleOptions },
+          'x-example': { data: exampleShippingOptions },
         },
       },
       async ({ caller, body }) => {
