@@ -25,8 +25,8 @@ const ErasedSchema = Type.Object({
   mails: count('E-mails that lost their recipient and text'),
   events: count('Event payloads that lost the name and the address'),
   labels: count('Label PDFs that were deleted'),
-  disputes: count('Disputes that lost the buyer’s message'),
-  reviews: count('Reviews that lost their text; their stars stay'),
+  disputes: count('Disputes that lost the buyer’s message and the seller’s answer'),
+  reviews: count('Reviews that lost their text and reply; their stars stay'),
   open: count('Checkouts with an open order, whose data is kept'),
 })
 

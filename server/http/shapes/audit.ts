@@ -24,7 +24,8 @@ export const AuditEntrySchema = component(
           'The operation’s `operationId`, method and path in the dashboard, or the sign-in event',
       }),
       record: Nullable(Type.String(), {
-        description: 'Kind and id, as `order:501`; null if the action is about no single record',
+        description:
+          'Kind and id, such as `order:501`; null if the action is about no single record',
       }),
       before: State('Fields that changed, before the action; null for a new record'),
       after: State('The same fields afterwards, or the new record. Secrets are left out'),

@@ -41,7 +41,7 @@ export const CheckoutInput = Type.Object(
       Type.Array(Type.Object({ account_id: id, option: FilledText({ maxLength: 50 }) }), {
         maxItems: MAX_LINES,
         description:
-          'Shipping option by seller, as its code. Without an entry, the seller’s first enabled option is used',
+          'Code of the shipping option for each seller. Without an entry, the first enabled option that fits the address and the value is used',
       }),
     ),
   },
