@@ -1,4 +1,4 @@
-import { ORDER_STATUSES } from '../enums.ts'
+import { ORDER_STATUSES, type OrderStatus } from '../enums.ts'
 import { inTransaction } from './in-transaction.ts'
 import type { Db } from './sql.ts'
 import type { Begin } from './transactions.ts'
@@ -29,8 +29,33 @@ export const placeOfPage = <S extends Subject>(
   statuses: readonly StatusOf<S>[],
   skipped: number,
 ) => {
-  const wanted = STATUSES[subject].map((status) => Number(statuses.includes(status as StatusOf<S>)))
+  const wanted = wantedOf(subject, statuses)
   return db`page_of_counts(${subject}, ${accountId}, ${wanted}::integer[], ${skipped})`
+}
+
+/** A 1 for each status that a list shows, in the order of `STATUSES`. */
+const wantedOf = <S extends Subject>(subject: S, statuses: readonly StatusOf<S>[]): number[] =>
+  STATUSES[subject].map((status) => Number(statuses.includes(status as StatusOf<S>)))
+
+/** Range of keys of the lowest level of counts. The key of an order row is the second of its creation. */
+const BLOCK_MS = 256_000
+
+/**
+ * The number of order rows with these statuses that were created before the returned time, which is at most a block
+ * before `since`: the rows in between are few. Null for a seller with few rows.
+ */
+export const ordersBefore = (
+  db: Db,
+  accountId: number,
+  statuses: readonly OrderStatus[],
+  since: Date,
+) => {
+  const block = Math.floor(since.getTime() / BLOCK_MS)
+  const wanted = wantedOf('orders', statuses)
+  return {
+    count: db`count_before('orders', ${accountId}, ${wanted}::integer[], ${block})`,
+    start: new Date(block * BLOCK_MS),
+  }
 }
 
 /** A seller's rows by status. */

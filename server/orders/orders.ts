@@ -1,10 +1,12 @@
 import type { Context } from '../context.ts'
-import { ALL_SELLERS, placeOfPage } from '../database/counts.ts'
+import { ALL_SELLERS, ordersBefore, placeOfPage } from '../database/counts.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import { ORDER_STATUSES, type OrderStatus } from '../enums.ts'
 import { conflict } from '../errors.ts'
 import { type Order, orderNotFound, type Tracking } from './order.ts'
+
+type Fragment = ReturnType<Db>
 
 export type OrderFilters = {
   status?: OrderStatus | undefined
@@ -24,22 +26,19 @@ export function listOrders(
   { status, since, updatedSince }: OrderFilters,
   page: Page,
 ): Promise<{ rows: Order[]; total: number }> {
-  if ((since ?? updatedSince) === undefined) return readCountedPage(ctx, accountId, status, page)
+  if (updatedSince === undefined) return readCountedPage(ctx, accountId, { status, since }, page)
   return readPage(ctx, page, (db) => {
     const isMatch = db`
       account_id = ${accountId}
       ${status === undefined ? db`` : db`and status = ${status}`}
       ${since === undefined ? db`` : db`and created_at >= ${since}`}
-      ${updatedSince === undefined ? db`` : db`and updated_at >= ${updatedSince}`}
+      and updated_at >= ${updatedSince}
     `
     return {
       total: db<{ total: number }[]>`select count(*) as total from orders where ${isMatch}`,
       rows: async ({ size, skipped, fromEnd }) => {
-        const direction = fromEnd === (updatedSince === undefined) ? db`` : db`desc`
-        const order =
-          updatedSince === undefined
-            ? db`o.created_at ${direction}, o.id ${direction}`
-            : db`o.updated_at ${direction}, o.id ${direction}`
+        const direction = fromEnd ? db`desc` : db``
+        const order = db`o.updated_at ${direction}, o.id ${direction}`
         const rows = await db<OrderColumns[]>`
           select ${columns(db)}
           from (
@@ -92,8 +91,8 @@ export function listAllOrders(
   { accountId, status, buyerEmail, listingId, sliceKey, from, to }: AllOrdersFilters,
   page: Page,
 ): Promise<{ rows: Order[]; total: number }> {
-  if ((buyerEmail ?? listingId ?? sliceKey ?? from ?? to) === undefined) {
-    return readCountedPage(ctx, accountId, status, page)
+  if ((buyerEmail ?? listingId ?? sliceKey ?? to) === undefined) {
+    return readCountedPage(ctx, accountId, { status, since: from }, page)
   }
   return readPage(ctx, page, (db) => {
     const isMatch = db`
@@ -150,26 +149,38 @@ export function listAllOrders(
 }
 
 /**
- * A page without filters but the seller and the status. The total and the position come from the counts
+ * A page without filters but the seller, the status and the first moment. The total and the position come from the counts
  * (docs/counts.md), so a page costs the same however many order rows there are.
  */
 async function readCountedPage(
   { db }: Context,
   accountId: number | undefined,
-  status: OrderStatus | undefined,
+  { status, since }: Pick<OrderFilters, 'status' | 'since'>,
   { offset, perPage }: Page,
 ): Promise<{ rows: Order[]; total: number }> {
+  const account = accountId ?? ALL_SELLERS
   const statuses = status === undefined ? ORDER_STATUSES : [status]
+  const isMatch: Fragment = db`
+    ${accountId === undefined ? db`true` : db`account_id = ${accountId}`}
+    ${status === undefined ? db`` : db`and status = ${status}`}
+  `
   const found = await db<(OrderColumns & { total: number })[]>`
+    with place as materialized (
+      select
+        until,
+        skipped_there,
+        ${since === undefined ? db`total` : totalSince(db, account, statuses, isMatch, since)} as total
+      from ${placeOfPage(db, 'orders', account, statuses, offset)}
+    )
     select place.total, ${columns(db)}
-    from ${placeOfPage(db, 'orders', accountId ?? ALL_SELLERS, statuses, offset)} place
+    from place
     -- Outer joins, because a page past the end has a total as well.
     left join lateral (
       select id as page_id
       from orders
       where
-        ${accountId === undefined ? db`true` : db`account_id = ${accountId}`}
-        ${status === undefined ? db`` : db`and status = ${status}`}
+        ${isMatch}
+        ${since === undefined ? db`` : db`and created_at >= ${since}`}
         and created_at < coalesce(to_timestamp(place.until), 'infinity')
       order by created_at desc, id desc
       limit ${perPage}
@@ -182,6 +193,27 @@ async function readCountedPage(
   `
   const rows = found.filter(({ id }) => id !== null)
   return { rows: rows.map(({ total: _, ...row }) => orderFrom(row)), total: found[0]!.total }
+}
+
+/** The part of `total` that was created at or after `since`. */
+function totalSince(
+  db: Db,
+  accountId: number,
+  statuses: readonly OrderStatus[],
+  isMatch: Fragment,
+  since: Date,
+) {
+  const { count, start } = ordersBefore(db, accountId, statuses, since)
+  return db`
+    coalesce(
+      total - ${count} - (
+        select count(*)
+        from orders
+        where ${isMatch} and created_at >= ${start} and created_at < ${since}
+      ),
+      (select count(*) from orders where ${isMatch} and created_at >= ${since})
+    )
+  `
 }
 
 /** All rows of these slices, oldest first. */
