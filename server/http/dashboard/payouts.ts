@@ -11,7 +11,12 @@ import type { Query } from '../query.ts'
 import { Data, FilledText, OneOf, Paginated, PathId, Text } from '../schema.ts'
 import { PayoutSchema, payoutJson } from '../shapes/payout.ts'
 import { PayoutSetupSchema, payoutSetupJson } from '../shapes/payout-setup.ts'
-import { StatementSchema, statementCsv, statementJson } from '../shapes/statement.ts'
+import {
+  type StatementSchema,
+  sendStatementCsv,
+  statementJson,
+  statementResponse,
+} from '../shapes/statement.ts'
 
 export type PayoutRecord = Static<typeof PayoutSchema>
 export type PayoutSetupRecord = Static<typeof PayoutSetupSchema>
@@ -102,25 +107,14 @@ export const payoutsApi =
         schema: {
           params: Type.Object({ month: Text() }),
           querystring: Type.Object({ format: Type.Optional(OneOf(['csv'] as const)) }),
-          response: {
-            200: {
-              description: 'The statement',
-              content: {
-                'application/json': { schema: Type.Object({ data: StatementSchema }) },
-                'text/csv': { schema: Type.Unsafe<string>({ type: 'string' }) },
-              },
-            },
-          },
+          response: statementResponse,
         },
       },
       async (request, reply) => {
         const { month } = request.params
         const statement = await readStatement(ctx, request.member.accountId, month)
         if (request.query.format !== 'csv') return { data: statementJson(statement) }
-        return reply
-          .header('content-type', 'text/csv; charset=utf-8')
-          .header('content-disposition', `attachment; filename="statement-${month}.csv"`)
-          .send(statementCsv(statement) as never)
+        return sendStatementCsv(reply, statement)
       },
     )
     done()

@@ -1,3 +1,4 @@
+import type { FastifyReply } from 'fastify'
 import Type, { type Static } from 'typebox'
 import { eurosFromCents } from '../../cents.ts'
 import type { Amounts, Statement } from '../../money/statements.ts'
@@ -53,8 +54,26 @@ export const statementJson = (statement: Statement): Static<typeof StatementSche
   },
 })
 
+/** The response of a statement: JSON, or the table of `sendStatementCsv`. */
+export const statementResponse = {
+  200: {
+    description: 'The statement',
+    content: {
+      'application/json': { schema: Type.Object({ data: StatementSchema }) },
+      'text/csv': { schema: Type.Unsafe<string>({ type: 'string' }) },
+    },
+  },
+}
+
+/** Sends a statement as a CSV file. */
+export const sendStatementCsv = (reply: FastifyReply, statement: Statement) =>
+  reply
+    .header('content-type', 'text/csv; charset=utf-8')
+    .header('content-disposition', `attachment; filename="statement-${statement.month}.csv"`)
+    .send(statementCsv(statement))
+
 /** The statement as a table with a line for each slice. The first and last lines have the balances. */
-export function statementCsv(statement: Statement): string {
+function statementCsv(statement: Statement): string {
   const { month, openingCents, slices, closingCents, invoice } = statement
   const euros = (cents: number) => eurosFromCents(cents).toFixed(2)
   const line = (name: string, sums: Amounts) =>

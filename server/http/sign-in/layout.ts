@@ -43,7 +43,7 @@ ${main}
   return sendPage(reply, page.text, { ...POLICY, ...policy })
 }
 
-/** A message that something failed, or that it succeeded. */
+/** The message of an error, above a form. */
 export const problem = (message: string | undefined) =>
   message !== undefined && html`<p class="problem" role="alert">${message}</p>`
 

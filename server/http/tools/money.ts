@@ -11,9 +11,9 @@ import { OneOf, Paginated, Text } from '../schema.ts'
 import { examplePayout, PayoutSchema, payoutJson } from '../shapes/payout.ts'
 import {
   exampleStatement,
-  StatementSchema,
-  statementCsv,
+  sendStatementCsv,
   statementJson,
+  statementResponse,
 } from '../shapes/statement.ts'
 
 export const ownPayoutRoutes =
@@ -63,15 +63,7 @@ export const statementRoutes =
             'The month’s sales, commission, shipping, refunds and payouts by slice, between the opening and the closing balance. Months are in UTC. The commission of a month that has ended is a fee invoice with a number. With `Accept: text/csv` the response is a table.',
           tags: ['Money'],
           params: Type.Object({ month: Text({ examples: ['2026-03'] }) }),
-          response: {
-            200: {
-              description: 'The statement',
-              content: {
-                'application/json': { schema: Type.Object({ data: StatementSchema }) },
-                'text/csv': { schema: Type.Unsafe<string>({ type: 'string' }) },
-              },
-            },
-          },
+          response: statementResponse,
           'x-errors': ['validation_error'],
           'x-example': { data: exampleStatement },
         },
@@ -81,10 +73,7 @@ export const statementRoutes =
         const statement = await readStatement(ctx, request.caller.account.id, month)
         const type = new Negotiator(request.raw).mediaType(['application/json', 'text/csv'])
         if (type !== 'text/csv') return { data: statementJson(statement) }
-        return reply
-          .header('content-type', 'text/csv; charset=utf-8')
-          .header('content-disposition', `attachment; filename="statement-${month}.csv"`)
-          .send(statementCsv(statement) as never)
+        return sendStatementCsv(reply, statement)
       },
     )
     done()
