@@ -4,6 +4,7 @@ import { inTransaction } from '../database/in-transaction.ts'
 import type { Page } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import { validationError } from '../errors.ts'
+import { sendMail } from '../mail/outbox.ts'
 import { setFirstPassword } from '../members/members.ts'
 import { hashPassword } from '../members/password.ts'
 import { withdrawNotice } from '../notices/notices.ts'
@@ -16,6 +17,7 @@ import {
   slugFor,
 } from './account.ts'
 import { publishRating } from './rating.ts'
+import { tierEmail } from './recalculate-tiers.ts'
 
 /** Fields of a new account; the shop's name and e-mail address are required. */
 export type NewAccount = AccountChanges & { shopName: string; email: string }
@@ -69,11 +71,16 @@ export async function changeAccount(
           time_zone: changes.timeZone,
         }).filter(([, value]) => value !== undefined),
       )
+      const former = changes.sellerTier === undefined ? undefined : await getAccount(tx, id)
       if (Object.keys(columns).length > 0) {
         await db`update accounts set ${db(columns)} where id = ${id}`
       }
       if (changes.rating !== undefined || changes.reviews !== undefined) await publishRating(tx, id)
       const changed = await getAccount({ db }, id)
+      if (former && former.sellerTier !== changed.sellerTier) {
+        const tiers = { before: former.sellerTier, after: changed.sellerTier }
+        await sendMail(tx, tierEmail({ ...changed, ...tiers }, 'by a decision of the marketplace'))
+      }
       if (changes.password !== undefined) await setFirstPassword(tx, changed, passwordHash)
       if (changes.shippingOptions) {
         await writeShippingOptions(db, id, changes.shippingOptions)

@@ -81,6 +81,8 @@ describe('on the 1st of the month at 00:05 UTC', () => {
     await advanceTo(market, 1, NEXT_RUN)
     await Promise.all([recalculateTiers(market.ctx), recalculateTiers(market.ctx)])
     await changeAccount(market, seller.accountId, { seller_tier: 'Master' })
+    // Once, although the operator sends the tier twice.
+    await changeAccount(market, seller.accountId, { seller_tier: 'Master' })
     await advance(market.operator, 20 * 24 * 60 * 60)
     await recalculateTiers(market.ctx)
     expect(await seller.tierNow()).toBe('Master')
@@ -88,6 +90,12 @@ describe('on the 1st of the month at 00:05 UTC', () => {
     await advanceTo(market, 1, NEXT_RUN)
     await recalculateTiers(market.ctx)
     expect(await seller.tierNow()).toBe('Bronze')
+    const { body } = await market.operator.get('/operator/v1/sandbox/mail?per_page=100')
+    const tierMails = body.data.filter(({ subject }: { subject: string }) => /tier/.test(subject))
+    expect(tierMails.map(({ text }: { text: string }) => text)).toEqual([
+      expect.stringContaining('from Master to Bronze, because of'),
+      expect.stringContaining('from Bronze to Master, by a decision of the marketplace.'),
+    ])
   })
 
   it('the first run keeps the tiers of a new marketplace', async () => {

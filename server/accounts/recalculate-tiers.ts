@@ -57,19 +57,28 @@ export async function recalculateTiers(ctx: Context): Promise<void> {
         shop_name as "shopName", email, earned.before, seller_tier as after
     `
     if (changed.length === 0) return
-    await sendMails(tx, changed.map(tierEmail))
+    await sendMails(
+      tx,
+      changed.map((seller) => tierEmail(seller, BECAUSE_OF_SALES)),
+    )
     await tx.signal('keys')
   })
 }
 
 type Changed = { shopName: string; email: string; before: SellerTier; after: SellerTier }
 
-const tierEmail = ({ shopName, email, before, after }: Changed): NewMail => ({
+const BECAUSE_OF_SALES = 'because of the merchandise that you shipped last month'
+
+/** @param reason the end of a sentence, without its full stop */
+export const tierEmail = (
+  { shopName, email, before, after }: Changed,
+  reason: string,
+): NewMail => ({
   to: email,
   subject: `Your seller tier is now ${after}`,
   text: [
     `Hello ${shopName},`,
-    `Your tier has changed from ${before} to ${after}, because of the merchandise that you shipped last month.`,
+    `Your tier has changed from ${before} to ${after}, ${reason}.`,
     `The commission of new orders is now ${COMMISSION_RATES[after] / 100} % (before: ${COMMISSION_RATES[before] / 100} %).`,
   ].join('\n\n'),
 })
