@@ -180,6 +180,8 @@ function messageOf(field: string, { keyword, params, schema, data }: ErrorObject
       return `The ${field} field must have at least ${params.limit} ${params.limit === 1 ? 'entry' : 'entries'}.`
     case 'maxItems':
       return `The ${field} field must not have more than ${params.limit} entries.`
+    case 'uniqueItems':
+      return `The ${field} field must not have the same entry twice.`
     case 'minimum':
       return `The ${field} field must be at least ${params.limit}.`
     case 'maximum':

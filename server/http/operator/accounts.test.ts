@@ -85,6 +85,7 @@ describe('POST /operator/v1/accounts', () => {
     ['a name with NUL in it', { shop_name: 'a\0b' }, 'shop_name'],
     ['a name with a lone surrogate', { shop_name: 'a\ud800' }, 'shop_name'],
     ['an invalid e-mail address', { email: 'nobody' }, 'email'],
+    ['an e-mail address with a name', { email: 'Ash<ash@mail.example>' }, 'email'],
     ['a slug with capitals', { slug: 'Shop' }, 'slug'],
     ['an unknown tier', { seller_tier: 'Tin' }, 'seller_tier'],
     ['a number sent as a string', { reviews: '3' }, 'reviews'],

@@ -67,6 +67,7 @@ describe('invalid checkouts', () => {
     ['an e-mail address without @', buyer({ email: 'misty.example' }), 'buyer.email'],
     ['an e-mail address with a space', buyer({ email: 'mi sty@x.example' }), 'buyer.email'],
     ['two e-mail addresses', buyer({ email: 'a@x.example,b@x.example' }), 'buyer.email'],
+    ['an e-mail address in angle brackets', buyer({ email: '<a@x.example>' }), 'buyer.email'],
     ['an e-mail address with a line break', buyer({ email: 'a@x.example\nBcc: b' }), 'buyer.email'],
     [
       'an e-mail address of 255 characters',

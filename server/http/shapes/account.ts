@@ -3,6 +3,7 @@ import type { Account, AccountChanges, ShippingOption } from '../../accounts/acc
 import { centsFromEuros, eurosFromCents } from '../../cents.ts'
 import { API_ACCESS, FULFILMENTS, SELLER_TIERS } from '../../enums.ts'
 import { validationError } from '../../errors.ts'
+import { ADDRESS_PATTERN } from '../../text/mailbox.ts'
 import { timestamp } from '../../time/timestamp.ts'
 import { component, Euros, FilledText, Nullable, OneOf, Text, Timestamp } from '../schema.ts'
 
@@ -96,9 +97,9 @@ export const ShippingOptionsBody = Type.Object(
   { examples: [{ shipping_options: exampleShippingOptions }] },
 )
 
-/** An e-mail address in a request. */
+/** An e-mail address in a request: one that e-mail can be sent to. */
 export const Email = (options: object = {}) =>
-  FilledText({ maxLength: 254, pattern: '^[^\\s@]+@[^\\s@]+$', ...options })
+  FilledText({ maxLength: 254, pattern: ADDRESS_PATTERN, ...options })
 
 const accountInput = {
   shop_name: FilledText({ maxLength: 100 }),

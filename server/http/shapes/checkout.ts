@@ -3,6 +3,7 @@ import { eurosFromCents } from '../../cents.ts'
 import type { Checkout, NewCheckout } from '../../orders/checkout.ts'
 import { SAMPLE_ADDRESS } from '../../sandbox/sample-events.ts'
 import { component, FilledText, Id, Nullable } from '../schema.ts'
+import { Email } from './account.ts'
 import { AddressInput, addressOf } from './address.ts'
 
 const MAX_LINES = 1_000
@@ -15,7 +16,7 @@ export const CheckoutInput = Type.Object(
   {
     buyer: Type.Object({
       name: FilledText({ maxLength: 200 }),
-      email: FilledText({ maxLength: 254, pattern: '^[^\\s@]+@[^\\s@]+$' }),
+      email: Email(),
     }),
     address: Type.Optional(
       Type.Unsafe<Static<typeof AddressInput> | null>({

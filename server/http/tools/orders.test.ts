@@ -83,6 +83,10 @@ describe('POST /tools/v1/labels', () => {
     expect(merged.headers['content-type']).toBe('application/pdf')
     expect(merged.headers['x-missing-labels']).toBe('999999')
     expect((await PDFDocument.load(merged.rawPayload)).getPageCount()).toBe(2)
+    const twice = await shop.post('/tools/v1/labels', { payload: { orders: [one, one] } })
+    expect(twice.body.error.fields).toEqual({
+      orders: ['The orders field must not have the same entry twice.'],
+    })
   })
 })
 
