@@ -8,7 +8,7 @@ import {
   type Parcel,
 } from './carrier.ts'
 
-/** How the simulated carrier responds. */
+/** The behaviour of the simulated carrier, which the operator steers. */
 export type CarrierMode = {
   /** `error`: every call fails. */
   label: (typeof LABEL_MODES)[number]

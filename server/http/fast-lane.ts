@@ -14,7 +14,7 @@ export type Prepared = {
   ignoredFields?: string | undefined
   /** The pattern of its URL, for metrics. */
   route: string
-  /** What a page has instead of the headers of JSON. */
+  /** The headers of a page, in place of those of JSON. */
   page?: { cacheControl: string; type: string; headers: readonly [name: string, value: string][] }
 }
 

@@ -102,7 +102,8 @@ describe('an address that tries keys', () => {
         })
         await locked.promise
         const responses = Promise.all(Array.from({ length: 50 }, tryKey))
-        // When the minute ends, or a signal arrives late, the cache must ask the database: then everything is tried again.
+        // At the end of the minute, or after a late signal, the cache must ask the database: then everything is tried
+        // again.
         const isEarly = await Promise.race([responses.then(() => true), sleep(5_000, false)])
         release.resolve()
         await holding

@@ -47,7 +47,7 @@ it.each(Object.entries(KINDS))(
   'after 600 wrong %s in a minute an address causes no more queries, while valid ones work',
   async (_, { table, lookups, statusOf, wrong, create }) => {
     const valid = await create()
-    // When the minute ends, or a signal arrives late, the database must be asked: then everything is tried again.
+    // At the end of the minute, or after a late signal, the lookup must ask the database: then everything is tried again.
     await until('a wrong secret causes no query', async () => {
       for (let i = 0; i < 600; i++) {
         const hashed = randomBytes(32).toString('hex')

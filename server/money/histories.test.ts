@@ -23,7 +23,7 @@ const STEPS = [
 
 const step = fc.record({
   kind: fc.constantFrom(...STEPS),
-  /** Which of the rows or payouts. */
+  /** Selects one of the rows or payouts. */
   pick: fc.nat(20),
   cents: fc.integer({ min: 1, max: 2_000 }),
   service: fc.nat(1),

@@ -20,7 +20,7 @@ export type Notice = {
   kind: NoticeKind
   subjectId: number
   data: NoticeFacts[NoticeKind]
-  /** How often it has happened since it was dismissed. */
+  /** The number of occurrences since it was dismissed. */
   count: number
   createdAt: Date
 }

@@ -5,7 +5,7 @@ const POLL_INTERVAL_MS = 1_000
 /** At a shutdown, time for jobs that cannot be interrupted, such as encoding a picture. */
 const STOP_TIMEOUT_MS = 10_000
 
-/** How one queue's jobs are claimed and run. README.md explains claims and leases. */
+/** One queue, with the functions that claim and run its jobs. README.md explains claims and leases. */
 export type Work<Job> = {
   queue: Topic
   /** Jobs that one process runs at the same time. */

@@ -19,7 +19,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** How many deliveries of an endpoint may be claimed. */
+/** The number of deliveries of an endpoint that may be claimed. */
 function capacityFor(endpointId: number): number {
   const { endpointIds, limits } = limiter.capacity()
   const index = endpointIds.indexOf(endpointId)

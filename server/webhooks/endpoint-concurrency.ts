@@ -16,7 +16,7 @@ const IDLE_TTL_MS = 10_000
  * worker's deliveries, however long its queue is, and a small shop is not flooded.
  */
 export type Limiter = {
-  /** How many deliveries of each endpoint may be claimed; INITIAL_CONCURRENCY of an endpoint that isn't listed. */
+  /** The number of deliveries of each endpoint that may be claimed; INITIAL_CONCURRENCY if the endpoint isn't listed. */
   capacity(): Capacity
   /** The same, restricted to endpoints that have capacity and probably a backlog. */
   backlogCapacity(): Capacity

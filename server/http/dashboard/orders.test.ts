@@ -185,7 +185,7 @@ describe('a slice in the dashboard', () => {
     const own = await signedIn(PARCEL)
     type Fate = 'pending' | 'cancel' | 'shipped' | 'receive' | 'dispute'
     type State = {
-      /** What happens to each row. */
+      /** The last action on each row. */
       fates: Fate[]
       seller?: typeof own
       label?: 'bought' | 'in doubt'

@@ -31,7 +31,7 @@ export type Tool<Caller = SellerCall> = {
   linkOf: ((result: never) => Link | undefined) | undefined
 }
 
-/** How a call changes the world, for the client that asks its user before it calls (MCP's tool annotations). */
+/** The effect of a call on the world, by which a client decides whether to ask its user first (MCP's annotations). */
 type Effect =
   | { reads: true }
   | { reads?: false; destructive: boolean; idempotent: boolean; reachesOutside?: boolean }
