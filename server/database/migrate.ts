@@ -10,6 +10,12 @@ const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/
 const OLDEST_SERVER = 15
 
 /**
+ * A statement without a response for this long fails. It covers an index on the largest table, and is far above the limit
+ * of other statements: with that, a large database could never be migrated.
+ */
+const STATEMENT_TIMEOUT_MS = 6 * 60 * 60 * 1000
+
+/**
  * Applies the pending migrations in order, each in its own transaction. If several processes start at the same time,
  * one of them migrates and the others wait.
  *
@@ -48,13 +54,14 @@ async function applyMissing(
     )
   }
   const names = files.slice(done)
-  const { begin, end } = transactionsOn(url, 1)
+  const { begin, end } = transactionsOn(url, 1, { silenceMs: STATEMENT_TIMEOUT_MS })
   try {
     for (const file of names) {
       const text = await readFile(new URL(file, MIGRATIONS), 'utf8')
       const version = Number(file.slice(0, 4))
       await begin(async (tx) => {
         await lock.guard(tx)
+        await tx.unsafe(`set local statement_timeout = ${STATEMENT_TIMEOUT_MS}`)
         await tx.unsafe(text)
         await tx`insert into migrations (version, name) values (${version}, ${file})`
       }, 'unboundedWrite')
