@@ -87,6 +87,7 @@ export async function alternate(sides: Side[], { rounds, ms, warmUpMs }: Rounds)
   return samples.map(ratesOf)
 }
 
+/** Sums up the samples of all rounds of a side. */
 export function ratesOf(samples: Sample[]): Rates {
   const latencies = samples.flatMap((sample) => Array.from(sample.latencies))
   const spread = (key: 'perSecond' | 'service' | 'postgres' | 'generator'): Spread => {
@@ -183,6 +184,7 @@ function serviceSide({ service, db }: Market, row: Row, generator: ChildProcess,
     })
 }
 
+/** Waits until the service has finished the work that its responses left. @throws Error after two minutes */
 export async function settle(
   db: Database,
   isSettled: (db: Database) => Promise<boolean>,

@@ -10,6 +10,7 @@ export type Random = {
   fork(): Random
 }
 
+/** Random choices that depend only on the seed. */
 export function seededRandom(seed: number): Random {
   const next = randomNumbers(seed)
   const random: Random = {

@@ -256,6 +256,7 @@ async function findDeliveryViolations({ client, db, receiver }: Evidence): Promi
   return violations
 }
 
+/** The number of deliveries that match a query of the operator API. */
 export const countDeliveries = async (client: Client, query: string): Promise<number> => {
   const path = `/operator/v1/deliveries?per_page=1&${query}`
   return (await client.sendOk('GET', path, { token: OPERATOR_TOKEN })).body.meta.total

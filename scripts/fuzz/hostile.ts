@@ -15,6 +15,7 @@ export type Attack = {
 /** Credentials of both APIs, for attacks that pass authentication. */
 export type Keys = { seller: string; operator: string }
 
+/** Makes a random attack. One in five is cut off. */
 export function attack(random: Random, keys: Keys): Attack {
   const [name, make] = random.pick(Object.entries(ATTACKS))
   const made = make(random, keys)

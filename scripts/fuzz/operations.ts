@@ -35,6 +35,7 @@ export type Schema = {
 // biome-ignore lint/suspicious/noExplicitAny: a whole OpenAPI document, walked freely
 type Document = any
 
+/** The operations of a published description. */
 export function operationsOf(document: Document, credential: Operation['credential']): Operation[] {
   const prefix = new URL(document.servers[0].url).pathname
   const follow = (schema: Document): Schema => {

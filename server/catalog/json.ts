@@ -214,6 +214,7 @@ export function cardObject({ start, end, set }: CardBytes): CardObject {
 /** Parsed sets by their bytes, which a new catalog replaces. There are hundreds, and tens of thousands of cards. */
 const parsedSets = new WeakMap<Buffer, SetObject>()
 
+/** Parses a set once for each catalog; the result is frozen, because pages share it. */
 export function setObject({ json }: { json: Buffer }): SetObject {
   const parsed = parsedSets.get(json) ?? Object.freeze(JSON.parse(json.toString()) as SetObject)
   parsedSets.set(json, parsed)

@@ -13,6 +13,7 @@ export type Budget = {
 
 const current = new AsyncLocalStorage<Budget>()
 
+/** A budget of this many milliseconds, of which nothing has been used. */
 export const newBudget = (ms: number): Budget => ({
   leftMs: ms,
   running: 0,
@@ -35,6 +36,7 @@ export function beginWait(budget: Budget, now: number): number {
   return budget.leftMs - (now - budget.since)
 }
 
+/** Ends a wait. Concurrent waits use the budget once. */
 export function endWait(budget: Budget, now: number): void {
   if (--budget.running === 0) budget.leftMs -= now - budget.since
 }

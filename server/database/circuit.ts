@@ -41,6 +41,7 @@ const TOO_MANY_CONNECTIONS = '53300'
 /** One attempt to reach the database: `answer` resolves when it has responded. */
 type Probe = { answer: Promise<unknown>; end(): void }
 
+/** Creates a closed circuit. @param startProbe connects to the database and sends a statement */
 export function createCircuit(
   startProbe: () => Probe,
   { probeIntervalMs, silenceMs, timeoutMs }: CircuitTimes = CIRCUIT_TIMES,

@@ -32,6 +32,7 @@ export const MAX_BATCH = 100
 const SIGNAL_THROTTLE_MS = 20
 const POLL_INTERVAL_MS = 1_000
 
+/** A position as the id of a server-sent event. */
 export const positionText = ({ transaction, eventId }: Position) => `${transaction}-${eventId}`
 
 /** Parses the result of `positionText`; undefined for any other text. */

@@ -22,6 +22,7 @@ export type ErrorEnvelope = {
   error: { type: ErrorType; message: string; fields?: Record<string, unknown> }
 }
 
+/** The body of an error response. */
 export const envelope = (error: ApiError): ErrorEnvelope => ({
   error: {
     type: error.type,

@@ -30,6 +30,7 @@ export type ResponseCache = {
   ) => never
 }
 
+/** Creates an empty cache. Above `maxBytes` it evicts the oldest responses. */
 export function responseCache(ctx: Pick<Service, 'catalog'>, maxBytes = MAX_BYTES): ResponseCache {
   const entries = new Map<string, Prepared>()
   let source: Catalog | undefined

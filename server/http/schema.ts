@@ -22,6 +22,7 @@ export const publishedRef = (named: TSchema) => ({
 /** Text in a request. Refuses NUL and lone surrogates, which PostgreSQL can't store. Lengths count code points. */
 export const Text = (options: TStringOptions = {}) => Type.String({ storable: true, ...options })
 
+/** Text in a request that is not empty. */
 export const FilledText = (options: TStringOptions = {}) => Text({ minLength: 1, ...options })
 
 /**
@@ -35,9 +36,11 @@ export const DateTimeText = (
   options: TStringOptions = {},
 ) => Text({ maxLength: 64, description, ...options })
 
+/** One of these texts. */
 export const OneOf = <T extends string>(values: readonly T[], options: object = {}) =>
   Type.Unsafe<T>({ type: 'string', enum: [...values], ...options })
 
+/** The schema, or null. `options` override its annotations. */
 export const Nullable = <S extends TSchema>(schema: S, options: object = {}) => {
   const { type, enum: values, ...rest } = schema as unknown as { type: string; enum?: unknown[] }
   return Type.Unsafe<Static<S> | null>({

@@ -84,6 +84,7 @@ export const offersRegistration = ({ oauthClients }: Pick<Config, 'oauthClients'
 const acceptsDocumentsOf = ({ oauthClients }: Config, host: string) =>
   typeof oauthClients === 'string' || oauthClients.includes(host)
 
+/** The error for a client id that is neither registered nor the address of a document. */
 export const unknownClient = () =>
   new OAuthError('invalid_client', 'The program is not registered here.')
 

@@ -47,6 +47,7 @@ export const photoUrl = (publicUrl: string, name: string) =>
 export const thumbnailUrl = (publicUrl: string, name: string) =>
   `${publicUrl}/photos/${thumbnailFile(name)}`
 
+/** The names of a photo's files in the storage. */
 export const photoFile = (name: string) => `${name}.jpg`
 export const thumbnailFile = (name: string) => `${name}-thumb.jpg`
 

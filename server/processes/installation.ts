@@ -23,6 +23,7 @@ export function refuseTakenPort({ port, host }: Address): Promise<void> {
   })
 }
 
+/** The error for an address on which the service cannot listen, with the setting to change. */
 export function cannotListen(error: NodeJS.ErrnoException, { port, host }: Address): StartError {
   switch (error.code) {
     case 'EADDRINUSE':

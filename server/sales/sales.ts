@@ -107,6 +107,7 @@ function midnightOf(date: string, field: string): number {
 /** Orders that wait to be shipped. */
 export type ToShip = { slices: number; oldestAt: Date | null }
 
+/** Counts the slices of an account with pending rows. */
 export async function toShip({ db }: Context, accountId: number): Promise<ToShip> {
   const [row] = await db<ToShip[]>`
     select count(distinct slice_id) as slices, min(created_at) as "oldestAt"
@@ -128,6 +129,7 @@ export type TierProgress = {
   changesOn: string
 }
 
+/** The merchandise of the current month in UTC, and the tier that it earns so far. */
 export async function tierProgress(
   { db, now, config }: Context,
   accountId: number,

@@ -40,5 +40,6 @@ export function parseParameters(
   return parsed as ReturnType<typeof parseParameters>
 }
 
+/** An option as the help shows it, such as `--account ID`. */
 export const usageOf = ([name, { value }]: [string, Options[string]]) =>
   value === undefined ? `--${name}` : `--${name} ${value}`

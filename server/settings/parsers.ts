@@ -21,6 +21,7 @@ export const flag: Parser<boolean> = (text) => {
   throw new InvalidValue(`must be true or false, not "${text}".`)
 }
 
+/** A whole number in this range, both ends included. */
 export const integer =
   (from: number, to: number): Parser<number> =>
   (text) => {
@@ -32,6 +33,7 @@ export const integer =
 /** More would need more connections than most database servers admit by default. */
 const MAX_AUTOMATIC = 8
 
+/** One process per core, up to a maximum that the database's connections allow. */
 export const onePerCore = () => Math.min(availableParallelism(), MAX_AUTOMATIC)
 
 /** A number of processes; `auto` is one per core. */
@@ -44,6 +46,7 @@ export const processCount =
     throw new InvalidValue(`must be auto or a whole number from 1 to ${max}, not "${text}".`)
   }
 
+/** One of these values, in any case. */
 export const oneOf =
   <T extends string>(values: readonly T[]): Parser<T> =>
   (text) => {

@@ -9,6 +9,7 @@ export type AttemptRow = {
   response: string | null
 }
 
+/** The attempt as it is stored. */
 export const attemptRow = ({
   at,
   statusCode,
@@ -23,6 +24,7 @@ export const attemptRow = ({
   response,
 })
 
+/** The stored attempt; the inverse of `attemptRow`. */
 export const attemptFrom = (row: AttemptRow): Attempt => ({
   at: new Date(row.at),
   statusCode: row.status_code,

@@ -73,6 +73,7 @@ type EndpointState = {
   lastUsedAt: number
 }
 
+/** Limits the concurrent deliveries of each endpoint in this process. */
 export function endpointLimiter(): Limiter {
   const states = new Map<number, EndpointState>()
   /** The last claim found as many deliveries as it was allowed to take, so there are probably more. */

@@ -7,6 +7,7 @@ import { sealText, unsealText } from '../crypto/sealed.ts'
 /** Generates a secret in the format of §4.16. */
 export const generateSecret = () => `svc_whsec_${randomText(40)}`
 
+/** Encrypts an endpoint's secret for the database; `unseal` needs the same account. */
 export const seal = (config: Pick<Config, 'secretKey'>, accountId: number, secret: string) =>
   sealText(config, 'webhook secrets', accountId, secret)
 

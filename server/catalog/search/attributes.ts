@@ -202,6 +202,7 @@ type DescribedSet = {
   printedTotal: number | null
 }
 
+/** Describes cards by their number, set and rarity. */
 export function cardAttributes<
   S extends DescribedSet & { cards: C[] },
   C extends { number: string; rarity: string | null; set: S },
@@ -282,6 +283,7 @@ export function cardAttributes<
   }
 }
 
+/** Describes sealed products by their set and category. */
 export function productAttributes<
   S extends Omit<DescribedSet, 'printedTotal'>,
   P extends { category: string; set: S | null },

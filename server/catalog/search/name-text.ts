@@ -28,6 +28,7 @@ const NAME_END_CODE = NAME_END.charCodeAt(0)
 // Names or words per slice: 2 or 3 ms of work.
 const SLICE = 1000
 
+/** Folds the names, joins them and sorts their words. Yields to the event loop after each slice, if given a way. */
 export async function joinNames(
   names: readonly string[],
   yieldToEventLoop?: YieldToEventLoop,

@@ -18,6 +18,7 @@ export type SimilarWord = { word: string; penalty: number }
 
 const WORDS_PER_SLICE = 4000
 
+/** Collects the distinct words of all names. */
 export async function collectWords(
   names: NameText,
   yieldToEventLoop?: YieldToEventLoop,

@@ -21,7 +21,9 @@ export const mustExist =
     await read(id)
   }
 
+/** `mustExist` for the account of a path. */
 export const accountExists = (ctx: Service) =>
   mustExist((id) => getAccount(ctx, id), accountNotFound)
 
+/** `mustExist` for the order row of a path. */
 export const orderExists = (ctx: Service) => mustExist((id) => getOrder(ctx, id), orderNotFound)
