@@ -387,9 +387,11 @@ describe('errors', () => {
   })
 
   it('a page that is not the API’s is an error that names baseUrl, and the cause of a lost connection is named', async () => {
-    const headers = { 'content-type': 'text/html' }
-    const page = scripted([new Response('<html>', { headers })])
-    await expect(page.client.me()).rejects.toThrow(/not JSON: check `baseUrl`/)
+    for (const type of ['text/html', 'application/json', 'application/octet-stream']) {
+      const headers = { 'content-type': type }
+      const page = scripted([new Response('<html>', { headers })])
+      await expect(page.client.me()).rejects.toThrow(/not JSON: check `baseUrl`/)
+    }
     const lost = scripted([lostConnection()], { maxRetries: 0 })
     await expect(lost.client.me()).rejects.toThrow(
       'The request failed: reset by a peer, ECONNRESET.',

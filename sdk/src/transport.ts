@@ -145,7 +145,8 @@ export function openTransport(options: ClientOptions): Transport {
         report({ status, ...(requestId && { requestId }), error })
         throw error
       }
-      if (accept === undefined && content !== undefined && !isJson(headers)) {
+      const isOther = typeof content === 'string' || content instanceof Uint8Array
+      if (accept === undefined && isOther) {
         throw new CardstallError('The response is not JSON: check `baseUrl`.', { status })
       }
       report({ status, ...(requestId && { requestId }) })
@@ -241,6 +242,7 @@ function queryText(query: Record<string, QueryValue> = {}): string {
 
 const isJson = (headers: Headers) => headers.get('content-type')?.includes('json') ?? false
 
+/** The JSON value, the bytes of another type, or the text, also of JSON that cannot be read. */
 function contentOf(bytes: Uint8Array, headers: Headers): unknown {
   const type = headers.get('content-type') ?? ''
   if (bytes.length === 0) return undefined
@@ -250,6 +252,6 @@ function contentOf(bytes: Uint8Array, headers: Headers): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    return undefined
+    return text
   }
 }
