@@ -122,7 +122,10 @@ export function validationError(fields: FieldMessages): ApiError {
   return new ApiError('validation_error', first, { fields })
 }
 
-/** 429: too many requests in this window. `retryAfter` is in seconds, `resetAt` the end of the window in Unix seconds (§7). */
+/**
+ * 429: too many requests in this window. `retryAfter` is in seconds, `resetAt` the end of the window in Unix seconds
+ * (§7).
+ */
 export const rateLimited = (message: string, retryAfter: number, resetAt: number) =>
   new ApiError('rate_limited', message, {
     headers: { 'retry-after': String(retryAfter), 'x-ratelimit-reset': String(resetAt) },

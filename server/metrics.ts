@@ -50,7 +50,10 @@ export type Metrics = {
   setRedisUp(isUp: boolean): void
   /** The counters and histograms of this process, and its own CPU time and memory. */
   ofThisProcess(): Promise<ProcessMetrics>
-  /** The response of /metrics, for all processes together. Gauges of the database are at most `maxAgeMs` old, and absent while it is down. */
+  /**
+   * The response of /metrics, for all processes together. Gauges of the database are at most `maxAgeMs` old, and absent
+   * while it is down.
+   */
   text(ctx: Source): Promise<string>
   contentType: string
   close(): void

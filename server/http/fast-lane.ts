@@ -40,9 +40,10 @@ export type FastLane = {
 const MAX_TEXT_BYTES = 12 * 1024
 
 /**
- * The fast lane sends prepared responses without the framework: GET and HEAD of resources whose bytes are known, with a key
- * that is in memory and valid, or of pages that need none. It decides nothing by itself: keys, limits, tags and the log are those of the ordinary path,
- * which gets every other request untouched, or with its admission if the request is counted already. See docs/reads.md.
+ * The fast lane sends prepared responses without the framework: GET and HEAD of resources whose bytes are known, if
+ * their key is in memory and valid, or if they need none. It decides nothing by itself: keys, limits, tags and the log
+ * are those of the ordinary path, which gets every other request untouched, or with its admission if the request is
+ * counted already. See docs/reads.md.
  */
 export function fastLane(ctx: Service, nextRequestId: () => string): FastLane {
   const sources: PreparedSource[] = []

@@ -73,7 +73,10 @@ export function startSession(
   })
 }
 
-/** The member whose session has this secret; null if it is unknown, expired or ended. Records the use, at most once a minute. */
+/**
+ * The member whose session has this secret; null if it is unknown, expired or ended. Records the use, at most once a
+ * minute.
+ */
 export async function memberOf(ctx: Context, token: string): Promise<SignedInMember | null> {
   if (!looksLikeToken(token)) return null
   const [row] = await ctx.db<(SignedInMember & { lastUsedAt: Date })[]>`

@@ -19,7 +19,10 @@ declare module 'vitest' {
 /** A migrated, empty database, which test files clone. */
 export const EMPTY_TEMPLATE = 'template_empty'
 
-/** Builds the dashboard, starts one PostgreSQL server for the whole run, and migrates the database that test files clone. */
+/**
+ * Builds the dashboard, starts one PostgreSQL server for the whole run, and migrates the database that test files
+ * clone.
+ */
 export default async function setup(project: TestProject) {
   await buildDashboard()
   const home = await useMemoryForFiles()

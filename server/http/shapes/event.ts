@@ -3,7 +3,10 @@ import { CANCELLERS, WEBHOOK_EVENTS, type WebhookEvent } from '../../enums.ts'
 import { amount, Currency, component, Nullable, OneOf, Timestamp } from '../schema.ts'
 import { AddressSchema } from './address.ts'
 
-/** The payloads of deliveries: the envelope (§6.2) with each event's data (§6.3), keys in the order in which they are sent. */
+/**
+ * The payloads of deliveries: the envelope (§6.2) with each event's data (§6.3), keys in the order in which they are
+ * sent.
+ */
 
 const OrderCreatedData = component(
   'OrderCreatedData',

@@ -23,7 +23,10 @@ export type MailServer = {
   hangUp(): void
 }
 
-/** Starts a mail server without TLS on a free loopback port. It accepts every e-mail by default, and stops when the test file ends. */
+/**
+ * Starts a mail server without TLS on a free loopback port. It accepts every e-mail by default, and stops when the test
+ * file ends.
+ */
 export async function startMailServer(options: SMTPServerOptions = {}): Promise<MailServer> {
   const received: Received[] = []
   const sockets = new Set<Socket>()
