@@ -69,7 +69,7 @@ export const sandboxRoutes =
       {
         schema: {
           operationId: 'steerCarrier',
-          summary: 'Steer the simulated carrier',
+          summary: 'Control the simulated carrier',
           description:
             'Sandbox only. Sets how the carrier responds from now on. Shipments that are `processing` or `action_required` change when they are read again; a `ready` shipment stays ready. With `late`, the carrier returns no tracking code until you set `immediate` again. Without a value, `label` becomes `ready` and `tracking` becomes `immediate`.',
           tags: ['Sandbox'],
