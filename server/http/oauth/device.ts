@@ -139,7 +139,7 @@ const UNKNOWN = 'This code is unknown, or has expired. Compare it with the one i
 
 const sendCodeForm = (request: FastifyRequest, reply: FastifyReply, message?: string) =>
   sendForm(request, reply, {
-    title: 'Sign a device in',
+    title: 'Sign in a device',
     main: html`${problem(message)}
 <form method="get" action="${rootOf(request)}/device">
 <label for="user_code">Code that the terminal shows</label>

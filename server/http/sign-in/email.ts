@@ -28,7 +28,7 @@ export const emailPages =
     app.post('/email', formOptions, async (request, reply) => {
       const email = await changeEmail(ctx, fieldsOf(request).token ?? '', request.id)
       return sendForm(request, reply, {
-        title: 'Your e-mail address is changed',
+        title: 'Your e-mail address has been changed',
         main: html`<p>You now sign in with <strong>${email}</strong>.</p>
 <p><a class="button" href="${rootOf(request)}/dashboard">Go to the dashboard</a></p>`,
       })
