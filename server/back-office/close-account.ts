@@ -21,7 +21,16 @@ export async function closeAccount(ctx: Context, id: number): Promise<Account> {
   await getAccount(ctx, id)
   await requireSettled(ctx, id)
   await removeAllListings(ctx, id)
-  return inTransaction(ctx, async (tx) => {
+  await lockOut(ctx, id)
+  // Requests that were admitted before may have listed cards since. An uncommitted listing locks its account's row
+  // through the foreign key, so this waits for it.
+  await inTransaction(ctx, (tx) => tx.db`select from accounts where id = ${id} for update`)
+  await removeAllListings(ctx, id)
+  return lockOut(ctx, id)
+}
+
+const lockOut = (ctx: Context, id: number): Promise<Account> =>
+  inTransaction(ctx, async (tx) => {
     const { db, now, signal } = tx
     await db`select from accounts where id = ${id} for no key update`
     // A checkout may have sold a listing before it was removed.
@@ -36,7 +45,6 @@ export async function closeAccount(ctx: Context, id: number): Promise<Account> {
     await signal('keys')
     return getAccount(tx, id)
   })
-}
 
 async function requireSettled({ db }: Pick<Context, 'db'>, id: number): Promise<void> {
   const [row] = await db<{ isOpen: boolean; isDue: boolean }[]>`
