@@ -26,6 +26,7 @@ import { getOrCreateSecret } from './sandbox/own-secrets.ts'
 import { startSchedule } from './schedule.ts'
 import { openService, type Service } from './service.ts'
 import { startCarrierPoll } from './shipping/carrier-poll.ts'
+import { groupDigits } from './text/formats.ts'
 import { startDeliveryWorker } from './webhooks/delivery-worker.ts'
 import { requireSecretKey } from './webhooks/require-secret-key.ts'
 
@@ -146,10 +147,10 @@ async function importFirstCatalog(ctx: Service): Promise<void> {
   const report = await importBundledCatalog(ctx, ({ created }) => {
     if (performance.now() - last < PROGRESS_INTERVAL_MS) return
     last = performance.now()
-    print(`Importing the bundled catalog: ${created.toLocaleString('en-US')} records`)
+    print(`Importing the bundled catalog: ${groupDigits(created)} records`)
   })
   if (report) {
-    print(`Imported the bundled catalog: ${report.created.toLocaleString('en-US')} records`)
+    print(`Imported the bundled catalog: ${groupDigits(report.created)} records`)
   }
   // Another process may have imported the catalog while this one waited.
   await ctx.catalog.refresh()

@@ -3,6 +3,7 @@ import { waitAtFence } from '../database/advisory-lock.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import { type FieldMessages, validationError } from '../errors.ts'
+import { groupDigits } from '../text/formats.ts'
 import { raiseVersion } from './import/save-records.ts'
 
 /** Whether records are visible, by their ids or slugs. */
@@ -35,7 +36,7 @@ export async function changeVisibility(
 ): Promise<number> {
   const total = KINDS.reduce((sum, kind) => sum + visibility[kind].size, 0)
   if (total > MAX_RECORDS) {
-    const limit = MAX_RECORDS.toLocaleString('en')
+    const limit = groupDigits(MAX_RECORDS)
     throw validationError({ body: [`Name at most ${limit} sets, cards and products.`] })
   }
   return inTransaction(ctx, async ({ db, signal }) => {

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { type ApiError, unsupportedMediaType, validationError } from '../errors.ts'
+import { groupDigits } from '../text/formats.ts'
 
 /** Default limit of a body; a route can set its own. */
 export const BODY_LIMIT_BYTES = 256 * 1024
@@ -91,4 +92,4 @@ export function limitProblem(json: Buffer): string | undefined {
   return undefined
 }
 
-const TOO_MANY_VALUES = `The body must not have more than ${MAX_VALUES.toLocaleString('en')} values.`
+const TOO_MANY_VALUES = `The body must not have more than ${groupDigits(MAX_VALUES)} values.`

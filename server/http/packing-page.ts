@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import type { PackedRow, Packing, PackingSlip, PickLine } from '../orders/packing.ts'
 import type { Address } from '../text/address.ts'
+import { formatLongDate } from '../text/formats.ts'
 import { type Html, html } from './html.ts'
 import { sendPage } from './page.ts'
 import { OneOf } from './schema.ts'
@@ -87,7 +88,7 @@ const packingSlip = (
   { sliceKey, createdAt, buyer, shipping, orders }: PackingSlip,
   shopName: string,
 ) => html`<section>
-<header><h1>${shopName}</h1><p>Order ${orders.map(({ id }) => id).join(', ')}<small>${days.format(createdAt)}</small></p></header>
+<header><h1>${shopName}</h1><p>Order ${orders.map(({ id }) => id).join(', ')}<small>${formatLongDate(createdAt)}</small></p></header>
 ${addressOf(buyer.address, buyer.name)}
 <p>Ships with: ${shipping.method}</p>
 <table>
@@ -98,8 +99,6 @@ ${orders.map((row) => html`<tr><td class="check"></td><td class="number">${row.q
 </table>
 <p><small>${sliceKey}</small></p>
 </section>`
-
-const days = new Intl.DateTimeFormat('en-IE', { dateStyle: 'long', timeZone: 'UTC' })
 
 const itemOf = ({ item }: PickLine | PackedRow) =>
   html`${item.name ?? 'Item'}<small>${[item.subtitle, item.condition, item.language].filter(Boolean).join(' · ')}</small>`

@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import { type Page, windowOf } from '../database/paging.ts'
+import { compareNumbered } from '../text/formats.ts'
 import { orderNotFound, type SoldItem } from './order.ts'
 import { readSlices, type Slice } from './slice.ts'
 
@@ -136,10 +137,9 @@ export function pickListOf(slips: { orders: PackedRow[] }[]): PickLine[] {
     units: rows.reduce((sum, { quantity }) => sum + quantity, 0),
     orderIds: rows.map(({ id }) => id),
   }))
-  return picks.sort((a, b) => order.compare(sortKey(a), sortKey(b)))
+  return picks.sort((a, b) => compareNumbered(sortKey(a), sortKey(b)))
 }
 
-/** Numbers in names sort by value: `Brilliant Stars 9` comes before `Brilliant Stars 18`. */
-const order = new Intl.Collator('en', { numeric: true })
+/** `Brilliant Stars 9` comes before `Brilliant Stars 18`. */
 const sortKey = ({ item: { subtitle, name, condition, language } }: PickLine) =>
   [subtitle, name, condition, language].map((part) => part ?? '').join(' ')

@@ -1,4 +1,5 @@
 import { StartError } from '../../start-error.ts'
+import { groupDigits } from '../../text/formats.ts'
 import {
   ImportAborted,
   type ImportContext,
@@ -86,7 +87,7 @@ function endingWith(
 }
 
 const inWords = ({ created, updated, unchanged, rejected }: ImportCounts) =>
-  `${grouped(created)} created, ${grouped(updated)} updated, ${grouped(unchanged)} unchanged, ${grouped(rejected)} rejected`
+  `${groupDigits(created)} created, ${groupDigits(updated)} updated, ${groupDigits(unchanged)} unchanged, ${groupDigits(rejected)} rejected`
 
 type Remark = { line: number | string; message: string }
 
@@ -97,7 +98,7 @@ const remarks = ({ rejected, errors, superseded, warnings }: ImportReport<number
 
 function listed<T extends Remark>(all: T[], total: number, inWords: (remark: T) => string) {
   const lines = all.map((remark) => `  ${inWords(remark)}`)
-  if (total > all.length) lines.push(`  and ${grouped(total - all.length)} more`)
+  if (total > all.length) lines.push(`  and ${groupDigits(total - all.length)} more`)
   return lines
 }
 
@@ -121,16 +122,14 @@ function showProgress(stderr: Output, path: string, source: Source, now = () => 
     const percent = `${Math.floor(share * 100)}%`
     if (stderr.isTTY) {
       const bar = '#'.repeat(Math.round(share * BAR_WIDTH)).padEnd(BAR_WIDTH, '.')
-      stderr.write(`\r\x1b[K[${bar}]${percent.padStart(5)}  ${grouped(lines)} lines`)
+      stderr.write(`\r\x1b[K[${bar}]${percent.padStart(5)}  ${groupDigits(lines)} lines`)
       drawn = true
     } else {
-      stderr.write(`${printable(path)}: ${percent}, ${grouped(lines)} lines\n`)
+      stderr.write(`${printable(path)}: ${percent}, ${groupDigits(lines)} lines\n`)
     }
   }
   return { show, end: () => drawn && stderr.write('\r\x1b[K') }
 }
-
-const grouped = (count: number) => count.toLocaleString('en-US')
 
 /** Without control characters: names in files must not move the cursor. */
 const printable = (line: string) => line.replace(/\p{Cc}/gu, '?')

@@ -6,12 +6,13 @@ import { type CardObject, cardObject, productObject } from '../../../catalog/jso
 import type { Listable } from '../../../listings/listing.ts'
 import { offersOnMarket, type ShownOffers } from '../../../listings/market.ts'
 import type { Service } from '../../../service.ts'
+import { formatEuros } from '../../../text/formats.ts'
 import { type Html, html } from '../../html.ts'
 import { rootOf } from '../../page.ts'
 import { type MarketPage, sendMarketPage } from './layout.ts'
 import type { OfferlessPages } from './offerless-pages.ts'
 import { filterForm, offersTable, sellerCell } from './offers-table.ts'
-import { count, day, grid, pageLinks, picture, price, tile } from './parts.ts'
+import { count, day, grid, pageLinks, picture, tile } from './parts.ts'
 import { marketQuery, PER_PAGE, pageOf } from './query.ts'
 import { productData } from './structured-data.ts'
 
@@ -177,7 +178,7 @@ async function offersSection(
   const isFiltered = filters.condition !== undefined || filters.language !== undefined
   if (offers.total === 0 && !isFiltered) return NO_OFFERS
   const section = html`<section>
-<h2>${count(offers.total, 'offer')}${offers.lowestCents !== null && html` from ${price(offers.lowestCents)}`}</h2>
+<h2>${count(offers.total, 'offer')}${offers.lowestCents !== null && html` from ${formatEuros(offers.lowestCents)}`}</h2>
 ${filterForm(filters)}
 ${
   offers.total === 0
@@ -193,7 +194,9 @@ ${pageLinks(filters, shown)}
 }
 
 const summaryOf = ({ total, lowestCents }: ShownOffers) =>
-  lowestCents === null ? 'no offers now' : `${count(total, 'offer')} from ${price(lowestCents)}`
+  lowestCents === null
+    ? 'no offers now'
+    : `${count(total, 'offer')} from ${formatEuros(lowestCents)}`
 
 /** Finds the other cards of a name. The names of a catalog are indexed at the first use. */
 function cardsByName() {

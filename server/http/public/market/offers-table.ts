@@ -3,15 +3,13 @@ import { CONDITIONS, LANGUAGES } from '../../../enums.ts'
 import { quantityAvailable } from '../../../listings/listing.ts'
 import type { MarketFilters, MarketOffer } from '../../../listings/market.ts'
 import { photoUrl, thumbnailUrl } from '../../../photos/photo.ts'
+import { formatEuros, languageName } from '../../../text/formats.ts'
 import { type Html, html } from '../../html.ts'
-import { CONDITION_NAMES, choice, conditionOf, count, price, printingOf } from './parts.ts'
+import { CONDITION_NAMES, choice, conditionOf, count, printingOf } from './parts.ts'
 
-/** The name of a language code, in English. */
-const languageNames = new Intl.DisplayNames('en', { type: 'language' })
 /** Codes of §2.9 that are countries rather than languages. */
 const LANGUAGE_OF_CODE: Record<string, string> = { JP: 'ja', CN: 'zh', KR: 'ko' }
-const languageName = (code: string) =>
-  languageNames.of(LANGUAGE_OF_CODE[code] ?? code.toLowerCase()) ?? code
+const nameOf = (code: string) => languageName(LANGUAGE_OF_CODE[code] ?? code.toLowerCase())
 
 export const filterForm = ({
   condition,
@@ -24,7 +22,7 @@ ${choice(
 )}
 ${choice(
   { name: 'language', label: 'Language', all: 'All languages' },
-  LANGUAGES.map((value) => [value, languageName(value)] as const),
+  LANGUAGES.map((value) => [value, nameOf(value)] as const),
   language,
 )}
 <button>Show</button>
@@ -51,8 +49,8 @@ ${offers.map(
 <th scope="row">${first.cell(offer)}</th>
 <td>${terms(offer)}${offer.description && html`<p>${offer.description}</p>`}${photos(offer, config)}</td>
 <td class="number">${quantityAvailable(offer)}</td>
-<td class="number price">${price(offer.priceCents)}</td>
-${buyUrl && html`<td class="action"><a class="buy" href="${buyUrl.replaceAll('{listing}', String(offer.id))}">Buy<span class="hidden"> for ${price(offer.priceCents)}</span></a></td>`}
+<td class="number price">${formatEuros(offer.priceCents)}</td>
+${buyUrl && html`<td class="action"><a class="buy" href="${buyUrl.replaceAll('{listing}', String(offer.id))}">Buy<span class="hidden"> for ${formatEuros(offer.priceCents)}</span></a></td>`}
 </tr>
 `,
 )}</tbody>
@@ -62,7 +60,7 @@ ${buyUrl && html`<td class="action"><a class="buy" href="${buyUrl.replaceAll('{l
 /** Condition, language and printing. */
 const terms = (offer: MarketOffer): Html => {
   const printing = printingOf(offer.printing)
-  return html`<span class="condition">${conditionOf(offer)}</span> ${languageName(offer.language)}${printing && html`, ${printing}`}`
+  return html`<span class="condition">${conditionOf(offer)}</span> ${nameOf(offer.language)}${printing && html`, ${printing}`}`
 }
 
 const photos = ({ photos }: MarketOffer, { publicUrl }: Config): Html | false =>

@@ -1,5 +1,6 @@
 import { type Condition, GRADED } from '../../../enums.ts'
 import type { Offer } from '../../../listings/offers.ts'
+import { formatEuros, formatLongDate, groupDigits } from '../../../text/formats.ts'
 import { type Html, html } from '../../html.ts'
 
 /** Parts that several pages share. */
@@ -7,15 +8,10 @@ import { type Html, html } from '../../html.ts'
 /** Width and height of a card's picture in CSS pixels: the ratio of a real card. */
 const CARD_SIZE = { small: [245, 342], large: [490, 684] } as const
 
-const euros = new Intl.NumberFormat('en-IE', { style: 'currency', currency: 'EUR' })
-const numbers = new Intl.NumberFormat('en-IE')
-const days = new Intl.DateTimeFormat('en-IE', { dateStyle: 'long', timeZone: 'UTC' })
-
-export const price = (cents: number) => euros.format(cents / 100)
 export const count = (value: number, one: string, many = `${one}s`) =>
-  `${numbers.format(value)} ${value === 1 ? one : many}`
+  `${groupDigits(value)} ${value === 1 ? one : many}`
 /** @param date YYYY-MM-DD */
-export const day = (date: string) => days.format(new Date(`${date}T00:00:00Z`))
+export const day = (date: string) => formatLongDate(new Date(`${date}T00:00:00Z`))
 
 /** A card's picture, or its name where there is none. */
 export function picture(
@@ -37,7 +33,7 @@ export const tile = (to: {
   details: string
   lowestCents: number | undefined
 }) =>
-  html`<li><a class="tile" href="${to.href}">${picture(to.name, to.image)}<strong>${to.name}</strong><span>${to.details}</span>${to.lowestCents !== undefined && html`<span class="from">from ${price(to.lowestCents)}</span>`}</a></li>
+  html`<li><a class="tile" href="${to.href}">${picture(to.name, to.image)}<strong>${to.name}</strong><span>${to.details}</span>${to.lowestCents !== undefined && html`<span class="from">from ${formatEuros(to.lowestCents)}</span>`}</a></li>
 `
 
 export const grid = (tiles: Html[]) => html`<ul class="grid">
@@ -79,7 +75,7 @@ export function pageLinks(
   const to = (target: number) => `?${parametersOf({ ...query, page: String(target) })}`
   return html`<nav class="pages" aria-label="Pages">
 ${page > 1 && html`<a href="${to(page - 1)}" rel="prev">Previous</a>`}
-<span>Page ${numbers.format(page)}${pages && html` of ${numbers.format(pages)}`}</span>
+<span>Page ${groupDigits(page)}${pages && html` of ${groupDigits(pages)}`}</span>
 ${hasMore && html`<a href="${to(page + 1)}" rel="next">Next</a>`}
 </nav>`
 }
