@@ -3,6 +3,7 @@ import { useMe } from '../shell/me.ts'
 import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/fields.tsx'
 import { useFilters } from '../ui/filters.tsx'
+import { serviceNow } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { Section } from '../ui/section.tsx'
 import { Loaded } from '../ui/states.tsx'
@@ -113,7 +114,7 @@ const Balance = ({ label, amount }: { label: string; amount: number }) => (
 
 /** Months of statements are in UTC. */
 const monthOf = (moment: Date) => moment.toISOString().slice(0, 7)
-const thisMonth = () => monthOf(new Date())
+const thisMonth = () => monthOf(serviceNow())
 
 const nameOf = (month: string) =>
   /^\d{4}-\d\d$/.test(month)

@@ -1,3 +1,4 @@
+import { useEffect, useRef } from 'react'
 import { Link, useLocation } from 'wouter'
 
 export type TabLink = { href: string; label: string; count?: number }
@@ -5,8 +6,17 @@ export type TabLink = { href: string; label: string; count?: number }
 /** The parts of a page, each at its own address. */
 export function Tabs({ label, tabs }: { label: string; tabs: TabLink[] }) {
   const [path] = useLocation()
+  const nav = useRef<HTMLElement>(null)
+  // On a phone the tabs can be wider than the page.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each navigation may choose another tab
+  useEffect(() => {
+    const current = nav.current?.querySelector<HTMLElement>('[aria-current]')
+    if (!nav.current || !current) return
+    const { offsetLeft, offsetWidth } = current
+    nav.current.scrollLeft = offsetLeft - (nav.current.clientWidth - offsetWidth) / 2
+  }, [path])
   return (
-    <nav className="tabs" aria-label={label}>
+    <nav className="tabs" aria-label={label} ref={nav}>
       {tabs.map(({ href, label: text, count }) => (
         <Link key={href} href={href} aria-current={path === href ? 'page' : undefined}>
           {text}

@@ -123,12 +123,14 @@ export function DeliveriesTab() {
   )
 }
 
-function Attempts({ of: { attempts, next_attempt_at: next } }: { of: DeliveryRecord }) {
+function Attempts({ of: { attempts, status, next_attempt_at: next } }: { of: DeliveryRecord }) {
   const last = attempts.at(-1)
   return (
     <>
       {attempts.length === 0
-        ? 'None yet'
+        ? status === 'pending'
+          ? 'None yet'
+          : 'None'
         : `${plural(attempts.length, 'attempt')}, last ${last?.status_code ?? 'without response'}`}
       {next && (
         <span className="help">

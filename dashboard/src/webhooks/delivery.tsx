@@ -40,7 +40,7 @@ function Delivery({ delivery }: { delivery: DeliveryRecord }) {
       />
       <Section title="Attempts">
         {delivery.attempts.length === 0 ? (
-          <p className="help">None yet.</p>
+          <p className="help">{delivery.status === 'pending' ? 'None yet.' : 'None.'}</p>
         ) : (
           <ol className="attempts">
             {delivery.attempts.toReversed().map((attempt) => (

@@ -1,7 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { dashboardOperations } from '../../../scripts/fuzz/dashboard.ts'
 import { changeAccount } from '../../accounts/accounts.ts'
 import { endSession, listSessions } from '../../members/sessions.ts'
 import { PUBLIC_URL, type SignedInClient, startTestApp, type TestApp } from '../../test/app.ts'
+import { cardItem, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
+import { grantAccess } from '../../test/fixtures/oauth.ts'
+import { act, buy, openShop, PARCEL, ship } from '../../test/fixtures/orders.ts'
 
 let app: TestApp
 let member: SignedInClient
@@ -67,6 +71,61 @@ describe('the guard of the dashboard’s API', () => {
       expect(body.error.type).toBe('authorization_error')
     }
     expect((await other.get(ME)).status).toBe(200)
+  })
+
+  it('every write of the dashboard’s API without Origin is 403, and every operation with another seller’s id is 404', async () => {
+    const app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
+    const shop = await openShop(app, PARCEL)
+    const owner = await app.member(shop.accountId)
+    const stranger = await app.member()
+    const endpoint = { url: 'https://hooks.example/', events: ['order.created'] }
+    await owner.post('/dashboard/api/webhooks', { payload: endpoint })
+    const [listing] = (await list(shop, cardItem({ quantity: 2 }))) as [number]
+    const order = (await buy(app, [[listing, 1]])).orderIds[0]!
+    await ship(shop, order, { tracking_code: '3SAB' })
+    await act(app, order, 'receive')
+    await act(app, order, 'review', { stars: 4, text: 'Good' })
+    await app.operator.post(`/operator/v1/accounts/${shop.accountId}/keys/${shop.keyId}/rotate`)
+    await grantAccess(app, shop.accountId)
+    const idIn = async (path: string): Promise<number> =>
+      (await owner.get(`/dashboard/api/${path}`)).body.data[0].id
+    /** An id of the owner for each place in a path. */
+    const ids: Record<string, number> = {
+      'listings/{id}': listing,
+      'orders/{order}': order,
+      'keys/{key}': shop.keyId,
+      'programs/{id}': await idIn('programs'),
+      'sessions/{id}': await idIn('sessions'),
+      'notices/{id}': await idIn('notices'),
+      'webhooks/{id}': await idIn('webhooks'),
+      'webhooks/deliveries/{id}': await idIn('webhooks/deliveries'),
+      'payouts/{id}': await idIn('payouts'),
+      'reviews/{review}': await idIn('reviews'),
+    }
+    /** Valid bodies of the operations that check theirs before they look the record up. */
+    const bodies: Record<string, object> = {
+      'POST /dashboard/api/webhooks/{id}/test': { event: 'order.created' },
+      'POST /dashboard/api/webhooks/{id}/resend': { from: '2026-01-01', to: '2026-01-02' },
+      'PATCH /dashboard/api/listings/{id}': { price: 1 },
+      'POST /dashboard/api/reviews/{review}/reply': { text: 'Thank you' },
+    }
+    // A statement is that of a month, not a record.
+    const operations = (await dashboardOperations()).filter(({ path }) => !path.includes('{month}'))
+    expect(operations.length).toBeGreaterThan(50)
+    for (const { id: operation, method, path } of operations) {
+      const send = method.toLowerCase() as 'get' | 'post' | 'put' | 'patch' | 'delete'
+      const place = /^\/dashboard\/api\/(.+?\})/.exec(path)?.[1]
+      const url = path.replace(/\{\w+\}/, String(place && ids[place]))
+      expect([operation, url]).not.toContain('undefined')
+      if (send !== 'get') {
+        const { status } = await owner[send](url, { payload: {}, headers: { origin: '' } })
+        expect([operation, status]).toEqual([operation, 403])
+      }
+      if (!place) continue
+      const payload = send === 'get' ? {} : { payload: bodies[operation] ?? {} }
+      const { status } = await stranger[send](url, payload)
+      expect([operation, status]).toEqual([operation, 404])
+    }
   })
 
   it('an unknown path below the API is 404 in the envelope, signed in or not', async () => {
