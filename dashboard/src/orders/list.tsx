@@ -44,7 +44,11 @@ const COLUMNS: Column<SliceLine>[] = [
       </div>
     ),
   },
-  { key: 'buyer', header: 'Buyer', cell: ({ buyer }) => buyer.name },
+  {
+    key: 'buyer',
+    header: 'Buyer',
+    cell: ({ buyer }) => <div className="buyer-name">{buyer.name}</div>,
+  },
   { key: 'sold', header: 'Sold', cell: ({ created_at }) => <DateTime at={created_at} /> },
   {
     key: 'status',

@@ -16,12 +16,12 @@ export const filterForm = ({
   language,
 }: MarketFilters): Html => html`<form class="filters">
 ${choice(
-  { name: 'condition', label: 'Condition', all: 'All conditions' },
+  { name: 'condition', label: 'Condition', all: 'All' },
   CONDITIONS.map((value) => [value, CONDITION_NAMES[value]] as const),
   condition,
 )}
 ${choice(
-  { name: 'language', label: 'Language', all: 'All languages' },
+  { name: 'language', label: 'Language', all: 'All' },
   LANGUAGES.map((value) => [value, nameOf(value)] as const),
   language,
 )}
