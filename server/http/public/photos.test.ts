@@ -52,7 +52,6 @@ describe('GET /photos/{file}', () => {
       'secret.txt',
       '..%2Fphotos%2Fsecret.txt',
       `..%2f${name}.jpg`,
-      `%00${name}.jpg`,
       `${name}.jpg%0a`,
     ]) {
       expect(await app.anyone.get(`/photos/${file}`)).toMatchObject({
