@@ -63,6 +63,15 @@ const SLOW = [
   'server/orders/cancel-as-seller.test.ts',
   'server/http/{dashboard,tools}/orders.test.ts',
   'server/webhooks/{endpoint-cache,require-secret-key}.test.ts',
+  'server/catalog/search/fold.test.ts',
+  'server/http/audit/audit.test.ts',
+  'server/http/dashboard/{app,guard,listings}.test.ts',
+  'server/http/mcp/{conversation,endpoints,tools}.test.ts',
+  'server/http/oauth/{clients,oauth}.test.ts',
+  'server/http/operator/{accounts,buyers,checkouts,lookups,permissions,visibility}.test.ts',
+  'server/http/public/{guides,market/market}.test.ts',
+  'server/http/tools/{shop,webhooks}.test.ts',
+  'server/limits/{counters,secret-lookups}.test.ts',
 ]
 
 export default defineConfig({
