@@ -17,7 +17,7 @@ type Definition = {
   path: string
   /** The statuses in which the service accepts it. */
   statuses: OrderStatus[]
-  /** What else it needs. */
+  /** A further condition. */
   isPossible?: (order: Order) => boolean
   isDangerous?: boolean
   /** The sentence above the fields: the effect, and the sum of money. */

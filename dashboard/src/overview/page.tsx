@@ -86,7 +86,7 @@ const Figures = ({
   </>
 )
 
-/** What this month's shipped merchandise means for the tier, which is calculated on the first day of each month. */
+/** The tier that this month's shipped merchandise leads to. Tiers are calculated on the first day of each month. */
 function progressOf({ current, merchandise, earned, changes_on: day, next }: Overview['tier']) {
   const shipped = `${formatMoney(merchandise)} shipped this month`
   const from = `from ${formatDate(day)}`
