@@ -126,7 +126,8 @@ export const auditWrites =
     ): Promise<void> => {
       if (isRecorded) return
       if (statusCode >= 400 || transaction?.isRepeated) {
-        if (noteId !== undefined) await endAudit(ctx, noteId)
+        // After a server error, a part of the write may be done: its note becomes an entry later.
+        if (noteId !== undefined && statusCode < 500) await endAudit(ctx, noteId)
         await (statusCode >= 400 ? transaction?.rollBack() : transaction?.commit())
         return
       }

@@ -94,13 +94,16 @@ it('a write of several transactions that ended without an entry has one an hour 
   await db`alter table audit_entries add constraint refuses check (action <> 'advanceClock') not valid`
   expect((await advance()).status).toBe(500)
   await db`alter table audit_entries drop constraint refuses`
+  await db`alter table clock add constraint refuses check (false) not valid`
+  expect((await advance()).status).toBe(500)
+  await db`alter table clock drop constraint refuses`
   await runSchedule(app.ctx)
-  expect(await left()).toMatchObject([{ action: 'advanceClock' }])
+  expect(await left()).toMatchObject([{ action: 'advanceClock' }, { action: 'advanceClock' }])
   await db`update unfinished_audit_entries set begun_at = begun_at - interval '61 minutes'`
   await runSchedule(app.ctx)
   expect(await left()).toEqual([])
   const all = await entries('action=advanceClock')
-  expect(all).toHaveLength(before + 1)
+  expect(all).toHaveLength(before + 2)
   expect(all[0]).toMatchObject({ actor: 'operator', role: 'root', after: { interrupted: true } })
 })
 
