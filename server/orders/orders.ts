@@ -192,7 +192,7 @@ async function readCountedPage(
     order by o.created_at desc, o.id desc
   `
   const rows = found.filter(({ id }) => id !== null)
-  return { rows: rows.map(({ total: _, ...row }) => orderFrom(row)), total: found[0]!.total }
+  return { rows: rows.map(orderFrom), total: found[0]!.total }
 }
 
 /** The part of `total` that was created at or after `since`. */
@@ -214,18 +214,6 @@ function totalSince(
       (select count(*) from orders where ${isMatch} and created_at >= ${since})
     )
   `
-}
-
-/** All rows of these slices, oldest first. */
-export async function ordersOfSlices({ db }: { db: Db }, sliceIds: number[]): Promise<Order[]> {
-  const rows = await db<OrderColumns[]>`
-    select ${columns(db)}
-    from orders o
-    ${joins(db)}
-    where o.slice_id = any(${sliceIds}::bigint[])
-    order by o.id
-  `
-  return rows.map(orderFrom)
 }
 
 /** Reads the order rows with these ids that are the account's, in any order. */
@@ -266,12 +254,14 @@ export async function sliceIdOf(
   return order.sliceId
 }
 
-const joins = (db: Db) => db`
+/** The joins of `columns`, from `orders o`. */
+export const joins = (db: Db) => db`
   join slices s on s.id = o.slice_id
   join checkouts c on c.id = s.checkout_id
 `
 
-const columns = (db: Db) => db`
+/** The columns of `OrderColumns`. */
+export const columns = (db: Db) => db`
   o.id,
   o.slice_id as "sliceId",
   s.slice_key as "sliceKey",
@@ -309,7 +299,8 @@ const columns = (db: Db) => db`
   o.updated_at as "updatedAt"
 `
 
-type OrderColumns = Omit<Order, 'item' | 'tracking'> & {
+/** A row of the database that `orderFrom` makes an order of. */
+export type OrderColumns = Omit<Order, 'item' | 'tracking'> & {
   itemType: Order['item']['type']
   itemId: string | null
   itemFriendlyId: string | null
@@ -324,8 +315,17 @@ type OrderColumns = Omit<Order, 'item' | 'tracking'> & {
   trackingUpdatedAt: Date | null
 }
 
-const orderFrom = (row: OrderColumns): Order => ({
-  ...row,
+/** Makes an order of a row. Each field is named, because copying the row with spread syntax takes five times as long. */
+export const orderFrom = (row: OrderColumns): Order => ({
+  id: row.id,
+  sliceId: row.sliceId,
+  sliceKey: row.sliceKey,
+  checkoutId: row.checkoutId,
+  accountId: row.accountId,
+  listingId: row.listingId,
+  status: row.status,
+  quantity: row.quantity,
+  priceCents: row.priceCents,
   item: {
     type: row.itemType,
     id: row.itemId,
@@ -336,6 +336,9 @@ const orderFrom = (row: OrderColumns): Order => ({
     condition: row.itemCondition,
     language: row.itemLanguage,
   },
+  commissionCents: row.commissionCents,
+  refundedCents: row.refundedCents,
+  fulfilment: row.fulfilment,
   tracking: isNotInParcel(row)
     ? NOT_TRACKED
     : {
@@ -344,6 +347,17 @@ const orderFrom = (row: OrderColumns): Order => ({
         status: row.trackingStatus,
         updatedAt: row.trackingUpdatedAt,
       },
+  cancelledBy: row.cancelledBy,
+  cancelReason: row.cancelReason,
+  buyerName: row.buyerName,
+  buyerEmail: row.buyerEmail,
+  createdAt: row.createdAt,
+  shippedAt: row.shippedAt,
+  receivedAt: row.receivedAt,
+  cancelledAt: row.cancelledAt,
+  disputedAt: row.disputedAt,
+  resolvedAt: row.resolvedAt,
+  updatedAt: row.updatedAt,
 })
 
 /** Cancelled before the parcel was shipped: its tracking is not about this row. */

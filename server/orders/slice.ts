@@ -1,9 +1,8 @@
-import type { Context } from '../context.ts'
 import type { Db } from '../database/sql.ts'
 import type { Fulfilment } from '../enums.ts'
 import type { Address } from '../text/address.ts'
 import { type Order, orderNotFound, type Tracking } from './order.ts'
-import { ordersOfSlices, sliceIdOf } from './orders.ts'
+import { columns, joins, type OrderColumns, orderFrom } from './orders.ts'
 
 /**
  * A seller's part of a checkout: the order rows of one seller, which ship to the buyer in one parcel (§2.8). A checkout
@@ -25,63 +24,77 @@ export type Slice = {
   tracking: Tracking
 }
 
-/** The slice of an order row. @throws not_found unless the row is the account's */
-export const getSlice = ({ begin }: Context, accountId: number, orderId: number): Promise<Slice> =>
-  // One snapshot: otherwise a slice that ships meanwhile would have pending and shipped rows.
-  begin(async (db) => readSlice({ db }, await sliceIdOf({ db }, accountId, orderId)), 'snapshot')
-
 /** One slice. @throws not_found */
-export async function readSlice(ctx: { db: Db }, id: number): Promise<Slice> {
-  const [slice] = await readSlices(ctx, [id])
-  if (!slice) throw orderNotFound()
-  return slice
+export async function readSlice({ db }: { db: Db }, id: number): Promise<Slice> {
+  const rows = await db<SliceRow[]>`
+    select ${columns(db)}, ${sliceColumns(db)}
+    from orders o
+    ${joins(db)}
+    where o.slice_id = ${id}
+    order by o.id
+  `
+  return sliceOf(rows)
 }
 
 /** The slices with these ids, in the order of the ids. */
 export async function readSlices({ db }: { db: Db }, ids: number[]): Promise<Slice[]> {
-  const [rows, orders] = await Promise.all([
-    db<SliceColumns[]>`
-      select
-        s.id,
-        s.slice_key as "sliceKey",
-        s.account_id as "accountId",
-        s.created_at as "createdAt",
-        s.shipping_method as method,
-        s.shipping_cents as cents,
-        s.fulfilment,
-        s.tracked,
-        s.tracking_code as code,
-        s.tracking_url as url,
-        s.tracking_status as status,
-        s.tracking_updated_at as "updatedAt",
-        c.buyer_name as name,
-        c.buyer_email as email,
-        c.address
-      from slices s
-      join checkouts c on c.id = s.checkout_id
-      where s.id = any(${ids}::bigint[])
-      order by array_position(${ids}::bigint[], s.id)
-    `,
-    ordersOfSlices({ db }, ids),
-  ])
-  const ordersBySlice = Map.groupBy(orders, ({ sliceId }) => sliceId)
-  return rows.map((row) => {
-    const { id, sliceKey, accountId, createdAt, name, email, address } = row
-    const { method, cents, fulfilment, tracked, code, url, status, updatedAt } = row
-    return {
-      id,
-      sliceKey,
-      accountId,
-      createdAt,
-      orders: ordersBySlice.get(id) ?? [],
-      buyer: { name, email, address },
-      shipping: { method, cents, fulfilment, tracked },
-      tracking: { code, url, status, updatedAt },
-    }
-  })
+  const rows = await db<SliceRow[]>`
+    select ${columns(db)}, ${sliceColumns(db)}
+    from orders o
+    ${joins(db)}
+    where o.slice_id = any(${ids}::bigint[])
+    order by o.id
+  `
+  const bySlice = Map.groupBy(rows, ({ sliceId }) => sliceId)
+  return [...new Set(ids)].filter((id) => bySlice.has(id)).map((id) => sliceOf(bySlice.get(id)!))
 }
 
-type SliceColumns = Pick<Slice, 'id' | 'sliceKey' | 'accountId' | 'createdAt'> &
-  Slice['shipping'] &
-  Slice['buyer'] &
-  Tracking
+/** An order row with the columns of its slice. */
+export type SliceRow = OrderColumns & {
+  sliceCreatedAt: Date
+  shippingMethod: string
+  shippingCents: number
+  tracked: boolean
+  /** Without the code of the order row itself. */
+  sliceTrackingCode: string | null
+  address: Address | null
+}
+
+/**
+ * The columns of a SliceRow in addition to those of the order row. One statement reads all rows of a slice: its snapshot
+ * never shows pending and shipped rows of a slice that ships meanwhile.
+ */
+export const sliceColumns = (db: Db) => db`
+  s.created_at as "sliceCreatedAt",
+  s.shipping_method as "shippingMethod",
+  s.shipping_cents as "shippingCents",
+  s.tracked,
+  s.tracking_code as "sliceTrackingCode",
+  c.address
+`
+
+/** Makes a slice of all its rows. @throws not_found if there are none */
+export function sliceOf(rows: SliceRow[]): Slice {
+  const [row] = rows
+  if (!row) throw orderNotFound()
+  return {
+    id: row.sliceId,
+    sliceKey: row.sliceKey,
+    accountId: row.accountId,
+    createdAt: row.sliceCreatedAt,
+    orders: rows.map(orderFrom),
+    buyer: { name: row.buyerName, email: row.buyerEmail, address: row.address },
+    shipping: {
+      method: row.shippingMethod,
+      cents: row.shippingCents,
+      fulfilment: row.fulfilment,
+      tracked: row.tracked,
+    },
+    tracking: {
+      code: row.sliceTrackingCode,
+      url: row.trackingUrl,
+      status: row.trackingStatus,
+      updatedAt: row.trackingUpdatedAt,
+    },
+  }
+}

@@ -1,6 +1,8 @@
 import type { Context } from '../context.ts'
+import type { Db } from '../database/sql.ts'
 import type { LabelStatus } from '../enums.ts'
-import { getSlice, readSlices, type Slice } from '../orders/slice.ts'
+import { columns, joins } from '../orders/orders.ts'
+import { readSlices, type Slice, type SliceRow, sliceColumns, sliceOf } from '../orders/slice.ts'
 import { labelUrl } from './label-link.ts'
 
 /** A slice with the label that was bought for it, if any (§2.8). */
@@ -21,11 +23,25 @@ export type SliceLabel = {
 }
 
 /** Reads the slice that an account's order row belongs to. @throws not_found */
-export const getLabeledSlice = async (
+export async function getLabeledSlice(
   ctx: Context,
   accountId: number,
   orderId: number,
-): Promise<LabeledSlice> => withLabel(ctx, await getSlice(ctx, accountId, orderId))
+): Promise<LabeledSlice> {
+  const { db } = ctx
+  const rows = await db<(SliceRow & Partial<LabelColumns>)[]>`
+    select ${columns(db)}, ${sliceColumns(db)}, ${labelColumns(db)}
+    from orders o
+    ${joins(db)}
+    left join shipments on shipments.slice_id = o.slice_id and shipments.state = 'bought'
+    where
+      o.slice_id = (select slice_id from orders where id = ${orderId} and account_id = ${accountId})
+    order by o.id
+  `
+  const slice = sliceOf(rows)
+  const [{ provider } = {}] = rows
+  return { ...slice, label: provider ? labelFrom(ctx, rows[0] as LabelColumns) : null }
+}
 
 /** Adds the label to a slice that has been read already. */
 export async function withLabel(ctx: Context, slice: Slice): Promise<LabeledSlice> {
@@ -44,33 +60,45 @@ export async function readLabels(
   ctx: Context,
   sliceIds: number[],
 ): Promise<Map<number, SliceLabel>> {
-  const shipments = await ctx.db<
-    (Omit<SliceLabel, 'labelUrl'> & { sliceId: number; nonce: string })[]
-  >`
-    select
-      slice_id as "sliceId",
-      provider,
-      status,
-      message,
-      bought_at as "boughtAt",
-      label_name as "labelName",
-      link_nonce as nonce,
-      link_expires_at as "expiresAt"
+  const shipments = await ctx.db<(LabelColumns & { sliceId: number })[]>`
+    select slice_id as "sliceId", ${labelColumns(ctx.db)}
     from shipments
     where slice_id = any(${sliceIds}::bigint[]) and state = 'bought'
   `
-  return new Map(
-    shipments.map(({ sliceId, nonce, ...shipment }) => {
-      const { labelName, expiresAt } = shipment
-      const link = expiresAt && expiresAt > ctx.now() ? { nonce, expiresAt } : null
-      return [
-        sliceId,
-        {
-          ...shipment,
-          labelUrl: link && labelUrl(ctx, labelName, link),
-          expiresAt: link?.expiresAt ?? null,
-        },
-      ]
-    }),
-  )
+  return new Map(shipments.map((row) => [row.sliceId, labelFrom(ctx, row)]))
+}
+
+/** A bought row of `shipments`. */
+type LabelColumns = {
+  provider: string
+  labelStatus: SliceLabel['status']
+  labelMessage: string | null
+  labelBoughtAt: Date
+  labelName: string
+  labelNonce: string | null
+  labelExpiresAt: Date | null
+}
+
+const labelColumns = (db: Db) => db`
+  shipments.provider,
+  shipments.status as "labelStatus",
+  shipments.message as "labelMessage",
+  shipments.bought_at as "labelBoughtAt",
+  shipments.label_name as "labelName",
+  shipments.link_nonce as "labelNonce",
+  shipments.link_expires_at as "labelExpiresAt"
+`
+
+function labelFrom(ctx: Context, row: LabelColumns): SliceLabel {
+  const { labelName, labelNonce: nonce, labelExpiresAt: expiresAt } = row
+  const link = nonce && expiresAt && expiresAt > ctx.now() ? { nonce, expiresAt } : null
+  return {
+    provider: row.provider,
+    status: row.labelStatus,
+    message: row.labelMessage,
+    boughtAt: row.labelBoughtAt,
+    labelName,
+    labelUrl: link && labelUrl(ctx, labelName, link),
+    expiresAt: link?.expiresAt ?? null,
+  }
 }
