@@ -295,9 +295,9 @@ async function readCatalogFiles(files: string[]): Promise<Catalog> {
       series: [...series].map(([name, shortcut]) => ({ name, shortcut })),
       sets: sets.map((set) =>
         setEntry(
-          set,
-          (cards.get(set.id) ?? []).map((c) => ({ ...c, rarity: c.rarity ?? null })),
-          products.filter((p) => p.set_id === set.id),
+          { ...set, visible: true },
+          (cards.get(set.id) ?? []).map((c) => ({ ...c, rarity: c.rarity ?? null, visible: true })),
+          products.filter((p) => p.set_id === set.id).map((p) => ({ ...p, visible: true })),
           'https://m.example',
         ),
       ),

@@ -8,8 +8,6 @@ import {
   searchWithAttributes,
 } from './search/attributes.ts'
 import { fold } from './search/fold.ts'
-import { Tier } from './search/name-grades.ts'
-import type { SearchOptions } from './search/name-index.ts'
 
 export type SetFilters = { q?: string; language?: string; region?: string; series?: string }
 export type CardFilters = {
@@ -92,22 +90,21 @@ function listed<T>(
   passes: (entry: T) => boolean,
 ): T[] {
   if (q === undefined) return all.filter(passes)
-  const byName = (options?: SearchOptions) => {
+  const { positions, sure } = names.index.search(q)
+  const passing = (upTo: number) => {
     const found: T[] = []
-    for (const position of names.index.search(q, options).positions) {
-      for (const entry of names.entriesByName[position]!) if (passes(entry)) found.push(entry)
+    for (let i = 0; i < upTo; i++) {
+      for (const entry of names.entriesByName[positions[i]!]!) if (passes(entry)) found.push(entry)
     }
     return found
   }
   const words = fold(q).split(' ').filter(Boolean)
-  if (!attributes || !words.some((word) => attributes.describes(word))) return byName()
-  if (byName({ upTo: Tier.inside }).length > 0) return byName()
+  const found = passing(positions.length)
+  if (!attributes || !words.some((word) => attributes.describes(word))) return found
+  if (passing(sure).length > 0) return found
   const described = searchWithAttributes(names, attributes, words, passes)
   if (described.length > 0) return described
-  const mistyped = byName()
-  return mistyped.length > 0
-    ? mistyped
-    : searchTyposWithAttributes(names, attributes, words, passes)
+  return found.length > 0 ? found : searchTyposWithAttributes(names, attributes, words, passes)
 }
 
 /**

@@ -189,11 +189,8 @@ function describeSets<S extends { id: string; shortcut: string | null; name: str
   }
 }
 
-/** `TG02`, `tg2` and `Tg002` are one number. */
-const plainNumber = (number: string) =>
-  fold(number)
-    .replace(/ /g, '')
-    .replace(/^(\D*)0+(?=\d)/, '$1')
+/** `TG02`, `tg2` and `Tg002` are one number. Takes folded text. */
+const plainNumber = (number: string) => number.replace(/ /g, '').replace(/^(\D*)0+(?=\d)/, '$1')
 
 type DescribedSet = {
   id: string
@@ -212,7 +209,7 @@ export function cardAttributes<
   const rarities = new Map<string, { words: string[]; cards: C[] }>()
   const rarityWords = new Set<string>()
   for (const card of cards) {
-    const number = plainNumber(card.number)
+    const number = plainNumber(fold(card.number))
     if (number !== '') append(byNumber, number, card)
     if (card.rarity === null) continue
     const rarity = rarities.get(card.rarity) ?? { words: fold(card.rarity).split(' '), cards: [] }

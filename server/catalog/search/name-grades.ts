@@ -47,12 +47,18 @@ export type Matches = {
 /** Sorts matching ranks by grade, then by rank. */
 export function inOrder(ranks: number[], grades: Uint8Array, positions: Uint32Array): Matches {
   const size = positions.length
-  const order = Uint32Array.from(ranks, (rank) => grades[rank]! * size + rank).sort()
-  const tiers = Uint8Array.from(order, (key) => tierOf(Math.floor(key / size)))
-  const firstTypo = tiers.indexOf(Tier.typo)
-  return {
-    positions: order.map((key) => positions[key % size]!),
-    tiers,
-    sure: firstTypo === -1 ? tiers.length : firstTypo,
+  const { length } = ranks
+  // A grade and a rank in one number. The sorted array is then overwritten with the positions.
+  const order = new Uint32Array(length)
+  for (let i = 0; i < length; i++) order[i] = grades[ranks[i]!]! * size + ranks[i]!
+  order.sort()
+  const tiers = new Uint8Array(length)
+  let sure = 0
+  for (let i = 0; i < length; i++) {
+    const tier = tierOf(Math.floor(order[i]! / size))
+    tiers[i] = tier
+    if (tier !== Tier.typo) sure = i + 1
+    order[i] = positions[order[i]! % size]!
   }
+  return { positions: order, tiers, sure }
 }

@@ -1,7 +1,8 @@
 import type { YieldToEventLoop } from '../../time/time-slices.ts'
 import { EAST_ASIAN, fold } from './fold.ts'
+import { listAt } from './lists.ts'
 import { Grade, inOrder, type Matches, Tier } from './name-grades.ts'
-import { findLetters, findWords } from './name-lookup.ts'
+import { findLetters, findWords, type Visit } from './name-lookup.ts'
 import { joinNames, type NameText } from './name-text.ts'
 import { collectWords, similarWords, type Vocabulary, wordsAround } from './name-vocabulary.ts'
 
@@ -27,15 +28,17 @@ export async function buildNameIndex(
     text,
     vocabulary,
     matched: [],
-    grades: new Uint8Array(names.length),
+    grades: new Uint8Array(names.length).fill(Grade.none),
     wordsFound: new Uint8Array(names.length),
+    unfinished: new Uint8Array(names.length),
     penalties: new Uint16Array(names.length),
     isInside: new Uint8Array(names.length),
+    isListed: new Uint8Array(vocabulary.words.length),
   }
   return { size: names.length, search: (query, options) => search(state, query, options) }
 }
 
-/** The index, and arrays by rank that all searches reuse. */
+/** The index, and arrays by rank that all searches reuse. A search resets the entries that it has changed. */
 type SearchState = {
   names: readonly string[]
   text: NameText
@@ -43,15 +46,23 @@ type SearchState = {
   /** The ranks of the names that match, and by rank the best grade so far. */
   matched: number[]
   grades: Uint8Array
-  /** State of `matchWords`, by rank: words of the query that the name has, penalties of its typos, a word found inside. */
+  /**
+   * State of `matchWords`, by rank: words of the query that the name has, those that it only begins with, penalties of
+   * its typos, a word found inside.
+   */
   wordsFound: Uint8Array
+  unfinished: Uint8Array
   penalties: Uint16Array
   isInside: Uint8Array
+  /** State of `wordsOfNames`, by word: whether it is in the list. */
+  isListed: Uint8Array
 }
 
 // Longer queries are truncated.
 const MAX_QUERY_LENGTH = 200
 const MIN_INFIX_LENGTH = 3
+/** Reading more names than these one by one takes longer than a look-up. */
+const MAX_READ_NAMES = 64
 // A name that has the other words in full comes before one with the same typo that only has their beginnings.
 const UNFINISHED_PENALTY = 2
 const INSIDE_PENALTY = 4
@@ -62,7 +73,6 @@ function search(
   { upTo = Tier.typo }: SearchOptions = {},
 ): Matches {
   state.matched = []
-  state.grades.fill(Grade.none)
   const asked = query.slice(0, MAX_QUERY_LENGTH).trim()
   const words = fold(asked).split(' ')
   if (words[0] === '') {
@@ -77,7 +87,9 @@ function search(
       for (const reading of readings) matchWords(state, reading, upTo, editsAllowedAtLast)
     }
   }
-  return inOrder(state.matched, state.grades, state.text.positions)
+  const matches = inOrder(state.matched, state.grades, state.text.positions)
+  for (const rank of state.matched) state.grades[rank] = Grade.none
+  return matches
 }
 
 /** The words for symbols that no keyboard has. Longer phrases come first. */
@@ -146,64 +158,80 @@ function matchWords(
   upTo: number,
   allowed: (word: string) => number,
 ): void {
-  const { text, vocabulary, wordsFound, penalties, isInside } = state
-  wordsFound.fill(0)
-  penalties.fill(0)
-  isInside.fill(0)
+  const { text, vocabulary, wordsFound, unfinished, penalties, isInside } = state
   // Longest first: long words match the fewest names.
   const words = [...new Set(asked)].sort((a, b) => b.length - a.length)
-  const unfinished = new Map<number, number>()
-  let left: number[] = []
+  /** The names that have the first word, and those that have all words so far: the next word is searched in these. */
+  let first: number[] = []
+  let left: number[] | undefined
   for (const [before, word] of words.entries()) {
-    left = []
+    const among = left
+    const found: number[] = []
+    left = found
+    if (before === 0) first = found
     // The kinds of matches are tried best first, so a name's first match of a word is its best.
     const reach = (rank: number) => {
       if (wordsFound[rank] !== before) return false
       wordsFound[rank] = before + 1
-      left.push(rank)
+      found.push(rank)
       return true
     }
     const begun: number[] = []
-    findWords(text, [word], (at, _, wordEnds) => {
+    const visit: Visit = (at, _, wordEnds) => {
       if (wordEnds) reach(text.ranks[at]!)
       else begun.push(text.ranks[at]!)
-    })
-    for (const rank of begun) {
-      if (reach(rank)) unfinished.set(rank, (unfinished.get(rank) ?? 0) + 1)
     }
-    const reachInside = (rank: number) => {
-      if (reach(rank)) isInside[rank] = 1
+    findWords(text, [word], visit, among && among.length <= MAX_READ_NAMES ? among : undefined)
+    for (const rank of begun) if (reach(rank)) unfinished[rank]!++
+    if (upTo >= Tier.inside) {
+      const reachInside = (rank: number) => {
+        if (reach(rank)) isInside[rank] = 1
+      }
+      const wordsAmong = among && wordsOfNames(state, among)
+      if (EAST_ASIAN.test(word)) {
+        findLetters(text, word, reachInside)
+      } else if (word.length >= MIN_INFIX_LENGTH) {
+        for (const longer of wordsAround(vocabulary, word, wordsAmong)) {
+          listAt(vocabulary.ranks, longer).forEach(reachInside)
+        }
+      }
+      const limit = upTo === Tier.typo ? allowed(word) : 0
+      for (const similar of similarWords(vocabulary, word, limit, wordsAmong)) {
+        for (const rank of listAt(vocabulary.ranks, similar.word)) {
+          if (reach(rank)) penalties[rank]! += similar.penalty
+        }
+      }
     }
-    const reachAll = (whole: string, visit: (rank: number) => void) => {
-      findWords(text, [whole], (at, _, wordEnds) => {
-        if (wordEnds) visit(text.ranks[at]!)
-      })
-    }
-    if (upTo < Tier.inside) {
-      if (left.length === 0) return
-      continue
-    }
-    if (EAST_ASIAN.test(word)) {
-      findLetters(text, word, reachInside)
-    } else if (word.length >= MIN_INFIX_LENGTH) {
-      for (const longer of wordsAround(vocabulary, word)) reachAll(longer, reachInside)
-    }
-    const limit = upTo === Tier.typo ? allowed(word) : 0
-    for (const { word: similar, penalty } of similarWords(vocabulary, word, limit)) {
-      reachAll(similar, (rank) => {
-        if (reach(rank)) penalties[rank]! += penalty
-      })
-    }
-    if (left.length === 0) return
+    if (found.length === 0) break
   }
-  for (const rank of left) {
+  for (const rank of left ?? []) {
     if (penalties[rank] === 0) match(state, rank, isInside[rank] ? Grade.inside : Grade.wordsApart)
     else {
-      const loose = UNFINISHED_PENALTY * (unfinished.get(rank) ?? 0)
+      const loose = UNFINISHED_PENALTY * unfinished[rank]!
       const penalty = penalties[rank]! + loose + INSIDE_PENALTY * isInside[rank]!
       match(state, rank, Math.min(Grade.none - 1, Grade.inside + penalty))
     }
   }
+  for (const rank of first) {
+    wordsFound[rank] = 0
+    unfinished[rank] = 0
+    penalties[rank] = 0
+    isInside[rank] = 0
+  }
+}
+
+/** The words of these names, each once. */
+function wordsOfNames({ vocabulary, isListed }: SearchState, ranks: number[]): Uint32Array {
+  const words: number[] = []
+  for (const rank of ranks) {
+    for (const word of listAt(vocabulary.wordsOf, rank)) {
+      if (isListed[word] === 1) continue
+      isListed[word] = 1
+      words.push(word)
+    }
+  }
+  for (const word of words) isListed[word] = 0
+  return Uint32Array.from(words)
 }
 
 function editsAllowed(word: string): number {

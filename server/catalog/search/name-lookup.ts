@@ -1,17 +1,25 @@
 import { EAST_ASIAN } from './fold.ts'
+import { listAt } from './lists.ts'
 import type { NameText } from './name-text.ts'
 
 /** Called with the match's index, whether its spaces equal the query's, and whether a word ends with it. */
-type Visit = (at: number, sameSpaces: boolean, wordEnds: boolean) => void
+export type Visit = (at: number, sameSpaces: boolean, wordEnds: boolean) => void
 
 /**
  * Visits every word start that these words follow; the last one may be a prefix.
  *
  * Different spaces are allowed if a word ends where the match ends: `nestball` finds Nest Ball, but `arcanine` does not
  * find Arcanin Ex. In scripts without spaces between words, spaces are ignored.
+ *
+ * @param among the ranks of the only names to search
  */
-export function findWords(names: NameText, words: string[], visit: Visit): void {
-  const { text, wordStarts, boundaries } = names
+export function findWords(
+  names: NameText,
+  words: string[],
+  visit: Visit,
+  among?: readonly number[],
+): void {
+  const { text, starts, wordStarts, boundaries } = names
   const letters = words.join('')
   const eastAsian = EAST_ASIAN.test(letters)
   const spaces = new Uint8Array(letters.length)
@@ -25,25 +33,42 @@ export function findWords(names: NameText, words: string[], visit: Visit): void 
     return true
   }
 
-  const isAtOrAfter = (i: number) => compareAt(text, wordStarts[i]!, letters) >= 0
-  const isAfter = (i: number) => compareAt(text, wordStarts[i]!, letters) > 0
-  const end = firstWhere(isAfter, 0, wordStarts.length)
-  for (let i = firstWhere(isAtOrAfter, 0, end); i < end; i++) {
-    const at = wordStarts[i]!
+  const visitAt = (at: number) => {
     const sameSpaces = hasSameSpaces(at)
     const wordEnds = boundaries[at + length] === 1
     if (sameSpaces || wordEnds || eastAsian) visit(at, sameSpaces, wordEnds)
   }
+  if (among) {
+    for (const rank of among) {
+      const nameEnd = starts[rank + 1]! - 1
+      for (let at = starts[rank]!; at < nameEnd; at++) {
+        if (boundaries[at] === 1 && compareAt(text, at, letters) === 0) visitAt(at)
+      }
+    }
+    return
+  }
+  const isAtOrAfter = (i: number) => compareAt(text, wordStarts[i]!, letters) >= 0
+  const isAfter = (i: number) => compareAt(text, wordStarts[i]!, letters) > 0
+  const first = firstWhere(isAtOrAfter, 0, wordStarts.length)
+  const end = firstWhere(isAfter, first, wordStarts.length)
+  for (let i = first; i < end; i++) visitAt(wordStarts[i]!)
 }
 
-/** Visits the rank of each name that contains the letters anywhere, ignoring spaces. */
-export function findLetters(names: NameText, letters: string, visit: (rank: number) => void): void {
-  const { text, starts, ranks } = names
-  let at = text.indexOf(letters)
-  while (at !== -1) {
-    const rank = ranks[at]!
-    visit(rank)
-    at = text.indexOf(letters, starts[rank + 1])
+/** Visits the rank of each name that contains these East Asian letters anywhere, ignoring spaces. */
+export function findLetters(names: NameText, asked: string, visit: (rank: number) => void): void {
+  const { text, ranks, letters, ofLetter } = names
+  let rarest: Uint32Array | undefined
+  let offset = 0
+  for (let i = 0; i < asked.length; i++) {
+    const letter = letters.get(asked.charCodeAt(i))
+    if (letter === undefined) return
+    const indexes = listAt(ofLetter, letter)
+    if (rarest && rarest.length <= indexes.length) continue
+    rarest = indexes
+    offset = i
+  }
+  for (const index of rarest ?? []) {
+    if (compareAt(text, index - offset, asked) === 0) visit(ranks[index]!)
   }
 }
 

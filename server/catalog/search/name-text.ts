@@ -1,5 +1,6 @@
 import type { YieldToEventLoop } from '../../time/time-slices.ts'
 import { fold } from './fold.ts'
+import { type Lists, listsOf } from './lists.ts'
 
 /**
  * A suffix array over the starts of words: all folded names without spaces in one string, and the sorted indexes of
@@ -20,11 +21,16 @@ export type NameText = {
   boundaries: Uint8Array
   /** The indexes of all word starts, sorted by the text that follows up to the name's end. */
   wordStarts: Uint32Array
+  /** By East Asian letter: the number of the list in `ofLetter` of its indexes in the text. */
+  letters: Map<number, number>
+  ofLetter: Lists
 }
 
 // Less than every folded character, so that a name sorts before the names of which it is a prefix.
 const NAME_END = '\n'
 const NAME_END_CODE = NAME_END.charCodeAt(0)
+/** Every letter that `EAST_ASIAN` matches comes later, and a few symbols. */
+const FIRST_EAST_ASIAN = 0x1100
 // Names or words per slice: 2 or 3 ms of work.
 const SLICE = 1000
 
@@ -65,7 +71,26 @@ export async function joinNames(
   await yieldToEventLoop?.()
 
   const wordStarts = await sortWordStarts(text, begun, yieldToEventLoop)
-  return { text, positions, starts, ranks, boundaries, wordStarts }
+  const lettersIn = await indexLetters(text, yieldToEventLoop)
+  return { text, positions, starts, ranks, boundaries, wordStarts, ...lettersIn }
+}
+
+async function indexLetters(
+  text: string,
+  yieldToEventLoop?: YieldToEventLoop,
+): Promise<Pick<NameText, 'letters' | 'ofLetter'>> {
+  const letters = new Map<number, number>()
+  const listOf: number[] = []
+  const indexes: number[] = []
+  for (let at = 0; at < text.length; at++) {
+    if (at % (10 * SLICE) === 0) await yieldToEventLoop?.()
+    const letter = text.charCodeAt(at)
+    if (letter < FIRST_EAST_ASIAN) continue
+    if (!letters.has(letter)) letters.set(letter, letters.size)
+    listOf.push(letters.get(letter)!)
+    indexes.push(at)
+  }
+  return { letters, ofLetter: listsOf(letters.size, listOf, indexes) }
 }
 
 function rankNames(folded: string[], yieldToEventLoop?: YieldToEventLoop): Promise<Uint32Array> {

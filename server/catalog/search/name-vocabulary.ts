@@ -1,22 +1,39 @@
 import { editDistance } from '../../text/edit-distance.ts'
 import type { YieldToEventLoop } from '../../time/time-slices.ts'
+import { type Lists, listAt, listsOf } from './lists.ts'
+import { findWords } from './name-lookup.ts'
 import type { NameText } from './name-text.ts'
 
-/** The distinct words of all names, shortest first. Misspelled words are compared with them. */
+/**
+ * The distinct words of all names. Misspelled words are compared with them. A word is its index.
+ *
+ * They are in the order of their length, then of the coarse set of their letters. The words of one length and set are
+ * thus neighbors, and most are skipped as a whole.
+ */
 export type Vocabulary = {
   words: string[]
-  /** By length: the index of the first word of at least this length. */
-  longerFrom: Uint32Array
-  /** By word: the set of its letters, see `lettersOf`. */
+  /** By `length * COARSE_SETS + set`: the index of the first word of this length and set, or of a later one. */
+  groups: Uint32Array
+  /** By word: the sets of its letters and of those that it has more than once, see `lettersOf`. */
   letters: Uint32Array
+  repeated: Uint32Array
   /** By word: the number of names that contain it. */
   frequencies: Uint32Array
+  /** By word: the ranks of the names that have it, with or without spaces in it. */
+  ranks: Lists
+  /** By rank: the words that the name has in this way. */
+  wordsOf: Lists
+  /** By two adjacent letters, see `pairAt`: the number of the list in `withPair` of the words that contain them. */
+  pairs: Map<number, number>
+  withPair: Lists
 }
 
 /** `penalty` is lower the likelier the query is a typo of the word. */
-export type SimilarWord = { word: string; penalty: number }
+export type SimilarWord = { word: number; penalty: number }
 
 const WORDS_PER_SLICE = 4000
+/** Finding the names of a word takes longer than collecting it. */
+const FOUND_PER_SLICE = 500
 
 /** Collects the distinct words of all names. */
 export async function collectWords(
@@ -31,43 +48,90 @@ export async function collectWords(
     distinct.set(word, (distinct.get(word) ?? 0) + 1)
     if (++seen % WORDS_PER_SLICE === 0) await yieldToEventLoop?.()
   }
-  const words = [...distinct.keys()].sort((a, b) => a.length - b.length)
+  const { words, groups } = inGroups([...distinct.keys()])
   await yieldToEventLoop?.()
 
-  const longest = words.at(-1)?.length ?? 0
-  const longerFrom = new Uint32Array(longest + 2).fill(words.length)
-  for (let i = words.length - 1; i >= 0; i--) longerFrom[words[i]!.length] = i
-  for (let length = longest; length >= 0; length--) {
-    longerFrom[length] = Math.min(longerFrom[length]!, longerFrom[length + 1]!)
+  const having: { words: number[]; ranks: number[] } = { words: [], ranks: [] }
+  const pairs = new Map<number, number>()
+  const containing: { pairs: number[]; words: number[] } = { pairs: [], words: [] }
+  for (const [index, word] of words.entries()) {
+    findWords(names, [word], (at, _, wordEnds) => {
+      if (!wordEnds) return
+      having.words.push(index)
+      having.ranks.push(names.ranks[at]!)
+    })
+    for (let at = 0; at + 1 < word.length; at++) {
+      const pair = pairAt(word, at)
+      if (!pairs.has(pair)) pairs.set(pair, pairs.size)
+      containing.pairs.push(pairs.get(pair)!)
+      containing.words.push(index)
+    }
+    if (index % FOUND_PER_SLICE === 0) await yieldToEventLoop?.()
   }
   return {
     words,
-    longerFrom,
+    groups,
     letters: Uint32Array.from(words, lettersOf),
+    repeated: Uint32Array.from(words, repeatedIn),
     frequencies: Uint32Array.from(words, (word) => distinct.get(word)!),
+    ranks: listsOf(words.length, having.words, having.ranks),
+    wordsOf: listsOf(names.positions.length, having.ranks, having.words),
+    pairs,
+    withPair: listsOf(pairs.size, containing.pairs, containing.words),
   }
 }
 
-/** The words that are 1 to `limit` edits away from `word`, the likeliest first. */
-export function similarWords(vocabulary: Vocabulary, word: string, limit: number): SimilarWord[] {
-  const { words, longerFrom, letters, frequencies } = vocabulary
-  const shortest = Math.min(Math.max(word.length - limit, 0), longerFrom.length - 1)
-  const tooLong = Math.min(word.length + limit + 1, longerFrom.length - 1)
-  const end = longerFrom[tooLong]!
-  const asked = lettersOf(word)
+function inGroups(words: string[]): Pick<Vocabulary, 'words' | 'groups'> {
+  const longest = words.reduce((length, word) => Math.max(length, word.length), 0)
+  const groupOf = (word: string) => word.length * COARSE_SETS + coarse(lettersOf(word))
+  const sorted = listsOf((longest + 1) * COARSE_SETS, words.map(groupOf), [...words.keys()])
+  return { words: Array.from(sorted.numbers, (index) => words[index]!), groups: sorted.starts }
+}
+
+const pairAt = (word: string, at: number) => word.charCodeAt(at) * 0x10000 + word.charCodeAt(at + 1)
+
+/**
+ * The words that are 1 to `limit` edits away from `word`, the likeliest first.
+ *
+ * @param among the only words to compare
+ */
+export function similarWords(
+  vocabulary: Vocabulary,
+  word: string,
+  limit: number,
+  among: Uint32Array | undefined,
+): SimilarWord[] {
   const found: SimilarWord[] = []
-  for (let i = longerFrom[shortest]!; i < end; i++) {
-    // One edit adds at most one new letter and removes at most one.
-    const has = letters[i]!
-    if (bitCount(asked & ~has) > limit || bitCount(has & ~asked) > limit) continue
+  if (limit === 0) return found
+  const { words, groups, letters, repeated, frequencies } = vocabulary
+  const asked = lettersOf(word)
+  const askedTwice = repeatedIn(word)
+  const compare = (index: number) => {
+    const has = letters[index]!
+    const hasTwice = repeated[index]!
+    if (bitCount(has & ~asked) + bitCount(hasTwice & ~askedTwice) > limit) return
+    if (bitCount(asked & ~has) + bitCount(askedTwice & ~hasTwice) > limit) return
     // Three edits leave little of a word: at least its first letter must be right.
-    if (limit > 2 && word[0] !== words[i]![0]) continue
-    const edits = editDistance(word, words[i]!, limit)
-    if (edits === 0 || edits > limit) continue
-    found.push({
-      word: words[i]!,
-      penalty: penaltyOf(word, words[i]!, edits, frequencies[i]!),
-    })
+    if (limit > 2 && word.charCodeAt(0) !== words[index]!.charCodeAt(0)) return
+    const edits = editDistance(word, words[index]!, limit)
+    if (edits === 0 || edits > limit) return
+    const penalty = penaltyOf(word, words[index]!, edits, frequencies[index]!)
+    found.push({ word: index, penalty })
+  }
+  if (among) {
+    for (const index of among) if (areNear(asked, letters[index]!, limit)) compare(index)
+  } else {
+    const sets = nearSets(coarse(asked), limit)
+    const longest = Math.min(word.length + limit, Math.floor(groups.length / COARSE_SETS) - 1)
+    for (let length = Math.max(word.length - limit, 1); length <= longest; length++) {
+      for (const set of sets) {
+        const group = length * COARSE_SETS + set
+        const end = groups[group + 1]!
+        for (let index = groups[group]!; index < end; index++) {
+          if (areNear(asked, letters[index]!, limit)) compare(index)
+        }
+      }
+    }
   }
   return found.sort((a, b) => a.penalty - b.penalty)
 }
@@ -87,13 +151,28 @@ function penaltyOf(asked: string, word: string, edits: number, frequency: number
   return edits * EDIT_PENALTY + firstLetter - leftOut - frequencyBonus
 }
 
-/** The longer words that contain this one. */
-export function wordsAround({ words, longerFrom, letters }: Vocabulary, word: string): string[] {
-  const asked = lettersOf(word)
-  const found: string[] = []
-  const first = longerFrom[Math.min(word.length + 1, longerFrom.length - 1)]!
-  for (let i = first; i < words.length; i++) {
-    if ((asked & ~letters[i]!) === 0 && words[i]!.includes(word)) found.push(words[i]!)
+/**
+ * The longer words that contain this one.
+ *
+ * @param word of at least two letters
+ * @param among the only words to search
+ */
+export function wordsAround(
+  { words, pairs, withPair }: Vocabulary,
+  word: string,
+  among: Uint32Array | undefined,
+): number[] {
+  let candidates = among
+  for (let at = 0; !among && at + 1 < word.length; at++) {
+    const pair = pairs.get(pairAt(word, at))
+    if (pair === undefined) return []
+    const containing = listAt(withPair, pair)
+    if (!candidates || containing.length < candidates.length) candidates = containing
+  }
+  const found: number[] = []
+  for (const index of candidates ?? []) {
+    const longer = words[index]!
+    if (longer.length > word.length && longer.includes(word)) found.push(index)
   }
   return found
 }
@@ -103,6 +182,42 @@ function lettersOf(word: string): number {
   let bits = 0
   for (let i = 0; i < word.length; i++) bits |= 1 << (word.charCodeAt(i) & 31)
   return bits
+}
+
+/** The letters that occur more than once. An edit adds a letter to this set or to `lettersOf`, and removes one likewise. */
+function repeatedIn(word: string): number {
+  let once = 0
+  let repeated = 0
+  for (let i = 0; i < word.length; i++) {
+    const letter = 1 << (word.charCodeAt(i) & 31)
+    repeated |= once & letter
+    once |= letter
+  }
+  return repeated
+}
+
+/** A smaller set: four letters share a bit. */
+const coarse = (letters: number) =>
+  (letters | (letters >>> 8) | (letters >>> 16) | (letters >>> 24)) & (COARSE_SETS - 1)
+const COARSE_SETS = 256
+
+/** The coarse sets that words near one with this set can have. */
+function nearSets(asked: number, limit: number): number[] {
+  const sets: number[] = []
+  for (let set = 0; set < COARSE_SETS; set++) if (areNear(asked, set, limit)) sets.push(set)
+  return sets
+}
+
+/** Whether words with these letters can be `limit` edits apart: an edit adds at most one new letter and removes one. */
+function areNear(asked: number, has: number, limit: number): boolean {
+  let added = has & ~asked
+  let removed = asked & ~has
+  // Each step clears the lowest bit.
+  for (let edit = 0; edit < limit; edit++) {
+    added &= added - 1
+    removed &= removed - 1
+  }
+  return (added | removed) === 0
 }
 
 function bitCount(bits: number): number {
