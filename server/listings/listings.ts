@@ -3,6 +3,7 @@ import { placeOfPage } from '../database/counts.ts'
 import { type Page, type Window, windowOf } from '../database/paging.ts'
 import type { Outcome } from '../database/shared-transactions.ts'
 import type { Db } from '../database/sql.ts'
+import { wholeRows } from '../database/whole-rows.ts'
 import { LISTING_STATUSES, type ListingStatus } from '../enums.ts'
 import { notFound } from '../errors.ts'
 import { applyChanges, type Changeable, type Listing, type ListingChanges } from './listing.ts'
@@ -36,8 +37,7 @@ export function listListings(
 
 /**
  * A page without filters, or with a status. The total and the position come from the counts (docs/counts.md), so
- * a page costs the same in every shop. PostgreSQL returns the rows as one JSON text, which this process reads in a third
- * of the time.
+ * a page costs the same in every shop.
  */
 async function readCountedPage(
   { db, now }: Context,
@@ -46,92 +46,97 @@ async function readCountedPage(
   { offset, perPage }: Page,
 ): Promise<{ rows: Listing[]; total: number }> {
   const statuses = status === undefined ? LISTING_STATUSES : [status]
-  const [page] = await db<{ total: number; rows: ListingRow[] | null }[]>`
-    select
-      total,
-      (
-        select
-          json_agg(
-            json_build_array(
-              id,
-              card_id,
-              product_slug,
-              price_cents,
-              quantity,
-              (
-                select coalesce(sum(r.quantity), 0)
-                from reservations r
-                where r.listing_id = listings.id and r.expires_at > ${now()}
-              ),
-              condition,
-              language,
-              printing,
-              grading_company,
-              grading_grade,
-              description,
-              photos,
-              status,
-              date_part('epoch', created_at),
-              date_part('epoch', updated_at)
-            )
-            order by id desc
-          )
-        from (
-          select id
-          from listings
-          where
-            account_id = ${accountId}
-            and ${status === undefined ? db`status <> 'removed'` : db`status = ${status}`}
-            and id < coalesce(until, 9223372036854775807)
-          order by id desc
-          limit ${perPage}
-          offset skipped_there
-        ) page
-        join listings using (id)
-      ) as rows
-    from ${placeOfPage(db, 'listings', accountId, statuses, offset)}
+  const isMatch = db`
+    account_id = ${accountId}
+    and ${status === undefined ? db`status <> 'removed'` : db`status = ${status}`}
   `
-  return { rows: page!.rows?.map(listingOf) ?? [], total: page!.total }
+  const found = await wholeRows(db<(ListingRow & { total: number })[]>`
+    with place as materialized (
+      select * from ${placeOfPage(db, 'listings', accountId, statuses, offset)}
+    ),
+    -- The rows before the page are skipped in the index alone.
+    page as materialized (
+      select *
+      from (
+        select *
+        from listings
+        where
+          ${isMatch}
+          and id <= (
+            select id
+            from listings
+            where
+              ${isMatch}
+              and id < coalesce((select until from place), 9223372036854775807)
+            order by id desc
+            limit 1
+            offset (select skipped_there from place)
+          )
+        order by id desc
+        -- More than any page, and a constant: it tells the planner that there are few rows, which a parameter does not.
+        limit 1000
+      ) newest
+      order by id desc
+      limit ${perPage}
+    )
+    select
+      place.total,
+      page.id,
+      card_id as "cardId",
+      product_slug as "productSlug",
+      price_cents as "priceCents",
+      page.quantity,
+      coalesce(held.quantity, 0) as reserved,
+      condition,
+      language,
+      printing,
+      grading_company as "gradingCompany",
+      grading_grade as "gradingGrade",
+      description,
+      nullif(photos, '{}') as photos,
+      status,
+      date_part('epoch', created_at) as "createdAt",
+      date_part('epoch', updated_at) as "updatedAt"
+    from place
+    -- Outer joins, because a page past the end has a total as well.
+    left join page on true
+    left join (
+      select listing_id, sum(quantity) as quantity
+      from reservations
+      where listing_id in (select id from page) and expires_at > ${now()}
+      group by listing_id
+    ) held on held.listing_id = page.id
+    order by page.id desc
+  `)
+  const rows = found.filter(({ id }) => id !== null)
+  return { rows: rows.map(listingFrom), total: found[0]!.total }
 }
 
-/** The JSON array of a listing in `readCountedPage`. Times are in seconds. */
-type ListingRow = [
-  id: Listing['id'],
-  cardId: Listing['cardId'],
-  productSlug: Listing['productSlug'],
-  priceCents: Listing['priceCents'],
-  quantity: Listing['quantity'],
-  reserved: Listing['reserved'],
-  condition: Listing['condition'],
-  language: Listing['language'],
-  printing: Listing['printing'],
-  gradingCompany: Listing['gradingCompany'],
-  gradingGrade: Listing['gradingGrade'],
-  description: Listing['description'],
-  photos: Listing['photos'],
-  status: Listing['status'],
-  createdAt: number,
-  updatedAt: number,
-]
+/** A row of `readCountedPage`. Times are in seconds, and no photos are null: both are read faster. */
+type ListingRow = Omit<Listing, 'photos' | 'createdAt' | 'updatedAt'> & {
+  photos: string[] | null
+  createdAt: number
+  updatedAt: number
+}
 
-const listingOf = (row: ListingRow) =>
+const listingFrom = (row: ListingRow) =>
   ({
-    id: row[0],
-    cardId: row[1],
-    productSlug: row[2],
-    priceCents: row[3],
-    quantity: row[4],
-    reserved: row[5],
-    condition: row[6],
-    language: row[7],
-    printing: row[8],
-    gradingCompany: row[9],
-    gradingGrade: row[10],
-    description: row[11],
-    photos: row[12],
-    status: row[13],
-    createdAt: new Date(row[14] * 1000),
-    updatedAt: new Date(row[15] * 1000),
+    id: row.id,
+    cardId: row.cardId,
+    productSlug: row.productSlug,
+    priceCents: row.priceCents,
+    quantity: row.quantity,
+    reserved: row.reserved,
+    condition: row.condition,
+    language: row.language,
+    printing: row.printing,
+    gradingCompany: row.gradingCompany,
+    gradingGrade: row.gradingGrade,
+    description: row.description,
+    photos: row.photos ?? [],
+    status: row.status,
+    createdAt: new Date(row.createdAt * 1000),
+    updatedAt: new Date(row.updatedAt * 1000),
   }) as Listing
 
 /** A page of the other filters, which counts the listings that match and skips those before the page. */
