@@ -2,6 +2,7 @@ import type { Context } from '../context.ts'
 import { ALL_SELLERS, ordersBefore, placeOfPage } from '../database/counts.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
+import { wholeRows } from '../database/whole-rows.ts'
 import { ORDER_STATUSES, type OrderStatus } from '../enums.ts'
 import { conflict } from '../errors.ts'
 import { type Order, orderNotFound, type Tracking } from './order.ts'
@@ -39,7 +40,7 @@ export function listOrders(
       rows: async ({ size, skipped, fromEnd }) => {
         const direction = fromEnd ? db`desc` : db``
         const order = db`o.updated_at ${direction}, o.id ${direction}`
-        const rows = await db<OrderColumns[]>`
+        const rows = await wholeRows(db<OrderColumns[]>`
           select ${columns(db)}
           from (
             select id as page_id
@@ -52,7 +53,7 @@ export function listOrders(
           join orders o on o.id = page_id
           ${joins(db)}
           order by ${order}
-        `
+        `)
         return rows.map(orderFrom)
       },
     }
@@ -164,33 +165,49 @@ async function readCountedPage(
     ${accountId === undefined ? db`true` : db`account_id = ${accountId}`}
     ${status === undefined ? db`` : db`and status = ${status}`}
   `
-  const found = await db<(OrderColumns & { total: number })[]>`
+  const isListed = db`${isMatch} ${since === undefined ? db`` : db`and created_at >= ${since}`}`
+  const found = await wholeRows(db<(OrderColumns & { total: number })[]>`
     with place as materialized (
       select
         until,
         skipped_there,
         ${since === undefined ? db`total` : totalSince(db, account, statuses, isMatch, since)} as total
       from ${placeOfPage(db, 'orders', account, statuses, offset)}
+    ),
+    -- The rows before the page are skipped in the index alone.
+    first as materialized (
+      select created_at, id
+      from orders
+      where
+        ${isListed}
+        and created_at < coalesce(to_timestamp((select until from place)), 'infinity')
+      order by created_at desc, id desc
+      limit 1
+      offset (select skipped_there from place)
+    ),
+    page as materialized (
+      select *
+      from (
+        select *
+        from orders
+        where
+          ${isListed}
+          and (created_at, id) <= ((select created_at from first), (select id from first))
+        order by created_at desc, id desc
+        -- More than any page, and a constant: it tells the planner that there are few rows, which a parameter does not.
+        limit 1000
+      ) newest
+      order by created_at desc, id desc
+      limit ${perPage}
     )
     select place.total, ${columns(db)}
     from place
     -- Outer joins, because a page past the end has a total as well.
-    left join lateral (
-      select id as page_id
-      from orders
-      where
-        ${isMatch}
-        ${since === undefined ? db`` : db`and created_at >= ${since}`}
-        and created_at < coalesce(to_timestamp(place.until), 'infinity')
-      order by created_at desc, id desc
-      limit ${perPage}
-      offset place.skipped_there
-    ) page on true
-    left join orders o on o.id = page_id
+    left join page o on true
     left join slices s on s.id = o.slice_id
     left join checkouts c on c.id = s.checkout_id
     order by o.created_at desc, o.id desc
-  `
+  `)
   const rows = found.filter(({ id }) => id !== null)
   return { rows: rows.map(orderFrom), total: found[0]!.total }
 }
