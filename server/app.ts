@@ -82,6 +82,7 @@ export async function buildApp(
       const refused = clientError(error)
       const reqId = nextRequestId()
       log.info({ reqId, status: refused.status }, refused.message)
+      ctx.metrics.countUnreadable(refused.status)
       connection.conclude(rawResponse(refused, reqId, { isHead: isHead(error.rawPacket) }))
     },
   }).withTypeProvider<TypeBoxTypeProvider>()

@@ -12,6 +12,7 @@ import {
 } from 'prom-client'
 import type { Db } from './database/sql.ts'
 
+const UNREADABLE = [400, 408, 431]
 const MAIL_OUTCOMES = ['sent', 'captured', 'logged', 'failed', 'given_up'] as const
 const PHOTO_OUTCOMES = ['stored', 'failed'] as const
 const LABEL_OUTCOMES = ['ready', 'processing', 'action_required', 'refused', 'unknown'] as const
@@ -35,6 +36,8 @@ export type ProcessMetrics = MetricObjectWithValues<MetricValue<string>>[]
 export type Metrics = {
   /** @param route the pattern, never the path as sent */
   observeRequest(method: string, route: string, status: number, seconds: number): void
+  /** Counts a response to bytes that are not a complete request. */
+  countUnreadable(status: number): void
   /** @param limit `read`, `write` or `authentication` */
   countRateLimited(limit: string): void
   observeDeliveryAttempt(isDelivered: boolean, seconds: number): void
@@ -100,6 +103,12 @@ export function createMetrics({
     name: 'cardstall_rate_limited_total',
     help: 'Requests refused because a limit was reached',
     labelNames: ['limit'],
+    registers: [registry],
+  })
+  const unreadable = new Counter({
+    name: 'cardstall_http_unreadable_requests_total',
+    help: 'Requests that were answered before they were read: invalid HTTP, slow, or with large headers',
+    labelNames: ['status'],
     registers: [registry],
   })
   const attempts = new Histogram({
@@ -218,6 +227,7 @@ export function createMetrics({
     'result',
     IMPORT_RESULTS,
   )
+  for (const status of UNREADABLE) unreadable.labels(String(status)).inc(0)
   for (const kind of ['read', 'write', 'authentication']) limited.labels(kind).inc(0)
 
   const readDatabase = async ({ db }: Source) => {
@@ -293,6 +303,9 @@ export function createMetrics({
       histogram.observe(seconds)
     },
 
+    countUnreadable(status) {
+      unreadable.labels(String(status)).inc()
+    },
     countRateLimited(limit) {
       limited.labels(limit).inc()
     },

@@ -5,6 +5,7 @@ import { pruneChanges } from './changes/changes.ts'
 import type { Context } from './context.ts'
 import { foldCounts } from './database/counts.ts'
 import type { Signals } from './database/signals.ts'
+import { isUnavailable, outageLog } from './database/unavailable.ts'
 import type { FileStore } from './files/file-store.ts'
 import { pruneIdempotencyKeys } from './http/idempotency.ts'
 import type { OfferModel } from './listings/offer-model.ts'
@@ -69,10 +70,13 @@ const RECURRING_JOBS: RecurringJob[] = [
  */
 export function startSchedule(ctx: ScheduleContext & { signals: Signals }): () => void {
   let isStopped = false
+  const warn = outageLog(ctx.log)
   const runs = RECURRING_JOBS.map(({ name, run }) => async () => {
     await run(ctx).catch((error) => {
       // The shutdown closes the database under a run. Its transaction is rolled back, and the next start runs it again.
-      if (!isStopped) ctx.log.error({ err: error, job: name }, 'a recurring job failed')
+      if (isStopped) return
+      if (isUnavailable(error)) warn({ err: error, job: name })
+      else ctx.log.error({ err: error, job: name }, 'a recurring job failed')
     })
   })
   for (const run of runs) void run()

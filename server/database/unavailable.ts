@@ -1,4 +1,5 @@
 import postgres from 'postgres'
+import type { Log } from '../log.ts'
 
 /**
  * The database is unreachable, frozen or overloaded, or exceeded this process's time limit. A write that was sent may
@@ -69,4 +70,17 @@ export function isUnavailable(error: unknown): boolean {
 export function isConnectionLoss(error: unknown): boolean {
   if (error instanceof postgres.PostgresError) return /^(57P|08|25P03|25P04)/.test(error.code)
   return isUnavailable(error)
+}
+
+/** Minimum time between two warnings: in an outage all requests and jobs fail for the same reason. */
+const WARN_INTERVAL_MS = 5_000
+
+/** Returns a function that logs a warning about an outage, throttled. */
+export function outageLog(log: Log): (details: object) => void {
+  let warned = Number.NEGATIVE_INFINITY
+  return (details) => {
+    if (performance.now() - warned < WARN_INTERVAL_MS) return
+    warned = performance.now()
+    log.warn(details, 'the database is unavailable')
+  }
 }

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { isUnavailable } from '../database/unavailable.ts'
+import { isUnavailable, outageLog } from '../database/unavailable.ts'
 import {
   ApiError,
   badRequest,
@@ -31,23 +31,15 @@ export const envelope = (error: ApiError): ErrorEnvelope => ({
   },
 })
 
-/** Minimum time between two warnings: in an outage every request fails for the same reason. */
-const WARN_INTERVAL_MS = 5_000
-
 /**
  * Turns a thrown error into a response. An unavailable database is 503, with a throttled warning in the log. An error
  * outside of the catalogue is 500 without details; the log has them under the request id.
  */
 export function errorHandler(log: Log) {
-  let warned = Number.NEGATIVE_INFINITY
-  const warn = (error: ApiError, reqId: string) => {
-    if (performance.now() - warned < WARN_INTERVAL_MS) return
-    warned = performance.now()
-    log.warn({ err: error.cause, reqId }, 'the database is unavailable')
-  }
+  const warn = outageLog(log)
   return (thrown: FastifyError | ApiError, request: FastifyRequest, reply: FastifyReply) => {
     const error = catalogued(thrown, request)
-    if (error.status === 503 && error.cause) warn(error, request.id)
+    if (error.status === 503 && error.cause) warn({ err: error.cause, reqId: request.id })
     if (error.status === 500) log.error({ err: thrown, reqId: request.id }, 'request failed')
     // An unknown URL has no route that sets it, and caches may keep a 404 or 405 without it.
     if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store')
@@ -81,7 +73,8 @@ export function catalogued(thrown: FastifyError | ApiError, request: FastifyRequ
   }
 }
 
-const incompleteBody = () =>
+/** The error for a request whose client has disconnected before the end of its body. */
+export const incompleteBody = () =>
   validationError({ body: ['The connection closed before the body was complete.'] })
 
 export const malformedUrl = () => notFound("The address's percent-encoding is malformed.")

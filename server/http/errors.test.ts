@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
+import { sampleValue } from '../test/metrics.ts'
 
 let app: TestApp
 beforeAll(async () => {
@@ -237,6 +238,17 @@ describe('invalid HTTP', () => {
     const head = await request('HEAD')
     expect(head).toMatch(/^HTTP\/1\.1 431 [\s\S]*\r\n\r\n$/)
     expect(head).toMatch(/x-request-id: req_/)
+  })
+
+  it('requests that are answered before they are read are counted by status', async () => {
+    const counted = async (status: number) => {
+      const { text } = await app.operator.get('/metrics')
+      return sampleValue(text, `cardstall_http_unreadable_requests_total{status="${status}"}`)!
+    }
+    const before = [await counted(400), await counted(431)]
+    await sendRaw('hello\r\n\r\n')
+    await sendRaw(`GET /?q=${'y'.repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`)
+    expect([await counted(400), await counted(431)]).toEqual(before.map((count) => count + 1))
   })
 
   it('an unknown Expect header gets a 417 as a JSON error with a request id', async () => {

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { startSchedule } from '../schedule.ts'
 import { startTestApp, type TestApp, type TestResponse } from '../test/app.ts'
 import { testDatabase } from '../test/database.ts'
 import { type DatabaseProxy, databaseProxy } from '../test/database-proxy.ts'
@@ -53,6 +54,16 @@ describe('database outage', () => {
     const warnings = app.logged.filter(({ message }) => message === 'the database is unavailable')
     expect(warnings.length).toBeLessThan(5)
     expect(app.logged.filter(({ level }) => level === 'error')).toEqual([])
+  })
+
+  it('a database outage that recurring jobs meet is logged once as a warning', async () => {
+    const stop = startSchedule(app.ctx)
+    const ofJobs = () => app.logged.filter(({ job }) => job)
+    await until('a job has met the outage', () => ofJobs().length > 0)
+    stop()
+    expect(ofJobs()).toEqual([
+      expect.objectContaining({ level: 'warn', message: 'the database is unavailable' }),
+    ])
   })
 })
 

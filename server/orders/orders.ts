@@ -72,7 +72,7 @@ export type AllOrdersFilters = {
 }
 
 /**
- * Refuses a text of a buyer whose data was erased, because nothing would erase it. The caller holds the slice's lock.
+ * Refuses a text of or to a buyer whose data was erased, because nothing would erase it. The caller holds the slice's lock.
  *
  * @throws conflict
  */
@@ -83,7 +83,8 @@ export async function refuseErasedBuyer({ db }: Context, sliceId: number): Promi
     join checkouts c on c.id = s.checkout_id
     where s.id = ${sliceId} and c.erased_at is not null
   `
-  if (erased) throw conflict('The buyer’s data was erased, so no text of the buyer is stored.')
+  if (erased)
+    throw conflict('The buyer’s data was erased, so no text of or to the buyer is stored.')
 }
 
 /** One page of the order rows of all sellers, newest first, and the total. */

@@ -89,7 +89,11 @@ export const removeReview = (ctx: Context, orderId: number, reason: string): Pro
     await publishRating(tx, review.accountId, { stars: -review.stars, reviews: -1 })
   })
 
-/** The seller's public reply to a review; a further one replaces it. @throws not_found unless it is the account's */
+/**
+ * The seller's public reply to a review; a further one replaces it.
+ *
+ * @throws not_found unless it is the account's, conflict if the buyer's data was erased: a reply addresses the buyer
+ */
 export const replyToReview = (
   ctx: Context,
   accountId: number,
@@ -97,10 +101,16 @@ export const replyToReview = (
   text: string,
 ): Promise<Review> =>
   inTransaction(ctx, async (tx) => {
+    const [found] = await tx.db<{ sliceId: number }[]>`
+      select slice_id as "sliceId" from reviews where id = ${id} and account_id = ${accountId}
+    `
+    if (!found) throw reviewNotFound()
+    await lockSlice(tx, found.sliceId)
+    await refuseErasedBuyer(tx, found.sliceId)
     const { count } = await tx.db`
       update reviews
       set reply = ${text}, replied_at = ${tx.now()}
-      where id = ${id} and account_id = ${accountId} and removed_at is null
+      where id = ${id} and removed_at is null
     `
     if (count === 0) throw reviewNotFound()
     return (await readReviews(tx.db, [id]))[0]!

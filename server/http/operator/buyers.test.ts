@@ -1,9 +1,12 @@
 import { beforeAll, expect, it } from 'vitest'
+import { inTransaction } from '../../database/in-transaction.ts'
+import type { Db } from '../../database/sql.ts'
 import { runSchedule } from '../../schedule.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
 import { deliveriesIn, startReceiver, subscribe } from '../../test/fakes/receiver.ts'
 import { advance, cardItem, list } from '../../test/fixtures/listings.ts'
 import { ADDRESS, act, buy, cancel, LABEL, openShop, ship } from '../../test/fixtures/orders.ts'
+import { untilLockWaiters } from '../../test/lock-waiters.ts'
 
 let app: TestApp
 beforeAll(async () => {
@@ -91,6 +94,8 @@ it('erasing a buyer blanks every copy of completed orders, and keeps amounts and
   // Nothing can be stored any more that the buyer's address doesn't find, and no e-mail is written to nobody.
   expect((await act('dispute', { message: 'I am Ash' })).status).toBe(409)
   expect((await act('refund', { amount: 0.5, reason: 'Late' })).status).toBe(200)
+  const reply = { payload: { text: 'Dear Ash Ketchum' } }
+  expect((await seller.post(`/tools/v1/reviews/${review.id}/reply`, reply)).status).toBe(409)
   await app.operator.delete(`/operator/v1/orders/${order}/review`, { payload: { reason: 'Old' } })
   const [nobody] = await app.ctx.db`select from mails where recipient = '' and status = 'waiting'`
   expect(nobody).toBeUndefined()
@@ -114,6 +119,40 @@ async function tablesWith(pattern: string): Promise<string[]> {
   )
   return found.flat()
 }
+
+it('erasing a buyer waits for a concurrent reply and erases it, and a reply waits for a concurrent erasure and is refused', async () => {
+  const { seller, buyer, done, open } = await sellTo('erika')
+  await cancel(app, open.orderIds[0]!)
+  const { db } = app.ctx
+  const [slice] = await db<{ id: number }[]>`
+    select id from slices where slice_key = ${done.sliceKey}
+  `
+  const [review] = (await seller.get('/tools/v1/reviews')).body.data
+  await db`update reviews set text = null, reply = null, replied_at = null where id = ${review.id}`
+  const lock = (tx: Db) => tx`select from slices where id = ${slice!.id} for no key update`
+
+  let erasing: Promise<unknown> | undefined
+  await inTransaction(app.ctx, async ({ db: tx }) => {
+    await lock(tx)
+    await tx`
+      update reviews set reply = 'Dear Erika', replied_at = now() where id = ${review.id}
+    `
+    erasing = post('erase', buyer.email)
+    await untilLockWaiters(db)
+  })
+  await erasing
+  expect(await tablesWith('dear erika')).toEqual([])
+
+  await db`update checkouts set erased_at = null where id = ${done.id}`
+  let replying: ReturnType<typeof seller.post> | undefined
+  await inTransaction(app.ctx, async ({ db: tx }) => {
+    await lock(tx)
+    replying = seller.post(`/tools/v1/reviews/${review.id}/reply`, { payload: { text: 'Hello' } })
+    await untilLockWaiters(db)
+    await tx`update checkouts set erased_at = now() where id = ${done.id}`
+  })
+  expect((await replying)?.status).toBe(409)
+})
 
 it('the export has everything about one buyer, and the audit log records only that it was used', async () => {
   const { buyer, done, open } = await sellTo('brock')

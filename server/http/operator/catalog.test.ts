@@ -1,8 +1,14 @@
 import { randomBytes } from 'node:crypto'
+import { connect } from 'node:net'
+import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { Agent, request } from 'undici'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { inTransaction } from '../../database/in-transaction.ts'
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from '../../test/app.ts'
+import { untilLockWaiters } from '../../test/lock-waiters.ts'
+import { sampleValue } from '../../test/metrics.ts'
+import { until } from '../../test/until.ts'
 
 let app: TestApp
 beforeAll(async () => {
@@ -12,6 +18,18 @@ beforeAll(async () => {
 const NDJSON = { 'content-type': 'application/x-ndjson' }
 const importLines = (payload: string | Buffer, headers: Record<string, string> = NDJSON) =>
   app.operator.post('/operator/v1/catalog/import', { payload, headers })
+
+let listening: Promise<string> | undefined
+
+/** Starts the service's HTTP server, once for all tests. */
+async function listen(): Promise<{ origin: string; port: number }> {
+  listening ??= app.app.listen({ port: 0, host: '127.0.0.1' })
+  const origin = await listening
+  return { origin, port: Number(new URL(origin).port) }
+}
+
+const openConnections = () =>
+  promisify(app.app.server.getConnections).call(app.app.server) as Promise<number>
 
 const lines = (...records: object[]) => records.map((record) => JSON.stringify(record)).join('\n')
 const set = (id: string) => ({
@@ -116,8 +134,43 @@ describe('POST /operator/v1/catalog/import', () => {
     expect((await app.operator.post('/operator/v1/catalog/import')).status).toBe(422)
   })
 
+  it('an import whose client disconnects changes nothing if its body is incomplete, and is completed otherwise', async () => {
+    const { port } = await listen()
+    const interrupted = 'cardstall_catalog_imports_total{outcome="interrupted"}'
+    const count = async () => sampleValue((await app.operator.get('/metrics')).text, interrupted)
+    const send = (body: string, length: number) => {
+      const socket = connect(port, '127.0.0.1')
+      socket.write(
+        `POST /operator/v1/catalog/import HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${OPERATOR_TOKEN}\r\ncontent-type: application/x-ndjson\r\ncontent-length: ${length}\r\n\r\n${body}`,
+      )
+      return socket
+    }
+    const before = await count()
+    // More than one batch of staged records.
+    const half = `${lines(...Array.from({ length: 1_100 }, (_, i) => set(`half${i}`)))}\n`
+    const leaving = send(half, half.length + 1)
+    await until('lines are staged', async () => {
+      const [staged] = await app.ctx.db`select from import_records limit 1`
+      return staged
+    })
+    leaving.destroy()
+    await until('the import has ended', async () => (await count()) !== before)
+
+    const whole = `${lines(set('whole'))}\n`
+    await inTransaction(app.ctx, async ({ db }) => {
+      await db`lock table sets in share mode`
+      const client = send(whole, whole.length)
+      await untilLockWaiters(app.ctx.db)
+      client.destroy()
+      await until('the service has noticed', async () => (await openConnections()) === 0)
+    })
+    const seller = await app.seller()
+    await until('it is served', async () => (await seller.get('/v1/sets/whole')).status === 200)
+    expect((await seller.get('/v1/sets/half0')).status).toBe(404)
+  })
+
   it('a large damaged import is received completely before the response, so that the connection survives', async () => {
-    const origin = await app.app.listen({ port: 0, host: '127.0.0.1' })
+    const { origin } = await listen()
     const agent = new Agent({ connections: 1 })
     const send = (body: Buffer) =>
       request(`${origin}/operator/v1/catalog/import`, {

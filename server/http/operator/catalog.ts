@@ -1,8 +1,9 @@
+import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
-import { ImportInterrupted, importCatalog } from '../../catalog/import/import.ts'
+import { ImportAborted, ImportInterrupted, importCatalog } from '../../catalog/import/import.ts'
 import { linesOf } from '../../catalog/import/lines.ts'
 import type { ImportReport } from '../../catalog/import/report.ts'
 import { gunzip } from '../../catalog/import/sources.ts'
@@ -10,7 +11,7 @@ import { ImportTooLarge, MAX_STAGED_BYTES } from '../../catalog/import/staged-re
 import { ApiError, unsupportedMediaType, validationError } from '../../errors.ts'
 import type { Service } from '../../service.ts'
 import { connectionOf } from '../connections.ts'
-import { envelope } from '../error-handler.ts'
+import { envelope, incompleteBody } from '../error-handler.ts'
 import { withIdleTimeout } from '../idle-timeout.ts'
 import { Data, ErrorObject } from '../schema.ts'
 import {
@@ -64,7 +65,11 @@ export const catalogRoutes =
   (app, _options, done) => {
     // The body stays a stream, so that memory does not grow with it and its length needs no limit.
     app.removeAllContentTypeParsers()
-    app.addContentTypeParser(NDJSON, (_request, payload, done) => done(null, payload))
+    app.addContentTypeParser(NDJSON, (request, payload, done) => {
+      // Before anything waits for the database: the client sends meanwhile, and the import has a timeout of its own.
+      connectionOf(request.raw.socket)?.allowSlowRequest()
+      done(null, payload)
+    })
     app.addContentTypeParser('*', (_request, _payload, done) =>
       done(unsupportedMediaType(`The body must be ${NDJSON}.`)),
     )
@@ -78,7 +83,7 @@ export const catalogRoutes =
         schema: {
           operationId: 'importCatalog',
           summary: 'Import catalog records',
-          description: `Imports a stream of JSON objects, one per line (\`${NDJSON}\`, at most 64 KiB each); gzip is accepted with \`Content-Encoding: gzip\`. Types: \`series\`, \`set\`, \`card\`, \`product\`. A set may follow its cards in the same file; a card or product is rejected if its set is neither in the file nor in the catalog. If several lines have the same key, the last one wins and \`warnings\` lists the others. Importing the same file again changes nothing. An invalid line is reported and does not affect the others. Records that the file does not contain stay unchanged. \`visible\` false hides a set, card or product; without it an existing record stays hidden or visible. The service reads the whole body before it changes the catalog; one import holds at most ${MAX_STAGED_BYTES / 1024 ** 2} MiB of records. Concurrent imports run one after the other. When the response arrives, this process serves the new data.`,
+          description: `Imports a stream of JSON objects, one per line (\`${NDJSON}\`, at most 64 KiB each); gzip is accepted with \`Content-Encoding: gzip\`. Types: \`series\`, \`set\`, \`card\`, \`product\`. A set may follow its cards in the same file; a card or product is rejected if its set is neither in the file nor in the catalog. If several lines have the same key, the last one wins and \`warnings\` lists the others. Importing the same file again changes nothing. An invalid line is reported and does not affect the others. Records that the file does not contain stay unchanged. \`visible\` false hides a set, card or product; without it an existing record stays hidden or visible. The service reads the whole body before it changes the catalog: if the connection closes before that, nothing is imported; if it closes later, the import is completed. One import holds at most ${MAX_STAGED_BYTES / 1024 ** 2} MiB of records. Concurrent imports run one after the other. When the response arrives, this process serves the new data.`,
           tags: ['Catalog'],
           consumes: [NDJSON],
           body: Type.Unsafe<Readable | undefined>({
@@ -95,7 +100,7 @@ export const catalogRoutes =
               '`payload_too_large`: the body has more records than one import holds. The lines before were imported; `data` reports them.',
             ),
             422: Interrupted(
-              '`validation_error`: the body is missing, its gzip data is damaged, or it ended early. The lines before the damage were imported; `data` reports them.',
+              '`validation_error`: the body is missing, or its gzip data is damaged or ends early. The lines before the damage were imported; `data` reports them.',
             ),
           },
           'x-body-errors': ['unsupported_media_type', 'validation_error'],
@@ -104,11 +109,17 @@ export const catalogRoutes =
       },
       async (request, reply) => {
         try {
-          const report = await importCatalog(ctx, linesOf(bodyOf(request)))
+          const report = await importCatalog(ctx, linesOf(bodyOf(request)), {
+            signal: lostClient(request.raw),
+          })
           await ctx.catalog.refresh()
           ctx.metrics.countImport('complete', report)
           return { data: importReportJson(report) }
         } catch (error) {
+          if (error instanceof ImportAborted) {
+            ctx.metrics.countImport('interrupted', error.report)
+            throw incompleteBody()
+          }
           if (!(error instanceof ImportInterrupted)) {
             if (!(error instanceof ApiError)) ctx.metrics.countImport('failed')
             throw error
@@ -128,10 +139,18 @@ export const catalogRoutes =
     done()
   }
 
+/** Aborted when the connection closes before the body is read: nobody would learn which lines were imported. */
+function lostClient(request: IncomingMessage): AbortSignal {
+  const lost = new AbortController()
+  request.once('close', () => {
+    if (!request.readableEnded) lost.abort()
+  })
+  return lost.signal
+}
+
 /** The decompressed body. It may take any time, as long as bytes keep arriving. */
 function bodyOf(request: FastifyRequest): AsyncIterable<Uint8Array> {
   if (!request.body) throw validationError({ body: [`The body must be ${NDJSON}.`] })
-  connectionOf(request.raw.socket)?.allowSlowRequest()
   const bytes = chunksOf(request)
   const encoding = request.headers['content-encoding'] ?? 'identity'
   if (encoding === 'identity') return bytes

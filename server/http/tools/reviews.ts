@@ -50,12 +50,13 @@ export const ownReviewRoutes =
         schema: {
           operationId: 'replyToReview',
           summary: 'Reply to a review',
-          description: 'The reply is public. A further reply replaces it.',
+          description:
+            'The reply is public. A further reply replaces it. It is a 409 after the buyer’s data was erased.',
           tags: ['Orders'],
           params: Type.Object({ review: PathId('The review') }),
           body: ReplyInput,
           response: { 200: Data(ReviewSchema, 'The review with your reply') },
-          'x-errors': ['validation_error'],
+          'x-errors': ['conflict', 'validation_error'],
           'x-example': {
             data: {
               ...exampleReview,
