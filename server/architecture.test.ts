@@ -90,7 +90,7 @@ describe('the architecture', () => {
     for (const file of imports.keys()) expect(circleFrom(file, [])).toBeUndefined()
   })
 
-  it('the start loads only the routes of the tool servers and of the sign-in of programs', () => {
+  it("the start loads only the routes of the tool servers and of the sign-in of programs, and not Node's HTTP client", () => {
     const reached = new Set(['app.ts', 'serve.ts'])
     const packages = new Set<string>()
     for (const file of reached) {
@@ -104,6 +104,8 @@ describe('the architecture', () => {
     }
     expect(packages).toContain('fastify')
     expect(packages).not.toContain('@modelcontextprotocol/server')
+    // http/node-http.ts says why.
+    expect(packages).not.toContain('node:http')
     // The grants belong to the dashboard and to recurring jobs as well.
     expect([...reached].filter((file) => /^(http\/)?(mcp|oauth)\//.test(file)).toSorted()).toEqual([
       ...['http/mcp/routes.ts', 'http/oauth/routes.ts'],

@@ -1,13 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  ServerResponse,
-} from 'node:http'
+import type { IncomingMessage, RequestListener, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
+import { createServer, ServerResponse } from './node-http.ts'
 
 /** Above the idle timeouts of common load balancers, so that they close first. */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
@@ -32,7 +27,7 @@ export type Connection = {
   readonly isSlowAllowed: boolean
 }
 
-type Response = ServerResponse<IncomingMessage>
+type Response = InstanceType<typeof ServerResponse>
 
 const connections = new WeakMap<Socket, TrackedConnection>()
 const windDowns = new WeakMap<Server, () => Promise<void>>()
@@ -254,6 +249,6 @@ class TrackedResponse extends ServerResponse {
         this,
         typeof headers === 'object' ? (headers as Record<string, unknown>) : undefined,
       )
-    return super.writeHead(...(parameters as Parameters<ServerResponse['writeHead']>))
+    return super.writeHead(...(parameters as Parameters<Response['writeHead']>))
   }
 }

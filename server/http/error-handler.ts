@@ -1,4 +1,3 @@
-import { STATUS_CODES } from 'node:http'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { isUnavailable, outageLog } from '../database/unavailable.ts'
 import {
@@ -15,6 +14,7 @@ import {
   validationError,
 } from '../errors.ts'
 import type { Log } from '../log.ts'
+import { STATUS_CODES } from './node-http.ts'
 import { ALWAYS } from './response-headers.ts'
 
 /** The body of every error response (§7). */

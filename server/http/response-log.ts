@@ -1,5 +1,5 @@
-import { STATUS_CODES } from 'node:http'
 import type { Service } from '../service.ts'
+import { STATUS_CODES } from './node-http.ts'
 
 /** A response that was sent, or whose client has disconnected. */
 export type SentResponse = {
