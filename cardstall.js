@@ -8,6 +8,7 @@ if (Number(process.versions.node.split('.')[0]) < OLDEST_NODE) {
   )
   process.exit(1)
 } else {
+  if (process.argv[2] === 'serve') saveMemory()
   import('node:module')
     .then((module) => {
       // Caches compiled code, which makes the next start faster.
@@ -15,4 +16,19 @@ if (Number(process.versions.node.split('.')[0]) < OLDEST_NODE) {
       return import('./server/main.ts')
     })
     .then((main) => main.run(process.argv.slice(2)))
+}
+
+/**
+ * Replaces this process by itself, with the same id and with settings for less memory that only a start can set: smaller
+ * young generations, and one pool of malloc instead of up to eight per core. Options and variables of the caller take
+ * precedence. A system that can't replace a process keeps it.
+ */
+function saveMemory() {
+  var option = '--max-semi-space-size=8'
+  if (process.execArgv.includes(option) || process.platform === 'win32') return
+  process.execve(
+    process.execPath,
+    [process.execPath, option].concat(process.execArgv, process.argv.slice(1)),
+    Object.assign({ MALLOC_ARENA_MAX: '1' }, process.env),
+  )
 }

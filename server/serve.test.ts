@@ -79,6 +79,13 @@ describe('the first start on an empty DATA_DIR', () => {
     expect(service.stdout()).not.toMatch(/[{}\x1b]/)
   })
 
+  it('the process that was started gets the settings for less memory', async () => {
+    const { service } = await firstStart()
+    const read = (name: string) => readFileSync(`/proc/${service.pid}/${name}`, 'utf8').split('\0')
+    expect(read('cmdline')).toContain('--max-semi-space-size=8')
+    expect(read('environ')).toContain('MALLOC_ARENA_MAX=1')
+  })
+
   it('only their owner can read the files with the service’s secrets', async () => {
     const { service } = await firstStart()
     const secrets = join(service.dataDir, 'secrets')
