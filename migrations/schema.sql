@@ -183,13 +183,11 @@ create table deliveries (
   constraint deliveries_pkey PRIMARY KEY (id),
   constraint deliveries_attempts_check CHECK (jsonb_typeof(attempts) = 'array'::text),
   constraint deliveries_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoints(id),
-  constraint deliveries_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id),
-  constraint deliveries_once UNIQUE (event_id, endpoint_id),
   constraint deliveries_status_check CHECK (status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text, 'skipped'::text]))
-);
-CREATE INDEX deliveries_log ON public.deliveries USING btree (endpoint_id, id);
-CREATE INDEX deliveries_missed ON public.deliveries USING btree (endpoint_id, id) WHERE is_missed;
-CREATE INDEX deliveries_resent ON public.deliveries USING btree (endpoint_id, resent_in, event_id) WHERE (resent_in IS NOT NULL);
+) partition by RANGE (id);
+CREATE INDEX deliveries_log ON ONLY public.deliveries USING btree (endpoint_id, id);
+CREATE INDEX deliveries_missed ON ONLY public.deliveries USING btree (endpoint_id, id) WHERE is_missed;
+CREATE INDEX deliveries_resent ON ONLY public.deliveries USING btree (endpoint_id, resent_in, event_id) WHERE (resent_in IS NOT NULL);
 
 create table delivery_queue (
   delivery_id bigint not null,
@@ -248,9 +246,9 @@ create table events (
   constraint events_pkey PRIMARY KEY (id),
   constraint events_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint events_event_check CHECK (event = ANY (ARRAY['order.created'::text, 'order.cancelled'::text, 'order.label_ready'::text, 'listing.sold'::text]))
-);
-CREATE INDEX events_slice ON public.events USING btree (slice_id, id) WHERE (slice_id IS NOT NULL);
-CREATE INDEX events_written ON public.events USING btree (account_id, written_in, id);
+) partition by RANGE (id);
+CREATE INDEX events_slice ON ONLY public.events USING btree (slice_id, id) WHERE (slice_id IS NOT NULL);
+CREATE INDEX events_written ON ONLY public.events USING btree (account_id, written_in, id);
 
 create table fee_invoices (
   month date not null,
@@ -761,6 +759,13 @@ create table reservations (
 CREATE INDEX reservations_cart ON public.reservations USING btree (cart_id);
 CREATE INDEX reservations_expired ON public.reservations USING btree (expires_at);
 CREATE INDEX reservations_listing ON public.reservations USING btree (listing_id, expires_at) INCLUDE (quantity);
+
+create table retention (
+  table_name text not null,
+  kept_from bigint default 0 not null,
+  constraint retention_pkey PRIMARY KEY (table_name),
+  constraint retention_table_name_check CHECK (table_name = ANY (ARRAY['events'::text, 'deliveries'::text]))
+);
 
 create table reviews (
   id bigint generated always as identity not null,

@@ -3,11 +3,14 @@ import type { Db } from '../server/database/sql.ts'
 const HEADER = `-- The schema after all migrations, for reading. Written by "npm run generate"; never executed.
 `
 
-/** The database's tables, constraints and indexes as text in a stable order. */
+/** The database's tables, constraints and indexes as text in a stable order. Partitions are left out. */
 export async function schemaSql(db: Db): Promise<string> {
-  const tables = await db<{ name: string; columns: string[]; constraints: string[] }[]>`
+  const tables = await db<
+    { name: string; partitionedBy: string | null; columns: string[]; constraints: string[] }[]
+  >`
     select
       c.relname as name,
+      pg_get_partkeydef(c.oid) as "partitionedBy",
       (
         select array_agg(
           a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
@@ -34,7 +37,8 @@ export async function schemaSql(db: Db): Promise<string> {
         where k.conrelid = c.oid and k.contype in ('p', 'u', 'c', 'f', 'x')
       ) as constraints
     from pg_class c
-    where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
+    where
+      c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
     order by c.relname
   `
   const indexes = await db<{ table: string; definition: string }[]>`
@@ -43,13 +47,15 @@ export async function schemaSql(db: Db): Promise<string> {
     join pg_class c on c.oid = i.indrelid
     where
       c.relnamespace = 'public'::regnamespace
+      and not c.relispartition
       and not exists (select from pg_constraint k where k.conindid = i.indexrelid)
     order by 1, 2
   `
-  const parts = tables.map(({ name, columns, constraints }) => {
+  const parts = tables.map(({ name, partitionedBy, columns, constraints }) => {
     const lines = [...columns, ...constraints].map((line) => `  ${line}`).join(',\n')
     const own = indexes.filter(({ table }) => table === name).map((i) => `${i.definition};`)
-    return [`create table ${name} (\n${lines}\n);`, ...own].join('\n')
+    const partitioned = partitionedBy ? ` partition by ${partitionedBy}` : ''
+    return [`create table ${name} (\n${lines}\n)${partitioned};`, ...own].join('\n')
   })
   return `${HEADER}\n${parts.join('\n\n')}\n`
 }

@@ -17,6 +17,7 @@ const SMALL = [
   'webhook_endpoints',
   'staff',
   'unfinished_audit_entries',
+  'retention',
   ...['series', 'sets', 'cards', 'products', 'catalog_version', 'import_records'],
   ...['clock', 'migrations', 'tier_runs', 'simulated_carrier', 'simulated_shipments'],
 ]

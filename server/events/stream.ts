@@ -110,7 +110,11 @@ export async function eventsAfter(
       (
         select written_in as transaction, id as event_id
         from events
-        where account_id = ${accountId} and (written_in, id) > ${after} and written_in < ${before}
+        where
+          account_id = ${accountId}
+          and (written_in, id) > ${after}
+          and written_in < ${before}
+          and id >= (select kept_from from retention where table_name = 'events')
         order by written_in, id
         limit ${MAX_BATCH}
       )

@@ -7,9 +7,9 @@ import { conflict } from '../errors.ts'
 import { type AttemptRow, attemptFrom } from './attempt-row.ts'
 import { type Delivery, type DeliveryStatus, deliveryNotFound } from './delivery.ts'
 import { requireEndpoint } from './endpoints.ts'
+import { dropPartitions, isKept } from './partitions.ts'
 
 const DAYS = 24 * 60 * 60 * 1000
-const BATCH_ROWS = 1_000
 
 /**
  * Requests an immediate attempt in addition to the schedule.
@@ -27,7 +27,7 @@ export function resendDelivery(ctx: Context, id: number): Promise<Delivery> {
       where id = ${id}
       on conflict (delivery_id) do update set resend_at = excluded.resend_at
     `
-    // After the queue (see `recordOutcomes`). It may have been pruned meanwhile.
+    // After the queue (see `recordOutcomes`). Its partition may have been dropped meanwhile.
     const { count } = await db`
       update deliveries set resent_in = pg_current_xact_id() where id = ${id}
     `
@@ -77,9 +77,9 @@ export function sendTestEvent(
 async function requireActiveEndpoint({ db }: Context, deliveryId: number): Promise<void> {
   const [endpoint] = await db<{ isActive: boolean }[]>`
     select w.disabled_at is null and w.deleted_at is null as "isActive"
-    from deliveries d
-    join webhook_endpoints w on w.id = d.endpoint_id
-    where d.id = ${deliveryId}
+    from deliveries
+    join webhook_endpoints w on w.id = endpoint_id
+    where deliveries.id = ${deliveryId} and ${isKept(db)}
   `
   if (!endpoint) throw deliveryNotFound()
   if (!endpoint.isActive) throw endpointIsInactive()
@@ -109,7 +109,8 @@ export async function resendDeliveries(
         endpoint_id = ${endpointId}
         and is_missed
         and date_trunc('second', created_at) between ${span.from} and ${span.to}
-      -- Another transaction resends, prunes or records a locked row. Waiting for it could be a deadlock, because
+        and ${isKept(db)}
+      -- Another transaction resends or records a locked row. Waiting for it could be a deadlock, because
       -- recordOutcomes writes to the queue first.
       for update skip locked
     ),
@@ -177,9 +178,10 @@ export async function listDeliveries(
   { accountId, endpointId, status, event, from, to }: DeliveryFilters,
   { perPage, offset }: Page,
 ): Promise<{ rows: Delivery[]; total: number }> {
+  const kept = isKept(db)
   // The queue has the pending deliveries. `is_missed` selects the partial index deliveries_missed.
   const matching = {
-    any: db`deliveries`,
+    any: db`(select id, endpoint_id, event_id from deliveries where ${kept}) deliveries`,
     pending: db`
       (
         select delivery_id as id, endpoint_id, event_id
@@ -187,12 +189,24 @@ export async function listDeliveries(
         where next_attempt_at is not null
       ) deliveries
     `,
-    delivered: db`(select id, endpoint_id, event_id from deliveries where status = 'delivered') deliveries`,
+    delivered: db`
+      (
+        select id, endpoint_id, event_id from deliveries where status = 'delivered' and ${kept}
+      ) deliveries
+    `,
     failed: db`
-      (select id, endpoint_id, event_id from deliveries where is_missed and status = 'failed') deliveries
+      (
+        select id, endpoint_id, event_id
+        from deliveries
+        where is_missed and status = 'failed' and ${kept}
+      ) deliveries
     `,
     skipped: db`
-      (select id, endpoint_id, event_id from deliveries where is_missed and status = 'skipped') deliveries
+      (
+        select id, endpoint_id, event_id
+        from deliveries
+        where is_missed and status = 'skipped' and ${kept}
+      ) deliveries
     `,
   }[status ?? 'any']
   // The event of each delivery of the endpoints is looked up: they are counted one by one anyway.
@@ -270,20 +284,22 @@ export async function deliveriesOfSlice({ db }: Context, sliceId: number): Promi
 async function readDeliveries(db: Db, ids: number[]): Promise<Delivery[]> {
   const rows = await db<(Omit<Delivery, 'attempts'> & { attempts: AttemptRow[] })[]>`
     select
-      d.id,
+      deliveries.id,
       e.account_id as "accountId",
-      d.endpoint_id as "endpointId",
+      deliveries.endpoint_id as "endpointId",
       e.event,
       e.data,
-      d.status,
-      d.attempts,
+      deliveries.status,
+      deliveries.attempts,
       q.due_at as "nextAttemptAt",
-      d.created_at as "createdAt"
-    from deliveries d
-    join events e on e.id = d.event_id
-    left join delivery_queue q on q.delivery_id = d.id
-    where d.id = any(${ids}::bigint[])
-    order by d.id desc
+      deliveries.created_at as "createdAt"
+    -- Joined one by one: each id is looked up in its partition, a list of ids in all of them.
+    from unnest(${ids}::bigint[]) as wanted (id)
+    join deliveries on deliveries.id = wanted.id
+    join events e on e.id = deliveries.event_id
+    left join delivery_queue q on q.delivery_id = deliveries.id
+    where ${isKept(db)}
+    order by deliveries.id desc
   `
   return rows.map(({ attempts, ...delivery }) => ({
     ...delivery,
@@ -291,76 +307,14 @@ async function readDeliveries(db: Db, ids: number[]): Promise<Delivery[]> {
   }))
 }
 
-/**
- * Deletes finished deliveries after WEBHOOK_RETENTION_DAYS, then events without deliveries, then deleted endpoints.
- * Skips locked rows: they are being resent.
- */
-export async function pruneDeliveries({ db, now, config }: Context): Promise<void> {
-  const before = new Date(now().getTime() - config.webhookRetentionDays * DAYS)
-  await inBatches(
-    (after) => db<{ last: number }[]>`
-      with batch as (
-        select id, created_at
-        from deliveries
-        where id > ${after}
-        order by id
-        limit ${BATCH_ROWS}
-      ),
-      deleted as (
-        delete from deliveries
-        where id in (
-          select id
-          from deliveries
-          where
-            id in (select id from batch)
-            and created_at <= ${before}
-            and not exists (select from delivery_queue where delivery_id = deliveries.id)
-          for update skip locked
-        )
-      )
-      select max(id) as last
-      from batch
-      having bool_or(created_at <= ${before})
-    `,
-  )
-  await inBatches(
-    (after) => db<{ last: number }[]>`
-      with batch as (
-        select id, created_at
-        from events
-        where id > ${after}
-        order by id
-        limit ${BATCH_ROWS}
-      ),
-      deleted as (
-        delete from events
-        where id in (
-          select id
-          from events
-          where
-            id in (select id from batch)
-            and created_at <= ${before}
-            and not exists (select from deliveries where event_id = events.id)
-          for update skip locked
-        )
-      )
-      select max(id) as last
-      from batch
-      having bool_or(created_at <= ${before})
-    `,
-  )
+/** Drops events and deliveries after WEBHOOK_RETENTION_DAYS (partitions.ts), then deletes deleted endpoints. */
+export async function pruneDeliveries(ctx: Context): Promise<void> {
+  await dropPartitions(ctx)
+  const { db, now, config } = ctx
   await db`
     delete from webhook_endpoints
     where
-      deleted_at <= ${before}
+      deleted_at <= ${new Date(now().getTime() - config.webhookRetentionDays * DAYS)}
       and not exists (select from deliveries where endpoint_id = webhook_endpoints.id)
   `
-}
-
-/** Walks over the ids, which increase with time, until a batch contains only rows that are kept. */
-async function inBatches(prune: (after: number) => PromiseLike<{ last: number }[]>): Promise<void> {
-  for (let after: number | undefined = 0; after !== undefined; ) {
-    const [batch]: { last: number }[] = await prune(after)
-    after = batch?.last
-  }
 }

@@ -105,6 +105,22 @@ describe('after 30 days', () => {
     expect(await eventsOf()).toBe(0)
   })
 
+  it('a delivery that is past its retention cannot be listed or resent, although its partition is kept', async () => {
+    await send()
+    const [{ id: delivery }] = await left()
+    await sendSampleEvent(app, seller.accountId)
+    await passes(40 * DAY)
+    expect(await statuses()).toEqual(['pending'])
+    expect(await eventsOf()).toBe(2)
+    for (const send of [
+      () => app.operator.post(`/operator/v1/deliveries/${delivery}/resend`),
+      () => seller.post(`/tools/v1/deliveries/${delivery}/resend`),
+    ]) {
+      expect((await send()).status).toBe(404)
+    }
+    await end()
+  })
+
   it('a delivery that is about to be resent is kept', async () => {
     await send()
     const [{ id: delivery }] = await left()
@@ -166,7 +182,7 @@ describe('after 30 days', () => {
     expect([await count(), await eventsOf()]).toEqual([0, 0])
   })
 
-  it('one prune deletes 3,000 deliveries behind a pending one', async () => {
+  it('one prune hides 3,000 deliveries behind a pending one, and the next deletes them', async () => {
     const other = (await subscribe(seller, hook.url)).id
     await write(1)
     await seller.delete(`/v1/webhooks/${other}`)
@@ -177,7 +193,10 @@ describe('after 30 days', () => {
     await end(app, oldest!.id)
     await passes(31 * DAY)
     expect(await left()).toMatchObject([{ id: oldest!.id, status: 'pending' }])
-    expect([await count(), await eventsOf()]).toEqual([1, 1])
+    expect([await count(), await eventsOf()]).toEqual([1, 3_001])
+    await end()
+    await runSchedule(app.ctx)
+    expect([await count(), await eventsOf()]).toEqual([0, 0])
   })
 
   it('two processes can prune at once', async () => {
@@ -187,7 +206,10 @@ describe('after 30 days', () => {
     await advance(app.operator, 31 * DAY)
     await Promise.all([runSchedule(app.ctx), runSchedule(app.ctx)])
     expect(await statuses()).toEqual(['pending'])
-    expect(await eventsOf()).toBe(1)
+    await end()
+    await Promise.all([runSchedule(app.ctx), runSchedule(app.ctx)])
+    await runSchedule(app.ctx)
+    expect(await eventsOf()).toBe(0)
   })
 })
 

@@ -1,0 +1,286 @@
+import { randomBytes } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { beforeAll, describe, expect, inject, it } from 'vitest'
+import type { Context } from '../context.ts'
+import { connect } from '../database/connect.ts'
+import { inTransaction } from '../database/in-transaction.ts'
+import { migrate } from '../database/migrate.ts'
+import { recordEvents } from '../events/record.ts'
+import { runSchedule } from '../schedule.ts'
+import { startTestApp, type TestApp } from '../test/app.ts'
+import { deliveriesIn, sendSampleEvent, subscribe } from '../test/fakes/receiver.ts'
+import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
+import { databaseUrl } from '../test/global-setup.ts'
+import { until } from '../test/until.ts'
+import { whenFileEnds } from '../test/when-file-ends.ts'
+import { resendDelivery } from './deliveries.ts'
+import { beginPartitions, dropPartitions } from './partitions.ts'
+
+const HOUR = 60 * 60
+const DAY = 24 * HOUR
+const HOOK = 'https://nowhere.invalid/'
+const TABLES = ['events', 'deliveries']
+const DATA = '{"order_id":1,"cancelled_by":"buyer"}'
+
+let app: TestApp
+let other: TestApp
+let seller: Awaited<ReturnType<TestApp['seller']>>
+beforeAll(async () => {
+  app = await startTestApp({ settings: NO_LIMITS })
+  const { databaseUrl } = app
+  other = await startTestApp({ databaseUrl, settings: NO_LIMITS })
+  seller = await app.seller()
+  await subscribe(seller, HOOK)
+  await subscribe(seller, HOOK)
+  // Their deliveries are skipped: none is queued.
+  await app.ctx.db`update webhook_endpoints set disabled_at = now()`
+})
+
+/** Names of the partitions of both tables, oldest first. */
+const partitions = async ({ db }: Pick<Context, 'db'> = app.ctx) => {
+  const rows = await db<{ name: string }[]>`
+    select relname as name
+    from pg_inherits
+    join pg_class on oid = inhrelid
+    where inhparent = any(${TABLES}::text[]::regclass[])
+    order by inhparent, oid
+  `
+  return rows.map(({ name }) => name)
+}
+/** The partitions that have rows, and their number. */
+const filled = async ({ db }: Pick<Context, 'db'> = app.ctx) => {
+  const rows = await db<{ partition: string; rows: number }[]>`
+    select tableoid::regclass::text as partition, count(*)::int as rows from events group by 1
+    union all
+    select tableoid::regclass::text, count(*)::int from deliveries group by 1
+    order by 1
+  `
+  return Object.fromEntries(rows.map(({ partition, rows }) => [partition, rows]))
+}
+const send = () => sendSampleEvent(app, seller.accountId)
+const passes = async (seconds: number) => {
+  await advance(app.operator, seconds)
+  await runSchedule(app.ctx)
+}
+
+it('a partition of both tables begins after a fifth of the retention, and is dropped as a whole', async () => {
+  await send()
+  await passes(5 * DAY)
+  await send()
+  expect(await filled()).toEqual({ events_from_0: 2, deliveries_from_0: 4 })
+  await passes(1 * DAY)
+  await send()
+  const next = { events_from_4000000: 1, deliveries_from_4000000: 2 }
+  expect(await filled()).toEqual({ events_from_0: 2, deliveries_from_0: 4, ...next })
+  // The first event is past its retention, the second isn't.
+  await passes(24 * DAY)
+  expect(await filled()).toEqual({ events_from_0: 2, deliveries_from_0: 4, ...next })
+  expect(await deliveriesIn(app, `account_id=${seller.accountId}`)).toHaveLength(4)
+  await passes(5 * DAY)
+  expect(await filled()).toEqual(next)
+  expect((await partitions()).filter((name) => /_from_0$/.test(name))).toEqual([])
+})
+
+it('a resend that is requested while its partition is dropped keeps the partition', async () => {
+  const id = (await subscribe(await app.seller(), HOOK)).id
+  await app.ctx.db`
+    with happened as (
+      insert into events (account_id, event, data, created_at)
+      select account_id, 'order.cancelled', ${DATA}, ${app.ctx.now()}
+      from webhook_endpoints
+      where id = ${id}
+      returning id, created_at
+    )
+    insert into deliveries (event_id, endpoint_id, status, created_at)
+    select id, ${id}::bigint, 'failed', created_at from happened
+  `
+  const [delivery] = await deliveriesIn(app, `endpoint_id=${id}`)
+  await passes(7 * DAY)
+  const [{ partition }] = await app.ctx.db<[{ partition: string }]>`
+    select tableoid::regclass::text as partition from deliveries where id = ${delivery.id}
+  `
+  const requested = Promise.withResolvers<void>()
+  const permitted = Promise.withResolvers<void>()
+  const resent = inTransaction(app.ctx, async (tx) => {
+    await resendDelivery(tx, delivery.id)
+    requested.resolve()
+    await permitted.promise
+  })
+  await requested.promise
+  await advance(app.operator, 40 * DAY)
+  let ended = false
+  const job = dropPartitions(other.ctx).then(() => {
+    ended = true
+  })
+  await until('the job waits for the transaction', async () => {
+    const waiting = await app.ctx
+      .db`select from pg_locks where not granted and relation is not null`
+    return ended || waiting.length > 0
+  })
+  permitted.resolve()
+  await resent
+  await job
+  await runSchedule(app.ctx)
+  expect(await partitions()).toContain(partition)
+  expect(await deliveriesIn(app, `endpoint_id=${id}`)).toMatchObject([{ id: delivery.id }])
+  await app.runDeliveries()
+  await app.ctx.db`delete from delivery_queue`
+  await runSchedule(app.ctx)
+  expect(await partitions()).not.toContain(partition)
+  expect(await deliveriesIn(app, `endpoint_id=${id}`)).toEqual([])
+})
+
+it('writers never fail and lose nothing while two processes begin and drop partitions', async () => {
+  const written: { number: number; at: Date }[] = []
+  let number = 0
+  let ended = false
+  const write = async ({ ctx }: TestApp) => {
+    while (!ended) {
+      const batch = Array.from({ length: 3 }, () => ({ number: ++number, at: ctx.now() }))
+      await recordEvents(
+        ctx,
+        batch.map(({ number }) => ({
+          accountId: seller.accountId,
+          event: 'order.cancelled',
+          data: { order_id: number, cancelled_by: 'buyer' },
+        })),
+      )
+      written.push(...batch)
+    }
+  }
+  const [first] = await partitions()
+  const writers = [app, app, other, other].map(write)
+  try {
+    await until('ten partitions have begun and been dropped', async () => {
+      await advance(app.operator, 7 * DAY)
+      await Promise.all([app, other].map(({ ctx }) => beginPartitions(ctx)))
+      await Promise.all([app, other].map(({ ctx }) => dropPartitions(ctx)))
+      const names = await partitions()
+      return !names.includes(first!) && Number(names.at(-1)!.match(/\d+/)) > 50_000_000
+    })
+  } finally {
+    ended = true
+    await Promise.all(writers)
+  }
+  const since = new Date(app.ctx.now().getTime() - 29 * DAY * 1000)
+  const stored = await app.ctx.db<{ number: number; endpoints: number; deliveries: number }[]>`
+    select
+      (data::jsonb ->> 'order_id')::int as number,
+      count(distinct endpoint_id)::int as endpoints,
+      count(*)::int as deliveries
+    from events
+    join deliveries on event_id = events.id
+    where events.created_at > ${since} and event = 'order.cancelled'
+    group by 1
+    order by 1
+  `
+  const expected = written.filter(({ at }) => at > since).map(({ number }) => number)
+  expect(stored).toEqual(
+    expected.toSorted((a, b) => a - b).map((number) => ({ number, endpoints: 2, deliveries: 2 })),
+  )
+})
+
+it('rows beyond the ids of the current partition are stored, and partitions begin after them', async () => {
+  const [last] = (await partitions()).filter((name) => name.startsWith('events')).slice(-1)
+  const [row] = await app.ctx.db<{ end: number }[]>`
+    select setval(pg_get_serial_sequence('events', 'id'), ${Number(last!.match(/\d+/))} + 5) as end
+  `
+  await send()
+  expect(await filled()).toMatchObject({ [last!]: 1 })
+  await beginPartitions(app.ctx)
+  await send()
+  expect(await filled()).toMatchObject({ [last!]: 1, events_from_2000000000: 1 })
+  const ids = await app.ctx.db<{ id: number }[]>`select id from events order by id desc limit 2`
+  expect(ids.map(({ id }) => id)).toEqual([2_000_000_001, row!.end + 1])
+  await passes(40 * DAY)
+  await passes(40 * DAY)
+  expect(await filled()).toEqual({})
+})
+
+describe('an earlier database', () => {
+  it('the migration makes the tables of an earlier version the first partitions', async () => {
+    const url = await databaseAtVersion(37)
+    const db = connect(url, { max: 1 })
+    await db`
+      with account as (
+        insert into accounts (shop_name, slug, email, created_at)
+        values ('Shop', 'shop', 'shop@mail.example', now())
+        returning id
+      ),
+      endpoint as (
+        insert into webhook_endpoints (account_id, place, url, events, secret, created_at)
+        select id, 1, ${HOOK}, array['order.cancelled'], '', now() from account
+        returning id, account_id
+      ),
+      happened as (
+        insert into events (account_id, event, data, created_at)
+        select account_id, 'order.cancelled', ${DATA}, now() - make_interval(days => 40 - day)
+        from endpoint
+        cross join generate_series(0, 40, 8) as day
+        returning id, created_at
+      ),
+      logged as (
+        insert into deliveries (event_id, endpoint_id, status, created_at)
+        select
+          happened.id,
+          endpoint.id,
+          case when happened.id % 3 = 0 then 'pending' else 'failed' end,
+          happened.created_at
+        from happened
+        cross join endpoint
+        returning id, event_id, endpoint_id, status
+      )
+      insert into delivery_queue (delivery_id, event_id, endpoint_id, next_attempt_at)
+      select id, event_id, endpoint_id, now() from logged where status = 'pending'
+    `
+    await migrate(db, url)
+    await db.end()
+    const migrated = await startTestApp({ databaseUrl: url })
+    const statuses = async () =>
+      (await deliveriesIn(migrated)).map(({ status }: { status: string }) => status)
+    expect(await statuses()).toEqual(['pending', 'failed', 'failed', 'pending', 'failed', 'failed'])
+    await runSchedule(migrated.ctx)
+    // Two are past their retention, after 40 and 32 days.
+    expect(await statuses()).toEqual(['pending', 'failed', 'failed', 'pending'])
+    const [, failed] = await deliveriesIn(migrated)
+    const { status } = await migrated.operator.post(`/operator/v1/deliveries/${failed.id}/resend`)
+    expect(status).toBe(202)
+    await migrated.ctx.db`delete from delivery_queue`
+    await advance(migrated.operator, 31 * DAY)
+    await runSchedule(migrated.ctx)
+    expect([await statuses(), await filled(migrated.ctx)]).toEqual([[], {}])
+    expect(await partitions(migrated.ctx)).toEqual([
+      ...['events_from_4000006', 'events_from_8000006'],
+      ...['deliveries_from_4000006', 'deliveries_from_8000006'],
+    ])
+  })
+})
+
+/** A new database with the schema of an earlier version. */
+async function databaseAtVersion(version: number): Promise<string> {
+  const server = inject('databaseServer')
+  const admin = connect(server, { max: 1 })
+  const name = `test_${randomBytes(6).toString('hex')}`
+  await admin.unsafe(`create database ${name}`)
+  const url = databaseUrl(server, name)
+  const db = connect(url, { max: 1 })
+  whenFileEnds(async () => {
+    await admin.unsafe(`drop database ${name} with (force)`)
+    await admin.end({ timeout: 1 })
+  })
+  const folder = new URL('../../migrations/', import.meta.url)
+  const files = (await readdir(folder)).filter((file) => /^\d+_.*\.sql$/.test(file)).sort()
+  await db`
+    create table migrations (
+      version integer primary key,
+      name text not null,
+      applied_at timestamptz not null default clock_timestamp()
+    )
+  `
+  for (const [i, file] of files.slice(0, version).entries()) {
+    await db.unsafe(await readFile(new URL(file, folder), 'utf8'))
+    await db`insert into migrations (version, name) values (${i + 1}, ${file})`
+  }
+  await db.end()
+  return url
+}
