@@ -17,8 +17,8 @@ export type ResponseFields = {
   ms: number
 }
 
-/** Lines are written in batches of this size, or after this time: one write per line would cost as much as a request. */
-const BATCH_BYTES = 8 * 1024
+/** Lines are written in batches of this length, or after this time: one write per line would cost as much as a request. */
+const BATCH_LENGTH = 16 * 1024
 const FLUSH_INTERVAL_MS = 50
 
 /**
@@ -31,12 +31,7 @@ export function createLog(
   level: Config['logLevel'],
   base: object | null = null,
 ): { log: Log; flush: () => void } {
-  const destination = pino.destination({
-    fd: 2,
-    sync: false,
-    minLength: BATCH_BYTES,
-    periodicFlush: FLUSH_INTERVAL_MS,
-  })
+  const destination = openDestination()
   const serializers = { err: (error: unknown) => loggableError(error) }
   const timestamp = pino.stdTimeFunctions.isoTime
   const logger = pino({ level, base, timestamp, serializers }, destination)
@@ -50,6 +45,44 @@ export function createLog(
         // Best effort: standard error may be closed already.
       }
     },
+  }
+}
+
+/**
+ * Standard error, in the background. Joins lines to batches: pino's destination could do so, but it measures its whole
+ * batch again for each line.
+ */
+function openDestination() {
+  let lines = ''
+  const passOn = () => {
+    if (lines === '') return
+    const batch = lines
+    lines = ''
+    destination.write(batch)
+  }
+  // Before pino closes its destination.
+  process.once('beforeExit', passOn)
+  const destination = pino.destination({
+    fd: 2,
+    sync: false,
+    minLength: BATCH_LENGTH,
+    maxWrite: 2 * BATCH_LENGTH,
+  })
+  const flushSync = () => {
+    passOn()
+    destination.flushSync()
+  }
+  process.once('exit', flushSync)
+  setInterval(() => {
+    passOn()
+    destination.flush()
+  }, FLUSH_INTERVAL_MS).unref()
+  return {
+    write(line: string) {
+      lines += line
+      if (lines.length >= BATCH_LENGTH) passOn()
+    },
+    flushSync,
   }
 }
 

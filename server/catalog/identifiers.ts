@@ -114,10 +114,12 @@ function theOnlyCard(
   narrowing: Narrowing,
   advice: (candidates: CardEntry[]) => string,
 ): CardEntry {
-  requireCard(catalog, identifier)
   const canonical = catalog.cardsById.get(identifier)
-  const sharing = catalog.cardsByFriendlyId.get(identifier) ?? []
-  const candidates = candidatesFor(canonical, sharing, narrowing, ({ set }) => set)
+  // The first rule of candidatesFor, because nearly all requests need no other.
+  if (canonical && matchesFilters(canonical.set, narrowing)) return canonical
+  const sharing = catalog.cardsByFriendlyId.get(identifier)
+  if (!canonical && !sharing) cardNotFound(identifier)
+  const candidates = candidatesFor(canonical, sharing ?? [], narrowing, ({ set }) => set)
   if (candidates.length > 1) {
     throw ambiguousIdentifier(
       `The identifier "${identifier}" means ${candidates.length} cards. ${advice(candidates)} a canonical id.`,

@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Scope } from '../keys/scopes.ts'
 import type { Service } from '../service.ts'
 import { type Admission, admitKnown, admitLater, showLimit } from './authenticate.ts'
+import { writeKnownHead } from './connections.ts'
 import { isCurrent, REVALIDATED } from './entity-tag.ts'
 import { JSON_TYPE } from './json.ts'
 import { ALWAYS } from './response-headers.ts'
@@ -9,7 +10,8 @@ import { recordResponse } from './response-log.ts'
 
 /** A 200 response that the ordinary path would send now, whoever requests it. */
 export type Prepared = {
-  body: Buffer
+  /** Bytes, or Latin-1 text with one character for each of them. */
+  body: Buffer | string
   tag: string
   ignoredFields?: string | undefined
   /** The pattern of its URL, for metrics. */
@@ -129,8 +131,11 @@ function send(
   for (const [name, value] of page?.headers ?? []) head.header(name, value)
   head.header('content-type', page?.type ?? JSON_TYPE)
   head.header('content-length', body.length)
-  response.writeHead(status, head.fields)
+  // Node has to check names that the client has chosen.
+  if (status === 200 && ignoredFields === undefined) writeKnownHead(response, head.fields)
+  else response.writeHead(status, head.fields)
   if (request.method === 'HEAD') response.end()
+  else if (typeof body === 'string') response.end(body, 'latin1')
   else if (body.length <= MAX_TEXT_BYTES) response.end(body.toString('latin1'), 'latin1')
   else response.end(body)
   return status

@@ -3,6 +3,11 @@ import { validationError } from '../errors.ts'
 /** A parsed query string: the last value of each name, without empty values. */
 export type Query = Record<string, string>
 
+/** Objects without inherited names, which V8 reads faster than those of `Object.create(null)`. */
+class ParsedQuery {}
+Object.setPrototypeOf(ParsedQuery.prototype, null)
+Reflect.deleteProperty(ParsedQuery.prototype, 'constructor')
+
 const MALFORMED = Symbol('malformed percent-encoding')
 
 /** Replaces invalid UTF-8. A lone surrogate is never part of valid text, so validation refuses it. */
@@ -13,7 +18,7 @@ const NOT_UTF8 = '\ud800'
  * `+` is a space. Never throws; see `isMalformed`.
  */
 export function parseQuery(text: string): Query {
-  const query: Query = Object.create(null)
+  const query = new ParsedQuery() as Query
   if (text === '') return query
   for (const part of text.split('&')) {
     const equals = part.indexOf('=')

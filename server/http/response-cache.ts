@@ -63,7 +63,8 @@ export function responseCache(ctx: Pick<Service, 'catalog'>, maxBytes = MAX_BYTE
     const entry = find(request.url)
     if (!entry) return done()
     if (entry.ignoredFields !== undefined) reply.header('x-ignored-fields', entry.ignoredFields)
-    sendRevalidated(request, reply, entry.body, entry.tag)
+    const body = typeof entry.body === 'string' ? Buffer.from(entry.body, 'latin1') : entry.body
+    sendRevalidated(request, reply, body, entry.tag)
   }
 
   return {

@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { browseCards } from '../../../catalog/browse.ts'
 import type { CardEntry } from '../../../catalog/entries.ts'
 import { findCard, requireCard } from '../../../catalog/identifiers.ts'
-import { cardPage, cardResponse } from '../../../catalog/json.ts'
+import { cardPage, cardResponse, cardWithListings } from '../../../catalog/json.ts'
 import type { Service } from '../../../service.ts'
 import { entityTag } from '../../entity-tag.ts'
 import { included } from '../../json.ts'
@@ -49,9 +49,9 @@ const recordQuery = Type.Object({
 })
 
 /** `GET /cards/{identifier}` without listings. Each card keeps its tag. */
-function cardBody(card: CardEntry): CatalogResponse {
+function cardBody(card: CardEntry): CatalogResponse & { body: string } {
   const body = cardResponse(card)
-  card.tag ??= entityTag(body)
+  card.tag ??= entityTag(Buffer.from(body, 'latin1'))
   return { body, tag: card.tag, isKept: false }
 }
 
@@ -73,7 +73,7 @@ export const cardRoutes =
         const card = findCard(catalog, identifier, narrowing)
         if (!included(include).has('listings')) return cardBody(card)
         const of = { cardId: card.id, productSlug: null }
-        return offers.respond(of, (listings) => cardResponse(card, listings))
+        return offers.respond(of, (listings) => cardWithListings(card, listings))
       },
     })
 
@@ -128,10 +128,10 @@ export const cardRoutes =
         const card = findCard(catalog, request.params.identifier, narrowing)
         if (included(include).has('listings')) {
           const of = { cardId: card.id, productSlug: null }
-          return sendWithOffers(request, reply, of, (listings) => cardResponse(card, listings))
+          return sendWithOffers(request, reply, of, (listings) => cardWithListings(card, listings))
         }
         const { body, tag } = cardBody(card)
-        return cache.send(request, reply, catalog, body, tag)
+        return cache.send(request, reply, catalog, Buffer.from(body, 'latin1'), tag)
       },
     )
     done()

@@ -19,7 +19,7 @@ export type CatalogRead = {
   respond(catalog: Catalog, parameter: string, query: Query): CatalogResponse | undefined
 }
 
-export type CatalogResponse = { body: Buffer; tag: string; isKept: boolean }
+export type CatalogResponse = Pick<Prepared, 'body' | 'tag'> & { isKept: boolean }
 
 /** A response that is worth keeping, with the hash of its bytes. */
 export const tagged = (body: Buffer): CatalogResponse => ({
