@@ -17,6 +17,9 @@ if (!chromiumPath) {
   )
 }
 
+/** A page lives for seconds: optimizing its code would cost more CPU time than it saves. */
+const ARGUMENTS = ['--no-sandbox', '--js-flags=--no-opt --no-maglev']
+
 /** Generous, because the machine of a test may be busy. */
 const TIMEOUT_MS = 60_000
 
@@ -48,7 +51,7 @@ export async function startBrowserApp(options: TestAppOptions = {}): Promise<Bro
     settings: { PUBLIC_URL: address, ...options.settings },
   })
   await app.app.listen({ port, host: '127.0.0.1' })
-  const browser = await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'] })
+  const browser = await chromium.launch({ executablePath: chromiumPath, args: ARGUMENTS })
   whenFileEnds(() => browser.close())
   return { ...app, address, open: (path, options) => openPage(browser, address + path, options) }
 }

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { cleanUp, isAlive, newHome } from './embedded-homes.ts'
 import { freePort } from './free-port.ts'
@@ -201,7 +201,13 @@ function launch(
   const child = spawn(options.node ?? process.execPath, all, {
     // A neutral directory, and nothing of the test run's environment.
     cwd: home,
-    env: { PATH: process.env.PATH, HOME: homedir(), ...settings },
+    env: {
+      PATH: process.env.PATH,
+      HOME: homedir(),
+      // The paths of a copy are new in each run: its compiled modules must not stay in the user's cache.
+      ...(options.program && { NODE_COMPILE_CACHE: join(dirname(options.program), 'compiled') }),
+      ...settings,
+    },
     detached: options.group ?? false,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
