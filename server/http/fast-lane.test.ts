@@ -353,6 +353,23 @@ describe('the fast lane', () => {
     expect(responses.ordinaryRequests).toBe(4)
   })
 
+  it('the fast lane also reads offers that are not in memory, and keeps the order of responses', async () => {
+    const seller = await app.seller()
+    const [listing] = await list(seller, cardItem())
+    const { key } = seller
+    await warmUp({ url: '/v1/me', key })
+    const urls = [
+      ...CARDS.map(({ id }) => `/v1/cards/${encoded(id)}?include=listings`),
+      `/v1/products/${PRODUCTS[0]!.slug}?include=listings`,
+    ].flatMap((url) => [url, '/v1/series'])
+    await warmUp({ url: '/v1/series', key })
+    const responses = await both(...urls.map((url) => ({ url, key })))
+    expect(comparable(responses.fast)).toBe(comparable(responses.ordinary))
+    expect(responses.fast).toContain(`"listings":[{"id":${listing},`)
+    expect(responses.ordinaryRequests).toBe(0)
+    await seller.delete(`/v1/listings/${listing}`)
+  })
+
   it('the fast lane logs and measures its responses as the ordinary path does', async () => {
     const { key } = await app.seller()
     const requests = ['GET', 'HEAD'].flatMap((method) =>

@@ -26,9 +26,11 @@ export type PreparedSource = {
   scope: Scope | null
   /**
    * A response, or a function that prepares it, which the lane calls after it has admitted the request; undefined if
-   * the ordinary path has to respond. Both are synchronous.
+   * the ordinary path has to respond. `find` is synchronous; the function may return a promise.
    */
-  find(url: string): Prepared | (() => Prepared | undefined) | undefined
+  find(
+    url: string,
+  ): Prepared | (() => Prepared | undefined | Promise<Prepared | undefined>) | undefined
 }
 
 export type FastLane = {
@@ -69,18 +71,19 @@ export function fastLane(ctx: Service, nextRequestId: () => string): FastLane {
           recordResponse(ctx, { reqId, method, url, route, status, ms })
         })
       }
-      if (scope === null) {
-        const prepared = prepare()
-        return prepared ? sendPrepared(prepared, undefined) : ordinary()
+      const sendOrLeave = (prepared: Prepared | undefined, admission: Admission | undefined) => {
+        if (prepared) return sendPrepared(prepared, admission)
+        if (admission) admitLater(request, admission)
+        ordinary()
       }
+      const proceed = (admission: Admission | undefined) => {
+        const prepared = admission?.problem ? undefined : prepare()
+        if (!(prepared instanceof Promise)) return sendOrLeave(prepared, admission)
+        void prepared.catch(() => undefined).then((prepared) => sendOrLeave(prepared, admission))
+      }
+      if (scope === null) return proceed(undefined)
       const admission = admitKnown(ctx, request, scope)
       if (!admission) return ordinary()
-      const proceed = (admission: Admission) => {
-        const prepared = admission.problem ? undefined : prepare()
-        if (prepared) return sendPrepared(prepared, admission)
-        admitLater(request, admission)
-        return ordinary()
-      }
       if (!(admission instanceof Promise)) return proceed(admission)
       const fail = () => {
         admitLater(request, admission)
@@ -155,6 +158,6 @@ class Head {
 
 /** Calls `done` when the operating system has the whole response, or the client has disconnected. */
 function whenSent(response: ServerResponse, done: () => void): void {
-  if (response.socket?.writableLength === 0) done()
+  if (response.destroyed || response.socket?.writableLength === 0) done()
   else response.once('close', done)
 }

@@ -47,11 +47,20 @@ export function offersInMemory(ctx: Service) {
   return {
     responseOf,
 
-    /** The response of a small item; undefined if the ordinary path has to respond. */
-    respond(of: Listable, toJson: (listings: Buffer[]) => Buffer): CatalogResponse | undefined {
+    /**
+     * The response of a small item, after its offers have been read if they are not in memory; undefined if the ordinary
+     * path has to respond.
+     */
+    respond(
+      of: Listable,
+      toJson: (listings: Buffer[]) => Buffer,
+    ): CatalogResponse | undefined | Promise<CatalogResponse | undefined> {
+      const small = (offers: ItemOffers | undefined) =>
+        offers && offers.bytes <= MAX_LANE_BYTES
+          ? { ...responseOf(offers, toJson), isKept: false }
+          : undefined
       const offers = ctx.offers.peek(of)
-      if (!offers || offers.bytes > MAX_LANE_BYTES) return undefined
-      return { ...responseOf(offers, toJson), isKept: false }
+      return offers ? small(offers) : ctx.offers.read(of).then(small)
     },
   }
 }

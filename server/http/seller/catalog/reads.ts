@@ -16,7 +16,11 @@ export type CatalogRead = {
    * The response. `isKept` says whether it is worth a place in the cache. Undefined if it depends on more than the
    * catalog, or an error: then the ordinary path responds.
    */
-  respond(catalog: Catalog, parameter: string, query: Query): CatalogResponse | undefined
+  respond(
+    catalog: Catalog,
+    parameter: string,
+    query: Query,
+  ): CatalogResponse | undefined | Promise<CatalogResponse | undefined>
 }
 
 export type CatalogResponse = Pick<Prepared, 'body' | 'tag'> & { isKept: boolean }
@@ -48,12 +52,15 @@ export function catalogReads(ctx: Pick<Service, 'catalog'>, cache: ResponseCache
     for (const name in query) if (!read.parameters.has(name)) return undefined
     if (!read.isValid(query)) return undefined
     const catalog = ctx.catalog.current
-    try {
-      const response = read.respond(catalog, parameter, query)
+    const prepared = (response: CatalogResponse | undefined): Prepared | undefined => {
       if (!response) return undefined
-      const prepared: Prepared = { body: response.body, tag: response.tag, route: read.route }
+      const prepared = { body: response.body, tag: response.tag, route: read.route }
       if (response.isKept) cache.keep(url, catalog, prepared)
       return prepared
+    }
+    try {
+      const response = read.respond(catalog, parameter, query)
+      return response instanceof Promise ? response.then(prepared) : prepared(response)
     } catch {
       // The ordinary path reports the error.
       return undefined
