@@ -79,11 +79,11 @@ describe('the first start on an empty DATA_DIR', () => {
     expect(service.stdout()).not.toMatch(/[{}\x1b]/)
   })
 
-  it('the process that was started gets the settings for less memory', async () => {
+  it('a start takes settings for less memory, and restarts itself once after the program was compiled', async () => {
     const { service } = await firstStart()
-    const read = (name: string) => readFileSync(`/proc/${service.pid}/${name}`, 'utf8').split('\0')
-    expect(read('cmdline')).toContain('--max-semi-space-size=8')
-    expect(read('environ')).toContain('MALLOC_ARENA_MAX=1')
+    expect(initialOf(service, 'cmdline')).toContain('--max-semi-space-size=8')
+    expect(initialOf(service, 'environ')).toContain('MALLOC_ARENA_MAX=1')
+    expect(initialOf(service, 'environ')).toContain('COMPILED_BY_CARDSTALL=1')
   })
 
   it('only their owner can read the files with the service’s secrets', async () => {
@@ -113,10 +113,15 @@ describe('the first start on an empty DATA_DIR', () => {
     expect((await service.get('/health/ready')).status).toBe(200)
   })
 
-  it('the next start imports nothing and prints the same key and token', async () => {
+  it('the next start compiles and imports nothing and prints the same key and token', async () => {
     const { service } = await firstStart()
     expect(await service.stop()).toMatchObject({ code: 0 })
-    const next = await started({ DATA_DIR: service.dataDir, PORT: String(service.port) })
+    const next = await started({
+      DATA_DIR: service.dataDir,
+      PORT: String(service.port),
+      NODE_COMPILE_CACHE: emptyCache,
+    })
+    expect(initialOf(next, 'environ')).not.toContain('COMPILED_BY_CARDSTALL=1')
     expect(next.printed()).toEqual(service.printed())
     expect(next.stdout()).toMatch(/^\nCardstall is ready\.\n/)
     expect(await totals(next, next.printed().key)).toEqual(BUNDLED_CATALOG)
@@ -605,8 +610,15 @@ function firstStart(): Promise<Watched> {
   return first
 }
 
+/** Node's cache of compiled code is empty before the first start. */
+const emptyCache = newHome()
+
+/** The parameters or variables with which a process was started. */
+const initialOf = ({ pid }: Service, what: 'cmdline' | 'environ') =>
+  readFileSync(`/proc/${pid}/${what}`, 'utf8').split('\0')
+
 async function watchFirstStart(): Promise<Watched> {
-  const service = await startService()
+  const service = await startService({ NODE_COMPILE_CACHE: emptyCache })
   let whileImporting: Watched['whileImporting']
   await until(
     'the service is ready',

@@ -11,7 +11,7 @@ import type { Log } from './log.ts'
 import { startMailWorker } from './mail/mail-worker.ts'
 import { offersOAuth } from './oauth/offered.ts'
 import { startPhotoWorker } from './photos/photo-worker.ts'
-import { compactWhenIdle, limitHeapGrowth } from './processes/compact-memory.ts'
+import { compactWhenIdle } from './processes/compact-memory.ts'
 import {
   cannotListen,
   onOneAddress,
@@ -86,7 +86,6 @@ async function startOn(
   { log, closers }: Started,
   primary: PrimaryLink | undefined,
 ): Promise<void> {
-  limitHeapGrowth()
   const ctx = await openService(config, databaseUrl, log, closers, { primary })
   await requireSecretKey(ctx)
   const app = await buildApp(ctx)

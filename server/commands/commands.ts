@@ -1,4 +1,5 @@
 import { LISTEN_OPTIONS } from '../listen/options.ts'
+import { restartIfCompiled } from '../processes/compiled-code.ts'
 import { PROCESS_COMMAND } from '../processes/process-command.ts'
 import { parseParameters } from '../settings/parameters.ts'
 import { SETTING_NAMES } from '../settings/settings.ts'
@@ -21,6 +22,7 @@ export const COMMANDS: Record<string, Command> = {
         return runProcesses(config, warnings)
       }
       const { serve } = await import('../serve.ts')
+      restartIfCompiled()
       return serve(config, warnings)
     },
   },

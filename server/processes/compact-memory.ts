@@ -8,12 +8,6 @@ const IDLE_SECONDS = 5
 const MAX_IDLE_UTILIZATION = 0.1
 
 /**
- * Makes V8 collect garbage whenever the heap has grown by 60 %, instead of up to 300 %. Under load, a process then needs
- * half as much beyond its memory at rest.
- */
-export const limitHeapGrowth = () => setFlagsFromString('--heap-growing-percent=60')
-
-/**
  * Returns unused memory to the operating system after the catalog has been loaded: loading it leaves tens of megabytes
  * of free heap, which V8 would keep. It pauses the process for some tenths of a second and discards compiled code, so it
  * waits until the process has been idle for some seconds.
