@@ -123,8 +123,12 @@ describe('the architecture', () => {
   })
 
   it('settings come from main alone, which passes the environment to config', () => {
-    // A program started with another identity inherits the environment, and a bucket uses AWS's own variables.
-    const allowed = ['main.ts', 'database/embedded/os-user.ts', 'files/bucket.ts']
+    // A program started with another identity and a restarted process inherit the environment, and a bucket uses AWS's
+    // own variables.
+    const allowed = [
+      ...['main.ts', 'database/embedded/os-user.ts', 'files/bucket.ts'],
+      'processes/compiled-code.ts',
+    ]
     expect(offenders(/process\.env(?!`)/, (name) => allowed.includes(name))).toEqual([])
   })
 
