@@ -108,7 +108,10 @@ export async function buildApp(
   return app as unknown as FastifyInstance
 }
 
-/** Whether bytes that Node could not parse look like a HEAD request. */
+/**
+ * Whether bytes that Node could not parse look like a HEAD request. They are those of the last packet: Node keeps neither
+ * earlier ones nor the method, so a HEAD whose head arrives in several packets gets a body before its connection closes.
+ */
 const isHead = (bytes: unknown) =>
   Buffer.isBuffer(bytes) && bytes.subarray(0, 5).toString('latin1') === 'HEAD '
 
