@@ -8,6 +8,22 @@ import type { LoadRequest } from './load.ts'
 import type { Market } from './market.ts'
 import { orders } from './orders.ts'
 
+/** Lists that no row of the bench requests. */
+const LISTS_OF_SELLERS = [
+  '/v1/listings?page=50',
+  '/v1/listings?updated_since=2026-01-01T00:00:00Z',
+  '/v1/orders?status=shipped',
+  '/v1/orders?since=2026-01-01T00:00:00Z',
+  ...['listings', 'orders', 'reviews', 'disputes', 'payouts', 'deliveries'].map(
+    (noun) => `/tools/v1/${noun}`,
+  ),
+]
+const LISTS_OF_STAFF = [
+  ...['accounts', 'disputes', 'reviews', 'ledger', 'payouts', 'payout-runs', 'payout-setups'],
+  ...['audit', 'orders', 'listings', 'mails', 'shipments', 'deliveries', 'deliveries?page=1000'],
+  ...['pending', 'delivered', 'failed', 'skipped'].map((status) => `deliveries?status=${status}`),
+].map((path) => `/operator/v1/${path}`)
+
 /** More than the five executions after which PostgreSQL may keep a plan for all parameters. */
 const REQUESTS = 12
 /** Long enough for the queues to be polled. */
@@ -48,10 +64,38 @@ export async function writePlans(openMarket: () => Promise<Market>, folder: URL)
       for (const statement of idle.keys()) plans.delete(statement)
       await write(row.name, plans)
     }
+    const lists = await plansDuring(market, async () => sendAll(market, await listsIn(market)))
+    for (const statement of idle.keys()) lists.delete(statement)
+    await write('lists and resends', lists)
   } finally {
     await market.db`alter database cardstall reset all`
     await market.close()
   }
+}
+
+/** Every list as often as a page of the bench, and the resend of a delivery. */
+async function listsIn({ db, service, sellers, hooks }: Market): Promise<LoadRequest[]> {
+  const endpoint = hooks.shared[0]!
+  const [{ delivery, account } = { delivery: 0, account: 0 }] = await db<
+    { delivery: number; account: number }[]
+  >`
+    select max(deliveries.id) as delivery, account_id as account
+    from deliveries
+    join webhook_endpoints w on w.id = endpoint_id
+    where endpoint_id = ${endpoint}
+    group by account_id
+  `
+  const staff = { key: service.operatorToken }
+  const requests = [
+    ...LISTS_OF_SELLERS.map((path) => ({ path, key: sellers[0]!.key })),
+    ...LISTS_OF_STAFF.map((path) => ({ path, ...staff })),
+    { path: `/operator/v1/deliveries?account_id=${account}&page=20`, ...staff },
+    { path: `/operator/v1/deliveries?endpoint_id=${endpoint}&status=delivered`, ...staff },
+    { method: 'POST', path: `/operator/v1/deliveries/${delivery}/resend`, ...staff },
+  ]
+  return Array.from({ length: REQUESTS }, () => requests)
+    .flat()
+    .map((request) => ({ ...request, expected: [] }))
 }
 
 async function sendAll({ service }: Market, requests: LoadRequest[]): Promise<void> {
