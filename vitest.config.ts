@@ -39,7 +39,7 @@ const SLOW = [
   'server/money/{histories,payout-runs,payout-setup,payouts,statements,ledger}.test.ts',
   'server/orders/{receive-long-shipped,shared-checkouts,transitions}.test.ts',
   'server/shipping/labels.test.ts',
-  'server/webhooks/{attempt-delivery,delivery-worker,failing-endpoint,fan-out,partitions,prune}.test.ts',
+  'server/webhooks/{attempt-delivery,delivery-counts,delivery-worker,failing-endpoint,fan-out,partitions,prune}.test.ts',
   // They take more than two seconds each. `npm run test:fast` must stay below 30 s on two cores: move a file here if not.
   'cli/{cli,sellers-day}.test.ts',
   'sdk/{examples,package}.test.ts',

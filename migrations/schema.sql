@@ -189,6 +189,24 @@ CREATE INDEX deliveries_log ON ONLY public.deliveries USING btree (endpoint_id, 
 CREATE INDEX deliveries_missed ON ONLY public.deliveries USING btree (endpoint_id, id) WHERE is_missed;
 CREATE INDEX deliveries_resent ON ONLY public.deliveries USING btree (endpoint_id, resent_in, event_id) WHERE (resent_in IS NOT NULL);
 
+create table delivery_count_state (
+  is_only boolean default true not null,
+  counted_to bigint default 0 not null,
+  seen_to bigint default 0 not null,
+  seen_in xid8 default '0'::xid8 not null,
+  constraint delivery_count_state_pkey PRIMARY KEY (is_only),
+  constraint delivery_count_state_check CHECK (seen_to >= counted_to),
+  constraint delivery_count_state_is_only_check CHECK (is_only)
+);
+
+create table delivery_counts (
+  endpoint_id bigint not null,
+  number bigint not null,
+  constraint delivery_counts_pkey PRIMARY KEY (endpoint_id),
+  constraint delivery_counts_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoints(id) ON DELETE CASCADE,
+  constraint delivery_counts_number_check CHECK (number >= 0)
+);
+
 create table delivery_queue (
   delivery_id bigint not null,
   event_id bigint not null,

@@ -20,6 +20,7 @@ import { cancelOverdue } from './orders/cancel-overdue.ts'
 import { remindSellers } from './orders/reminders.ts'
 import { receiveLongShipped } from './orders/transitions.ts'
 import { pruneDeliveries } from './webhooks/deliveries.ts'
+import { countDeliveries } from './webhooks/delivery-counts.ts'
 import { beginPartitions } from './webhooks/partitions.ts'
 
 const SECONDS = 1000
@@ -61,6 +62,7 @@ const RECURRING_JOBS: RecurringJob[] = [
   { name: 'record interrupted actions', everyMs: 10 * MINUTES, run: recordInterrupted },
   { name: 'delete old entries of the audit log', everyMs: 1 * HOURS, run: pruneAudit },
   { name: 'erase old data of buyers', everyMs: 1 * HOURS, run: eraseOldBuyers },
+  { name: 'count deliveries', everyMs: 5 * SECONDS, run: countDeliveries },
   { name: 'begin partitions of deliveries', everyMs: 1 * MINUTES, run: beginPartitions },
   { name: 'delete old deliveries', everyMs: 1 * HOURS, run: pruneDeliveries },
 ]

@@ -6,6 +6,7 @@ import type { WebhookEvent } from '../enums.ts'
 import { conflict } from '../errors.ts'
 import { type AttemptRow, attemptFrom } from './attempt-row.ts'
 import { type Delivery, type DeliveryStatus, deliveryNotFound } from './delivery.ts'
+import { numberKept } from './delivery-counts.ts'
 import { requireEndpoint } from './endpoints.ts'
 import { dropPartitions, isKept } from './partitions.ts'
 
@@ -231,6 +232,7 @@ export async function listDeliveries(
     where ${endpointId === undefined ? db`account_id = ${accountId!}` : db`id = ${endpointId}`}
       ${endpointId !== undefined && accountId !== undefined ? db`and account_id = ${accountId}` : db``}
   `
+  const isListed: ReturnType<Db> = isFiltered ? db`endpoint_id in (${endpoints})` : db`true`
   const [ids, [counted]] = await Promise.all([
     isFiltered
       ? db<{ id: number }[]>`
@@ -255,11 +257,26 @@ export async function listDeliveries(
           limit ${perPage}
           offset ${offset}
         `,
-    db<{ total: number }[]>`
-      select count(*) as total
-      from ${matching}
-      where ${isFiltered ? db`endpoint_id in (${endpoints})` : db`true`} ${isOfEvent}
-    `,
+    event === undefined && !from && !to && (status === undefined || status === 'delivered')
+      ? db<{ total: number }[]>`
+          select
+            ${numberKept(db, isListed)}
+            ${
+              status === 'delivered'
+                ? db`
+                  - (select count(*) from deliveries where is_missed and ${kept} and ${isListed})
+                  - (
+                    select count(*)
+                    from delivery_queue
+                    where next_attempt_at is not null and ${isListed}
+                  )
+                `
+                : db``
+            } as total
+        `
+      : db<{ total: number }[]>`
+          select count(*) as total from ${matching} where ${isListed} ${isOfEvent}
+        `,
   ])
   const rows = await readDeliveries(
     db,

@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
+import { hideDeliveries } from './delivery-counts.ts'
 
 /**
  * The partitions of `events` and `deliveries` (docs/partitions.md): ranges of ids, each with the rows of a fifth of the
@@ -108,7 +109,7 @@ export async function dropPartitions(ctx: Context): Promise<void> {
   const { now, config, db } = ctx
   const before = new Date(now().getTime() - config.webhookRetentionDays * DAYS)
   const layouts = await layoutsOf(db)
-  for (const layout of layouts) await hideUntil(db, layout, before)
+  for (const layout of layouts) await hideUntil(ctx, layout, before)
   for (const { table, partitions, current } of layouts.toReversed()) {
     for (const [i, partition] of partitions.entries()) {
       if (partition === current) break
@@ -125,7 +126,8 @@ export async function dropPartitions(ctx: Context): Promise<void> {
 }
 
 /** Moves the limit below which rows are hidden to the first row after this time. The order of ids is that of time. */
-async function hideUntil(db: Db, { table, lastId }: Layout, before: Date): Promise<void> {
+async function hideUntil(ctx: Context, { table, lastId }: Layout, before: Date): Promise<void> {
+  const { db } = ctx
   const [kept] = await db<{ from: number }[]>`
     select kept_from as "from" from retention where table_name = ${table}
   `
@@ -139,6 +141,7 @@ async function hideUntil(db: Db, { table, lastId }: Layout, before: Date): Promi
     else end = id
   }
   if (from === kept!.from) return
+  if (table === 'deliveries') return hideDeliveries(ctx, from)
   await db`
     update retention set kept_from = greatest(kept_from, ${from}) where table_name = ${table}
   `

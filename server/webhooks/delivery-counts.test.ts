@@ -1,0 +1,134 @@
+import { expect, it } from 'vitest'
+import type { Context } from '../context.ts'
+import { inTransaction } from '../database/in-transaction.ts'
+import { recordEvents } from '../events/record.ts'
+import { startTestApp, type TestApp } from '../test/app.ts'
+import { subscribe } from '../test/fakes/receiver.ts'
+import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
+import { until } from '../test/until.ts'
+import { listDeliveries, resendDeliveries } from './deliveries.ts'
+import { DELIVERY_STATUSES } from './delivery.ts'
+import { countDeliveries } from './delivery-counts.ts'
+import { beginPartitions, dropPartitions } from './partitions.ts'
+
+const HOUR = 60 * 60
+const PAGE = { page: 1, perPage: 1, offset: 0 }
+
+it('totals of deliveries equal plain SQL while two processes write, count, hide and drop them', async () => {
+  const app = await startTestApp({ settings: NO_LIMITS })
+  const { databaseUrl } = app
+  const other = await startTestApp({ databaseUrl, settings: NO_LIMITS })
+  const shops = await Promise.all([app.seller(), app.seller()])
+  const accounts = shops.map(({ accountId }) => accountId)
+  const endpoints: { id: number; accountId: number }[] = []
+  for (const shop of [...shops, shops[0]!]) {
+    const { id } = await subscribe(shop, 'https://nowhere.invalid/')
+    endpoints.push({ id, accountId: shop.accountId })
+  }
+
+  /** Every filter whose total is derived from the counts, in one snapshot with plain SQL. */
+  const compare = ({ ctx }: TestApp) =>
+    ctx.begin(async (db) => {
+      const filters = [
+        {},
+        ...DELIVERY_STATUSES.map((status) => ({ status })),
+        ...endpoints.map(({ id }) => ({ endpointId: id })),
+        ...accounts.map((accountId) => ({ accountId, status: 'delivered' as const })),
+      ]
+      for (const filter of filters) {
+        const { accountId, endpointId, status }: Partial<Record<string, unknown>> = filter
+        const [expected] = await db<{ total: number }[]>`
+          select count(*)::int as total
+          from deliveries d
+          join webhook_endpoints w on w.id = endpoint_id
+          left join delivery_queue q on q.delivery_id = d.id
+          where
+            (
+              q.delivery_id is not null
+              or d.id >= (select kept_from from retention where table_name = 'deliveries')
+            )
+            and account_id = coalesce(${(accountId as number) ?? null}::bigint, account_id)
+            and w.id = coalesce(${(endpointId as number) ?? null}::bigint, w.id)
+            and d.status = coalesce(${(status as string) ?? null}::text, d.status)
+        `
+        const { total } = await listDeliveries({ ...ctx, db }, filter, PAGE)
+        expect({ filter, total }).toEqual({ filter, total: expected!.total })
+      }
+    }, 'snapshot')
+
+  const finish = (status: string, { ctx: { db } }: TestApp) => db`
+    with gone as (
+      delete from delivery_queue
+      where delivery_id in (
+        select delivery_id from delivery_queue order by delivery_id limit 5 for update skip locked
+      )
+      returning delivery_id
+    )
+    update deliveries set status = ${status} where id in (select delivery_id from gone)
+  `
+  const counted = async () => {
+    const [row] = await app.ctx.db<{ number: number }[]>`
+      select coalesce(sum(number), 0)::int as number from delivery_counts
+    `
+    return row!.number
+  }
+
+  const record = (ctx: Context, accountId: number) => {
+    const data = { order_id: 1, cancelled_by: 'buyer' as const }
+    return recordEvents(ctx, [{ accountId, event: 'order.cancelled', data }])
+  }
+  // A transaction that ends after one with higher ids.
+  const recorded = Promise.withResolvers<void>()
+  const permitted = Promise.withResolvers<void>()
+  const slow = inTransaction(app.ctx, async (tx) => {
+    await record(tx, accounts[0]!)
+    recorded.resolve()
+    await permitted.promise
+  })
+  await recorded.promise
+  await record(other.ctx, accounts[1]!)
+  for (let run = 0; run < 3; run++) await countDeliveries(other.ctx)
+  permitted.resolve()
+  await slow
+  await compare(app)
+
+  let ended = false
+  const write = async ({ ctx }: TestApp, accountId: number) => {
+    while (!ended) await record(ctx, accountId)
+  }
+  const writers = [write(app, accounts[0]!), write(other, accounts[1]!)]
+  const span = { from: new Date(0), to: new Date('2126-01-01') }
+  try {
+    for (let round = 0; round < 6; round++) {
+      const [one, two] = round % 2 === 0 ? [app, other] : [other, app]
+      const { id, accountId } = endpoints[round % endpoints.length]!
+      await Promise.all([
+        finish(['delivered', 'failed', 'skipped'][round % 3]!, one),
+        ...[app, other].map(({ ctx }) => countDeliveries(ctx)),
+        compare(two),
+      ])
+      await resendDeliveries(one.ctx, accountId, id, span)
+      if (round % 3 !== 2) continue
+      // Twenty days in turn: some deliveries are hidden, of which some are queued.
+      await advance(app.operator, 20 * 24 * HOUR)
+      await Promise.all([beginPartitions(one.ctx), compare(two)])
+      await Promise.all([...[app, other].map(({ ctx }) => dropPartitions(ctx)), compare(two)])
+    }
+    await until('deliveries have been counted', async () => {
+      await countDeliveries(app.ctx)
+      return (await counted()) > 0
+    })
+  } finally {
+    ended = true
+    await Promise.all(writers)
+  }
+  await compare(app)
+  await app.ctx.db`delete from delivery_queue`
+  await app.ctx.db`update deliveries set status = 'delivered' where status = 'pending'`
+  await compare(app)
+  await advance(app.operator, 40 * 24 * HOUR)
+  await beginPartitions(app.ctx)
+  await dropPartitions(app.ctx)
+  await compare(app)
+  expect(await counted()).toBe(0)
+})
