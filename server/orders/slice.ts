@@ -43,7 +43,7 @@ export async function readSlices({ db }: { db: Db }, ids: number[]): Promise<Sli
     from orders o
     ${joins(db)}
     where o.slice_id = any(${ids}::bigint[])
-    order by o.id
+    order by o.slice_id, o.id
   `
   const bySlice = Map.groupBy(rows, ({ sliceId }) => sliceId)
   return [...new Set(ids)].filter((id) => bySlice.has(id)).map((id) => sliceOf(bySlice.get(id)!))
