@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { afterCard, type CardBytes, cardText, productJson, setJson } from './json.ts'
 import type { CardRecord, ProductRecord, SetRecord } from './record.ts'
 
@@ -28,6 +29,8 @@ export type SetEntry = {
   json: Buffer
   cardBytes: Buffer
   afterCard: Buffer
+  /** The hash of the set and its visible cards: computed at its first use, see `digestOf`. */
+  digest: string | undefined
 }
 
 export type CardEntry = CardBytes & {
@@ -108,6 +111,7 @@ export function setEntry(
     json,
     cardBytes: Buffer.alloc(0),
     afterCard: afterCard(json),
+    digest: undefined,
   }
   addCards(set, cards, marketplaceUrl, intern)
   const entries = products.map((product) => productEntry(product, set, marketplaceUrl))
@@ -116,6 +120,16 @@ export function setEntry(
     .sort((a, b) => compare(a.name, b.name) || compare(a.slug, b.slug))
   set.hiddenProducts = entries.filter((product) => !product.visible)
   return set
+}
+
+/** A hash of the set and its visible cards, which is the same in every process. */
+export function digestOf(set: SetEntry): string {
+  if (set.digest === undefined) {
+    const hash = createHash('sha256').update(set.json)
+    for (const { start, end } of set.cards) hash.update(set.cardBytes.subarray(start, end))
+    set.digest = hash.digest('base64url')
+  }
+  return set.digest
 }
 
 function addCards(set: SetEntry, rows: CardRow[], marketplaceUrl: string, intern: Intern): void {

@@ -131,9 +131,8 @@ export function productResponse({ json }: { json: Buffer }, listings?: Buffer[])
   return joined(pieces, BRACE)
 }
 
-/** A page of cards. It copies two ranges for each card. */
-export function cardPage(cards: CardBytes[], end: PageEnd): Buffer {
-  const tail = pageTail(end)
+/** A page of cards that ends with `pageTail`. It copies two ranges for each card. */
+export function cardPage(cards: CardBytes[], tail: Buffer): Buffer {
   let length = DATA.length + tail.length - (cards.length > 0 ? COMMA.length : 0)
   for (const { start, end, set } of cards) length += end - start + set.afterCard.length
   const target = Buffer.allocUnsafeSlow(length)
@@ -157,7 +156,8 @@ export function entryPage(entries: { json: Buffer }[], end: PageEnd): Buffer {
 const whole = (bytes: Buffer): Piece => ({ bytes, start: 0, end: bytes.length })
 const text = (json: string): Piece => whole(Buffer.from(json))
 
-const pageTail = (end: PageEnd) =>
+/** The end of a page, from the bracket that closes its records. */
+export const pageTail = (end: PageEnd): Buffer =>
   Buffer.from(`],"links":${JSON.stringify(end.links)},"meta":${JSON.stringify(end.meta)}}`)
 
 function addWhole(pieces: Piece[], entries: { json: Buffer }[]): void {

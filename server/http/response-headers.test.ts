@@ -147,12 +147,16 @@ describe('caching of catalog data', () => {
   })
 
   it('the ETag of catalog data changes after an import that changes it', async () => {
+    const page = `/v1/cards?set=${CARDS[0]!.set_id}`
+    const tagOfPage = async () => (await seller.get(page)).headers.etag
     const before = (await seller.get(CARD)).headers.etag
+    const beforeOfPage = await tagOfPage()
     await importRecords(app.operator, [{ ...CARDS[0], name: 'Renamed' }])
     const { status, headers, body } = await seller.get(CARD, {
       headers: { 'if-none-match': before! },
     })
     expect([status, body.data.name]).toEqual([200, 'Renamed'])
     expect(headers.etag).not.toBe(before)
+    expect(await tagOfPage()).not.toBe(beforeOfPage)
   })
 })

@@ -1,13 +1,14 @@
+import { hash } from 'node:crypto'
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { browseCards } from '../../../catalog/browse.ts'
-import type { CardEntry } from '../../../catalog/entries.ts'
+import { type CardEntry, digestOf, type SetEntry } from '../../../catalog/entries.ts'
 import { findCard, requireCard } from '../../../catalog/identifiers.ts'
-import { cardPage, cardResponse, cardWithListings } from '../../../catalog/json.ts'
+import { cardPage, cardResponse, cardWithListings, pageTail } from '../../../catalog/json.ts'
 import type { Service } from '../../../service.ts'
-import { entityTag } from '../../entity-tag.ts'
+import { entityTag, quoted } from '../../entity-tag.ts'
 import { included } from '../../json.ts'
-import { pageExample, pageParameters } from '../../paginate.ts'
+import { type PageEnd, pageExample, pageParameters } from '../../paginate.ts'
 import type { ResponseCache } from '../../response-cache.ts'
 import { Data, NotModified, Paginated, Text } from '../../schema.ts'
 import { CardSchema, exampleCard } from '../../shapes/card.ts'
@@ -55,6 +56,23 @@ function cardBody(card: CardEntry): CatalogResponse & { body: string } {
   return { body, tag: card.tag, isKept: false }
 }
 
+/**
+ * A page of cards. Its tag is a hash of the cards' ids, the digests of their sets and the end of the page, because hashing
+ * its bytes would take as long as the rest of the response.
+ */
+function pageResponse(cards: CardEntry[], end: PageEnd): CatalogResponse & { body: Buffer } {
+  const tail = pageTail(end)
+  let identity = ''
+  let last: SetEntry | undefined
+  for (const { id, set } of cards) {
+    if (set !== last) identity += `\n${digestOf(set)}`
+    identity += `\n${id}`
+    last = set
+  }
+  const tag = quoted(hash('sha256', `${tail.toString('latin1')}${identity}`, 'base64url'))
+  return { body: cardPage(cards, tail), tag, isKept: true }
+}
+
 export const cardRoutes =
   (ctx: Service, cache: ResponseCache, reads: CatalogReads): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
@@ -63,7 +81,7 @@ export const cardRoutes =
     const list = catalogPage(ctx, cache, {
       path: '/v1/cards',
       browse: browseCards,
-      toJson: cardPage,
+      toResponse: pageResponse,
     })
     reads.add({ route: '/v1/cards', querystring: listQuery, respond: list.respond })
     reads.add({

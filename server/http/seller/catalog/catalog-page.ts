@@ -4,7 +4,7 @@ import type { Service } from '../../../service.ts'
 import { type PageEnd, pageEnd, pageOf } from '../../paginate.ts'
 import type { Query } from '../../query.ts'
 import type { ResponseCache } from '../../response-cache.ts'
-import { tagged } from './reads.ts'
+import type { CatalogResponse } from './reads.ts'
 
 /**
  * A list of the catalog: filters, takes the page and assembles its bytes. `handle` is the route's handler, `respond` the
@@ -12,7 +12,7 @@ import { tagged } from './reads.ts'
  *
  * @param path the list's path below the server's address
  * @param browse all matching entries, in order
- * @param toJson the response's bytes
+ * @param toResponse the response's bytes, and their tag
  */
 export function catalogPage<Entry>(
   ctx: Service,
@@ -20,26 +20,27 @@ export function catalogPage<Entry>(
   {
     path,
     browse,
-    toJson,
+    toResponse,
   }: {
     path: string
     browse: (catalog: Catalog, query: Query) => Entry[]
-    toJson: (entries: Entry[], end: PageEnd) => Buffer
+    toResponse: (entries: Entry[], end: PageEnd) => CatalogResponse & { body: Buffer }
   },
 ) {
   const address = ctx.config.publicUrl + path
-  const bodyOf = (catalog: Catalog, query: Query): Buffer => {
+  const responseOf = (catalog: Catalog, query: Query) => {
     const page = pageOf(query)
     const found = browse(catalog, query)
     const entries = found.slice(page.offset, page.offset + page.perPage)
-    return toJson(entries, pageEnd(address, query, page, entries.length, found.length))
+    return toResponse(entries, pageEnd(address, query, page, entries.length, found.length))
   }
   return {
-    respond: (catalog: Catalog, _: string, query: Query) => tagged(bodyOf(catalog, query)),
+    respond: (catalog: Catalog, _: string, query: Query) => responseOf(catalog, query),
 
     handle(request: FastifyRequest, reply: FastifyReply): never {
       const catalog = ctx.catalog.current
-      return cache.send(request, reply, catalog, bodyOf(catalog, request.query as Query))
+      const { body, tag } = responseOf(catalog, request.query as Query)
+      return cache.send(request, reply, catalog, body, tag)
     },
   }
 }

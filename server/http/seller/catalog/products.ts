@@ -46,7 +46,7 @@ export const productRoutes =
     const list = catalogPage(ctx, cache, {
       path: '/v1/products',
       browse: browseProducts,
-      toJson: entryPage,
+      toResponse: (products, end) => tagged(entryPage(products, end)),
     })
     reads.add({ route: '/v1/products', querystring: listQuery, respond: list.respond })
     reads.add({

@@ -26,7 +26,7 @@ export type CatalogRead = {
 export type CatalogResponse = Pick<Prepared, 'body' | 'tag'> & { isKept: boolean }
 
 /** A response that is worth keeping, with the hash of its bytes. */
-export const tagged = (body: Buffer): CatalogResponse => ({
+export const tagged = (body: Buffer): CatalogResponse & { body: Buffer } => ({
   body,
   tag: entityTag(body),
   isKept: true,

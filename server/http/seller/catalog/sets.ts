@@ -45,7 +45,7 @@ export const setRoutes =
     const list = catalogPage(ctx, cache, {
       path: '/v1/sets',
       browse: browseSets,
-      toJson: entryPage,
+      toResponse: (sets, end) => tagged(entryPage(sets, end)),
     })
     reads.add({ route: '/v1/sets', querystring: listQuery, respond: list.respond })
     reads.add({
