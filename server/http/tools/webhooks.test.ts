@@ -139,8 +139,10 @@ describe('webhooks in the tools API', () => {
       const leaving = new AbortController()
       const headers = { authorization: `Bearer ${seller.key}` }
       const url = `${origin}/tools/v1/events/stream`
-      return fetch(url, { headers, signal: leaving.signal }).then(({ status }) => ({
-        status,
+      // The response is kept, because its stream ends when it is garbage-collected.
+      return fetch(url, { headers, signal: leaving.signal }).then((response) => ({
+        response,
+        status: response.status,
         leave: () => leaving.abort(),
       }))
     }
