@@ -1,4 +1,5 @@
 import type { Db } from '../database/sql.ts'
+import { wholeRows } from '../database/whole-rows.ts'
 import type { Fulfilment } from '../enums.ts'
 import type { Address } from '../text/address.ts'
 import { type Order, orderNotFound, type Tracking } from './order.ts'
@@ -26,25 +27,25 @@ export type Slice = {
 
 /** One slice. @throws not_found */
 export async function readSlice({ db }: { db: Db }, id: number): Promise<Slice> {
-  const rows = await db<SliceRow[]>`
+  const rows = await wholeRows(db<SliceRow[]>`
     select ${columns(db)}, ${sliceColumns(db)}
     from orders o
     ${joins(db)}
     where o.slice_id = ${id}
     order by o.id
-  `
+  `)
   return sliceOf(rows)
 }
 
 /** The slices with these ids, in the order of the ids. */
 export async function readSlices({ db }: { db: Db }, ids: number[]): Promise<Slice[]> {
-  const rows = await db<SliceRow[]>`
+  const rows = await wholeRows(db<SliceRow[]>`
     select ${columns(db)}, ${sliceColumns(db)}
     from orders o
     ${joins(db)}
     where o.slice_id = any(${ids}::bigint[])
     order by o.slice_id, o.id
-  `
+  `)
   const bySlice = Map.groupBy(rows, ({ sliceId }) => sliceId)
   return [...new Set(ids)].filter((id) => bySlice.has(id)).map((id) => sliceOf(bySlice.get(id)!))
 }

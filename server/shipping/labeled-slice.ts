@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import type { Db } from '../database/sql.ts'
+import { wholeRows } from '../database/whole-rows.ts'
 import type { LabelStatus } from '../enums.ts'
 import { columns, joins } from '../orders/orders.ts'
 import { readSlices, type Slice, type SliceRow, sliceColumns, sliceOf } from '../orders/slice.ts'
@@ -29,7 +30,7 @@ export async function getLabeledSlice(
   orderId: number,
 ): Promise<LabeledSlice> {
   const { db } = ctx
-  const rows = await db<(SliceRow & Partial<LabelColumns>)[]>`
+  const rows = await wholeRows(db<(SliceRow & Partial<LabelColumns>)[]>`
     select ${columns(db)}, ${sliceColumns(db)}, ${labelColumns(db)}
     from orders o
     ${joins(db)}
@@ -37,7 +38,7 @@ export async function getLabeledSlice(
     where
       o.slice_id = (select slice_id from orders where id = ${orderId} and account_id = ${accountId})
     order by o.id
-  `
+  `)
   const slice = sliceOf(rows)
   const [{ provider } = {}] = rows
   return { ...slice, label: provider ? labelFrom(ctx, rows[0] as LabelColumns) : null }
