@@ -45,7 +45,8 @@ export async function beginPartitions(ctx: Context): Promise<void> {
   if (!layouts.some((layout) => isDue(ctx, layout))) return
   for (const layout of layouts) if (overflows(layout)) await limitLast(ctx, layout)
   await unlessBusy(ctx, async (tx) => {
-    await tx.db`lock table events, deliveries in access exclusive mode`
+    // Not the partitions, which autovacuum locks for long. Every other statement locks these two first.
+    await tx.db`lock table only events, only deliveries in access exclusive mode`
     // Another process may have begun them meanwhile.
     const layouts = await layoutsOf(tx.db)
     if (!layouts.some((layout) => isDue(tx, layout))) return
@@ -116,7 +117,7 @@ export async function dropPartitions(ctx: Context): Promise<void> {
       const endId = partitions[i + 1]!.firstId
       if (!(await isOver(db, table, partition, endId))) continue
       await unlessBusy(ctx, async (tx) => {
-        await tx.db`lock table ${tx.db(table)} in access exclusive mode`
+        await tx.db`lock table only ${tx.db(table)} in access exclusive mode`
         // A resend may have been requested meanwhile.
         if (!(await isOver(tx.db, table, partition, endId))) return
         await tx.db`drop table if exists ${tx.db(partition.name)}`
