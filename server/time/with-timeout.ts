@@ -1,11 +1,16 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-
-/** The result of `work`, or of `onTimeout` after `ms` milliseconds of real time. `work` is not cancelled then. */
-export async function withTimeout<T>(ms: number, work: Promise<T>, onTimeout: () => T): Promise<T> {
-  const timer = new AbortController()
-  try {
-    return await Promise.race([work, sleep(ms, undefined, timer).then(onTimeout)])
-  } finally {
-    timer.abort()
-  }
+/**
+ * The result of `work`, or of `onTimeout` after `ms` milliseconds of real time. `work` is not cancelled then. A plain timer,
+ * because aborting one of `node:timers/promises` makes an error each time.
+ */
+export function withTimeout<T>(ms: number, work: Promise<T>, onTimeout: () => T): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      try {
+        resolve(onTimeout())
+      } catch (error) {
+        reject(error)
+      }
+    }, ms)
+    void work.then(resolve, reject).then(() => clearTimeout(timer))
+  })
 }

@@ -6,6 +6,7 @@ import type { ItemOffers } from '../../../listings/offer-model.ts'
 import { type Offers, offersOf } from '../../../listings/offers.ts'
 import { limitConcurrency } from '../../../queue/limit-concurrency.ts'
 import type { Service } from '../../../service.ts'
+import { withTimeout } from '../../../time/with-timeout.ts'
 import { quoted, sendRevalidated } from '../../entity-tag.ts'
 import { sendJson } from '../../json.ts'
 import { offerJson, sellerJson } from '../../shapes/public-listing.ts'
@@ -22,6 +23,8 @@ const NOTHING = { body: Buffer.alloc(0), tag: '' }
 
 /** Larger ones are sent by the ordinary path, which bounds the bytes that wait for slow clients. */
 const MAX_LANE_BYTES = 8 * 1024
+/** Then the ordinary path responds, which limits a request's time for the database. */
+const MAX_LANE_WAIT_MS = 1_000
 
 /**
  * Responses with offers that are in memory and current, for the fast lane and the ordinary path. The tag is the one that
@@ -60,7 +63,8 @@ export function offersInMemory(ctx: Service) {
           ? { ...responseOf(offers, toJson), isKept: false }
           : undefined
       const offers = ctx.offers.peek(of)
-      return offers ? small(offers) : ctx.offers.read(of).then(small)
+      if (offers) return small(offers)
+      return withTimeout(MAX_LANE_WAIT_MS, ctx.offers.read(of).then(small), () => undefined)
     },
   }
 }
