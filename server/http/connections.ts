@@ -257,11 +257,10 @@ export function writeKnownHead(response: Response, fields: (string | number)[]):
     return
   }
   let head = 'HTTP/1.1 200 OK\r\n'
-  for (let i = 0; i < fields.length; i += 2)
-    head += `${fields[i]}: ${fields[i + 1]}\r\n`
-    // The field of Node in which `writeHead` leaves the head as well.
-  ;(response as unknown as { _header: string })._header =
-    `${head}Date: ${httpDate()}\r\nConnection: keep-alive\r\n${KEEP_ALIVE}\r\n\r\n`
+  for (let i = 0; i < fields.length; i += 2) head += `${fields[i]}: ${fields[i + 1]}\r\n`
+  head += `Date: ${httpDate()}\r\nConnection: keep-alive\r\n${KEEP_ALIVE}\r\n\r\n`
+  // The field of Node in which `writeHead` leaves the head as well.
+  Object.assign(response, { _header: head })
 }
 
 const KEEP_ALIVE = `Keep-Alive: timeout=${KEEP_ALIVE_TIMEOUT_MS / 1000}`
