@@ -52,7 +52,7 @@ describe('cached responses', () => {
     expect((await seller.get(CARD)).body.data.name).toBe('Charizard δ')
   })
 
-  it('the cache is bounded and evicts the oldest responses first', () => {
+  it('the cache keeps a response at its second request, is bounded, and evicts the oldest responses first', () => {
     const catalog = {} as never
     const cache = responseCache({ catalog: { current: catalog } as never })
     const route = {} as { onRequest: ((...of: unknown[]) => void)[] }
@@ -66,8 +66,16 @@ describe('cached responses', () => {
       return !isMiss
     }
     const megabyte = Buffer.alloc(1024 * 1024)
-    for (let i = 0; i < 40; i++)
+    const send = (i: number) =>
       cache.send({ url: `/${i}`, headers: {}, routeOptions: {} } as never, reply, catalog, megabyte)
+    send(0)
+    expect(isCached('/0')).toBe(false)
+    send(0)
+    expect(isCached('/0')).toBe(true)
+    for (let i = 1; i < 40; i++) {
+      send(i)
+      send(i)
+    }
     expect([isCached('/0'), isCached('/39')]).toEqual([false, true])
     const cached = Array.from({ length: 40 }, (_, i) => isCached(`/${i}`)).filter(Boolean).length
     expect(cached).toBe(31)

@@ -8,19 +8,24 @@ import type { Prepared } from './fast-lane.ts'
 const MAX_BYTES = 32 * 1024 * 1024
 /** Estimated memory of an entry, in addition to its body and URL. */
 const ENTRY_OVERHEAD_BYTES = 200
+/** Maximum total length of the URLs that were requested once. */
+const MAX_SEEN_LENGTH = 1024 * 1024
 
 /**
  * Caches responses that depend only on their URL and the catalog, such as the first pages and the newest set. They are
  * sent after the key, rate limit and scope have been checked. A new catalog empties the cache.
+ *
+ * A response is kept at its second request. Most are never requested again: a program that walks through all pages would
+ * fill the cache and empty it again, which takes more time than making the pages.
  */
 export type ResponseCache = {
   /** An onRoute hook: routes registered later send a cached response, after their guard. */
   sendCachedFirst: (route: RouteOptions) => void
   /** The cached response of a URL, for the fast lane. */
   find: (url: string) => Prepared | undefined
-  /** Caches a response that was made from `catalog`. */
+  /** Caches a response that was made from `catalog`, if it was requested before. */
   keep: (url: string, catalog: Catalog, response: Prepared) => void
-  /** Caches a response that was made from `catalog`, and sends it. */
+  /** Caches a response that was made from `catalog`, if it was requested before, and sends it. */
   send: (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -35,6 +40,20 @@ export function responseCache(ctx: Pick<Service, 'catalog'>, maxBytes = MAX_BYTE
   const entries = new Map<string, Prepared>()
   let source: Catalog | undefined
   let totalBytes = 0
+  const seen = new Set<string>()
+  let seenLength = 0
+
+  /** Whether the URL was requested before. */
+  const isRepeated = (url: string): boolean => {
+    if (seen.has(url)) return true
+    if (seenLength > MAX_SEEN_LENGTH) {
+      seen.clear()
+      seenLength = 0
+    }
+    seen.add(url)
+    seenLength += url.length
+    return false
+  }
 
   const sizeOf = (url: string, { body }: Prepared) =>
     url.length + body.length + ENTRY_OVERHEAD_BYTES
@@ -42,6 +61,7 @@ export function responseCache(ctx: Pick<Service, 'catalog'>, maxBytes = MAX_BYTE
   const find = (url: string) => (source === ctx.catalog.current ? entries.get(url) : undefined)
 
   const keep: ResponseCache['keep'] = (url, catalog, entry) => {
+    if (!isRepeated(url)) return
     if (source !== catalog) {
       entries.clear()
       totalBytes = 0
