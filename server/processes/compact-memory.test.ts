@@ -28,15 +28,19 @@ it('memory is compacted once for each snapshot of the catalog, and only after id
   }
   expect(after(10)).toBe(0)
   utilization = 0.01
-  expect(after(4)).toBe(0)
+  expect(after(1)).toBe(0)
   utilization = 1
   expect(after(1)).toBe(0)
   utilization = 0.01
-  expect(after(4)).toBe(0)
+  expect(after(1)).toBe(0)
   expect(after(1)).toBe(1)
   expect(after(10)).toBe(1)
   catalog = {}
-  expect(after(10)).toBe(2)
+  utilization = 1
+  expect(after(1)).toBe(1)
+  utilization = 0.01
+  expect(after(4)).toBe(1)
+  expect(after(1)).toBe(2)
   catalog = {}
   stop()
   expect(after(10)).toBe(2)

@@ -4,6 +4,8 @@ import { runInNewContext } from 'node:vm'
 const INTERVAL_MS = 1_000
 /** Consecutive idle seconds: a pause between two bursts of requests is not the end of the work. */
 const IDLE_SECONDS = 5
+/** The same after the start, when little code is compiled that could be discarded. */
+const IDLE_SECONDS_AFTER_START = 2
 /** Share of the time in which the event loop is busy. */
 const MAX_IDLE_UTILIZATION = 0.1
 
@@ -25,7 +27,8 @@ export function compactWhenIdle(catalog: () => object, compact = collectGarbage)
     before = now
     idleSeconds = utilization > MAX_IDLE_UTILIZATION ? 0 : idleSeconds + 1
     const current = catalog()
-    if (current === compacted || idleSeconds < IDLE_SECONDS) return
+    const needed = compacted ? IDLE_SECONDS : IDLE_SECONDS_AFTER_START
+    if (current === compacted || idleSeconds < needed) return
     compacted = current
     compact()
   }, INTERVAL_MS).unref()
