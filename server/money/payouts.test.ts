@@ -200,6 +200,25 @@ describe('the result of a transfer', () => {
     })
   })
 
+  it('a repeated payout that refunds use up before its next transfer has failed, with an amount of 0', async () => {
+    const { orderIds, sliceKey } = await shipped([10], LABEL)
+    await receive(orderIds[0]!)
+    await app.operator.post('/operator/v1/payout-runs')
+    const { id } = await payoutOf(sliceKey)
+    await reportOf(id, 'failed', { reason: 'Closed' })
+    await verify()
+    expect(await payoutOf(sliceKey)).toMatchObject({ state: 'due', amount: 9.5 })
+    expect((await refund(orderIds[0]!, { amount: 9.5 })).status).toBe(200)
+    await verify()
+    await app.operator.post('/operator/v1/payout-runs')
+    expect(await payoutOf(sliceKey)).toMatchObject({
+      id,
+      state: 'failed',
+      amount: 0,
+      lines: [{ gross: 10, commission: 0.5, refunds: 9.5 }],
+    })
+  })
+
   it('a payout that waits for the operator is taken by the next run once it was released, and no other is released', async () => {
     const { orderIds, sliceKey } = await shipped([10])
     await receive(orderIds[0]!)

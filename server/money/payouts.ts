@@ -7,10 +7,15 @@ import { sendMail } from '../mail/outbox.ts'
 import { payoutFailedEmail } from './emails.ts'
 import type { Payout, PayoutLine, PayoutState } from './payout.ts'
 
+/** The reason of a payout that was refunded between a failed transfer and the next one. */
+const USED_UP =
+  'The bank returned the transfer, and refunds used up the amount before the next one.'
+
 /**
  * Brings the payouts of these slices up to date with the ledger. A slice whose rows are all received or cancelled gets
  * its payout, if the seller earned anything. The amount of a payout follows the ledger until it is sent. A refund after
- * that makes the slice owe, and the next run deducts the debt from the seller's other payouts.
+ * that makes the slice owe, and the next run deducts the debt from the seller's other payouts. A payout of which nothing is
+ * left is deleted, unless a transfer of it has failed: that is part of the bank's history, so the payout has failed.
  *
  * The caller holds the locks of the slices.
  */
@@ -21,6 +26,7 @@ export async function settleSlices({ db, now }: Context, sliceIds: number[]): Pr
         p.slice_id,
         p.account_id,
         sum(p.seller_cents)::bigint as cents,
+        bool_or(p.kind = 'payout') as was_sent,
         not exists (
           select from orders o
           where o.slice_id = p.slice_id and o.status in ('pending', 'shipped', 'disputed')
@@ -47,10 +53,19 @@ export async function settleSlices({ db, now }: Context, sliceIds: number[]): Pr
         and (p.state = 'failed' or settled.cents > 0)
         and p.amount_cents <> greatest(settled.cents, 0)
     ),
+    used_up as (
+      update payouts p
+      set state = 'failed', reason = ${USED_UP}, amount_cents = 0
+      from settled
+      where
+        p.slice_id = settled.slice_id and p.state = 'due' and settled.cents <= 0 and settled.was_sent
+    ),
     emptied as (
       delete from payouts p
       using settled
-      where p.slice_id = settled.slice_id and p.state = 'due' and settled.cents <= 0
+      where
+        p.slice_id = settled.slice_id and p.state = 'due' and settled.cents <= 0
+        and not settled.was_sent
     )
     update slices s
     set owed_cents = greatest(-settled.cents, 0)
