@@ -19,15 +19,19 @@ if (Number(process.versions.node.split('.')[0]) < OLDEST_NODE) {
 
 /**
  * Replaces this process by itself, with the same id and with settings for less memory that only a start can set: smaller
- * young generations, and one pool of malloc instead of up to eight per core. Options and variables of the caller take
- * precedence. A system that can't replace a process keeps it.
+ * young generations, and one pool of malloc instead of up to eight per core. A caller who sets the size of the young
+ * generation keeps this process, and so does a system that can't replace it.
  */
 function saveMemory() {
-  var option = '--max-semi-space-size=8'
-  if (process.execArgv.includes(option) || process.platform === 'win32') return
+  var option = '--max-semi-space-size'
+  var isSet = process.execArgv
+    .concat(process.env.NODE_OPTIONS || '')
+    .join(' ')
+    .includes(option)
+  if (isSet || process.platform === 'win32') return
   process.execve(
     process.execPath,
-    [process.execPath, option].concat(process.execArgv, process.argv.slice(1)),
+    [process.execPath, option + '=8'].concat(process.execArgv, process.argv.slice(1)),
     Object.assign({ MALLOC_ARENA_MAX: '1' }, process.env),
   )
 }

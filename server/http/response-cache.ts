@@ -8,8 +8,8 @@ import type { Prepared } from './fast-lane.ts'
 const MAX_BYTES = 32 * 1024 * 1024
 /** Estimated memory of an entry, in addition to its body and URL. */
 const ENTRY_OVERHEAD_BYTES = 200
-/** Maximum total length of the URLs that were requested once. */
-const MAX_SEEN_LENGTH = 1024 * 1024
+/** Maximum total size of the URLs that were requested once. */
+const MAX_SEEN_BYTES = 4 * 1024 * 1024
 
 /**
  * Caches responses that depend only on their URL and the catalog, such as the first pages and the newest set. They are
@@ -41,17 +41,17 @@ export function responseCache(ctx: Pick<Service, 'catalog'>, maxBytes = MAX_BYTE
   let source: Catalog | undefined
   let totalBytes = 0
   const seen = new Set<string>()
-  let seenLength = 0
+  let seenBytes = 0
 
   /** Whether the URL was requested before. */
   const isRepeated = (url: string): boolean => {
     if (seen.has(url)) return true
-    if (seenLength > MAX_SEEN_LENGTH) {
+    if (seenBytes > MAX_SEEN_BYTES) {
       seen.clear()
-      seenLength = 0
+      seenBytes = 0
     }
     seen.add(url)
-    seenLength += url.length
+    seenBytes += url.length + ENTRY_OVERHEAD_BYTES
     return false
   }
 

@@ -326,12 +326,13 @@ async function readDeliveries(db: Db, ids: number[]): Promise<Delivery[]> {
 
 /** Drops events and deliveries after WEBHOOK_RETENTION_DAYS (partitions.ts), then deletes deleted endpoints. */
 export async function pruneDeliveries(ctx: Context): Promise<void> {
-  await dropPartitions(ctx)
   const { db, now, config } = ctx
+  const before = new Date(now().getTime() - config.webhookRetentionDays * DAYS)
+  await dropPartitions(ctx, before)
   await db`
     delete from webhook_endpoints
     where
-      deleted_at <= ${new Date(now().getTime() - config.webhookRetentionDays * DAYS)}
+      deleted_at <= ${before}
       and not exists (select from deliveries where endpoint_id = webhook_endpoints.id)
   `
 }

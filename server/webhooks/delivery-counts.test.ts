@@ -6,10 +6,10 @@ import { startTestApp, type TestApp } from '../test/app.ts'
 import { subscribe } from '../test/fakes/receiver.ts'
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { until } from '../test/until.ts'
-import { listDeliveries, resendDeliveries } from './deliveries.ts'
+import { listDeliveries, pruneDeliveries, resendDeliveries } from './deliveries.ts'
 import { DELIVERY_STATUSES } from './delivery.ts'
 import { countDeliveries } from './delivery-counts.ts'
-import { beginPartitions, dropPartitions } from './partitions.ts'
+import { beginPartitions } from './partitions.ts'
 
 const HOUR = 60 * 60
 const PAGE = { page: 1, perPage: 1, offset: 0 }
@@ -112,7 +112,7 @@ it('totals of deliveries equal plain SQL while two processes write, count, hide 
       // Twenty days in turn: some deliveries are hidden, of which some are queued.
       await advance(app.operator, 20 * 24 * HOUR)
       await Promise.all([beginPartitions(one.ctx), compare(two)])
-      await Promise.all([...[app, other].map(({ ctx }) => dropPartitions(ctx)), compare(two)])
+      await Promise.all([...[app, other].map(({ ctx }) => pruneDeliveries(ctx)), compare(two)])
     }
     await until('deliveries have been counted', async () => {
       await countDeliveries(app.ctx)
@@ -128,7 +128,7 @@ it('totals of deliveries equal plain SQL while two processes write, count, hide 
   await compare(app)
   await advance(app.operator, 40 * 24 * HOUR)
   await beginPartitions(app.ctx)
-  await dropPartitions(app.ctx)
+  await pruneDeliveries(app.ctx)
   await compare(app)
   expect(await counted()).toBe(0)
 })

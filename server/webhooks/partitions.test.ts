@@ -13,8 +13,8 @@ import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { databaseUrl } from '../test/global-setup.ts'
 import { until } from '../test/until.ts'
 import { whenFileEnds } from '../test/when-file-ends.ts'
-import { resendDelivery } from './deliveries.ts'
-import { beginPartitions, dropPartitions } from './partitions.ts'
+import { pruneDeliveries, resendDelivery } from './deliveries.ts'
+import { beginPartitions } from './partitions.ts'
 
 const HOUR = 60 * 60
 const DAY = 24 * HOUR
@@ -109,7 +109,7 @@ it('a resend that is requested while its partition is dropped keeps the partitio
   await requested.promise
   await advance(app.operator, 40 * DAY)
   let ended = false
-  const job = dropPartitions(other.ctx).then(() => {
+  const job = pruneDeliveries(other.ctx).then(() => {
     ended = true
   })
   await until('the job waits for the transaction', async () => {
@@ -155,7 +155,7 @@ it('writers never fail and lose nothing while two processes begin and drop parti
     await until('six partitions have begun, and the first has been dropped', async () => {
       await advance(app.operator, 7 * DAY)
       await Promise.all([app, other].map(({ ctx }) => beginPartitions(ctx)))
-      await Promise.all([app, other].map(({ ctx }) => dropPartitions(ctx)))
+      await Promise.all([app, other].map(({ ctx }) => pruneDeliveries(ctx)))
       const names = await partitions()
       return !names.includes(before[0]!) && Number(names.at(-1)!.match(/\d+/)) >= enough
     })

@@ -103,12 +103,11 @@ async function limitLast(ctx: Context, { last, lastId }: Layout): Promise<void> 
 }
 
 /**
- * Hides the rows that are past the retention, and drops the partitions that have only such rows. A partition with a
- * queued delivery is kept, and events are kept longer than their deliveries.
+ * Hides the rows that were created before this time or at it, and drops the partitions that have only such rows. A
+ * partition with a queued delivery is kept, and events are kept longer than their deliveries.
  */
-export async function dropPartitions(ctx: Context): Promise<void> {
-  const { now, config, db } = ctx
-  const before = new Date(now().getTime() - config.webhookRetentionDays * DAYS)
+export async function dropPartitions(ctx: Context, before: Date): Promise<void> {
+  const { db } = ctx
   const layouts = await layoutsOf(db)
   for (const layout of layouts) await hideUntil(ctx, layout, before)
   for (const { table, partitions, current } of layouts.toReversed()) {
