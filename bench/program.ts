@@ -4,12 +4,16 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { temporaryFolder } from '../scripts/temporary-folder.ts'
 import { openGenerator, usageSince } from './engine.ts'
-import type { Load, LoadResult } from './load.ts'
+import type { Load, LoadRequest, LoadResult } from './load.ts'
 import { CATALOG } from './market.ts'
+import { shuffled } from './random.ts'
 import { median } from './report.ts'
 import { type Program, runCommand, type Service, startService } from './service.ts'
 import { cpuOf, proportionalOf, residentOf } from './usage.ts'
 import { callWorker } from './workers.ts'
+
+/** Cards in the catalog of all languages. */
+const CARDS = 58_385
 
 /** A measured value and its limit. */
 export type Value = {
@@ -105,51 +109,65 @@ function installedMegabytes(checkout: string, folder: string): number {
   }
 }
 
-const CARDS = ['base1-4', 'swsh9-1', 'sv3pt5-199', 'neo1-9', 'swsh4-25']
-
-/** Compares the throughput of two processes with one. Two generators send the load. */
+/**
+ * Compares two processes on two cores with one process on one core. The two load generators run on the same cores, because
+ * their work grows with the responses: on cores of their own they would leave none for the second process.
+ */
 async function measureProcesses(program: Program, ms: number): Promise<Value[]> {
   const settings = readFileSync(join(program.checkout!, 'server/settings/settings.ts'), 'utf8')
-  if (!settings.includes('PROCESSES:')) return []
+  if (!settings.includes('PROCESSES:') || process.platform !== 'linux') return []
   const generators = [openGenerator(), openGenerator()]
-  const rateWith = async (processes: number) => {
+  const rateOf = async (processes: number, cores: string) => {
     const service = await startService({ ...program, settings: { PROCESSES: String(processes) } })
-    const load: Load = {
-      port: service.port,
-      connections: 16,
-      ms,
-      repeats: true,
-      requests: CARDS.map((id) => ({ path: `/v1/cards/${id}`, key: service.key, expected: [id] })),
+    for (const pid of [...service.pids(), ...generators.map(({ pid }) => pid!)]) pin(pid, cores)
+    const pages = shuffled(pagesOfAllCards(service.key))
+    const share = Math.floor(pages.length / 4)
+    const run = (first: number) => {
+      const requests = [first, first + 1].map((i) => pages.slice(i * share, (i + 1) * share))
+      const common = { port: service.port, connections: 16, ms, repeats: false }
+      return Promise.all(
+        generators.map((one, i) =>
+          callWorker<LoadResult>(one, { ...common, requests: requests[i]! } satisfies Load),
+        ),
+      )
     }
-    const run = () => Promise.all(generators.map((one) => callWorker<LoadResult>(one, load)))
-    await run()
+    await run(0)
     const before = cpuOf(service.pids())
-    const results = await run()
+    const results = await run(2)
     const cpu = cpuOf(service.pids()) - before
     await service.stop()
     const responses = results.reduce((sum, { latencies }) => sum + latencies.length, 0)
-    return {
-      perSecond: (responses * 1000) / ms,
-      cores: cpu / 1000 / ms,
-      generators: results.reduce((sum, { cpu }) => sum + cpu, 0) / 1000 / ms,
-    }
+    const seconds = Math.max(...results.map((result) => result.ms)) / 1000
+    return { perSecond: responses / seconds, micros: cpu / responses }
   }
   try {
-    const one = await rateWith(1)
-    const two = await rateWith(2)
+    const one = await rateOf(1, '0')
+    const two = await rateOf(2, '0,1')
+    const factor = two.perSecond / one.perSecond
     return [
-      { name: 'cards per second, PROCESSES=1', value: one.perSecond, unit: '/s' },
-      { name: 'cards per second, PROCESSES=2', value: two.perSecond, unit: '/s' },
-      {
-        name: '  times one process',
-        value: two.perSecond / one.perSecond,
-        unit: '×',
-        atLeast: 1.8,
-      },
-      { name: '  cores used by the service', value: two.cores, unit: 'cores' },
-      { name: '  cores used by the generators', value: two.generators, unit: 'cores' },
+      { name: 'pages per second, one process on one core', value: one.perSecond, unit: '/s' },
+      { name: '  service', value: one.micros, unit: 'µs' },
+      { name: 'pages per second, two processes on two cores', value: two.perSecond, unit: '/s' },
+      { name: '  service', value: two.micros, unit: 'µs' },
+      { name: '  times one core', value: factor, unit: '×', atLeast: 1.8 },
     ]
   } finally {
     for (const generator of generators) generator.kill()
   }
 }
+
+/** Restricts all threads of a process to these cores. */
+const pin = (pid: number, cores: string) =>
+  execFileSync('taskset', ['--all-tasks', '--cpu-list', '--pid', cores, String(pid)], {
+    stdio: 'ignore',
+  })
+
+/** The pages of the list of all cards, with 20 to 49 cards per page. */
+const pagesOfAllCards = (key: string): LoadRequest[] =>
+  Array.from({ length: 30 }, (_, i) => 20 + i).flatMap((perPage) =>
+    Array.from({ length: Math.floor(CARDS / perPage) }, (_, i) => ({
+      path: `/v1/cards?per_page=${perPage}&page=${i + 1}`,
+      key,
+      expected: [`"meta":{"current_page":${i + 1},`],
+    })),
+  )
