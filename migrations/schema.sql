@@ -661,6 +661,7 @@ create table payout_transfers (
   constraint payout_transfers_reference UNIQUE (reference),
   constraint payout_transfers_run_id_fkey FOREIGN KEY (run_id) REFERENCES payout_runs(id)
 );
+CREATE INDEX payout_transfers_payout ON public.payout_transfers USING btree (payout_id);
 
 create table payouts (
   id bigint generated always as identity not null,
