@@ -69,13 +69,16 @@ async function cards(market: Market): Promise<LoadRequest[]> {
   return fromSellers(market, shuffled(requests))
 }
 
-/** Every page of every set, with 30 and with 29 cards per page. */
+/** Enough requests for all rounds: in a round of a few milliseconds, most of the work would be opening connections. */
+const PAGE_SIZES = [30, 25, 26, 27, 28, 29, 31, 32, 33, 34, 35]
+
+/** Every page of every set, with about 30 cards per page. */
 async function pages(market: Market): Promise<LoadRequest[]> {
   const sets = await market.db<{ id: string; cards: number }[]>`
     select set_id as id, count(*)::int as cards from cards group by set_id order by set_id
   `
   const requests = sets.flatMap(({ id, cards }) =>
-    [30, 29].flatMap((perPage) =>
+    PAGE_SIZES.flatMap((perPage) =>
       Array.from({ length: Math.ceil(cards / perPage) }, (_, i) => ({
         path: `/v1/cards?set=${encodeURIComponent(id)}&page=${i + 1}${perPage === 30 ? '' : `&per_page=${perPage}`}`,
         expected: [
