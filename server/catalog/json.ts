@@ -1,3 +1,4 @@
+import type { Bytes } from './bytes.ts'
 import type { CardRecord, ProductRecord, SetRecord } from './record.ts'
 
 /**
@@ -84,22 +85,26 @@ export function productJson(
 /** The end of a paginated response. */
 type PageEnd = { links: object; meta: object }
 
-/** A range of bytes to copy. A response is a list of these until `joined` copies all of them at once. */
+/** A range of bytes to copy. A response is a list of these until it is sent. */
 type Piece = { bytes: Buffer; start: number; end: number }
 
-const DATA = Buffer.from('{"data":[')
+const DATA = Buffer.from('{"data":')
+const DATA_LIST = Buffer.from('{"data":[')
 const COMMA = Buffer.from(',')
 const BRACE = Buffer.from('}')
 const TWO_BRACES = Buffer.from('}}')
 const BRACKET = Buffer.from(']')
 
-/** `{"data": Card}` as Latin-1 text, one character for each byte: Node sends small responses fastest as such text. */
-export const cardResponse = ({ start, end, set }: CardBytes): string =>
-  `{"data":${set.cardBytes.toString('latin1', start, end)}${set.json.toString('latin1')}}}`
+/** `{"data": Card}`. */
+export function cardResponse(card: CardBytes): Bytes {
+  const pieces = [whole(DATA)]
+  addCard(pieces, card)
+  return joined(pieces, BRACE)
+}
 
 /** `{"data": Card}` with its listings. `listings` is the JSON of an array in parts. */
-export function cardWithListings(card: CardBytes, listings: Buffer[]): Buffer {
-  const pieces = [text('{"data":')]
+export function cardWithListings(card: CardBytes, listings: Buffer[]): Bytes {
+  const pieces = [whole(DATA)]
   addCard(pieces, card)
   addListings(pieces, listings)
   return joined(pieces, BRACE)
@@ -109,8 +114,8 @@ export function cardWithListings(card: CardBytes, listings: Buffer[]): Buffer {
 export function setResponse(
   set: { json: Buffer; cards: CardBytes[]; products: { json: Buffer }[] },
   include: Set<string>,
-): Buffer {
-  const pieces = [text('{"data":'), { bytes: set.json, start: 0, end: set.json.length - 1 }]
+): Bytes {
+  const pieces = [whole(DATA), { bytes: set.json, start: 0, end: set.json.length - 1 }]
   if (include.has('cards')) {
     pieces.push(text(',"cards":['))
     addCards(pieces, set.cards)
@@ -125,30 +130,33 @@ export function setResponse(
 }
 
 /** `{"data": Sealed product}`. `listings` is the JSON of an array in parts; without it there is no such field. */
-export function productResponse({ json }: { json: Buffer }, listings?: Buffer[]): Buffer {
-  const pieces = [text('{"data":'), whole(json)]
+export function productResponse({ json }: { json: Buffer }, listings?: Buffer[]): Bytes {
+  const pieces = [whole(DATA), whole(json)]
   if (listings) addListings(pieces, listings)
   return joined(pieces, BRACE)
 }
 
 /** A page of cards that ends with `pageTail`. It copies two ranges for each card. */
-export function cardPage(cards: CardBytes[], tail: Buffer): Buffer {
-  let length = DATA.length + tail.length - (cards.length > 0 ? COMMA.length : 0)
+export function cardPage(cards: CardBytes[], tail: Buffer): Bytes {
+  let length = DATA_LIST.length + tail.length - (cards.length > 0 ? COMMA.length : 0)
   for (const { start, end, set } of cards) length += end - start + set.afterCard.length
-  const target = Buffer.allocUnsafeSlow(length)
-  let at = DATA.copy(target)
-  for (const { start, end, set } of cards) {
-    at += set.cardBytes.copy(target, at, start, end)
-    at += set.afterCard.copy(target, at)
+  return {
+    length,
+    copy(target, begin) {
+      let at = begin + DATA_LIST.copy(target, begin)
+      for (const { start, end, set } of cards) {
+        at += set.cardBytes.copy(target, at, start, end)
+        at += set.afterCard.copy(target, at)
+      }
+      // Overwrites the last comma.
+      tail.copy(target, begin + length - tail.length)
+    },
   }
-  // Overwrites the last comma.
-  tail.copy(target, length - tail.length)
-  return target
 }
 
 /** A page of sets or sealed products. */
-export function entryPage(entries: { json: Buffer }[], end: PageEnd): Buffer {
-  const pieces = [text('{"data":[')]
+export function entryPage(entries: { json: Buffer }[], end: PageEnd): Bytes {
+  const pieces = [whole(DATA_LIST)]
   addWhole(pieces, entries)
   return joined(pieces, pageTail(end))
 }
@@ -184,14 +192,17 @@ function addListings(pieces: Piece[], listings: Buffer[]): void {
   pieces.push(text(',"listings":'), ...listings.map(whole), whole(BRACE))
 }
 
-function joined(pieces: Piece[], ending: Buffer): Buffer {
+function joined(pieces: Piece[], ending: Buffer): Bytes {
   let length = ending.length
   for (const { start, end } of pieces) length += end - start
-  const target = Buffer.allocUnsafeSlow(length)
-  let at = 0
-  for (const { bytes, start, end } of pieces) at += bytes.copy(target, at, start, end)
-  ending.copy(target, at)
-  return target
+  return {
+    length,
+    copy(target, begin) {
+      let at = begin
+      for (const { bytes, start, end } of pieces) at += bytes.copy(target, at, start, end)
+      ending.copy(target, at)
+    },
+  }
 }
 
 /** A Set object (§2.3), as far as pages show it. */

@@ -353,6 +353,38 @@ describe('the fast lane', () => {
     expect(responses.ordinaryRequests).toBe(4)
   })
 
+  it('a slow client receives its responses unchanged, while others receive theirs', async () => {
+    const { key } = await app.seller()
+    // The other response is longer.
+    const [slow, other] = ['/v1/sets?per_page=100', '/v1/cards?per_page=100'].map((url) => ({
+      url,
+      key,
+    }))
+    await warmUp(slow!, other!)
+    const socket = connect(fast.port, '127.0.0.1').setEncoding('latin1').setNoDelay().pause()
+    const logged = () => app.logged.filter(({ path }) => path === '/v1/sets').length
+    let sent = 0
+    // Until the operating system takes no more of its responses.
+    for (let before = -1; before !== logged(); ) {
+      before = logged()
+      for (let round = 0; round < 20; round++) {
+        socket.write(requestText(slow!))
+        sent++
+        await exchange(fast, other!)
+      }
+    }
+    let received = ''
+    socket.on('data', (text) => {
+      received += text
+    })
+    socket.resume()
+    socket.write(`GET ${CLOSING_URL} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)
+    await once(socket, 'close')
+    const responses = comparable(received).split('HTTP/1.1 ').slice(1, -1)
+    expect(responses).toHaveLength(sent)
+    expect(new Set(responses).size).toBe(1)
+  })
+
   it('the fast lane also reads offers that are not in memory, and keeps the order of responses', async () => {
     const seller = await app.seller()
     const [listing] = await list(seller, cardItem())

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import { type Bytes, bufferOf } from '../catalog/bytes.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Service } from '../service.ts'
 import { entityTag, sendRevalidated } from './entity-tag.ts'
@@ -30,7 +31,7 @@ export type ResponseCache = {
     request: FastifyRequest,
     reply: FastifyReply,
     catalog: Catalog,
-    body: Buffer,
+    body: Bytes,
     tag?: string,
   ) => never
 }
@@ -69,7 +70,7 @@ export function responseCache(ctx: Pick<Service, 'catalog'>, maxBytes = MAX_BYTE
     }
     const former = entries.get(url)
     if (former) totalBytes -= sizeOf(url, former)
-    entries.set(url, entry)
+    entries.set(url, { ...entry, body: bufferOf(entry.body) })
     totalBytes += sizeOf(url, entry)
     // Evicts the oldest entries. A popular one returns with its next request.
     for (const [oldestUrl, oldest] of entries) {
@@ -83,8 +84,7 @@ export function responseCache(ctx: Pick<Service, 'catalog'>, maxBytes = MAX_BYTE
     const entry = find(request.url)
     if (!entry) return done()
     if (entry.ignoredFields !== undefined) reply.header('x-ignored-fields', entry.ignoredFields)
-    const body = typeof entry.body === 'string' ? Buffer.from(entry.body, 'latin1') : entry.body
-    sendRevalidated(request, reply, body, entry.tag)
+    sendRevalidated(request, reply, bufferOf(entry.body), entry.tag)
   }
 
   return {
@@ -96,7 +96,9 @@ export function responseCache(ctx: Pick<Service, 'catalog'>, maxBytes = MAX_BYTE
 
     keep,
 
-    send(request, reply, catalog, body, tag = entityTag(body)) {
+    send(request, reply, catalog, bytes, knownTag) {
+      const body = bufferOf(bytes)
+      const tag = knownTag ?? entityTag(body)
       const ignoredFields = reply.getHeader('x-ignored-fields') as string | undefined
       const route = request.routeOptions.url ?? ''
       keep(request.url, catalog, { body, tag, ignoredFields, route })

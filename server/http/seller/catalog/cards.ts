@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { browseCards } from '../../../catalog/browse.ts'
+import { bufferOf } from '../../../catalog/bytes.ts'
 import { type CardEntry, digestOf, type SetEntry } from '../../../catalog/entries.ts'
 import { findCard, requireCard } from '../../../catalog/identifiers.ts'
 import { cardPage, cardResponse, cardWithListings, pageTail } from '../../../catalog/json.ts'
@@ -13,7 +14,7 @@ import type { ResponseCache } from '../../response-cache.ts'
 import { Data, NotModified, Paginated, Text } from '../../schema.ts'
 import { CardSchema, exampleCard } from '../../shapes/card.ts'
 import { catalogPage } from './catalog-page.ts'
-import { offersInMemory, offersSender } from './offers.ts'
+import { offersInMemory, offersSender, type ShownItem } from './offers.ts'
 import {
   includeParameter,
   languageParameter,
@@ -50,17 +51,24 @@ const recordQuery = Type.Object({
 })
 
 /** `GET /cards/{identifier}` without listings. Each card keeps its tag. */
-function cardBody(card: CardEntry): CatalogResponse & { body: string } {
+function cardBody(card: CardEntry): CatalogResponse {
   const body = cardResponse(card)
-  card.tag ??= entityTag(Buffer.from(body, 'latin1'))
+  card.tag ??= entityTag(bufferOf(body))
   return { body, tag: card.tag, isKept: false }
 }
+
+/** `GET /cards/{identifier}?include=listings`. */
+const withOffers = (card: CardEntry): ShownItem => ({
+  of: { cardId: card.id, productSlug: null },
+  identity: () => `${digestOf(card.set)}\n${card.id}`,
+  toJson: (listings) => cardWithListings(card, listings),
+})
 
 /**
  * A page of cards. Its tag is a hash of the cards' ids, the digests of their sets and the end of the page, because hashing
  * its bytes would take as long as the rest of the response.
  */
-function pageResponse(cards: CardEntry[], end: PageEnd): CatalogResponse & { body: Buffer } {
+function pageResponse(cards: CardEntry[], end: PageEnd): CatalogResponse {
   const tail = pageTail(end)
   let identity = ''
   let last: SetEntry | undefined
@@ -90,8 +98,7 @@ export const cardRoutes =
       respond(catalog, identifier, { include, ...narrowing }) {
         const card = findCard(catalog, identifier, narrowing)
         if (!included(include).has('listings')) return cardBody(card)
-        const of = { cardId: card.id, productSlug: null }
-        return offers.respond(of, (listings) => cardWithListings(card, listings))
+        return offers.respond(withOffers(card))
       },
     })
 
@@ -145,11 +152,10 @@ export const cardRoutes =
         const { include, ...narrowing } = request.query
         const card = findCard(catalog, request.params.identifier, narrowing)
         if (included(include).has('listings')) {
-          const of = { cardId: card.id, productSlug: null }
-          return sendWithOffers(request, reply, of, (listings) => cardWithListings(card, listings))
+          return sendWithOffers(request, reply, withOffers(card))
         }
         const { body, tag } = cardBody(card)
-        return cache.send(request, reply, catalog, Buffer.from(body, 'latin1'), tag)
+        return cache.send(request, reply, catalog, body, tag)
       },
     )
     done()

@@ -24,7 +24,7 @@ export function catalogPage<Entry>(
   }: {
     path: string
     browse: (catalog: Catalog, query: Query) => Entry[]
-    toResponse: (entries: Entry[], end: PageEnd) => CatalogResponse & { body: Buffer }
+    toResponse: (entries: Entry[], end: PageEnd) => CatalogResponse
   },
 ) {
   const address = ctx.config.publicUrl + path

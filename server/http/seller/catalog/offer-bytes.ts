@@ -9,9 +9,10 @@ import {
 } from '../../../listings/offer-model.ts'
 import { offerJson, sellerJson } from '../../shapes/public-listing.ts'
 
-/** The JSON array of an item's offers, and what its bytes depend on. */
-export type OfferBytes = {
-  bytes: Buffer
+/** The JSON of an item's offers, and what it depends on. */
+export type OfferJson = {
+  /** The elements of the array. */
+  text: string
   /** The newest version of a shop in it. */
   shopVersion: number
   /** Unix time in milliseconds at which a reservation expires that it subtracts. */
@@ -59,7 +60,7 @@ export function offerWriter({ variants, shops }: OfferModel, addresses: Config) 
     return text
   }
 
-  return ({ numbers, texts, reservations }: ItemOffers, now: number): OfferBytes => {
+  return ({ numbers, texts, reservations }: ItemOffers, now: number): OfferJson => {
     let text = ''
     let shopVersion = 0
     let validUntil = Number.POSITIVE_INFINITY
@@ -84,7 +85,7 @@ export function offerWriter({ variants, shops }: OfferModel, addresses: Config) 
       const price = eurosFromCents(numbers[at + OFFER.price]!)
       text += `${text ? ',' : ''}{"id":${id},"price":${price}${middle}${available}${end}${sellerOf(shop)}`
     }
-    return { bytes: Buffer.from(`[${text}]`), shopVersion, validUntil }
+    return { text, shopVersion, validUntil }
   }
 }
 

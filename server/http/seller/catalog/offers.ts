@@ -1,5 +1,6 @@
-import { createHash, type Hash } from 'node:crypto'
+import { createHash, type Hash, hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Bytes, bufferOf } from '../../../catalog/bytes.ts'
 import { serviceUnavailable } from '../../../errors.ts'
 import type { Listable } from '../../../listings/listing.ts'
 import type { ItemOffers } from '../../../listings/offer-model.ts'
@@ -26,6 +27,15 @@ const MAX_LANE_BYTES = 8 * 1024
 /** Then the ordinary path responds, which limits a request's time for the database. */
 const MAX_LANE_WAIT_MS = 1_000
 
+/** A card or product that is shown with its offers. */
+export type ShownItem = {
+  of: Listable
+  /** What the response depends on besides the offers. */
+  identity(): string
+  /** @param listings the JSON of an array in parts */
+  toJson(listings: Buffer[]): Bytes
+}
+
 /**
  * Responses with offers that are in memory and current, for the fast lane and the ordinary path. The tag is the one that
  * the database's rows would give.
@@ -33,18 +43,18 @@ const MAX_LANE_WAIT_MS = 1_000
 export function offersInMemory(ctx: Service) {
   const write = offerWriter(ctx.offers, ctx.config)
 
-  const responseOf = (offers: ItemOffers, toJson: (listings: Buffer[]) => Buffer) => {
+  const responseOf = (offers: ItemOffers, { identity, toJson }: ShownItem) => {
     ctx.offers.used(offers)
     const catalog = ctx.catalog.current
     const now = ctx.now().getTime()
-    const { bytes, shopVersion, validUntil } = write(offers, now)
+    const { text, shopVersion, validUntil } = write(offers, now)
     const { tag } = offers
     const isKnown = tag?.catalog === catalog && tag.shopVersion === shopVersion
     if (!isKnown || now >= tag.validUntil) {
-      const hash = createHash('sha256').update(toJson([])).update(bytes.subarray(1, -1))
-      offers.tag = { text: quoted(hash.digest('base64url')), catalog, shopVersion, validUntil }
+      const sha256 = hash('sha256', `${identity()}\n${text}`, 'base64url')
+      offers.tag = { text: quoted(sha256), catalog, shopVersion, validUntil }
     }
-    return { body: toJson([bytes]), tag: offers.tag!.text }
+    return { body: toJson([Buffer.from(`[${text}]`)]), tag: offers.tag!.text }
   }
 
   return {
@@ -54,17 +64,14 @@ export function offersInMemory(ctx: Service) {
      * The response of a small item, after its offers have been read if they are not in memory; undefined if the ordinary
      * path has to respond.
      */
-    respond(
-      of: Listable,
-      toJson: (listings: Buffer[]) => Buffer,
-    ): CatalogResponse | undefined | Promise<CatalogResponse | undefined> {
+    respond(item: ShownItem): CatalogResponse | undefined | Promise<CatalogResponse | undefined> {
       const small = (offers: ItemOffers | undefined) =>
         offers && offers.bytes <= MAX_LANE_BYTES
-          ? { ...responseOf(offers, toJson), isKept: false }
+          ? { ...responseOf(offers, item), isKept: false }
           : undefined
-      const offers = ctx.offers.peek(of)
+      const offers = ctx.offers.peek(item.of)
       if (offers) return small(offers)
-      return withTimeout(MAX_LANE_WAIT_MS, ctx.offers.read(of).then(small), () => undefined)
+      return withTimeout(MAX_LANE_WAIT_MS, ctx.offers.read(item.of).then(small), () => undefined)
     },
   }
 }
@@ -88,23 +95,19 @@ export function offersSender(
       throw serviceUnavailable('Too many large responses are being sent.')
   }
 
-  return async (
-    request: FastifyRequest,
-    reply: FastifyReply,
-    of: Listable,
-    toJson: (listings: Buffer[]) => Buffer,
-  ): Promise<never> => {
+  return async (request: FastifyRequest, reply: FastifyReply, item: ShownItem): Promise<never> => {
     const fromDatabase = async () => {
       // The client disconnected while the request was queued.
       if (reply.raw.destroyed) return NOTHING
       requireRoom()
-      const hash = createHash('sha256').update(toJson([]))
-      const parts = await bytesOf(await offersOf(ctx, of), ctx.config, hash)
-      return { body: toJson(parts), tag: quoted(hash.digest('base64url')) }
+      const hash = createHash('sha256').update(`${item.identity()}\n`)
+      const parts = await bytesOf(await offersOf(ctx, item.of), ctx.config, hash)
+      return { body: item.toJson(parts), tag: quoted(hash.digest('base64url')) }
     }
     requireRoom()
-    const offers = await ctx.offers.read(of)
-    const { body, tag } = offers ? responseOf(offers, toJson) : await limited(fromDatabase)
+    const offers = await ctx.offers.read(item.of)
+    const { body: bytes, tag } = offers ? responseOf(offers, item) : await limited(fromDatabase)
+    const body = bufferOf(bytes)
     // The client disconnected meanwhile: 'close' has fired and would never reduce `unsent`.
     if (reply.raw.destroyed) return sendJson(reply, NOTHING.body)
     unsent += body.length

@@ -1,17 +1,19 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { browseProducts } from '../../../catalog/browse.ts'
+import type { ProductEntry } from '../../../catalog/entries.ts'
 import { findProduct } from '../../../catalog/identifiers.ts'
 import { entryPage, productResponse } from '../../../catalog/json.ts'
 import { PRODUCT_CATEGORIES } from '../../../enums.ts'
 import type { Service } from '../../../service.ts'
+import { entityTag } from '../../entity-tag.ts'
 import { included } from '../../json.ts'
 import { pageExample, pageParameters } from '../../paginate.ts'
 import type { ResponseCache } from '../../response-cache.ts'
 import { Data, NotModified, Paginated, Text } from '../../schema.ts'
 import { exampleProduct, ProductSchema } from '../../shapes/product.ts'
 import { catalogPage } from './catalog-page.ts'
-import { offersInMemory, offersSender } from './offers.ts'
+import { offersInMemory, offersSender, type ShownItem } from './offers.ts'
 import { includeParameter, searchParameter } from './parameters.ts'
 import { type CatalogReads, tagged } from './reads.ts'
 
@@ -38,6 +40,13 @@ const listQuery = Type.Object({
 
 const recordQuery = Type.Object({ include: includeParameter('`listings`') })
 
+/** `GET /products/{slug}?include=listings`. */
+const withOffers = (product: ProductEntry): ShownItem => ({
+  of: { cardId: null, productSlug: product.slug },
+  identity: () => entityTag(product.json),
+  toJson: (listings) => productResponse(product, listings),
+})
+
 export const productRoutes =
   (ctx: Service, cache: ResponseCache, reads: CatalogReads): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
@@ -55,8 +64,7 @@ export const productRoutes =
       respond(catalog, slug, { include }) {
         const product = findProduct(catalog, slug)
         if (!included(include).has('listings')) return tagged(productResponse(product))
-        const of = { cardId: null, productSlug: product.slug }
-        return offers.respond(of, (listings) => productResponse(product, listings))
+        return offers.respond(withOffers(product))
       },
     })
 
@@ -106,10 +114,7 @@ export const productRoutes =
         const catalog = ctx.catalog.current
         const product = findProduct(catalog, request.params.slug)
         if (included(request.query.include).has('listings')) {
-          const of = { cardId: null, productSlug: product.slug }
-          return sendWithOffers(request, reply, of, (listings) =>
-            productResponse(product, listings),
-          )
+          return sendWithOffers(request, reply, withOffers(product))
         }
         return cache.send(request, reply, catalog, productResponse(product))
       },

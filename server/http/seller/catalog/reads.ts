@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox'
+import { type Bytes, bufferOf } from '../../../catalog/bytes.ts'
 import type { Catalog } from '../../../catalog/catalog.ts'
 import type { Service } from '../../../service.ts'
 import { entityTag } from '../../entity-tag.ts'
@@ -26,11 +27,10 @@ export type CatalogRead = {
 export type CatalogResponse = Pick<Prepared, 'body' | 'tag'> & { isKept: boolean }
 
 /** A response that is worth keeping, with the hash of its bytes. */
-export const tagged = (body: Buffer): CatalogResponse & { body: Buffer } => ({
-  body,
-  tag: entityTag(body),
-  isKept: true,
-})
+export function tagged(bytes: Bytes): CatalogResponse {
+  const body = bufferOf(bytes)
+  return { body, tag: entityTag(body), isKept: true }
+}
 
 export type CatalogReads = PreparedSource & { add(read: CatalogRead): void }
 
