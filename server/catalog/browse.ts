@@ -7,7 +7,6 @@ import {
   searchTyposWithAttributes,
   searchWithAttributes,
 } from './search/attributes.ts'
-import { fold } from './search/fold.ts'
 
 export type SetFilters = { q?: string; language?: string; region?: string; series?: string }
 export type CardFilters = {
@@ -90,7 +89,7 @@ function listed<T>(
   passes: (entry: T) => boolean,
 ): T[] {
   if (q === undefined) return all.filter(passes)
-  const { positions, sure } = names.index.search(q)
+  const { positions, sure, words } = names.index.search(q)
   const passing = (upTo: number) => {
     const found: T[] = []
     for (let i = 0; i < upTo; i++) {
@@ -98,7 +97,6 @@ function listed<T>(
     }
     return found
   }
-  const words = fold(q).split(' ').filter(Boolean)
   const found = passing(positions.length)
   if (!attributes || !words.some((word) => attributes.describes(word))) return found
   if (passing(sure).length > 0) return found

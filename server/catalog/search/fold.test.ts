@@ -69,6 +69,15 @@ describe('fold', () => {
     )
   })
 
+  it('fold treats plain words like other text', () => {
+    fc.assert(
+      fc.property(fc.stringMatching(/^[A-Za-z0-9 ]*$/), (text) => {
+        // An apostrophe goes, but the text with it is not of plain words.
+        expect(fold(text)).toBe(fold(`${text}'`))
+      }),
+    )
+  })
+
   it('fold leaves no surrounding and no repeated spaces', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (text) => {

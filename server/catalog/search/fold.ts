@@ -16,6 +16,8 @@
  * Folding twice changes nothing. Text without a letter, digit or kept symbol folds to ''.
  */
 export function fold(text: string): string {
+  // The most frequent case: only upper case is left to change.
+  if (PLAIN_WORDS.test(text)) return text.toLowerCase()
   return text
     .replace(SPACING_ACUTE, '')
     .normalize('NFKD')
@@ -33,6 +35,7 @@ export function fold(text: string): string {
 /** Scripts that are written without spaces, or with few: here a part of a word is worth finding. */
 export const EAST_ASIAN = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}]/u
 
+const PLAIN_WORDS = /^[A-Za-z0-9]+(?: [A-Za-z0-9]+)*$/
 // NFKD would make this apostrophe a space and an accent, so it goes first.
 const SPACING_ACUTE = /\u00b4/g
 // Accents, apostrophes (' ` ʹ ʻ ʼ ʽ ‘ ’ ‛ ′) and what is never seen: joiners, soft hyphens, and

@@ -42,10 +42,16 @@ export type Matches = {
   tiers: Uint8Array
   /** The number of leading matches that are not typo matches. */
   sure: number
+  /** The folded words of the query. */
+  words: string[]
 }
 
 /** Sorts matching ranks by grade, then by rank. */
-export function inOrder(ranks: number[], grades: Uint8Array, positions: Uint32Array): Matches {
+export function inOrder(
+  ranks: number[],
+  grades: Uint8Array,
+  positions: Uint32Array,
+): Omit<Matches, 'words'> {
   const size = positions.length
   const { length } = ranks
   // A grade and a rank in one number. The sorted array is then overwritten with the positions.

@@ -89,7 +89,7 @@ function search(
   }
   const matches = inOrder(state.matched, state.grades, state.text.positions)
   for (const rank of state.matched) state.grades[rank] = Grade.none
-  return matches
+  return { ...matches, words: words.filter(Boolean) }
 }
 
 /** The words for symbols that no keyboard has. Longer phrases come first. */
