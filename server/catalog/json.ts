@@ -165,8 +165,8 @@ const whole = (bytes: Buffer): Piece => ({ bytes, start: 0, end: bytes.length })
 const text = (json: string): Piece => whole(Buffer.from(json))
 
 /** The end of a page, from the bracket that closes its records. */
-export const pageTail = (end: PageEnd): Buffer =>
-  Buffer.from(`],"links":${JSON.stringify(end.links)},"meta":${JSON.stringify(end.meta)}}`)
+export const pageTail = ({ links, meta }: PageEnd): Buffer =>
+  Buffer.from(`],${JSON.stringify({ links, meta }).slice(1)}`)
 
 function addWhole(pieces: Piece[], entries: { json: Buffer }[]): void {
   for (let i = 0; i < entries.length; i++) {

@@ -204,7 +204,7 @@ function admit(
       .catch((error) => ctx.log.warn({ err: error }, 'cannot write last_used_at'))
       .then(() => admission)
   }
-  const counted = ctx.limiter.count(`${kind}:${caller.keyId}`, ctx.config.rateLimit[kind])
+  const counted = ctx.limiter.count(caller.subjects[kind], ctx.config.rateLimit[kind])
   return counted instanceof Promise ? counted.then(check) : check(counted)
 }
 
@@ -232,8 +232,8 @@ function accessProblem({ account }: Caller): ApiError | undefined {
 
 function scopeProblem({ scopes }: Caller, required: RequiredScope): ApiError | undefined {
   if (required === null) return undefined
-  const accepted = [required].flat()
-  if (accepted.some((scope) => scopes.includes(scope))) return undefined
+  const accepted = typeof required === 'string' ? [required] : required
+  for (const scope of accepted) if (scopes.includes(scope)) return undefined
   return authorizationError(`The API key lacks the scope ${accepted.join(' or ')}.`)
 }
 

@@ -9,8 +9,8 @@ import type { Prepared } from './fast-lane.ts'
 const MAX_BYTES = 32 * 1024 * 1024
 /** Estimated memory of an entry, in addition to its body and URL. */
 const ENTRY_OVERHEAD_BYTES = 200
-/** Maximum total size of the URLs that were requested once. */
-const MAX_SEEN_BYTES = 4 * 1024 * 1024
+/** Hashes of URLs that are remembered. */
+const MAX_SEEN = 32 * 1024
 
 /**
  * Caches responses that depend only on their URL and the catalog, such as the first pages and the newest set. They are
@@ -41,18 +41,15 @@ export function responseCache(ctx: Pick<Service, 'catalog'>, maxBytes = MAX_BYTE
   const entries = new Map<string, Prepared>()
   let source: Catalog | undefined
   let totalBytes = 0
-  const seen = new Set<string>()
-  let seenBytes = 0
+  const seen = new Int32Array(MAX_SEEN)
 
-  /** Whether the URL was requested before. */
+  /** Whether the URL was requested before: it compares a hash, because remembering URLs costs more than a wrong answer. */
   const isRepeated = (url: string): boolean => {
-    if (seen.has(url)) return true
-    if (seenBytes > MAX_SEEN_BYTES) {
-      seen.clear()
-      seenBytes = 0
-    }
-    seen.add(url)
-    seenBytes += url.length + ENTRY_OVERHEAD_BYTES
+    let hash = 1
+    for (let i = 0; i < url.length; i++) hash = (Math.imul(hash, 31) + url.charCodeAt(i)) | 0
+    const slot = (hash ^ (hash >>> 15)) & (MAX_SEEN - 1)
+    if (seen[slot] === hash) return true
+    seen[slot] = hash
     return false
   }
 

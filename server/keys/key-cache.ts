@@ -25,6 +25,8 @@ export type CallerAccount = {
 /** The key of a request and its account. */
 export type Caller = {
   keyId: number
+  /** The subjects of the key's rate limits: made once, because the limiter finds the same text faster than an equal one. */
+  subjects: Record<'read' | 'write', string>
   /** Leading characters of the secret in the request, which may be the previous one after a rotation. */
   prefix: string
   scopes: Scope[]
@@ -157,7 +159,8 @@ async function findCaller(db: Db, hashed: string): Promise<Caller | null> {
   `
   if (!row) return null
   const { keyId, prefix, scopes, revokedAt, expiresAt, lastUsedAt, ...account } = row
-  return { keyId, prefix, scopes, revokedAt, expiresAt, lastUsedAt, account }
+  const subjects = { read: `read:${keyId}`, write: `write:${keyId}` }
+  return { keyId, subjects, prefix, scopes, revokedAt, expiresAt, lastUsedAt, account }
 }
 
 /** The columns of CallerAccount, of a row `a` of `accounts`. */

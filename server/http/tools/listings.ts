@@ -165,10 +165,10 @@ export const ownListingRoutes =
         },
       },
       async (request, reply) => {
-        const { account, keyId } = request.caller
+        const { account, subjects } = request.caller
         const { items } = request.body
         const identity = repeatable(request, `account ${account.id}`, 'changeListings')
-        await countWrites(ctx, reply, `write:${keyId}`, furtherWrites(items))
+        await countWrites(ctx, reply, subjects.write, furtherWrites(items))
         const response = await once(ctx, identity, async (tx) => ({
           status: 200,
           body: await changeResultJson(items, (accepted) =>
@@ -198,10 +198,10 @@ export const ownListingRoutes =
         },
       },
       async (request, reply) => {
-        const { account, keyId } = request.caller
+        const { account, subjects } = request.caller
         const { items } = request.body
         const identity = repeatable(request, `account ${account.id}`, 'deleteListings')
-        await countWrites(ctx, reply, `write:${keyId}`, furtherWrites(items))
+        await countWrites(ctx, reply, subjects.write, furtherWrites(items))
         const response = await once(ctx, identity, async (tx) => ({
           status: 200,
           body: await deletionResultJson(items, (targets) =>

@@ -65,20 +65,30 @@ const withOffers = (card: CardEntry): ShownItem => ({
 })
 
 /**
- * A page of cards. Its tag is a hash of the cards' ids, the digests of their sets and the end of the page, because hashing
- * its bytes would take as long as the rest of the response.
+ * A page of cards. Its tag is a hash of what the cards depend on and of the end of the page, because hashing its bytes would
+ * take as long as the rest of the response.
  */
-function pageResponse(cards: CardEntry[], end: PageEnd): CatalogResponse {
+function pageResponse(cards: CardEntry[], end: PageEnd, all: CardEntry[]): CatalogResponse {
   const tail = pageTail(end)
+  const identity = identityOf(cards, all)
+  const tag = quoted(hash('sha256', `${tail.toString('latin1')}${identity}`, 'base64url'))
+  return { body: cardPage(cards, tail), tag, isKept: true }
+}
+
+/**
+ * What the cards of a page depend on: the digests of their sets, and their ids. The end of the page tells which cards of a
+ * whole set they are.
+ */
+function identityOf(cards: CardEntry[], all: CardEntry[]): string {
   let identity = ''
   let last: SetEntry | undefined
   for (const { id, set } of cards) {
     if (set !== last) identity += `\n${digestOf(set)}`
+    if (all === set.cards) break
     identity += `\n${id}`
     last = set
   }
-  const tag = quoted(hash('sha256', `${tail.toString('latin1')}${identity}`, 'base64url'))
-  return { body: cardPage(cards, tail), tag, isKept: true }
+  return identity
 }
 
 export const cardRoutes =

@@ -12,7 +12,7 @@ import type { CatalogResponse } from './reads.ts'
  *
  * @param path the list's path below the server's address
  * @param browse all matching entries, in order
- * @param toResponse the response's bytes, and their tag
+ * @param toResponse the response's bytes, and their tag, from the page's entries and all matching ones
  */
 export function catalogPage<Entry>(
   ctx: Service,
@@ -24,7 +24,7 @@ export function catalogPage<Entry>(
   }: {
     path: string
     browse: (catalog: Catalog, query: Query) => Entry[]
-    toResponse: (entries: Entry[], end: PageEnd) => CatalogResponse
+    toResponse: (entries: Entry[], end: PageEnd, all: Entry[]) => CatalogResponse
   },
 ) {
   const address = ctx.config.publicUrl + path
@@ -32,7 +32,7 @@ export function catalogPage<Entry>(
     const page = pageOf(query)
     const found = browse(catalog, query)
     const entries = found.slice(page.offset, page.offset + page.perPage)
-    return toResponse(entries, pageEnd(address, query, page, entries.length, found.length))
+    return toResponse(entries, pageEnd(address, query, page, entries.length, found.length), found)
   }
   return {
     respond: (catalog: Catalog, _: string, query: Query) => responseOf(catalog, query),

@@ -35,6 +35,9 @@ export function tagged(bytes: Bytes): CatalogResponse {
 export type CatalogReads = PreparedSource & { add(read: CatalogRead): void }
 
 type KnownRead = CatalogRead & {
+  /** The path, or the path before the parameter, with its slash. */
+  base: string
+  hasParameter: boolean
   parameters: Set<string>
   isValid: (query: Query) => boolean
 }
@@ -44,9 +47,7 @@ const PLAIN_SEGMENT = /^[\w.~!%-]{1,400}$/
 
 /** The fast lane's source for reads of the catalog: it finds their routes and calls the functions of their handlers. */
 export function catalogReads(ctx: Pick<Service, 'catalog'>, cache: ResponseCache): CatalogReads {
-  const lists = new Map<string, KnownRead>()
-  /** By the path before the parameter, with its slash. */
-  const records = new Map<string, KnownRead>()
+  const known: KnownRead[] = []
 
   const prepare = (url: string, read: KnownRead, parameter: string, query: Query) => {
     for (const name in query) if (!read.parameters.has(name)) return undefined
@@ -76,8 +77,7 @@ export function catalogReads(ctx: Pick<Service, 'catalog'>, cache: ResponseCache
       const parameters = new Set(Object.keys(schema.properties))
       const isValid = (query: Query) => !('error' in (check(query) as object))
       const base = read.route.replace(/:\w+$/, '')
-      const table = base === read.route ? lists : records
-      table.set(base, { ...read, parameters, isValid })
+      known.push({ ...read, base, hasParameter: base !== read.route, parameters, isValid })
     },
 
     find(url) {
@@ -85,14 +85,16 @@ export function catalogReads(ctx: Pick<Service, 'catalog'>, cache: ResponseCache
       if (cached) return cached
       const end = url.indexOf('?')
       const path = end < 0 ? url : url.slice(0, end)
-      const slash = path.lastIndexOf('/') + 1
-      const read = lists.get(path) ?? records.get(path.slice(0, slash))
-      if (!read) return undefined
-      const parameter = lists.has(path) ? '' : decoded(path.slice(slash))
-      if (parameter === undefined) return undefined
-      const query = parseQuery(end < 0 ? '' : url.slice(end + 1))
-      if (isMalformed(query) || url.includes('#')) return undefined
-      return () => prepare(url, read, parameter, query)
+      // Comparisons, because a Map would intern each new text.
+      for (const read of known) {
+        if (read.hasParameter ? !path.startsWith(read.base) : path !== read.base) continue
+        const parameter = read.hasParameter ? decoded(path.slice(read.base.length)) : ''
+        if (parameter === undefined) return undefined
+        const query = parseQuery(end < 0 ? '' : url.slice(end + 1))
+        if (isMalformed(query) || url.includes('#')) return undefined
+        return () => prepare(url, read, parameter, query)
+      }
+      return undefined
     },
   }
 }
