@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Context } from '../context.ts'
 import type { Signals } from '../database/signals.ts'
 import type { Listable } from './listing.ts'
@@ -103,7 +104,7 @@ const PRUNE_AGE_MS = 2 * FORGET_AGE_MS
 const IDLE_REFRESH_MS = 20_000
 const IDLE_FORGET_MS = 10 * 60_000
 /** Items that one refresh loads. */
-const MAX_LOADED = 16
+const MAX_LOADED = 32
 
 const ITEM_BYTES = 700
 const TEXTS_BYTES = 200
@@ -166,9 +167,12 @@ export function openOfferModel(
         })
       return next
     }
-    running = runRefresh().finally(() => {
-      running = undefined
-    })
+    // Reads that arrive in the same turn of the event loop share the statement.
+    running = setImmediate()
+      .then(runRefresh)
+      .finally(() => {
+        running = undefined
+      })
     return running
   }
 
