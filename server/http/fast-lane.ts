@@ -1,9 +1,9 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { type Bytes, bufferOf } from '../catalog/bytes.ts'
+import type { Bytes } from '../catalog/bytes.ts'
 import type { Scope } from '../keys/scopes.ts'
 import type { Service } from '../service.ts'
 import { type Admission, admitKnown, admitLater, showLimit } from './authenticate.ts'
-import { sendKnown } from './connections.ts'
+import { type Head, sendChecked, sendKnown } from './connections.ts'
 import { isCurrent, REVALIDATED } from './entity-tag.ts'
 import { JSON_TYPE } from './json.ts'
 import { ALWAYS } from './response-headers.ts'
@@ -114,45 +114,28 @@ function send(
   admission: Admission | undefined,
   { body, tag, ignoredFields, page }: Prepared,
 ): number {
-  const head = new Head()
-  head.header('x-request-id', reqId)
-  for (const [name, value] of ALWAYS_LIST) head.header(name, value)
-  head.header('cache-control', page?.cacheControl ?? REVALIDATED)
-  if (admission) showLimit(head, admission.limit)
-  if (ignoredFields !== undefined) head.header('x-ignored-fields', ignoredFields)
-  head.header('etag', tag)
   const isNotModified = isCurrent(request.headers, tag)
   const status = isNotModified ? 304 : 200
-  if (isNotModified && request.method === 'GET') {
-    response.writeHead(status, head.fields)
-    response.end()
-    return status
+  const writeFields = (head: Head) => {
+    head.header('x-request-id', reqId)
+    for (const [name, value] of ALWAYS_LIST) head.header(name, value)
+    head.header('cache-control', page?.cacheControl ?? REVALIDATED)
+    if (admission) showLimit(head, admission.limit)
+    if (ignoredFields !== undefined) head.header('x-ignored-fields', ignoredFields)
+    head.header('etag', tag)
+    if (isNotModified && request.method === 'GET') return
+    for (const [name, value] of page?.headers ?? []) head.header(name, value)
+    head.header('content-type', page?.type ?? JSON_TYPE)
+    head.header('content-length', body.length)
   }
-  for (const [name, value] of page?.headers ?? []) head.header(name, value)
-  head.header('content-type', page?.type ?? JSON_TYPE)
-  head.header('content-length', body.length)
-  if (request.method === 'HEAD') {
-    response.writeHead(status, head.fields)
-    response.end()
-  } else if (ignoredFields !== undefined) {
-    // Node has to check names that the client has chosen.
-    response.writeHead(status, head.fields)
-    response.end(bufferOf(body))
-  } else sendKnown(response, head.fields, body)
+  const hasBody = status === 200 && request.method === 'GET'
+  // Node has to check names that the client has chosen.
+  if (hasBody && ignoredFields === undefined) sendKnown(response, writeFields, body)
+  else sendChecked(response, status, writeFields, hasBody ? body : undefined)
   return status
 }
 
 const ALWAYS_LIST = Object.entries(ALWAYS)
-
-/** Headers as names and values in turn, as `writeHead` takes them. */
-class Head {
-  readonly fields: (string | number)[] = []
-
-  header(name: string, value: string | number): this {
-    this.fields.push(name, value)
-    return this
-  }
-}
 
 /** Calls `done` when the operating system has the whole response, or the client has disconnected. */
 function whenSent(response: ServerResponse, done: () => void): void {
