@@ -51,7 +51,8 @@ function start(args: string[], { input = '', env = {} }: { input?: string; env?:
       ...env,
     },
   })
-  child.stdin.end(input)
+  // A command may end before it has read its input.
+  child.stdin.on('error', () => {}).end(input)
   const ended = new Promise<Result>((resolve) => {
     const result = { stdout: '', stderr: '' }
     child.stdout.on('data', (data) => {
