@@ -164,7 +164,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
           })
         })
         serve(seller, {
-          '/listings': listingRoutes(ctx),
+          '/listings': listingRoutes(ctx, lane),
           '/orders': orderRoutes(ctx),
           '/orders/:order/label': labelRoutes(ctx),
           '/webhooks': webhookRoutes(ctx),

@@ -33,6 +33,7 @@ export type SetEntry = {
   digest: string | undefined
 }
 
+/** `listable` is the JSON of the entry in a seller's listings: written at its first use, by the listing's shape. */
 export type CardEntry = CardBytes & {
   id: string
   friendlyId: string | null
@@ -44,6 +45,7 @@ export type CardEntry = CardBytes & {
   naturalNumber: string
   /** The tag of the card's response: computed at its first use. */
   tag: string | undefined
+  listable: string | undefined
 }
 
 export type ProductEntry = {
@@ -54,6 +56,7 @@ export type ProductEntry = {
   visible: boolean
   /** The Sealed product object (§2.5). */
   json: Buffer
+  listable: string | undefined
 }
 
 /** Rows of the database, as written by an import. */
@@ -150,6 +153,7 @@ function addCards(set: SetEntry, rows: CardRow[], marketplaceUrl: string, intern
       set,
       naturalNumber: intern(naturalNumber(row.number)),
       tag: undefined,
+      listable: undefined,
       start,
       end,
     })
@@ -166,7 +170,8 @@ export function productEntry(
   marketplaceUrl: string,
 ): ProductEntry {
   const { slug, name, category, visible } = row
-  return { slug, name, category, set, visible, json: productJson(row, set, marketplaceUrl) }
+  const json = productJson(row, set, marketplaceUrl)
+  return { slug, name, category, set, visible, json, listable: undefined }
 }
 
 /** A sort key for the natural order of collector numbers: each run of digits is prefixed with its length. */

@@ -86,6 +86,8 @@ function connectSingle(url: string, onclose: () => void, settings: object = {}):
       application_name: 'cardstall',
       statement_timeout: WRITE_LIMIT_MS,
       idle_in_transaction_session_timeout: WRITE_LIMIT_MS,
+      // Compiling a plan takes longer than any of the service's statements, and shared reads have high estimates.
+      jit: 'off',
       ...settings,
     },
   })

@@ -11,6 +11,7 @@ const STATUSES = {
   orders: ORDER_STATUSES,
 } as const
 
+type Fragment = ReturnType<Db>
 type Subject = keyof typeof STATUSES
 type StatusOf<S extends Subject> = (typeof STATUSES)[S][number]
 
@@ -25,9 +26,9 @@ export const ALL_SELLERS = 0
 export const placeOfPage = <S extends Subject>(
   db: Db,
   subject: S,
-  accountId: number,
+  accountId: number | Fragment,
   statuses: readonly StatusOf<S>[],
-  skipped: number,
+  skipped: number | Fragment,
 ) => {
   const wanted = wantedOf(subject, statuses)
   return db`page_of_counts(${subject}, ${accountId}, ${wanted}::integer[], ${skipped})`

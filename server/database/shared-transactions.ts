@@ -1,6 +1,5 @@
 import postgres from 'postgres'
-import { type Budget, beginWait, currentBudget, endWait, newBudget, withBudget } from './budget.ts'
-import { WRITE_LIMIT_MS } from './connect.ts'
+import { type Waiter, waitFor, within } from './shared-work.ts'
 import { DatabaseUnavailable, isConnectionLoss } from './unavailable.ts'
 
 /**
@@ -34,15 +33,6 @@ const MAX_ITEMS = 32
 /** Items of one work that may wait; further ones fail at once. */
 const MAX_WAITING = 1_000
 
-type Waiter<Item, Result> = {
-  item: Item
-  budget: Budget | undefined
-  leftMs: number
-  since: number
-  resolve(result: Result): void
-  reject(error: unknown): void
-}
-
 /**
  * Shares transactions between concurrent callers: locks, statements and the commit cost little more for many items than
  * for one. An item waits only while other items are being written, never for further callers. Each work has one
@@ -60,33 +50,14 @@ export function sharedTransactions<Tx>(
   // biome-ignore lint/suspicious/noExplicitAny: each work is mapped to the queue of its own items
   const queues = new Map<SharedWork<Tx, any, any>, (waiter: Waiter<any, any>) => void>()
   return (work, item) =>
-    new Promise((resolve, reject) => {
+    waitFor(item, (waiter) => {
       let add = queues.get(work)
       if (!add) {
         const locked = openQueue(transact, work, true, () => {})
         add = openQueue(transact, work, false, locked)
         queues.set(work, add)
       }
-      const budget = currentBudget()
-      const since = performance.now()
-      const leftMs = budget ? beginWait(budget, since) : WRITE_LIMIT_MS
-      const ended = () => {
-        if (budget) endWait(budget, performance.now())
-      }
-      add({
-        item,
-        budget,
-        leftMs,
-        since,
-        resolve(result) {
-          ended()
-          resolve(result)
-        },
-        reject(error) {
-          ended()
-          reject(error)
-        },
-      })
+      add(waiter)
     })
 }
 
@@ -156,13 +127,6 @@ function openQueue<Tx, Item, Result>(
     // After the other requests that have arrived by now.
     setImmediate(() => void run())
   }
-}
-
-/** Runs `work` within the shortest of the waiters' remaining times. */
-function within<T>(waiters: Waiter<never, never>[] | Waiter<unknown, unknown>[], work: () => T): T {
-  const now = performance.now()
-  const left = waiters.map(({ leftMs, since }) => leftMs - (now - since))
-  return withBudget(newBudget(Math.min(...left)), work)
 }
 
 /** Whether the server has rejected a statement, and so has rolled back the whole transaction. */

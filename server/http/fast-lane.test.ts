@@ -5,7 +5,7 @@ import { buildApp } from '../app.ts'
 import { SCOPES } from '../keys/scopes.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { CARDS, importRecords, PRODUCTS, SETS } from '../test/catalog-fixture.ts'
-import { advance, cardItem, list } from '../test/fixtures/listings.ts'
+import { advance, cardItem, hold, items, list } from '../test/fixtures/listings.ts'
 import { sampleValue } from '../test/metrics.ts'
 import { closeServer } from './connections.ts'
 
@@ -470,5 +470,42 @@ describe('the fast lane', () => {
     await importRecords(app.operator, [{ ...card, name: 'Renamed' }])
     expect((await both({ url, key })).fast).toContain('"name":"Renamed"')
     expect((await compare({ url, key })).isFast).toBe(true)
+  })
+
+  it("pages of a seller's own listings have the same responses in the fast lane", async () => {
+    const seller = await app.seller()
+    const { key } = seller
+    const ids = await list(seller, cardItem({ description: 'é ☆' }), ...items(40))
+    await hold(app.operator, ids[0]!, 1)
+    for (const url of [
+      '/v1/listings',
+      '/v1/listings?page=2&per_page=20',
+      '/v1/listings?page=9',
+      '/v1/listings?status=active&per_page=-1',
+      '/v1/listings?card=obf_125&page=2',
+      '/v1/listings?updated_since=2000-01-01T02:00:00%2B02:00',
+    ]) {
+      const { fast, isFast } = await compare({ url, key })
+      expect([url, isFast, fast.slice(0, 12)]).toEqual([url, true, 'HTTP/1.1 200'])
+      expect(fast).toContain('\r\ncache-control: no-store\r\n')
+      for (const sent of [{ method: 'HEAD' }, { headers: ['if-none-match: *'] }]) {
+        expect((await compare({ url, key, ...sent })).isFast).toBe(true)
+      }
+    }
+    for (const url of [
+      '/v1/listings/',
+      '/v1/listings?utm=x',
+      '/v1/listings?status=removed',
+      '/v1/listings?page=0',
+      '/v1/listings?card=nowhere',
+      '/v1/listings?updated_since=never',
+      '/v1/listingsx',
+    ]) {
+      expect([url, (await compare({ url, key })).isFast]).toEqual([url, false])
+    }
+    const other = await app.seller()
+    expect((await compare({ url: '/v1/listings', key: other.key })).fast).toContain('"total":0}')
+    const narrow = await app.seller({ scopes: ['catalog:read'] })
+    expect((await compare({ url: '/v1/listings', key: narrow.key })).isFast).toBe(false)
   })
 })

@@ -1,12 +1,13 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Bytes } from '../catalog/bytes.ts'
+import type { Caller } from '../keys/key-cache.ts'
 import type { Scope } from '../keys/scopes.ts'
 import type { Service } from '../service.ts'
 import { type Admission, admitKnown, admitLater, showLimit } from './authenticate.ts'
 import { type Head, sendChecked, sendKnown } from './connections.ts'
 import { isCurrent, REVALIDATED } from './entity-tag.ts'
 import { JSON_TYPE } from './json.ts'
-import { ALWAYS } from './response-headers.ts'
+import { ALWAYS, NOT_STORED } from './response-headers.ts'
 import { recordResponse } from './response-log.ts'
 
 /** A 200 response that the ordinary path would send now, whoever requests it. */
@@ -20,18 +21,26 @@ export type Prepared = {
   page?: { cacheControl: string; type: string; headers: readonly [name: string, value: string][] }
 }
 
+/** A 200 response that the ordinary path would send now to one caller. It has no tag, because no client may store it. */
+export type OwnPrepared = Omit<Prepared, 'tag'> & { tag?: undefined }
+
+type AnyPrepared = Prepared | OwnPrepared
+
 /** Finds prepared responses by the URL as sent. */
 export type PreparedSource = {
   /** The scope that the key needs; null if everybody may have the responses, without a key. */
   scope: Scope | null
   /**
-   * A response, or a function that prepares it, which the lane calls after it has admitted the request; undefined if
-   * the ordinary path has to respond. `find` is synchronous; the function may return a promise.
+   * A response for everybody with the scope, or a function that prepares it, which the lane calls with the caller after it
+   * has admitted the request; undefined if the ordinary path has to respond. `find` is synchronous; the function may
+   * return a promise.
    */
-  find(
-    url: string,
-  ): Prepared | (() => Prepared | undefined | Promise<Prepared | undefined>) | undefined
+  find(url: string): Prepared | Prepare | undefined
 }
+
+type Prepare = (
+  caller: Caller | undefined,
+) => AnyPrepared | undefined | Promise<AnyPrepared | undefined>
 
 export type FastLane = {
   /** Adds a source. The first source that finds a response wins. */
@@ -39,6 +48,9 @@ export type FastLane = {
   /** Puts the lane before the ordinary listener. */
   before(ordinary: RequestListener): RequestListener
 }
+
+/** After this time the ordinary path responds, which limits a request's time for the database. */
+export const MAX_LANE_WAIT_MS = 1_000
 
 /**
  * The fast lane sends prepared responses without the framework: GET and HEAD of resources whose bytes are known, if
@@ -58,8 +70,9 @@ export function fastLane(ctx: Service, nextRequestId: () => string): FastLane {
       const found = find(url)
       if (!found) continue
       const startedAt = performance.now()
-      const prepare = () => (typeof found === 'function' ? found() : found)
-      const sendPrepared = (prepared: Prepared, admission: Admission | undefined) => {
+      const prepare = (caller: Caller | undefined) =>
+        typeof found === 'function' ? found(caller) : found
+      const sendPrepared = (prepared: AnyPrepared, admission: Admission | undefined) => {
         const reqId = nextRequestId()
         const status = send(request, response, reqId, admission, prepared)
         const { route } = prepared
@@ -68,13 +81,13 @@ export function fastLane(ctx: Service, nextRequestId: () => string): FastLane {
           recordResponse(ctx, { reqId, method, url, route, status, ms })
         })
       }
-      const sendOrLeave = (prepared: Prepared | undefined, admission: Admission | undefined) => {
+      const sendOrLeave = (prepared: AnyPrepared | undefined, admission: Admission | undefined) => {
         if (prepared) return sendPrepared(prepared, admission)
         if (admission) admitLater(request, admission)
         ordinary()
       }
       const proceed = (admission: Admission | undefined) => {
-        const prepared = admission?.problem ? undefined : prepare()
+        const prepared = admission?.problem ? undefined : prepare(admission?.caller)
         if (!(prepared instanceof Promise)) return sendOrLeave(prepared, admission)
         void prepared.catch(() => undefined).then((prepared) => sendOrLeave(prepared, admission))
       }
@@ -112,17 +125,20 @@ function send(
   response: ServerResponse,
   reqId: string,
   admission: Admission | undefined,
-  { body, tag, ignoredFields, page }: Prepared,
+  { body, tag, ignoredFields, page }: AnyPrepared,
 ): number {
-  const isNotModified = isCurrent(request.headers, tag)
+  const isNotModified = tag !== undefined && isCurrent(request.headers, tag)
   const status = isNotModified ? 304 : 200
   const writeFields = (head: Head) => {
     head.header('x-request-id', reqId)
     for (const [name, value] of ALWAYS_LIST) head.header(name, value)
-    head.header('cache-control', page?.cacheControl ?? REVALIDATED)
+    head.header(
+      'cache-control',
+      page?.cacheControl ?? (tag === undefined ? NOT_STORED : REVALIDATED),
+    )
     if (admission) showLimit(head, admission.limit)
     if (ignoredFields !== undefined) head.header('x-ignored-fields', ignoredFields)
-    head.header('etag', tag)
+    if (tag !== undefined) head.header('etag', tag)
     if (isNotModified && request.method === 'GET') return
     for (const [name, value] of page?.headers ?? []) head.header(name, value)
     head.header('content-type', page?.type ?? JSON_TYPE)

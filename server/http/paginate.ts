@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import type { Page } from '../database/paging.ts'
+import { bytesAsText } from './latin1.ts'
 import type { Query } from './query.ts'
 
 const DEFAULT_PER_PAGE = 30
@@ -110,6 +111,17 @@ export async function paginated<Row, Json>(
   const page = pageOf(query)
   const { rows, total } = await read(page)
   return { data: rows.map(toJson), ...pageEnd(address, query, page, rows.length, total) }
+}
+
+/** The JSON of `paginated` as the text of `bytesAsText`, like the JSON of each record. */
+export async function paginatedText<Row>(
+  address: string,
+  query: Query,
+  read: (page: Page) => Promise<{ rows: Row[]; total: number }>,
+  toText: (row: Row) => string,
+): Promise<string> {
+  const { data, ...end } = await paginated(address, query, read, toText)
+  return `{"data":[${data.join(',')}],${bytesAsText(JSON.stringify(end)).slice(1)}`
 }
 
 /** An example response for the published description: a list of just these records. */

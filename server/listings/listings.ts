@@ -1,9 +1,11 @@
+import { parse as parseArray } from 'postgres-array'
 import type { Context } from '../context.ts'
 import { placeOfPage } from '../database/counts.ts'
 import { type Page, type Window, windowOf } from '../database/paging.ts'
+import { valuesIn } from '../database/record-text.ts'
+import { MAX_ITEMS, readTogether, type SharedRead } from '../database/shared-reads.ts'
 import type { Outcome } from '../database/shared-transactions.ts'
 import type { Db } from '../database/sql.ts'
-import { wholeRows } from '../database/whole-rows.ts'
 import { LISTING_STATUSES, type ListingStatus } from '../enums.ts'
 import { notFound } from '../errors.ts'
 import { applyChanges, type Changeable, type Listing, type ListingChanges } from './listing.ts'
@@ -31,113 +33,145 @@ export function listListings(
   const { status, updatedSince, cardId, productSlug, reference } = filters
   const isCounted = (updatedSince ?? cardId ?? productSlug ?? reference) === undefined
   return isCounted
-    ? readCountedPage(ctx, accountId, status, page)
+    ? readCountedPage(ctx, accountId, status ?? 'all', page)
     : readFilteredPage(ctx, accountId, filters, page)
 }
 
+type CountedPage = { accountId: number; page: Page }
+type Rows = { rows: Listing[]; total: number }
+
 /**
  * A page without filters, or with a status. The total and the position come from the counts (docs/counts.md), so
- * a page costs the same in every shop.
+ * a page costs the same in every shop. Concurrent requests share a statement.
  */
-async function readCountedPage(
-  { db, now }: Context,
+const readCountedPage = (
+  ctx: Context,
   accountId: number,
-  status: ListingStatus | undefined,
-  { offset, perPage }: Page,
-): Promise<{ rows: Listing[]; total: number }> {
-  const statuses = status === undefined ? LISTING_STATUSES : [status]
-  const isMatch = db`
-    account_id = ${accountId}
-    and ${status === undefined ? db`status <> 'removed'` : db`status = ${status}`}
-  `
-  const found = await wholeRows(db<(ListingRow & { total: number })[]>`
-    with place as materialized (
-      select * from ${placeOfPage(db, 'listings', accountId, statuses, offset)}
-    ),
-    -- The rows before the page are skipped in the index alone.
-    page as materialized (
-      select *
+  status: ListingStatus | 'all',
+  page: Page,
+): Promise<Rows> => readTogether(ctx, COUNTED_PAGES[status], { accountId, page })
+
+const readCountedPages =
+  (status?: ListingStatus): SharedRead<Context, CountedPage, Rows> =>
+  async ({ db, now }, wanted) => {
+    const statuses = status === undefined ? LISTING_STATUSES : [status]
+    const isMatch = db`
+      account_id = wanted.account_id
+      and ${status === undefined ? db`status <> 'removed'` : db`status = ${status}`}
+    `
+    const items = wanted.map(({ accountId, page: { offset, perPage } }, place) => ({
+      place,
+      account_id: accountId,
+      skipped: offset,
+      size: perPage,
+    }))
+    const pages = await db<{ total: number; records: string | null }[]>`
+      select
+        counted.total,
+        (
+          with page as materialized (
+            select *
+            from (
+              select *
+              from listings
+              where
+                ${isMatch}
+                -- The rows before the page are skipped in the index alone.
+                and id <= (
+                  select id
+                  from listings
+                  where ${isMatch} and id < coalesce(counted.until, 9223372036854775807)
+                  order by id desc
+                  limit 1
+                  offset counted.skipped_there
+                )
+              order by id desc
+              -- More than any page, and a constant: it tells the planner that there are few rows, which a parameter does not.
+              limit 1000
+            ) newest
+            order by id desc
+            limit wanted.size
+          )
+          select string_agg(listed::text, '')
+          from (
+            select
+              id,
+              card_id,
+              product_slug,
+              price_cents,
+              page.quantity,
+              coalesce(held.quantity, 0),
+              condition,
+              language,
+              printing,
+              grading_company,
+              grading_grade,
+              description,
+              nullif(photos, '{}'),
+              status,
+              date_part('epoch', created_at),
+              date_part('epoch', updated_at)
+            from page
+            left join (
+              select listing_id, sum(quantity) as quantity
+              from reservations
+              where listing_id in (select id from page) and expires_at > ${now()}
+              group by listing_id
+            ) held on held.listing_id = id
+            order by id desc
+          ) listed
+        ) as records
       from (
         select *
-        from listings
-        where
-          ${isMatch}
-          and id <= (
-            select id
-            from listings
-            where
-              ${isMatch}
-              and id < coalesce((select until from place), 9223372036854775807)
-            order by id desc
-            limit 1
-            offset (select skipped_there from place)
-          )
-        order by id desc
-        -- More than any page, and a constant: it tells the planner that there are few rows, which a parameter does not.
-        limit 1000
-      ) newest
-      order by id desc
-      limit ${perPage}
-    )
-    select
-      place.total,
-      page.id,
-      card_id as "cardId",
-      product_slug as "productSlug",
-      price_cents as "priceCents",
-      page.quantity,
-      coalesce(held.quantity, 0) as reserved,
-      condition,
-      language,
-      printing,
-      grading_company as "gradingCompany",
-      grading_grade as "gradingGrade",
-      description,
-      nullif(photos, '{}') as photos,
-      status,
-      date_part('epoch', created_at) as "createdAt",
-      date_part('epoch', updated_at) as "updatedAt"
-    from place
-    -- Outer joins, because a page past the end has a total as well.
-    left join page on true
-    left join (
-      select listing_id, sum(quantity) as quantity
-      from reservations
-      where listing_id in (select id from page) and expires_at > ${now()}
-      group by listing_id
-    ) held on held.listing_id = page.id
-    order by page.id desc
-  `)
-  const rows = found.filter(({ id }) => id !== null)
-  return { rows: rows.map(listingFrom), total: found[0]!.total }
-}
+        -- JSON, because the planner expects the same number of rows for any text. It would plan arrays again each time.
+        from json_to_recordset(${JSON.stringify(items)}::text::json)
+          as (place int, account_id bigint, skipped bigint, size int)
+        limit ${db.unsafe(String(MAX_ITEMS))}
+      ) wanted
+      cross join lateral ${placeOfPage(db, 'listings', db`wanted.account_id`, statuses, db`wanted.skipped`)} counted
+      order by wanted.place
+    `
+    return pages.map(({ total, records }) => ({ total, rows: listingsIn(records ?? '') }))
+  }
 
-/** A row of `readCountedPage`. Times are in seconds, and no photos are null: both are read faster. */
-type ListingRow = Omit<Listing, 'photos' | 'createdAt' | 'updatedAt'> & {
-  photos: string[] | null
-  createdAt: number
-  updatedAt: number
-}
+/** The read of each list, by its status. */
+const COUNTED_PAGES = {
+  all: readCountedPages(),
+  active: readCountedPages('active'),
+  hidden: readCountedPages('hidden'),
+  sold: readCountedPages('sold'),
+} satisfies Record<ListingStatus | 'all', unknown>
 
-const listingFrom = (row: ListingRow) =>
-  ({
-    id: row.id,
-    cardId: row.cardId,
-    productSlug: row.productSlug,
-    priceCents: row.priceCents,
-    quantity: row.quantity,
-    reserved: row.reserved,
-    condition: row.condition,
-    language: row.language,
-    printing: row.printing,
-    gradingCompany: row.gradingCompany,
-    gradingGrade: row.gradingGrade,
-    description: row.description,
-    photos: row.photos ?? [],
-    status: row.status,
-    createdAt: new Date(row.createdAt * 1000),
-    updatedAt: new Date(row.updatedAt * 1000),
-  }) as Listing
+/** The columns that `readCountedPages` reads of a listing. */
+const RECORD_VALUES = 16
+
+/** The listings in the records of `readCountedPages`. */
+function listingsIn(records: string): Listing[] {
+  const values = valuesIn(records)
+  const listings: Listing[] = []
+  for (let at = 0; at < values.length; at += RECORD_VALUES) {
+    const photos = values[at + 12]
+    listings.push({
+      id: Number(values[at]),
+      cardId: values[at + 1],
+      productSlug: values[at + 2],
+      priceCents: Number(values[at + 3]),
+      quantity: Number(values[at + 4]),
+      reserved: Number(values[at + 5]),
+      condition: values[at + 6],
+      language: values[at + 7],
+      printing: values[at + 8],
+      gradingCompany: values[at + 9],
+      gradingGrade: values[at + 10],
+      description: values[at + 11],
+      photos: photos ? parseArray(photos) : [],
+      status: values[at + 13],
+      createdAt: new Date(Number(values[at + 14]) * 1000),
+      updatedAt: new Date(Number(values[at + 15]) * 1000),
+    } as Listing)
+  }
+  return listings
+}
 
 /** A page of the other filters, which counts the listings that match and skips those before the page. */
 async function readFilteredPage(

@@ -4,16 +4,19 @@ import { centsFromEuros } from '../../cents.ts'
 import { changeListing, listListings, requireListing } from '../../listings/listings.ts'
 import { removeListing } from '../../listings/remove-listings.ts'
 import type { Service } from '../../service.ts'
+import type { FastLane } from '../fast-lane.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
 import { listingFilters, readListingFilters } from '../listing-filters.ts'
 import { createItems } from '../listings/create-items.ts'
-import { pageExample, pageParameters, paginated } from '../paginate.ts'
+import { pageExample, pageParameters, paginatedText } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
 import { Data, Paginated, PathId } from '../schema.ts'
 import { BulkCreate, BulkResultSchema, exampleBulkResult } from '../shapes/bulk-create.ts'
 import { exampleListing, ListingPatch, ListingSchema, listingJson } from '../shapes/listing.ts'
+import { listingWriter } from '../shapes/listing-text.ts'
+import { type OwnRead, ownRead } from './own-reads.ts'
 
 /** A hundred items of maximum size take about 2.4 MiB. */
 const BULK_LIMIT_BYTES = 4 * 1024 * 1024
@@ -21,37 +24,43 @@ const BULK_LIMIT_BYTES = 4 * 1024 * 1024
 const params = Type.Object({ listing: PathId('The listing’s id') })
 
 export const listingRoutes =
-  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (ctx: Service, lane: Pick<FastLane, 'add'>): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
+    const write = listingWriter(ctx.config)
+    const list: OwnRead = {
+      route: '/v1/listings',
+      scope: 'listings:read',
+      querystring: Type.Object({ ...listingFilters, ...pageParameters }),
+      async respond({ account }, query) {
+        const catalog = ctx.catalog.current
+        const filters = readListingFilters(catalog, query)
+        return paginatedText(
+          `${ctx.config.publicUrl}/v1/listings`,
+          query,
+          (page) => listListings(ctx, account.id, filters, page),
+          (listing) => write(listing, account, catalog),
+        )
+      },
+    }
+    lane.add(ownRead(list))
     app.get(
       '/listings',
       {
-        config: { scope: 'listings:read' },
+        config: { scope: list.scope },
         schema: {
           operationId: 'listListings',
           summary: 'List your listings',
           description:
             'Returns your own listings, newest first. With `updated_since`, listings come in the order of their last change, for tools that keep a copy. Read the pages from the last to the first, and start the next synchronisation 30 seconds before the newest `updated_at` on the first page that you read. This way you miss no change that happens meanwhile (see docs/sync.md). Deleted listings are not included.',
           tags: ['Listings'],
-          querystring: Type.Object({
-            ...listingFilters,
-            ...pageParameters,
-          }),
+          querystring: list.querystring,
           response: { 200: Paginated(ListingSchema, 'A page of your listings') },
           'x-errors': ['ambiguous_identifier', 'validation_error'],
           'x-example': pageExample('/v1/listings', [exampleListing]),
         },
       },
-      async ({ caller: { account }, query }) => {
-        const catalog = ctx.catalog.current
-        const filters = readListingFilters(catalog, query)
-        return paginated(
-          `${ctx.config.publicUrl}/v1/listings`,
-          query as Query,
-          (page) => listListings(ctx, account.id, filters, page),
-          (listing) => listingJson(listing, account, catalog, ctx.config),
-        )
-      },
+      async ({ caller, query }, reply) =>
+        sendJson(reply, Buffer.from(await list.respond(caller, query as Query), 'latin1')),
     )
 
     app.post(

@@ -4,6 +4,7 @@ import { LISTING_STATUSES } from '../../enums.ts'
 import { type Listing, MAX_QUANTITY } from '../../listings/listing.ts'
 import type { Seller } from '../../listings/offers.ts'
 import { timestamp } from '../../time/timestamp.ts'
+import { bytesAsText } from '../latin1.ts'
 import { component, Nullable, OneOf, Timestamp } from '../schema.ts'
 import { description, price } from './listing-item.ts'
 import { type Addresses, offerJson, publicFields, sellerJson } from './public-listing.ts'
@@ -57,6 +58,15 @@ export const listingJson = (
   created_at: timestamp(listing.createdAt),
   updated_at: timestamp(listing.updatedAt),
 })
+
+/** The JSON of `listable` as the text of `bytesAsText`, made once for each card or product (docs/reads.md). */
+export function listableText(listing: Listing, catalog: Catalog): string {
+  const { cardId, productSlug } = listing
+  const entry = cardId !== null ? listedCard(catalog, cardId) : listedProduct(catalog, productSlug)
+  if (!entry) return 'null'
+  entry.listable ??= bytesAsText(JSON.stringify(listableJson(listing, catalog)))
+  return entry.listable
+}
 
 /** The card or product on sale; null while the catalog in memory does not have it. */
 function listableJson({ cardId, productSlug }: Listing, catalog: Catalog) {

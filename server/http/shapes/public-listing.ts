@@ -70,7 +70,7 @@ export type Addresses = Pick<Config, 'publicUrl' | 'marketplaceUrl'>
 /** The public listing (§2.6) without its `seller`, which many offers share. */
 export const offerJson = (
   offer: Omit<Offer, 'accountId'>,
-  { publicUrl }: Addresses,
+  addresses: Addresses,
 ): Omit<Static<typeof PublicListingSchema>, 'seller'> => ({
   id: offer.id,
   price: eurosFromCents(offer.priceCents),
@@ -81,8 +81,12 @@ export const offerJson = (
   graded: gradedJson(offer),
   quantity_available: quantityAvailable(offer),
   description: offer.description,
-  photos: offer.photos.map((name) => thumbnailUrl(publicUrl, name)),
+  photos: photosJson(offer.photos, addresses),
 })
+
+/** The `photos` of a listing (§2.6). */
+export const photosJson = (names: string[], { publicUrl }: Addresses): string[] =>
+  names.map((name) => thumbnailUrl(publicUrl, name))
 
 /** The `seller` of a listing (§2.6). */
 export const sellerJson = (

@@ -9,6 +9,7 @@ import { limitConcurrency } from '../../../queue/limit-concurrency.ts'
 import type { Service } from '../../../service.ts'
 import { withTimeout } from '../../../time/with-timeout.ts'
 import { quoted, sendRevalidated } from '../../entity-tag.ts'
+import { MAX_LANE_WAIT_MS } from '../../fast-lane.ts'
 import { sendJson } from '../../json.ts'
 import { offerJson, sellerJson } from '../../shapes/public-listing.ts'
 import { offerWriter } from './offer-bytes.ts'
@@ -24,8 +25,6 @@ const NOTHING = { body: Buffer.alloc(0), tag: '' }
 
 /** Larger ones are sent by the ordinary path, which bounds the bytes that wait for slow clients. */
 const MAX_LANE_BYTES = 8 * 1024
-/** Then the ordinary path responds, which limits a request's time for the database. */
-const MAX_LANE_WAIT_MS = 1_000
 
 /** A card or product that is shown with its offers. */
 export type ShownItem = {

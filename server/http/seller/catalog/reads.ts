@@ -4,9 +4,9 @@ import type { Catalog } from '../../../catalog/catalog.ts'
 import type { Service } from '../../../service.ts'
 import { entityTag } from '../../entity-tag.ts'
 import type { Prepared, PreparedSource } from '../../fast-lane.ts'
-import { isMalformed, parseQuery, type Query } from '../../query.ts'
+import { plainQuery } from '../../plain-query.ts'
+import type { Query } from '../../query.ts'
 import type { ResponseCache } from '../../response-cache.ts'
-import { validatorCompiler } from '../../validate.ts'
 
 /** A read whose response depends only on the catalog, the last segment of its path and its query. */
 export type CatalogRead = {
@@ -38,8 +38,7 @@ type KnownRead = CatalogRead & {
   /** The path, or the path before the parameter, with its slash. */
   base: string
   hasParameter: boolean
-  parameters: Set<string>
-  isValid: (query: Query) => boolean
+  readQuery: ReturnType<typeof plainQuery>
 }
 
 /** Longer segments, and those with other characters, are left to the router. */
@@ -49,9 +48,9 @@ const PLAIN_SEGMENT = /^[\w.~!%-]{1,400}$/
 export function catalogReads(ctx: Pick<Service, 'catalog'>, cache: ResponseCache): CatalogReads {
   const known: KnownRead[] = []
 
-  const prepare = (url: string, read: KnownRead, parameter: string, query: Query) => {
-    for (const name in query) if (!read.parameters.has(name)) return undefined
-    if (!read.isValid(query)) return undefined
+  const prepare = (url: string, read: KnownRead, parameter: string) => {
+    const query = read.readQuery(url)
+    if (!query) return undefined
     const catalog = ctx.catalog.current
     const prepared = (response: CatalogResponse | undefined): Prepared | undefined => {
       if (!response) return undefined
@@ -72,12 +71,9 @@ export function catalogReads(ctx: Pick<Service, 'catalog'>, cache: ResponseCache
     scope: 'catalog:read',
 
     add(read) {
-      const schema = (read.querystring ?? { properties: {} }) as { properties: object }
-      const check = validatorCompiler({ schema: { ...schema }, ...QUERY })
-      const parameters = new Set(Object.keys(schema.properties))
-      const isValid = (query: Query) => !('error' in (check(query) as object))
       const base = read.route.replace(/:\w+$/, '')
-      known.push({ ...read, base, hasParameter: base !== read.route, parameters, isValid })
+      const readQuery = plainQuery(read.querystring)
+      known.push({ ...read, base, hasParameter: base !== read.route, readQuery })
     },
 
     find(url) {
@@ -89,17 +85,12 @@ export function catalogReads(ctx: Pick<Service, 'catalog'>, cache: ResponseCache
       for (const read of known) {
         if (read.hasParameter ? !path.startsWith(read.base) : path !== read.base) continue
         const parameter = read.hasParameter ? decoded(path.slice(read.base.length)) : ''
-        if (parameter === undefined) return undefined
-        const query = parseQuery(end < 0 ? '' : url.slice(end + 1))
-        if (isMalformed(query) || url.includes('#')) return undefined
-        return () => prepare(url, read, parameter, query)
+        return parameter === undefined ? undefined : () => prepare(url, read, parameter)
       }
       return undefined
     },
   }
 }
-
-const QUERY = { httpPart: 'querystring', method: 'GET', url: '' }
 
 /** The parameter in a segment of a path; undefined if the router has to judge it. */
 function decoded(segment: string): string | undefined {

@@ -1,0 +1,45 @@
+import { type Budget, beginWait, currentBudget, endWait, newBudget, withBudget } from './budget.ts'
+import { WRITE_LIMIT_MS } from './connect.ts'
+
+/** An item that is handled together with those of other callers, and its caller. */
+export type Waiter<Item, Result> = {
+  item: Item
+  leftMs: number
+  since: number
+  resolve(result: Result): void
+  reject(error: unknown): void
+}
+
+/** The result of an item that `add` gives to a queue. The caller's budget counts the wait. */
+export const waitFor = <Item, Result>(
+  item: Item,
+  add: (waiter: Waiter<Item, Result>) => void,
+): Promise<Result> =>
+  new Promise((resolve, reject) => {
+    const budget: Budget | undefined = currentBudget()
+    const since = performance.now()
+    const leftMs = budget ? beginWait(budget, since) : WRITE_LIMIT_MS
+    const ended = () => {
+      if (budget) endWait(budget, performance.now())
+    }
+    add({
+      item,
+      leftMs,
+      since,
+      resolve(result) {
+        ended()
+        resolve(result)
+      },
+      reject(error) {
+        ended()
+        reject(error)
+      },
+    })
+  })
+
+/** Runs `work` within the shortest of the waiters' remaining times. */
+export function within<Item, Result, T>(waiters: Waiter<Item, Result>[], work: () => T): T {
+  const now = performance.now()
+  const left = waiters.map(({ leftMs, since }) => leftMs - (now - since))
+  return withBudget(newBudget(Math.min(...left)), work)
+}
