@@ -29,7 +29,7 @@ export type SetEntry = {
   json: Buffer
   cardBytes: Buffer
   afterCard: Buffer
-  /** The hash of the set and its visible cards: computed at its first use, see `digestOf`. */
+  /** The hash of the set and its cards: computed at its first use, see `digestOf`. */
   digest: string | undefined
 }
 
@@ -43,8 +43,6 @@ export type CardEntry = CardBytes & {
   set: SetEntry
   /** Sorts numbers as people do: 2 before 10, TG2 before TG10. */
   naturalNumber: string
-  /** The tag of the card's response: computed at its first use. */
-  tag: string | undefined
   listable: string | undefined
 }
 
@@ -125,11 +123,11 @@ export function setEntry(
   return set
 }
 
-/** A hash of the set and its visible cards, which is the same in every process. */
+/** A hash of the set, its cards and which of them are visible. It is the same in every process. */
 export function digestOf(set: SetEntry): string {
   if (set.digest === undefined) {
-    const hash = createHash('sha256').update(set.json)
-    for (const { start, end } of set.cards) hash.update(set.cardBytes.subarray(start, end))
+    const hash = createHash('sha256').update(set.json).update(set.cardBytes)
+    for (const { start } of set.hiddenCards) hash.update(` ${start}`)
     set.digest = hash.digest('base64url')
   }
   return set.digest
@@ -152,7 +150,6 @@ function addCards(set: SetEntry, rows: CardRow[], marketplaceUrl: string, intern
       rarity: intern(row.rarity),
       set,
       naturalNumber: intern(naturalNumber(row.number)),
-      tag: undefined,
       listable: undefined,
       start,
       end,

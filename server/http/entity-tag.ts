@@ -6,8 +6,12 @@ import { sendJson } from './json.ts'
 /** The `ETag` of a body: a hash of its bytes, which is the same in every process. */
 export const entityTag = (body: Buffer): string => quoted(hash('sha256', body, 'base64url'))
 
-/** Makes an `ETag` from a SHA-256 in base64url. Half of the hash suffices to distinguish two bodies. */
-export const quoted = (sha256: string): string => `"${sha256.slice(0, 22)}"`
+/**
+ * Makes an `ETag` from a SHA-256 in base64url. Half of the hash suffices to distinguish two bodies.
+ *
+ * @param part distinguishes bodies that have the hash in common
+ */
+export const quoted = (sha256: string, part = ''): string => `"${sha256.slice(0, 22)}${part}"`
 
 /** `Cache-Control` of catalog data, which clients may cache and must revalidate each time. */
 export const REVALIDATED = 'private, max-age=0'

@@ -71,7 +71,7 @@ describe('caching of catalog data', () => {
       const first = await seller.get(path)
       expect(first).toMatchObject({ status: 200, headers: CACHEABLE })
       const { etag } = first.headers as { etag: string }
-      expect(etag).toMatch(/^"[\w-]{22}"$/)
+      expect(etag).toMatch(/^"[\w-]{22,}"$/)
       for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
         const { status, text, headers } = await seller.get(path, {
           headers: { 'if-none-match': known },
@@ -112,6 +112,7 @@ describe('caching of catalog data', () => {
   it('catalog responses have one ETag per body, the same in every process', async () => {
     const paths = [
       ...CATALOG,
+      ...CARDS.map(({ id }) => `/v1/cards/${id}`),
       '/v1/cards?q=char&page=2',
       '/v1/cards?q=char&x=1',
       '/v1/sets?per_page=2',
