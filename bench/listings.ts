@@ -2,7 +2,7 @@ import { randomNumbers } from '../scripts/random.ts'
 import type { Effects, Row } from './engine.ts'
 import type { LoadRequest } from './load.ts'
 import { LARGE_SHOPS, type Market } from './market.ts'
-import { MAX_REQUESTS, PER_PAGE, pagesOf } from './pages.ts'
+import { MAX_REQUESTS, pagesOf } from './pages.ts'
 import { shuffled } from './random.ts'
 import type { Database } from './service.ts'
 
@@ -77,10 +77,10 @@ async function ownPages(market: Market, filter: string, sellers: number): Promis
     where account_id = any(${measured.map(({ id }) => id)}) and status <> 'removed'
     group by account_id
   `
-  return pagesOf(measured, totals, (page, total) => ({
-    path: `/v1/listings?${filter}page=${page}`,
+  return pagesOf(measured, totals, ({ page, perPage, query }, total) => ({
+    path: `/v1/listings?${filter}${query}`,
     expected: [
-      `"meta":{"current_page":${page},"from":${(page - 1) * PER_PAGE + 1},`,
+      `"meta":{"current_page":${page},"from":${(page - 1) * perPage + 1},`,
       `"total":${total}}`,
     ],
   }))

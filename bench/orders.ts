@@ -33,8 +33,8 @@ async function orderPages({ db, sellers }: Market): Promise<LoadRequest[]> {
     where account_id = any(${measured.map(({ id }) => id)})
     group by account_id
   `
-  return pagesOf(measured, totals, (page, total) => ({
-    path: `/v1/orders?page=${page}`,
+  return pagesOf(measured, totals, ({ page, query }, total) => ({
+    path: `/v1/orders?${query}`,
     expected: [`"meta":{"current_page":${page},`, `"total":${total}}`],
   }))
 }

@@ -2,6 +2,7 @@ import { randomNumbers } from '../scripts/random.ts'
 import type { Row } from './engine.ts'
 import type { LoadRequest } from './load.ts'
 import type { Market } from './market.ts'
+import { pagesOfList } from './pages.ts'
 import { shuffled } from './random.ts'
 
 /** Reads of the catalog. */
@@ -69,25 +70,20 @@ async function cards(market: Market): Promise<LoadRequest[]> {
   return fromSellers(market, shuffled(requests))
 }
 
-/** Enough requests for all rounds: in a round of a few milliseconds, most of the work would be opening connections. */
-const PAGE_SIZES = [30, 25, 26, 27, 28, 29, 31, 32, 33, 34, 35]
-
 /** Every page of every set, with about 30 cards per page. */
 async function pages(market: Market): Promise<LoadRequest[]> {
   const sets = await market.db<{ id: string; cards: number }[]>`
     select set_id as id, count(*)::int as cards from cards group by set_id order by set_id
   `
   const requests = sets.flatMap(({ id, cards }) =>
-    PAGE_SIZES.flatMap((perPage) =>
-      Array.from({ length: Math.ceil(cards / perPage) }, (_, i) => ({
-        path: `/v1/cards?set=${encodeURIComponent(id)}&page=${i + 1}${perPage === 30 ? '' : `&per_page=${perPage}`}`,
-        expected: [
-          `"meta":{"current_page":${i + 1},`,
-          `"total":${cards}}`,
-          `"set":{"id":${JSON.stringify(id)},`,
-        ],
-      })),
-    ),
+    pagesOfList(cards).map(({ page, query }) => ({
+      path: `/v1/cards?set=${encodeURIComponent(id)}&${query}`,
+      expected: [
+        `"meta":{"current_page":${page},`,
+        `"total":${cards}}`,
+        `"set":{"id":${JSON.stringify(id)},`,
+      ],
+    })),
   )
   return fromSellers(market, shuffled(requests))
 }
