@@ -18,7 +18,7 @@ const TARGET_MS = 100
 const PATHS = [
   ...['base1-4', 'swsh9-1', 'sv3pt5-199', 'neo1-9'].map((id) => `/v1/cards/${id}`),
   ...[1, 2, 3, 4, 5].map((page) => `/v1/cards?set=swsh9&page=${page}`),
-  ...['charizard', 'umbreon vmax', 'charzard', 'prof'].map((q) => `/v1/cards?q=${q}`),
+  ...['charizard', 'umbreon+vmax', 'charzard', 'prof'].map((q) => `/v1/cards?q=${q}`),
 ]
 
 /**
