@@ -6,8 +6,8 @@ const INTERVAL_MS = 1_000
 const IDLE_SECONDS = 5
 /** The same after the start, when little code is compiled that could be discarded. */
 const IDLE_SECONDS_AFTER_START = 2
-/** Share of the time in which the event loop is busy. */
-const MAX_IDLE_UTILIZATION = 0.1
+/** Share of the time in which the event loop is busy. A few hundred requests per second exceed it, and would notice the pause. */
+const MAX_IDLE_UTILIZATION = 0.03
 
 /**
  * Returns unused memory to the operating system after the catalog has been loaded: loading it leaves tens of megabytes
