@@ -198,6 +198,34 @@ it('rows beyond the ids of the current partition are stored, and partitions begi
   expect(await filled()).toEqual({})
 })
 
+it('a beginning that finds a partition in use changes nothing, and writers go on', async () => {
+  await send()
+  const [last] = (await partitions()).filter((name) => name.startsWith('events')).slice(-1)
+  await app.ctx.db`
+    select setval(pg_get_serial_sequence('events', 'id'), ${Number(last!.match(/\d+/))} + 5)
+  `
+  await send()
+  const before = await partitions()
+  const rows = (await filled())[last!]!
+  const locked = Promise.withResolvers<void>()
+  const permitted = Promise.withResolvers<void>()
+  const user = inTransaction(app.ctx, async ({ db }) => {
+    await db`lock table ${db(before.at(-1)!)} in share update exclusive mode`
+    locked.resolve()
+    await permitted.promise
+  })
+  await locked.promise
+  await beginPartitions(app.ctx)
+  await send()
+  expect(await partitions()).toEqual(before)
+  expect((await filled())[last!]).toBe(rows + 1)
+  permitted.resolve()
+  await user
+  await beginPartitions(app.ctx)
+  await send()
+  expect((await filled())[last!]).toBe(rows + 1)
+})
+
 describe('an earlier database', () => {
   it('the migration makes the tables of an earlier version the first partitions', async () => {
     const url = await databaseAtVersion(37)

@@ -50,7 +50,14 @@ export async function beginPartitions(ctx: Context): Promise<void> {
     // Another process may have begun them meanwhile.
     const layouts = await layoutsOf(tx.db)
     if (!layouts.some((layout) => isDue(tx, layout))) return
-    for (const layout of layouts) if (layout.beganAt) await beginPartition(tx.db, layout)
+    const firstIds = new Map<Table, number>()
+    for (const layout of layouts) {
+      if (layout.beganAt) firstIds.set(layout.table, await beginPartition(tx.db, layout))
+    }
+    // After everything that can fail: a rollback would not undo it, and rows would go beyond the ends of the partitions.
+    for (const [table, firstId] of firstIds) {
+      await tx.db`select setval(pg_get_serial_sequence(${table}, 'id'), ${firstId})`
+    }
   })
 }
 
@@ -68,7 +75,8 @@ const overflows = ({ current, last, beganAt }: Layout) => current === last && be
 /** The end that a last partition with rows gets. */
 const endAfter = (lastId: number) => (Math.floor(lastId / FAR_IDS) + 2) * FAR_IDS
 
-async function beginPartition(db: Db, layout: Layout): Promise<void> {
+/** @returns its first id, to which the sequence of the ids has to move */
+async function beginPartition(db: Db, layout: Layout): Promise<number> {
   const { table, current, last, lastId } = layout
   const firstId = overflows(layout) ? endAfter(lastId) : last.firstId
   const endId = firstId + Math.max(MIN_IDS, 2 * (lastId - current.firstId))
@@ -86,8 +94,7 @@ async function beginPartition(db: Db, layout: Layout): Promise<void> {
   }
   await db`select add_partition(${table}, ${firstId}, ${endId})`
   await db`select add_partition(${table}, ${endId}, null)`
-  // At the end, because a rollback would not undo it: rows would then go to the last partition.
-  await db`select setval(pg_get_serial_sequence(${table}, 'id'), ${firstId})`
+  return firstId
 }
 
 /** Gives a last partition with rows a constraint on its ids. Its rows are read, while others are written. */
