@@ -1,4 +1,5 @@
 import { beforeAll, expect, it } from 'vitest'
+import { randomNumbers } from '../../../scripts/random.ts'
 import {
   CONDITIONS,
   GRADES,
@@ -18,7 +19,8 @@ beforeAll(async () => {
   app = await startTestApp({ template: 'fixture' })
 })
 
-const random = (below: number) => Math.floor(Math.random() * below)
+const next = randomNumbers(1)
+const random = (below: number) => Math.floor(next() * below)
 const pick = <T>(values: readonly T[]): T => values[random(values.length)]!
 
 const TEXTS = [

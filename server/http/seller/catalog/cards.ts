@@ -78,8 +78,8 @@ function pageResponse(cards: CardEntry[], end: PageEnd, all: CardEntry[]): Catal
 }
 
 /**
- * What the cards of a page depend on: the digests of their sets, and their ids. The end of the page tells which cards of a
- * whole set they are.
+ * Names everything that the cards of a page depend on: the digests of their sets, and their ids. A page of a whole set needs
+ * no ids, because its end tells which cards they are.
  */
 function identityOf(cards: CardEntry[], all: CardEntry[]): string {
   let identity = ''

@@ -29,7 +29,7 @@ const MAX_LANE_BYTES = 8 * 1024
 /** A card or product that is shown with its offers. */
 export type ShownItem = {
   of: Listable
-  /** What the response depends on besides the offers. */
+  /** Names everything that the response depends on, except the offers. */
   identity(): string
   /** @param listings the JSON of an array in parts */
   toJson(listings: Buffer[]): Bytes
