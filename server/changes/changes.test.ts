@@ -195,6 +195,7 @@ describe('a cursor', () => {
     const [id] = await list(seller, cardItem())
     await advance(own.operator, 30 * DAY_S - 60)
     await pruneChanges(own.ctx)
+    await readable(seller, cursor, 1)
     const { changes, next } = await changesAfter(seller, cursor)
     expect(changes.map((change) => change.id)).toEqual([id])
     await advance(own.operator, 120)
