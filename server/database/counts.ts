@@ -70,7 +70,7 @@ export async function countsByStatus<S extends Subject>(
     from (
       select n1, n2, n3, n4, n5
       from counts
-      where subject = ${subject} and account_id = ${accountId} and level = 2
+      where subject = ${subject} and account_id = ${accountId} and level = 3
       union all
       select n1, n2, n3, n4, n5
       from count_deltas
@@ -122,19 +122,21 @@ async function foldBatch(ctx: { db: Db; begin: Begin }): Promise<number> {
       added as (
         insert into counts
         select
-          subject, account_id, level, block >> (6 * level),
+          subject, account_id, level, block >> (4 * level),
           sum(n1), sum(n2), sum(n3), sum(n4), sum(n5)
         from changes
-        cross join generate_series(0, 2) as level
+        cross join generate_series(0, 3) as level
         where
-          level = 2
+          level = 3
           or account_id = ${ALL_SELLERS}
           or exists (
             select
             from counts c
             where c.subject = changes.subject and c.account_id = changes.account_id and c.level = 0
           )
-        group by subject, account_id, level, block >> (6 * level)
+        group by subject, account_id, level, block >> (4 * level)
+        -- Rows that are read together lie together.
+        order by 1, 2, 3, 4
         on conflict (subject, account_id, level, block) do update
         set
           n1 = counts.n1 + excluded.n1,

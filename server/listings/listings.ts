@@ -123,7 +123,7 @@ const readCountedPages =
             left join (
               select listing_id, sum(quantity) as quantity
               from reservations
-              where listing_id in (select id from page) and expires_at > ${now()}
+              where listing_id = any(array(select id from page)) and expires_at > ${now()}
               group by listing_id
             ) held on held.listing_id = id
             order by id desc
