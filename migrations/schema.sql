@@ -20,6 +20,7 @@ create table accounts (
   imported_reviews integer default 0 not null,
   review_stars bigint default 0 not null,
   review_count integer default 0 not null,
+  closed_at timestamp with time zone,
   constraint accounts_pkey PRIMARY KEY (id),
   constraint accounts_api_access_check CHECK (api_access = ANY (ARRAY['enabled'::text, 'disabled'::text, 'suspended'::text])),
   constraint accounts_imported_rating_check CHECK (imported_rating >= 0::numeric AND imported_rating <= 5::numeric),

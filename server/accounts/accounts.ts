@@ -69,6 +69,7 @@ export async function changeAccount(
           imported_rating: changes.rating,
           imported_reviews: changes.reviews,
           time_zone: changes.timeZone,
+          closed_at: changes.apiAccess === 'enabled' ? null : undefined,
         }).filter(([, value]) => value !== undefined),
       )
       const former = changes.sellerTier === undefined ? undefined : await getAccount(tx, id)

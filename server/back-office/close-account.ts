@@ -13,7 +13,7 @@ const BATCH = 1_000
 /**
  * Closes an account: removes its listings, revokes its keys, and deletes its endpoints and members. Its orders, payouts
  * and ledger stay. A large shop's listings are removed in several transactions; a second call continues after an
- * interruption.
+ * interruption. The account can list cards again when `changeAccount` enables its API access, or when it has a new member.
  *
  * @throws not_found, conflict while orders are open or payouts are unpaid
  */
@@ -22,9 +22,8 @@ export async function closeAccount(ctx: Context, id: number): Promise<Account> {
   await requireSettled(ctx, id)
   await removeAllListings(ctx, id)
   await lockOut(ctx, id)
-  // Requests that were admitted before may have listed cards since. An uncommitted listing locks its account's row
-  // through the foreign key, so this waits for it.
-  await inTransaction(ctx, (tx) => tx.db`select from accounts where id = ${id} for update`)
+  // Requests that were admitted before may still list cards.
+  await refuseListings(ctx, id)
   await removeAllListings(ctx, id)
   return lockOut(ctx, id)
 }
@@ -44,6 +43,16 @@ const lockOut = (ctx: Context, id: number): Promise<Account> =>
     await db`delete from members where account_id = ${id}`
     await signal('keys')
     return getAccount(tx, id)
+  })
+
+/**
+ * Makes `createListings` refuse the account. It locks the account's row before it inserts, so this waits for uncommitted
+ * listings. The transaction locks nothing else, because sales that have locked other rows wait for this lock.
+ */
+const refuseListings = (ctx: Context, id: number): Promise<void> =>
+  inTransaction(ctx, async ({ db, now }) => {
+    await db`select from accounts where id = ${id} for update`
+    await db`update accounts set closed_at = coalesce(closed_at, ${now()}) where id = ${id}`
   })
 
 async function requireSettled({ db }: Pick<Context, 'db'>, id: number): Promise<void> {

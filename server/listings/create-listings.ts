@@ -2,7 +2,7 @@ import postgres from 'postgres'
 import { payoutsPage } from '../accounts/account.ts'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
-import { type ApiError, authorizationError } from '../errors.ts'
+import { type ApiError, authenticationError, authorizationError } from '../errors.ts'
 import type { Listable, Listing } from './listing.ts'
 import { lockReferences, referenceTaken } from './references.ts'
 
@@ -33,6 +33,7 @@ export type CreatedId = number | null | ApiError
  * one by one, so that only that row fails.
  *
  * @returns an id for each listing, in order
+ * @throws authentication_error if the account was closed after the request was admitted
  */
 export async function createListings(
   ctx: Context,
@@ -94,7 +95,11 @@ async function insertOneByOne(
   return ids
 }
 
-/** Inserts listings and the photos to fetch. The ids increase in the order of the items. */
+/**
+ * Inserts listings and the photos to fetch. The ids increase in the order of the items.
+ *
+ * @throws authentication_error for a closed account
+ */
 async function insert(
   { db, now, signal }: Context,
   accountId: number,
@@ -102,7 +107,11 @@ async function insert(
 ): Promise<number[]> {
   const at = now()
   const created = await db<{ id: number }[]>`
-    with items as (
+    with account as (
+      -- The lock makes closeAccount wait for the listings.
+      select id from accounts where id = ${accountId} and closed_at is null for key share
+    ),
+    items as (
       select *
       from jsonb_to_recordset(${db.json(listings.map(itemRow))}) as item (
         index integer, card_id text, product_slug text, price_cents integer, quantity integer,
@@ -116,10 +125,11 @@ async function insert(
         grading_company, grading_grade, description, reference, created_at, updated_at
       )
       select
-        ${accountId}::bigint, card_id, product_slug, price_cents, quantity, condition, language,
-        printing, grading_company, grading_grade, description, reference, ${at}::timestamptz,
+        account.id, card_id, product_slug, price_cents, quantity, condition, language, printing,
+        grading_company, grading_grade, description, reference, ${at}::timestamptz,
         ${at}::timestamptz
       from items
+      cross join account
       order by index
       returning id
     ),
@@ -135,6 +145,8 @@ async function insert(
     )
     select id from numbered order by index
   `
+  // The keys are revoked and the members deleted, so the next request gets the same error.
+  if (created.length === 0) throw authenticationError('The account has been closed.')
   await signal('offers')
   if (listings.some(({ photoUrls }) => photoUrls.length > 0)) await signal('photos')
   return created.map(({ id }) => id)

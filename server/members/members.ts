@@ -20,7 +20,7 @@ export type Member = {
 
 /**
  * Invites a person to an account with a link that is valid for 7 days. Inviting an invited person again replaces the
- * link.
+ * link. An account that was closed can list cards again.
  *
  * @throws not_found for an unknown account, validation_error for the address of another member
  */
@@ -40,6 +40,7 @@ export function inviteMember(ctx: Context, accountId: number, email: string): Pr
       returning ${memberColumns(db)}
     `
     if (!member) throw emailTaken()
+    await openAgain(db, accountId)
     const link = await createLink(tx, member.id, 'invitation')
     await sendMail(tx, invitationEmail(email, account.shopName, link))
     return member
@@ -98,9 +99,15 @@ export async function setFirstPassword(
       returning id
     `
     if (!member) throw emailTaken()
+    await openAgain(db, account.id)
     await writePassword(db, member.id, passwordHash)
   }
 }
+
+/** Lets an account that was closed list cards again. */
+const openAgain = (db: Db, accountId: number) => db`
+  update accounts set closed_at = null where id = ${accountId} and closed_at is not null
+`
 
 /** Sets a password, and ends the member's links and sessions, except the given one. */
 export async function writePassword(

@@ -12,7 +12,6 @@ import {
   rowOf,
   ship,
 } from '../../test/fixtures/orders.ts'
-import { untilLockWaiters } from '../../test/lock-waiters.ts'
 
 let app: TestApp
 let shop: Awaited<ReturnType<typeof openShop>>
@@ -144,32 +143,6 @@ it('an account can be closed once it has no open orders and unpaid payouts, and 
   expect(keys.map((key: { revoked_at: string }) => key.revoked_at)).not.toContain(null)
   expect((await close()).status).toBe(200)
   expect((await app.operator.post('/operator/v1/accounts/999999/close')).status).toBe(404)
-})
-
-it('a listing that is being created while its account is closed is removed as well', async () => {
-  const seller = await openShop(app)
-  const [id] = (await list(seller, cardItem())) as [number]
-  const inserted = Promise.withResolvers<void>()
-  const mayCommit = Promise.withResolvers<void>()
-  // As a request does that was admitted before.
-  const creating = app.ctx.begin(async (db) => {
-    await db`
-      insert into listings overriding system value
-      select (jsonb_populate_record(l, '{"id": 900000}')).*
-      from listings l
-      where id = ${id}
-    `
-    inserted.resolve()
-    await mayCommit.promise
-  })
-  await inserted.promise
-  const closing = app.operator.post(`/operator/v1/accounts/${seller.accountId}/close`)
-  await untilLockWaiters(app.ctx.db)
-  mayCommit.resolve()
-  await creating
-  const { status, text } = await closing
-  expect(status, text).toBe(200)
-  expect((await get(`listings?account_id=${seller.accountId}&status=active`)).data).toEqual([])
 })
 
 it('the pages of each list together are the list, whichever end a page is nearer to', async () => {

@@ -1,0 +1,134 @@
+import { beforeAll, expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../test/app.ts'
+import {
+  cardItem,
+  changeAccount,
+  createListings,
+  items,
+  list,
+  NO_LIMITS,
+} from '../test/fixtures/listings.ts'
+import { untilLockWaiters } from '../test/lock-waiters.ts'
+
+let app: TestApp
+let second: TestApp
+beforeAll(async () => {
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
+  second = await startTestApp({ databaseUrl: app.databaseUrl, settings: NO_LIMITS })
+})
+
+const close = ({ operator }: TestApp, accountId: number) =>
+  operator.post(`/operator/v1/accounts/${accountId}/close`)
+
+const numberOf = async (accountId: number, status: 'active' | 'removed'): Promise<number> => {
+  const url = `/operator/v1/listings?account_id=${accountId}&status=${status}`
+  return (await app.operator.get(url)).body.meta.total
+}
+
+const item = (reference: string) => cardItem({ reference })
+
+it.each(['seller', 'member'] as const)(
+  'cards that a %s’s request wants to list are refused if the account was closed after the request was admitted',
+  async (who) => {
+    const seller = await app.seller()
+    const client = who === 'seller' ? seller : await app.member(seller.accountId)
+    const path = who === 'seller' ? '/tools/v1/listings' : '/dashboard/api/listings'
+    const holding = Promise.withResolvers<void>()
+    const mayGoOn = Promise.withResolvers<void>()
+    // Requests that set references wait for this lock, which is taken before anything is inserted.
+    const holder = app.ctx.begin(async (db) => {
+      await db`
+        select pg_advisory_xact_lock(hashtextextended('listing_references', ${seller.accountId}))
+      `
+      holding.resolve()
+      await mayGoOn.promise
+    })
+    await holding.promise
+    const listing = client.post(path, { payload: { items: [item('one'), item('two')] } })
+    await untilLockWaiters(app.ctx.db)
+    const closed = await close(second, seller.accountId)
+    mayGoOn.resolve()
+    await holder
+    expect(closed.status, closed.text).toBe(200)
+    const { status, body } = await listing
+    expect([status, body.error.type]).toEqual([401, 'authentication_error'])
+    expect(await numberOf(seller.accountId, 'active')).toBe(0)
+  },
+)
+
+it('listings that are being inserted while their account is closed are removed as well', async () => {
+  const seller = await app.seller()
+  const holding = Promise.withResolvers<void>()
+  const mayEnd = Promise.withResolvers<void>()
+  // Its reference makes the request wait. Without its foreign keys, the account isn't locked.
+  const holder = app.ctx.begin(async (db) => {
+    await db`set local session_replication_role = replica`
+    await db`
+      insert into listings (
+        account_id, card_id, price_cents, quantity, condition, language, reference, created_at,
+        updated_at
+      )
+      values (${seller.accountId}, 'sv3-125', 450, 1, 'NM', 'EN', 'one', now(), now())
+    `
+    holding.resolve()
+    await mayEnd.promise
+    throw new Error('rolled back')
+  })
+  await holding.promise
+  const listing = seller.post('/tools/v1/listings', { payload: { items: [item('one')] } })
+  await untilLockWaiters(app.ctx.db)
+  const closing = close(second, seller.accountId)
+  await untilLockWaiters(app.ctx.db, 2)
+  mayEnd.resolve()
+  await expect(holder).rejects.toThrow('rolled back')
+  expect((await listing).body.created).toBe(1)
+  const { status, text } = await closing
+  expect(status, text).toBe(200)
+  expect(await numberOf(seller.accountId, 'active')).toBe(0)
+  expect(await numberOf(seller.accountId, 'removed')).toBe(1)
+})
+
+it('no listing of a closed account is on sale, however many requests of two services list cards meanwhile', async () => {
+  for (let round = 0; round < 5; round++) {
+    const seller = await app.seller()
+    let created = 0
+    const listing = [seller, second.withKey(seller.key)].flatMap((client) =>
+      Array.from({ length: 2 }, async () => {
+        for (;;) {
+          const { status, body } = await createListings(client, items(20))
+          if (status !== 200) return status
+          created += body.created
+        }
+      }),
+    )
+    const { status, text } = await close(round % 2 ? app : second, seller.accountId)
+    expect(status, text).toBe(200)
+    expect(await Promise.all(listing)).toEqual(Array(4).fill(401))
+    expect(await numberOf(seller.accountId, 'active')).toBe(0)
+    expect(await numberOf(seller.accountId, 'removed')).toBe(created)
+  }
+})
+
+it('a closed account lists cards again after the operator has enabled its API access or given it a member', async () => {
+  const seller = await app.seller()
+  await close(app, seller.accountId)
+  await changeAccount(app, seller.accountId, { api_access: 'enabled' })
+  const { body } = await app.operator.post(`/operator/v1/accounts/${seller.accountId}/keys`, {
+    payload: { scopes: ['listings:read', 'listings:write'] },
+  })
+  expect(await list(app.withKey(body.key), cardItem())).toHaveLength(1)
+
+  for (const give of [
+    () => changeAccount(app, seller.accountId, { password: 'correct horse battery' }),
+    () =>
+      app.operator.post(`/operator/v1/accounts/${seller.accountId}/invitations`, {
+        payload: { email: 'misty@mail.example' },
+      }),
+  ]) {
+    await close(app, seller.accountId)
+    expect((await give()).status).toBeLessThan(300)
+    const member = await app.member(seller.accountId)
+    const payload = { items: [cardItem()] }
+    expect((await member.post('/dashboard/api/listings', { payload })).body.created).toBe(1)
+  }
+})
