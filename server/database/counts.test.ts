@@ -29,6 +29,8 @@ type CountedList = {
   table: string
   /** The operator's list of all sellers. */
   isOfAll?: boolean
+  /** It has a filter by the time of the last change. */
+  canBeSynced?: boolean
   /** Rows that the list never shows. */
   hidden: string[]
   statuses: readonly string[]
@@ -36,7 +38,7 @@ type CountedList = {
   read: (
     ctx: Context,
     accountId: number,
-    filters: { status: never; since: Date | undefined },
+    filters: { status: never; since: Date | undefined; updatedSince?: Date },
     page: Page,
   ) => Promise<{ rows: { id: number }[]; total: number }>
 }
@@ -45,7 +47,9 @@ const LISTS: CountedList[] = [
   {
     ...{ table: 'listings', newestFirst: 'id desc', statuses: LISTING_STATUSES },
     hidden: ['removed'],
-    read: (ctx, accountId, { status }, page) => listListings(ctx, accountId, { status }, page),
+    canBeSynced: true,
+    read: (ctx, accountId, { status, updatedSince }, page) =>
+      listListings(ctx, accountId, { status, updatedSince }, page),
   },
   {
     ...{ table: 'listings', newestFirst: 'id desc', statuses: ANY_LISTING, hidden: [] },
@@ -59,6 +63,7 @@ const LISTS: CountedList[] = [
   {
     ...{ table: 'orders', newestFirst: 'created_at desc, id desc', statuses: ORDER_STATUSES },
     hidden: [],
+    canBeSynced: true,
     read: listOrders,
   },
   {
@@ -298,6 +303,43 @@ describe('the counts of listings and orders', () => {
     await foldCounts(app.ctx)
     for (const { accountId } of shops) await comparePages(other.ctx, accountId, 8)
     expect(await deltas()).toHaveLength(0)
+  })
+
+  it('the total of what changed since a time is that of plain SQL, for few rows, nearly all, and half of them', async () => {
+    const { accountId } = await app.seller()
+    await insertRows(app.ctx, accountId, 12_000)
+    await foldCounts(app.ctx)
+    await insertRows(app.ctx, accountId, 500)
+    await app.ctx.db`
+      update listings
+      set updated_at = '2026-01-01'::timestamptz + id % 1000 * interval '1 s'
+      where account_id = ${accountId}
+    `
+    for (const { table, hidden, read } of LISTS.filter(({ canBeSynced }) => canBeSynced)) {
+      const isMatch = app.ctx.db`account_id = ${accountId} and status <> all(${hidden}::text[])`
+      const [{ times } = { times: [] }] = await app.ctx.db<{ times: Date[] }[]>`
+        select percentile_disc(array[0, 0.01, 0.5, 0.99, 1]) within group (order by updated_at) as times
+        from ${app.ctx.db(table)}
+        where ${isMatch}
+      `
+      expect(times).toHaveLength(5)
+      for (const updatedSince of times) {
+        for (const status of [undefined, 'sold', 'shipped'] as never[]) {
+          const [plain] = await app.ctx.db<{ total: number }[]>`
+            select count(*) as total
+            from ${app.ctx.db(table)}
+            where
+              ${isMatch}
+              and status = coalesce(${status ?? null}, status)
+              and updated_at >= ${updatedSince}
+          `
+          const filters = { status, since: undefined, updatedSince }
+          const page = { page: 1, perPage: 1, offset: 0 }
+          const { total } = await read(app.ctx, accountId, filters, page)
+          expect({ table, filters, total }).toEqual({ table, filters, ...plain })
+        }
+      }
+    }
   })
 
   it('pages pass deltas that were added up without visiting them in the table', async () => {

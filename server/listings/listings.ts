@@ -1,6 +1,6 @@
 import { parse as parseArray } from 'postgres-array'
 import type { Context } from '../context.ts'
-import { placeOfPage } from '../database/counts.ts'
+import { changedSince, placeOfPage } from '../database/counts.ts'
 import { type Page, type Window, windowOf } from '../database/paging.ts'
 import { valuesIn } from '../database/record-text.ts'
 import { MAX_ITEMS, readTogether, type SharedRead } from '../database/shared-reads.ts'
@@ -205,8 +205,15 @@ async function readFilteredPage(
 }
 
 async function countListings(db: Db, accountId: number, filters: ListingFilters): Promise<number> {
+  const { status, updatedSince, cardId, productSlug, reference } = filters
+  const isAnyItem = (cardId ?? productSlug ?? reference) === undefined
+  const statuses = status === undefined ? LISTING_STATUSES : [status]
   const [counted] = await db<{ total: number }[]>`
-    select count(*) as total from listings where ${isMatch(db, accountId, filters)}
+    ${
+      updatedSince !== undefined && isAnyItem
+        ? changedSince(db, 'listings', accountId, statuses, updatedSince)
+        : db`select count(*) as total from listings where ${isMatch(db, accountId, filters)}`
+    }
   `
   return counted?.total ?? 0
 }

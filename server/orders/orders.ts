@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { ALL_SELLERS, ordersBefore, placeOfPage } from '../database/counts.ts'
+import { ALL_SELLERS, changedSince, ordersBefore, placeOfPage } from '../database/counts.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import { wholeRows } from '../database/whole-rows.ts'
@@ -35,8 +35,15 @@ export function listOrders(
       ${since === undefined ? db`` : db`and created_at >= ${since}`}
       and updated_at >= ${updatedSince}
     `
+    const statuses = status === undefined ? ORDER_STATUSES : [status]
     return {
-      total: db<{ total: number }[]>`select count(*) as total from orders where ${isMatch}`,
+      total: db<{ total: number }[]>`
+        ${
+          since === undefined
+            ? changedSince(db, 'orders', accountId, statuses, updatedSince)
+            : db`select count(*) as total from orders where ${isMatch}`
+        }
+      `,
       rows: async ({ size, skipped, fromEnd }) => {
         const direction = fromEnd ? db`desc` : db``
         const order = db`o.updated_at ${direction}, o.id ${direction}`
