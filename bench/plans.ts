@@ -17,6 +17,7 @@ const LISTS_OF_SELLERS = [
   ...['listings', 'orders', 'reviews', 'disputes', 'payouts', 'deliveries'].map(
     (noun) => `/tools/v1/${noun}`,
   ),
+  '/tools/v1/deliveries?from=2026-01-01&event=order.created',
 ]
 const LISTS_OF_STAFF = [
   ...['accounts', 'disputes', 'reviews', 'ledger', 'payouts', 'payout-runs', 'payout-setups'],

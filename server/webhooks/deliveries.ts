@@ -180,49 +180,54 @@ export async function listDeliveries(
   { perPage, offset }: Page,
 ): Promise<{ rows: Delivery[]; total: number }> {
   const kept = isKept(db)
+  const period = isInPeriod(db, from, to)
   // The queue has the pending deliveries. `is_missed` selects the partial index deliveries_missed.
   const matching = {
-    any: db`(select id, endpoint_id, event_id from deliveries where ${kept}) deliveries`,
+    any: db`
+      (select id, endpoint_id, event_id from deliveries where ${kept} and ${period}) deliveries
+    `,
     pending: db`
       (
         select delivery_id as id, endpoint_id, event_id
         from delivery_queue
-        where next_attempt_at is not null
+        where
+          next_attempt_at is not null
+          ${
+            from || to
+              ? db`and exists (select from deliveries where id = delivery_id and ${period})`
+              : db``
+          }
       ) deliveries
     `,
     delivered: db`
       (
-        select id, endpoint_id, event_id from deliveries where status = 'delivered' and ${kept}
+        select id, endpoint_id, event_id
+        from deliveries
+        where status = 'delivered' and ${kept} and ${period}
       ) deliveries
     `,
     failed: db`
       (
         select id, endpoint_id, event_id
         from deliveries
-        where is_missed and status = 'failed' and ${kept}
+        where is_missed and status = 'failed' and ${kept} and ${period}
       ) deliveries
     `,
     skipped: db`
       (
         select id, endpoint_id, event_id
         from deliveries
-        where is_missed and status = 'skipped' and ${kept}
+        where is_missed and status = 'skipped' and ${kept} and ${period}
       ) deliveries
     `,
   }[status ?? 'any']
   // The event of each delivery of the endpoints is looked up: they are counted one by one anyway.
   const isOfEvent =
-    event === undefined && !from && !to
+    event === undefined
       ? db``
       : db`
           and exists (
-            select
-            from events e
-            where
-              e.id = deliveries.event_id
-              ${event === undefined ? db`` : db`and e.event = ${event}`}
-              ${from ? db`and e.created_at >= ${from}` : db``}
-              ${to ? db`and e.created_at < ${new Date(to.getTime() + 1_000)}` : db``}
+            select from events e where e.id = deliveries.event_id and e.event = ${event}
           )
         `
   const isFiltered = accountId !== undefined || endpointId !== undefined
@@ -283,6 +288,20 @@ export async function listDeliveries(
     ids.map(({ id }) => id),
   )
   return { rows, total: counted?.total ?? 0 }
+}
+
+/** Two transactions that were open at the same time can have ids in the opposite order. They end within 10 s. */
+const MARGIN_MS = 60_000
+
+/** A condition on `deliveries`. Ids bound the rows that it reads; a delivery has the time of its event. */
+function isInPeriod(db: Db, from?: Date, to?: Date) {
+  const end = to && new Date(to.getTime() + 1_000)
+  const firstSince = (time: number) => db`(select first_delivery_since(${new Date(time)}))`
+  return db`
+    true
+    ${from ? db`and created_at >= ${from} and id >= ${firstSince(from.getTime() - MARGIN_MS)}` : db``}
+    ${end ? db`and created_at < ${end} and id < ${firstSince(end.getTime() + MARGIN_MS)}` : db``}
+  `
 }
 
 /** The deliveries of the events about a slice, newest first. */
