@@ -60,7 +60,7 @@ export const ordersBefore = (
 }
 
 /** Rows that `changedSince` counts on each side of the time before it counts all of them. */
-const MAX_SIDE_ROWS = 5_000
+const MAX_SIDE_ROWS = 1_000
 
 /**
  * The number of a seller's rows with these statuses that changed at or after `since`, as a select. A sync asks for few
