@@ -5,6 +5,7 @@ import { openSignals, signalOnly } from '../../database/signals.ts'
 import type { Sql } from '../../database/sql.ts'
 import { cutLock, testDatabase } from '../../test/database.ts'
 import { emptyCatalog } from '../../test/empty-catalog.ts'
+import { untilLockWaiters } from '../../test/lock-waiters.ts'
 import { until } from '../../test/until.ts'
 import { type ImportContext, ImportInterrupted, importCatalog } from './import.ts'
 import { type Line, linesOf } from './lines.ts'
@@ -775,17 +776,30 @@ describe('interrupted imports', () => {
   })
 
   it('an import that loses its lock while saving keeps earlier batches, and the next import can run', async () => {
-    const lines = [set('a'), ...padding(1_500, 'a')]
-    let cut: Promise<void> | undefined
-    const losing = importCatalog(ctx, linesOf(stream(ndjson(lines))), {
-      onProgress: ({ saved }) => {
-        if (saved > 0.5) cut ??= cutLock(db)
-      },
+    await importRecords(set('a'))
+    const inserted = Promise.withResolvers<void>()
+    const permitted = Promise.withResolvers<void>()
+    // The second of three batches waits for a card of this transaction.
+    const holder = ctx.begin(async (db) => {
+      await db`
+        insert into cards (id, set_id, name, number) values ('padding-1500', 'a', 'Mew', '1')
+      `
+      inserted.resolve()
+      await permitted.promise
+      throw new Error('rolled back')
     })
-    await expect(losing).rejects.toThrow('The lock for import was lost')
-    await cut
-    expect((await idsOf('cards')).length).toBe(1_000)
-    expect(counts(await importRecords(...lines))).toEqual([500, 0, 1_001, 0])
+    await inserted.promise
+    const lines = padding(2_500, 'a')
+    const losing = importRecords(...lines)
+    await untilLockWaiters(db)
+    await cutLock(db)
+    permitted.resolve()
+    await Promise.all([
+      expect(holder).rejects.toThrow('rolled back'),
+      expect(losing).rejects.toThrow('The lock for import was lost'),
+    ])
+    expect((await idsOf('cards')).length).toBe(2_000)
+    expect(counts(await importRecords(...lines))).toEqual([500, 0, 2_000, 0])
   })
 
   it('an import over its memory limit keeps the records before it', async () => {
