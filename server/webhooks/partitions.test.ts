@@ -57,7 +57,8 @@ const filled = async ({ db }: Pick<Context, 'db'> = app.ctx) => {
   `
   return Object.fromEntries(rows.map(({ partition, rows }) => [partition, rows]))
 }
-const send = () => sendSampleEvent(app, seller.accountId)
+const send = async () =>
+  expect(await sendSampleEvent(app, seller.accountId)).toMatchObject({ status: 202 })
 const passes = async (seconds: number) => {
   await advance(app.operator, seconds)
   await runSchedule(app.ctx)
@@ -181,50 +182,89 @@ it('writers never fail and lose nothing while two processes begin and drop parti
   )
 })
 
-it('rows beyond the ids of the current partition are stored, and partitions begin after them', async () => {
+it('rows beyond the ids of the current partition are stored in the last one, which gets a distant end', async () => {
   const [last] = (await partitions()).filter((name) => name.startsWith('events')).slice(-1)
   const [row] = await app.ctx.db<{ end: number }[]>`
-    select setval(pg_get_serial_sequence('events', 'id'), ${Number(last!.match(/\d+/))} + 5) as end
+    select setval(pg_get_serial_sequence('events', 'id'), ${Number(last!.match(/\d+/)) + 5}) as end
   `
   await send()
   expect(await filled()).toMatchObject({ [last!]: 1 })
   await beginPartitions(app.ctx)
   await send()
-  expect(await filled()).toMatchObject({ [last!]: 1, events_from_2000000000: 1 })
+  expect(await filled()).toMatchObject({ [last!]: 2 })
+  await passes(6 * DAY)
+  await send()
+  expect(await filled()).toMatchObject({ [last!]: 2, events_from_2000000000: 1 })
   const ids = await app.ctx.db<{ id: number }[]>`select id from events order by id desc limit 2`
-  expect(ids.map(({ id }) => id)).toEqual([2_000_000_001, row!.end + 1])
+  expect(ids.map(({ id }) => id)).toEqual([2_000_000_001, row!.end + 2])
   await passes(40 * DAY)
   await passes(40 * DAY)
   expect(await filled()).toEqual({})
 })
 
-it('a beginning that finds a partition in use changes nothing, and writers go on', async () => {
-  await send()
-  const [last] = (await partitions()).filter((name) => name.startsWith('events')).slice(-1)
-  await app.ctx.db`
-    select setval(pg_get_serial_sequence('events', 'id'), ${Number(last!.match(/\d+/))} + 5)
-  `
-  await send()
-  const before = await partitions()
-  const rows = (await filled())[last!]!
-  const locked = Promise.withResolvers<void>()
-  const permitted = Promise.withResolvers<void>()
-  const user = inTransaction(app.ctx, async ({ db }) => {
-    await db`lock table ${db(before.at(-1)!)} in share update exclusive mode`
-    locked.resolve()
-    await permitted.promise
-  })
-  await locked.promise
-  await beginPartitions(app.ctx)
-  await send()
-  expect(await partitions()).toEqual(before)
-  expect((await filled())[last!]).toBe(rows + 1)
-  permitted.resolve()
-  await user
-  await beginPartitions(app.ctx)
-  await send()
-  expect((await filled())[last!]).toBe(rows + 1)
+it('writers go on after a crash before any commit of the job, and after its next run partitions begin', async () => {
+  for (const crashAt of [1, 2, 3]) {
+    const [last] = (await partitions()).filter((name) => name.startsWith('events')).slice(-1)
+    await app.ctx.db`
+      select setval(pg_get_serial_sequence('events', 'id'), ${Number(last!.match(/\d+/)) + 5})
+    `
+    await send()
+    await advance(app.operator, 6 * DAY)
+    let begun = 0
+    await beginPartitions({
+      ...app.ctx,
+      begin: (work, mode) =>
+        app.ctx.begin(async (db) => {
+          const result = await work(db)
+          if (++begun === crashAt) throw new Error('crashed')
+          return result
+        }, mode),
+    }).catch((error) => expect(error.message).toBe('crashed'))
+    expect(begun, 'transactions').toBe(crashAt)
+    await send()
+    await beginPartitions(app.ctx)
+    await send()
+    const before = await filled()
+    await passes(6 * DAY)
+    await send()
+    const [newest] = Object.keys(await filled()).filter((name) => !(name in before))
+    expect(newest, `after a crash before commit ${crashAt}`).toMatch(/^(events|deliveries)_from/)
+  }
 })
+
+it.each(['with rows', 'without rows'])(
+  'a beginning that finds the last partition %s in use changes nothing, and writers go on',
+  async (kind) => {
+    const before = await partitions()
+    const [last] = before.filter((name) => name.startsWith('events')).slice(-1)
+    if (kind === 'with rows') {
+      const id = Number(last!.match(/\d+/)) + 5
+      await app.ctx.db`select setval(pg_get_serial_sequence('events', 'id'), ${id})`
+    }
+    await send()
+    await advance(app.operator, 6 * DAY)
+    const rows = await filled()
+    const locked = Promise.withResolvers<void>()
+    const permitted = Promise.withResolvers<void>()
+    const user = inTransaction(app.ctx, async ({ db }) => {
+      await db`lock table ${db(last!)} in share update exclusive mode`
+      locked.resolve()
+      await permitted.promise
+    })
+    await locked.promise
+    await beginPartitions(app.ctx)
+    expect(await partitions()).toEqual(before)
+    await send()
+    const names = Object.keys(rows)
+    expect(Object.keys(await filled())).toEqual(names)
+    permitted.resolve()
+    await user
+    await beginPartitions(app.ctx)
+    await send()
+    expect(Object.keys(await filled())).toEqual(expect.arrayContaining(names))
+    expect(Object.keys(await filled()).length).toBeGreaterThan(names.length)
+  },
+)
 
 describe('an earlier database', () => {
   it('the migration makes the tables of an earlier version the first partitions', async () => {

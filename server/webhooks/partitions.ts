@@ -43,18 +43,19 @@ type Layout = {
 export async function beginPartitions(ctx: Context): Promise<void> {
   const layouts = await layoutsOf(ctx.db)
   if (!layouts.some((layout) => isDue(ctx, layout))) return
-  for (const layout of layouts) if (overflows(layout)) await limitLast(ctx, layout)
+  for (const layout of layouts) if (overflows(layout)) await endLast(ctx, layout)
   await unlessBusy(ctx, async (tx) => {
     // Not the partitions, which autovacuum locks for long. Every other statement locks these two first.
     await tx.db`lock table only events, only deliveries in access exclusive mode`
     // Another process may have begun them meanwhile.
     const layouts = await layoutsOf(tx.db)
-    if (!layouts.some((layout) => isDue(tx, layout))) return
+    if (layouts.some(overflows) || !layouts.some((layout) => isDue(tx, layout))) return
     const firstIds = new Map<Table, number>()
     for (const layout of layouts) {
       if (layout.beganAt) firstIds.set(layout.table, await beginPartition(tx.db, layout))
     }
-    // After everything that can fail: a rollback would not undo it, and rows would go beyond the ends of the partitions.
+    // After everything that can fail, because a rollback doesn't undo it. If the commit fails, rows go to the last
+    // partition, as after an overflow.
     for (const [table, firstId] of firstIds) {
       await tx.db`select setval(pg_get_serial_sequence(${table}, 'id'), ${firstId})`
     }
@@ -78,35 +79,43 @@ const endAfter = (lastId: number) => (Math.floor(lastId / FAR_IDS) + 2) * FAR_ID
 /** @returns its first id, to which the sequence of the ids has to move */
 async function beginPartition(db: Db, layout: Layout): Promise<number> {
   const { table, current, last, lastId } = layout
-  const firstId = overflows(layout) ? endAfter(lastId) : last.firstId
+  const { firstId } = last
   const endId = firstId + Math.max(MIN_IDS, 2 * (lastId - current.firstId))
-  if (overflows(layout)) {
-    // No scan: `limitLast` has proved the bounds.
-    await db.unsafe(`
-      alter table ${table} detach partition ${last.name};
-      alter table ${table} attach partition ${last.name}
-        for values from (${last.firstId}) to (${firstId});
-      alter table ${last.name} drop constraint limited
-    `)
-  } else {
-    // A new table replaces the empty one: an analyzed empty table would be scanned by plans that are kept.
-    await db`drop table ${db(last.name)}`
-  }
+  // A new table replaces the empty one: an analyzed empty table would be scanned by plans that are kept.
+  await db`drop table ${db(last.name)}`
   await db`select add_partition(${table}, ${firstId}, ${endId})`
   await db`select add_partition(${table}, ${endId}, null)`
   return firstId
 }
 
-/** Gives a last partition with rows a constraint on its ids. Its rows are read, while others are written. */
-async function limitLast(ctx: Context, { last, lastId }: Layout): Promise<void> {
-  await unlessBusy(ctx, async ({ db }) => {
+/**
+ * Gives a last partition with rows a distant end, and adds a new last one there. The sequence of ids stays, so a crash at
+ * any step leaves room for the next rows.
+ */
+async function endLast(ctx: Context, { table, last, lastId }: Layout): Promise<void> {
+  const endId = endAfter(lastId)
+  const isLimited = await unlessBusy(ctx, async ({ db }) => {
     await db.unsafe(`
       alter table ${last.name} drop constraint if exists limited;
-      alter table ${last.name}
-        add constraint limited check (id < ${endAfter(lastId)}) not valid
+      alter table ${last.name} add constraint limited check (id < ${endId}) not valid
     `)
   })
+  if (!isLimited) return
+  // Reads its rows, while others are written.
   await ctx.db.unsafe(`alter table ${last.name} validate constraint limited`)
+  await unlessBusy(ctx, async ({ db }) => {
+    await db`lock table only ${db(table)} in access exclusive mode`
+    // Another process may have done it meanwhile.
+    if ((await layoutOf(db, table)).last.name !== last.name) return
+    // No scan: the constraint has proved the bounds.
+    await db.unsafe(`
+      alter table ${table} detach partition ${last.name};
+      alter table ${table} attach partition ${last.name}
+        for values from (${last.firstId}) to (${endId});
+      alter table ${last.name} drop constraint limited
+    `)
+    await db`select add_partition(${table}, ${endId}, null)`
+  })
 }
 
 /**
@@ -235,15 +244,21 @@ async function layoutOf(db: Db, table: Table): Promise<Layout> {
   }
 }
 
-/** Runs `work` in a transaction, unless a lock can't be taken soon: the next run of the job tries again. */
-async function unlessBusy(ctx: Context, work: (tx: Context) => Promise<void>): Promise<void> {
+/**
+ * Runs `work` in a transaction, unless a lock can't be taken soon: the next run of the job tries again.
+ *
+ * @returns whether it is done
+ */
+async function unlessBusy(ctx: Context, work: (tx: Context) => Promise<void>): Promise<boolean> {
   try {
     await inTransaction(ctx, async (tx) => {
       await tx.db.unsafe(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
       await work(tx)
     })
+    return true
   } catch (error) {
     if ((error as { code?: unknown }).code !== LOCK_NOT_AVAILABLE) throw error
     ctx.log.warn('the partitions of events and deliveries are in use; retrying later')
+    return false
   }
 }
