@@ -84,7 +84,6 @@ describe('verify', () => {
     ['a malformed signature', { headers: { 'x-service-signature': 'g'.repeat(64) } }],
     ['an upper-case signature', { headers: { 'x-service-signature': 'A'.repeat(64) } }],
     ['an old timestamp', { now: () => (1_700_000_000 + 301) * 1000 }],
-    ['a future timestamp', { now: () => (1_700_000_000 - 301) * 1000 }],
   ] as const)('%s is refused', async (_, change: object) => {
     const { body, secret, headers, now } = {
       body: BODY,

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { SignatureError, verify } from '../../sdk/src/webhooks.ts'
 import { freePort } from '../test/free-port.ts'
 import { until } from '../test/until.ts'
 import { exampleUrl, shownBlocks } from '../test/webhooks-page.ts'
@@ -288,6 +289,39 @@ for (const language of LANGUAGES) {
     })
   })
 }
+
+describe('verify of the TypeScript client', () => {
+  // The values that a header can have.
+  const isSent = ({ timestamp, signature }: Case) =>
+    [timestamp, signature].every(
+      (value) =>
+        value === null || (typeof value === 'string' && /^(?! )[\x20-\x7e\x80-\xff]*$/.test(value)),
+    )
+  const sent = (cases: Record<string, Case>) =>
+    Object.entries(cases).filter(([, delivery]) => isSent(delivery))
+  const check = ({ timestamp, signature, secret, body }: Case) => {
+    const headers = {
+      'x-service-timestamp': (timestamp ?? undefined) as string | undefined,
+      'x-service-signature': (signature ?? undefined) as string | undefined,
+    }
+    return verify(body, headers, secret)
+  }
+
+  it.each(sent(GOOD))(
+    'the TypeScript client accepts %s, as the examples do',
+    async (_, delivery) => {
+      // Its event is parsed afterwards, and not every body here is JSON.
+      await check(delivery).catch((error) => expect(error).toBeInstanceOf(SyntaxError))
+    },
+  )
+
+  it.each(sent(BAD))(
+    'the TypeScript client refuses %s, as the examples do',
+    async (_, delivery) => {
+      await expect(check(delivery)).rejects.toThrow(SignatureError)
+    },
+  )
+})
 
 /** Runs the block of docs/webhooks.md with these cases; returns the result of each. */
 function verdictsOf(language: Language, cases: Case[]): unknown[] {
