@@ -1,4 +1,4 @@
-import { execFile, spawn } from 'node:child_process'
+import { execFile, spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -19,6 +19,11 @@ import { until } from '../server/test/until.ts'
 import { whenFileEnds } from '../server/test/when-file-ends.ts'
 
 const execute = promisify(execFile)
+
+const isThere = (shell: string) => spawnSync(shell, ['--version']).status === 0
+for (const shell of ['fish', 'zsh']) {
+  if (!isThere(shell)) console.warn(`SKIPPED: completion in ${shell}. It is not on PATH.`)
+}
 
 let app: TestApp
 let seller: Awaited<ReturnType<typeof openShop>>
@@ -507,7 +512,67 @@ describe('the shop', () => {
     expect(await complete('cardstall', 'webhooks', 're')).toBe('resend')
     expect(await complete('cardstall', 'listings', 'import', '--dry')).toBe('--dry-run')
     expect(await complete('cardstall', 'holiday', 'of')).toBe('off')
-    expect(await succeed('completion fish')).toContain("__fish_use_subcommand' -f -a holiday")
+    expect(await complete('cardstall', 'listings', 'list', '--status', '')).toBe(
+      'active sold hidden',
+    )
+    expect(await complete('cardstall', 'listings', 'list', '--js')).toBe('--json')
+    const ids = Array.from({ length: 10 }, () => '7')
+    expect(await complete('cardstall', 'listings', 'delete', ...ids, '--js')).toBe('--json')
+    expect(await complete('cardstall', 'sets', ...ids, '--lim')).toBe('--limit')
+  })
+
+  it.skipIf(!isThere('fish'))('fish completes commands, options and their values', async () => {
+    await writeFile(file('completion.fish'), await succeed('completion fish'))
+    const complete = async (line: string) => {
+      const script = `source completion.fish; complete -C '${line}'`
+      const { stdout } = await execute('fish', ['--no-config', '-c', script], { cwd: folder })
+      return stdout.split('\n').flatMap((each) => each.split('\t')[0] || [])
+    }
+    expect(await complete('cardstall list')).toEqual(['listings'])
+    expect(await complete('cardstall webhooks re')).toEqual(['resend'])
+    expect(await complete('cardstall listings import --dry')).toEqual(['--dry-run'])
+    expect(await complete('cardstall holiday of')).toEqual(['off'])
+    expect(await complete('cardstall listings list --status ')).toEqual([
+      'active',
+      'hidden',
+      'sold',
+    ])
+    expect(await complete('cardstall listings list --js')).toEqual(['--json'])
+  })
+
+  it.skipIf(!isThere('zsh'))('zsh completes commands, options and their values', async () => {
+    await writeFile(file('completion.zsh'), await succeed('completion zsh'))
+    // The shell prints the line that it has completed.
+    await writeFile(
+      file('set-up.zsh'),
+      `PROMPT= HOME=$PWD
+       source ./completion.zsh
+       cardstall() { print -r -- "<$*>" }`,
+    )
+    await writeFile(
+      file('type.zsh'),
+      `zmodload zsh/zpty
+       zpty shell zsh -f -i
+       zpty -w shell 'source ./set-up.zsh'
+       for line; do
+         zpty -w shell "$line"$'\\t'
+         zpty -r shell output '*<*>*' && print -r -- "\${\${output##*<}%%>*}"
+       done
+       zpty -d shell`,
+    )
+    const lines = {
+      'cardstall listi': 'listings',
+      'cardstall webhooks re': 'webhooks resend',
+      'cardstall listings import --dry': 'listings import --dry-run',
+      'cardstall holiday of': 'holiday off',
+      'cardstall listings list --status hid': 'listings list --status hidden',
+      'cardstall listings list --js': 'listings list --json',
+    }
+    const { stdout } = await execute('zsh', ['-f', 'type.zsh', ...Object.keys(lines)], {
+      cwd: folder,
+      timeout: 30_000,
+    })
+    expect(stdout.trimEnd().split('\n')).toEqual(Object.values(lines))
   })
 })
 

@@ -35,36 +35,59 @@ function openInBrowser(url: string): void {
   child.unref()
 }
 
-const isShown = ({ hidden }: Option) => !hidden
 const namesOf = (command: Command) =>
   command
     .createHelp()
     .visibleCommands(command)
     .map((inner) => inner.name())
 const optionsOf = (command: Command) =>
-  command.options.filter(isShown).flatMap(({ long }) => long ?? [])
+  command.options.filter(({ long, hidden }) => long && !hidden)
+const longOf = ({ long }: Option) => long!
+const hasValue = ({ required, optional }: Option) => required || optional
+
+/** Options that every command takes as well. */
+const sharedOptions = (program: Command) =>
+  optionsOf(program).filter((option) => longOf(option) !== '--version')
 
 /** The words that can follow a command: its commands, or the values of its first argument and its options. */
-const wordsAfter = (command: Command) =>
+const wordsAfter = (command: Command, shared: Option[]) =>
   [
     ...namesOf(command),
     ...(command.registeredArguments[0]?.argChoices ?? []),
-    ...optionsOf(command),
+    ...[...optionsOf(command), ...shared].map(longOf),
   ].join(' ')
 
-/** zsh runs the script of bash. Arguments that are no command are completed as files. */
+/** zsh runs the script of bash. Values without choices, and arguments that are no command, are completed as files. */
 function bashScript(program: Command, shell: 'bash' | 'zsh'): string {
-  const cases = program.commands.flatMap((command) => [
-    ...command.commands.map(
-      (inner) => `    ?*:${command.name()}:${inner.name()}) words="${wordsAfter(inner)}" ;;`,
-    ),
-    `    [!1]*:${command.name()}:*) words="${wordsAfter(command)}" ;;`,
-  ])
-  return `${shell === 'zsh' ? 'autoload -U +X bashcompinit && bashcompinit\n' : ''}_cardstall() {
+  const shared = sharedOptions(program)
+  const values = (path: string, options: Option[]) =>
+    options
+      .filter(hasValue)
+      .map(
+        (option) =>
+          `    ${path}:${longOf(option)}) words="${option.argChoices?.join(' ') ?? ''}" ;;`,
+      )
+  const cases = program.commands.flatMap((command) => {
+    const name = command.name()
+    const inner = command.commands.flatMap((inner) => [
+      ...values(`*:${name}:${inner.name()}`, optionsOf(inner)),
+      `    *:${name}:${inner.name()}:*) words="${wordsAfter(inner, shared)}" ;;`,
+    ])
+    const first =
+      inner.length > 0 ? `    2:${name}:*) words="${wordsAfter(command, shared)}" ;;` : []
+    const all = `    *:${name}:*) words="${wordsAfter(command, shared)}" ;;`
+    return [...values(`*:${name}:*`, optionsOf(command)), first, inner, all].flat()
+  })
+  const setUp = [
+    '(( $+functions[compdef] )) || { autoload -U +X compinit && compinit }',
+    'autoload -U +X bashcompinit && bashcompinit',
+    '',
+  ].join('\n')
+  return `${shell === 'zsh' ? setUp : ''}_cardstall() {
   local words=""
-  case "$COMP_CWORD:\${COMP_WORDS[1]}:\${COMP_WORDS[2]}" in
-    1:*) words="${wordsAfter(program)}" ;;
-${cases.join('\n')}
+  case "$COMP_CWORD:\${COMP_WORDS[1]}:\${COMP_WORDS[2]}:\${COMP_WORDS[COMP_CWORD-1]}" in
+    1:*) words="${wordsAfter(program, [])}" ;;
+${[...values('*', shared), ...cases].join('\n')}
   esac
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
@@ -73,25 +96,26 @@ complete -o default -F _cardstall cardstall
 }
 
 function fishScript(program: Command): string {
+  const quoted = (text: string) => `'${text.replaceAll("'", '’')}'`
+  const options = (condition: string, given: Option[]) =>
+    given.map((option) => {
+      const choices = option.argChoices ? ` -x -a '${option.argChoices.join(' ')}'` : ' -r'
+      return `complete -c cardstall${condition} -l ${longOf(option).slice(2)}${hasValue(option) ? choices : ''} -d ${quoted(option.description)}`
+    })
   const line = (condition: string, command: Command) => [
     ...command.commands.map(
       (inner) =>
-        `complete -c cardstall -n '${condition}' -f -a ${inner.name()} -d '${inner.description().replaceAll("'", '’')}'`,
+        `complete -c cardstall -n '${condition}' -f -a ${inner.name()} -d ${quoted(inner.description())}`,
     ),
     ...(command.registeredArguments[0]?.argChoices ?? []).map(
       (choice) => `complete -c cardstall -n '${condition}' -f -a ${choice}`,
     ),
-    ...command.options
-      .filter(isShown)
-      .flatMap(({ long, description }) =>
-        long
-          ? `complete -c cardstall -n '${condition}' -l ${long.slice(2)} -d '${description.replaceAll("'", '’')}'`
-          : [],
-      ),
+    ...(command === program ? [] : options(` -n '${condition}'`, optionsOf(command))),
   ]
   const seen = (command: Command) => `__fish_seen_subcommand_from ${command.name()}`
   return `${[
     ...line('__fish_use_subcommand', program),
+    ...options('', optionsOf(program)),
     ...program.commands.flatMap((command) => [
       ...line(
         command.commands.length > 0
