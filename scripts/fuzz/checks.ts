@@ -2,6 +2,7 @@ import { ERROR_TYPES } from '../../server/errors.ts'
 import type { describedResponses } from '../../server/test/described-responses.ts'
 import type { Response } from './client.ts'
 import { jsonIn, type Memory } from './memory.ts'
+import { isPage, mayRedirectTo } from './programs.ts'
 import type { Request } from './request.ts'
 
 /** The rules that every response must follow. Each function returns the violations as sentences. */
@@ -30,8 +31,22 @@ function faultsOfHead(response: Response): string[] {
   return faults
 }
 
+/** Rules for a page of the consent to a program. */
+function faultsOfPage({ method }: Request, { status, headers, body }: Response): string[] {
+  const { location } = headers
+  if (status >= 300 && status < 400) {
+    return location && mayRedirectTo(location) ? [] : [`The page redirects to ${location}.`]
+  }
+  if (headers['content-type'] !== 'text/html; charset=utf-8') {
+    return [`The Content-Type of a page is ${headers['content-type']}.`]
+  }
+  return method === 'HEAD' || body.includes('<h1') ? [] : ['The page has no heading.']
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+
 function faultsOfError({ status, headers, body }: Response): string[] {
-  if (headers['content-type'] !== 'application/json; charset=utf-8') {
+  if (headers['content-type'] !== JSON_TYPE) {
     return [`The Content-Type of an error is ${headers['content-type']}.`]
   }
   const { error, ...rest } = jsonIn(body) ?? {}
@@ -68,7 +83,10 @@ export async function faultsOfResponse(
 ): Promise<string[]> {
   const { status, headers, body } = response
   const carrierFails = status === 502 && memory.carrierFailedAt >= beganAt
-  const found = request.method === 'HEAD' ? faultsOfHead(response) : faultsOfAnyResponse(response)
+  const isShown = isPage(request.target) && headers['content-type'] !== JSON_TYPE
+  const found =
+    request.method === 'HEAD' || isShown ? faultsOfHead(response) : faultsOfAnyResponse(response)
+  if (isShown) found.push(...faultsOfPage(request, response))
   const faults = found.filter((fault) => !(carrierFails && /^The status/.test(fault)))
   if (status === 401 && !headers['www-authenticate']) faults.push('WWW-Authenticate is missing.')
   if (status === 405 && !headers.allow) faults.push('Allow is missing.')

@@ -11,7 +11,7 @@ import { createGenerator } from './generate.ts'
 import { attack } from './hostile.ts'
 import { createMemory } from './memory.ts'
 import { type Operation, operationsOf } from './operations.ts'
-import { oauthOperations } from './programs.ts'
+import { consentOperations, oauthOperations } from './programs.ts'
 import { bytesOf, commandFor, type Request } from './request.ts'
 import { shrink } from './shrink.ts'
 
@@ -23,6 +23,7 @@ const operations = [
   ...DESCRIPTIONS.flatMap(({ path, credential }) => operationsOf(read(path), credential)),
   ...(await dashboardOperations()),
   ...oauthOperations(),
+  ...consentOperations(),
 ]
 const operation = (id: string): Operation => operations.find((operation) => operation.id === id)!
 
@@ -36,7 +37,7 @@ function sentBy(seed: number, count: number): Buffer[] {
     receiverUrl: 'http://localhost:1',
     origin: 'http://localhost:2',
     members: [{ accountId: 1, cookie: 'cardstall=session' }],
-    programs: [{ accountId: 1, token: 'token' }],
+    programs: [{ accountId: 1, clientId: 'client', token: 'token' }],
   }
   const { valid, nearlyValid } = createGenerator(memory, random, credentials)
   return Array.from({ length: count }, (_, i) => {

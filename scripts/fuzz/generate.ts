@@ -45,7 +45,7 @@ export function createGenerator(
   ): Request => {
     const { ids, accountId: owner } = idsFor(operation, memory, random, given)
     const seller = ownerAmong(memory.sellers, random, requested ?? owner)
-    const known = knownValues(memory, receiverUrl, fields)
+    const known = knownValues(memory, { receiverUrl, programs }, fields)
     const member = ownerAmong(members, random, requested ?? owner)
     const program = ownerAmong(programs, random, requested ?? owner)
     const key = {
@@ -157,8 +157,8 @@ function ownerAmong<T extends { accountId: number }>(
 }
 
 function queryFor(operation: Operation, known: Known, random: Random): string {
-  const pairs = parametersIn(operation, 'query').flatMap(({ name, schema }) => {
-    if (!random.chance(0.3)) return []
+  const pairs = parametersIn(operation, 'query').flatMap(({ name, schema, isRequired }) => {
+    if (!isRequired && !random.chance(0.3)) return []
     const value = JSON.parse(jsonFor(schema, { random, known: (_, random) => known(name, random) }))
     return [`${name}=${encodeURIComponent(String(value))}`]
   })
@@ -169,7 +169,11 @@ function queryFor(operation: Operation, known: Known, random: Random): string {
 const printable = (value: unknown) => String(value).replace(/[^\x20-\x7e]/g, '?')
 
 /** Generates values for fields by their names. */
-function knownValues(memory: Memory, receiverUrl: string, fields: Record<string, unknown>): Known {
+function knownValues(
+  memory: Memory,
+  { receiverUrl, programs }: Pick<Credentials, 'receiverUrl' | 'programs'>,
+  fields: Record<string, unknown>,
+): Known {
   const id = (collection: string) => (random: Random) => {
     const found = memory.pick(collection, random)
     return found && Number(found.id)
@@ -191,6 +195,8 @@ function knownValues(memory: Memory, receiverUrl: string, fields: Record<string,
     photo_urls: (random) => `${receiverUrl}/photo-${random.integer(1, 99)}.jpg`,
     option: (random) => random.pick(['parcel', 'letter']),
     email: (random) => `${random.integer(1, 1e9)}@fuzz.example`,
+    client_id: (random) => random.pick(programs)?.clientId,
+    user_code: text('user codes'),
     slug: (random) => `shop-${random.integer(1, 1e9)}`,
     code: (random) => random.pick(['parcel', 'letter', `way-${random.integer(1, 9)}`]),
     include: (random) => random.pick(['listings', 'listings,sets', 'x']),
@@ -245,6 +251,8 @@ function invalidForm(schema: Schema, random: Random, known: Known): string {
     () => `${valid}&${'&'.repeat(50_000)}`,
     () => `${valid}&${Array.from({ length: 20_000 }, (_, i) => `${i}=1`).join('&')}`,
     () => `token=${'x'.repeat(200_000)}`,
+    () => `${valid}&decision=allow&decision=refuse&orders%3Aread`,
+    () => `${valid}&state=%0d%0aX-Injected:1&redirect_uri=https://elsewhere.example/`,
     () => '__proto__=1&constructor=1&grant_type=__proto__',
     () => '{"grant_type":"refresh_token"}',
   ])()
@@ -275,7 +283,8 @@ function mutate(request: Request, random: Random): Request {
       const segments = path.split('/')
       // Other addresses below /dashboard lead to the page, whose files may still be built.
       const first = request.operation.credential === 'member' ? 3 : 1
-      segments[random.integer(first, segments.length - 1)] = random.pick(INVALID_SEGMENTS)
+      const last = segments.length - 1
+      segments[random.integer(Math.min(first, last), last)] = random.pick(INVALID_SEGMENTS)
       return { ...request, target: random.chance(0.1) ? `${path}/` : segments.join('/') }
     }
     case 'query':

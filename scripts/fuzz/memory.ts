@@ -67,6 +67,8 @@ export function createMemory(): Memory {
     },
     learn(request, response) {
       if (response.status === 401 && request.sellerKey) memory.dropSeller(request.sellerKey)
+      const uid = /\/oauth\/step\/([^/?]+)$/.exec(response.headers.location ?? '')?.[1]
+      if (uid) remember('step', { id: uid, within: {}, accountId: request.accountId })
       if (response.status >= 300 || response.body.length === 0) return
       const body = jsonIn(response.body)
       if (body === undefined) return
@@ -102,6 +104,7 @@ const REFERENCES: Record<string, string> = {
   delivery_id: 'deliveries',
   cart_id: 'carts',
   label_url: 'labels',
+  user_code: 'user codes',
 }
 
 /** The collection of the records in an operation's response. */

@@ -10,7 +10,13 @@ export type Operation = {
   body?: { type: string; schema: Schema; isRequired: boolean; example: unknown }
 }
 
-export type Parameter = { name: string; in: 'path' | 'query' | 'header'; schema: Schema }
+export type Parameter = {
+  name: string
+  in: 'path' | 'query' | 'header'
+  schema: Schema
+  /** Whether each valid request has it. */
+  isRequired?: boolean
+}
 
 /** A JSON schema with its references resolved. */
 export type Schema = {

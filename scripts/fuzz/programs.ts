@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto'
 import { SCOPES } from '../../server/keys/scopes.ts'
 import type { Member } from './dashboard.ts'
-import type { Operation, Schema } from './operations.ts'
+import type { Operation, Parameter, Schema } from './operations.ts'
 
-/** An access token for the tool server of sellers, and the shop that it acts for. */
-export type Program = { accountId: number; token: string }
+/** A registered program, its access token for the tool server of sellers, and the shop that it acts for. */
+export type Program = { accountId: number; clientId: string; token: string }
 
 export const FORM_TYPE = 'application/x-www-form-urlencoded'
 const REDIRECT_URI = 'https://program.example/callback'
 const VERIFIER = 'v'.repeat(43)
+const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
 
 /** Registers a program, lets a member allow it on the consent page, and exchanges its code. */
 export async function allowProgram(url: string, { accountId, cookie }: Member): Promise<Program> {
@@ -22,7 +23,7 @@ export async function allowProgram(url: string, { accountId, cookie }: Member): 
     client_id,
     redirect_uri: REDIRECT_URI,
     response_type: 'code',
-    code_challenge: createHash('sha256').update(VERIFIER).digest('base64url'),
+    code_challenge: CHALLENGE,
     code_challenge_method: 'S256',
   })
   const visit = (address: URL, more: RequestInit = {}) =>
@@ -48,7 +49,7 @@ export async function allowProgram(url: string, { accountId, cookie }: Member): 
   })
   const { access_token: token } = (await exchanged.json()) as { access_token?: string }
   if (!token) throw new Error(`A program got no token: ${exchanged.status}.`)
-  return { accountId, token }
+  return { accountId, clientId: client_id, token }
 }
 
 const text: Schema = { type: 'string', maxLength: 100 }
@@ -89,6 +90,58 @@ export const oauthOperations = (): Operation[] => [
     grant_types: { type: 'array', maxItems: 3, items: text },
   }),
 ]
+
+/** The pages on which a member who is signed in allows or refuses a program or a device. */
+export const consentOperations = (): Operation[] => {
+  const authorization: Record<string, Schema> = {
+    client_id: oneOf('cardstall-cli', 'https://program.example/client.json', 'unknown'),
+    redirect_uri: oneOf(
+      ...Array(9).fill(REDIRECT_URI),
+      'https://elsewhere.example/',
+      'javascript:x',
+    ),
+    response_type: oneOf(...Array(9).fill('code'), 'token'),
+    code_challenge: oneOf(...Array(9).fill(CHALLENGE), 'short'),
+    code_challenge_method: oneOf(...Array(9).fill('S256'), 'plain'),
+  }
+  const optional: Record<string, Schema> = {
+    state: text,
+    scope: oneOf('orders:read', SCOPES.join(' '), '', 'none'),
+    resource: text,
+    prompt: oneOf('login', 'none'),
+    response_mode: oneOf('query', 'fragment'),
+    request: text,
+  }
+  const query = (properties: Record<string, Schema>, isRequired: boolean): Parameter[] =>
+    Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', schema, isRequired }))
+  const page = (path: string, parameters: Parameter[] = []): Operation => ({
+    ...{ id: `GET ${path}`, credential: 'member', method: 'GET', path, parameters },
+  })
+  const decision: Record<string, Schema> = {
+    decision: oneOf('allow', 'refuse'),
+    ...Object.fromEntries(SCOPES.map((scope) => [scope, oneOf('on')])),
+  }
+  const form = (path: string, properties: Record<string, Schema>): Operation => ({
+    ...endpoint(path, FORM_TYPE, properties),
+    credential: 'member',
+  })
+  const userCode = oneOf('BCDF-GHJK', 'x')
+  return [
+    page('/oauth/authorize', [...query(authorization, true), ...query(optional, false)]),
+    form('/oauth/authorize', { ...authorization, ...optional }),
+    page('/oauth/step/{uid}'),
+    form('/oauth/step/{uid}', decision),
+    page('/device', query({ user_code: userCode }, false)),
+    form('/device', { ...decision, user_code: userCode }),
+  ]
+}
+
+/** Whether a browser shows the response to this target: then errors are pages as well. */
+export const isPage = (target: string) => /^\/(oauth\/(authorize|step)|device)\b/.test(target)
+
+/** Where these pages may send a browser: elsewhere on this service, or to an address that a program registered. */
+export const mayRedirectTo = (location: string) =>
+  /^(\/(?![/\\])|\.{1,2}\/)/.test(location) || location.startsWith(`${REDIRECT_URI}?`)
 
 const endpoint = (path: string, type: string, properties: Record<string, Schema>): Operation => ({
   id: `POST ${path}`,

@@ -10,7 +10,7 @@ import { dashboardOperations, signIn } from './dashboard.ts'
 import { openShop } from './flows.ts'
 import { createMemory } from './memory.ts'
 import { type Operation, operationsOf, operationsOfTools } from './operations.ts'
-import { allowProgram, oauthOperations } from './programs.ts'
+import { allowProgram, consentOperations, oauthOperations } from './programs.ts'
 import { createSession, Failed, type Failure, type Shared } from './session.ts'
 
 export type Fuzz = {
@@ -89,7 +89,7 @@ async function prepare(
       DESCRIPTIONS.map(async ({ path, credential }) => operationsOf(await read(path), credential)),
     )
   ).flat()
-  operations.push(...(await toolsAt(`${url}/mcp`)), ...oauthOperations())
+  operations.push(...(await toolsAt(`${url}/mcp`)), ...oauthOperations(), ...consentOperations())
   operations.push(...(await dashboardOperations()))
   return {
     port,
