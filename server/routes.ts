@@ -40,13 +40,9 @@ import { eventStreamRoutes } from './http/operator/event-stream.ts'
 import { keyRoutes } from './http/operator/keys.ts'
 import { ledgerRoutes } from './http/operator/ledger.ts'
 import { listingPhotoRoutes, operatorListingRoutes } from './http/operator/listings.ts'
-import {
-  mailLookups,
-  orderLookups,
-  shipmentLookups,
-  sliceLookups,
-} from './http/operator/lookups.ts'
+import { mailRoutes } from './http/operator/mails.ts'
 import { invitationRoutes, memberRoutes } from './http/operator/members.ts'
+import { orderRowRoutes } from './http/operator/order-rows.ts'
 import { orderTransitionRoutes } from './http/operator/orders.ts'
 import { payoutRunRoutes } from './http/operator/payout-runs.ts'
 import { payoutSetupList, payoutSetupRoutes } from './http/operator/payout-setups.ts'
@@ -55,6 +51,8 @@ import { requireRole } from './http/operator/permissions.ts'
 import { reservationRoutes } from './http/operator/reservations.ts'
 import { reviewList, reviewRoutes } from './http/operator/reviews.ts'
 import { sandboxRoutes } from './http/operator/sandbox.ts'
+import { shipmentRoutes } from './http/operator/shipments.ts'
+import { sliceRoutes } from './http/operator/slices.ts'
 import { staffRoutes } from './http/operator/staff.ts'
 import { trackingRoutes } from './http/operator/tracking.ts'
 import { visibilityRoutes } from './http/operator/visibility.ts'
@@ -287,11 +285,11 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
           '/staff': staffRoutes(ctx),
           '/audit': auditRoutes(ctx),
           '/buyers': buyerRoutes(ctx),
-          '/orders': orderLookups(ctx),
-          '/slices': sliceLookups(ctx),
+          '/orders': orderRowRoutes(ctx),
+          '/slices': sliceRoutes(ctx),
           '/listings': operatorListingRoutes(ctx),
-          '/mails': mailLookups(ctx),
-          '/shipments': shipmentLookups(ctx),
+          '/mails': mailRoutes(ctx),
+          '/shipments': shipmentRoutes(ctx),
         })
         if (sandbox) serve(operator, { '/sandbox': sandboxRoutes(ctx) })
       },

@@ -1,0 +1,35 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import Type from 'typebox'
+import { getSliceOverview } from '../../back-office/slice-overview.ts'
+import type { Service } from '../../service.ts'
+import { Data, Text } from '../schema.ts'
+import {
+  exampleSliceOverview,
+  SliceOverviewSchema,
+  sliceOverviewJson,
+} from '../shapes/slice-overview.ts'
+
+/** `/slices`: everything about a parcel. */
+export const sliceRoutes =
+  (ctx: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    app.get(
+      '/slices/:slice_key',
+      {
+        schema: {
+          operationId: 'getSlice',
+          summary: 'Read everything about a slice',
+          description:
+            'Returns the order rows of one seller in one checkout with address, shipment, e-mails, ledger entries and webhook deliveries.',
+          tags: ['Orders'],
+          params: Type.Object({ slice_key: Text() }),
+          response: { 200: Data(SliceOverviewSchema, 'The slice') },
+          'x-example': { data: exampleSliceOverview },
+        },
+      },
+      async ({ params }) => ({
+        data: sliceOverviewJson(await getSliceOverview(ctx, params.slice_key)),
+      }),
+    )
+    done()
+  }
