@@ -105,20 +105,19 @@ export const consentOperations = (): Operation[] => {
     code_challenge_method: oneOf(...Array(9).fill('S256'), 'plain'),
   }
   const optional: Record<string, Schema> = {
-    state: text,
-    scope: oneOf('orders:read', SCOPES.join(' '), '', 'none'),
-    resource: text,
-    prompt: oneOf('login', 'none'),
-    response_mode: oneOf('query', 'fragment'),
-    request: text,
+    state: oneOf(...Array(9).fill('a state'), 'ü\r\n'),
+    scope: oneOf(...Array(9).fill('orders:read'), SCOPES.join(' '), '', 'none'),
+    prompt: oneOf(...Array(9).fill('login'), 'none'),
+    response_mode: oneOf(...Array(9).fill('query'), 'fragment'),
   }
+  const unsupported: Record<string, Schema> = { resource: text, request: text }
   const query = (properties: Record<string, Schema>, isRequired: boolean): Parameter[] =>
     Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', schema, isRequired }))
   const page = (path: string, parameters: Parameter[] = []): Operation => ({
     ...{ id: `GET ${path}`, credential: 'member', method: 'GET', path, parameters },
   })
   const decision: Record<string, Schema> = {
-    decision: oneOf('allow', 'refuse'),
+    decision: oneOf('allow', 'allow', 'refuse'),
     ...Object.fromEntries(SCOPES.map((scope) => [scope, oneOf('on')])),
   }
   const form = (path: string, properties: Record<string, Schema>): Operation => ({
@@ -128,7 +127,7 @@ export const consentOperations = (): Operation[] => {
   const userCode = oneOf('BCDF-GHJK', 'x')
   return [
     page('/oauth/authorize', [...query(authorization, true), ...query(optional, false)]),
-    form('/oauth/authorize', { ...authorization, ...optional }),
+    form('/oauth/authorize', { ...authorization, ...optional, ...unsupported }),
     page('/oauth/step/{uid}'),
     form('/oauth/step/{uid}', decision),
     page('/device', query({ user_code: userCode }, false)),
