@@ -35,7 +35,7 @@ const EFFORT = options.quick
       rounds: { rounds: 3, ms: 400, warmUpMs: 1_500 },
       deliveries: 3_000,
       sales: 100,
-      program: { restSeconds: 3, starts: 1, loadMs: 1_000 },
+      program: { restSeconds: 6, starts: 1, loadMs: 1_000 },
     }
   : {
       rounds: { rounds: 7, ms: 1_500, warmUpMs: 3_000 },
