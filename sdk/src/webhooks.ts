@@ -55,7 +55,7 @@ export async function verify(
   if (hashes.length === 0) {
     throw new SignatureError('The header X-Service-Signature is missing or malformed.')
   }
-  // Not a timestamp of the future: the sandbox's clock can be ahead.
+  // A timestamp in the future is accepted, because the clock of a sandbox can be ahead.
   if (now() / 1000 - Number(timestamp) > toleranceSeconds) {
     throw new SignatureError('The delivery is too old, or the clocks differ.')
   }
