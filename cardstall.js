@@ -14,7 +14,9 @@ if (Number(process.versions.node.split('.')[0]) < OLDEST_NODE) {
   process.getBuiltinModule('node:v8').setFlagsFromString('--heap-growing-percent=60')
   // Caches compiled code, which makes the next start faster.
   process.getBuiltinModule('node:module').enableCompileCache()
-  import('./server/main.ts').then((main) => main.run(process.argv.slice(2)))
+  import('./server/bundle/bundle.ts')
+    .then((bundle) => bundle.loadProgram())
+    .then((main) => main.run(process.argv.slice(2)))
 }
 
 /**

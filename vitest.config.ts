@@ -3,6 +3,7 @@ import { configDefaults, defineConfig } from 'vitest/config'
 /** Test files that start processes or embedded clusters, and those that take several seconds each. */
 const SLOW = [
   'server/serve.test.ts',
+  'server/bundle/bundle.test.ts',
   'server/**/crash.test.ts',
   'server/**/*.browser.test.ts',
   'server/dashboard/build.test.ts',

@@ -33,7 +33,7 @@ const LAYERS = [
   ...['back-office', 'service'],
   ...['http', 'http/shapes', 'http/listings', 'http/seller', 'http/tools', 'http/mcp'],
   ...['http/operator', 'http/public', 'http/audit', 'http/sign-in', 'http/oauth', 'http/dashboard'],
-  ...['routes', 'app', 'schedule', 'listen', 'serve', 'commands', 'main'],
+  ...['routes', 'app', 'schedule', 'listen', 'serve', 'commands', 'main', 'bundle'],
 ]
 
 /** The most specific entry that contains a file. */

@@ -3,7 +3,7 @@ import axe from 'axe-core'
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
 import { expect, onTestFinished } from 'vitest'
 import { type SignedInClient, startTestApp, type TestApp, type TestAppOptions } from './app.ts'
-import { buildDashboard } from './build-dashboard.ts'
+import { buildProgram } from './build.ts'
 import { freePort } from './free-port.ts'
 import { whenFileEnds } from './when-file-ends.ts'
 
@@ -48,7 +48,7 @@ export type BrowserApp = TestApp & {
 
 /** Starts the whole service on a port, with the built dashboard, and a browser. Call it in `beforeAll`. */
 export async function startBrowserApp(options: TestAppOptions = {}): Promise<BrowserApp> {
-  await buildDashboard()
+  await buildProgram()
   const port = await freePort()
   const address = `http://127.0.0.1:${port}`
   const app = await startTestApp({

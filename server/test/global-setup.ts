@@ -5,7 +5,7 @@ import type { TestProject } from 'vitest/node'
 import { connect } from '../database/connect.ts'
 import { startEmbedded } from '../database/embedded/embedded.ts'
 import { migrate } from '../database/migrate.ts'
-import { buildDashboard } from './build-dashboard.ts'
+import { buildProgram } from './build.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -20,11 +20,11 @@ declare module 'vitest' {
 export const EMPTY_TEMPLATE = 'template_empty'
 
 /**
- * Builds the dashboard, starts one PostgreSQL server for the whole run, and migrates the database that test files
+ * Bundles the program, builds the dashboard, starts one PostgreSQL server for the whole run, and migrates the database that test files
  * clone.
  */
 export default async function setup(project: TestProject) {
-  await buildDashboard()
+  await buildProgram()
   const home = await useMemoryForFiles()
   const dataDir = await mkdtemp(path.join(tmpdir(), 'cardstall-test-'))
   // If root runs the tests, PostgreSQL runs as another user, who must be able to enter the folder.

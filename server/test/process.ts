@@ -55,7 +55,7 @@ export const newDataDir = () => join(newHome(), 'data')
 export async function runToEnd(
   parameters: string[],
   settings: Settings,
-  options: { node?: string; dotEnv?: string } = {},
+  options: { node?: string; dotEnv?: string; program?: string } = {},
 ): Promise<Ended> {
   return launch(parameters, settings, options).ended
 }

@@ -19,7 +19,8 @@ export const SMALL_CATALOG = { sets: SETS.length, cards: CARDS.length }
 export function copySmallProgram(): string {
   const copy = newHome()
   for (const name of ['cardstall.js', 'package.json', 'server', 'migrations', 'docs']) {
-    cpSync(join(REPOSITORY, name), join(copy, name), { recursive: true })
+    // With their times: the copy of the bundle stays current.
+    cpSync(join(REPOSITORY, name), join(copy, name), { recursive: true, preserveTimestamps: true })
   }
   symlinkSync(join(REPOSITORY, 'node_modules'), join(copy, 'node_modules'))
   mkdirSync(join(copy, 'catalog'))

@@ -1,0 +1,105 @@
+import { execSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { runToEnd, startService } from '../test/process.ts'
+import { copySmallProgram } from '../test/small-program.ts'
+import type { Bundle } from './bundle.ts'
+
+/** The bundle of `cardstall.js`, on copies of the program. */
+
+const REPOSITORY = fileURLToPath(new URL('../../', import.meta.url))
+const dockerfile = readFileSync(join(REPOSITORY, 'Dockerfile'), 'utf8')
+
+let program: string
+let root: string
+beforeEach(() => {
+  program = copySmallProgram()
+  root = dirname(program)
+})
+
+const file = (name: string) => join(root, name)
+const readBundle = (): Bundle => JSON.parse(readFileSync(file('server/dist/bundle.json'), 'utf8'))
+const filesOfBundle = () => readdirSync(file('server/dist')).sort()
+
+/** The output of a command that doesn't exist: main.ts writes it. */
+const runUnknown = async () => (await runToEnd(['sing'], {}, { program })).stderr
+
+const edit = (name: string, from: string, to: string) =>
+  writeFileSync(file(name), readFileSync(file(name), 'utf8').replace(from, to))
+
+describe('cardstall.js', () => {
+  it('bundles the program once, and again after a change of its sources', async () => {
+    rmSync(file('server/dist'), { recursive: true })
+    expect(await runUnknown()).toMatch(/^Unknown command "sing"/)
+    const first = readBundle()
+    expect(filesOfBundle()).toEqual([...first.files, 'bundle.json'].sort())
+
+    edit(`server/dist/${first.files.find((name) => isMain(name))}`, 'Unknown', 'Bundled')
+    expect(await runUnknown()).toMatch(/^Bundled command "sing"/)
+
+    edit('server/main.ts', 'Unknown', 'Strange')
+    expect(await runUnknown()).toMatch(/^Strange command "sing"/)
+    expect(readBundle().main).not.toBe(first.main)
+  })
+
+  it('keeps the files of the bundle before the last, which a running service may load, and removes old ones', async () => {
+    const first = readBundle()
+    const old = file('server/dist/old.js')
+    writeFileSync(old, '')
+    execSync(`touch -d '2 days ago' server/dist/*.js`, { cwd: root })
+    edit('server/main.ts', 'Unknown', 'Strange')
+    await runUnknown()
+    expect(existsSync(old)).toBe(false)
+    expect(filesOfBundle()).toEqual(expect.arrayContaining(first.files))
+  })
+
+  it('two programs that start at the same time both bundle it and run', async () => {
+    edit('server/main.ts', 'Unknown', 'Strange')
+    const outputs = await Promise.all([runUnknown(), runUnknown()])
+    for (const output of outputs) expect(output).toMatch(/^Strange command "sing"/)
+    expect(filesOfBundle().filter((name) => !/\.js(on)?$/.test(name))).toEqual([])
+  })
+
+  it('runs the sources if they cannot be bundled, and says why', async () => {
+    rmSync(file('server/dist'), { recursive: true })
+    writeFileSync(file('server/dist'), '')
+    expect(await runUnknown()).toMatch(
+      /^The program could not be bundled, and runs from its sources: .*server\/dist.*\nUnknown command "sing"/,
+    )
+  })
+
+  it('runs the sources without the bundler', async () => {
+    rmSync(file('server/dist'), { recursive: true })
+    const packages = readdirSync(file('node_modules'))
+    unlinkSync(file('node_modules'))
+    const links = packages
+      .filter((name) => name !== 'rolldown')
+      .map((name) => join(REPOSITORY, 'node_modules', name))
+      .join(' ')
+    execSync(`mkdir node_modules && cd node_modules && ln -s ${links} .`, { cwd: root })
+    expect(await runUnknown()).toMatch(/^Unknown command "sing"/)
+    expect(existsSync(file('server/dist'))).toBe(false)
+  })
+
+  it('the image’s files without sources are a complete service', async () => {
+    const [, deletion] = /^RUN (find server .*)$/m.exec(dockerfile)!
+    execSync(deletion!, { cwd: root })
+    expect(existsSync(file('server/main.ts'))).toBe(false)
+    const service = await startService({}, { program }).then((started) => started.ready())
+    const { key } = service.printed()
+    for (const path of [
+      '/v1/cards?q=charizard',
+      '/docs',
+      '/docs/guides/webhooks',
+      '/openapi.json',
+    ]) {
+      expect((await service.get(path, key)).status).toBe(200)
+    }
+    expect(await service.stop()).toMatchObject({ code: 0 })
+  })
+})
+
+const isMain = (name: string) =>
+  readFileSync(file(`server/dist/${name}`), 'utf8').includes('Unknown command')

@@ -1,0 +1,78 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+
+export const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+/** The folder of the bundle, which isn't committed. */
+export const FOLDER = path.join(ROOT, 'server/dist')
+export const MAIN = path.join(ROOT, 'server/main.ts')
+export const RECORD = 'bundle.json'
+const BUILD = path.join(ROOT, 'server/bundle/build.ts')
+const BUNDLER = path.join(ROOT, 'node_modules/rolldown')
+
+/** The record of a bundle, `bundle.json` in its folder. */
+export type Bundle = {
+  /** The file that exports `run`. */
+  main: string
+  /** All of its files. Their names contain hashes of their content. */
+  files: string[]
+  /** The sources, and the package.json of each bundled package. */
+  inputs: Input[]
+}
+
+/** A file that a bundle was made from: its path from the root of the repository, when it was changed (ms), its bytes. */
+type Input = [name: string, changedAt: number, size: number]
+
+/**
+ * Loads the program: its bundle if that is current or can be made, otherwise its sources. A bundle starts a quarter faster
+ * and takes 6 MB less memory than 450 sources and 750 files of packages.
+ */
+export function loadProgram(): Promise<typeof import('../main.ts')> {
+  const main = bundleProgram()
+  return main ? import(main) : import('../main.ts')
+}
+
+/**
+ * Bundles the program, if it has changed since the last time.
+ *
+ * @returns the URL of the bundle's main file; undefined without the development dependencies, and after an error
+ */
+export const bundleProgram = (): string | undefined => currentBundle() ?? makeBundle()
+
+/** An image has a bundle without the sources. */
+function currentBundle(): string | undefined {
+  const bundle = readBundle()
+  if (!bundle || (existsSync(MAIN) && !bundle.inputs.every(isUnchanged))) return undefined
+  return pathToFileURL(path.join(FOLDER, bundle.main)).href
+}
+
+function makeBundle(): string | undefined {
+  if (!existsSync(BUNDLER)) return undefined
+  // In another process, because the bundler takes half a gigabyte.
+  const { status, stderr } = spawnSync(process.execPath, [BUILD], { encoding: 'utf8' })
+  if (status === 0) return currentBundle()
+  const reason = /^.*Error.*$/m.exec(stderr ?? '')?.[0]
+  process.stderr.write(`The program could not be bundled, and runs from its sources: ${reason}\n`)
+  return undefined
+}
+
+export function readBundle(): Bundle | undefined {
+  try {
+    return JSON.parse(readFileSync(path.join(FOLDER, RECORD), 'utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+/** The present state of a file. */
+export function inputOf(file: string): Input {
+  const { mtimeMs, size } = statSync(file)
+  // Copies of a file keep no fractions.
+  return [path.relative(ROOT, file), Math.trunc(mtimeMs), size]
+}
+
+function isUnchanged(input: Input): boolean {
+  const file = path.join(ROOT, input[0])
+  return existsSync(file) && inputOf(file).every((value, i) => value === input[i])
+}
