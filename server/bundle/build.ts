@@ -47,6 +47,7 @@ const { output } = await build.generate({
   comments: { legal: true, annotation: false, jsdoc: false },
   // The log shows the names of classes.
   keepNames: true,
+  charset: 'ascii',
   entryFileNames: '[name]-[hash].js',
   chunkFileNames: '[name]-[hash].js',
 })
@@ -62,7 +63,7 @@ const written = new Set(await readdir(FOLDER))
 await Promise.all(
   chunks
     .filter((chunk) => !written.has(chunk.fileName))
-    .map((chunk) => replaceFile(chunk.fileName, chunk.code)),
+    .map((chunk) => replaceFile(chunk.fileName, inAscii(chunk.code))),
 )
 await replaceFile(RECORD, JSON.stringify({ main, files, inputs } satisfies Bundle))
 
@@ -73,6 +74,17 @@ for (const name of written) {
   // Another process may be removing it as well.
   const found = await stat(file).catch(() => undefined)
   if (found && realTime() - found.mtimeMs > KEPT_MS) await rm(file, { force: true })
+}
+
+/**
+ * Escapes what the bundler left: characters in tagged templates, whose raw text would change. No tag of the program reads
+ * it. Node keeps a source in half of the memory if it is ASCII.
+ */
+function inAscii(code: string): string {
+  return code.replace(
+    /[^\u0000-\u007f]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 }
 
 /** Several processes can bundle at the same time: none reads a file that another has not finished. */
