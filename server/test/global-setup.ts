@@ -38,6 +38,8 @@ export default async function setup(project: TestProject) {
       synchronous_commit: 'off',
       full_page_writes: 'off',
       max_connections: '400',
+      // Each removal of a database looks through all of them.
+      shared_buffers: '128MB',
       // Its databases live for seconds.
       autovacuum: 'off',
     },

@@ -11,6 +11,7 @@ import { failureLine, logSince, openLog } from './log.ts'
 import { type OsUser, spawnEnvironment } from './os-user.ts'
 import { readPidFile } from './pid-file.ts'
 import { probe, type Server } from './session.ts'
+import { sharedBuffers } from './shared-buffers.ts'
 
 /** Wait for the backends of a killed server, which keep its shared memory for a moment. */
 const REMAINS_TIMEOUT_MS = 15_000
@@ -88,7 +89,7 @@ function spawnPostmaster(launch: Launch, port: number, log: number): Postmaster 
   const settings = {
     // Enough for 16 processes.
     max_connections: '200',
-    shared_buffers: '128MB',
+    shared_buffers: sharedBuffers(),
     timezone: 'UTC',
     log_timezone: 'UTC',
     ...launch.settings,
