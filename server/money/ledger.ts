@@ -152,9 +152,25 @@ export async function listEntries(
       ${kind === undefined ? db`` : db`and p.kind = ${kind}`}
     `
     return {
-      total: db<
-        { total: number }[]
-      >`select count(*) as total from postings p ${entriesOf(db)} where ${isMatch}`,
+      // With each entry as a row, a million postings would take seven seconds.
+      total: db<{ total: number }[]>`
+        select
+          coalesce(
+            sum(
+              num_nonnulls(
+                nullif(p.buyers_cents, 0),
+                nullif(p.seller_cents, 0),
+                nullif(p.commission_cents, 0),
+                nullif(p.shipping_cents, 0),
+                nullif(p.refunds_cents, 0),
+                nullif(p.payouts_cents, 0)
+              )
+            ),
+            0
+          ) as total
+        from postings p
+        where ${isMatch}
+      `,
       rows: ({ size, skipped, fromEnd }) => {
         // The index of a seller's postings is ordered by time.
         const order =
