@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/p
 import path from 'node:path'
 import { type Plugin, rolldown } from 'rolldown'
 import { realTime } from '../time/real-time.ts'
-import { type Bundle, FOLDER, inputOf, MAIN, RECORD, ROOT, readBundle } from './bundle.ts'
+import { BUILD, type Bundle, FOLDER, inputOf, MAIN, RECORD, ROOT, readBundle } from './bundle.ts'
 
 /** Bundles the program and its packages. The service runs this file in a process of its own. */
 
@@ -52,7 +52,8 @@ const { output } = await build.generate({
   chunkFileNames: '[name]-[hash].js',
 })
 
-inputs.push(...[...packages].map(inputOf))
+const makers = [BUILD, path.join(ROOT, 'server/bundle/bundle.ts')]
+inputs.push(...[...packages, ...makers].map(inputOf))
 const chunks = output.filter((file) => file.type === 'chunk')
 const main = chunks.find((chunk) => chunk.isEntry)!.fileName
 const files = chunks.map((chunk) => chunk.fileName)

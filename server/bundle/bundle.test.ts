@@ -42,6 +42,9 @@ describe('cardstall.js', () => {
     edit('server/main.ts', 'Unknown', 'Strange')
     expect(await runUnknown()).toMatch(/^Strange command "sing"/)
     expect(readBundle().main).not.toBe(first.main)
+
+    rmSync(file(`server/dist/${readBundle().main}`))
+    expect(await runUnknown()).toMatch(/^Strange command "sing"/)
   })
 
   it('keeps the files of the bundle before the last, which a running service may load, and removes old ones', async () => {

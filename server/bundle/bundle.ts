@@ -8,7 +8,7 @@ export const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 export const FOLDER = path.join(ROOT, 'server/dist')
 export const MAIN = path.join(ROOT, 'server/main.ts')
 export const RECORD = 'bundle.json'
-const BUILD = path.join(ROOT, 'server/bundle/build.ts')
+export const BUILD = path.join(ROOT, 'server/bundle/build.ts')
 const BUNDLER = path.join(ROOT, 'node_modules/rolldown')
 
 /** The record of a bundle, `bundle.json` in its folder. */
@@ -17,7 +17,7 @@ export type Bundle = {
   main: string
   /** All of its files. Their names contain hashes of their content. */
   files: string[]
-  /** The sources, and the package.json of each bundled package. */
+  /** The sources, the package.json of each bundled package, and what makes the bundle. */
   inputs: Input[]
 }
 
@@ -40,10 +40,11 @@ export function loadProgram(): Promise<typeof import('../main.ts')> {
  */
 export const bundleProgram = (): string | undefined => currentBundle() ?? makeBundle()
 
-/** An image has a bundle without the sources. */
 function currentBundle(): string | undefined {
   const bundle = readBundle()
-  if (!bundle || (existsSync(MAIN) && !bundle.inputs.every(isUnchanged))) return undefined
+  if (!bundle?.files.every((name) => existsSync(path.join(FOLDER, name)))) return undefined
+  // An image has a bundle without the sources.
+  if (existsSync(MAIN) && !bundle.inputs.every(isUnchanged)) return undefined
   return pathToFileURL(path.join(FOLDER, bundle.main)).href
 }
 
