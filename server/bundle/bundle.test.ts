@@ -30,7 +30,7 @@ const edit = (name: string, from: string, to: string) =>
   writeFileSync(file(name), readFileSync(file(name), 'utf8').replace(from, to))
 
 describe('cardstall.js', () => {
-  it('bundles the program once, and again after a change of its sources', async () => {
+  it('bundles the program once, and again after a change of its sources or the loss of a file', async () => {
     rmSync(file('server/dist'), { recursive: true })
     expect(await runUnknown()).toMatch(/^Unknown command "sing"/)
     const first = readBundle()

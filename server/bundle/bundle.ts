@@ -10,6 +10,8 @@ export const MAIN = path.join(ROOT, 'server/main.ts')
 export const RECORD = 'bundle.json'
 export const BUILD = path.join(ROOT, 'server/bundle/build.ts')
 const BUNDLER = path.join(ROOT, 'node_modules/rolldown')
+/** Much longer than a slow machine needs: a start must not wait for a bundler that hangs. */
+const TIMEOUT_MS = 60_000
 
 /** The record of a bundle, `bundle.json` in its folder. */
 export type Bundle = {
@@ -51,9 +53,11 @@ function currentBundle(): string | undefined {
 function makeBundle(): string | undefined {
   if (!existsSync(BUNDLER)) return undefined
   // In another process, because the bundler takes half a gigabyte.
-  const { status, stderr } = spawnSync(process.execPath, [BUILD], { encoding: 'utf8' })
+  const options = { encoding: 'utf8', timeout: TIMEOUT_MS } as const
+  const { status, stderr, error } = spawnSync(process.execPath, [BUILD], options)
   if (status === 0) return currentBundle()
-  const reason = /^.*Error.*$/m.exec(stderr ?? '')?.[0]
+  const reason =
+    /^.*Error.*$/m.exec(stderr ?? '')?.[0] ?? error?.message ?? 'the bundler was killed'
   process.stderr.write(`The program could not be bundled, and runs from its sources: ${reason}\n`)
   return undefined
 }

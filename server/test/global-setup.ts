@@ -20,8 +20,8 @@ declare module 'vitest' {
 export const EMPTY_TEMPLATE = 'template_empty'
 
 /**
- * Bundles the program, builds the dashboard, starts one PostgreSQL server for the whole run, and migrates the database that test files
- * clone.
+ * Bundles the program, builds the dashboard, starts one PostgreSQL server for the whole run, and migrates the database
+ * that test files clone.
  */
 export default async function setup(project: TestProject) {
   await buildProgram()
