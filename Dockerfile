@@ -21,8 +21,9 @@ RUN find server -name '*.ts' -not -path 'server/bundle/bundle.ts' -delete
 
 FROM node:26.10.0-slim
 WORKDIR /app
-ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATA_DIR=/data
-RUN mkdir /data && chown node:node /data
+# Node keeps the compiled program in /cache: without it, each start takes a second longer and more memory.
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATA_DIR=/data NODE_COMPILE_CACHE=/cache
+RUN mkdir /data /cache && chown node:node /data /cache
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json cardstall.js README.md CHANGELOG.md ./
 COPY --from=build /app/server ./server
