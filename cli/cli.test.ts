@@ -519,6 +519,8 @@ describe('the shop', () => {
     const ids = Array.from({ length: 10 }, () => '7')
     expect(await complete('cardstall', 'listings', 'delete', ...ids, '--js')).toBe('--json')
     expect(await complete('cardstall', 'sets', ...ids, '--lim')).toBe('--limit')
+    expect(await complete('cardstall', '--json', '--profile', 'orders', 'list')).toBe('listings')
+    expect(await complete('cardstall', '--key', '7', 'webhooks', '--quiet', 're')).toBe('resend')
   })
 
   it.skipIf(!isThere('fish'))('fish completes commands, options and their values', async () => {
@@ -538,6 +540,8 @@ describe('the shop', () => {
       'sold',
     ])
     expect(await complete('cardstall listings list --js')).toEqual(['--json'])
+    expect(await complete('cardstall --json --profile orders list')).toEqual(['listings'])
+    expect(await complete('cardstall --key 7 webhooks --quiet re')).toEqual(['resend'])
   })
 
   it.skipIf(!isThere('zsh'))('zsh completes commands, options and their values', async () => {
@@ -567,6 +571,8 @@ describe('the shop', () => {
       'cardstall holiday of': 'holiday off',
       'cardstall listings list --status hid': 'listings list --status hidden',
       'cardstall listings list --js': 'listings list --json',
+      'cardstall --json --profile orders listi': '--json --profile orders listings',
+      'cardstall --key 7 webhooks --quiet re': '--key 7 webhooks --quiet resend',
     }
     const { stdout } = await execute('zsh', ['-f', 'type.zsh', ...Object.keys(lines)], {
       cwd: folder,

@@ -44,6 +44,7 @@ const optionsOf = (command: Command) =>
   command.options.filter(({ long, hidden }) => long && !hidden)
 const longOf = ({ long }: Option) => long!
 const hasValue = ({ required, optional }: Option) => required || optional
+const valued = (options: Option[]) => options.filter(hasValue).map(longOf)
 
 /** Options that every command takes as well. */
 const sharedOptions = (program: Command) =>
@@ -57,7 +58,10 @@ const wordsAfter = (command: Command, shared: Option[]) =>
     ...[...optionsOf(command), ...shared].map(longOf),
   ].join(' ')
 
-/** zsh runs the script of bash. Values without choices, and arguments that are no command, are completed as files. */
+/**
+ * zsh runs the script of bash. Values without choices, and arguments that are no command, are completed as files. The script
+ * finds the command behind options that every command takes: `cardstall --profile shop listings`.
+ */
 function bashScript(program: Command, shell: 'bash' | 'zsh'): string {
   const shared = sharedOptions(program)
   const values = (path: string, options: Option[]) =>
@@ -74,7 +78,7 @@ function bashScript(program: Command, shell: 'bash' | 'zsh'): string {
       `    *:${name}:${inner.name()}:*) words="${wordsAfter(inner, shared)}" ;;`,
     ])
     const first =
-      inner.length > 0 ? `    2:${name}:*) words="${wordsAfter(command, shared)}" ;;` : []
+      inner.length > 0 ? `    1:${name}:*) words="${wordsAfter(command, shared)}" ;;` : []
     const all = `    *:${name}:*) words="${wordsAfter(command, shared)}" ;;`
     return [...values(`*:${name}:*`, optionsOf(command)), first, inner, all].flat()
   })
@@ -84,16 +88,40 @@ function bashScript(program: Command, shell: 'bash' | 'zsh'): string {
     '',
   ].join('\n')
   return `${shell === 'zsh' ? setUp : ''}_cardstall() {
-  local words=""
-  case "$COMP_CWORD:\${COMP_WORDS[1]}:\${COMP_WORDS[2]}:\${COMP_WORDS[COMP_CWORD-1]}" in
-    1:*) words="${wordsAfter(program, [])}" ;;
-${[...values('*', shared), ...cases].join('\n')}
+  local words="" word previous="" named=()
+  for word in "\${COMP_WORDS[@]:1:$((COMP_CWORD - 1))}"; do
+    case "$previous|$word" in
+      ${valued(shared).join('\\|*|')}\\|* | *\\|-*) ;;
+      *) named+=("$word") ;;
+    esac
+    previous="$word"
+  done
+  case "\${#named[@]}:\${named[0]}:\${named[1]}:$previous" in
+${[...values('*', shared), `    0:*) words="${wordsAfter(program, [])}" ;;`, ...cases].join('\n')}
   esac
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F _cardstall cardstall
 `
 }
+
+/** fish's own functions for this take the value of an option for a command. */
+const fishFunctions = (program: Command) => `function __cardstall_named
+  set -l previous
+  for word in (commandline -opc)[2..]
+    contains -- "$previous" ${valued(sharedOptions(program)).join(' ')}
+    or string match -q -- '-*' $word
+    or echo $word
+    set previous $word
+  end
+end
+function __cardstall_has
+  for name in (__cardstall_named)
+    contains -- $name $argv; and return
+  end
+  return 1
+end
+`
 
 function fishScript(program: Command): string {
   const quoted = (text: string) => `'${text.replaceAll("'", '’')}'`
@@ -112,14 +140,14 @@ function fishScript(program: Command): string {
     ),
     ...(command === program ? [] : options(` -n '${condition}'`, optionsOf(command))),
   ]
-  const seen = (command: Command) => `__fish_seen_subcommand_from ${command.name()}`
-  return `${[
-    ...line('__fish_use_subcommand', program),
+  const seen = (command: Command) => `__cardstall_has ${command.name()}`
+  return `${fishFunctions(program)}${[
+    ...line('not count (__cardstall_named) >/dev/null', program),
     ...options('', optionsOf(program)),
     ...program.commands.flatMap((command) => [
       ...line(
         command.commands.length > 0
-          ? `${seen(command)}; and not __fish_seen_subcommand_from ${namesOf(command).join(' ')}`
+          ? `${seen(command)}; and not __cardstall_has ${namesOf(command).join(' ')}`
           : seen(command),
         command,
       ),
