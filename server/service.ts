@@ -78,7 +78,7 @@ export async function openService(
   const transactions = transactionsOn(databaseUrl, max, { circuit })
   closers.push(() => transactions.end())
   const { begin } = transactions
-  const signals = await openSignals(databaseUrl, sql, log)
+  const signals = await openSignals(databaseUrl, sql, log, primary?.siblings)
   closers.push(() => signals.close())
   const { signal } = signals
   const clock = await startClock({ db: sql, begin, signal }, signals, log)

@@ -111,18 +111,20 @@ export function connectAlone(
     onnotify?: (channel: string, payload: string) => void
     onclose?: () => void
     connect_timeout?: number
+    application_name?: string
   } = {},
 ): Sql {
+  const { application_name = 'cardstall', ...others } = options
   const { address, path } = splitSocket(url)
   return postgres(address, {
     ...connectionOptions,
     path,
-    ...options,
+    ...others,
     max: 1,
     idle_timeout: 0,
     max_lifetime: null,
     connection: {
-      application_name: 'cardstall',
+      application_name,
       statement_timeout: ZERO,
       idle_session_timeout: ZERO,
     },

@@ -42,7 +42,7 @@ async function transact<C extends Transactional, T>(
   work: (ctx: C) => Promise<T>,
   mode: TransactionMode,
 ): Promise<T> {
-  let release: (() => void) | undefined
+  let release: (() => Promise<unknown> | undefined) | undefined
   const result = await ctx.begin((db) => {
     const deferred = ctx.signal?.deferUntilCommit(db)
     release = deferred?.release
@@ -55,6 +55,7 @@ async function transact<C extends Transactional, T>(
     }
     return work(tx)
   }, mode)
-  release?.()
+  const told = release?.()
+  if (told) await told
   return result
 }

@@ -5,7 +5,8 @@ import type { Db, Sql } from './sql.ts'
 /**
  * Every change that other code is notified of, and the reach of its signal beyond the subscribers of this process:
  * - `with the commit`: all processes, by a NOTIFY in the transaction. NOTIFY takes a lock on the whole database at
- *   commit, so this is for rare changes.
+ *   commit, so this is for rare changes. The other processes of this service are also told directly, and the sender
+ *   waits for them: otherwise a key would work in one of them for a moment after its revocation was answered.
  * - `soon after`: all processes, by one NOTIFY for everything that was committed within 20 ms.
  * - `this process`: no other process. Workers of other processes find the work when they poll.
  */
@@ -38,8 +39,19 @@ export type Topic = keyof typeof REACH
  */
 export type Signal = {
   (topic: Topic): Promise<void>
-  /** @returns the signal for one transaction, and `release`, which must be called once that is committed */
-  deferUntilCommit(transaction: Db): { signal: Signal; release: () => void }
+  /**
+   * @returns the signal for one transaction, and `release`, which must be called once that is committed, and awaited if
+   *   it returns a promise
+   */
+  deferUntilCommit(transaction: Db): { signal: Signal; release: () => Promise<unknown> | undefined }
+}
+
+/** The other processes of this service, which have caches of their own. */
+export type Siblings = {
+  /** Resolves when they have notified their subscribers, or don't respond. */
+  tell(topic: Topic): Promise<unknown>
+  /** Calls `told` at each topic that one of them tells. */
+  listen(told: (topic: Topic) => void): void
 }
 
 export type Signals = {
@@ -56,20 +68,30 @@ export type Signals = {
 
 /** Signals without subscribers in this process, for commands: they reach the running services. */
 export function signalOnly(db: Db): Signal {
-  return signalFrom(db, () => {})
+  return signalFrom(db, () => undefined)
 }
 
 /** Signals of topics that reach this process only, without a database. */
 export function localSignals(): Signals {
   const { notify, on } = subscriptions()
-  return { signal: signalFrom(undefined as never, notify), on, connected: true, async close() {} }
+  const signal = signalFrom(undefined as never, (topic) => {
+    notify(topic)
+    return undefined
+  })
+  return { signal, on, connected: true, async close() {} }
 }
 
 const THROTTLE_MS = 20
 
 /** Signals between all processes that use this database; `db` sends them, a connection of its own receives them. */
-export async function openSignals(url: string, db: Db, log: Log): Promise<Signals> {
+export async function openSignals(
+  url: string,
+  db: Db,
+  log: Log,
+  siblings?: Siblings,
+): Promise<Signals> {
   const { notify, on, topics } = subscriptions()
+  siblings?.listen(notify)
   const sendSoon = new Map<Topic, () => void>()
   for (const topic of topicsWithReach('soon after')) {
     const send = () => {
@@ -89,6 +111,7 @@ export async function openSignals(url: string, db: Db, log: Log): Promise<Signal
     signal: signalFrom(db, (topic) => {
       notify(topic)
       sendSoon.get(topic)?.()
+      return REACH[topic] === 'with the commit' ? siblings?.tell(topic) : undefined
     }),
     on,
     get connected() {
@@ -98,18 +121,24 @@ export async function openSignals(url: string, db: Db, log: Log): Promise<Signal
   }
 }
 
-/** @param announce notifies of a change that is committed */
-function signalFrom(db: Db, announce: (topic: Topic) => void): Signal {
+/** @param announce notifies of a change that is committed; a promise must be awaited */
+function signalFrom(db: Db, announce: (topic: Topic) => Promise<unknown> | undefined): Signal {
   const signal = async (topic: Topic) => {
     if (REACH[topic] === 'with the commit') await sendNotice(db, topic)
-    announce(topic)
+    await announce(topic)
   }
   return Object.assign(signal, {
     deferUntilCommit(transaction: Db) {
       const pending = new Set<Topic>()
       return {
-        signal: signalFrom(transaction, (topic) => pending.add(topic)),
-        release: () => pending.forEach(announce),
+        signal: signalFrom(transaction, (topic) => {
+          pending.add(topic)
+          return undefined
+        }),
+        release() {
+          const told = [...pending].flatMap((topic) => announce(topic) ?? [])
+          return told.length > 0 ? Promise.all(told) : undefined
+        },
       }
     },
   })
@@ -188,6 +217,7 @@ async function listenForNotices(
 
   const open = async () => {
     const opening = connectAlone(url, {
+      application_name: 'cardstall notices',
       connect_timeout: CONNECT_TIMEOUT_MS / 1000,
       onnotify: (_channel, payload) => received(payload as Topic),
       onclose: () => lost(new Error('connection closed'), opening),

@@ -1,3 +1,4 @@
+import type { Siblings } from '../database/signals.ts'
 import type { Counters } from '../limits/counters.ts'
 import type { ProcessMetrics } from '../metrics.ts'
 import { openChannel } from './channel.ts'
@@ -5,10 +6,12 @@ import { sharedCounters } from './shared-counters.ts'
 
 /** Longer than the primary process waits for the other processes. */
 const METRICS_TIMEOUT_MS = 2_000
+const SIGNAL_TIMEOUT_MS = 2_000
 
 /** The connection of one of several processes to their primary process. */
 export type PrimaryLink = {
   counters(): Counters
+  siblings: Siblings
   /** The metrics of the other processes, as far as they answer. */
   metricsOfOthers(): Promise<ProcessMetrics[]>
   /** Answers other processes that ask for the metrics of this one. */
@@ -20,9 +23,18 @@ export type PrimaryLink = {
 /** Opens the connection of a process that a primary process has started. */
 export function linkToPrimary(): PrimaryLink {
   let readMetrics: (() => Promise<ProcessMetrics>) | undefined
-  const primary = openChannel(process, { answers: { metrics: () => readMetrics?.() } })
+  let told: Parameters<Siblings['listen']>[0] | undefined
+  const primary = openChannel(process, {
+    answers: { metrics: () => readMetrics?.(), signal: (topic) => told?.(topic) },
+  })
   return {
     counters: () => sharedCounters(primary),
+    siblings: {
+      tell: (topic) => primary.ask('signal', topic, SIGNAL_TIMEOUT_MS),
+      listen(notify) {
+        told = notify
+      },
+    },
     async metricsOfOthers() {
       return (await primary.ask<ProcessMetrics[]>('metrics', null, METRICS_TIMEOUT_MS)) ?? []
     },

@@ -16,8 +16,8 @@ const MIN_DELAY_MS = 500
 const MAX_DELAY_MS = 30_000
 /** Longer than a process takes to stop: 10 s for its requests, then its deliveries and its connections. */
 const STOP_TIMEOUT_MS = 25_000
-/** A process that doesn't answer is left out of the metrics. */
-const METRICS_TIMEOUT_MS = 1_000
+/** A process that doesn't answer is left out of the metrics, and gets a signal from the database alone. */
+const ANSWER_TIMEOUT_MS = 1_000
 
 /**
  * Runs the service in `config.processes` processes, until a signal stops it. This primary process serves no requests:
@@ -51,10 +51,10 @@ function openProcesses({ log, fail }: Started) {
   let isStopping = false
   cluster.setupPrimary({ args: [PROCESS_COMMAND] })
 
-  /** The metrics of all processes but the one that asks. */
-  const metricsOfOthers = async (asking: Worker) => {
+  /** The answers of all processes but the one that asks. */
+  const askOthers = async (asking: Worker, question: string, data: unknown) => {
     const others = [...running].filter(({ worker }) => worker !== asking)
-    const answers = others.map(({ channel }) => channel.ask('metrics', null, METRICS_TIMEOUT_MS))
+    const answers = others.map(({ channel }) => channel.ask(question, data, ANSWER_TIMEOUT_MS))
     return (await Promise.all(answers)).filter((answer) => answer !== undefined)
   }
 
@@ -68,7 +68,11 @@ function openProcesses({ log, fail }: Started) {
       const worker = cluster.fork()
       const startedAt = performance.now()
       const channel = openChannel(worker, {
-        answers: { count: countHits(counters), metrics: () => metricsOfOthers(worker) },
+        answers: {
+          count: countHits(counters),
+          metrics: () => askOthers(worker, 'metrics', null),
+          signal: (topic) => askOthers(worker, 'signal', topic),
+        },
         news: {
           ready(welcome: string) {
             isReady = true

@@ -20,12 +20,6 @@ const CONNECTIONS = 8
 const started = async (settings: Settings = {}, program?: string) =>
   (await startService({ PROCESSES: '2', ...NO_LIMITS, ...settings }, { program })).ready()
 
-/** A service on a database of the test server, which starts sooner than one of its own. */
-async function startedOnDatabase(settings: Settings = {}): Promise<Service> {
-  const { url } = await testDatabase('product')
-  return started({ DATABASE_URL: url, SANDBOX: 'true', ...settings })
-}
-
 /** The processes that run and listen. */
 const listening = (service: Service) =>
   [...service.stderr().matchAll(/"pid":(\d+),"msg":"listening on/g)]
@@ -102,8 +96,12 @@ function startLoad(service: Service, key: string) {
 
 describe('two processes on one database', () => {
   let service: Service
+  let database: Awaited<ReturnType<typeof testDatabase>>
   beforeAll(async () => {
-    service = await startedOnDatabase({ RATE_LIMIT_WRITE: '60' })
+    database = await testDatabase('product')
+    // It starts sooner than on a database of its own.
+    const settings = { DATABASE_URL: database.url, SANDBOX: 'true', RATE_LIMIT_WRITE: '60' }
+    service = await started(settings)
   })
 
   it('a rate limit is exact, however the connections are distributed', async () => {
@@ -117,6 +115,36 @@ describe('two processes on one database', () => {
       for (const { status } of counted) expect([404, 429]).toContain(status)
     }
     await until('both processes have responded', () => serving(service).size === 2)
+  })
+
+  it('a key that is revoked through one process is refused by every process from the response on', async () => {
+    const { token } = service.printed()
+    const operator = async (method: string, path: string, body?: object) => {
+      const response = await service.call(method, `/operator/v1/accounts${path}`, { token, body })
+      expect([200, 201, 204]).toContain(response.status)
+      return response.body
+    }
+    const { data: accounts } = await operator('GET', '')
+    const keys = `/${accounts[0].id}/keys`
+    const { data, key } = await operator('POST', keys, { name: 'K', scopes: ['catalog:read'] })
+    const statuses = async () =>
+      (await onConnections(service, 4, '/v1/series', key)).map(({ status }) => status)
+    expect(await statuses()).toEqual([200, 200, 200, 200])
+
+    // Signals through the database arrive later than the response.
+    const listeners = await database.db<{ pid: number }[]>`
+      select pid
+      from pg_stat_activity
+      where datname = current_database() and application_name = 'cardstall notices'
+    `
+    expect(listeners).toHaveLength(2)
+    for (const { pid } of listeners) process.kill(pid, 'SIGSTOP')
+    try {
+      await operator('DELETE', `${keys}/${data.id}`)
+      expect(await statuses()).toEqual([401, 401, 401, 401])
+    } finally {
+      for (const { pid } of listeners) process.kill(pid, 'SIGCONT')
+    }
   })
 
   it('/metrics adds up the requests of all processes', async () => {
