@@ -1,3 +1,4 @@
+import { write, writeSync } from 'node:fs'
 import { type Logger, pino } from 'pino'
 import postgres from 'postgres'
 import type { Config } from './config.ts'
@@ -38,45 +39,50 @@ export function createLog(
   const log = Object.assign(logger, { response: responseLog(logger, base, destination) })
   return {
     log,
-    flush() {
-      try {
-        destination.flushSync()
-      } catch {
-        // Best effort: standard error may be closed already.
-      }
-    },
+    flush: destination.flushSync,
   }
 }
 
 /**
- * Standard error, in the background. Joins lines to batches: pino's destination could do so, but it measures its whole
- * batch again for each line.
+ * Standard error, in the background and in batches. pino's destination measures its whole batch again for each line, and
+ * its last write waits forever for a reader that has gone or a disk that is full: here such lines are lost.
  */
 function openDestination() {
   let lines = ''
-  const passOn = () => {
-    if (lines === '') return
-    const batch = lines
-    lines = ''
-    destination.write(batch)
+  /** The bytes of a batch that the operating system has not taken yet. */
+  let unwritten: Buffer | undefined
+
+  const writeRest = () => {
+    write(STDERR, unwritten!, (error, length) => {
+      if (error?.code === 'EAGAIN') return void setTimeout(writeRest, BUSY_RETRY_MS).unref()
+      unwritten = error || length === unwritten!.length ? undefined : unwritten!.subarray(length)
+      if (unwritten) writeRest()
+      else if (lines.length >= BATCH_LENGTH) passOn()
+    })
   }
-  // Before pino closes its destination.
-  process.once('beforeExit', passOn)
-  const destination = pino.destination({
-    fd: 2,
-    sync: false,
-    minLength: BATCH_LENGTH,
-    maxWrite: 2 * BATCH_LENGTH,
-  })
+  const passOn = () => {
+    if (unwritten || lines === '') return
+    unwritten = Buffer.from(lines)
+    lines = ''
+    writeRest()
+  }
+  /** A batch that is being written in the background is left to the operating system. */
   const flushSync = () => {
-    passOn()
-    destination.flushSync()
+    let rest = Buffer.from(lines)
+    lines = ''
+    const giveUpAt = performance.now() + MAX_FLUSH_MS
+    while (rest.length > 0) {
+      try {
+        rest = rest.subarray(writeSync(STDERR, rest))
+      } catch (error) {
+        const isBusy = (error as NodeJS.ErrnoException).code === 'EAGAIN'
+        if (!isBusy || performance.now() > giveUpAt) return
+        Atomics.wait(NOTHING, 0, 0, BUSY_RETRY_MS)
+      }
+    }
   }
   process.once('exit', flushSync)
-  setInterval(() => {
-    passOn()
-    destination.flush()
-  }, FLUSH_INTERVAL_MS).unref()
+  setInterval(passOn, FLUSH_INTERVAL_MS).unref()
   return {
     write(line: string) {
       lines += line
@@ -85,6 +91,12 @@ function openDestination() {
     flushSync,
   }
 }
+
+const STDERR = 2
+/** A pipe whose reader is slow is full for a while. */
+const BUSY_RETRY_MS = 10
+const MAX_FLUSH_MS = 1_000
+const NOTHING = new Int32Array(new SharedArrayBuffer(4))
 
 /** Writes pino's line for these fields. pino's own, general serialisation costs several times as much. */
 function responseLog(

@@ -208,6 +208,20 @@ describe('a signal to a service with a database of its own', () => {
 })
 
 describe('an uncaught exception', () => {
+  it('a service whose output nobody reads serves requests, and stops its embedded database after an uncaught exception', async () => {
+    const preload = `process.once('SIGUSR2', () => { throw new Error('out of the blue') })`
+    const service = await startService({}, { preload })
+    service.closeOutput()
+    await until('it is ready', async () => {
+      const { status } = await service.get('/health/ready').catch(() => ({ status: 0 }))
+      return status === 200
+    })
+    const { pid } = embedded(service.dataDir)
+    expect((await service.get('/v1/me')).status).toBe(401)
+    expect((await service.stop('SIGUSR2')).code).toBe(1)
+    expect(isOff(service.dataDir, pid)).toBe(true)
+  })
+
   it('an uncaught exception is logged, stops the embedded database, and ends the process with code 1', async () => {
     const preload = `process.once('SIGUSR2', () => { throw new Error('out of the blue') })`
     const service = await startedOnCopy({ preload })

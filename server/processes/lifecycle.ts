@@ -28,6 +28,8 @@ export async function runUntilStopped(
 ): Promise<number> {
   const { log, flush } = createLog(logLevel, processes > 1 ? { pid: process.pid } : null)
   for (const warning of warnings) log.warn(warning)
+  // A reader of the output that goes away, such as `head`, doesn't end the service.
+  for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
   const closers: Closers = [flush]
   const end = Promise.withResolvers<number>()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

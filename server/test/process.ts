@@ -65,6 +65,8 @@ export type Command = {
   /** Its output so far. */
   stdout(): string
   stderr(): string
+  /** Closes the pipes that its output goes to. */
+  closeOutput(): void
   /** Resolves when standard output contains this text. Throws if the process exits first. */
   prints(text: string): Promise<void>
   signal(signal: NodeJS.Signals): void
@@ -158,6 +160,10 @@ function commandOf(
   return {
     stdout: () => output.stdout,
     stderr: () => output.stderr,
+    closeOutput() {
+      child.stdout?.destroy()
+      child.stderr?.destroy()
+    },
     async prints(text) {
       while (!output.stdout.includes(text)) {
         if (await Promise.race([ended, once(child.stdout!, 'data').then(() => undefined)])) {
