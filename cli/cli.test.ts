@@ -422,6 +422,8 @@ describe('orders', () => {
     expect(await succeed(`labels buy ${orders} --out labels`)).toBe(
       `${first}\tready\tlabels/label-${first}.pdf\t\n${second}\tready\tlabels/label-${second}.pdf\t\n`,
     )
+    const { code, stderr } = await run(`labels buy ${orders} --out /proc/labels`)
+    expect([code, stderr]).toEqual([1, expect.stringContaining('/proc/labels cannot be opened')])
     expect(await succeed(`labels buy ${orders} --merge all.pdf`)).toContain('\tall.pdf\t')
     for (const name of ['all.pdf', `labels/label-${first}.pdf`]) {
       expect(await readFile(file(name), 'latin1')).toMatch(/^%PDF-/)

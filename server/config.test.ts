@@ -55,6 +55,11 @@ describe('readConfig', () => {
     expect(readConfig({ ...REAL, SANDBOX: 'true' }).sandbox).toBe(true)
   })
 
+  it('PUBLIC_URL becomes a valid address', () => {
+    const { publicUrl } = readConfig({ ...REAL, PUBLIC_URL: 'HTTPS://Cards.example:443/my shop/' })
+    expect(publicUrl).toBe('https://cards.example/my%20shop')
+  })
+
   it('empty settings count as absent', () => {
     expect(readConfig({ PORT: '', SANDBOX: ' ', OPERATOR_TOKEN: '' })).toEqual(readConfig({}))
   })

@@ -1,9 +1,23 @@
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+
+/** Creates a directory and its parents. Node's own recursive creation never ends below a parent such as `/proc`. */
+export async function makeDirectory(directory: string, mode?: number): Promise<void> {
+  try {
+    await mkdir(directory, { mode })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    const parent = path.dirname(path.resolve(directory))
+    if (code === 'EEXIST' && (await stat(directory)).isDirectory()) return
+    if (code !== 'ENOENT' || (await stat(parent).catch(() => undefined))) throw error
+    await makeDirectory(parent, mode)
+    await makeDirectory(directory, mode)
+  }
+}
 
 /** Replaces a file as a whole, readable by its owner only: a full disk or a crash leaves the former one. */
 export async function replaceFile(file: string, text: string): Promise<void> {
-  await mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
+  await makeDirectory(path.dirname(file), 0o700)
   // Its own name for each process: two of them may replace the file at the same time.
   const next = `${file}.${process.pid}.new`
   try {

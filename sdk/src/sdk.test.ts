@@ -343,6 +343,15 @@ describe('the client', () => {
 })
 
 describe('errors', () => {
+  it('an empty id and an invalid date are refused before a request, which would return a list or be repeated', async () => {
+    for (const id of ['', '.', '..']) {
+      await expect(client.cards.get(id)).rejects.toThrow(TypeError)
+      await expect(client.tools.statements.csv(id)).rejects.toThrow(TypeError)
+    }
+    const updated_since = new Date('no date')
+    await expect(client.listings.list({ updated_since })).rejects.toThrow(RangeError)
+  })
+
   it('each error of the API has a class with its details, and none contains the key', async () => {
     const noScopes = await app.seller({ scopes: ['orders:read'] })
     const wrongKey = `svc_live_${'x'.repeat(40)}`

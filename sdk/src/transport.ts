@@ -82,11 +82,14 @@ export function openTransport(options: ClientOptions): Transport {
   const send = options.fetch ?? globalThis.fetch.bind(globalThis)
 
   return async <T>(method: string, path: string, request: Request = {}) => {
+    // An address without its last segment is that of a list; `.` and `..` are no segments.
+    if (EMPTY_SEGMENT.test(path)) throw new TypeError('An id must not be empty, "." or "..".')
+    const url = `${service}/${request.api ?? 'v1'}${path}${queryText(request.query)}`
     const maxRetries = request.maxRetries ?? options.maxRetries ?? 2
     const retry = request.retry ?? (/^(GET|HEAD|DELETE)$/.test(method) ? 'safe' : 'unsent')
     for (let attempt = 1; ; attempt++) {
       try {
-        return await attemptOnce<T>(method, path, request, attempt)
+        return await attemptOnce<T>(method, path, url, request, attempt)
       } catch (error) {
         // The attempt whose response was lost has deleted it.
         if (attempt > 1 && method === 'DELETE' && (error as CardstallError).status === 404) {
@@ -106,7 +109,8 @@ export function openTransport(options: ClientOptions): Transport {
   async function attemptOnce<T>(
     method: string,
     path: string,
-    { query, body, api = 'v1', accept, signal, timeoutMs, idempotencyKey }: Request,
+    url: string,
+    { body, accept, signal, timeoutMs, idempotencyKey }: Request,
     attempt: number,
   ): Promise<Received<T>> {
     const startedAt = performance.now()
@@ -120,7 +124,7 @@ export function openTransport(options: ClientOptions): Transport {
     signal?.addEventListener('abort', cancel)
     if (signal?.aborted) limit.abort()
     try {
-      const response = await send(`${service}/${api}${path}${queryText(query)}`, {
+      const response = await send(url, {
         method,
         headers: {
           accept: accept ?? 'application/json',
@@ -230,6 +234,8 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted) abort()
   })
 }
+
+const EMPTY_SEGMENT = /\/\.{0,2}(\/|$)/
 
 function queryText(query: Record<string, QueryValue> = {}): string {
   const parameters = new URLSearchParams()

@@ -67,11 +67,12 @@ export const url =
 
 /** An http or https URL without query, fragment and user; trailing slashes are removed. */
 export const webAddress: Parser<string> = (text) => {
-  const { search, hash, username, password } = new URL(url('http:', 'https:')(text))
+  const { href, search, hash, username, password } = new URL(url('http:', 'https:')(text))
   if (search || hash || username || password) {
     throw new InvalidValue('must be a plain address: no query, fragment or user.')
   }
-  return text.replace(/\/+$/, '')
+  // As a browser would write it: a space, for example, is %20.
+  return href.replace(/\/+$/, '')
 }
 
 /** An http or https URL with `{listing}` in it. */

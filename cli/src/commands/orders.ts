@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import {
   AuthenticationError,
@@ -9,6 +9,7 @@ import {
   type PickLine,
 } from '@cardstall/sdk'
 import { type Command, Option } from 'commander'
+import { makeDirectory } from '../files.ts'
 import { type Column, euros } from '../output.ts'
 import { agree } from '../questions.ts'
 import { CommandError, EXIT, openSession, type Session } from '../session.ts'
@@ -154,7 +155,7 @@ export function orderCommands(program: Command): void {
     .action(async (ids: number[], { out: directory, merge }: LabelOptions, command: Command) => {
       const session = await openSession(command)
       const { client, out } = session
-      if (merge === undefined) await mkdir(directory, { recursive: true })
+      if (merge === undefined) await makeDirectory(directory)
       const bought = await eachSlice(session, ids, async (id) => {
         out.progress(`Label of order ${id}`)
         const { order, ...label } = await client.orders.waitForLabel(id)

@@ -117,6 +117,9 @@ ${decisionButtons}`
       const device = await tryCode(member, userCode)
       if (!device) return sendCodeForm(request, reply.code(422), UNKNOWN)
       const { apiAccess } = await shopOf(ctx, member)
+      if (fields.decision !== 'allow' && fields.decision !== 'refuse') {
+        return sendConsent(request, reply.code(422), member, userCode, 'Choose Allow or Refuse.')
+      }
       const isAllowed = fields.decision === 'allow' && apiAccess === 'enabled'
       const scopes = checkedScopes(fields, device.scopes)
       if (isAllowed && scopes.length === 0) {

@@ -494,6 +494,8 @@ describe('device login', () => {
     const page = await member.get(path)
     expect(page.text.match(/type="checkbox" name="[\w:]+" checked/g)).toHaveLength(2)
     const decision = { user_code: body.user_code, ...allowing(['orders:read', 'orders:write']) }
+    const undecided = form({ user_code: body.user_code })
+    expect((await member.post('/device', undecided)).status).toBe(422)
     expect((await member.post('/device', form(decision))).status).toBe(200)
     expect((await member.post('/device', form(decision))).status).toBe(422)
 
