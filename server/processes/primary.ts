@@ -66,6 +66,7 @@ function openProcesses({ log, fail }: Started) {
     const run = () => {
       if (isStopping) return
       const worker = cluster.fork()
+      closeLostConnection(worker)
       const startedAt = performance.now()
       const channel = openChannel(worker, {
         answers: {
@@ -109,6 +110,22 @@ function openProcesses({ log, fail }: Started) {
       await waitUntil(STOP_TIMEOUT_MS, () => running.size === 0 || undefined)
     },
   }
+}
+
+/**
+ * Closes the connection that was passed to a process when it ended: nobody took it, and Node would keep it open for ever.
+ * Node passes one connection at a time and closes its own copy once the process has taken it; to close it again does
+ * nothing.
+ */
+function closeLostConnection(worker: Worker): void {
+  let passed: { close(): void } | undefined
+  const child = worker.process
+  const send = child.send as (message: { act?: string }, handle?: typeof passed) => boolean
+  child.send = ((message: { act?: string }, handle?: typeof passed, ...others: []) => {
+    if (message.act === 'newconn') passed = handle
+    return send.call(child, message, handle, ...others)
+  }) as typeof child.send
+  worker.once('exit', () => passed?.close())
 }
 
 function report(log: Log, { process: { pid } }: Worker, code: number, signal: string): void {

@@ -180,6 +180,23 @@ describe('two processes on one database', () => {
     )
   })
 
+  it('a connection that was passed to a process before its end is closed', async () => {
+    const { key } = service.printed()
+    const [victim] = await bothListen(service)
+    process.kill(victim!, 'SIGSTOP')
+    const outcomes: unknown[] = []
+    const sent = Array.from({ length: 2 }, () =>
+      request(service, '/v1/series', { key }).then(
+        ({ status }) => outcomes.push(status),
+        (error) => outcomes.push(error.code),
+      ),
+    )
+    await until('the other process responds', () => outcomes.length === 1)
+    process.kill(victim!, 'SIGKILL')
+    await Promise.all(sent)
+    expect(outcomes).toEqual([200, 'ECONNRESET'])
+  })
+
   it('after SIGTERM to one process another one takes its place', async () => {
     const [first, second] = await bothListen(service)
     process.kill(first!, 'SIGTERM')
