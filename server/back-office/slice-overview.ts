@@ -18,8 +18,11 @@ export type SliceOverview = {
   deliveries: Delivery[]
 }
 
-/** One page holds everything: a slice has at most 50 rows, with a few e-mails, entries and deliveries each. */
-const ALL = { page: 1, perPage: 1_000, offset: 0 }
+/**
+ * One page without a limit: a slice has up to 1,000 rows, with several e-mails and entries each, and a row can be
+ * refunded cent by cent. The ledger of a slice adds up to zero only if it is complete.
+ */
+const ALL = { page: 1, perPage: Number.MAX_SAFE_INTEGER, offset: 0 }
 
 /** Reads everything about a slice. @throws not_found */
 export async function getSliceOverview(ctx: Context, sliceKey: string): Promise<SliceOverview> {

@@ -1,7 +1,7 @@
 import type { Db } from './sql.ts'
 import type { Begin } from './transactions.ts'
 
-/** A requested page of a list (§8). `page` counts from 1; `perPage` is at most 1,000. */
+/** A requested page of a list (§8). `page` counts from 1. */
 export type Page = { page: number; perPage: number; offset: number }
 
 /** The rows of a page: `size` rows after `skipped` ones, counted from the start or the end of the list. */

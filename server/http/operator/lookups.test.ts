@@ -174,3 +174,18 @@ it('the pages of each list together are the list, whichever end a page is nearer
     expect(pages, path).toEqual(data)
   }
 })
+
+it('a slice of 400 rows is shown with all its ledger entries, which add up to zero', async () => {
+  const seller = await openShop(app)
+  const ids = await list(seller, ...Array.from({ length: 400 }, () => cardItem()))
+  const sale = await buy(
+    app,
+    ids.map((id) => [id, 1]),
+  )
+  const { data } = await get(`slices/${sale.sliceKey}`)
+  const { meta } = await get(`ledger?slice_key=${sale.sliceKey}`)
+  expect(data.rows).toHaveLength(400)
+  expect(data.ledger).toHaveLength(meta.total)
+  const cents = data.ledger.map(({ amount }: { amount: number }) => Math.round(amount * 100))
+  expect(cents.reduce((sum: number, amount: number) => sum + amount, 0)).toBe(0)
+})
