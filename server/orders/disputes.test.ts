@@ -106,6 +106,23 @@ it('a row can be disputed again, and a cancellation ends its dispute in the buye
   ])
 })
 
+it('a refund above the price is refused even if it would round down to the price', async () => {
+  const order = await disputed()
+  const refund = (amount: number) =>
+    app.operator.post(`/operator/v1/orders/${order}/refund`, {
+      payload: { amount, reason: 'Bent' },
+    })
+  const { status, body } = await refund(10.004)
+  expect(status).toBe(422)
+  expect(body.error.fields).toHaveProperty('amount')
+  const resolved = await act(app, order, 'resolve', { refund: 10.004 })
+  expect(resolved.body.error.fields).toHaveProperty('refund')
+  expect((await refund(4.35)).body.data.financial.refunded_amount).toBe(4.35)
+  expect((await act(app, order, 'resolve', { refund: 5.651 })).status).toBe(422)
+  const rest = await act(app, order, 'resolve', { refund: 5.65 })
+  expect(rest.body.data.financial.refunded_amount).toBe(10)
+})
+
 it('a resolution ends a dispute, and at most one concurrent answer is recorded, on two services', async () => {
   const orders = await Promise.all(Array.from({ length: 4 }, () => disputed()))
   const elsewhere = other.withKey(shop.key)

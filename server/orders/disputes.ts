@@ -105,14 +105,15 @@ export const answerDispute = (
  * and refunds the row, without restocking it. With a partial refund, which the seller bears, the row is completed on
  * either side's behalf.
  *
+ * @param resolution.refund in decimal euros
  * @throws not_found, conflict unless the row is disputed, validation_error for a refund above the rest of the price
  */
 export function resolveDispute(
   ctx: OrderContext,
   orderId: number,
-  { inFavourOf, refundCents }: { inFavourOf: Resolution; refundCents?: number | undefined },
+  { inFavourOf, refund }: { inFavourOf: Resolution; refund?: number | undefined },
 ): Promise<Order> {
-  if (inFavourOf === 'buyer' && refundCents === undefined) {
+  if (inFavourOf === 'buyer' && refund === undefined) {
     return changeOrder(ctx, orderId, 'resolveForBuyer', {}, (tx, row) =>
       cancel(tx, row, { cancelledBy: 'admin', isResolution: true }),
     )
@@ -121,16 +122,17 @@ export function resolveDispute(
     ctx,
     orderId,
     'resolveForSeller',
-    refundCents === undefined ? {} : { emails: disputeResolvedEmails },
+    refund === undefined ? {} : { emails: disputeResolvedEmails },
     async (tx, row) => {
-      if (refundCents !== undefined) {
-        const refund = {
-          amountCents: refundCents,
-          reason: REFUND_REASON,
-          borneBy: 'seller',
-        } as const
-        await applyRefund(tx, row, refund, 'refund')
-      }
+      const refundCents =
+        refund === undefined
+          ? 0
+          : await applyRefund(
+              tx,
+              row,
+              { amount: refund, reason: REFUND_REASON, borneBy: 'seller' },
+              'refund',
+            )
       // A row that was received before the dispute keeps that time.
       await tx.db`
         update orders
@@ -140,7 +142,7 @@ export function resolveDispute(
           resolved_at = ${tx.now()}
         where id = ${row.id}
       `
-      await endDispute(tx, row.id, { resolution: inFavourOf, refundCents: refundCents ?? 0 })
+      await endDispute(tx, row.id, { resolution: inFavourOf, refundCents })
     },
   )
 }

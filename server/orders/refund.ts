@@ -1,4 +1,4 @@
-import { eurosFromCents } from '../cents.ts'
+import { centsFromEuros, eurosFromCents } from '../cents.ts'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { conflict, validationError } from '../errors.ts'
@@ -12,7 +12,8 @@ import { grossOf } from './money.ts'
 import { type Order, orderNotFound } from './order.ts'
 import { getOrder } from './orders.ts'
 
-export type Refund = { amountCents: number; reason: string; borneBy: RefundBearer }
+/** `amount` is in decimal euros as sent: it is checked before it is rounded to cents. */
+export type Refund = { amount: number; reason: string; borneBy: RefundBearer }
 
 /**
  * Refunds a part of a row's price to the buyer, and e-mails the parties. The row keeps its status.
@@ -28,10 +29,10 @@ export const refundOrder = (ctx: Context, id: number, refund: Refund): Promise<O
     if (row.status === 'cancelled') {
       throw conflict('The order is cancelled: its whole price was refunded.')
     }
-    await applyRefund(tx, { ...row, sliceId }, refund)
+    const amountCents = await applyRefund(tx, { ...row, sliceId }, refund)
     await settleSlices(tx, [sliceId])
     const order = await getOrder(tx, id)
-    const mails = refundEmails(order, await partiesOf(tx, sliceId), refund)
+    const mails = refundEmails(order, await partiesOf(tx, sliceId), { ...refund, amountCents })
     await sendMails(
       tx,
       mails.map((mail) => ({ ...mail, sliceId })),
@@ -40,7 +41,8 @@ export const refundOrder = (ctx: Context, id: number, refund: Refund): Promise<O
   })
 
 /**
- * Refunds a part of a locked row's price in the row and in the ledger. The caller settles the slice.
+ * Refunds a part of a locked row's price in the row and in the ledger, and returns the refunded cents. The caller
+ * settles the slice.
  *
  * @param field the name of the amount in the request
  * @throws validation_error above the part that was not refunded yet
@@ -48,21 +50,23 @@ export const refundOrder = (ctx: Context, id: number, refund: Refund): Promise<O
 export async function applyRefund(
   tx: Context,
   row: LockedRow & { sliceId: number },
-  refund: Refund,
+  { amount, reason, borneBy }: Refund,
   field = 'amount',
-): Promise<void> {
+): Promise<number> {
   const left = grossOf(row) - row.refundedCents
-  if (refund.amountCents > left) {
+  if (amount > eurosFromCents(left)) {
     throw validationError({
       [field]: [
         `The ${field} field must not be greater than ${eurosFromCents(left)}: the rest of the price was refunded.`,
       ],
     })
   }
+  const amountCents = centsFromEuros(amount)
   await tx.db`
     update orders
-    set refunded_cents = refunded_cents + ${refund.amountCents}, changed_at = ${tx.now()}
+    set refunded_cents = refunded_cents + ${amountCents}, changed_at = ${tx.now()}
     where id = ${row.id}
   `
-  await postRefund(tx, { sliceId: row.sliceId, orderId: row.id, ...refund })
+  await postRefund(tx, { sliceId: row.sliceId, orderId: row.id, amountCents, reason, borneBy })
+  return amountCents
 }

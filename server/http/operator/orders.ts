@@ -1,6 +1,5 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
-import { centsFromEuros } from '../../cents.ts'
 import { CANCELLERS, DISPUTE_REASONS } from '../../enums.ts'
 import { validationError } from '../../errors.ts'
 import { REFUND_BEARERS } from '../../money/posting.ts'
@@ -82,7 +81,7 @@ export const orderTransitionRoutes =
           ctx,
           repeatable(request, 'operator', `refundOrder ${request.params.id}`),
           async (ctx) => {
-            const refund = { amountCents: centsFromEuros(amount), reason, borneBy }
+            const refund = { amount, reason, borneBy }
             const order = await refundOrder(ctx, request.params.id, refund)
             return { status: 200, body: { data: orderJson(order) } }
           },
@@ -166,10 +165,7 @@ export const orderTransitionRoutes =
         if (inFavourOf === undefined && refund === undefined) {
           throw validationError({ in_favour_of: ['The in_favour_of field is required.'] })
         }
-        const resolution = {
-          inFavourOf: inFavourOf ?? 'seller',
-          refundCents: refund === undefined ? undefined : centsFromEuros(refund),
-        }
+        const resolution = { inFavourOf: inFavourOf ?? 'seller', refund }
         return { data: orderJson(await resolveDispute(ctx, params.id, resolution)) }
       },
     )
