@@ -50,9 +50,28 @@ export function reserve(ctx: Context, wanted: NewReservation): Promise<Reservati
 /** Releases a reservation. @throws not_found */
 export async function free({ db, signal }: Context, id: number): Promise<void> {
   const [freed] = await db`delete from reservations where id = ${id} returning 1`
-  if (!freed) throw notFound('There is no such reservation.')
+  if (!freed) throw reservationNotFound()
   await signal('offers')
 }
+
+/** Reads a reservation. @throws not_found */
+export async function getReservation({ db }: Context, id: number): Promise<Reservation> {
+  const [reservation] = await db<Reservation[]>`
+    select
+      id,
+      listing_id as "listingId",
+      cart_id as "cartId",
+      quantity,
+      created_at as "createdAt",
+      expires_at as "expiresAt"
+    from reservations
+    where id = ${id}
+  `
+  if (!reservation) throw reservationNotFound()
+  return reservation
+}
+
+const reservationNotFound = () => notFound('There is no such reservation.')
 
 /** Deletes expired reservations. Skips rows that another statement is deleting. */
 export async function pruneReservations({ db, now }: Context): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
+import type { Db } from '../database/sql.ts'
 import { notFound } from '../errors.ts'
 import { markTracked } from '../orders/locks.ts'
 import type { Tracking } from '../orders/order.ts'
@@ -24,6 +25,22 @@ const sliceNotFound = () => notFound('There is no such slice.')
 /** PostgreSQL accepts no other text as a parameter. */
 const isStorable = (text: string) => !text.includes('\0') && text.isWellFormed()
 
+/** Reads the tracking of a slice. @throws not_found */
+export async function readTracking({ db }: Context, sliceKey: string): Promise<Tracking> {
+  const [tracking] = await db<Tracking[]>`
+    select ${trackingColumns(db)} from slices where slice_key = ${sliceKey}
+  `
+  if (!tracking) throw sliceNotFound()
+  return tracking
+}
+
+const trackingColumns = (db: Db) => db`
+  tracking_code as code,
+  tracking_url as url,
+  tracking_status as status,
+  tracking_updated_at as "updatedAt"
+`
+
 /**
  * Records the tracking that the operator reports. If a label was bought here, a new code emits `order.label_ready`
  * again (§6.1).
@@ -40,10 +57,7 @@ export function reportTracking(
     const [before] = await db<(Tracking & { id: number })[]>`
       select
         id,
-        tracking_code as code,
-        tracking_url as url,
-        tracking_status as status,
-        tracking_updated_at as "updatedAt"
+        ${trackingColumns(db)}
       from slices
       where slice_key = ${sliceKey}
       for no key update

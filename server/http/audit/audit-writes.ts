@@ -16,7 +16,7 @@ import {
   sharing,
   withinRequest,
 } from '../request-transaction.ts'
-import { kindOf, type RecordRef, readRecord, recordOf } from './records.ts'
+import { kindOf, type RecordRef, readRecord, recordOf, withReview } from './records.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -104,7 +104,9 @@ export const auditWrites =
       }
       const transaction = await beginRequest(ctx)
       try {
-        audited.before = await stateOf(transaction.tx!, record)
+        const tx = transaction.tx!
+        audited.record = await withReview(tx, url, record)
+        audited.before = await stateOf(tx, audited.record)
         return Object.assign(audited, { transaction })
       } catch (error) {
         await transaction.rollBack()
@@ -133,7 +135,9 @@ export const auditWrites =
       }
       const tx = transaction?.tx ?? ctx
       const data = dataOf(payload)
-      const created = statusCode === 201 && data && 'id' in data ? (data as State) : undefined
+      // An invitation creates a member, although its status is 202: its e-mail is still to be sent.
+      const isNew = statusCode === 201 || url.endsWith('/invitations')
+      const created = isNew && data && 'id' in data ? (data as State) : undefined
       try {
         const state = created ?? (record ? await stateOf(tx, record) : data)
         const after = mode === 'without state' ? null : state

@@ -2,7 +2,7 @@ import { beforeAll, expect, it } from 'vitest'
 import { runSchedule } from '../../schedule.ts'
 import { type Client, startTestApp, type TestApp } from '../../test/app.ts'
 import { cardItem, list } from '../../test/fixtures/listings.ts'
-import { buy, openShop } from '../../test/fixtures/orders.ts'
+import { act, buy, openShop, ship } from '../../test/fixtures/orders.ts'
 
 let app: TestApp
 let shop: Awaited<ReturnType<typeof openShop>>
@@ -40,6 +40,51 @@ it('an entry has actor, role, action, record, the changed fields, request id and
   })
   expect(await entries('actor=operator&action=createCheckout')).toMatchObject([
     { role: 'root', before: null, after: { slices: [{ order_ids: orderIds }] } },
+  ])
+})
+
+it('the entries of a review name the review, and have its changes and the reason of its removal', async () => {
+  const [id] = await list(shop, cardItem())
+  const { orderIds } = await buy(app, [[id!, 1]])
+  const [order] = orderIds as [number]
+  await ship(shop, order, { tracking_code: 'CODE' })
+  await act(app, order, 'receive')
+  const review = (await act(app, order, 'review', { stars: 5 })).body.data
+  const url = `/operator/v1/orders/${order}/review`
+  await app.operator.patch(url, { payload: { stars: 4 } })
+  const { status } = await support.delete(url, { payload: { reason: 'It has an address.' } })
+  expect(status).toBe(204)
+  expect(await entries(`record=review:${review.id}`)).toMatchObject([
+    {
+      action: 'removeReview',
+      before: { removed: null },
+      after: { removed: { reason: 'It has an address.' } },
+    },
+    { action: 'changeReview', before: { stars: 5 }, after: { stars: 4 } },
+    { action: 'addReview', before: null, after: { id: review.id, stars: 5 } },
+  ])
+})
+
+it('the entry of reported tracking has the fields that it changed', async () => {
+  const [id] = await list(shop, cardItem())
+  const { sliceKey } = await buy(app, [[id!, 1]])
+  const payload = { tracking_code: '3SAB' }
+  await app.operator.post(`/operator/v1/slices/${sliceKey}/tracking`, { payload })
+  expect(await entries(`record=slice:${sliceKey}`)).toEqual([
+    expect.objectContaining({
+      before: { tracking_code: null, updated_at: null },
+      after: { tracking_code: '3SAB', updated_at: expect.any(String) },
+    }),
+  ])
+})
+
+it('the entries of an invitation and of a removal name the member, and have the member’s data', async () => {
+  const email = 'brock@shops.example'
+  const { body } = await app.operator.post(`${account()}/invitations`, { payload: { email } })
+  await app.operator.delete(`${account()}/members/${body.data.id}`)
+  expect(await entries(`record=member:${body.data.id}`)).toMatchObject([
+    { action: 'removeMember', before: { email, status: 'invited' }, after: null },
+    { action: 'inviteMember', before: null, after: { email, status: 'invited' } },
   ])
 })
 
@@ -117,6 +162,18 @@ it('a request that is repeated with its Idempotency-Key has one entry', async ()
   expect(await entries('action=createReservation')).toMatchObject([
     { record: `reservation:${body.data.id}` },
   ])
+})
+
+it('the entry of a deleted reservation has the reservation', async () => {
+  const [id] = await list(shop, cardItem())
+  const payload = { listing_id: id, quantity: 1, cart_id: 'deleted' }
+  const { body } = await app.operator.post('/operator/v1/reservations', { payload })
+  await app.operator.delete(`/operator/v1/reservations/${body.data.id}`)
+  expect((await entries(`record=reservation:${body.data.id}`))[0]).toMatchObject({
+    action: 'deleteReservation',
+    before: { listing_id: id, cart_id: 'deleted', quantity: 1 },
+    after: null,
+  })
 })
 
 it('concurrent checkouts share transactions, and each has an entry', async () => {

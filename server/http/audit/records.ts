@@ -2,18 +2,26 @@ import { getAccount } from '../../accounts/accounts.ts'
 import type { Context } from '../../context.ts'
 import { listKeys } from '../../keys/keys.ts'
 import { getAnyListing } from '../../listings/all-listings.ts'
+import { getReservation } from '../../listings/reservations.ts'
+import { listMembers } from '../../members/members.ts'
 import { getSetup } from '../../money/payout-setup.ts'
 import { getPayout } from '../../money/payouts.ts'
 import { getOrder } from '../../orders/orders.ts'
+import { getReview, reviewOfOrder } from '../../reviews/reviews.ts'
+import { readTracking } from '../../shipping/tracking.ts'
 import { getStaff } from '../../staff/staff.ts'
 import { requireEndpoint } from '../../webhooks/endpoints.ts'
 import { accountJson } from '../shapes/account.ts'
 import { keyJson } from '../shapes/api-key.ts'
+import { memberJson } from '../shapes/member.ts'
 import { operatorListingJson } from '../shapes/operator-listing.ts'
 import { orderJson } from '../shapes/order.ts'
 import { payoutJson } from '../shapes/payout.ts'
 import { payoutSetupJson } from '../shapes/payout-setup.ts'
+import { reservationJson } from '../shapes/reservation.ts'
+import { reviewJson } from '../shapes/review.ts'
 import { staffJson } from '../shapes/staff.ts'
+import { trackingJson } from '../shapes/tracking.ts'
 import { endpointJson } from '../shapes/webhook-endpoint.ts'
 import { pathId } from '../validate.ts'
 
@@ -22,6 +30,9 @@ export type RecordRef = {
   /** `order:501` */
   name: string
   kind: string
+  /** The parameter of the path. */
+  value: string
+  /** Undefined for a record that a path names by another text, such as a slice. */
   id: number | undefined
   accountId: number | undefined
 }
@@ -41,13 +52,30 @@ export function recordOf(
   const owner =
     accountId ?? (segments.includes('accounts') ? pathId(String(values.id ?? '')) : undefined)
   if (at < 0) {
-    return accountId === undefined
-      ? null
-      : { name: `account:${accountId}`, kind: 'account', id: accountId, accountId }
+    return accountId === undefined ? null : refTo('account', String(accountId), accountId)
   }
   const kind = kindOf(segments[at - 1]!)
   const value = String(values[segments[at]!.slice(1)])
-  return { name: `${kind}:${value}`, kind, id: pathId(value), accountId: owner }
+  return refTo(kind, value, owner)
+}
+
+const refTo = (kind: string, value: string, accountId: number | undefined): RecordRef => ({
+  name: `${kind}:${value}`,
+  kind,
+  value,
+  id: pathId(value),
+  accountId,
+})
+
+/** The review that `/orders/{id}/review` is about, whose id is not in the path. Any other record stays as it is. */
+export async function withReview(
+  ctx: Context,
+  url: string,
+  record: RecordRef | null,
+): Promise<RecordRef | null> {
+  if (!record?.id || !url.endsWith('/orders/:id/review')) return record
+  const review = await reviewOfOrder(ctx, record.id)
+  return review ? refTo('review', String(review.id), record.accountId) : record
 }
 
 /** `order` for `orders`, as it is called in a path. */
@@ -71,6 +99,13 @@ const READERS: Record<
   listing: async (ctx, id) => operatorListingJson(await getAnyListing(ctx, id)),
   payout: async (ctx, id) => payoutJson(await getPayout(ctx, id)),
   staff: async (ctx, id) => staffJson(await getStaff(ctx, id)),
+  review: async (ctx, id) => reviewJson(await getReview(ctx, id)),
+  reservation: async (ctx, id) => reservationJson(await getReservation(ctx, id)),
+  member: async (ctx, id, accountId) => {
+    if (accountId === undefined) return undefined
+    const member = (await listMembers(ctx, accountId)).find((member) => member.id === id)
+    return member && memberJson(member)
+  },
   key: async (ctx, id, accountId) => {
     if (accountId === undefined) return undefined
     const key = (await listKeys(ctx, accountId)).find((key) => key.id === id)
@@ -83,8 +118,9 @@ const READERS: Record<
 /** The record's state as the API shows it; null for a kind without a reader. */
 export async function readRecord(
   ctx: Context,
-  { kind, id, accountId }: RecordRef,
+  { kind, value, id, accountId }: RecordRef,
 ): Promise<object | null> {
+  if (kind === 'slice') return trackingJson(value, await readTracking(ctx, value))
   const read = READERS[kind]
   return (id !== undefined && (await read?.(ctx, id, accountId))) || null
 }
