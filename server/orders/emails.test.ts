@@ -111,6 +111,42 @@ describe('e-mail about orders', () => {
     },
   )
 
+  it('e-mails to the seller about a buyer whose data was erased speak of the buyer', async () => {
+    const { operator } = market
+    const textsOf = async (action: () => Promise<unknown>) => {
+      const emails: { text: string }[] = await emailsOf(action)
+      return emails.map(({ text }) => text.split('\n\n').at(1))
+    }
+    const [card, box] = await buy()
+    await ship(card)
+    for (const id of [card, box]) await transition(id, 'receive')
+    await operator.post('/operator/v1/buyers/erase', { payload: { email: BUYER.email } })
+
+    expect(await textsOf(() => transition(card, 'review', { stars: 4 }))).toEqual([
+      `The buyer has given you 4 of 5 stars for order ${card}.`,
+    ])
+    const refund = { amount: 1, reason: 'Bent' }
+    expect(await textsOf(() => transition(card, 'refund', refund))).toEqual([
+      expect.stringMatching(/^The buyer will be refunded 1\.00 EUR for /),
+    ])
+    expect(await textsOf(() => transition(card, 'dispute'))).toEqual([
+      expect.stringMatching(/^The buyer has reported a problem with /),
+    ])
+    const answer = { payload: { message: 'It was fine.' } }
+    const url = `/tools/v1/orders/${card}/dispute/answer`
+    expect(await textsOf(() => seller.post(url, answer))).toEqual([
+      expect.stringMatching(/^We have sent your answer to .* to the buyer:$/),
+    ])
+    const resolved: { text: string }[] = await emailsOf(() =>
+      transition(card, 'resolve', { refund: 1 }),
+    )
+    expect(resolved[0]!.text).toContain('\n\nThe buyer will be refunded 1.00 EUR.')
+    await transition(box, 'dispute')
+    expect(await textsOf(() => transition(box, 'cancel', { cancelled_by: 'buyer' }))).toEqual([
+      expect.stringMatching(/^The buyer’s order of /),
+    ])
+  })
+
   it('a refused transition sends no e-mail', async () => {
     const [card] = await buy()
     expect(await emailsOf(() => transition(card, 'receive'))).toEqual([])

@@ -16,6 +16,14 @@ export type Parties = {
   seller: { shopName: string; email: string }
 }
 
+/**
+ * The buyer in an e-mail to the seller: by name, if that was not erased.
+ *
+ * @param unnamed `the buyer` inside a sentence
+ */
+export const nameOf = ({ name }: Pick<Parties['buyer'], 'name'>, unnamed = 'The buyer'): string =>
+  name || unnamed
+
 /** Reads the names and e-mail addresses of a slice's parties. */
 export async function partiesOf({ db }: Context, sliceId: number): Promise<Parties> {
   const [row] = await db<{ name: string; buyer: string; shopName: string; seller: string }[]>`
@@ -92,7 +100,7 @@ export function emailsAbout(
   const shipping =
     shippingCents > 0 ? ` The shipping of ${euros(shippingCents)} is refunded as well.` : ''
   const refund = `You will be refunded ${euros(refundCents)}.${shipping}`
-  const buyerRefunded = `${buyer.name} will be refunded.`
+  const buyerRefunded = `${nameOf(buyer)} will be refunded.`
   switch (transition) {
     case 'ship':
       return [shippedEmail(parties, order)]
@@ -103,7 +111,7 @@ export function emailsAbout(
           `Your order of ${item} from ${seller.shopName} was cancelled.`,
           refund,
         ),
-        toSeller('Cancelled', `${buyer.name}’s order of ${item} was cancelled.`, buyerRefunded),
+        toSeller('Cancelled', `${nameOf(buyer)}’s order of ${item} was cancelled.`, buyerRefunded),
       ]
     case 'cancelAsSeller':
       return [
@@ -136,7 +144,7 @@ export function emailsAbout(
         ),
         toSeller(
           'Cancelled',
-          `${buyer.name}’s order of ${item} was cancelled, because it was not shipped in time.`,
+          `${nameOf(buyer)}’s order of ${item} was cancelled, because it was not shipped in time.`,
           `${buyerRefunded} The units are on sale again.`,
         ),
       ]
@@ -165,7 +173,7 @@ export const disputeOpenedEmails = (
     to: seller.email,
     subject: `Disputed: ${titleOf(order)}`,
     text: textFor(seller.shopName, [
-      `${buyer.name} has reported a problem with ${itemOf(order)}: ${DISPUTE_REASON[reason]}.`,
+      `${nameOf(buyer)} has reported a problem with ${itemOf(order)}: ${DISPUTE_REASON[reason]}.`,
       message,
       `Please answer by ${dateAndTime(answerBy)}: ${orderPage(ctx, order.id)}`,
       'After that we may decide without your answer. Your payout for this order is on hold until the decision.',
@@ -197,7 +205,7 @@ export function disputeAnsweredEmails(
       to: seller.email,
       subject: `Your answer was sent: ${titleOf(order)}`,
       text: textFor(seller.shopName, [
-        `We have sent your answer to the dispute about ${itemOf(order)} to ${buyer.name}:`,
+        `We have sent your answer to the dispute about ${itemOf(order)} to ${nameOf(buyer, 'the buyer')}:`,
         message,
         photos,
         'We will now decide, and e-mail you the result.',
@@ -225,7 +233,7 @@ export const disputeResolvedEmails = (
     subject: `Resolved: ${titleOf(order)}`,
     text: textFor(seller.shopName, [
       `The dispute about ${itemOf(order)} was resolved with a partial refund.`,
-      `${buyer.name} will be refunded ${euros(refundCents)}. The amount is deducted from your payout.`,
+      `${nameOf(buyer)} will be refunded ${euros(refundCents)}. The amount is deducted from your payout.`,
     ]),
   },
 ]
@@ -363,7 +371,7 @@ export function refundEmails(
             to: seller.email,
             subject,
             text: textFor(seller.shopName, [
-              `${buyer.name} will be refunded ${euros(amountCents)} for ${item}. The amount is deducted from your payout.`,
+              `${nameOf(buyer)} will be refunded ${euros(amountCents)} for ${item}. The amount is deducted from your payout.`,
               `Reason: ${reason}`,
             ]),
           },

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import type { NewMail } from '../mail/mail.ts'
-import type { Parties } from '../orders/emails.ts'
+import { nameOf, type Parties } from '../orders/emails.ts'
 
 /** The e-mail to the seller about a new review. Plain text. */
 export const newReviewEmail = (
@@ -12,7 +12,7 @@ export const newReviewEmail = (
   subject: `New review: ${stars} of 5 stars`,
   text: [
     `Hello ${seller.shopName},`,
-    `${buyer.name} has given you ${stars} of 5 stars for order ${orderId}.`,
+    `${nameOf(buyer)} has given you ${stars} of 5 stars for order ${orderId}.`,
     ...(text === null ? [] : [text]),
     `Reply to it: ${config.publicUrl}/dashboard/orders/${orderId}`,
   ].join('\n\n'),
