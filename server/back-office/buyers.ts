@@ -6,9 +6,10 @@ import type { Db } from '../database/sql.ts'
 import { type DisputeReason, OPEN_STATUSES } from '../enums.ts'
 import type { FileStore } from '../files/file-store.ts'
 import type { Mail } from '../mail/mail.ts'
-import { listMails } from '../mail/outbox.ts'
+import { mailsAbout } from '../mail/outbox.ts'
 import type { Order } from '../orders/order.ts'
 import { listAllOrders } from '../orders/orders.ts'
+import { type AnyShipment, shipmentsOf } from '../shipping/all-shipments.ts'
 import { labelPath } from '../shipping/label.ts'
 import type { Address } from '../text/address.ts'
 
@@ -221,6 +222,7 @@ export type BuyerData = {
   }[]
   orders: Order[]
   mails: Mail[]
+  shipments: AnyShipment[]
   events: { event: string; data: string; createdAt: Date }[]
   disputes: {
     orderId: number
@@ -264,9 +266,10 @@ export async function exportBuyer(ctx: Context, email: string): Promise<BuyerDat
   `
   const slices = idsOf(await slicesOf(db, idsOf(checkouts)))
   const rows = idsOf(await ordersOf(db, slices))
-  const [orders, mails, events, disputes, reviews] = await Promise.all([
+  const [orders, mails, shipments, events, disputes, reviews] = await Promise.all([
     allPages((page) => listAllOrders(ctx, { buyerEmail: email }, page)),
-    allPages((page) => listMails(ctx, { to: email }, page)),
+    mailsAbout(ctx, email, slices),
+    shipmentsOf(ctx, slices),
     db<BuyerData['events']>`
       select event, data, created_at as "createdAt"
       from events
@@ -296,7 +299,8 @@ export async function exportBuyer(ctx: Context, email: string): Promise<BuyerDat
   return {
     checkouts: [...checkouts],
     orders,
-    mails,
+    mails: [...mails],
+    shipments: [...shipments],
     events: [...events],
     disputes: [...disputes],
     reviews: [...reviews],

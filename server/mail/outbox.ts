@@ -69,16 +69,7 @@ export async function listMails(
   `
   const [rows, [counted]] = await Promise.all([
     db<Mail[]>`
-      select
-        m.id,
-        m.recipient as "to",
-        m.subject,
-        m.text,
-        m.status,
-        m.error,
-        s.slice_key as "sliceKey",
-        m.created_at as "createdAt",
-        m.sent_at as "sentAt"
+      select ${columns(db)}
       from mails m
       left join slices s on s.id = m.slice_id
       where ${isMatch}
@@ -89,6 +80,35 @@ export async function listMails(
   ])
   return { rows, total: counted?.total ?? 0 }
 }
+
+/** All e-mails to a buyer's address, in any casing, or about the buyer's slices, newest first. */
+export const mailsAbout = (
+  { db }: Pick<Context, 'db'>,
+  to: string,
+  sliceIds: number[],
+): Promise<Mail[]> => db<Mail[]>`
+  select ${columns(db)}
+  from mails m
+  left join slices s on s.id = m.slice_id
+  where m.id = any(array(
+    select id from mails where lower(recipient) = lower(${to})
+    union
+    select id from mails where slice_id = any(${sliceIds}::bigint[])
+  ))
+  order by m.id desc
+`
+
+const columns = (db: Db) => db`
+  m.id,
+  m.recipient as "to",
+  m.subject,
+  m.text,
+  m.status,
+  m.error,
+  s.slice_key as "sliceKey",
+  m.created_at as "createdAt",
+  m.sent_at as "sentAt"
+`
 
 /** Claims the e-mails that have been due longest (queue/README.md). */
 export async function claimMails({ db, now }: Context, max: number): Promise<ClaimedMail[]> {

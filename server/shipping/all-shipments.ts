@@ -70,6 +70,18 @@ export async function shipmentOf(
   return shipment
 }
 
+/** The shipments of slices, newest first. */
+export const shipmentsOf = (
+  { db }: Pick<Context, 'db'>,
+  sliceIds: number[],
+): Promise<AnyShipment[]> => db<AnyShipment[]>`
+  select ${columns(db)}
+  from shipments sh
+  join slices s on s.id = sh.slice_id
+  where sh.slice_id = any(${sliceIds}::bigint[])
+  order by sh.slice_id desc
+`
+
 const columns = (db: Db) => db`
   sh.slice_id as "sliceId",
   s.slice_key as "sliceKey",

@@ -164,7 +164,19 @@ it('the export has everything about one buyer, and the audit log records only th
     ...done.orderIds,
   ])
   expect(JSON.stringify(data)).not.toContain('misty')
-  expect(data.mails.length).toBeGreaterThan(1)
+  const mailed = await Promise.all(
+    [done, open].map(
+      async ({ sliceKey }) => JSON.parse(await get(`mails?slice_key=${sliceKey}`)).data,
+    ),
+  )
+  expect(data.mails).toEqual(expect.arrayContaining(mailed.flat()))
+  const subjects = data.mails.map(({ subject }: { subject: string }) => subject.split(':')[0])
+  expect(subjects).toEqual(expect.arrayContaining(['Sold', 'Order confirmed']))
+  expect(new Set(data.mails.map(({ id }: { id: number }) => id)).size).toBe(data.mails.length)
+  expect(data.shipments).toMatchObject([
+    { slice_key: done.sliceKey, tracking_code: data.orders[1].tracking.code },
+  ])
+  expect(data.shipments[0].tracking_code).toEqual(expect.any(String))
   expect(data.reviews).toMatchObject([
     { slice_key: done.sliceKey, stars: 4, reply: 'Thank you, brock Ketchum' },
   ])

@@ -12,6 +12,7 @@ import {
   OperatorOrderSchema,
   operatorOrderJson,
 } from '../shapes/operator-order.ts'
+import { exampleShipment, ShipmentSchema, shipmentJson } from '../shapes/slice-overview.ts'
 
 const BuyerInput = Type.Object(
   { email: FilledText({ maxLength: 254, description: 'In any casing' }) },
@@ -42,7 +43,12 @@ const BuyerDataSchema = Type.Object({
     }),
   ),
   orders: Type.Array(OperatorOrderSchema),
-  mails: Type.Array(OperatorMailSchema, { description: 'E-mails to this address' }),
+  mails: Type.Array(OperatorMailSchema, {
+    description: 'E-mails to this address, and those to sellers about the buyer’s orders',
+  }),
+  shipments: Type.Array(ShipmentSchema, {
+    description: 'Shipments with a platform label. `tracking` of an order row has any other code',
+  }),
   events: Type.Array(
     Type.Object({
       event: Type.String(),
@@ -81,6 +87,7 @@ const buyerDataJson = (email: string, data: BuyerData) => ({
   })),
   orders: data.orders.map(operatorOrderJson),
   mails: data.mails.map(operatorMailJson),
+  shipments: data.shipments.map(shipmentJson),
   events: data.events.map(({ event, data, createdAt }) => ({
     event,
     data: JSON.parse(data),
@@ -151,6 +158,7 @@ export const buyerRoutes =
               checkouts: [],
               orders: [exampleOperatorOrder],
               mails: [exampleOperatorMail],
+              shipments: [exampleShipment],
               events: [],
               disputes: [],
               reviews: [],
