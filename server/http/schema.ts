@@ -25,6 +25,13 @@ export const Text = (options: TStringOptions = {}) => Type.String({ storable: tr
 /** Text in a request that is not empty. */
 export const FilledText = (options: TStringOptions = {}) => Text({ minLength: 1, ...options })
 
+/** Pattern of a text that is more than blanks. */
+export const NOT_BLANK = '\\S'
+
+/** Text in a request that people will read, such as a reason that is e-mailed: not only blanks. */
+export const Words = (options: TStringOptions = {}) =>
+  FilledText({ pattern: NOT_BLANK, ...options })
+
 /**
  * A text to search for, in a query. No stored value that is searched is longer, so a longer text would only cost time.
  */

@@ -2,6 +2,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { FastifySchemaCompiler } from 'fastify'
 import { type ApiError, type FieldMessages, notFound, validationError } from '../errors.ts'
 import { refusalOfUrl } from '../outbound/public-address.ts'
+import { NOT_BLANK } from './schema.ts'
 
 /**
  * Validates requests against their routes' schemas, which OpenAPI publishes as well. An impossible id in the path is 404;
@@ -170,6 +171,10 @@ function messageOf(field: string, { keyword, params, schema, data }: ErrorObject
         .join(' or ')}.`
     case 'enum':
       return `The selected ${field} is not valid. Possible: ${(schema as unknown[]).join(', ')}.`
+    case 'pattern':
+      return schema === NOT_BLANK
+        ? `The ${field} field must not be empty.`
+        : `The ${field} field is not valid.`
     case 'minLength':
       return params.limit === 1
         ? `The ${field} field must not be empty.`

@@ -123,6 +123,18 @@ it('a refund above the price is refused even if it would round down to the price
   expect(rest.body.data.financial.refunded_amount).toBe(10)
 })
 
+it('a reason or message of blanks is refused, because people read it', async () => {
+  const order = await disputed()
+  const path = `/operator/v1/orders/${order}`
+  const payload = { amount: 1, reason: ' \n\t' }
+  const { status, body } = await app.operator.post(`${path}/refund`, { payload })
+  expect(status).toBe(422)
+  expect(body.error.fields).toEqual({ reason: ['The reason field must not be empty.'] })
+  expect((await act(app, order, 'dispute', { message: ' ' })).status).toBe(422)
+  expect((await answer(order, { message: ' ' })).status).toBe(422)
+  expect((await act(app, order, 'review', { stars: 5, text: ' ' })).status).toBe(422)
+})
+
 it('a resolution ends a dispute, and at most one concurrent answer is recorded, on two services', async () => {
   const orders = await Promise.all(Array.from({ length: 4 }, () => disputed()))
   const elsewhere = other.withKey(shop.key)

@@ -7,7 +7,7 @@ import { listPhotos } from '../../photos/photos.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import { integerIn, type Query } from '../query.ts'
-import { Data, FilledText, Id, OneOf, Paginated, PathId, SearchText } from '../schema.ts'
+import { Data, Id, OneOf, Paginated, PathId, SearchText, Words } from '../schema.ts'
 import {
   ANY_STATUSES,
   exampleOperatorListing,
@@ -114,7 +114,7 @@ export const operatorListingRoutes =
           tags: ['Listings'],
           params,
           body: Type.Object(
-            { reason: FilledText({ maxLength: 500 }) },
+            { reason: Words({ maxLength: 500 }) },
             { examples: [{ reason: 'The photos show another card.' }] },
           ),
           response: { 200: Data(OperatorListingSchema, 'The removed listing') },

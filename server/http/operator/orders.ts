@@ -11,7 +11,7 @@ import type { Service } from '../../service.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
-import { Data, Euros, FilledText, OneOf, PathId } from '../schema.ts'
+import { Data, Euros, OneOf, PathId, Words } from '../schema.ts'
 import { disputeMessage } from '../shapes/dispute.ts'
 import { exampleOrder, OrderSchema, orderJson } from '../shapes/order.ts'
 import { orderExists } from './must-exist.ts'
@@ -67,7 +67,7 @@ export const orderTransitionRoutes =
           body: Type.Object(
             {
               amount: Euros({ minimum: 0.01, description: 'Decimal euros' }),
-              reason: FilledText({ maxLength: 500 }),
+              reason: Words({ maxLength: 500 }),
               borne_by: Type.Optional(OneOf(REFUND_BEARERS, { default: 'seller' })),
             },
             { examples: [{ amount: 1.5, reason: 'A scratch that the photos did not show.' }] },

@@ -4,7 +4,7 @@ import { listSetups, rejectSetup, SETUP_STATES, verifySetup } from '../../money/
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
-import { Data, FilledText, OneOf, Paginated, PathId } from '../schema.ts'
+import { Data, OneOf, Paginated, PathId, Words } from '../schema.ts'
 import { examplePayoutSetup, PayoutSetupSchema, payoutSetupJson } from '../shapes/payout-setup.ts'
 import { accountExists } from './must-exist.ts'
 
@@ -77,7 +77,7 @@ export const payoutSetupRoutes =
           description:
             'The seller gets an e-mail with the reason, and can neither list nor ship until another setup is verified. Responds with 409 if the seller has not submitted a setup.',
           body: Type.Object(
-            { reason: FilledText({ maxLength: 500 }) },
+            { reason: Words({ maxLength: 500 }) },
             { examples: [{ reason: 'The holder is not the shop’s owner.' }] },
           ),
           'x-errors': ['conflict', 'validation_error'],

@@ -12,7 +12,7 @@ import {
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import { integerIn, type Query } from '../query.ts'
-import { Data, FilledText, Id, OneOf, Paginated, PathId } from '../schema.ts'
+import { Data, FilledText, Id, OneOf, Paginated, PathId, Words } from '../schema.ts'
 import { examplePayout, PayoutSchema, payoutJson } from '../shapes/payout.ts'
 import { mustExist } from './must-exist.ts'
 
@@ -133,7 +133,7 @@ export const payoutRoutes =
           tags: ['Money'],
           params,
           body: Type.Object(
-            { reason: FilledText({ maxLength: 500 }), reference },
+            { reason: Words({ maxLength: 500 }), reference },
             {
               examples: [
                 { reason: 'The account is closed.' },

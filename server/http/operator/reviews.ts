@@ -4,7 +4,7 @@ import { addReview, changeReview, listReviews, removeReview } from '../../review
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import { integerIn, type Query } from '../query.ts'
-import { Data, FilledText, Id, Paginated, PathId } from '../schema.ts'
+import { Data, Id, Paginated, PathId, Words } from '../schema.ts'
 import {
   exampleReview,
   ReviewInput,
@@ -118,7 +118,7 @@ export const reviewRoutes =
           tags: ['Orders'],
           params,
           body: Type.Object(
-            { reason: FilledText({ maxLength: 500 }) },
+            { reason: Words({ maxLength: 500 }) },
             { examples: [{ reason: 'It contains an address.' }] },
           ),
           response: { 204: Type.Null({ description: 'Removed' }) },

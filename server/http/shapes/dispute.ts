@@ -4,12 +4,12 @@ import { DISPUTE_REASONS } from '../../enums.ts'
 import { DISPUTE_STATES, type Dispute, RESOLUTIONS } from '../../orders/dispute.ts'
 import { MAX_URL_LENGTH } from '../../outbound/public-address.ts'
 import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
-import { component, FilledText, Nullable, OneOf, Timestamp } from '../schema.ts'
+import { component, FilledText, Nullable, OneOf, Timestamp, Words } from '../schema.ts'
 
 const MAX_MESSAGE_LENGTH = 4_000
 const MAX_PHOTOS = 10
 
-export const disputeMessage = FilledText({ maxLength: MAX_MESSAGE_LENGTH })
+export const disputeMessage = Words({ maxLength: MAX_MESSAGE_LENGTH })
 
 export const DisputeSchema = component(
   'Dispute',

@@ -1,13 +1,13 @@
 import Type, { type Static } from 'typebox'
 import type { Review } from '../../reviews/review.ts'
 import { timestamp } from '../../time/timestamp.ts'
-import { component, FilledText, Nullable, Timestamp } from '../schema.ts'
+import { component, Nullable, Timestamp, Words } from '../schema.ts'
 
 const MAX_TEXT_LENGTH = 4_000
 
 export const Stars = () => Type.Integer({ minimum: 1, maximum: 5 })
 
-const text = FilledText({ maxLength: MAX_TEXT_LENGTH })
+const text = Words({ maxLength: MAX_TEXT_LENGTH })
 
 export const ReviewInput = Type.Object(
   { stars: Stars(), text: Type.Optional(Nullable(text)) },
