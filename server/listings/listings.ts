@@ -6,6 +6,7 @@ import { valuesIn } from '../database/record-text.ts'
 import { MAX_ITEMS, readTogether, type SharedRead } from '../database/shared-reads.ts'
 import type { Outcome } from '../database/shared-transactions.ts'
 import type { Db } from '../database/sql.ts'
+import { wholeRows } from '../database/whole-rows.ts'
 import { LISTING_STATUSES, type ListingStatus } from '../enums.ts'
 import { notFound } from '../errors.ts'
 import { applyChanges, type Changeable, type Listing, type ListingChanges } from './listing.ts'
@@ -189,14 +190,7 @@ async function readFilteredPage(
   page: Page,
 ): Promise<{ rows: Listing[]; total: number }> {
   const at = now()
-  if (page.offset === 0) {
-    const firstPage = { fromEnd: false, skipped: 0, size: page.perPage }
-    const [total, rows] = await Promise.all([
-      countListings(db, accountId, filters),
-      readWindow(db, accountId, filters, firstPage, at),
-    ])
-    return { rows, total }
-  }
+  if (page.offset === 0) return readFirstPage(db, accountId, filters, page.perPage, at)
   return begin(async (tx) => {
     const total = await countListings(tx, accountId, filters)
     const window = windowOf(page, total)
@@ -204,32 +198,61 @@ async function readFilteredPage(
   }, 'snapshot')
 }
 
+/** Reads the rows and the total with one statement, because a sync mostly asks for one page: it needs no transaction. */
+async function readFirstPage(
+  db: Db,
+  accountId: number,
+  filters: ListingFilters,
+  size: number,
+  now: Date,
+): Promise<{ rows: Listing[]; total: number }> {
+  const firstPage = { fromEnd: false, skipped: 0, size }
+  const order =
+    filters.updatedSince === undefined ? db`listed.id desc` : db`listed."updatedAt", listed.id`
+  const found = await wholeRows(db<(Listing & { total: number })[]>`
+    select counted.total, listed.*
+    from (${counting(db, accountId, filters)}) counted
+    -- An outer join, because an empty page has a total as well.
+    left join (${listingsOf(db, accountId, filters, firstPage, now)}) listed on true
+    order by ${order}
+  `)
+  return { rows: found.filter(({ id }) => id !== null), total: found[0]!.total }
+}
+
 async function countListings(db: Db, accountId: number, filters: ListingFilters): Promise<number> {
-  const { status, updatedSince, cardId, productSlug, reference } = filters
-  const isAnyItem = (cardId ?? productSlug ?? reference) === undefined
-  const statuses = status === undefined ? LISTING_STATUSES : [status]
-  const [counted] = await db<{ total: number }[]>`
-    ${
-      updatedSince !== undefined && isAnyItem
-        ? changedSince(db, 'listings', accountId, statuses, updatedSince)
-        : db`select count(*) as total from listings where ${isMatch(db, accountId, filters)}`
-    }
-  `
+  const [counted] = await db<{ total: number }[]>`${counting(db, accountId, filters)}`
   return counted?.total ?? 0
 }
 
-function readWindow(
+function counting(db: Db, accountId: number, filters: ListingFilters) {
+  const { status, updatedSince, cardId, productSlug, reference } = filters
+  const isAnyItem = (cardId ?? productSlug ?? reference) === undefined
+  const statuses = status === undefined ? LISTING_STATUSES : [status]
+  return updatedSince !== undefined && isAnyItem
+    ? changedSince(db, 'listings', accountId, statuses, updatedSince)
+    : db`select count(*) as total from listings where ${isMatch(db, accountId, filters)}`
+}
+
+const readWindow = (
+  db: Db,
+  accountId: number,
+  filters: ListingFilters,
+  window: Window,
+  now: Date,
+): Promise<Listing[]> => db<Listing[]>`${listingsOf(db, accountId, filters, window, now)}`
+
+function listingsOf(
   db: Db,
   accountId: number,
   filters: ListingFilters,
   { fromEnd, skipped, size }: Window,
   now: Date,
-): Promise<Listing[]> {
+) {
   const [forward, backward] =
     filters.updatedSince === undefined
       ? [db`id desc`, db`id`]
       : [db`updated_at, id`, db`updated_at desc, id desc`]
-  return db<Listing[]>`
+  return db`
     select ${columns(db, now)}
     from (
       select id

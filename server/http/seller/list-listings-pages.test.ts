@@ -192,3 +192,25 @@ describe('a page of the second half, which is read from the end', () => {
     }
   })
 })
+
+describe('a first page while listings are written', () => {
+  it.each(['updated_since=2000-01-01', 'card=sv3-125', 'status=active&card=sv3-125'])(
+    'the first page of listings has the records that its own meta and links state: %s',
+    async (query) => {
+      const shop = await app.seller()
+      const page = `${LISTINGS}?${query}&per_page=20`
+      for (let round = 0; round < 12; round++) {
+        const [, ...responses] = await Promise.all([
+          list(shop, ...Array.from({ length: 3 }, () => cardItem({ card: 'sv3-125' }))),
+          ...Array.from({ length: 8 }, () => shop.get(page)),
+        ])
+        for (const { body } of responses) {
+          const { total } = body.meta
+          expect(body.data).toHaveLength(Math.min(total, 20))
+          expect(body.meta.to).toBe(total === 0 ? null : body.data.length)
+          expect(body.links.next === null).toBe(total <= 20)
+        }
+      }
+    },
+  )
+})
