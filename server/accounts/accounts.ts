@@ -1,7 +1,7 @@
 import postgres from 'postgres'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
-import type { Page } from '../database/paging.ts'
+import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import { validationError } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
@@ -109,42 +109,44 @@ export async function getAccount(ctx: Pick<Context, 'db'>, id: number): Promise<
  * @param wanted.text the id, or a part of the shop's name, slug or e-mail address in any casing
  * @param wanted.ids only these accounts
  */
-export async function listAccounts(
+export const listAccounts = (
   ctx: Context,
   { text, ids }: { text?: string | undefined; ids?: number[] | undefined },
   page: Page,
-): Promise<{ rows: Account[]; total: number }> {
-  const { db } = ctx
-  // Counting reads all accounts anyway, so an index would not help.
-  const matching = db`
-    from accounts
-    where
-      true
-      ${ids === undefined ? db`` : db`and id = any(${ids}::bigint[])`}
-      ${
-        text === undefined
-          ? db``
-          : db`
-              and (
-                id::text = ${text}
-                or strpos(lower(concat_ws(' ', shop_name, slug, email)), lower(${text})) > 0
-              )
-            `
-      }
-  `
-  const [rows, [counted]] = await Promise.all([
-    db<Account[]>`
-      select ${accountColumns(db)}
-      -- The page is selected first, so that shipping options are aggregated for its rows only.
-      from (
-        select * ${matching} order by id desc limit ${page.perPage} offset ${page.offset}
-      ) a
-      order by a.id desc
-    `,
-    db<{ total: number }[]>`select count(*) as total ${matching}`,
-  ])
-  return { rows, total: counted?.total ?? 0 }
-}
+): Promise<{ rows: Account[]; total: number }> =>
+  readPage(ctx, page, (db) => {
+    // Counting reads all accounts anyway, so an index would not help.
+    const matching = db`
+      from accounts
+      where
+        true
+        ${ids === undefined ? db`` : db`and id = any(${ids}::bigint[])`}
+        ${
+          text === undefined
+            ? db``
+            : db`
+                and (
+                  id::text = ${text}
+                  or strpos(lower(concat_ws(' ', shop_name, slug, email)), lower(${text})) > 0
+                )
+              `
+        }
+    `
+    return {
+      total: db<{ total: number }[]>`select count(*) as total ${matching}`,
+      rows: ({ size, skipped, fromEnd }) => {
+        const direction = fromEnd ? db`` : db`desc`
+        return db<Account[]>`
+          select ${accountColumns(db)}
+          -- The page is selected first, so that shipping options are aggregated for its rows only.
+          from (
+            select * ${matching} order by id ${direction} limit ${size} offset ${skipped}
+          ) a
+          order by a.id ${direction}
+        `
+      },
+    }
+  })
 
 type AccountRow = NewAccount & { createdAt: Date }
 

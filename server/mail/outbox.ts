@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import type { Page } from '../database/paging.ts'
+import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import { failInterrupted, INTERRUPTED } from '../queue/interrupted.ts'
 import {
@@ -53,33 +53,34 @@ export type MailFilters = {
 }
 
 /** A page of the outbox, newest first. */
-export async function listMails(
-  { db }: Pick<Context, 'db'>,
+export const listMails = (
+  ctx: Pick<Context, 'begin'>,
   { to, sliceKey }: MailFilters,
   page: Page,
-): Promise<{ rows: Mail[]; total: number }> {
-  const isMatch = db`
-    true
-    ${to === undefined ? db`` : db`and lower(m.recipient) = lower(${to})`}
-    ${
-      sliceKey === undefined
-        ? db``
-        : db`and m.slice_id = (select id from slices where slice_key = ${sliceKey})`
+): Promise<{ rows: Mail[]; total: number }> =>
+  readPage(ctx, page, (db) => {
+    const isMatch = db`
+      true
+      ${to === undefined ? db`` : db`and lower(m.recipient) = lower(${to})`}
+      ${
+        sliceKey === undefined
+          ? db``
+          : db`and m.slice_id = (select id from slices where slice_key = ${sliceKey})`
+      }
+    `
+    return {
+      total: db<{ total: number }[]>`select count(*) as total from mails m where ${isMatch}`,
+      rows: ({ size, skipped, fromEnd }) => db<Mail[]>`
+        select ${columns(db)}
+        from mails m
+        left join slices s on s.id = m.slice_id
+        where ${isMatch}
+        order by m.id ${fromEnd ? db`` : db`desc`}
+        limit ${size}
+        offset ${skipped}
+      `,
     }
-  `
-  const [rows, [counted]] = await Promise.all([
-    db<Mail[]>`
-      select ${columns(db)}
-      from mails m
-      left join slices s on s.id = m.slice_id
-      where ${isMatch}
-      order by m.id desc
-      limit ${page.perPage} offset ${page.offset}
-    `,
-    db<{ total: number }[]>`select count(*) as total from mails m where ${isMatch}`,
-  ])
-  return { rows, total: counted?.total ?? 0 }
-}
+  })
 
 /** All e-mails to a buyer's address, in any casing, or about the buyer's slices, newest first. */
 export const mailsAbout = (

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import { sealText, unsealText } from '../crypto/sealed.ts'
 import { inTransaction } from '../database/in-transaction.ts'
-import type { Page } from '../database/paging.ts'
+import { type Page, readPage } from '../database/paging.ts'
 import { conflict, notFound } from '../errors.ts'
 import type { NewMail } from '../mail/mail.ts'
 import { sendMails } from '../mail/outbox.ts'
@@ -14,21 +14,20 @@ import { type CreditTransfers, creditTransferFile } from './sepa-file.ts'
 export type PayoutRun = { id: number; count: number; totalCents: number }
 
 /** One page of all runs, newest first, and their number. */
-export async function listRuns(
-  { db }: Context,
+export const listRuns = (
+  ctx: Context,
   page: Page,
-): Promise<{ rows: (PayoutRun & { createdAt: Date })[]; total: number }> {
-  const [rows, [counted]] = await Promise.all([
-    db<(PayoutRun & { createdAt: Date })[]>`
+): Promise<{ rows: (PayoutRun & { createdAt: Date })[]; total: number }> =>
+  readPage(ctx, page, (db) => ({
+    total: db<{ total: number }[]>`select count(*) as total from payout_runs`,
+    rows: ({ size, skipped, fromEnd }) => db<(PayoutRun & { createdAt: Date })[]>`
       select id, count, total_cents as "totalCents", created_at as "createdAt"
       from payout_runs
-      order by id desc
-      limit ${page.perPage} offset ${page.offset}
+      order by id ${fromEnd ? db`` : db`desc`}
+      limit ${size}
+      offset ${skipped}
     `,
-    db<{ total: number }[]>`select count(*) as total from payout_runs`,
-  ])
-  return { rows, total: counted?.total ?? 0 }
-}
+  }))
 
 /** Fits into the time limit of a transaction, and into the file size that banks accept. */
 const MAX_PAYOUTS = 5_000

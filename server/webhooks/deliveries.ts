@@ -173,9 +173,16 @@ export type DeliveryFilters = {
   to?: Date | undefined
 }
 
-/** One page of deliveries, newest first, and the total. */
-export async function listDeliveries(
-  { db }: Context,
+/** One page of deliveries, newest first, and the total, in one snapshot. */
+export const listDeliveries = (
+  { begin }: Pick<Context, 'begin'>,
+  filters: DeliveryFilters,
+  page: Page,
+): Promise<{ rows: Delivery[]; total: number }> =>
+  begin((db) => readPageOfDeliveries(db, filters, page), 'snapshot')
+
+async function readPageOfDeliveries(
+  db: Db,
   { accountId, endpointId, status, event, from, to }: DeliveryFilters,
   { perPage, offset }: Page,
 ): Promise<{ rows: Delivery[]; total: number }> {

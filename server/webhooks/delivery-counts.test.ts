@@ -51,7 +51,7 @@ it('totals of deliveries equal plain SQL while two processes write, count, hide 
             and w.id = coalesce(${(endpointId as number) ?? null}::bigint, w.id)
             and d.status = coalesce(${(status as string) ?? null}::text, d.status)
         `
-        const { total } = await listDeliveries({ ...ctx, db }, filter, PAGE)
+        const { total } = await listDeliveries({ begin: (work) => work(db) }, filter, PAGE)
         expect({ filter, total }).toEqual({ filter, total: expected!.total })
       }
     }, 'snapshot')

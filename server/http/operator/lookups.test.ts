@@ -189,3 +189,20 @@ it('a slice of 400 rows is shown with all its ledger entries, which add up to ze
   const cents = data.ledger.map(({ amount }: { amount: number }) => Math.round(amount * 100))
   expect(cents.reduce((sum: number, amount: number) => sum + amount, 0)).toBe(0)
 })
+
+it.each(['accounts', 'mails', 'deliveries'])(
+  'the first page of the operator’s %s has the records that its own meta states while others are written',
+  async (noun) => {
+    const seller = await openShop(app)
+    await subscribe(seller, 'https://nowhere.invalid/')
+    const [id] = (await list(seller, cardItem({ quantity: 50 }))) as [number]
+    for (let round = 0; round < 15; round++) {
+      const [pages] = await Promise.all([
+        Promise.all(Array.from({ length: 8 }, () => get(`${noun}?per_page=100`))),
+        app.seller(),
+        buy(app, [[id, 1]]),
+      ])
+      for (const { data, meta } of pages) expect(data).toHaveLength(Math.min(meta.total, 100))
+    }
+  },
+)
