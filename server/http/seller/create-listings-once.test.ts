@@ -62,6 +62,25 @@ describe('an Idempotency-Key on POST /v1/listings', () => {
     expect((await createListings(seller, [cardItem()], headers)).text).toBe(first.text)
   })
 
+  it('a repeated Idempotency-Key returns the first bulk create although the payout setup is no longer verified', async () => {
+    const shop = await app.seller()
+    const headers = newKey()
+    const first = await createListings(shop, [cardItem()], headers)
+    await changeAccount(app, shop.accountId, { payout_verified: false })
+    const created = await createdBy(shop, async () => {
+      const again = await createListings(shop, [cardItem()], headers)
+      expect([again.status, again.text]).toEqual([200, first.text])
+      const other = newKey()
+      for (const key of [other, {}]) {
+        const { status, body } = await createListings(shop, [cardItem()], key)
+        expect([status, body.error.type]).toEqual([403, 'authorization_error'])
+      }
+      await changeAccount(app, shop.accountId, { payout_verified: true })
+      expect((await createListings(shop, [cardItem()], other)).body.created).toBe(1)
+    })
+    expect(created).toBe(1)
+  })
+
   it('a bulk create’s Idempotency-Key with another body gets a 422 and lists nothing', async () => {
     const headers = newKey()
     await createListings(seller, [cardItem()], headers)
