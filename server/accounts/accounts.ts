@@ -7,7 +7,6 @@ import { validationError } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { setFirstPassword } from '../members/members.ts'
 import { hashPassword } from '../members/password.ts'
-import { withdrawNotice } from '../notices/notices.ts'
 import {
   type Account,
   type AccountChanges,
@@ -43,14 +42,14 @@ export async function createAccount(ctx: Context, wanted: NewAccount): Promise<A
 
 /**
  * Changes the given fields. Shipping options are replaced as a whole. A password is set for the first member, who keeps
- * signing in with the same e-mail address when that of the account changes.
+ * signing in with the same e-mail address when that of the account changes. `setPayoutVerified` changes the verification.
  *
  * @throws not_found, or validation_error if the e-mail address or slug is taken
  */
 export async function changeAccount(
   ctx: Context,
   id: number,
-  changes: AccountChanges,
+  changes: Omit<AccountChanges, 'payoutVerified'>,
 ): Promise<Account> {
   if (changes.timeZone !== undefined) requireTimeZone(changes.timeZone)
   const passwordHash = changes.password ? await hashPassword(changes.password) : null
@@ -64,7 +63,6 @@ export async function changeAccount(
           email: changes.email,
           business: changes.business,
           seller_tier: changes.sellerTier,
-          payout_verified: changes.payoutVerified,
           api_access: changes.apiAccess,
           imported_rating: changes.rating,
           imported_reviews: changes.reviews,
@@ -87,7 +85,6 @@ export async function changeAccount(
         await writeShippingOptions(db, id, changes.shippingOptions)
         changed.shippingOptions = changes.shippingOptions
       }
-      if (changes.payoutVerified) await withdrawNotice(tx, id, 'payout_setup_missing', 0)
       await signal('keys')
       return changed
     }),

@@ -133,6 +133,21 @@ describe('a payout run', () => {
     expect((await balances())[account]).toBe(0)
   })
 
+  it('a failed payout is due again once the operator sets payout_verified, without a bank account too', async () => {
+    const seller = await openShop(app)
+    await received(seller)
+    await run()
+    const [{ id, reference }] = await payoutsOf(seller)
+    await app.operator.post(`/operator/v1/payouts/${id}/failed`, { payload: { reason: 'Closed' } })
+    const patched = await app.operator.patch(`/operator/v1/accounts/${seller.accountId}`, {
+      payload: { payout_verified: true },
+    })
+    expect(patched.body.data.payout_verified).toBe(true)
+    const [again] = await payoutsOf(seller)
+    expect(again).toMatchObject({ id, state: 'due', reason: null, sent_at: null })
+    expect(again.reference).not.toBe(reference)
+  })
+
   it('a refund after a payout is deducted from the next one', async () => {
     const seller = await openShop(app)
     const { order } = await received(seller, 10)

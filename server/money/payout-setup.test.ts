@@ -138,6 +138,19 @@ describe('a payout setup in the sandbox', () => {
     await patch(false)
     expect((await member.get(SETUP)).body.data.state).toBe('missing')
   })
+
+  it('after payout_verified was set and withdrawn, the reason of an earlier rejection is gone', async () => {
+    const { seller, member, path } = await newSeller()
+    await submit(member)
+    await app.operator.post(`${path}/reject`, { payload: { reason: 'Another holder' } })
+    for (const payout_verified of [true, false]) {
+      const patched = await app.operator.patch(`/operator/v1/accounts/${seller.accountId}`, {
+        payload: { payout_verified },
+      })
+      expect(patched.body.data.payout_verified).toBe(payout_verified)
+    }
+    expect((await member.get(SETUP)).body.data).toMatchObject({ state: 'submitted', reason: null })
+  })
 })
 
 it('outside the sandbox a bank account takes effect with the link in the e-mail, which works once', async () => {

@@ -229,13 +229,20 @@ async function applyChange(tx: Context, accountId: number): Promise<void> {
 
 /** Verifies a submitted setup. @throws conflict if there is none */
 export const verifySetup = (ctx: Context, accountId: number): Promise<PayoutSetup> =>
-  decide(ctx, accountId, async (tx) => {
-    await tx.db`
-      update payout_setups set rejected_because = null where account_id = ${accountId}
-    `
-    await setVerified(tx, accountId, true)
-    await repeatFailedPayouts(tx, accountId)
-  })
+  decide(ctx, accountId, (tx) => verify(tx, accountId))
+
+/** Verifies or revokes a seller's setup, submitted or not. Runs in the caller's transaction. */
+export const setPayoutVerified = (
+  tx: Context,
+  accountId: number,
+  isVerified: boolean,
+): Promise<void> => (isVerified ? verify(tx, accountId) : setVerified(tx, accountId, false))
+
+async function verify(tx: Context, accountId: number): Promise<void> {
+  await tx.db`update payout_setups set rejected_because = null where account_id = ${accountId}`
+  await setVerified(tx, accountId, true)
+  await repeatFailedPayouts(tx, accountId)
+}
 
 /** Rejects a setup, and e-mails the reason to the seller. @throws conflict if there is none */
 export const rejectSetup = (

@@ -2,6 +2,8 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import Type from 'typebox'
 import { changeAccount, createAccount, getAccount, listAccounts } from '../../accounts/accounts.ts'
 import { closeAccount } from '../../back-office/close-account.ts'
+import { inTransaction } from '../../database/in-transaction.ts'
+import { setPayoutVerified } from '../../money/payout-setup.ts'
 import type { Service } from '../../service.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
@@ -126,8 +128,15 @@ export const accountRoutes =
         },
       },
       async ({ params, body }) => {
-        const changes = accountChanges(body)
-        return { data: accountJson(await changeAccount(ctx, params.id, changes)) }
+        const { payoutVerified, ...changes } = accountChanges(body)
+        const account =
+          payoutVerified === undefined
+            ? await changeAccount(ctx, params.id, changes)
+            : await inTransaction(ctx, async (tx) => {
+                await setPayoutVerified(tx, params.id, payoutVerified)
+                return changeAccount(tx, params.id, changes)
+              })
+        return { data: accountJson(account) }
       },
     )
 
