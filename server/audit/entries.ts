@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import { type Page, readPage } from '../database/paging.ts'
+import { endOfSecond } from '../time/end-of-second.ts'
 
 /** An entry of the audit log. */
 export type AuditEntry = {
@@ -21,6 +22,7 @@ export type AuditFilters = {
   action?: string | undefined
   record?: string | undefined
   from?: Date | undefined
+  /** Includes its second. */
   to?: Date | undefined
 }
 
@@ -38,7 +40,7 @@ export const listAudit = (
       ${action === undefined ? db`` : db`and action = ${action}`}
       ${record === undefined ? db`` : db`and record = ${record}`}
       ${from === undefined ? db`` : db`and created_at >= ${from}`}
-      ${to === undefined ? db`` : db`and created_at <= ${to}`}
+      ${to === undefined ? db`` : db`and created_at < ${endOfSecond(to)}`}
     `
     return {
       total: db<{ total: number }[]>`select count(*) as total from audit_entries where ${isMatch}`,

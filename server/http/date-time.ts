@@ -16,6 +16,14 @@ export const parseDateTime = (field: string, text: string): Date =>
 export const optionalDateTime = (field: string, text: string | undefined): Date | undefined =>
   text === undefined ? undefined : parseDateTime(field, text)
 
+/** Parses fields that may be absent, like `parseDateTimes`. */
+export function optionalDateTimes<Field extends string>(
+  texts: Record<Field, string | undefined>,
+): Partial<Record<Field, Date>> {
+  const given = Object.entries(texts).filter(([, text]) => text !== undefined)
+  return parseDateTimes(Object.fromEntries(given) as Record<Field, string>)
+}
+
 /**
  * Parses several fields.
  *

@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
+import { endOfSecond } from '../time/end-of-second.ts'
 import type { Entry, PostingKind, RefundBearer } from './posting.ts'
 
 /**
@@ -128,6 +129,7 @@ export type LedgerFilters = {
   accountId?: number | undefined
   sliceKey?: string | undefined
   from?: Date | undefined
+  /** Includes its second. */
   to?: Date | undefined
   kind?: PostingKind | undefined
 }
@@ -148,7 +150,7 @@ export async function listEntries(
           : db`and p.slice_id = (select id from slices where slice_key = ${sliceKey})`
       }
       ${from === undefined ? db`` : db`and p.created_at >= ${from}`}
-      ${to === undefined ? db`` : db`and p.created_at <= ${to}`}
+      ${to === undefined ? db`` : db`and p.created_at < ${endOfSecond(to)}`}
       ${kind === undefined ? db`` : db`and p.kind = ${kind}`}
     `
     return {

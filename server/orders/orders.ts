@@ -5,6 +5,7 @@ import type { Db } from '../database/sql.ts'
 import { wholeRows } from '../database/whole-rows.ts'
 import { ORDER_STATUSES, type OrderStatus } from '../enums.ts'
 import { conflict } from '../errors.ts'
+import { endOfSecond } from '../time/end-of-second.ts'
 import { type Order, orderNotFound, type Tracking } from './order.ts'
 
 type Fragment = ReturnType<Db>
@@ -75,6 +76,7 @@ export type AllOrdersFilters = {
   listingId?: number | undefined
   sliceKey?: string | undefined
   from?: Date | undefined
+  /** Includes its second. */
   to?: Date | undefined
 }
 
@@ -131,7 +133,7 @@ export function listAllOrders(
             `
       }
       ${from === undefined ? db`` : db`and created_at >= ${from}`}
-      ${to === undefined ? db`` : db`and created_at <= ${to}`}
+      ${to === undefined ? db`` : db`and created_at < ${endOfSecond(to)}`}
     `
     return {
       total: db<{ total: number }[]>`select count(*) as total from orders where ${isMatch}`,

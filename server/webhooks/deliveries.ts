@@ -4,6 +4,7 @@ import type { Page } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import type { WebhookEvent } from '../enums.ts'
 import { conflict } from '../errors.ts'
+import { endOfSecond } from '../time/end-of-second.ts'
 import { type AttemptRow, attemptFrom } from './attempt-row.ts'
 import { type Delivery, type DeliveryStatus, deliveryNotFound } from './delivery.ts'
 import { numberKept } from './delivery-counts.ts'
@@ -302,7 +303,7 @@ const MARGIN_MS = 60_000
 
 /** A condition on `deliveries`. Ids bound the rows that it reads; a delivery has the time of its event. */
 function isInPeriod(db: Db, from?: Date, to?: Date) {
-  const end = to && new Date(to.getTime() + 1_000)
+  const end = to && endOfSecond(to)
   const firstSince = (time: number) => db`(select first_delivery_since(${new Date(time)}))`
   return db`
     true

@@ -15,7 +15,8 @@ import { getLabeledSlice } from '../../shipping/labeled-slice.ts'
 import { buyLabel } from '../../shipping/labels.ts'
 import { buyLabels, MAX_LABELS, mergeLabels } from '../../shipping/several-labels.ts'
 import { actionsFor } from '../../shipping/slice-actions.ts'
-import { parseDateTime } from '../date-time.ts'
+import { endOfSecond } from '../../time/end-of-second.ts'
+import { optionalDateTimes } from '../date-time.ts'
 import { packingParameters, sendPackingPage, wantsPage } from '../packing-page.ts'
 import { pageOf, pageParameters, paginated } from '../paginate.ts'
 import { idList, type Query } from '../query.ts'
@@ -297,7 +298,7 @@ async function readOwnSlice(ctx: Service, account: Account, orderId: number): Pr
 }
 
 /**
- * The period of two dates or times. A date is a whole day in the shop's time zone; `to` includes it.
+ * The period of two dates or times. A date is a whole day in the shop's time zone, a time a whole second; `to` includes it.
  *
  * @throws validation_error
  */
@@ -307,17 +308,16 @@ async function periodOf(
   from: string | undefined,
   to: string | undefined,
 ): Promise<{ from?: Date; to?: Date }> {
-  if (from === undefined && to === undefined) return {}
+  const times = optionalDateTimes({ from, to })
+  if (!times.from && !times.to) return {}
   const { timeZone } = await getAccount(ctx, accountId)
-  const momentOf = (field: string, text: string, days: number) => {
-    const moment = parseDateTime(field, text)
-    if (!DATE.test(text)) return moment
+  const dayOf = (text: string, days: number) => {
     const day = Temporal.PlainDate.from(text).add({ days })
     return new Date(day.toZonedDateTime(timeZone).epochMilliseconds)
   }
   return {
-    ...(from === undefined ? {} : { from: momentOf('from', from, 0) }),
-    ...(to === undefined ? {} : { to: momentOf('to', to, 1) }),
+    ...(times.from && { from: DATE.test(from!) ? dayOf(from!, 0) : times.from }),
+    ...(times.to && { to: DATE.test(to!) ? dayOf(to!, 1) : endOfSecond(times.to) }),
   }
 }
 

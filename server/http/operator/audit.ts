@@ -2,7 +2,7 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import Type from 'typebox'
 import { listAudit } from '../../audit/entries.ts'
 import type { Service } from '../../service.ts'
-import { optionalDateTime } from '../date-time.ts'
+import { optionalDateTimes } from '../date-time.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { DateTimeText, Paginated, SearchText } from '../schema.ts'
@@ -39,8 +39,7 @@ export const auditRoutes =
         const { actor, role, action, record, from, to } = query
         const filters = {
           ...{ actor, role, action, record },
-          from: optionalDateTime('from', from),
-          to: optionalDateTime('to', to),
+          ...optionalDateTimes({ from, to }),
         }
         return paginated(
           `${ctx.config.publicUrl}/operator/v1/audit`,

@@ -4,7 +4,7 @@ import { eurosFromCents } from '../../cents.ts'
 import { listEntries, readBalances } from '../../money/ledger.ts'
 import { POSTING_KINDS } from '../../money/posting.ts'
 import type { Service } from '../../service.ts'
-import { optionalDateTime } from '../date-time.ts'
+import { optionalDateTimes } from '../date-time.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import { integerIn, type Query } from '../query.ts'
 import { Data, DateTimeText, Id, OneOf, Paginated, SearchText } from '../schema.ts'
@@ -41,8 +41,7 @@ export const ledgerRoutes =
         const filters = {
           accountId: integerIn(query.account_id),
           sliceKey: query.slice_key,
-          from: optionalDateTime('from', from),
-          to: optionalDateTime('to', to),
+          ...optionalDateTimes({ from, to }),
           kind: request.query.kind,
         }
         return paginated(

@@ -206,3 +206,21 @@ it.each(['accounts', 'mails', 'deliveries'])(
     }
   },
 )
+
+it.each(['orders', 'ledger', 'audit'])(
+  'a record of the operator’s %s is in the period from and to its created_at, which has whole seconds',
+  async (noun) => {
+    const seller = await openShop(app)
+    const [id] = (await list(seller, cardItem())) as [number]
+    const [order] = (await buy(app, [[id, 1]])).orderIds as [number]
+    await ship(seller, order, { tracking_code: '3SAB' })
+    await act(app, order, 'receive')
+    const [{ id: record, created_at }] = (await get(noun)).data
+    expect(await idsOf(`${noun}?from=${created_at}&to=${created_at}`)).toContain(record)
+    const before = new Date(Date.parse(created_at) - 1_000).toISOString()
+    expect(await idsOf(`${noun}?from=2000-01-01&to=${before}`)).not.toContain(record)
+    expect(await idsOf(`${noun}?to=9999-12-31T23:59:59Z`)).toContain(record)
+    const { error } = await get(`${noun}?from=x&to=y`)
+    expect(Object.keys(error.fields)).toEqual(['from', 'to'])
+  },
+)

@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { ORDER_STATUSES } from '../../enums.ts'
 import { getOrder, listAllOrders } from '../../orders/orders.ts'
 import type { Service } from '../../service.ts'
-import { optionalDateTime } from '../date-time.ts'
+import { optionalDateTimes } from '../date-time.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import { integerIn, type Query } from '../query.ts'
 import { Data, DateTimeText, Id, OneOf, Paginated, PathId, SearchText } from '../schema.ts'
@@ -49,8 +49,7 @@ export const orderRowRoutes =
           buyerEmail: query.buyer_email,
           listingId: integerIn(query.listing_id),
           sliceKey: query.slice_key,
-          from: optionalDateTime('from', from),
-          to: optionalDateTime('to', to),
+          ...optionalDateTimes({ from, to }),
         }
         return paginated(
           `${ctx.config.publicUrl}/operator/v1/orders`,

@@ -4,7 +4,7 @@ import { sampleData } from '../../sandbox/sample-events.ts'
 import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
 import type { DeliveryFilters } from '../../webhooks/deliveries.ts'
 import { DELIVERY_STATUSES, type Delivery, payloadOf } from '../../webhooks/delivery.ts'
-import { parseDateTimes } from '../date-time.ts'
+import { optionalDateTimes } from '../date-time.ts'
 import { pageParameters } from '../paginate.ts'
 import { component, DateTimeText, Id, Nullable, OneOf, Timestamp } from '../schema.ts'
 import { EVENT_SCHEMAS } from './event.ts'
@@ -111,14 +111,12 @@ export function deliveryFilters(
   accountId: number,
   { endpoint_id: endpointId, status, event, from, to }: Static<typeof DeliveryQuery>,
 ): DeliveryFilters {
-  const given = Object.entries({ from, to }).filter(([, text]) => text !== undefined)
-  const times: { from?: Date; to?: Date } = parseDateTimes(Object.fromEntries(given) as never)
   return {
     accountId,
     // A validated query still consists of texts.
     endpointId: endpointId === undefined ? undefined : Number(endpointId),
     status,
     event,
-    ...times,
+    ...optionalDateTimes({ from, to }),
   }
 }

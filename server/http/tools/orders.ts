@@ -6,7 +6,7 @@ import { PACKED_STATUSES, readPacking } from '../../orders/packing.ts'
 import { cancelAsSeller } from '../../orders/transitions.ts'
 import type { Service } from '../../service.ts'
 import { buyLabels, mergeLabels } from '../../shipping/several-labels.ts'
-import { optionalDateTime } from '../date-time.ts'
+import { optionalDateTimes } from '../date-time.ts'
 import { packingParameters, sendPackingPage, wantsPage } from '../packing-page.ts'
 import { pageEnd, pageExample, pageOf, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
@@ -53,12 +53,9 @@ export const ownOrderRoutes =
         },
       },
       async ({ caller, query }) => {
-        const { status, since, updated_since: updatedSince } = query
-        const filters = {
-          status,
-          since: optionalDateTime('since', since),
-          updatedSince: optionalDateTime('updated_since', updatedSince),
-        }
+        const { status, since, updated_since } = query
+        const times = optionalDateTimes({ since, updated_since })
+        const filters = { status, since: times.since, updatedSince: times.updated_since }
         return paginated(
           `${publicUrl}/tools/v1/orders`,
           query as Query,
