@@ -51,10 +51,16 @@ function openDestination() {
   let lines = ''
   /** The bytes of a batch that the operating system has not taken yet. */
   let unwritten: Buffer | undefined
+  /** Set while they wait for a slow reader. */
+  let retry: NodeJS.Timeout | undefined
 
   const writeRest = () => {
+    retry = undefined
     write(STDERR, unwritten!, (error, length) => {
-      if (error?.code === 'EAGAIN') return void setTimeout(writeRest, BUSY_RETRY_MS).unref()
+      if (error?.code === 'EAGAIN') {
+        retry = setTimeout(writeRest, BUSY_RETRY_MS).unref()
+        return
+      }
       unwritten = error || length === unwritten!.length ? undefined : unwritten!.subarray(length)
       if (unwritten) writeRest()
       else if (lines.length >= BATCH_LENGTH) passOn()
@@ -70,6 +76,12 @@ function openDestination() {
   const flushSync = () => {
     let rest = Buffer.from(lines)
     lines = ''
+    if (retry) {
+      clearTimeout(retry)
+      retry = undefined
+      rest = Buffer.concat([unwritten!, rest])
+      unwritten = undefined
+    }
     const giveUpAt = performance.now() + MAX_FLUSH_MS
     while (rest.length > 0) {
       try {
