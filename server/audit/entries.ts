@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { type Page, readPage } from '../database/paging.ts'
-import { endOfSecond } from '../time/end-of-second.ts'
+import { endOfSecond } from '../time/storable-time.ts'
 
 /** An entry of the audit log. */
 export type AuditEntry = {

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
-import { endOfSecond } from '../time/end-of-second.ts'
+import { endOfSecond } from '../time/storable-time.ts'
 import type { Entry, PostingKind, RefundBearer } from './posting.ts'
 
 /**

@@ -5,7 +5,7 @@ import type { Db } from '../database/sql.ts'
 import { wholeRows } from '../database/whole-rows.ts'
 import { ORDER_STATUSES, type OrderStatus } from '../enums.ts'
 import { conflict } from '../errors.ts'
-import { endOfSecond } from '../time/end-of-second.ts'
+import { endOfSecond } from '../time/storable-time.ts'
 import { type Order, orderNotFound, type Tracking } from './order.ts'
 
 type Fragment = ReturnType<Db>

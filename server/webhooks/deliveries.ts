@@ -4,7 +4,7 @@ import type { Page } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import type { WebhookEvent } from '../enums.ts'
 import { conflict } from '../errors.ts'
-import { endOfSecond } from '../time/end-of-second.ts'
+import { endOfSecond, storableTime } from '../time/storable-time.ts'
 import { type AttemptRow, attemptFrom } from './attempt-row.ts'
 import { type Delivery, type DeliveryStatus, deliveryNotFound } from './delivery.ts'
 import { numberKept } from './delivery-counts.ts'
@@ -304,7 +304,7 @@ const MARGIN_MS = 60_000
 /** A condition on `deliveries`. Ids bound the rows that it reads; a delivery has the time of its event. */
 function isInPeriod(db: Db, from?: Date, to?: Date) {
   const end = to && endOfSecond(to)
-  const firstSince = (time: number) => db`(select first_delivery_since(${new Date(time)}))`
+  const firstSince = (time: number) => db`(select first_delivery_since(${storableTime(time)}))`
   return db`
     true
     ${from ? db`and created_at >= ${from} and id >= ${firstSince(from.getTime() - MARGIN_MS)}` : db``}

@@ -96,6 +96,7 @@ describe('the list of slices', () => {
       await app.ctx.db`update accounts set time_zone = ${zone} where id = ${shop.accountId}`
       expect(await keysOf(me, `from=${day}&to=${day}`), zone).toEqual([first.key])
       expect(await keysOf(me, 'to=2020-05-03')).toEqual([])
+      expect(await keysOf(me, 'from=0001-01-01&to=9999-12-31')).toContain(first.key)
     }
     for (const [text, found] of [
       ['ZOE', [first.key]],

@@ -15,7 +15,7 @@ import { getLabeledSlice } from '../../shipping/labeled-slice.ts'
 import { buyLabel } from '../../shipping/labels.ts'
 import { buyLabels, MAX_LABELS, mergeLabels } from '../../shipping/several-labels.ts'
 import { actionsFor } from '../../shipping/slice-actions.ts'
-import { endOfSecond } from '../../time/end-of-second.ts'
+import { endOfSecond, storableTime } from '../../time/storable-time.ts'
 import { optionalDateTimes } from '../date-time.ts'
 import { packingParameters, sendPackingPage, wantsPage } from '../packing-page.ts'
 import { pageOf, pageParameters, paginated } from '../paginate.ts'
@@ -313,7 +313,7 @@ async function periodOf(
   const { timeZone } = await getAccount(ctx, accountId)
   const dayOf = (text: string, days: number) => {
     const day = Temporal.PlainDate.from(text).add({ days })
-    return new Date(day.toZonedDateTime(timeZone).epochMilliseconds)
+    return storableTime(day.toZonedDateTime(timeZone).epochMilliseconds)
   }
   return {
     ...(times.from && { from: DATE.test(from!) ? dayOf(from!, 0) : times.from }),

@@ -52,6 +52,8 @@ describe('webhooks in the tools API', () => {
     expect(await idsOf('status=pending&event=order.created')).toEqual([])
     const today = `from=${dayOf(-1)}&to=${dayOf(1)}`
     expect(await idsOf(`${today}&event=order.created`)).toEqual([created])
+    const ever = 'from=0001-01-01T00:00:00Z&to=9999-12-31T23:59:59Z'
+    expect(await idsOf(ever)).toEqual(await idsOf(today))
     expect(await idsOf(`from=${dayOf(1)}`)).toEqual([])
     expect(await idsOf(`to=${dayOf(-1)}`)).toEqual([])
     const invalid = await seller.get(`${DELIVERIES}?from=soon&event=order.lost`)
