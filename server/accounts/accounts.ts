@@ -178,7 +178,7 @@ const insertWithSlug = (
     ${row.sellerTier ?? 'Bronze'},
     ${row.payoutVerified ?? false},
     ${row.apiAccess ?? 'disabled'},
-    round(${row.rating ?? null}::numeric, 1),
+    ${row.rating ?? null},
     ${row.reviews ?? 0},
     ${row.rating ?? null},
     ${row.reviews ?? 0},

@@ -5,7 +5,7 @@ const MAX_REVIEWS = 2_147_483_647
 
 /**
  * Computes the published rating and number of reviews of an account: the mean of its own reviews and of the imported
- * ones, which the operator entered, to one decimal. Without own reviews it is the imported one.
+ * ones, which the operator entered, to one decimal. Without own reviews the entered figures are published as they are.
  *
  * @param change difference to the sum of the stars and to the number of own reviews
  */
@@ -20,7 +20,7 @@ export async function publishRating(
       review_stars = own.stars,
       review_count = own.count,
       rating = case
-        when own.count = 0 then round(a.imported_rating, 1)
+        when own.count = 0 then a.imported_rating
         else round(
           (coalesce(a.imported_rating, 0) * own.imported + own.stars) / (own.imported + own.count),
           1
