@@ -1,6 +1,6 @@
 /** One end of the connection between two processes: `process` in a child, the worker in its parent. */
 type Port = {
-  on(event: 'message', listener: (message: unknown) => void): unknown
+  on(event: 'message' | 'disconnect', listener: (message: unknown) => void): unknown
   send?(message: object, handle: undefined, options: object, sent: () => void): unknown
 }
 
@@ -42,6 +42,10 @@ export function openChannel(port: Port, { answers = {}, news = {} }: Handlers): 
   }
   port.on('message', (message) => {
     if (typeof message === 'object' && message !== null) void receive(message as Message)
+  })
+  // A process that has ended gives no answer.
+  port.on('disconnect', () => {
+    for (const settle of [...pending.values()]) settle(undefined)
   })
 
   return {
