@@ -301,12 +301,48 @@ describe('listings', () => {
     expect(await readFile(file('left.csv'), 'utf8')).toMatch(/XX,EN,1,1,B,.*condition/)
   })
 
+  it('the JSON of an import has the row, the reference and the messages of each row that failed', async () => {
+    const rows = [`${CARD},XX,EN,1,1,taken`, ',NM,EN,1,1,', `${CARD},NM,EN,free,1,`]
+    const csv = ['card,condition,language,price,quantity,reference', ...rows].join('\n')
+    await writeFile(file('refused.csv'), csv)
+    const failures = [
+      { row: 2, reference: 'taken', messages: [expect.stringContaining('condition')] },
+      { row: 3, reference: null, messages: [expect.stringMatching(/card.*product/)] },
+      { row: 4, reference: null, messages: ['The price field must be a number: “free”.'] },
+    ]
+    const dry = await run('listings import refused.csv --dry-run --json')
+    expect([dry.code, JSON.parse(dry.stdout)]).toEqual([
+      1,
+      [{ rows: 3, valid: 0, invalid: 3, failures }],
+    ])
+    const { code, stdout } = await run('listings import refused.csv --yes --json')
+    expect([code, JSON.parse(stdout)]).toEqual([1, [{ rows: 3, created: 0, failed: 3, failures }]])
+  })
+
+  it('the preview of an import refuses a reference that an earlier row takes', async () => {
+    const rows = ['XX', 'NM', 'NM', 'LP'].map((condition) => `${CARD},${condition},EN,1,1,twice`)
+    const csv = ['card,condition,language,price,quantity,reference', ...rows].join('\n')
+    await writeFile(file('twice.csv'), csv)
+    const { stdout, stderr } = await run('listings import twice.csv --dry-run')
+    expect(stdout).toBe('4\t1\t3\n')
+    expect(stderr).toMatch(/row 4: Row 3 has the same reference “twice”[\s\S]*row 5: Row 3 has/)
+    expect((await run('listings import twice.csv --yes')).stdout).toBe('4\t1\t3\n')
+    const again = await run('listings import twice.csv --yes --json')
+    expect(JSON.parse(again.stdout)[0]).toMatchObject({
+      created: 0,
+      failures: [2, 3, 4, 5].map((row) => ({ row, reference: 'twice' })),
+    })
+  })
+
   it('columns with other names are mapped with --map', async () => {
     await writeFile(file('own.csv'), `Which,State,language,quantity,EUR\n${CARD},LP,EN,1,"2,50"\n`)
     const args = ['listings', 'import', 'own.csv', '--yes', '--json']
     const maps = ['Which=card', 'State=condition', 'EUR=price'].flatMap((map) => ['--map', map])
     const { code, stdout } = await start([...args, ...maps]).ended
-    expect([code, JSON.parse(stdout)]).toEqual([0, [{ rows: 1, created: 1, failed: 0 }]])
+    expect([code, JSON.parse(stdout)]).toEqual([
+      0,
+      [{ rows: 1, created: 1, failed: 0, failures: [] }],
+    ])
     expect((await run('listings import own.csv --yes')).stderr).toContain('--map')
   })
 

@@ -4,7 +4,7 @@ import { replaceFile } from './files.ts'
 import { adviseAfterInterruption } from './interruption.ts'
 
 /** A row of the file, from 0, and why it failed. */
-export type Failure = [row: number, reason: string]
+export type Failure = [row: number, messages: string[]]
 
 /** Progress of a run, stored next to its file: an interrupted run continues, and repeats no write. */
 export type Journal = {
@@ -77,7 +77,7 @@ export async function sendBatches(
     // Before it is sent: its key and its time must survive an interruption.
     await replaceFile(file, JSON.stringify(journal))
     const failed = isForgotten
-      ? rows.map((row): Failure => [row, unknown])
+      ? rows.map((row): Failure => [row, [unknown]])
       : await atThePaceOfTheLimit(() => send(rows, `${journal.key}-${journal.done}`), waiting)
     journal.failed.push(...failed)
     journal.done += rows.length

@@ -10,9 +10,11 @@ import {
   guessMapping,
   type Mapping,
   type Messages,
+  messagesOf,
   type ReadRow,
   readCsv,
   readRow,
+  repeatedReferences,
 } from '../../sdk/src/csv.ts'
 import {
   atThePaceOfTheLimit,
@@ -69,26 +71,28 @@ export function importCommand(listings: Command): void {
       } else {
         const failed = await check(session, rows)
         preview(session, rows, failed)
-        const invalid = new Set(failed.map(([row]) => row))
-        const valid = rows.flatMap(({ index }) => (invalid.has(index) ? [] : index))
-        if (options.dryRun) return finishDryRun(session, file, failed, options)
-        if (valid.length === 0) throw new CommandError('No row can be listed.')
+        if (options.dryRun) return finishDryRun(session, file, rows, failed, options)
+        const valid = without(failed, rows).map(({ index }) => index)
+        if (valid.length === 0) return finish(session, file, rows, failed, options)
         if (!options.yes) await agree(`List ${valid.length} rows?`)
         journal = newJournal(of, valid, failed)
       }
-      await finish(session, file, await list(session, journalFile, journal, rows), options)
+      const failed = await list(session, journalFile, journal, rows)
+      await finish(session, file, rows, failed, options)
     })
 }
 
 async function finishDryRun(
   { out }: Session,
   file: CsvFile,
+  rows: Row[],
   failed: Failure[],
   options: ImportOptions,
 ): Promise<void> {
   if (options.failed) await writeFailed(options.failed, file, failed)
+  const valid = rows.length - failed.length
   out.records(
-    [{ rows: file.rows.length, valid: file.rows.length - failed.length, invalid: failed.length }],
+    [{ rows: rows.length, valid, invalid: failed.length, failures: failuresJson(rows, failed) }],
     [
       ['ROWS', ({ rows }) => rows],
       ['VALID', ({ valid }) => valid],
@@ -101,13 +105,14 @@ async function finishDryRun(
 async function finish(
   { out }: Session,
   file: CsvFile,
+  rows: Row[],
   failed: Failure[],
   options: ImportOptions,
 ): Promise<void> {
   if (options.failed && failed.length > 0) await writeFailed(options.failed, file, failed)
-  const created = file.rows.length - failed.length
+  const created = rows.length - failed.length
   out.records(
-    [{ rows: file.rows.length, created, failed: failed.length }],
+    [{ rows: rows.length, created, failed: failed.length, failures: failuresJson(rows, failed) }],
     [
       ['ROWS', ({ rows }) => rows],
       ['LISTED', ({ created }) => created],
@@ -119,9 +124,22 @@ async function finish(
   throw new CommandError(`${counted(failed.length)} failed${where}.`)
 }
 
+/** The failed rows for programs; the header is row 1, as in the messages. */
+const failuresJson = (rows: Row[], failed: Failure[]) =>
+  failed.map(([row, messages]) => ({
+    row: row + 2,
+    reference: rows[row]!.item.reference ?? null,
+    messages,
+  }))
+
 export const counted = (rows: number) => `${rows} ${rows === 1 ? 'row' : 'rows'}`
 
 type Row = ReadRow & { index: number; row: string[] }
+
+function without(failed: Failure[], rows: Row[]): Row[] {
+  const invalid = new Set(failed.map(([row]) => row))
+  return rows.filter(({ index }) => !invalid.has(index))
+}
 
 const collect = (value: string, all: string[] = []) => [...all, value]
 
@@ -181,6 +199,8 @@ async function check({ client, out }: Session, rows: Row[]): Promise<Failure[]> 
     out.progress(`Checked ${done} of ${readable.length} rows`)
   }
   out.endProgress()
+  const listable = without(failed, rows).map(({ index, item }) => ({ position: index, item }))
+  for (const [row, message] of repeatedReferences(listable)) failed.push([row, [message]])
   return failed.sort(([a], [b]) => a - b)
 }
 
@@ -192,11 +212,11 @@ function failureOf(
     candidates = [],
   }: { errors?: Messages | CheckedItem['errors']; candidates?: unknown[] },
 ): Failure[] {
-  const messages = Object.values(errors ?? {}).flat()
+  const messages = messagesOf(errors)
   if (messages.length === 0) return []
   const ids = candidates.map((candidate) => (candidate as { id: string }).id)
   const hint = ids.length > 0 ? [`Candidates: ${ids.join(', ')}.`] : []
-  return [[row, [...messages, ...hint].join(' ')]]
+  return [[row, [...messages, ...hint]]]
 }
 
 function preview({ out }: Session, rows: Row[], failed: Failure[]): void {
@@ -204,14 +224,15 @@ function preview({ out }: Session, rows: Row[], failed: Failure[]): void {
     `${counted(rows.length)}: ${rows.length - failed.length} can be listed, ${failed.length} cannot.`,
   )
   const show = (lines: Failure[], kind: string) => {
-    for (const [row, text] of lines.slice(0, MAX_SHOWN)) out.note(`  row ${row + 2}: ${text}`)
+    for (const [row, messages] of lines.slice(0, MAX_SHOWN)) {
+      out.note(`  row ${row + 2}: ${messages.join(' ')}`)
+    }
     if (lines.length > MAX_SHOWN) out.note(`  and ${lines.length - MAX_SHOWN} more ${kind}`)
   }
   show(failed, 'of them; --failed FILE.csv collects all')
-  const invalid = new Set(failed.map(([row]) => row))
   show(
-    rows.flatMap(({ index, warnings }): Failure[] =>
-      warnings.length > 0 && !invalid.has(index) ? [[index, warnings.join(' ')]] : [],
+    without(failed, rows).flatMap(({ index, warnings }): Failure[] =>
+      warnings.length > 0 ? [[index, warnings]] : [],
     ),
     'adapted rows',
   )
@@ -246,6 +267,6 @@ const writeFailed = (path: string, { columns, rows }: CsvFile, failed: Failure[]
     path,
     failedCsv(
       columns,
-      failed.map(([row, reason]) => ({ row: rows[row]!, reason })),
+      failed.map(([row, messages]) => ({ row: rows[row]!, reason: messages.join(' ') })),
     ),
   )

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { type ListingChange, NotFoundError, type OwnListing } from '@cardstall/sdk'
 import type { Command } from 'commander'
+import { messagesOf } from '../../sdk/src/csv.ts'
 import { type Failure, fingerprint, newJournal, readJournal, sendBatches } from './batches.ts'
 import { counted, csvOf } from './import.ts'
 import { agree } from './questions.ts'
@@ -56,9 +57,7 @@ export function repriceCommand(listings: Command): void {
           const batch = rows.map((row) => changes[row]!)
           const { results } = await client.tools.listings.changeMany(batch, { idempotencyKey })
           return results.flatMap((result): Failure[] =>
-            result.status === 'failed'
-              ? [[rows[result.index]!, Object.values(result.errors).flat().join(' ')]]
-              : [],
+            result.status === 'failed' ? [[rows[result.index]!, messagesOf(result.errors)]] : [],
           )
         },
         unknown: UNKNOWN,
@@ -66,7 +65,9 @@ export function repriceCommand(listings: Command): void {
         progress: (done) => out.progress(`Changed ${done} of ${length} listings`),
       })
       out.endProgress()
-      for (const [row, reason] of failed) process.stderr.write(`row ${row + 2}: ${reason}\n`)
+      for (const [row, messages] of failed) {
+        process.stderr.write(`row ${row + 2}: ${messages.join(' ')}\n`)
+      }
       out.records(
         [{ changed: length - failed.length, failed: failed.length }],
         [

@@ -185,6 +185,30 @@ function readNumber(text: string): { value: number | undefined; isAdapted: boole
   return { value: Number(`${whole.replaceAll(/[.,]/g, '')}.${fraction || 0}`), isAdapted: true }
 }
 
+/** The messages of a row. The service reports an item without card and product under both fields; it is one mistake. */
+export const messagesOf = (errors: Messages = {}): string[] => [
+  ...new Set(Object.values(errors).flat()),
+]
+
+/**
+ * Messages for the rows whose reference an earlier row has, by their positions. The service lists the first row with a
+ * reference and refuses the others.
+ *
+ * @param rows those that can be listed otherwise, in the order of the file
+ */
+export function repeatedReferences(rows: { position: number; item: Item }[]): Map<number, string> {
+  const first = new Map<string, number>()
+  const messages = new Map<number, string>()
+  for (const { position, item } of rows) {
+    if (item.reference === undefined) continue
+    const reference = String(item.reference)
+    const earlier = first.get(reference)
+    if (earlier === undefined) first.set(reference, position)
+    else messages.set(position, `Row ${earlier + 2} has the same reference “${reference}”.`)
+  }
+  return messages
+}
+
 /** The rows that failed, with all of their columns and the reason, to correct and import again. */
 export const failedCsv = (columns: string[], failed: { row: string[]; reason: string }[]): string =>
   // Excel reads UTF-8 only after a byte order mark.

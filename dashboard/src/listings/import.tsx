@@ -8,8 +8,10 @@ import {
   guessMapping,
   type Item,
   type Mapping,
+  messagesOf,
   readCsv,
   readRow,
+  repeatedReferences,
 } from '../../../sdk/src/csv.ts'
 import { randomName } from '../client.ts'
 import { useMe } from '../shell/me.ts'
@@ -264,7 +266,6 @@ async function checkAll(
   report: (done: number) => void,
 ): Promise<Row[]> {
   const all: Row[] = []
-  const seen = new Map<string, number>()
   let done = 0
   const read = rows.map((row) => readRow(row, mapping))
   for (const { item } of read) {
@@ -287,7 +288,7 @@ async function checkAll(
           position,
           item,
           warnings,
-          reasons: Object.values(merged).flat(),
+          reasons: messagesOf(merged),
           candidates: (checked.candidates ?? []) as Candidate[],
           name: checked.item && `${checked.item.name}, ${checked.item.details}`,
         }
@@ -297,12 +298,9 @@ async function checkAll(
     }
   }
   await Promise.all([work(), work()])
-  for (const row of all) {
-    const { reference } = row.item
-    if (reference === undefined) continue
-    const first = seen.get(String(reference))
-    if (first === undefined) seen.set(String(reference), row.position)
-    else row.reasons.push(`Row ${first + 2} has the same reference.`)
+  const listable = all.filter(({ reasons }) => reasons.length === 0)
+  for (const [position, message] of repeatedReferences(listable)) {
+    all[position]!.reasons.push(message)
   }
   return all
 }
