@@ -84,6 +84,7 @@ describe('verify', () => {
     ['a malformed signature', { headers: { 'x-service-signature': 'g'.repeat(64) } }],
     ['an upper-case signature', { headers: { 'x-service-signature': 'A'.repeat(64) } }],
     ['an old timestamp', { now: () => (1_700_000_000 + 301) * 1000 }],
+    ['a timestamp ahead of the clock', { now: () => (1_700_000_000 - 301) * 1000 }],
   ] as const)('%s is refused', async (_, change: object) => {
     const { body, secret, headers, now } = {
       body: BODY,
@@ -97,6 +98,23 @@ describe('verify', () => {
     await expect(verify(body, { ...genuine, ...headers }, secret, { now })).rejects.toThrow(
       SignatureError,
     )
+  })
+
+  it('a receiver of a sandbox whose clock is ahead passes its time or a larger tolerance', async () => {
+    const timestamp = Math.floor(Date.now() / 1000) + 86_400
+    const headers = await sign(BODY, SECRET, timestamp)
+    await expect(verify(BODY, headers, SECRET)).rejects.toThrow(
+      /864\d\d s ahead.*sandbox.*`now`.*`toleranceSeconds`/,
+    )
+    await verify(BODY, headers, SECRET, { now: () => timestamp * 1000 })
+    await verify(BODY, headers, SECRET, { toleranceSeconds: 90_000 })
+  })
+
+  it('a timestamp is accepted until it differs by more than the tolerance', async () => {
+    const headers = await sign(BODY, SECRET, 1_700_000_000)
+    for (const seconds of [-300, 300]) {
+      await verify(BODY, headers, SECRET, { now: () => (1_700_000_000 + seconds) * 1000 })
+    }
   })
 
   it('a parsed body is refused with the way to get the raw one', async () => {

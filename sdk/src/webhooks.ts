@@ -13,7 +13,7 @@ export type WebhookEvent =
   | OrderLabelReadyEvent
   | ListingSoldEvent
 
-/** A delivery that is not genuine, or too old. */
+/** A delivery that is not genuine, or whose timestamp is too old or ahead of the clock. */
 export class SignatureError extends CardstallError {
   override name = 'SignatureError'
 }
@@ -31,6 +31,7 @@ const TOLERANCE_SECONDS = 300
  *
  * @param rawBody the bytes exactly as received, before any parsing
  * @param secret of the endpoint (`svc_whsec_…`); several while a secret is rotated
+ * @param options `now` returns Unix milliseconds: the sandbox's time, if its clock was moved
  * @throws SignatureError
  */
 export async function verify(
@@ -55,9 +56,14 @@ export async function verify(
   if (hashes.length === 0) {
     throw new SignatureError('The header X-Service-Signature is missing or malformed.')
   }
-  // A timestamp in the future is accepted, because the clock of a sandbox can be ahead.
-  if (now() / 1000 - Number(timestamp) > toleranceSeconds) {
+  const age = now() / 1000 - Number(timestamp)
+  if (age > toleranceSeconds) {
     throw new SignatureError('The delivery is too old, or the clocks differ.')
+  }
+  if (-age > toleranceSeconds) {
+    throw new SignatureError(
+      `The delivery is ${Math.ceil(-age)} s ahead of this clock. For a sandbox with a moved clock, pass its time as \`now\`, or a larger \`toleranceSeconds\`.`,
+    )
   }
   const signed = signedBytes(timestamp, body)
   for (const one of [secret].flat()) {
