@@ -3,6 +3,7 @@ import type { Account, AccountChanges, ShippingOption } from '../../accounts/acc
 import { centsFromEuros, eurosFromCents } from '../../cents.ts'
 import { API_ACCESS, FULFILMENTS, SELLER_TIERS } from '../../enums.ts'
 import { validationError } from '../../errors.ts'
+import { isCountry } from '../../text/countries.ts'
 import { ADDRESS_PATTERN } from '../../text/mailbox.ts'
 import { timestamp } from '../../time/timestamp.ts'
 import { component, Euros, FilledText, Nullable, OneOf, Text, Timestamp } from '../schema.ts'
@@ -25,22 +26,27 @@ const shippingOptionFields = {
   enabled: Type.Boolean(),
 }
 
-const limitFields = {
+const limits = (countries: object, value: object) => ({
   countries: Nullable(
     Type.Array(Text({ pattern: '^[A-Z]{2}$', examples: ['NL'] }), {
       minItems: 1,
       maxItems: MAX_COUNTRIES,
+      ...countries,
     }),
     { description: 'ISO codes of the countries that it delivers to; null for all' },
   ),
-  max_value: Nullable(Euros({ maximum: MAX_VALUE_EUROS }), {
+  max_value: Nullable(Euros({ maximum: MAX_VALUE_EUROS, ...value }), {
     description: 'Highest value of the goods in decimal euros; null for any',
   }),
-}
+})
+
+/** Options that were stored before the limits were this strict are published as they are. */
+const limitFields = limits({}, {})
+const limitInput = limits({ uniqueItems: true }, { minimum: 0.01 })
 
 const ShippingOptionInput = Type.Object({
   ...shippingOptionFields,
-  ...Type.Partial(Type.Object(limitFields)).properties,
+  ...Type.Partial(Type.Object(limitInput)).properties,
 })
 
 export const ShippingOptionsInput = Type.Array(ShippingOptionInput, {
@@ -181,15 +187,25 @@ export const AccountSchema = component(
   ),
 )
 
-/** Options in a request, mapped to the domain's names. @throws validation_error for two options with one code */
+/**
+ * Options in a request, mapped to the domain's names.
+ *
+ * @throws validation_error for two options with one code, and for countries that don't exist
+ */
 export function shippingOptions(options: Static<typeof ShippingOptionsInput>): ShippingOption[] {
   const seen = new Set<string>()
-  for (const [index, { code }] of options.entries()) {
+  for (const [index, { code, countries }] of options.entries()) {
     if (seen.has(code)) {
       const field = `shipping_options.${index}.code`
       throw validationError({ [field]: [`The ${field} field repeats the code "${code}".`] })
     }
     seen.add(code)
+    const unknown = countries?.filter((country) => !isCountry(country)) ?? []
+    if (unknown.length > 0) {
+      const field = `shipping_options.${index}.countries`
+      const message = `The ${field} field has codes that no country has: ${unknown.join(', ')}.`
+      throw validationError({ [field]: [message] })
+    }
   }
   return options.map(({ price, countries = null, max_value: maxValue = null, ...option }) => ({
     ...pick(option),

@@ -42,12 +42,25 @@ describe('PUT /tools/v1/shipping-options', () => {
   it.each([
     ['a country in lower case', { countries: ['nl'] }, 'shipping_options.0.countries.0'],
     ['an empty list of countries', { countries: [] }, 'shipping_options.0.countries'],
+    ['a code that no country has', { countries: ['NL', 'ZZ'] }, 'shipping_options.0.countries'],
+    ['a country that occurs twice', { countries: ['NL', 'NL'] }, 'shipping_options.0.countries'],
     ['a value below 0', { max_value: -1 }, 'shipping_options.0.max_value'],
+    ['a highest value of 0', { max_value: 0 }, 'shipping_options.0.max_value'],
   ])('PUT /tools/v1/shipping-options refuses %s', async (_, limits, field) => {
     const seller = await openShop(app, LETTER)
     const payload = { shipping_options: [letter(limits)] }
     const { status, body } = await seller.put(OPTIONS, { payload })
     expect([status, Object.keys(body.error.fields)]).toEqual([422, [field]])
+  })
+
+  it('the refusal of a shipping option names the codes that no country has, also to the operator', async () => {
+    const seller = await openShop(app, LETTER)
+    const payload = { shipping_options: [letter({ countries: ['XK', 'UK', 'GB', 'EU'] })] }
+    const field = 'shipping_options.0.countries'
+    const fields = { [field]: [`The ${field} field has codes that no country has: UK, EU.`] }
+    expect((await seller.put(OPTIONS, { payload })).body.error.fields).toEqual(fields)
+    const account = `/operator/v1/accounts/${seller.accountId}`
+    expect((await app.operator.patch(account, { payload })).body.error.fields).toEqual(fields)
   })
 
   it('concurrent replacements of the shipping options all succeed, and one of them remains', async () => {
