@@ -528,6 +528,7 @@ create table oauth_tokens (
   redirect_uri text,
   code_challenge text,
   expires_at timestamp with time zone not null,
+  scopes text[],
   constraint oauth_tokens_pkey PRIMARY KEY (token_hash),
   constraint oauth_tokens_codes_have_a_challenge CHECK ((kind = 'code'::text) = (redirect_uri IS NOT NULL AND code_challenge IS NOT NULL)),
   constraint oauth_tokens_grant_id_fkey FOREIGN KEY (grant_id) REFERENCES oauth_grants(id) ON DELETE CASCADE,

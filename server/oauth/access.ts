@@ -58,7 +58,7 @@ async function read({ db }: Context, hashed: string): Promise<Row | null> {
   const [row = null] = await db<Row[]>`
     select
       g.id::text as "grantId",
-      g.scopes,
+      coalesce(t.scopes, g.scopes) as scopes,
       g.audience,
       g.client_name as "clientName",
       g.last_used_at as "lastUsedAt",

@@ -23,10 +23,15 @@ export type TokenPair = { accessToken: string; refreshToken: string }
 /** A response of the token endpoint. */
 export type Issued = TokenPair & { scopes: readonly Scope[] }
 
-/** Issues a pair of tokens of a grant, and keeps the grant as long as they are valid. */
+/**
+ * Issues a pair of tokens of a grant, and keeps the grant as long as they are valid.
+ *
+ * @param scopes of the access token, if it has fewer than the grant
+ */
 export async function issueTokens(
   { db, signal }: Pick<Context, 'db' | 'signal'>,
   grantId: number,
+  scopes?: Scope[],
 ): Promise<TokenPair> {
   const pair = { accessToken: generateToken(), refreshToken: generateToken() }
   await db`
@@ -39,15 +44,16 @@ export async function issueTokens(
       where id = ${grantId}
       returning id, ends_at, expires_at
     )
-    insert into oauth_tokens (token_hash, kind, grant_id, expires_at)
+    insert into oauth_tokens (token_hash, kind, grant_id, scopes, expires_at)
     select
       decode(${hashToken(pair.accessToken)}, 'hex'),
       'access',
       id,
+      ${scopes ?? null}::text[],
       least(ends_at, clock_timestamp() + make_interval(secs => ${ACCESS_SECONDS}))
     from g
     union all
-    select decode(${hashToken(pair.refreshToken)}, 'hex'), 'refresh', id, expires_at from g
+    select decode(${hashToken(pair.refreshToken)}, 'hex'), 'refresh', id, null, expires_at from g
   `
   await signal('new-access-tokens')
   return pair
@@ -109,6 +115,7 @@ export function exchangeCode(
 /**
  * Replaces a refresh token. The replaced one works for 10 more minutes; after that its use ends the grant.
  *
+ * @param scopes of the new access token; all scopes of the grant if empty (RFC 6749 §6)
  * @throws OAuthError
  */
 export function refreshTokens(
@@ -121,7 +128,7 @@ export function refreshTokens(
     if (!scopes.every((name) => token.scopes.some((scope) => scope === name))) {
       throw new OAuthError('invalid_scope', 'The member has not allowed these scopes.')
     }
-    return 'use'
+    return scopes.length === 0 ? 'use' : token.scopes.filter((scope) => scopes.includes(scope))
   })
 }
 
@@ -158,13 +165,16 @@ type StoredToken = {
   isExpired: boolean
 }
 
-/** Uses a token that passes the check, and issues the next pair. Ends the grant if the check finds a replay. */
+/**
+ * Uses a token that passes the check, and issues the next pair, with the scopes that the check returns or all of the
+ * grant. Ends the grant if the check finds a replay.
+ */
 async function withToken(
   ctx: Context,
   kind: 'code' | 'refresh',
   text: string,
   { clientId, resource }: Exchange,
-  check: (token: StoredToken) => 'use' | 'replay',
+  check: (token: StoredToken) => 'use' | 'replay' | Scope[],
 ): Promise<Issued> {
   if (!looksLikeToken(text)) throw unknown(kind)
   const hashed = hashToken(text)
@@ -172,7 +182,8 @@ async function withToken(
     const { db } = tx
     const token = await lockToken(db, kind, hashed)
     if (!token || token.clientId !== clientId) throw unknown(kind)
-    if (check(token) === 'replay') {
+    const checked = check(token)
+    if (checked === 'replay') {
       await endGrants(db, db`id = ${token.grantId}`)
       return undefined
     }
@@ -186,7 +197,9 @@ async function withToken(
       where token_hash = decode(${hashed}, 'hex') and (kind = 'refresh' or used_at is null)
     `
     if (count === 0) throw unknown(kind)
-    return { ...(await issueTokens(tx, token.grantId)), scopes: token.scopes }
+    const scopes = checked === 'use' ? undefined : checked
+    const pair = await issueTokens(tx, token.grantId, scopes)
+    return { ...pair, scopes: scopes ?? token.scopes }
   })
   if (!issued)
     throw invalidGrant(`The ${NAMES[kind]} was used before, so the access has ended for safety.`)

@@ -280,6 +280,25 @@ describe('tokens', () => {
     expect(errorOf(await refresh(app, clientId, last))).toEqual([400, 'invalid_grant'])
   })
 
+  it('a refresh for some of the scopes returns an access token with these only; the next has all again', async () => {
+    const { clientId, refreshToken } = await connected(app, ['listings:read', 'orders:read'])
+    const scopesOf = async ({ body }: Awaited<ReturnType<typeof refresh>>) => {
+      const access = await findAccess(app.ctx, body.access_token, ADDRESS)
+      return [body.scope, access?.scopes]
+    }
+    const scope = 'orders:read offline_access orders:read'
+    const narrow = await refresh(app, clientId, refreshToken, { scope })
+    expect(await scopesOf(narrow)).toEqual(['orders:read', ['orders:read']])
+    const next = await refresh(app, clientId, narrow.body.refresh_token)
+    const all = ['listings:read', 'orders:read']
+    expect(await scopesOf(next)).toEqual([all.join(' '), all])
+    const asked = await refresh(app, clientId, narrow.body.refresh_token, {
+      scope: 'listings:read',
+    })
+    expect(await scopesOf(asked)).toEqual(['listings:read', ['listings:read']])
+    expect(await scopesOf(narrow)).toEqual(['orders:read', ['orders:read']])
+  })
+
   it('access lasts 30 days without a refresh, and at most a year', async () => {
     const { clientId, refreshToken } = await connected(app)
     const [lifetimes] = await app.ctx.db<{ days: number; most: number; hours: number }[]>`
