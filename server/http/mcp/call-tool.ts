@@ -2,9 +2,16 @@ import type { FastifyRequest } from 'fastify'
 import { type ApiError, validationError } from '../../errors.ts'
 import type { Service } from '../../service.ts'
 import { catalogued, envelope } from '../error-handler.ts'
+import { isObject } from './message.ts'
 import { fits } from './result-size.ts'
 import type { SellerCall, Tool } from './tool.ts'
 import type { ToolResult } from './tool-server.ts'
+
+const NO_OBJECT = {
+  arguments: [
+    'The arguments field must be an object with the fields of the tool’s input, not a text that contains one.',
+  ],
+}
 
 /**
  * Calls a tool. Every failure is a result as well, with the error envelope (§7) as its text: a model reads it and
@@ -17,7 +24,7 @@ export async function callTool(
   { caller, request }: { caller: SellerCall | undefined; request: FastifyRequest },
 ): Promise<ToolResult> {
   try {
-    const messages = tool.refuse(args)
+    const messages = isObject(args) ? tool.refuse(args) : NO_OBJECT
     if (Object.keys(messages).length > 0) throw validationError(messages)
     const result = await tool.run(ctx, args as Record<string, unknown>, caller as never)
     const text = JSON.stringify(result)

@@ -154,6 +154,30 @@ describe('bad input', () => {
     expect((await failing('list_offers', {})).object.error.type).toBe('validation_error')
   })
 
+  it.each([
+    ['a text', '{"q": "charizard"}'],
+    ['a list', ['charizard']],
+    ['null', null],
+  ])('arguments that are %s, in both eras, get a result that names the field', async (_, args) => {
+    const params = { name: 'search_cards', arguments: args }
+    const responses = [
+      await post(app, '/mcp', { ...toolCall, params }),
+      await send(app, '/mcp', 'tools/call', params),
+    ]
+    for (const { status, body } of responses) {
+      expect([status, body.result?.isError], JSON.stringify(body)).toEqual([200, true])
+      expect(JSON.parse(body.result.content[0].text).error).toMatchObject({
+        type: 'validation_error',
+        fields: { arguments: [expect.stringMatching(/must be an object.*not a text/)] },
+      })
+    }
+  })
+
+  it('a call without a name is an error that names the field', async () => {
+    const { body } = await post(app, '/mcp', { ...toolCall, params: { arguments: {} } })
+    expect(body.error.message).toBe('params.name: The name field is required.')
+  })
+
   const failing = (name: string, args: object) => call(app, '/mcp', name, args)
 
   it('other methods get 405, other types 415 and large bodies 413', async () => {

@@ -49,6 +49,9 @@ export function failure(
   return { status, body: JSON.stringify({ jsonrpc: '2.0', error, id: known }) }
 }
 
+export const isObject = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
 /** Text of a request as a message quotes it. */
 export const quoted = (text: string) => JSON.stringify(text.slice(0, 64))
 
@@ -61,6 +64,7 @@ const PARAMS: Record<string, (params: unknown) => Record<string, string[]>> = {
       clientInfo: Type.Object({ name: Type.String(), version: Type.String() }),
     }),
   ),
+  'tools/call': messagesOf(Type.Object({ name: Type.String() })),
   'resources/read': messagesOf(Type.Object({ uri: Type.String() })),
   'prompts/get': messagesOf(
     Type.Object({

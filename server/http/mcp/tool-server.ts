@@ -10,7 +10,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv'
-import { failure, type Message, type MessageResponse, quoted } from './message.ts'
+import { failure, isObject, type Message, type MessageResponse, quoted } from './message.ts'
 import type { Tool } from './tool.ts'
 
 /**
@@ -191,8 +191,9 @@ export function openToolServer(definition: ToolServer): OpenToolServer {
 
     toolNamed: (name) => byName.get(name),
 
-    async serve(given, message, callTool) {
+    async serve(given, sent, call) {
       const request = given as Request
+      const { message, callTool } = withObjectArguments(sent, call)
       const authInfo = passed(callTool)
       const isEarlier = await isLegacyRequest(request, message)
       const revision = request.headers.get('mcp-protocol-version')
@@ -204,6 +205,25 @@ export function openToolServer(definition: ToolServer): OpenToolServer {
         : await current.fetch(request, { authInfo, parsedBody: message })
       return { status: response.status, body: await response.text() }
     },
+  }
+}
+
+/**
+ * The library refuses arguments that are no object with the report of its own validator, which a model can't read. It
+ * gets none instead, and the tool gets the arguments as they were sent.
+ */
+function withObjectArguments(
+  message: Message,
+  callTool: CallTool,
+): { message: Message; callTool: CallTool } {
+  const params = message.params as Record<string, unknown> | undefined
+  const args = params?.arguments
+  if (message.method !== 'tools/call' || args === undefined || isObject(args)) {
+    return { message, callTool }
+  }
+  return {
+    message: { ...message, params: { ...params, arguments: {} } },
+    callTool: (tool) => callTool(tool, args),
   }
 }
 
