@@ -63,6 +63,11 @@ export const createKeyCommand: Command = {
       .split(',')
       .map((scope) => scope.trim())
       .filter(Boolean)
+    if (scopes.length === 0) {
+      throw new StartError(
+        `--scopes is required: one or more of ${SCOPES.join(', ')}, separated by commas.`,
+      )
+    }
     const input = { ...fieldsOf(values), scopes } as Parameters<typeof createKey>[2]
     refuseInvalid(KeyInput, input)
     const { key, secret } = await administer(config, (ctx) => createKey(ctx, accountId, input))
