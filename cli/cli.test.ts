@@ -144,6 +144,7 @@ describe('accounts and profiles', () => {
     ['listings imprt x', /Did you mean import.*"cardstall listings --help"/],
     ['orders ship x', /number from 1/],
     ['webhooks listen --events order.lost', /There is no event "order.lost"/],
+    ['webhooks listen --after zz', /^--after "zz" is not a position .*: give "now".*continue/],
     ['whoami --key svc_live_€', /special character/],
     ['listings set 1', /--price, --quantity/],
     ['listings set 1 --price free', /amount in euros/],

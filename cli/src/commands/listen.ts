@@ -61,8 +61,11 @@ export function listenCommand(webhooks: Command): void {
         await saving
       }
 
-      if (options.after !== undefined) {
-        return follow(options.after === 'now' ? undefined : options.after)
+      const { after } = options
+      if (after !== undefined) {
+        return follow(after === 'now' ? undefined : after).catch((error) =>
+          explainPosition(after, error),
+        )
       }
       if (place.position !== undefined) {
         out.note('Continuing after the last run. "--after now" skips what happened since.')
@@ -75,6 +78,14 @@ export function listenCommand(webhooks: Command): void {
         await follow(undefined)
       }
     })
+}
+
+function explainPosition(after: string, error: unknown): never {
+  if (!(error instanceof ValidationError)) throw error
+  throw new CommandError(
+    `--after "${after}" is not a position in the events of this marketplace: give "now", or leave --after out to continue after the last run.`,
+    EXIT.usage,
+  )
 }
 
 function addressOf(text: string): URL {
