@@ -106,6 +106,19 @@ it.each(['2030-13', '1999-01', '2030-1', 'x', '2999-01'])(
   },
 )
 
+it('the refusal of a month names the months that have a statement', async () => {
+  const seller = await openShop(app)
+  await at('2030-05-31T23:59:59Z', async () => {
+    for (const month of ['1999-01', '2030-06']) {
+      const { body } = await read(seller, month)
+      expect(body.error.fields.month).toEqual([
+        'The month must be from 2000-01 to the current month 2030-05, and be written like 2026-03.',
+      ])
+    }
+    expect((await read(seller, '2000-01')).body.data).toMatchObject({ slices: [] })
+  })
+})
+
 it('a seller lists their own payouts only, and needs orders:read', async () => {
   const seller = await openShop(app)
   const [listing] = await list(seller, cardItem())

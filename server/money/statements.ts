@@ -30,7 +30,7 @@ const MONTH = /^(20\d\d)-(0[1-9]|1[0-2])$/
  * The statement of a month, computed from the ledger. That of the current month covers the time until now.
  *
  * @param month as 2026-03
- * @throws validation_error for a malformed month, and for one that has not begun
+ * @throws validation_error for a malformed month, and for one before 2000 or after the current
  */
 export async function readStatement(
   ctx: Context,
@@ -38,8 +38,14 @@ export async function readStatement(
   month: string,
 ): Promise<Statement> {
   const from = MONTH.test(month) ? startOf(month) : undefined
-  if (!from || from > ctx.now()) {
-    throw validationError({ month: ['The month must have begun and be written like 2026-03.'] })
+  const now = ctx.now()
+  if (!from || from > now) {
+    const current = now.toISOString().slice(0, 7)
+    throw validationError({
+      month: [
+        `The month must be from 2000-01 to the current month ${current}, and be written like 2026-03.`,
+      ],
+    })
   }
   const to = monthAfter(from)
   await issueInvoices(ctx)
