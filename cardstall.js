@@ -9,9 +9,6 @@ if (Number(process.versions.node.split('.')[0]) < OLDEST_NODE) {
   process.exit(1)
 } else {
   if (process.argv[2] === undefined || process.argv[2] === 'serve') saveMemory()
-  // V8 collects garbage when its heap has grown by 60 %, instead of up to 300 %. Set before the cache is opened, because
-  // V8 doesn't use code that was compiled with other options.
-  process.getBuiltinModule('node:v8').setFlagsFromString('--heap-growing-percent=60')
   // Caches compiled code, which makes the next start faster.
   process.getBuiltinModule('node:module').enableCompileCache()
   import('./server/bundle/bundle.ts')

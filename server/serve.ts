@@ -11,7 +11,7 @@ import type { Log } from './log.ts'
 import { startMailWorker } from './mail/mail-worker.ts'
 import { offersOAuth } from './oauth/offered.ts'
 import { startPhotoWorker } from './photos/photo-worker.ts'
-import { compactWhenIdle } from './processes/compact-memory.ts'
+import { compactWhenIdle, keepHeapSmall } from './processes/compact-memory.ts'
 import {
   cannotListen,
   onOneAddress,
@@ -105,6 +105,7 @@ async function startOn(
   ]
   closers.push(() => Promise.all(workers.map((worker) => worker.stop())))
   ctx.readiness.ready = true
+  keepHeapSmall()
   closers.push(compactWhenIdle(() => ctx.catalog.current))
   const text = welcome(config, demo)
   if (primary) primary.ready(text)

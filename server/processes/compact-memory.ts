@@ -10,6 +10,13 @@ const IDLE_SECONDS_AFTER_START = 2
 const MAX_IDLE_UTILIZATION = 0.03
 
 /**
+ * From now on V8 collects garbage when its heap has grown by 60 %, instead of up to 300 %. Call it at the end of the start:
+ * V8 compiles its own and our modules again if they were compiled with other options, and loading the catalog would end in
+ * many collections that find little garbage.
+ */
+export const keepHeapSmall = () => setFlagsFromString('--heap-growing-percent=60')
+
+/**
  * Returns unused memory to the operating system after the catalog has been loaded: loading it leaves tens of megabytes
  * of free heap, which V8 would keep. It pauses the process for some tenths of a second and discards compiled code, so it
  * waits until the process has been idle for some seconds.

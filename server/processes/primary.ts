@@ -5,6 +5,7 @@ import { memoryCounters } from '../limits/counters.ts'
 import type { Log } from '../log.ts'
 import { waitUntil } from '../time/wait-until.ts'
 import { type Channel, openChannel } from './channel.ts'
+import { keepHeapSmall } from './compact-memory.ts'
 import { onOneAddress, openInstallation, print, refuseTakenPort } from './installation.ts'
 import { runUntilStopped, type Started } from './lifecycle.ts'
 import { PROCESS_COMMAND } from './process-command.ts'
@@ -40,6 +41,7 @@ async function start(config: Config, started: Started): Promise<void> {
   // Alone, because it migrates the database and imports the catalog, or reports why it cannot start.
   const welcome = await processes.add()
   await Promise.all(Array.from({ length: config.processes - 1 }, processes.add))
+  keepHeapSmall()
   print(welcome)
 }
 
