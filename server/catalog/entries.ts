@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { remembering } from '../text/remembering.ts'
 import { afterCard, type CardBytes, cardText, productJson, setJson } from './json.ts'
 import type { CardRecord, ProductRecord, SetRecord } from './record.ts'
 
@@ -63,31 +64,31 @@ export type CardRow = Row<CardRecord>
 export type ProductRow = Row<ProductRecord>
 type Row<Record> = Omit<Record, 'type' | 'visible'> & { visible: boolean }
 
-/** Returns the first of equal strings. Most names, numbers and rarities occur many times. */
-export type Intern = <T extends string | null>(text: T) => T
-
-export function interning(): Intern {
-  const known = new Map<unknown, unknown>()
-  return <T extends string | null>(text: T): T => {
-    const first = known.get(text)
-    if (first !== undefined) return first as T
-    known.set(text, text)
-    return text
-  }
+/** Most names, numbers and rarities occur many times: equal ones share a string, and numbers a sort key. */
+export type SharedTexts = {
+  /** Returns the first of equal texts. */
+  shared(text: string): string
+  /** See `naturalNumber`. */
+  sortKey(number: string): string
 }
+
+export const sharedTexts = (): SharedTexts => ({
+  shared: remembering((text) => text),
+  sortKey: remembering(naturalNumber),
+})
 
 /**
  * Builds a set with its cards and products.
  *
  * @param marketplaceUrl the prefix of the public pages
- * @param intern shared by all sets of one load
+ * @param texts shared by all sets of one load
  */
 export function setEntry(
   row: SetRow,
   cards: CardRow[],
   products: ProductRow[],
   marketplaceUrl: string,
-  intern: Intern = interning(),
+  texts: SharedTexts = sharedTexts(),
 ): SetEntry {
   const { id, shortcut, name, series, language, region, release_date: releaseDate } = row
   const isVisible = (record: { visible: boolean }) => record.visible
@@ -114,7 +115,7 @@ export function setEntry(
     afterCard: afterCard(json),
     digest: undefined,
   }
-  addCards(set, cards, marketplaceUrl, intern)
+  addCards(set, cards, marketplaceUrl, texts)
   const entries = products.map((product) => productEntry(product, set, marketplaceUrl))
   set.products = entries
     .filter(isVisible)
@@ -133,30 +134,35 @@ export function digestOf(set: SetEntry): string {
   return set.digest
 }
 
-function addCards(set: SetEntry, rows: CardRow[], marketplaceUrl: string, intern: Intern): void {
-  const texts: string[] = []
+function addCards(
+  set: SetEntry,
+  rows: CardRow[],
+  marketplaceUrl: string,
+  { shared, sortKey }: SharedTexts,
+): void {
+  const pieces: string[] = []
   let start = 0
   for (const row of rows) {
     const friendlyId = set.shortcut === null ? null : `${set.shortcut}_${row.number}`
     const text = cardText(row, friendlyId, marketplaceUrl)
     const end = start + Buffer.byteLength(text)
-    texts.push(text)
+    pieces.push(text)
     const cards = row.visible ? set.cards : set.hiddenCards
     cards.push({
       id: row.id,
       friendlyId,
-      name: intern(row.name),
-      number: intern(row.number),
-      rarity: intern(row.rarity),
+      name: shared(row.name),
+      number: shared(row.number),
+      rarity: row.rarity === null ? null : shared(row.rarity),
       set,
-      naturalNumber: intern(naturalNumber(row.number)),
+      naturalNumber: sortKey(row.number),
       listable: undefined,
       start,
       end,
     })
     start = end
   }
-  set.cardBytes = Buffer.from(texts.join(''))
+  set.cardBytes = Buffer.from(pieces.join(''))
   set.cards.sort(byNumber)
 }
 

@@ -6,13 +6,13 @@ import { timeSlices, type YieldToEventLoop } from '../time/time-slices.ts'
 import { assembleCatalog, type Catalog } from './catalog.ts'
 import {
   type CardRow,
-  interning,
   type ProductEntry,
   type ProductRow,
   productEntry,
   type SetEntry,
   type SetRow,
   setEntry,
+  sharedTexts,
 } from './entries.ts'
 
 export type CatalogReader = {
@@ -154,16 +154,22 @@ async function changesSince(
     `,
   ])
   const sets: SetEntry[] = []
-  const intern = interning()
+  const texts = sharedTexts()
   for (let from = 0; from < setRows.length; from += SETS_PER_QUERY) {
     const batch = setRows.slice(from, from + SETS_PER_QUERY)
     const ids = batch.map((set) => set.id)
     const [cards, products] = await Promise.all([
-      db<CardRow[]>`
-        select
-          id, set_id, name, number, rarity, supertype, hp, types, image_small, image_large, visible
-        from cards
-        where set_id = any(${ids}::text[])
+      // One value for each set: PostgreSQL makes the objects meanwhile, and they are read in half of the time.
+      db<{ set_id: string; cards: CardRow[] }[]>`
+        select set_id, json_agg(card) as cards
+        from (
+          select
+            id, set_id, name, number, rarity, supertype, hp, types, image_small, image_large,
+            visible
+          from cards
+          where set_id = any(${ids}::text[])
+        ) card
+        group by set_id
       `,
       db<ProductRow[]>`
         select slug, name, category, set_id, image_url, release_date, visible
@@ -171,11 +177,11 @@ async function changesSince(
         where set_id = any(${ids}::text[])
       `,
     ])
-    const cardsOf = Map.groupBy(cards, (card) => card.set_id)
+    const cardsOf = new Map(cards.map((set) => [set.set_id, set.cards]))
     const productsOf = Map.groupBy(products, (product) => product.set_id)
     for (const set of batch) {
       const ownCards = cardsOf.get(set.id) ?? []
-      sets.push(setEntry(set, ownCards, productsOf.get(set.id) ?? [], marketplaceUrl, intern))
+      sets.push(setEntry(set, ownCards, productsOf.get(set.id) ?? [], marketplaceUrl, texts))
       await yieldToEventLoop()
     }
   }

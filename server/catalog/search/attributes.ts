@@ -1,3 +1,4 @@
+import { remembering } from '../../text/remembering.ts'
 import { fold } from './fold.ts'
 import { type Matches, Tier } from './name-grades.ts'
 import type { NameIndex } from './name-index.ts'
@@ -208,8 +209,9 @@ export function cardAttributes<
   const byNumber = new Map<string, C[]>()
   const rarities = new Map<string, { words: string[]; cards: C[] }>()
   const rarityWords = new Set<string>()
+  const plain = remembering((number) => plainNumber(fold(number)))
   for (const card of cards) {
-    const number = plainNumber(fold(card.number))
+    const number = plain(card.number)
     if (number !== '') append(byNumber, number, card)
     if (card.rarity === null) continue
     const rarity = rarities.get(card.rarity) ?? { words: fold(card.rarity).split(' '), cards: [] }
