@@ -24,9 +24,8 @@ export async function callTool(
   { caller, request }: { caller: SellerCall | undefined; request: FastifyRequest },
 ): Promise<ToolResult> {
   try {
-    const messages = isObject(args) ? tool.refuse(args) : NO_OBJECT
-    if (Object.keys(messages).length > 0) throw validationError(messages)
-    const result = await tool.run(ctx, args as Record<string, unknown>, caller as never)
+    if (!isObject(args)) throw validationError(NO_OBJECT)
+    const result = await tool.run(ctx, tool.read(args), caller as never)
     const text = JSON.stringify(result)
     if (!fits(text)) throw new Error(`${tool.name}: result too large`)
     const link = tool.linkOf?.(result as never)

@@ -49,7 +49,7 @@ export function failure(
   return { status, body: JSON.stringify({ jsonrpc: '2.0', error, id: known }) }
 }
 
-export const isObject = (value: unknown): boolean =>
+export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Text of a request as a message quotes it. */

@@ -1,5 +1,5 @@
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox'
-import type { FieldMessages } from '../../errors.ts'
+import { validationError } from '../../errors.ts'
 import type { Scope } from '../../keys/scopes.ts'
 import type { Access } from '../../oauth/access.ts'
 import type { Service } from '../../service.ts'
@@ -25,8 +25,13 @@ export type Tool<Caller = SellerCall> = {
   listed: object
   /** The exact shape of a result. `tools/list` has its outline only. */
   output: TSchema
-  /** Messages by field for arguments that don't match the input schema. */
-  refuse(args: unknown): FieldMessages
+  /**
+   * The arguments of a call, without the empty texts in optional fields if the tool reads: like an empty parameter of a
+   * query, they count as absent.
+   *
+   * @throws validation_error for arguments that don't match the input schema
+   */
+  read(args: Record<string, unknown>): Record<string, unknown>
   run(ctx: Service, args: Record<string, unknown>, caller: Caller): Promise<object> | object
   linkOf: ((result: never) => Link | undefined) | undefined
 }
@@ -59,10 +64,13 @@ export function tool<Input extends TProperties, Result extends object, Caller>({
   linkOf?: (result: Result) => Link | undefined
 }): Tool<Caller> {
   const schema = Type.Object(input, { additionalProperties: false })
+  const isRead = effect.reads === true
+  const filters = isRead ? optionalTexts(input) : new Set<string>()
+  const messages = messagesOf(schema)
   return {
     name,
     scope,
-    isRead: effect.reads === true,
+    isRead,
     listed: {
       name,
       title,
@@ -79,10 +87,29 @@ export function tool<Input extends TProperties, Result extends object, Caller>({
           },
     },
     output,
-    refuse: messagesOf(schema),
+    read(given) {
+      const args = withoutEmpty(given, filters)
+      const problems = messages(args)
+      if (Object.keys(problems).length > 0) throw validationError(problems)
+      return args
+    },
     run: run as Tool<Caller>['run'],
     linkOf: linkOf as Tool<Caller>['linkOf'],
   }
 }
+
+/** The names of the optional fields that are texts. */
+const optionalTexts = (input: TProperties) =>
+  new Set(
+    Object.entries<TSchema & { type?: unknown }>(input)
+      .filter(([, field]) => field.type === 'string' && Type.IsOptional(field))
+      .map(([name]) => name),
+  )
+
+/** The arguments without those of the named fields that are empty texts. */
+const withoutEmpty = (args: Record<string, unknown>, names: Set<string>) =>
+  Object.fromEntries(
+    Object.entries(args).filter(([name, value]) => value !== '' || !names.has(name)),
+  )
 
 export const READS = { reads: true } as const

@@ -211,6 +211,42 @@ describe('tools and their API calls', () => {
     expect(isError).toBeUndefined()
   })
 
+  it('an empty text in an optional field of a reading tool counts as absent, as an empty parameter does', async () => {
+    const required: Record<string, object> = {
+      get_card: { card: 'sv3-125' },
+      get_order: { order: labelled },
+      get_product: { product: 'obsidian-flames-booster-box' },
+      get_statement: { month: app.ctx.now().toISOString().slice(0, 7) },
+      list_offers: { card: 'sv3-125' },
+    }
+    for (const path of ['/mcp', '/mcp/seller']) {
+      const sent = path === '/mcp' ? {} : { token }
+      const { body } = await send(app, path, 'tools/list', {}, sent)
+      for (const { name, inputSchema, annotations } of body.result.tools) {
+        if (!annotations.readOnlyHint) continue
+        const texts = Object.entries<Body>(inputSchema.properties ?? {})
+          .filter(([, { type }]) => type === 'string')
+          .map(([field]) => [field, ''])
+        const args = required[name] ?? {}
+        const empty = { ...Object.fromEntries(texts), ...args }
+        const { object } = await callAt(app, path, name, empty, sent)
+        expect(object.error, name).toBeUndefined()
+        expect(object, name).toEqual((await callAt(app, path, name, args, sent)).object)
+      }
+    }
+  })
+
+  it('an empty text in a required field, or in a tool that writes, is what the tool gets', async () => {
+    const card = await call('get_card', { card: '' })
+    expect(card.object.error.type).toBe('not_found')
+    const key = await call('create_listings', { items: [cardItem()], idempotency_key: '' })
+    expect(key.object.error.fields).toHaveProperty('idempotency_key')
+    const [listing] = await list(seller, cardItem({ description: 'sleeved' }))
+    const changed = await call('change_listing', { listing, description: '' })
+    expect(changed.object.data.description).toBeNull()
+    await call('delete_listing', { listing })
+  })
+
   it('get_statement returns the statement of its API call', async () => {
     const month = app.ctx.now().toISOString().slice(0, 7)
     const { object } = await call('get_statement', { month })
