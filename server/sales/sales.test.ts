@@ -60,6 +60,22 @@ describe('the sales of a period', () => {
     expect((await salesOf(app.ctx, accountId, 'UTC')).days).toHaveLength(30)
   })
 
+  it('a period can begin in the year 1, not before, and the default beginning follows the last date', async () => {
+    const { accountId } = await app.seller()
+    const datesOf = async (period: { from?: string; to: string }, timeZone = 'UTC') =>
+      (await salesOf(app.ctx, accountId, timeZone, period)).days.map(({ date }) => date)
+    for (const timeZone of ['UTC', 'Pacific/Auckland', 'America/Los_Angeles']) {
+      expect(await datesOf({ to: '0001-01-02' }, timeZone)).toEqual(['0001-01-01', '0001-01-02'])
+      expect(await datesOf({ to: '0001-01-30' }, timeZone)).toHaveLength(30)
+      const last = { from: '9999-12-31', to: '9999-12-31' }
+      expect(await datesOf(last, timeZone)).toEqual(['9999-12-31'])
+    }
+    for (const to of ['0000-01-10', '0000-02-15', '0000-12-31']) {
+      await expect(datesOf({ to })).rejects.toThrow('The to field must be a date')
+      await expect(datesOf({ from: to, to: '0001-01-01' })).rejects.toThrow('The from field must')
+    }
+  })
+
   it('the orders to ship are slices with pending rows, and the tier counts the rows shipped this month', async () => {
     const shop = await openShop(app)
     const [order, other] = await sellEach(app, shop, cardItem({ price: 3 }), cardItem({ price: 4 }))

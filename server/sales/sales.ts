@@ -20,12 +20,14 @@ export type Sales = { days: SalesDay[]; total: Omit<SalesDay, 'date'> }
 const DAY_MS = 24 * 60 * 60 * 1000
 const DEFAULT_DAYS = 30
 const MAX_DAYS = 366
+/** PostgreSQL needs another notation for earlier days. */
+const EARLIEST_MS = Date.parse('0001-01-01T00:00:00Z')
 
 /**
  * The sales of a shop, day by day in its time zone, days without sales included.
  *
  * @param period dates, both inclusive; the last 30 days if absent
- * @throws validation_error for an invalid date, an inverted period, or more than 366 days
+ * @throws validation_error for an invalid date, one before the year 1, an inverted period, or more than 366 days
  */
 export async function salesOf(
   { db, now }: Context,
@@ -35,7 +37,7 @@ export async function salesOf(
 ): Promise<Sales> {
   const to = period.to ?? dateIn(timeZone, now())
   const toMs = midnightOf(to, 'to')
-  const from = period.from ?? dateOf(toMs - (DEFAULT_DAYS - 1) * DAY_MS)
+  const from = period.from ?? dateOf(Math.max(toMs - (DEFAULT_DAYS - 1) * DAY_MS, EARLIEST_MS))
   const days = (toMs - midnightOf(from, 'from')) / DAY_MS + 1
   if (days < 1) throw validationError({ to: ['The to field must not be before the from field.'] })
   if (days > MAX_DAYS) {
@@ -98,7 +100,7 @@ const dateOf = (ms: number) => new Date(ms).toISOString().slice(0, 10)
 /** Midnight UTC of a date, in Unix milliseconds. */
 function midnightOf(date: string, field: string): number {
   const ms = /^\d{4}-\d{2}-\d{2}$/.test(date) ? Date.parse(`${date}T00:00:00Z`) : Number.NaN
-  if (Number.isNaN(ms) || dateOf(ms) !== date) {
+  if (!(ms >= EARLIEST_MS) || dateOf(ms) !== date) {
     throw validationError({ [field]: [`The ${field} field must be a date, such as 2026-03-01.`] })
   }
   return ms
