@@ -132,7 +132,11 @@ export async function endGrants(db: Db, condition: ReturnType<Db>): Promise<numb
 /** Deletes expired grants, tokens and requests, and clients that nobody uses. */
 export async function pruneOAuth({ db }: Context): Promise<void> {
   await endGrants(db, db`expires_at <= statement_timestamp()`)
-  await db`delete from oauth_tokens where expires_at <= statement_timestamp()`
+  // A used code is deleted with its grant: until then, a second use of the code must end the grant.
+  await db`
+    delete from oauth_tokens
+    where expires_at <= statement_timestamp() and (kind <> 'code' or used_at is null)
+  `
   await db`delete from oauth_steps where expires_at <= statement_timestamp()`
   await db`delete from oauth_devices where expires_at <= statement_timestamp()`
   await db`

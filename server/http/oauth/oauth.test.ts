@@ -228,6 +228,27 @@ describe('tokens', () => {
     ])
   })
 
+  it('a code that is used again ends its access also after expired records were deleted', async () => {
+    const member = await app.member()
+    const clientId = await register(app)
+    const code = await allow(member, clientId)
+    const unused = await allow(member, clientId)
+    const { body } = await exchange(app, clientId, code)
+    await app.ctx.db`update oauth_tokens set expires_at = clock_timestamp() where kind = 'code'`
+    await pruneOAuth(app.ctx)
+    expect(await isValid(body.access_token)).toBe(true)
+    expect(errorOf(await exchange(app, clientId, unused))).toEqual([400, 'invalid_grant'])
+    expect(await isValid(body.access_token)).toBe(true)
+    const replayed = await exchange(app, clientId, code)
+    expect(errorOf(replayed)).toEqual([400, 'invalid_grant'])
+    expect(replayed.body.error_description).toMatch(/was used before/)
+    expect(await isValid(body.access_token)).toBe(false)
+    expect(errorOf(await refresh(app, clientId, body.refresh_token))).toEqual([
+      400,
+      'invalid_grant',
+    ])
+  })
+
   it('a code works only with its client, address, resource and verifier, and before it expires', async () => {
     const member = await app.member()
     const clientId = await register(app)
