@@ -73,6 +73,20 @@ describe('the protocol', () => {
     expect([status, body.id]).toEqual([200, 'a'])
     expect(body.result.structuredContent.data.length).toBeGreaterThan(0)
   })
+
+  it.each(['notifications/initialized', 'notifications/cancelled', 'notifications/unheard'])(
+    'the notification %s, in both eras, is accepted without a response',
+    async (method) => {
+      const params = method.endsWith('cancelled') ? { requestId: 1 } : {}
+      const { id, ...current } = message(method, params)
+      const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method }
+      const responses = [
+        await post(app, '/mcp', { jsonrpc: '2.0', method, params }),
+        await post(app, '/mcp', current, { headers }),
+      ]
+      for (const { status, text } of responses) expect([status, text]).toEqual([202, ''])
+    },
+  )
 })
 
 describe('bad input', () => {
@@ -89,6 +103,20 @@ describe('bad input', () => {
     ['a body with too many values', [...Array(20_001).keys()], {}, 400, -32600],
     ['an unknown method', { jsonrpc: '2.0', id: 1, method: 'tools/steal' }, {}, 404, -32601],
     ['an unknown method of the current revision', message('tools/steal'), {}, 404, -32601],
+    [
+      'a request with the method of a notification',
+      { jsonrpc: '2.0', id: 4, method: 'notifications/initialized' },
+      {},
+      404,
+      -32601,
+    ],
+    [
+      'a request of the current revision with the method of a notification',
+      message('notifications/cancelled', { requestId: 1 }),
+      {},
+      404,
+      -32601,
+    ],
     ['a subscription', message('subscriptions/listen'), {}, 404, -32601],
     ['an unknown tool', { ...toolCall, params: { name: 'steal' } }, {}, 200, -32602],
     ['a call without a name', { ...toolCall, params: {} }, {}, 200, -32602],

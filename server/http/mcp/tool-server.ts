@@ -91,7 +91,10 @@ export type ProtocolRequest = {
 }
 
 export type OpenToolServer = {
-  /** Whether this server knows the method of a message. A message without a method is a response, which is accepted. */
+  /**
+   * Whether this server knows the method of a message. A message without a method is a response, which is accepted, as is
+   * every notification. A notification has no id: one with an id would be a request.
+   */
   knows(message: Message): boolean
   toolNamed(name: string): Tool<never> | undefined
   serve(request: ProtocolRequest, message: Message, callTool: CallTool): Promise<MessageResponse>
@@ -186,8 +189,10 @@ export function openToolServer(definition: ToolServer): OpenToolServer {
   return {
     // Nothing here ever changes while a client waits, so there are no subscriptions: an open stream would only occupy a
     // connection.
-    knows: ({ method }) =>
-      typeof method !== 'string' || methods.has(method) || method.startsWith('notifications/'),
+    knows: ({ id, method }) =>
+      typeof method !== 'string' ||
+      methods.has(method) ||
+      (id === undefined && method.startsWith('notifications/')),
 
     toolNamed: (name) => byName.get(name),
 
