@@ -365,14 +365,25 @@ describe('tokens', () => {
     expect(errorOf(await refresh(app, clientId, refreshToken))).toEqual([400, 'invalid_grant'])
   })
 
-  it('revocation responds with 200 to anything', async () => {
+  it('revocation responds with 200 to every body up to 32 KiB', async () => {
     for (const sent of [
       { payload: '' },
       { payload: 'token=x' },
+      { payload: `token=${'x'.repeat(32 * 1024 - 6)}` },
       { payload: '{"token": 1}', headers: { 'content-type': 'application/json' } },
       { payload: '\0%zz', headers: { 'content-type': 'text/plain' } },
     ]) {
       expect((await app.anyone.post('/oauth/revoke', sent)).status).toBe(200)
+    }
+  })
+
+  it('a body over 32 KiB is 413 at every endpoint, revocation included', async () => {
+    const fields = { token: 'x'.repeat(32 * 1024) }
+    for (const path of ['authorize', 'device', 'register', 'revoke', 'token']) {
+      expect(errorOf(await post(app, `/oauth/${path}`, fields)), path).toEqual([
+        413,
+        'invalid_request',
+      ])
     }
   })
 
