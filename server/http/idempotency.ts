@@ -10,6 +10,8 @@ export type Repeatable = {
   caller: string
   operation: string
   key: string | undefined
+  /** The name of the key in messages; that of the header by default. */
+  keyName?: string
   /** SHA-256 of the body's bytes, in hex; undefined without a body. */
   bodyHash: string | undefined
 }
@@ -89,9 +91,8 @@ async function storedResponse(
     where caller = ${request.caller} and operation = ${request.operation} and key = ${request.key}
   `
   if (!stored?.same) {
-    throw validationError({
-      'Idempotency-Key': ['This Idempotency-Key was used for another request.'],
-    })
+    const { keyName = 'Idempotency-Key' } = request
+    throw validationError({ [keyName]: [`This ${keyName} was used for another request.`] })
   }
   noteRepeated()
   return { status: stored.status, body: stored.answer, repeated: true }

@@ -160,6 +160,7 @@ const createTool = tool({
       caller: `account ${account.id}`,
       operation: 'create_listings',
       key,
+      keyName: 'idempotency_key',
       bodyHash: hash('sha256', JSON.stringify(items)),
     })
     const result: BulkResult = JSON.parse(body)

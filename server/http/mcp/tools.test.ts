@@ -300,7 +300,12 @@ describe('tools and their API calls', () => {
     expect(again.object).toEqual(first.object)
     expect((await get('/v1/listings')).meta.total).toBe(before + 2 + 2)
     const other = await call('create_listings', { ...key, items: [productItem()] })
-    expect(other.object.error.message).toMatch(/was used for another request/)
+    const message = 'This idempotency_key was used for another request.'
+    expect(other.object.error).toEqual({
+      type: 'validation_error',
+      message,
+      fields: { idempotency_key: [message] },
+    })
   })
 
   it('change_listing and delete_listing do what PATCH and DELETE do', async () => {
