@@ -70,7 +70,7 @@ const Item = Type.Object(
     ),
     language: shortly(itemFields.language, 'Language printed on the card or product'),
     price: Type.Number({ description: 'Euros per unit, 0.01 to 99,999.99' }),
-    quantity: Type.Integer({ minimum: 1, maximum: MAX_QUANTITY }),
+    quantity: Type.Integer({ minimum: 1, maximum: MAX_QUANTITY, description: 'Units in stock' }),
     printing: cardFields.printing,
     grading_company: Type.Optional(gradedFields.grading_company),
     grading_grade: Type.Optional(

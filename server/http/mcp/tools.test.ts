@@ -391,22 +391,35 @@ describe('tools and their API calls', () => {
   })
 })
 
+/** The fields of a schema by their paths, with those of its lists and alternatives. */
+const fieldsIn = (schema: Body, path: string): [string, Body][] => [
+  ...Object.entries<Body>(schema.properties ?? {}).flatMap(([name, field]): [string, Body][] => [
+    [`${path}.${name}`, field],
+    ...fieldsIn(field, `${path}.${name}`),
+  ]),
+  ...[schema.items ?? [], schema.anyOf ?? [], schema.oneOf ?? [], schema.allOf ?? []]
+    .flat()
+    .flatMap((inner: Body) => fieldsIn(inner, path)),
+]
+
 describe('the size of results', () => {
   const bytes = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
 
-  it('tools/list has at most 24 KB, and every input and tool is described', async () => {
+  it('tools/list has at most 24 KB, and every tool and every field of its input, at each level, is described', async () => {
     const { body, text } = await send(app, '/mcp/seller', 'tools/list', {}, { token })
     expect(Buffer.byteLength(text)).toBeLessThan(24_000)
     expect(body.result).toMatchObject({ ttlMs: 3_600_000, cacheScope: 'public' })
-    for (const { name, inputSchema, annotations } of body.result.tools) {
+    const publicTools = (await send(app, '/mcp', 'tools/list')).body.result.tools
+    const undescribed: string[] = []
+    for (const each of [...body.result.tools, ...publicTools]) {
+      const { name, description, inputSchema, annotations } = each
+      expect(description, name).toBeTruthy()
       expect(inputSchema.additionalProperties, name).toBe(false)
       expect(Object.keys(annotations)).toContain('readOnlyHint')
-      for (const [field, { description }] of Object.entries<{ description?: string }>(
-        inputSchema.properties ?? {},
-      )) {
-        expect(description, `${name}.${field}`).toBeTruthy()
-      }
+      const fields = fieldsIn(inputSchema, name)
+      undescribed.push(...fields.filter(([, field]) => !field.description).map(([path]) => path))
     }
+    expect(undescribed).toEqual([])
     expect(text).not.toMatch(/storable|singleLine|"\$ref"|x-items/)
   })
 
