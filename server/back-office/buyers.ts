@@ -11,6 +11,7 @@ import type { Order } from '../orders/order.ts'
 import { listAllOrders } from '../orders/orders.ts'
 import { type AnyShipment, shipmentsOf } from '../shipping/all-shipments.ts'
 import { labelPath } from '../shipping/label.ts'
+import { ERASED_LABEL } from '../shipping/shipments.ts'
 import type { Address } from '../text/address.ts'
 
 /** Numbers of records that lost their personal data. */
@@ -110,12 +111,12 @@ async function eraseBatch(
     slices.filter(({ id }) => busySlices.has(id)).map(({ checkoutId }) => checkoutId),
   )
   const ids = found.filter((id) => !kept.has(id))
-  const labels = await ctx.db<{ name: string }[]>`
-    select label_name as name
+  // Also of a purchase that a crash interrupted: its label may be stored.
+  const labels = await ctx.db<{ name: string; isReady: boolean }[]>`
+    select label_name as name, coalesce(status = 'ready', false) as "isReady"
     from shipments
     where
       slice_id = any(${idsOf(slices.filter(({ checkoutId }) => !kept.has(checkoutId)))}::bigint[])
-      and state = 'bought'
   `
   // Before the transaction, which must not wait for files. After a crash, the next run finds the checkouts again.
   for (const { name } of labels) await ctx.files.delete(labelPath(`${name}.pdf`))
@@ -123,7 +124,7 @@ async function eraseBatch(
   for (const key of ['checkouts', 'mails', 'events', 'disputes', 'reviews'] as const) {
     total[key] += erased[key]
   }
-  total.labels += labels.length
+  total.labels += labels.filter(({ isReady }) => isReady).length
 }
 
 /** Each lookup is a statement of its own: the planner would read whole tables for a join of unknown size. */
@@ -201,7 +202,19 @@ const eraseCheckouts = (ctx: Context, ids: number[], { withReviews }: { withRevi
         slice_id = any(${withReviews ? slices : []}::bigint[])
         and (text is not null or reply is not null)
     `
+    await db`
+      update shipments
+      set
+        status = ${ERASED_LABEL.status},
+        message = ${ERASED_LABEL.message},
+        link_nonce = null,
+        link_expires_at = null,
+        poll_at = null
+      where slice_id = any(${slices}::bigint[]) and state = 'bought'
+    `
     await forgetRecipients(db, slices)
+    // Followers of the change feed have copies of the rows.
+    await db`update orders set changed_at = ${now()} where id = any(${orders}::bigint[])`
     return {
       checkouts: checkouts.length,
       mails: mails.count,

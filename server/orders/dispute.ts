@@ -33,13 +33,31 @@ export type Dispute = {
   resolvedAt: Date | null
 }
 
-/** Records the end of a row's dispute, if it has one. The caller holds the lock of the slice. */
-export const endDispute = (
+/**
+ * Records the end of a row's dispute, if it has one. An answer that was given after the buyer's data was erased is needed
+ * until then, and is erased with its e-mail. The caller holds the lock of the slice.
+ */
+export async function endDispute(
   { db, now }: Context,
   orderId: number,
   { resolution, refundCents }: { resolution: Resolution; refundCents: number },
-) => db`
-  update disputes
-  set resolution = ${resolution}, refund_cents = ${refundCents}, resolved_at = ${now()}
-  where order_id = ${orderId} and resolved_at is null
-`
+): Promise<void> {
+  const [dispute] = await db<{ id: number; hasAnswer: boolean; erasedSlice: number | null }[]>`
+    update disputes
+    set resolution = ${resolution}, refund_cents = ${refundCents}, resolved_at = ${now()}
+    where order_id = ${orderId} and resolved_at is null
+    returning
+      id,
+      answered_at is not null as "hasAnswer",
+      (
+        select s.id
+        from orders o
+        join slices s on s.id = o.slice_id
+        join checkouts c on c.id = s.checkout_id
+        where o.id = order_id and c.erased_at is not null
+      ) as "erasedSlice"
+  `
+  if (!dispute?.hasAnswer || dispute.erasedSlice === null) return
+  await db`update disputes set answer = '', photo_urls = '{}' where id = ${dispute.id}`
+  await db`update mails set erased = true where slice_id = ${dispute.erasedSlice} and not erased`
+}

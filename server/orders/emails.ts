@@ -203,9 +203,11 @@ export function disputeAnsweredEmails(
     },
     {
       to: seller.email,
-      subject: `Your answer was sent: ${titleOf(order)}`,
+      subject: `Your answer: ${titleOf(order)}`,
       text: textFor(seller.shopName, [
-        `We have sent your answer to the dispute about ${itemOf(order)} to ${nameOf(buyer, 'the buyer')}:`,
+        buyer.email === ''
+          ? `We have received your answer to the dispute about ${itemOf(order)}. The buyer’s data was erased, so the buyer gets no e-mail:`
+          : `We have sent your answer to the dispute about ${itemOf(order)} to ${nameOf(buyer, 'the buyer')}:`,
         message,
         photos,
         'We will now decide, and e-mail you the result.',

@@ -10,6 +10,7 @@ import { labelUrl } from './label-link.ts'
 import {
   type Consignment,
   claimPurchase,
+  discardErased,
   isBeingBought,
   purchaseShipment,
   type ShippingContext,
@@ -113,7 +114,7 @@ async function withNewLink(ctx: Context, before: Shipment, current: Shipment): P
 async function refreshIfIncomplete(ctx: ShippingContext, shipment: Shipment): Promise<Shipment> {
   const { carrier } = ctx
   const isComplete = shipment.status === 'ready' && shipment.trackingCode !== null
-  if (isComplete || carrier?.provider !== shipment.provider) return shipment
+  if (isComplete || shipment.isErased || carrier?.provider !== shipment.provider) return shipment
   try {
     return await refreshShipment(ctx, carrier, shipment)
   } catch (error) {
@@ -127,15 +128,14 @@ async function refreshIfIncomplete(ctx: ShippingContext, shipment: Shipment): Pr
 export async function refreshShipment(
   ctx: ShippingContext,
   carrier: Carrier,
-  { sliceId, carrierId, status, labelName }: Shipment,
+  { sliceId, carrierId, status, labelName, isErased }: Shipment,
 ): Promise<Shipment> {
   const reading = await carrier.read(carrierId)
-  const isStored = status === 'ready'
-  return recordReading(
-    ctx,
-    sliceId,
-    isStored ? reading : await storeLabel(ctx, carrier, reading, labelName),
-  )
+  if (status === 'ready' || isErased) return recordReading(ctx, sliceId, reading)
+  const stored = await storeLabel(ctx, carrier, reading, labelName)
+  const shipment = await recordReading(ctx, sliceId, stored)
+  await discardErased(ctx, stored, shipment)
+  return shipment
 }
 
 function labelFrom(ctx: Context, shipment: Shipment): Label {

@@ -205,6 +205,7 @@ async function storeAndRecord(
 ): Promise<Shipment | undefined> {
   const reading = await storeLabel(ctx, carrier, bought, purchase.labelName)
   const shipment = await recordPurchase(ctx, purchase, reading, lines)
+  await discardErased(ctx, reading, shipment)
   if (shipment) ctx.metrics.countLabelPurchase(shipment.status)
   return shipment
 }
@@ -228,6 +229,16 @@ export async function storeLabel(
     log.warn({ err: error, shipment: reading.id }, 'cannot store a label; retrying later')
     return { ...reading, status: 'processing', message: null }
   }
+}
+
+/** Deletes a label that was stored while the buyer's data was being erased. */
+export async function discardErased(
+  { files }: Pick<ShippingContext, 'files'>,
+  stored: CarrierShipment,
+  shipment: Shipment | undefined,
+): Promise<void> {
+  if (!shipment?.isErased || stored.status !== 'ready') return
+  await files.delete(labelPath(`${shipment.labelName}.pdf`))
 }
 
 /**

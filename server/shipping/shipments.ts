@@ -25,6 +25,8 @@ export type Shipment = {
   labelName: string
   /** The latest link to the label. */
   link: Link | null
+  /** Whether the buyer's data was erased: no label is stored any more. */
+  isErased: boolean
   /** The slice's tracking, reported by the carrier or by the operator. */
   trackingCode: string | null
   trackingUrl: string | null
@@ -50,11 +52,13 @@ export async function readShipment(
       sh.label_name as "labelName",
       sh.link_nonce as nonce,
       sh.link_expires_at as "expiresAt",
+      c.erased_at is not null as "isErased",
       s.tracking_code as "trackingCode",
       s.tracking_url as "trackingUrl",
       s.tracking_status as "trackingStatus"
     from shipments sh
     join slices s on s.id = sh.slice_id
+    join checkouts c on c.id = s.checkout_id
     where sh.slice_id = ${sliceId} and sh.state = 'bought'
   `
   if (!row) return undefined
@@ -86,7 +90,7 @@ export async function applyReading(
   { isNew }: { isNew: boolean },
 ): Promise<Shipment> {
   const { db, now } = tx
-  const status = before.status === 'ready' ? 'ready' : reading.status
+  const { status, message } = labelAfter(before, reading)
   const isFromCarrier = before.trackingCode === null || before.trackingCode === before.carrierCode
   const takesCode = reading.trackingCode !== null && isFromCarrier
   const trackingCode = takesCode ? reading.trackingCode : before.trackingCode
@@ -96,7 +100,7 @@ export async function applyReading(
   const after: Shipment = {
     ...before,
     status,
-    message: status === 'ready' ? null : reading.message,
+    message,
     carrierCode: reading.trackingCode ?? before.carrierCode,
     trackingCode,
     // A tracking URL is valid only for its own code.
@@ -127,6 +131,22 @@ export async function applyReading(
   `
   await writeTracking(tx, before, after)
   return isNews ? recordLabelReady(tx, after) : after
+}
+
+/** A shipment whose label was deleted with the buyer's data, or is not stored because the data was erased before. */
+export const ERASED_LABEL = {
+  status: 'action_required',
+  message: 'The label was deleted with the buyer’s personal data.',
+} as const
+
+function labelAfter(
+  before: Shipment,
+  reading: CarrierShipment,
+): Pick<Shipment, 'status' | 'message'> {
+  if (before.isErased) return ERASED_LABEL
+  if (before.status === 'ready' || reading.status === 'ready')
+    return { status: 'ready', message: null }
+  return { status: reading.status, message: reading.message }
 }
 
 /** The label or the tracking code is missing, and the carrier will provide it without the seller's help. */

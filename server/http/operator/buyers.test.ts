@@ -2,11 +2,14 @@ import { beforeAll, expect, it } from 'vitest'
 import { inTransaction } from '../../database/in-transaction.ts'
 import type { Db } from '../../database/sql.ts'
 import { runSchedule } from '../../schedule.ts'
+import { runDuePolls } from '../../shipping/carrier-poll.ts'
+import { labelPath } from '../../shipping/label.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
 import { deliveriesIn, startReceiver, subscribe } from '../../test/fakes/receiver.ts'
 import { advance, cardItem, list } from '../../test/fixtures/listings.ts'
 import { ADDRESS, act, buy, cancel, LABEL, openShop, ship } from '../../test/fixtures/orders.ts'
 import { untilLockWaiters } from '../../test/lock-waiters.ts'
+import { until } from '../../test/until.ts'
 
 let app: TestApp
 beforeAll(async () => {
@@ -119,6 +122,94 @@ async function tablesWith(pattern: string): Promise<string[]> {
   )
   return found.flat()
 }
+
+it('no label of an erased buyer is stored or linked, whether the carrier had it before or makes it later', async () => {
+  const setLabels = (label: string) =>
+    app.operator.put('/operator/v1/sandbox/carrier', { payload: { label } })
+  const { seller, buyer, order, open } = await sellTo('sabrina')
+  await setLabels('processing')
+  const [late] = open.orderIds as [number]
+  await seller.post(`/v1/orders/${late}/label`)
+  await ship(seller, late)
+  await act(app, late, 'receive')
+  expect(await post('erase', buyer.email)).toMatchObject({ checkouts: 2, labels: 1 })
+  await setLabels('ready')
+  await advance(app.operator, 3_700)
+  await runDuePolls(app.ctx)
+  for (const id of [order, late]) {
+    const deleted = { status: 'action_required', label_url: null }
+    const { data } = (await seller.post(`/v1/orders/${id}/label`)).body
+    expect(data).toMatchObject({ ...deleted, message: expect.stringContaining('deleted') })
+    const { shipping } = (await seller.get(`/v1/orders/${id}`)).body.data
+    expect(shipping).toMatchObject({ has_label: false, label_url: null })
+  }
+  const names = await app.ctx.db<{ name: string }[]>`select label_name as name from shipments`
+  const stored = await Promise.all(
+    names.map(({ name }) => app.ctx.files.get(labelPath(`${name}.pdf`))),
+  )
+  for (const file of stored) file?.stream.destroy()
+  // That of the other buyers.
+  const ofOthers = await app.ctx.db`select from shipments where status = 'ready'`
+  expect(stored.filter(Boolean)).toHaveLength(ofOthers.length)
+})
+
+it('a label that the carrier delivers during the erasure is deleted again', async () => {
+  const { seller, buyer, open } = await sellTo('janine')
+  await cancel(app, open.orderIds[0]!)
+  const { db } = app.ctx
+  const [id] = (await list(seller, cardItem())) as [number]
+  const sale = await buy(app, [[id, 1]], { buyer })
+  const [order] = sale.orderIds as [number]
+  await app.operator.put('/operator/v1/sandbox/carrier', { payload: { label: 'processing' } })
+  await seller.post(`/v1/orders/${order}/label`)
+  await ship(seller, order)
+  await act(app, order, 'receive')
+  await app.operator.put('/operator/v1/sandbox/carrier', { payload: { label: 'ready' } })
+  await advance(app.operator, 3_700)
+  let polling: Promise<void> | undefined
+  await inTransaction(app.ctx, async ({ db: tx }) => {
+    await tx`select from slices where slice_key = ${sale.sliceKey} for no key update`
+    polling = runDuePolls(app.ctx)
+    await untilLockWaiters(db)
+    await tx`update checkouts set erased_at = now() where id = ${sale.id}`
+  })
+  await polling
+  const { data } = (await seller.post(`/v1/orders/${order}/label`)).body
+  expect(data).toMatchObject({ status: 'action_required', label_url: null })
+  const [shipment] = await db<{ name: string }[]>`
+    select label_name as name
+    from shipments
+    where slice_id = (select id from slices where slice_key = ${sale.sliceKey})
+  `
+  expect(await app.ctx.files.get(labelPath(`${shipment!.name}.pdf`))).toBeUndefined()
+})
+
+it('a seller’s answer to a dispute of an erased buyer is erased when the dispute ends', async () => {
+  const { seller, buyer, order } = await sellTo('blaine')
+  await post('erase', buyer.email)
+  await act(app, order, 'dispute', { reason: 'other' })
+  const answer = { payload: { message: 'Dear Blaine, sorry' } }
+  expect((await seller.post(`/tools/v1/orders/${order}/dispute/answer`, answer)).status).toBe(200)
+  await app.runMail()
+  const mails = await get(`mails?account_id=${seller.accountId}`)
+  expect(mails).toContain('Dear Blaine')
+  expect(mails).toContain('the buyer gets no e-mail')
+  await act(app, order, 'resolve', { in_favour_of: 'seller' })
+  expect(await tablesWith('dear blaine')).toEqual([])
+})
+
+it('the change feed has the rows whose buyer was erased', async () => {
+  const { seller, buyer, order } = await sellTo('bruno')
+  const { next } = (await seller.get('/tools/v1/changes')).body
+  await post('erase', buyer.email)
+  const changes = await until('the erasure is in the feed', async () => {
+    const { body } = await seller.get(`/tools/v1/changes?cursor=${next}`)
+    return body.data.length > 0 && body.data
+  })
+  expect(changes).toMatchObject([
+    { kind: 'order', change: 'updated', record: { id: order, buyer: { name: null } } },
+  ])
+})
 
 it('erasing a buyer waits for a concurrent reply and erases it, and a reply waits for a concurrent erasure and is refused', async () => {
   const { seller, buyer, done, open } = await sellTo('erika')
