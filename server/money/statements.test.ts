@@ -1,7 +1,9 @@
 import { beforeAll, expect, it } from 'vitest'
+import { inTransaction } from '../database/in-transaction.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { act, buy, cancel, openShop, ship } from '../test/fixtures/orders.ts'
+import { untilLockWaiters } from '../test/lock-waiters.ts'
 import { issueInvoices } from './statements.ts'
 
 let app: TestApp
@@ -105,6 +107,36 @@ it.each(['2030-13', '1999-01', '2030-1', 'x', '2999-01'])(
     expect([status, Object.keys(body.error.fields)]).toEqual([422, ['month']])
   },
 )
+
+it('a sandbox whose clock jumps issues no invoice before the sales of the month have ended', async () => {
+  const { db } = app.ctx
+  const seller = await openShop(app)
+  const [listing] = await list(seller, cardItem({ price: 20 }))
+  const running = await at('2030-05-31T23:59:59Z', async () => {
+    const locked = Promise.withResolvers<void>()
+    const released = Promise.withResolvers<void>()
+    const lock = inTransaction(app.ctx, async ({ db: tx }) => {
+      await tx`select from listings where id = ${listing!} for update`
+      locked.resolve()
+      await released.promise
+    })
+    await locked.promise
+    const sale = buy(app, [[listing!, 1]])
+    await untilLockWaiters(db)
+    return { sale, end: () => Promise.all([released.resolve(), lock]) }
+  })
+  await at('2030-06-02T00:00:00Z', async () => {
+    const statement = read(seller, '2030-05')
+    // Several times as long as a statement takes that waits for nothing.
+    for (let i = 0; i < 20; i++) await seller.get('/v1/orders')
+    await running.end()
+    await running.sale
+    await statement
+    const { totals, invoice } = (await read(seller, '2030-05')).body.data
+    expect(totals.commission).toBeGreaterThan(0)
+    expect(invoice).toMatchObject({ commission: totals.commission })
+  })
+})
 
 it('the refusal of a month names the months that have a statement', async () => {
   const seller = await openShop(app)
