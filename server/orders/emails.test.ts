@@ -135,7 +135,7 @@ describe('e-mail about orders', () => {
     const answer = { payload: { message: 'It was fine.' } }
     const url = `/tools/v1/orders/${card}/dispute/answer`
     expect(await textsOf(() => seller.post(url, answer))).toEqual([
-      expect.stringMatching(/^We have sent your answer to .* to the buyer:$/),
+      expect.stringMatching(/^We have received your answer to .* the buyer gets no e-mail:$/),
     ])
     const resolved: { text: string }[] = await emailsOf(() =>
       transition(card, 'resolve', { refund: 1 }),
