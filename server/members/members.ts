@@ -142,14 +142,15 @@ const memberColumns = (db: Db) => db`
 
 const emailTaken = () => validationError({ email: ['The email has already been taken.'] })
 
-/** Whether a text is the password of a member who is signed in. */
-export async function isMemberPassword(
+/** @throws validation_error if a text is not the password of a member who is signed in */
+export async function requireMemberPassword(
   { db }: Pick<Context, 'db'>,
   memberId: number,
   text: string,
-): Promise<boolean> {
+): Promise<void> {
   const [member] = await db<{ hash: string | null }[]>`
     select password_hash as hash from members where id = ${memberId}
   `
-  return isPassword(text, member?.hash ?? null)
+  const isRight = await isPassword(text, member?.hash ?? null)
+  if (!isRight) throw validationError({ password: ['The password is wrong.'] })
 }

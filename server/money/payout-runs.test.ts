@@ -235,5 +235,5 @@ it('once a day of the test clock, the sandbox pays the payouts that were due bef
 /** Enters a bank account as the seller does. */
 async function enterBankAccount(seller: Seller) {
   const wanted = { holder: 'Kanto Cards', iban: 'NL02 ABNA 0123 4567 89', password: undefined }
-  return submitSetup(app.ctx, seller.accountId, wanted, async () => true)
+  return submitSetup(app.ctx, seller.accountId, wanted, async () => {})
 }

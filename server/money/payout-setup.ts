@@ -103,14 +103,14 @@ type BankAccount = { holder: string; iban: string }
  * Submits a seller's bank account. It takes effect when the seller confirms it by e-mail; in the sandbox it takes
  * effect at once and is verified as well. A change requires the password, and the account's address is notified.
  *
- * @param isPassword checks whether a text is the member's password
- * @throws validation_error on `iban` or `password`
+ * @param requirePassword throws validation_error if a text is not the member's password
+ * @throws validation_error on `iban`; the errors of `requirePassword`
  */
 export async function submitSetup(
   ctx: Context,
   accountId: number,
   wanted: BankAccount & { password: string | undefined },
-  isPassword: (password: string) => Promise<boolean>,
+  requirePassword: (password: string) => Promise<void>,
 ): Promise<PayoutSetup> {
   const iban = parseIban(wanted.iban)
   if (iban === undefined) {
@@ -120,9 +120,7 @@ export async function submitSetup(
   }
   const { submittedAt, ibanLast4 } = await getSetup(ctx, accountId)
   const isChange = submittedAt !== null
-  if (isChange && !(await isPassword(wanted.password ?? ''))) {
-    throw validationError({ password: ['The password is wrong.'] })
-  }
+  if (isChange) await requirePassword(wanted.password ?? '')
   const token = randomText(40)
   await inTransaction(ctx, async (tx) => {
     await tx.db`

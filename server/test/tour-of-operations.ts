@@ -210,7 +210,7 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
     update payouts set state = 'failed', reason = 'Closed' where id = ${due.id}
   `
   const bank = { holder: 'Tour', iban: 'NL02ABNA0123456789', password: undefined }
-  await submitSetup(app.ctx, seller.accountId, bank, async () => true)
+  await submitSetup(app.ctx, seller.accountId, bank, async () => {})
   const setup = `${account}/payout-setup`
   await ok(operator.post(`${setup}/reject`, { payload: { reason: 'Another holder' } }))
   await ok(operator.post(`${setup}/verify`))

@@ -1,6 +1,6 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type, { type Static } from 'typebox'
-import { isMemberPassword } from '../../members/members.ts'
+import { requireMemberPassword } from '../../members/members.ts'
 import { PAYOUT_STATES } from '../../money/payout.ts'
 import { confirmSetup, getSetup, submitSetup } from '../../money/payout-setup.ts'
 import { getPayout, listPayouts, payoutNotFound } from '../../money/payouts.ts'
@@ -17,6 +17,7 @@ import {
   statementJson,
   statementResponse,
 } from '../shapes/statement.ts'
+import { limitAttempts } from '../sign-in-limits.ts'
 
 export type PayoutRecord = Static<typeof PayoutSchema>
 export type PayoutSetupRecord = Static<typeof PayoutSetupSchema>
@@ -80,9 +81,13 @@ export const payoutsApi =
           response: setupResponse,
         },
       },
-      async ({ member, body: { holder, iban, password } }) => {
+      async (request) => {
+        const { member, body } = request
+        const { holder, iban, password } = body
         const setup = await submitSetup(ctx, member.accountId, { holder, iban, password }, (text) =>
-          isMemberPassword(ctx, member.id, text),
+          limitAttempts(ctx, request, member.email, () =>
+            requireMemberPassword(ctx, member.id, text),
+          ),
         )
         return { data: payoutSetupJson(setup) }
       },

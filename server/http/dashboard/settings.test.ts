@@ -105,6 +105,35 @@ describe('the settings of a member', () => {
     expect((await change(member, PASSWORD, NEW)).status).toBe(429)
   })
 
+  it('a stolen session can’t try out passwords to change the bank account', async () => {
+    const member = await memberWithPassword()
+    const holder = 'Kanto Cards'
+    const submit = (iban: string, password?: string) =>
+      member.put('/dashboard/api/payouts/setup', { payload: { holder, iban, password } })
+    expect((await submit('NL02 ABNA 0123 4567 89')).status).toBe(200)
+    const other = 'DE44 1000 0000 0000 0000 12'
+    const statuses = []
+    for (let i = 0; i < 6; i++) statuses.push((await submit(other, `wrong ${i}`)).status)
+    expect(statuses).toEqual([422, 422, 422, 422, 422, 429])
+    expect((await submit(other, PASSWORD)).status).toBe(429)
+    expect((await change(member, PASSWORD, NEW)).status).toBe(429)
+    time += 60_000
+    expect((await submit(other, PASSWORD)).status).toBe(200)
+  })
+
+  it('a wrong IBAN and the right password don’t count as failed attempts', async () => {
+    const member = await memberWithPassword()
+    for (const iban of [
+      'NL02 ABNA 0123 4567 89',
+      ...Array(6).fill('x'),
+      'DE44 1000 0000 0000 0000 12',
+    ]) {
+      const payload = { holder: 'Kanto Cards', iban, password: PASSWORD }
+      const { status } = await member.put('/dashboard/api/payouts/setup', { payload })
+      expect(status).toBe(iban === 'x' ? 422 : 200)
+    }
+  })
+
   it('a new e-mail address needs the password and its own mailbox', async () => {
     const member = await memberWithPassword()
     const email = 'new-address@shops.example'
