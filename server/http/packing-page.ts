@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import type { PackedRow, Packing, PackingSlip, PickLine } from '../orders/packing.ts'
 import type { Address } from '../text/address.ts'
-import { formatLongDate } from '../text/formats.ts'
+import { formatLongDateIn } from '../text/formats.ts'
 import { type Html, html } from './html.ts'
 import { sendPage } from './page.ts'
 import { OneOf } from './schema.ts'
@@ -66,10 +66,12 @@ ${content(packing, document).text}
     { 'style-src': HASHES.join(' ') },
   )
 
-const content = (packing: Packing, document: (typeof DOCUMENTS)[number]): Html =>
-  packing.slips.length === 0
-    ? html`<p>There is nothing to pack.</p>`
-    : html`${document !== 'slips' && pickList(packing)}${document !== 'pick_list' && packing.slips.map((slip) => packingSlip(slip, packing.shopName))}`
+function content(packing: Packing, document: (typeof DOCUMENTS)[number]): Html {
+  const { shopName, timeZone, slips } = packing
+  if (slips.length === 0) return html`<p>There is nothing to pack.</p>`
+  const dateOf = formatLongDateIn(timeZone)
+  return html`${document !== 'slips' && pickList(packing)}${document !== 'pick_list' && slips.map((slip) => packingSlip(slip, shopName, dateOf))}`
+}
 
 const pickList = ({ pickList, slips }: Packing) => html`<section>
 <h1>Pick list</h1>
@@ -87,8 +89,9 @@ const unitsOf = (lines: PickLine[]) => lines.reduce((sum, { units }) => sum + un
 const packingSlip = (
   { sliceKey, createdAt, buyer, shipping, orders }: PackingSlip,
   shopName: string,
+  dateOf: (moment: Date) => string,
 ) => html`<section>
-<header><h1>${shopName}</h1><p>Order ${orders.map(({ id }) => id).join(', ')}<small>${formatLongDate(createdAt)}</small></p></header>
+<header><h1>${shopName}</h1><p>Order ${orders.map(({ id }) => id).join(', ')}<small>${dateOf(createdAt)}</small></p></header>
 ${addressOf(buyer.address, buyer.name)}
 <p>Ships with: ${shipping.method}</p>
 <table>

@@ -5,7 +5,12 @@ import { orderNotFound, type SoldItem } from './order.ts'
 import { readSlices, type Slice } from './slice.ts'
 
 /** The documents for packing: a list for picking the items from the stock, and a slip for each parcel. */
-export type Packing = { shopName: string; pickList: PickLine[]; slips: PackingSlip[] }
+export type Packing = {
+  shopName: string
+  timeZone: string
+  pickList: PickLine[]
+  slips: PackingSlip[]
+}
 
 /** An item to pick, for all of its orders. */
 export type PickLine = {
@@ -99,8 +104,8 @@ async function packingOf(
   const slices = await readSlices({ db }, sliceIds)
   const listingIds = slices.flatMap(({ orders }) => orders.map(({ listingId }) => listingId ?? 0))
   const [[account], references] = await Promise.all([
-    db<{ shopName: string }[]>`
-      select shop_name as "shopName" from accounts where id = ${accountId}
+    db<{ shopName: string; timeZone: string }[]>`
+      select shop_name as "shopName", time_zone as "timeZone" from accounts where id = ${accountId}
     `,
     db<{ id: number; reference: string }[]>`
       select id, reference
@@ -121,7 +126,7 @@ async function packingOf(
         quantity,
       })),
   }))
-  return { shopName: account!.shopName, pickList: pickListOf(slips), slips }
+  return { ...account!, pickList: pickListOf(slips), slips }
 }
 
 /** Adds the rows of the same listing up, in the order of sets and names, in which sellers sort their stock. */

@@ -13,9 +13,9 @@ const onFirstUse = <T>(make: () => T) => {
 const euros = onFirstUse(
   () => new Intl.NumberFormat('en-IE', { style: 'currency', currency: 'EUR' }),
 )
-const longDates = onFirstUse(
-  () => new Intl.DateTimeFormat('en-IE', { dateStyle: 'long', timeZone: 'UTC' }),
-)
+const longDates = (timeZone: string) =>
+  new Intl.DateTimeFormat('en-IE', { dateStyle: 'long', timeZone })
+const longUtcDates = onFirstUse(() => longDates('UTC'))
 const languages = onFirstUse(() => new Intl.DisplayNames('en', { type: 'language' }))
 const collator = onFirstUse(() => new Intl.Collator('en', { numeric: true }))
 
@@ -26,7 +26,10 @@ export const groupDigits = (value: number) => String(value).replace(/\B(?=(\d{3}
 export const formatEuros = (cents: number) => euros().format(cents / 100)
 
 /** The date of a moment in UTC: 1 March 2026. */
-export const formatLongDate = (moment: Date) => longDates().format(moment)
+export const formatLongDate = (moment: Date) => longUtcDates().format(moment)
+
+/** Returns a function like `formatLongDate` for another time zone. */
+export const formatLongDateIn = (timeZone: string) => longDates(timeZone).format
 
 /** The name of a language, or its code. */
 export const languageName = (code: string) => languages().of(code) ?? code

@@ -38,7 +38,7 @@ export function ShopTab({ me: { account, public_url: publicUrl } }: { me: Me }) 
             name="time_zone"
             defaultValue={account.time_zone}
             options={timeZones(account.time_zone)}
-            help="Dates in the dashboard, and the days and months of your figures."
+            help="Dates in the dashboard and on packing slips, and the days and months of your figures."
           />
         </Form>
       </Section>

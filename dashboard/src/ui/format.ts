@@ -45,6 +45,18 @@ function format(name: Format): Intl.DateTimeFormat {
 export const formatDateTime = (iso: string, name: Format = 'dateTime') =>
   format(name).format(new Date(iso))
 
+/** The calendar date of a moment in the account's time zone, as forms and requests have it: `2026-03-01`. */
+export function calendarDate(iso: string): string {
+  const parts = new Intl.DateTimeFormat(LOCALE, {
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    timeZone,
+  }).formatToParts(new Date(iso))
+  const part = (wanted: string) => parts.find(({ type }) => type === wanted)?.value
+  return `${part('year')}-${part('month')}-${part('day')}`
+}
+
 /** A calendar date (`2026-03-01`) that belongs to no time zone. */
 export const formatDate = (date: string) =>
   new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium', timeZone: 'UTC' }).format(new Date(date))

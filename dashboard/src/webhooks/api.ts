@@ -22,14 +22,12 @@ export const useEndpoints = () =>
 
 type DeliveryFilters = Record<'endpoint_id' | 'status' | 'event' | 'from' | 'to' | 'page', string>
 
-/** `from` and `to` are whole days in UTC, both included. */
+/** `from` and `to` are whole days in the account's time zone, both included. */
 export const useDeliveries = (filters: DeliveryFilters) =>
   useQuery({
     queryKey: ['webhooks', 'deliveries', filters],
-    queryFn: ({ signal }) => {
-      const query = { ...filters, to: filters.to && `${filters.to}T23:59:59Z` }
-      return get<Paginated<DeliveryRecord>>('webhooks/deliveries', { query, signal })
-    },
+    queryFn: ({ signal }) =>
+      get<Paginated<DeliveryRecord>>('webhooks/deliveries', { query: filters, signal }),
     // A new filter or page shows the former rows until it has loaded.
     placeholderData: (former) => former,
     refetchInterval: LOG_INTERVAL_MS,
@@ -74,11 +72,11 @@ export async function sendTest(id: number, event: string): Promise<DeliveryRecor
 
 export const resend = (id: number) => post(`webhooks/deliveries/${id}/resend`).then(changed)
 
-/** Resends the missed deliveries of whole days in UTC, and returns their number. */
+/** Resends the missed deliveries of whole days in the account's time zone, and returns their number. */
 export async function resendMissed(id: number, from: string, to: string): Promise<number> {
   const { data } = await post<Data<{ deliveries: number }>>(`webhooks/${id}/resend`, {
     from,
-    to: to && `${to}T23:59:59Z`,
+    to,
   })
   await changed()
   return data.deliveries

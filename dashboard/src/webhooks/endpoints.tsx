@@ -6,7 +6,7 @@ import { Button } from '../ui/button.tsx'
 import { ConfirmDialog, Dialog } from '../ui/dialog.tsx'
 import { CheckboxGroup, DateField, Select, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
-import { plural, serviceNow } from '../ui/format.ts'
+import { calendarDate, plural, serviceNow } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { Secret } from '../ui/secret.tsx'
@@ -326,10 +326,15 @@ const ResendDialog = ({ endpoint, onClose }: { endpoint: EndpointRecord; onClose
         Every delivery of this period that failed or was skipped is attempted once more. Receivers
         recognise repeated deliveries by their <code>delivery_id</code>.
       </p>
-      <DateField label="From" name="from" isRequired defaultValue={dayOf(endpoint.disabled_at)} />
-      <DateField label="To" name="to" isRequired defaultValue={dayOf(null)} help="Days in UTC." />
+      <DateField
+        label="From"
+        name="from"
+        isRequired
+        defaultValue={calendarDate(endpoint.disabled_at ?? now())}
+      />
+      <DateField label="To" name="to" isRequired defaultValue={calendarDate(now())} />
     </Form>
   </Dialog>
 )
 
-const dayOf = (iso: string | null) => (iso ?? serviceNow().toISOString()).slice(0, 10)
+const now = () => serviceNow().toISOString()

@@ -384,6 +384,22 @@ describe('several orders at once', () => {
     expect(chosen.body.data.slips).toEqual([slips[1]])
   })
 
+  it('a packing slip shows the day of the sale in the shop’s time zone', async () => {
+    const { shop, me } = await signedIn()
+    const { key } = await sell(shop)
+    await app.ctx.db`
+      update slices set created_at = '2020-12-28T13:33:00Z' where slice_key = ${key}
+    `
+    for (const [zone, day] of [
+      ['UTC', '28 December 2020'],
+      ['Pacific/Auckland', '29 December 2020'],
+    ] as const) {
+      await app.ctx.db`update accounts set time_zone = ${zone} where id = ${shop.accountId}`
+      const page = await me.get(`${ORDERS}/packing`, { headers: { accept: 'text/html' } })
+      expect(page.text, zone).toContain(`<small>${day}</small>`)
+    }
+  })
+
   it('a browser gets packing slips as a page without scripts, with every name escaped', async () => {
     const { shop, me } = await signedIn(PARCEL)
     const script = '<script>alert(1)</script>'

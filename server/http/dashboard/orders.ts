@@ -15,8 +15,7 @@ import { getLabeledSlice } from '../../shipping/labeled-slice.ts'
 import { buyLabel } from '../../shipping/labels.ts'
 import { buyLabels, MAX_LABELS, mergeLabels } from '../../shipping/several-labels.ts'
 import { actionsFor } from '../../shipping/slice-actions.ts'
-import { endOfSecond, storableTime } from '../../time/storable-time.ts'
-import { optionalDateTimes } from '../date-time.ts'
+import { endOfSecond } from '../../time/storable-time.ts'
 import { packingParameters, sendPackingPage, wantsPage } from '../packing-page.ts'
 import { pageOf, pageParameters, paginated } from '../paginate.ts'
 import { idList, type Query } from '../query.ts'
@@ -38,6 +37,7 @@ import { CancelInput } from '../shapes/own-order.ts'
 import { OwnSliceSchema, ownSliceJson } from '../shapes/own-slice.ts'
 import { PackingSchema, packingJson } from '../shapes/packing.ts'
 import { SliceLineSchema, sliceLineJson } from '../shapes/slice-line.ts'
+import { shopPeriod } from './shop-period.ts'
 
 const filters = {
   status: Type.Optional(OneOf(ORDER_STATUSES)),
@@ -89,12 +89,9 @@ export const ordersApi =
         },
       },
       async ({ member, query }) => {
-        const { status, from, to, buyer, after, before } = query
-        const wanted = {
-          status,
-          ...(await periodOf(ctx, member.accountId, from, to)),
-          buyer,
-        }
+        const { status, buyer, after, before } = query
+        const { from, to } = await shopPeriod(ctx, member.accountId, query)
+        const wanted = { status, from, to: to && endOfSecond(to), buyer }
         const { perPage } = pageOf(query as Query)
         const { rows, hasNewer, hasOlder } = await listSlices(
           ctx,
@@ -296,29 +293,3 @@ async function readOwnSlice(ctx: Service, account: Account, orderId: number): Pr
   const slice = await getLabeledSlice(ctx, account.id, orderId)
   return ownSliceJson(slice, await actionsFor(ctx, account, slice))
 }
-
-/**
- * The period of two dates or times. A date is a whole day in the shop's time zone, a time a whole second; `to` includes it.
- *
- * @throws validation_error
- */
-async function periodOf(
-  ctx: Service,
-  accountId: number,
-  from: string | undefined,
-  to: string | undefined,
-): Promise<{ from?: Date; to?: Date }> {
-  const times = optionalDateTimes({ from, to })
-  if (!times.from && !times.to) return {}
-  const { timeZone } = await getAccount(ctx, accountId)
-  const dayOf = (text: string, days: number) => {
-    const day = Temporal.PlainDate.from(text).add({ days })
-    return storableTime(day.toZonedDateTime(timeZone).epochMilliseconds)
-  }
-  return {
-    ...(times.from && { from: DATE.test(from!) ? dayOf(from!, 0) : times.from }),
-    ...(times.to && { to: DATE.test(to!) ? dayOf(to!, 1) : endOfSecond(times.to) }),
-  }
-}
-
-const DATE = /^\d{4}-\d\d-\d\d$/

@@ -107,6 +107,36 @@ describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => 
     expect(receiver.arrived.length).toBe(DISABLED_AFTER)
   })
 
+  it('the filters of deliveries take the day that the log shows in the shop’s time zone', async () => {
+    const shop = await app.member()
+    const { db } = app.ctx
+    await db`update accounts set time_zone = 'Pacific/Auckland' where id = ${shop.accountId}`
+    const { body } = await shop.post('/dashboard/api/webhooks', {
+      payload: { url: (await startReceiver()).url, events: ['order.created'] },
+    })
+    const { id } = body.data
+    await shop.post(`/dashboard/api/webhooks/${id}/test`, { payload: { event: 'order.created' } })
+    const moment = app.ctx.now()
+    // The next day in Auckland, and in the time zone of the browser.
+    moment.setUTCHours(23, 30, 0, 0)
+    await db`update deliveries set created_at = ${moment} where endpoint_id = ${id}`
+    const next = new Date(moment.getTime() + 86_400_000)
+    const shown = next.toLocaleDateString('en-GB', { dateStyle: 'medium', timeZone: 'UTC' })
+
+    const page = await app.open('/dashboard/webhooks/deliveries', { member: shop, width: 320 })
+    await page.getByText(`${shown}, `).waitFor()
+    for (const label of ['From', 'To']) {
+      await page.getByLabel(label).fill(next.toISOString().slice(0, 10))
+    }
+    await page.waitForURL(/from=.*to=/)
+    await page.getByText(`${shown}, `).waitFor()
+    await page
+      .getByLabel('From')
+      .fill(new Date(next.getTime() + 86_400_000).toISOString().slice(0, 10))
+    await page.getByText('No such deliveries').waitFor()
+    await expectAccessible(page)
+  })
+
   it('the signature checker names a mistake', async () => {
     const page = await app.open('/dashboard/webhooks/signature', { member })
     await page.getByLabel('Body').fill('{}')

@@ -94,6 +94,40 @@ describe('webhooks in the dashboard', () => {
     expect(endpoint.receiver.arrived.length).toBe(DISABLED_AFTER)
   })
 
+  it('a date in a filter of deliveries or a period to resend is a whole day of the shop’s time zone', async () => {
+    const member = await app.member()
+    const endpoint = await addEndpoint(member)
+    await disable(member, endpoint)
+    await member.post(`${PATH}/${endpoint.id}/enable`)
+    const { db } = app.ctx
+    const moment = app.ctx.now()
+    // The event is at 23:30 in UTC, which is the next day in Auckland.
+    moment.setUTCHours(23, 30, 0, 0)
+    await db`update deliveries set created_at = ${moment} where endpoint_id = ${endpoint.id}`
+    const dayOf = (days: number) =>
+      new Date(moment.getTime() + days * 86_400_000).toISOString().slice(0, 10)
+    const found = async (from: string, to: string) =>
+      (await member.get(`${PATH}/deliveries?from=${from}&to=${to}`)).body.meta.total
+    const resent = async (from: string, to: string) => {
+      const { body } = await member.post(`${PATH}/${endpoint.id}/resend`, { payload: { from, to } })
+      return body.data.deliveries
+    }
+    for (const [zone, days] of [
+      ['UTC', 0],
+      ['Pacific/Auckland', 1],
+    ] as const) {
+      await db`update accounts set time_zone = ${zone} where id = ${member.accountId}`
+      for (const other of [-1, 1]) {
+        expect(await found(dayOf(days + other), dayOf(days + other)), zone).toBe(0)
+        expect(await resent(dayOf(days + other), dayOf(days + other)), zone).toBe(0)
+      }
+      expect(await found(dayOf(days), dayOf(days)), zone).toBe(DISABLED_AFTER)
+      expect(await resent(dayOf(days), dayOf(days)), zone).toBe(DISABLED_AFTER)
+    }
+    const exact = moment.toISOString()
+    expect(await found(exact, exact)).toBe(DISABLED_AFTER)
+  })
+
   it('a member of another shop finds no endpoint, delivery or notice', async () => {
     const member = await app.member()
     const endpoint = await addEndpoint(member)

@@ -26,6 +26,7 @@ import { Data, Nullable, OneOf, Paginated, PathId, Timestamp } from '../schema.t
 import { DeliveryQuery, DeliverySchema, deliveryFilters, deliveryJson } from '../shapes/delivery.ts'
 import { periodOf, ResendInput, Resent } from '../shapes/resend.ts'
 import { EndpointInput, endpointJson } from '../shapes/webhook-endpoint.ts'
+import { shopPeriod } from './shop-period.ts'
 
 const EndpointSchema = Type.Object({
   id: Type.Integer(),
@@ -144,7 +145,10 @@ export const webhooksApi =
         },
       },
       async ({ member, params, body }, reply) => {
-        const period = periodOf(body)
+        const period = {
+          ...periodOf(body),
+          ...(await shopPeriod(ctx, member.accountId, body)),
+        }
         const deliveries = await resendDeliveries(ctx, member.accountId, params.id, period)
         return reply.code(202).send({ data: { deliveries } })
       },
@@ -160,7 +164,11 @@ export const webhooksApi =
       },
       async (request) => {
         const query = request.query as Query
-        const filters = deliveryFilters(request.member.accountId, request.query)
+        const { accountId } = request.member
+        const filters = {
+          ...deliveryFilters(accountId, request.query),
+          ...(await shopPeriod(ctx, accountId, request.query)),
+        }
         return paginated(
           `${ctx.config.publicUrl}/dashboard/api/webhooks/deliveries`,
           query,
