@@ -49,6 +49,8 @@ export type Config = {
   marketplaceUrl: string
   /** Whether the public pages are served. */
   publicPages: boolean
+  /** Whether there are pages below `marketplaceUrl`: this service's, or those of the site that MARKETPLACE_URL names. */
+  hasMarketplace: boolean
   /** Address at which buyers order a listing, with `{listing}` for its id. */
   buyUrl: string | undefined
   /** Holder and IBAN of the marketplace's bank account, which payouts are made from. */
@@ -158,6 +160,7 @@ export function readConfig(
     storageUrl: read('STORAGE_URL') ?? pathToFileURL(path.join(dataDir, 'files')).href,
     marketplaceUrl: read('MARKETPLACE_URL') ?? publicUrl,
     publicPages: read('PUBLIC_PAGES'),
+    hasMarketplace: read('PUBLIC_PAGES') || read('MARKETPLACE_URL') !== undefined,
     buyUrl: read('BUY_URL'),
     payoutName: read('PAYOUT_NAME') ?? (sandbox ? 'Cardstall sandbox' : undefined),
     payoutIban: read('PAYOUT_IBAN') ?? (sandbox ? SANDBOX_IBAN : undefined),

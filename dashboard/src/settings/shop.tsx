@@ -7,7 +7,7 @@ import { Facts, Section } from '../ui/section.tsx'
 import { notify, notifyFailure } from '../ui/toast.tsx'
 import { changeShop, setHoliday } from './api.ts'
 
-export function ShopTab({ me: { account, public_url: publicUrl } }: { me: Me }) {
+export function ShopTab({ me: { account, shop_url: shopUrl } }: { me: Me }) {
   return (
     <>
       <Section title="Your shop">
@@ -46,14 +46,14 @@ export function ShopTab({ me: { account, public_url: publicUrl } }: { me: Me }) 
       <Section title="Known to the marketplace" help="Ask the marketplace to change these.">
         <Facts
           facts={[
-            {
-              label: 'Page',
-              value: (
-                <ExternalLink href={`${publicUrl}/shops/${account.slug}`}>
-                  {account.slug}
-                </ExternalLink>
-              ),
-            },
+            ...(shopUrl === null
+              ? []
+              : [
+                  {
+                    label: 'Page',
+                    value: <ExternalLink href={shopUrl}>{account.slug}</ExternalLink>,
+                  },
+                ]),
             { label: 'E-mail of the shop', value: account.email },
             { label: 'Business', value: account.business ? 'Yes' : 'No, private' },
             { label: 'Tier', value: account.seller_tier },

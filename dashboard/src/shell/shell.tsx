@@ -40,12 +40,14 @@ export function Shell() {
           </p>
           <p className="help">{me.email}</p>
           <ul>
-            <li>
-              <a href={me.shop_url}>
-                <Icon name="external" />
-                View your shop
-              </a>
-            </li>
+            {me.shop_url !== null && (
+              <li>
+                <a href={me.shop_url}>
+                  <Icon name="external" />
+                  View your shop
+                </a>
+              </li>
+            )}
             <li>
               <form method="post" action={`${SERVICE}signout`}>
                 <Button type="submit" look="quiet" icon="signOut">

@@ -25,10 +25,24 @@ describe('the guard of the dashboard’s API', () => {
       email: member.email,
       account: { id: member.accountId, api_access: 'enabled', time_zone: 'UTC' },
       sandbox: true,
-      public_url: PUBLIC_URL,
     })
     expect(headers['cache-control']).toBe('no-store')
     expect(headers['x-ratelimit-limit']).toBe('600')
+  })
+
+  it.each([
+    [{}, PUBLIC_URL],
+    [{ MARKETPLACE_URL: 'https://market.example' }, 'https://market.example'],
+    [
+      { PUBLIC_PAGES: 'false', MARKETPLACE_URL: 'https://market.example' },
+      'https://market.example',
+    ],
+    [{ PUBLIC_PAGES: 'false', MARKETPLACE_URL: PUBLIC_URL }, PUBLIC_URL],
+    [{ PUBLIC_PAGES: 'false' }, null],
+  ])('with %j the pages of shops are below %s', async (settings, prefix) => {
+    const other = await startTestApp({ settings })
+    const { account, shop_url } = (await (await other.member()).get(ME)).body.data
+    expect(shop_url).toBe(prefix && `${prefix}/shops/${account.slug}`)
   })
 
   it.each([

@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox'
 import { getAccount } from '../../accounts/accounts.ts'
 import type { Service } from '../../service.ts'
 import { timestamp } from '../../time/timestamp.ts'
-import { Data, Timestamp } from '../schema.ts'
+import { Data, Nullable, Timestamp } from '../schema.ts'
 import { AccountSchema, accountJson } from '../shapes/account.ts'
 
 const MeSchema = Type.Object({
@@ -13,8 +13,9 @@ const MeSchema = Type.Object({
     Type.Object({ time_zone: Type.String(), on_holiday: Type.Boolean() }),
   ]),
   sandbox: Type.Boolean(),
-  public_url: Type.String(),
-  shop_url: Type.String({ description: 'The public page of the shop' }),
+  shop_url: Nullable(Type.String(), {
+    description: 'The public page of the shop; null if no site has such pages',
+  }),
   now: Timestamp({ description: 'The service’s time, which the sandbox can move' }),
 })
 
@@ -24,7 +25,7 @@ export type Me = Static<typeof MeSchema>
 export const meApi =
   (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
-    const { sandbox, publicUrl, marketplaceUrl } = ctx.config
+    const { sandbox, hasMarketplace, marketplaceUrl } = ctx.config
     app.get(
       '/me',
       { schema: { response: { 200: Data(MeSchema, 'The member and their shop') } } },
@@ -38,8 +39,7 @@ export const meApi =
             email,
             account: shop,
             sandbox,
-            public_url: publicUrl,
-            shop_url: `${marketplaceUrl}/shops/${account.slug}`,
+            shop_url: hasMarketplace ? `${marketplaceUrl}/shops/${account.slug}` : null,
             now: timestamp(ctx.now()),
           },
         }

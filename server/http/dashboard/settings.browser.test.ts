@@ -34,6 +34,18 @@ describe.skipIf(!chromiumPath)('the settings in a browser', { timeout: 120_000 }
     expect(await page.getByText('Your shop is on holiday:').count()).toBe(0)
   })
 
+  it('the settings link to the shop’s page at MARKETPLACE_URL, as the menu does', async () => {
+    const settings = { MARKETPLACE_URL: 'https://market.example' }
+    const other = await startBrowserApp({ settings })
+    const member = await other.member()
+    const { slug } = (await member.get('/dashboard/api/me')).body.data.account
+    const page = await other.open('/dashboard/settings', { member })
+    for (const name of ['View your shop', slug]) {
+      const link = page.getByRole('link', { name })
+      expect(await link.getAttribute('href')).toBe(`https://market.example/shops/${slug}`)
+    }
+  })
+
   it('a seller adds a shipping option; a mistake stays in the form with its message', async () => {
     const member = await app.member()
     const page = await app.open('/dashboard/settings/shipping', {
