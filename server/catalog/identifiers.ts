@@ -129,6 +129,9 @@ function theOnlyCard(
   return candidates[0] ?? noneLeft('cards', identifier, narrowing)
 }
 
+export type SetCandidate = ReturnType<typeof setCandidate>
+export type CardCandidate = ReturnType<typeof cardCandidate>
+
 const setCandidate = ({ id, shortcut, name, series, language, region }: SetEntry) => ({
   id,
   shortcut,

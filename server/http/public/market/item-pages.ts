@@ -65,13 +65,17 @@ ${grid(same.map((other) => cardTile(other, root)))}</section>`
     })
     app.get<{ Params: { id: string } }>('/cards/:id', async (request, reply) => {
       const catalog = ctx.catalog.current
-      const card = findCard(catalog, request.params.id, {})
+      const { id } = request.params
+      const query = marketQuery(request)
+      const narrowing = { language: query.filters.language, region: query.region }
+      // At a canonical address the language is that of the offers.
+      const card = catalog.cardsById.get(id) ?? findCard(catalog, id, narrowing)
       const root = rootOf(request)
-      if (card.id !== request.params.id) {
+      if (card.id !== id) {
         return reply.redirect(`${root}/cards/${encodeURIComponent(card.id)}`, 301)
       }
       const item = { cardId: card.id, productSlug: null } as const
-      const offers = await offersSection(ctx, item, marketQuery(request), root)
+      const offers = await offersSection(ctx, item, query, root)
       return sendMarketPage(request, reply, pageFor(catalog, card, offers, root))
     })
     done()

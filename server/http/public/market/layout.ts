@@ -61,10 +61,11 @@ function bytesOf(page: MarketPage, root: string): { body: Buffer; tag: string } 
 export const sendErrorPage = (
   request: FastifyRequest,
   reply: FastifyReply,
-  { status, message }: { status: number; message: string },
+  { status, message, more }: { status: number; message: string; more?: Html },
 ) => {
   const main = html`<section class="empty">
   <h1>${message}</h1>
+  ${more}
   <p>Try the search above, or <a href="${rootOf(request)}/">see the newest sets</a>.</p>
 </section>`
   const page = { title: message, description: message, main }

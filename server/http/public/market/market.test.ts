@@ -97,6 +97,58 @@ describe('the pages behind the urls of the API', () => {
     }
   })
 
+  it('language and region narrow an ambiguous card or set, as in the API', async () => {
+    for (const [path, canonical] of [
+      ['/cards/brs_1?language=DE', '../cards/swsh9-de-1'],
+      ['/cards/csv9.5c_001?region=tw', '../cards/csv9.5c-tw-001'],
+      ['/sets/brs?language=DE', '../sets/swsh9-de'],
+      ['/sets/csv9.5c?language=CN&region=cn', '../sets/csv9.5c-cn'],
+      ['/sets/sv3?language=JP', '../sets/sv3-jp'],
+    ] as const) {
+      const { status, headers } = await open(path)
+      expect([path, status, headers.location]).toEqual([path, 301, canonical])
+    }
+    // At a canonical address the language is that of the offers.
+    expect((await open(`${CARD}?language=DE`)).status).toBe(200)
+    const none = await open('/cards/brs_1?language=FR')
+    expect(none.status).toBe(404)
+    expect(readable(none)).toContain('has the language')
+  })
+
+  it('the page of an ambiguous card or set links to its candidates, with their language and set', async () => {
+    for (const [path, candidates] of [
+      [
+        '/cards/brs_1',
+        [
+          ['../cards/swsh9-1', 'Exeggcute, Brilliant Stars 1, English'],
+          ['../cards/swsh9-de-1', 'Owei, Strahlende Sterne 1, German'],
+        ],
+      ],
+      [
+        '/sets/brs?language=EN',
+        [
+          ['../sets/swsh9', 'Brilliant Stars, Sword &amp; Shield, English'],
+          ['../sets/swsh9tg', 'Brilliant Stars Trainer Gallery, Sword &amp; Shield, English'],
+        ],
+      ],
+      [
+        '/sets/csv9.5c',
+        [
+          ['../sets/csv9.5c-cn', '太晶璀璨, Scarlet &amp; Violet, Chinese'],
+          ['../sets/csv9.5c-tw', '太晶慶典, Scarlet &amp; Violet, Chinese (TW)'],
+        ],
+      ],
+    ] as const) {
+      const page = await open(path)
+      expect([path, page.status, page.headers['cache-control']]).toEqual([path, 409, 'no-store'])
+      expect(readable(page)).not.toContain('canonical')
+      const shown = [...page.text.matchAll(/<li><a href="([^"]+)">(.*?)<\/li>/g)]
+      const texts = shown.map(([, href, text]) => [href, text!.replace(/<[^>]+>/g, '')])
+      expect(texts.sort()).toEqual(candidates)
+      for (const [href] of candidates) expect((await open(href.slice(2))).status).toBe(200)
+    }
+  })
+
   it('no page has a script, and its policy admits none', async () => {
     for (const path of [
       '/',

@@ -3,13 +3,9 @@ import { CONDITIONS, LANGUAGES } from '../../../enums.ts'
 import { quantityAvailable } from '../../../listings/listing.ts'
 import type { MarketFilters, MarketOffer } from '../../../listings/market.ts'
 import { photoUrl, thumbnailUrl } from '../../../photos/photo.ts'
-import { formatEuros, languageName } from '../../../text/formats.ts'
+import { formatEuros } from '../../../text/formats.ts'
 import { type Html, html } from '../../html.ts'
-import { CONDITION_NAMES, choice, conditionOf, count, printingOf } from './parts.ts'
-
-/** Codes of §2.9 that are countries rather than languages. */
-const LANGUAGE_OF_CODE: Record<string, string> = { JP: 'ja', CN: 'zh', KR: 'ko' }
-const nameOf = (code: string) => languageName(LANGUAGE_OF_CODE[code] ?? code.toLowerCase())
+import { CONDITION_NAMES, choice, conditionOf, count, languageOf, printingOf } from './parts.ts'
 
 export const filterForm = ({
   condition,
@@ -22,7 +18,7 @@ ${choice(
 )}
 ${choice(
   { name: 'language', label: 'Language', all: 'All' },
-  LANGUAGES.map((value) => [value, nameOf(value)] as const),
+  LANGUAGES.map((value) => [value, languageOf(value)] as const),
   language,
 )}
 <button>Show</button>
@@ -60,7 +56,7 @@ ${buyUrl && html`<td class="action"><a class="buy" href="${buyUrl.replaceAll('{l
 /** Condition, language and printing. */
 const terms = (offer: MarketOffer): Html => {
   const printing = printingOf(offer.printing)
-  return html`<span class="condition">${conditionOf(offer)}</span> ${nameOf(offer.language)}${printing && html`, ${printing}`}`
+  return html`<span class="condition">${conditionOf(offer)}</span> ${languageOf(offer.language)}${printing && html`, ${printing}`}`
 }
 
 const photos = ({ photos }: MarketOffer, { publicUrl }: Config): Html | false =>

@@ -34,6 +34,8 @@ describe.skipIf(!chromiumPath)('pages without scripts', () => {
       '/sets/sv3',
       '/cards/sv3-125',
       '/cards/sv3-125?condition=MT',
+      '/cards/brs_1',
+      '/sets/brs',
       '/products/obsidian-flames-booster-box',
       '/products/obsidian-flames-etb',
       '/shops/long',

@@ -1,6 +1,6 @@
 import { type Condition, GRADED } from '../../../enums.ts'
 import type { Offer } from '../../../listings/offers.ts'
-import { formatEuros, formatLongDate, groupDigits } from '../../../text/formats.ts'
+import { formatEuros, formatLongDate, groupDigits, languageName } from '../../../text/formats.ts'
 import { type Html, html } from '../../html.ts'
 
 /** Parts that several pages share. */
@@ -12,6 +12,19 @@ export const count = (value: number, one: string, many = `${one}s`) =>
   `${groupDigits(value)} ${value === 1 ? one : many}`
 /** @param date YYYY-MM-DD */
 export const day = (date: string) => formatLongDate(new Date(`${date}T00:00:00Z`))
+
+/** Codes of §2.9 that are countries rather than languages. */
+const LANGUAGE_OF_CODE: Record<string, string> = { JP: 'ja', CN: 'zh', KR: 'ko' }
+
+/** The English name of a language of §2.9. */
+export const languageOf = (code: string) =>
+  languageName(LANGUAGE_OF_CODE[code] ?? code.toLowerCase())
+
+/** The language of a set, with its region unless the language has only one: `Chinese (TW)`. */
+export const editionOf = ({ language, region }: { language: string; region: string }) => {
+  const isUsual = region === 'int' || region === language.toLowerCase()
+  return isUsual ? languageOf(language) : `${languageOf(language)} (${region.toUpperCase()})`
+}
 
 /** A card's picture, or its name where there is none. */
 export function picture(

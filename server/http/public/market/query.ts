@@ -18,6 +18,8 @@ export function marketQuery({ query }: Pick<FastifyRequest, 'query'>) {
   }
   return {
     q: read('q')?.slice(0, MAX_QUERY),
+    /** Narrows an ambiguous identifier, as the language does. */
+    region: read('region'),
     page: Number.isInteger(page) && page >= 1 ? Math.min(page, MAX_PAGE) : 1,
     filters,
   }

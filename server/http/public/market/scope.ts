@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyInstance, RouteHandlerMethod } from 'fastify'
 import { ApiError } from '../../../errors.ts'
 import { limitConcurrency } from '../../../queue/limit-concurrency.ts'
+import { sendCandidatesPage } from './candidates-page.ts'
 import { sendErrorPage } from './layout.ts'
 
 /**
@@ -26,6 +27,8 @@ export function marketScope(app: FastifyInstance): void {
   app.setErrorHandler((error: FastifyError | ApiError, request, reply) => {
     // Failures of the service are handled like those of the APIs.
     if (!(error instanceof ApiError) || error.status >= 500) throw error
-    return sendErrorPage(request, reply, error)
+    return error.type === 'ambiguous_identifier'
+      ? sendCandidatesPage(request, reply, error)
+      : sendErrorPage(request, reply, error)
   })
 }

@@ -16,13 +16,15 @@ export const setPages =
   (ctx: Service): FastifyPluginCallback =>
   (app, _options, done) => {
     app.get<{ Params: { id: string } }>('/sets/:id', async (request, reply) => {
-      const set = findSet(ctx.catalog.current, request.params.id, {})
+      const { filters, region, page } = marketQuery(request)
+      const narrowing = { language: filters.language, region }
+      const set = findSet(ctx.catalog.current, request.params.id, narrowing)
       const root = rootOf(request)
       if (set.id !== request.params.id) {
         return reply.redirect(`${root}/sets/${encodeURIComponent(set.id)}`, 301)
       }
       const { name, series, release_date, logo_url } = setObject(set)
-      const shown = pageOf(set.cards.length, marketQuery(request).page)
+      const shown = pageOf(set.cards.length, page)
       const cards = set.cards.slice(shown.offset, shown.offset + PER_PAGE)
       const products = shown.page === 1 ? set.products : []
       const cardPrices = await lowestPrices(
