@@ -12,7 +12,7 @@ import { rootOf } from '../../page.ts'
 import { type MarketPage, sendMarketPage } from './layout.ts'
 import type { OfferlessPages } from './offerless-pages.ts'
 import { filterForm, offersTable, sellerCell } from './offers-table.ts'
-import { count, day, grid, pageLinks, picture, tile } from './parts.ts'
+import { count, day, grid, pageLinks, picture, tile, withEdition } from './parts.ts'
 import { marketQuery, PER_PAGE, pageOf } from './query.ts'
 import { productData } from './structured-data.ts'
 
@@ -29,9 +29,10 @@ export const cardPages =
       const { name, number, rarity, set, image_large, image_small } = object
       const canonical = `${ctx.config.marketplaceUrl}/cards/${encodeURIComponent(card.id)}`
       const same = others(catalog, card)
+      const setName = withEdition(set.name, card.set)
       return {
-        title: `${name} · ${set.name} ${number} · Cardstall`,
-        description: `${name}, number ${number} of ${set.name}${rarity ? `, ${rarity}` : ''}: ${summaryOf(offers)}.`,
+        title: `${name} · ${setName} ${number} · Cardstall`,
+        description: `${name}, number ${number} of ${setName}${rarity ? `, ${rarity}` : ''}: ${summaryOf(offers)}.`,
         canonical,
         structured: productData(
           { name, image: image_large, category: 'Trading card', url: canonical },
@@ -41,9 +42,9 @@ export const cardPages =
         main: html`<article class="item">
 <div class="side">${picture(name, image_large ?? image_small, 'large')}</div>
 <div>
-<p class="trail"><a href="${root}/sets/${encodeURIComponent(set.id)}">${set.name}</a></p>
+<p class="trail"><a href="${root}/sets/${encodeURIComponent(set.id)}">${setName}</a></p>
 <h1>${name} <span class="collector">${number}</span></h1>
-${facts(object)}
+${facts(object, setName)}
 ${offers.section}
 </div>
 </article>
@@ -86,7 +87,8 @@ export const productPages =
   (ctx: Service, prepared: OfferlessPages): FastifyPluginCallback =>
   (app, _options, done) => {
     const pageFor = (product: ProductEntry, offers: Section, root: string) => {
-      const { slug, name, category, set, image_url, release_date } = productObject(product)
+      const { slug, category, set, image_url, release_date } = productObject(product)
+      const name = withEdition(product.name, product.set)
       const canonical = `${ctx.config.marketplaceUrl}/products/${encodeURIComponent(slug)}`
       return {
         title: `${name} · Cardstall`,
@@ -100,7 +102,7 @@ export const productPages =
         main: html`<article class="item">
 <div class="side">${picture(name, image_url, 'large')}</div>
 <div>
-${set && html`<p class="trail"><a href="${root}/sets/${encodeURIComponent(set.id)}">${set.name}</a></p>`}
+${set && html`<p class="trail"><a href="${root}/sets/${encodeURIComponent(set.id)}">${withEdition(set.name, product.set)}</a></p>`}
 <h1>${name}</h1>
 <dl class="facts">
 <div><dt>Product</dt><dd>${category.replaceAll('_', ' ')}</dd></div>
@@ -134,7 +136,7 @@ export function cardTile(
   { lowest, withSet = true }: { lowest?: Map<string, number>; withSet?: boolean } = {},
 ): Html {
   const { name, number, rarity, set, image_small } = cardObject(card)
-  const place = withSet ? `${set.name} ${number}` : number
+  const place = withSet ? `${withEdition(set.name, card.set)} ${number}` : number
   return tile({
     href: `${root}/cards/${encodeURIComponent(card.id)}`,
     name,
@@ -144,9 +146,9 @@ export function cardTile(
   })
 }
 
-function facts({ rarity, supertype, hp, types, set }: CardObject): Html {
+function facts({ rarity, supertype, hp, types, set }: CardObject, setName: string): Html {
   const rows = [
-    ['Set', set.name],
+    ['Set', setName],
     ['Series', set.series],
     ['Released', set.release_date && day(set.release_date)],
     ['Rarity', rarity],

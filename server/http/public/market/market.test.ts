@@ -135,7 +135,7 @@ describe('the pages behind the urls of the API', () => {
         '/sets/csv9.5c',
         [
           ['../sets/csv9.5c-cn', '太晶璀璨, Scarlet &amp; Violet, Chinese'],
-          ['../sets/csv9.5c-tw', '太晶慶典, Scarlet &amp; Violet, Chinese (TW)'],
+          ['../sets/csv9.5c-tw', '太晶慶典, Scarlet &amp; Violet, Chinese TW'],
         ],
       ],
     ] as const) {
@@ -294,6 +294,30 @@ describe('the other pages', () => {
     expect(offersIn(page).map((row) => row.split('€')[1])).toEqual(['3.00', '2.00', '1.00'])
     expect(offersIn(await open('/shops/johto?condition=MP'))).toHaveLength(1)
     expect(offersIn(await open('/shops/johto?page=2'))).toEqual([])
+  })
+
+  it('titles and tiles name the language of a set that is not English', async () => {
+    const titleOf = ({ text }: TestResponse) => /<title>(.*?)<\/title>/.exec(text)![1]
+    for (const [path, title] of [
+      ['/cards/np-2', 'Pikachu · Nintendo Black Star Promos 2 · Cardstall'],
+      ['/cards/np-fr-2', 'Pikachu · Nintendo Black Star Promos (French) 2 · Cardstall'],
+      ['/sets/np', 'Nintendo Black Star Promos · Cardstall'],
+      ['/sets/np-fr', 'Nintendo Black Star Promos (French) · Cardstall'],
+      ['/sets/csv9.5c-tw', '太晶慶典 (Chinese TW) · Cardstall'],
+      ['/products/kokuen-no-shihaisha-pack', '黒炎の支配者 拡張パック (Japanese) · Cardstall'],
+      ['/products/poke-ball-tin', 'Poké Ball Tin · Cardstall'],
+    ] as const) {
+      const page = await open(path)
+      expect(titleOf(page)).toBe(title)
+      expect(page.text).toContain(
+        `<h1>${/^\/cards/.test(path) ? 'Pikachu' : title.split(' · ')[0]}`,
+      )
+    }
+    await list(otherShop, cardItem({ card: 'np-fr-2' }))
+    for (const path of ['/search?q=nintendo+black+star+promos', '/cards/np-2', '/shops/johto']) {
+      expect(readable(await open(path)), path).toContain('Nintendo Black Star Promos (French)')
+    }
+    expect(readable(await open('/search?q=拡張パック'))).toContain('拡張パック (Japanese)')
   })
 
   it('a set’s page shows its cards with their lowest prices', async () => {

@@ -20,11 +20,17 @@ const LANGUAGE_OF_CODE: Record<string, string> = { JP: 'ja', CN: 'zh', KR: 'ko' 
 export const languageOf = (code: string) =>
   languageName(LANGUAGE_OF_CODE[code] ?? code.toLowerCase())
 
-/** The language of a set, with its region unless the language has only one: `Chinese (TW)`. */
-export const editionOf = ({ language, region }: { language: string; region: string }) => {
+type Edition = { language: string; region: string }
+
+/** The language of a set, and its region if it is not the usual one: `Chinese TW`. */
+export const editionOf = ({ language, region }: Edition) => {
   const isUsual = region === 'int' || region === language.toLowerCase()
-  return isUsual ? languageOf(language) : `${languageOf(language)} (${region.toUpperCase()})`
+  return isUsual ? languageOf(language) : `${languageOf(language)} ${region.toUpperCase()}`
 }
+
+/** The name of a set or product with its language, because editions can share a name. English is left out. */
+export const withEdition = (name: string, set: Edition | null) =>
+  set === null || set.language === 'EN' ? name : `${name} (${editionOf(set)})`
 
 /** A card's picture, or its name where there is none. */
 export function picture(

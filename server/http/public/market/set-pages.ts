@@ -8,7 +8,7 @@ import { type Html, html } from '../../html.ts'
 import { rootOf } from '../../page.ts'
 import { cardTile } from './item-pages.ts'
 import { sendMarketPage } from './layout.ts'
-import { count, day, grid, pageLinks, tile } from './parts.ts'
+import { count, day, grid, pageLinks, tile, withEdition } from './parts.ts'
 import { marketQuery, PER_PAGE, pageOf } from './query.ts'
 
 /** `/sets/{id}`: the cards and products of a set. */
@@ -23,7 +23,8 @@ export const setPages =
       if (set.id !== request.params.id) {
         return reply.redirect(`${root}/sets/${encodeURIComponent(set.id)}`, 301)
       }
-      const { name, series, release_date, logo_url } = setObject(set)
+      const { series, release_date, logo_url } = setObject(set)
+      const name = withEdition(set.name, set)
       const shown = pageOf(set.cards.length, page)
       const cards = set.cards.slice(shown.offset, shown.offset + PER_PAGE)
       const products = shown.page === 1 ? set.products : []
@@ -65,10 +66,10 @@ export const productTile = (
   root: string,
   lowest?: Map<string, number>,
 ): Html => {
-  const { slug, name, category, image_url } = productObject(product)
+  const { slug, category, image_url } = productObject(product)
   return tile({
     href: `${root}/products/${encodeURIComponent(slug)}`,
-    name,
+    name: withEdition(product.name, product.set),
     image: image_url,
     details: category.replaceAll('_', ' '),
     lowestCents: lowest?.get(slug),
@@ -78,7 +79,8 @@ export const productTile = (
 /** A list of sets with their logos. */
 export const setList = (sets: SetEntry[], root: string): Html => html`<ul class="sets">
 ${sets.map((set) => {
-  const { id, name, release_date, logo_url, cards_count } = setObject(set)
+  const { id, release_date, logo_url, cards_count } = setObject(set)
+  const name = withEdition(set.name, set)
   return html`<li><a class="tile" href="${root}/sets/${encodeURIComponent(id)}">${logo_url ? html`<img src="${logo_url}" alt="" width="220" height="90" loading="lazy">` : html`<span class="logo none">${name}</span>`}<strong>${name}</strong><span>${count(cards_count, 'card')}${release_date && `, ${release_date.slice(0, 4)}`}</span></a></li>
 `
 })}</ul>`
