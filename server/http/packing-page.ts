@@ -107,6 +107,7 @@ const itemOf = ({ item }: PickLine | PackedRow) =>
   html`${item.name ?? 'Item'}<small>${[item.subtitle, item.condition, item.language].filter(Boolean).join(' · ')}</small>`
 
 function addressOf(address: Address | null, buyerName: string): Html {
+  if (buyerName === '') return html`<p>The buyer’s data was erased.</p>`
   if (!address) return html`<p>${buyerName}, without a delivery address</p>`
   const { full_name, street, house_number, house_number_suffix, zip, city, country } = address
   return html`<address>${full_name}<br>${street} ${house_number} ${house_number_suffix}<br>${zip} ${city}<br>${country.toUpperCase()}</address>`

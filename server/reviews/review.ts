@@ -15,6 +15,8 @@ export type Review = {
   /** Removed by the operator: not shown, and not part of the rating. */
   removedBecause: string | null
   removedAt: Date | null
+  /** Nothing can be addressed to the buyer any more. */
+  isBuyerErased: boolean
 }
 
 export const reviewNotFound = () => notFound('There is no such review.')

@@ -215,9 +215,11 @@ async function readReviews(db: Db, ids: number[]): Promise<Review[]> {
       r.created_at as "createdAt",
       r.updated_at as "updatedAt",
       r.removed_because as "removedBecause",
-      r.removed_at as "removedAt"
+      r.removed_at as "removedAt",
+      c.erased_at is not null as "isBuyerErased"
     from reviews r
     join slices s on s.id = r.slice_id
+    join checkouts c on c.id = s.checkout_id
     where r.id = any(${ids}::bigint[])
     order by array_position(${ids}::bigint[], r.id)
   `

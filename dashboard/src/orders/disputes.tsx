@@ -42,9 +42,10 @@ function DisputeSection({ dispute }: { dispute: Dispute }) {
       {answer && (
         <>
           <p>
-            You answered <DateTime at={answer.answered_at} />:
+            You answered <DateTime at={answer.answered_at} />
+            {answer.message === '' ? '. The text was erased with the buyer’s data.' : ':'}
           </p>
-          <blockquote>{answer.message}</blockquote>
+          {answer.message && <blockquote>{answer.message}</blockquote>}
           {answer.photo_urls.length > 0 && (
             <ul className="links">
               {answer.photo_urls.map((url) => (

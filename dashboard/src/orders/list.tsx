@@ -15,7 +15,7 @@ import { buyLabels, type LabelResult, listSlices, type SliceLine, type SliceList
 import { ItemPicture } from './item-picture.tsx'
 import { LabelResults } from './label-results.tsx'
 import { PrintMenu } from './print-menu.tsx'
-import { LABELS, STATUSES } from './words.ts'
+import { buyerName, LABELS, STATUSES } from './words.ts'
 
 /** At most as many labels as one request buys. */
 const MAX_SELECTED = 50
@@ -47,7 +47,7 @@ const COLUMNS: Column<SliceLine>[] = [
   {
     key: 'buyer',
     header: 'Buyer',
-    cell: ({ buyer }) => <div className="buyer-name">{buyer.name}</div>,
+    cell: ({ buyer }) => <div className="buyer-name">{buyerName(buyer)}</div>,
   },
   { key: 'sold', header: 'Sold', cell: ({ created_at }) => <DateTime at={created_at} /> },
   {
@@ -195,7 +195,7 @@ function Slices({ list: { data, meta } }: { list: SliceList }) {
         columns={COLUMNS}
         rows={data}
         keyOf={({ order_id }) => order_id}
-        nameOf={({ order_id, buyer }) => `order ${order_id} of ${buyer.name}`}
+        nameOf={({ order_id, buyer }) => `order ${order_id} of ${buyer.name ?? 'an erased buyer'}`}
         selection={{ keys: selected, onChange: setSelected }}
       />
       <Positions meta={meta} />

@@ -15,7 +15,7 @@ import { Disputes } from './disputes.tsx'
 import { ItemPicture } from './item-picture.tsx'
 import { PrintMenu } from './print-menu.tsx'
 import { Shipping } from './shipping.tsx'
-import { STATUSES, sentenceOf } from './words.ts'
+import { buyerName, STATUSES, sentenceOf } from './words.ts'
 
 /** A slice: everything that one buyer bought from the shop in one checkout. */
 export function SlicePage({ order }: { order: number }) {
@@ -30,7 +30,7 @@ export function SlicePage({ order }: { order: number }) {
       >
         {query.data && (
           <>
-            {query.data.buyer.name}, <DateTime at={query.data.created_at} />
+            {buyerName(query.data.buyer)}, <DateTime at={query.data.created_at} />
           </>
         )}
       </PageHeader>
@@ -178,7 +178,9 @@ function AddressSection({ buyer: { name, address } }: { buyer: OwnSlice['buyer']
           ))}
         </address>
       ) : (
-        <p>{name} gave no delivery address.</p>
+        <p>
+          {name === null ? 'The buyer’s data was erased.' : `${name} gave no delivery address.`}
+        </p>
       )}
     </Section>
   )

@@ -12,6 +12,9 @@ export const STATUSES: Record<OrderStatus, { label: string; tone: Tone }> = {
   disputed: { label: 'Disputed', tone: 'bad' },
 }
 
+/** A buyer has no name after the erasure of their data. */
+export const buyerName = ({ name }: { name: string | null }) => name ?? 'Erased buyer'
+
 export type LabelStatus = NonNullable<OwnSlice['label']>['status']
 
 export const LABELS: Record<LabelStatus, { label: string; tone: Tone }> = {

@@ -1,4 +1,4 @@
-import type { Review, ReviewList } from '../../../server/http/dashboard/reviews.ts'
+import type { OwnReview as Review, ReviewList } from '../../../server/http/dashboard/reviews.ts'
 import type { Data } from '../api.ts'
 import { get, post } from '../client.ts'
 

@@ -20,7 +20,12 @@ export function ReviewPart({ order }: { order: number }) {
   return (
     <Section title="Review">
       <ReviewText review={review} />
-      {!review.reply && <ReplyForm review={review} />}
+      {!review.reply &&
+        (review.can_reply ? (
+          <ReplyForm review={review} />
+        ) : (
+          <p className="help">You can no longer reply, because the buyer’s data was erased.</p>
+        ))}
     </Section>
   )
 }
@@ -56,7 +61,7 @@ export const ReviewEntry = ({ review }: { review: Review }) => (
     <p>
       <Link href={`/orders/${review.order_id}`}>
         Order {review.order_id}
-        {!review.reply && ': reply'}
+        {!review.reply && review.can_reply && ': reply'}
       </Link>
     </p>
   </li>

@@ -4,6 +4,7 @@ import type { Found } from '../../../server/http/dashboard/search.ts'
 import type { Data } from '../api.ts'
 import { get } from '../client.ts'
 import { nameOf } from '../listings/api.ts'
+import { buyerName } from '../orders/words.ts'
 import { formatDateTime, formatMoney } from '../ui/format.ts'
 import { type EntryGroup, matching, Palette } from '../ui/palette.tsx'
 import { useSettled } from '../ui/use-settled.ts'
@@ -41,7 +42,7 @@ const recordsOf = ({ orders, listings, items }: Found): EntryGroup[] => [
   {
     title: 'Orders',
     entries: orders.map(({ order_id: id, buyer, item, created_at: at }) => ({
-      label: `${id} · ${buyer.name}`,
+      label: `${id} · ${buyerName(buyer)}`,
       detail: `${item.name ?? 'Item'}, ${formatDateTime(at, 'date')}`,
       icon: 'orders',
       href: `/orders/${id}`,

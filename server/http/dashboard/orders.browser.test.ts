@@ -150,6 +150,37 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await expectAccessible(page)
   })
 
+  it('the pages of an order say that the buyer’s data was erased, and offer no reply', async () => {
+    const { shop, member, orders } = await shopWith(PARCEL, 'Ash Ketchum')
+    const [order] = orders as [number]
+    await ship(shop, order, { tracking_code: 'CODE' })
+    for (const id of [order, order + 1]) await act(app, id, 'receive')
+    await act(app, order, 'review', { stars: 4, text: 'Thank you' })
+    await act(app, order, 'dispute', { reason: 'damaged', message: 'A crease' })
+    const answer = { payload: { message: 'Dear Ash', photo_urls: [] } }
+    await member.post(`/dashboard/api/orders/${order}/dispute/answer`, answer)
+    await act(app, order, 'resolve', { in_favour_of: 'seller' })
+    await app.operator.post('/operator/v1/buyers/erase', {
+      payload: { email: 'buyer@mail.example' },
+    })
+
+    const page = await app.open('/dashboard/orders', { member, width: 320, expects: NO_PICTURES })
+    await page.getByRole('row', { name: /Erased buyer/ }).waitFor()
+    await page.getByRole('checkbox', { name: `Select order ${order} of an erased buyer` }).waitFor()
+    await expectAccessible(page)
+    await page.getByRole('rowheader').getByRole('link').click()
+    await page.getByText(/^Erased buyer, /).waitFor()
+    await page.getByText('The buyer’s data was erased.', { exact: true }).waitFor()
+    await page.getByText('You can no longer reply').waitFor()
+    await page.getByText('The text was erased with the buyer’s data.').waitFor()
+    expect(await page.getByRole('form', { name: 'Reply to the review' }).count()).toBe(0)
+    await expectAccessible(page)
+    await page.goto(`${app.address}/dashboard/orders/reviews`)
+    await page.getByRole('link', { name: `Order ${order}`, exact: true }).waitFor()
+    await page.goto(`${app.address}/dashboard/api/orders/packing?orders=${order}&document=slips`)
+    await page.getByText('The buyer’s data was erased.').waitFor()
+  })
+
   it('a shop without orders, an unknown order and another seller’s order each say so', async () => {
     const { orders } = await shopWith(PARCEL, 'Misty')
     const { member } = await shopWith(PARCEL)

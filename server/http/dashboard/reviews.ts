@@ -1,6 +1,7 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type, { type Static } from 'typebox'
 import { getAccount } from '../../accounts/accounts.ts'
+import type { Review } from '../../reviews/review.ts'
 import { listReviews, replyToReview, requireReview } from '../../reviews/reviews.ts'
 import type { Service } from '../../service.ts'
 import { pageParameters, paginated } from '../paginate.ts'
@@ -9,13 +10,16 @@ import { refuseInvalid } from '../refuse-invalid.ts'
 import { Data, Id, Nullable, Paginated, PathId } from '../schema.ts'
 import { ReplyInput, ReviewSchema, reviewJson } from '../shapes/review.ts'
 
+const OwnReview = Type.Intersect([ReviewSchema, Type.Object({ can_reply: Type.Boolean() })])
+
 const ReviewList = Type.Object({
-  ...Paginated(ReviewSchema, 'A page of reviews').properties,
+  ...Paginated(OwnReview, 'A page of reviews').properties,
   rating: Nullable(Type.Number()),
   reviews: Type.Integer(),
 })
 
-export type Review = Static<typeof ReviewSchema>
+/** A review, and whether the seller may reply to it. */
+export type OwnReview = Static<typeof OwnReview>
 export type ReviewList = Static<typeof ReviewList>
 
 /** The reviews of the member's shop: the latest, or those of an order. */
@@ -43,7 +47,7 @@ export const reviewsApi =
             `${ctx.config.publicUrl}/dashboard/api/reviews`,
             query,
             (page) => listReviews(ctx, filters, page),
-            reviewJson,
+            ownReviewJson,
           ),
           getAccount(ctx, accountId),
         ])
@@ -58,7 +62,7 @@ export const reviewsApi =
         schema: {
           params: Type.Object({ review: PathId('The review') }),
           body: ReplyInput,
-          response: { 200: Data(ReviewSchema, 'The review with the reply') },
+          response: { 200: Data(OwnReview, 'The review with the reply') },
         },
       },
       async (request) => {
@@ -67,8 +71,13 @@ export const reviewsApi =
           requireReview(ctx, member.accountId, id),
         )
         const review = await replyToReview(ctx, member.accountId, params.review, body.text)
-        return { data: reviewJson(review) }
+        return { data: ownReviewJson(review) }
       },
     )
     done()
   }
+
+const ownReviewJson = (review: Review): OwnReview => ({
+  ...reviewJson(review),
+  can_reply: !review.isBuyerErased,
+})

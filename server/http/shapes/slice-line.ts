@@ -10,7 +10,7 @@ export const SliceLineSchema = Type.Object({
   slice_key: Type.String(),
   order_id: Type.Integer({ description: 'The first row' }),
   created_at: Timestamp(),
-  buyer: Type.Object({ name: Type.String() }),
+  buyer: Type.Object({ name: Nullable(Type.String(), { description: 'null after its erasure' }) }),
   has_address: Type.Boolean(),
   shipping: Type.Object({
     method: Type.String(),
@@ -39,7 +39,7 @@ export const sliceLineJson = (line: SliceLine): Static<typeof SliceLineSchema> =
   slice_key: line.sliceKey,
   order_id: line.orderId,
   created_at: timestamp(line.createdAt),
-  buyer: { name: line.buyerName },
+  buyer: { name: line.buyerName || null },
   has_address: line.hasAddress,
   shipping: { method: line.method, fulfilment: line.fulfilment, tracked: line.tracked },
   statuses: line.statuses,
