@@ -12,6 +12,7 @@ import {
   NO_LIMITS,
   productItem,
 } from '../../../test/fixtures/listings.ts'
+import { findGuides } from '../guides.ts'
 
 const LONG_NAME = 'The Extraordinarily Well-Stocked Card Shop of Littleroot Town and Surroundings'
 
@@ -55,5 +56,26 @@ describe.skipIf(!chromiumPath)('pages without scripts', () => {
       expect(overflow, `${path} is wider than the window`).toBe(0)
       await expectAccessible(page)
     }
+  })
+
+  it('no guide is wider than the window of a phone or a desktop', async () => {
+    const page = await app.open('/docs', { width: 320 })
+    const wide: string[] = []
+    for (const [name, { type }] of await findGuides()) {
+      if (type !== 'page') continue
+      await page.goto(`${app.address}/docs/guides/${name}`)
+      // A lazy picture has no width until it is near the window.
+      await page.evaluate(
+        "Promise.all([...document.images].map((i) => ((i.loading = 'eager'), i.decode())))",
+      )
+      for (const width of [320, 1440]) {
+        await page.setViewportSize({ width, height: 900 })
+        const overflow = await page.evaluate(
+          'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+        )
+        if (overflow !== 0) wide.push(`${name} by ${overflow} px at ${width} px`)
+      }
+    }
+    expect(wide).toEqual([])
   })
 })
