@@ -5,7 +5,7 @@ import { ORDER_STATUSES } from '../../../server/enums.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { DateField, Select } from '../ui/fields.tsx'
-import { Filters, SearchFilter, useFilters } from '../ui/filters.tsx'
+import { Filters, SearchFilter, useAddressWith, useFilters } from '../ui/filters.tsx'
 import { plural } from '../ui/format.ts'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { type Column, Table } from '../ui/table.tsx'
@@ -206,23 +206,17 @@ function Slices({ list: { data, meta } }: { list: SliceList }) {
 
 /** The ways to newer and older orders. The list has positions instead of page numbers. */
 function Positions({ meta: { newer, older } }: Pick<SliceList, 'meta'>) {
+  const addressWith = useAddressWith()
   if (newer === null && older === null) return null
-  const to = (name: string, key: string) => {
-    const parameters = new URLSearchParams(window.location.search)
-    parameters.delete('after')
-    parameters.delete('before')
-    parameters.set(name, key)
-    return `?${parameters}`
-  }
   return (
     <nav className="positions" aria-label="Pages">
       {newer && (
-        <ButtonLink href={to('before', newer)} size="small" icon="left">
+        <ButtonLink href={addressWith({ before: newer, after: null })} size="small" icon="left">
           Newer
         </ButtonLink>
       )}
       {older && (
-        <ButtonLink href={to('after', older)} size="small" icon="right">
+        <ButtonLink href={addressWith({ after: older, before: null })} size="small" icon="right">
           Older
         </ButtonLink>
       )}

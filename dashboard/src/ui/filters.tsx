@@ -1,5 +1,5 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react'
-import { useSearchParams } from 'wouter'
+import { useLocation, useSearchParams } from 'wouter'
 import { Button } from './button.tsx'
 import { Icon } from './icons.tsx'
 
@@ -36,6 +36,23 @@ export function useFilters<T extends Record<string, string>>(defaults: T) {
   const clearFilters = () =>
     setFilters(Object.fromEntries(Object.keys(defaults).map((name) => [name, ''])) as T)
   return { filters, setFilters, isFiltered, clearFilters }
+}
+
+/**
+ * The address of the current page with other parameters, for a link; `null` removes one. It contains the path, because
+ * wouter takes an address without one for the start page.
+ */
+export function useAddressWith() {
+  const [path] = useLocation()
+  const [search] = useSearchParams()
+  return (changes: Record<string, string | null>): string => {
+    const parameters = new URLSearchParams(search)
+    for (const [name, value] of Object.entries(changes)) {
+      if (value === null) parameters.delete(name)
+      else parameters.set(name, value)
+    }
+    return parameters.size === 0 ? path : `${path}?${parameters}`
+  }
 }
 
 /** The row of filters above a list. */

@@ -1,8 +1,9 @@
 import type { ReactNode } from 'react'
-import { Link, useSearchParams } from 'wouter'
+import { Link } from 'wouter'
 import type { Paginated } from '../api.ts'
 import { classes } from './classes.ts'
 import { Checkbox } from './fields.tsx'
+import { useAddressWith } from './filters.tsx'
 import { formatNumber } from './format.ts'
 import { Icon } from './icons.tsx'
 
@@ -145,14 +146,9 @@ function Header<Row>({
 
 /** The page of a list in the address (`page`), and the ways to the others. */
 export function Pagination({ meta, noun }: { meta: Paginated<unknown>['meta']; noun: string }) {
-  const [search] = useSearchParams()
+  const addressWith = useAddressWith()
   const { current_page: page, last_page: last, per_page: size, total } = meta
-  const to = (number: number) => {
-    const parameters = new URLSearchParams(search)
-    if (number === 1) parameters.delete('page')
-    else parameters.set('page', String(number))
-    return `?${parameters}`
-  }
+  const to = (number: number) => addressWith({ page: number === 1 ? null : String(number) })
   const first = (page - 1) * size + 1
   return (
     <nav className="pagination" aria-label="Pages">

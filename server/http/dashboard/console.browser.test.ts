@@ -7,7 +7,7 @@ import {
   startBrowserApp,
 } from '../../test/browser.ts'
 import { cardItem, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
-import { act, buy, openShop, PARCEL, ship } from '../../test/fixtures/orders.ts'
+import { act, buy, insertSlice, openShop, PARCEL, ship } from '../../test/fixtures/orders.ts'
 
 describe.skipIf(!chromiumPath)('the console', () => {
   let app: BrowserApp
@@ -206,6 +206,19 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await dialog.getByRole('button', { name: 'Close account' }).click()
     await main.getByText('disabled', { exact: true }).waitFor()
     expect((await app.withKey(secret).get('/v1/me')).status).toBe(401)
+  })
+
+  it('Next and Previous lead through the orders of a seller', async () => {
+    const shop = await openShop(app, PARCEL)
+    await insertSlice(app.ctx.db, shop.accountId, { rows: 35 })
+    const page = await app.open(`/console/orders?account_id=${shop.accountId}`)
+    await signIn(page, 'support')
+    await page.getByText('1–30 of 35 order rows').waitFor()
+    await page.getByRole('link', { name: 'Next' }).click()
+    await page.getByText('31–35 of 35 order rows').waitFor()
+    expect(new URL(page.url()).pathname).toBe('/console/orders')
+    await page.getByRole('link', { name: 'Previous' }).click()
+    await page.getByText('1–30 of 35 order rows').waitFor()
   })
 
   it('a role sees only its pages and actions', async () => {

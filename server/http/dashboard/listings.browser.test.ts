@@ -94,6 +94,20 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     TIMEOUT_MS,
   )
 
+  it('Next and Previous lead through the listings of a search', async () => {
+    const { seller, member } = await openShop()
+    await list(seller, ...items(35), productItem())
+    const page = await app.open('/dashboard/listings?q=charizard', { member })
+    await page.getByText('1–30 of 35 listings').waitFor()
+    await page.getByRole('link', { name: 'Next' }).click()
+    await page.getByText('31–35 of 35 listings').waitFor()
+    expect(new URL(page.url()).pathname).toBe('/dashboard/listings')
+    await page.getByRole('link', { name: 'Previous' }).click()
+    await page.getByText('1–30 of 35 listings').waitFor()
+    await page.goBack()
+    await page.getByText('31–35 of 35 listings').waitFor()
+  })
+
   it('a card is found in the catalog with its picture and listed', async () => {
     const { seller, member } = await openShop()
     const page = await app.open('/dashboard/listings/new', { member })

@@ -6,10 +6,13 @@ import {
   startBrowserApp,
 } from '../../test/browser.ts'
 import { cardItem, list, NO_LIMITS, productItem } from '../../test/fixtures/listings.ts'
-import { act, buy, LABEL, openShop, PARCEL, ship } from '../../test/fixtures/orders.ts'
+import { act, buy, insertSlice, LABEL, openShop, PARCEL, ship } from '../../test/fixtures/orders.ts'
 
 /** The pictures of cards are on a host that a test can't reach. */
 const NO_PICTURES = /NAME_NOT_RESOLVED/
+
+/** Orders on a page of the list. */
+const PAGE_SIZE = 30
 
 describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
   let app: BrowserApp
@@ -65,6 +68,21 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await page.getByText('Nothing is left to ship.').waitFor()
     await page.goBack()
     await page.getByRole('row', { name: /Misty/ }).getByText('Shipped').waitFor()
+  })
+
+  it('Older and Newer lead through the orders of a filter', async () => {
+    const { shop, member } = await shopWith(PARCEL)
+    for (let order = 0; order <= PAGE_SIZE; order++) await insertSlice(app.ctx.db, shop.accountId)
+    const page = await app.open('/dashboard/orders?status=pending', { member })
+    const rows = page.getByRole('table', { name: 'Orders' }).getByRole('rowheader')
+    await rows.nth(PAGE_SIZE - 1).waitFor()
+    await page.getByRole('link', { name: 'Older' }).click()
+    await page.waitForURL('**/dashboard/orders?status=pending&after=*')
+    await rows.nth(PAGE_SIZE - 1).waitFor({ state: 'detached' })
+    expect(await rows.count()).toBe(1)
+    await page.getByRole('link', { name: 'Newer' }).click()
+    await page.waitForURL('**/dashboard/orders?status=pending&before=*')
+    await rows.nth(PAGE_SIZE - 1).waitFor()
   })
 
   it('several labels are bought at once, and each outcome is shown', async () => {
