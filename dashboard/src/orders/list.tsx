@@ -93,38 +93,29 @@ export function OrderList() {
     from: '',
     to: '',
     buyer: '',
+    after: '',
+    before: '',
   })
-  // A position belongs to its filters, so a change of a filter leaves it.
-  const { filters: position, setFilters: setPosition } = useFilters({ after: '', before: '' })
-  const filter = (change: Partial<typeof filters>, options?: { replace: boolean }) => {
-    setFilters({ ...change, after: '', before: '' } as never, options)
-  }
   const query = useQuery({
-    queryKey: ['orders', filters, position],
-    queryFn: () => listSlices({ ...filters, ...position }),
+    queryKey: ['orders', filters],
+    queryFn: () => listSlices(filters),
     placeholderData: keepPreviousData,
   })
   return (
     <>
-      <Filters
-        isFiltered={isFiltered}
-        onClear={() => {
-          clearFilters()
-          setPosition({ after: '', before: '' })
-        }}
-      >
+      <Filters isFiltered={isFiltered} onClear={clearFilters}>
         <Select
           label="Status"
           options={STATUS_OPTIONS}
           value={filters.status}
-          onChange={(status) => filter({ status })}
+          onChange={(status) => setFilters({ status })}
         />
-        <DateField label="From" value={filters.from} onChange={(from) => filter({ from })} />
-        <DateField label="To" value={filters.to} onChange={(to) => filter({ to })} />
+        <DateField label="From" value={filters.from} onChange={(from) => setFilters({ from })} />
+        <DateField label="To" value={filters.to} onChange={(to) => setFilters({ to })} />
         <SearchFilter
           label="Buyer’s name"
           value={filters.buyer}
-          onChange={(buyer) => filter({ buyer }, { replace: true })}
+          onChange={(buyer) => setFilters({ buyer }, { replace: true })}
         />
       </Filters>
       <Loaded query={query}>

@@ -5,9 +5,14 @@ import { Icon } from './icons.tsx'
 
 const TYPING_MS = 300
 
+/** Parameters that say which part of a list is shown. A position belongs to its filters. */
+const POSITIONS = ['page', 'after', 'before']
+
 /**
  * Filters, sorting and the page of a list, kept in the address: links can be shared, and Back returns to the filters of
- * before. A filter with its default value isn't in the address. A change without `page` returns to the first page.
+ * before. A filter with its default value isn't in the address. A change without a position returns to the first page.
+ *
+ * A list has one set of them: a second set would write the parameters back that the first has just removed.
  */
 export function useFilters<T extends Record<string, string>>(defaults: T) {
   const [search, setSearch] = useSearchParams()
@@ -20,7 +25,7 @@ export function useFilters<T extends Record<string, string>>(defaults: T) {
     setSearch(
       (current) => {
         const next = new URLSearchParams(current)
-        next.delete('page')
+        for (const name of POSITIONS) next.delete(name)
         for (const [name, value] of Object.entries(changes) as [string, string][]) {
           if (value === '' || value === defaults[name]) next.delete(name)
           else next.set(name, value)
@@ -31,7 +36,7 @@ export function useFilters<T extends Record<string, string>>(defaults: T) {
     )
 
   const isFiltered = Object.entries(defaults).some(
-    ([name, value]) => !['page', 'sort'].includes(name) && filters[name] !== value,
+    ([name, value]) => name !== 'sort' && !POSITIONS.includes(name) && filters[name] !== value,
   )
   const clearFilters = () =>
     setFilters(Object.fromEntries(Object.keys(defaults).map((name) => [name, ''])) as T)

@@ -85,6 +85,25 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await rows.nth(PAGE_SIZE - 1).waitFor()
   })
 
+  it('Clear filters removes every filter and the position, also when no order matches', async () => {
+    const { shop, member } = await shopWith(PARCEL)
+    for (let order = 0; order <= PAGE_SIZE; order++) await insertSlice(app.ctx.db, shop.accountId)
+    const page = await app.open('/dashboard/orders?status=pending', { member })
+    const clear = page.getByRole('button', { name: 'Clear filters' })
+    await page.getByRole('link', { name: 'Older' }).click()
+    await page.getByRole('link', { name: 'Newer' }).waitFor()
+    await clear.click()
+    await page.waitForURL('**/dashboard/orders')
+    await page.getByRole('link', { name: 'Older' }).click()
+    await page.getByRole('link', { name: 'Newer' }).waitFor()
+    await page.getByLabel('Buyer’s name').fill('nobody')
+    await page.getByText('No order matches these filters').waitFor()
+    expect(new URL(page.url()).search).toBe('?buyer=nobody')
+    await clear.last().click()
+    await page.waitForURL('**/dashboard/orders')
+    await page.getByRole('link', { name: 'Older' }).waitFor()
+  })
+
   it('several labels are bought at once, and each outcome is shown', async () => {
     const { member, orders } = await shopWith(LABEL, 'Ash Ketchum', 'Gary Oak')
     const page = await app.open('/dashboard/orders', { member, expects: NO_PICTURES })
