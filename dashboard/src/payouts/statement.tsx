@@ -117,7 +117,7 @@ const monthOf = (moment: Date) => moment.toISOString().slice(0, 7)
 const thisMonth = () => monthOf(serviceNow())
 
 const nameOf = (month: string) =>
-  /^\d{4}-\d\d$/.test(month)
+  /^\d{4}-(0[1-9]|1[0-2])$/.test(month)
     ? new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' }).format(
         new Date(`${month}-01`),
       )

@@ -50,6 +50,11 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
     await row.getByText('€16.45').waitFor()
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360)
     await expectAccessible(page)
+
+    await page.goto(`${app.address}/dashboard/payouts/statements?month=2026-13`)
+    await page.getByText('This could not be loaded').waitFor()
+    await page.getByLabel('Month').selectOption({ index: 1 })
+    await row.getByText('€16.45').waitFor()
     const download = page.waitForEvent('download')
     await page.getByRole('link', { name: 'Download CSV' }).click()
     expect((await download).suggestedFilename()).toMatch(/^statement-\d{4}-\d\d\.csv$/)
