@@ -19,15 +19,33 @@ export const connection = {
   found() {
     onlineManager.setOnline(true)
   },
+  /** Asks the service whether it can be reached, unless it is known to be away. */
+  async check(): Promise<boolean> {
+    if (!onlineManager.isOnline()) return false
+    const isThere = await isReachable()
+    if (!isThere) connection.lost()
+    return isThere
+  },
+  /** Waits until the service can be reached. */
+  async back(): Promise<void> {
+    if (onlineManager.isOnline()) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const unsubscribe = onlineManager.subscribe((isOnline) => isOnline && resolve())
+    await promise
+    unsubscribe()
+  },
 }
 
 let isTrying = false
 
-async function tryAgain(): Promise<void> {
-  const isThere = await fetch(`${SERVICE}health/ready`, { cache: 'no-store' }).then(
+const isReachable = (): Promise<boolean> =>
+  fetch(`${SERVICE}health/ready`, { cache: 'no-store' }).then(
     ({ ok }) => ok,
     () => false,
   )
+
+async function tryAgain(): Promise<void> {
+  const isThere = await isReachable()
   isTrying = !isThere
   if (isThere) return connection.found()
   // A response that was under way when the connection broke may have said that it was found.

@@ -1,6 +1,5 @@
 import { Redirect, useLocation } from 'wouter'
 import { CurrentPage, Frame } from '../shell/frame.tsx'
-import { searchDialog } from '../shell/search-button.tsx'
 import { Button } from '../ui/button.tsx'
 import { Empty, ErrorState, Loading } from '../ui/states.tsx'
 import { useCaller } from './api.ts'
@@ -8,7 +7,7 @@ import { PAGES } from './pages.ts'
 import { session, useIsSignedIn } from './session.ts'
 import { SignIn } from './sign-in.tsx'
 
-const search = searchDialog(() => import('./search.tsx'))
+const search = () => import('./search.tsx')
 
 /** The console of the marketplace's staff. */
 export const Console = () => (useIsSignedIn() ? <SignedIn /> : <SignIn />)

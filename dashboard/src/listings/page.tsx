@@ -1,10 +1,10 @@
 import './listings.css'
-import { lazy } from 'react'
 import { Route, Switch } from 'wouter'
+import { lazyComponent } from '../shell/lazy-component.tsx'
 import { ListingsList } from './list.tsx'
 
-const AddListing = lazy(() => import('./add.tsx'))
-const Import = lazy(() => import('./import.tsx'))
+const AddListing = lazyComponent(() => import('./add.tsx'))
+const Import = lazyComponent(() => import('./import.tsx'))
 
 export default function ListingsPage() {
   return (

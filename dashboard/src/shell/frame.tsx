@@ -27,7 +27,7 @@ export function Frame({ isSandbox = false, content, search, ...navigation }: Fra
       <a className="skip" href="#main">
         Skip to the content
       </a>
-      <Navigation {...navigation} search={search && <SearchButton search={search} />} />
+      <Navigation {...navigation} search={search && <SearchButton load={search} />} />
       <div className="content">
         <Banners isSandbox={isSandbox} />
         <main id="main" tabIndex={-1}>

@@ -1,5 +1,6 @@
-import { type ComponentType, lazy } from 'react'
+import type { ComponentType } from 'react'
 import type { IconName } from '../ui/icons.tsx'
+import { lazyComponent } from './lazy-component.tsx'
 
 /** A page of the navigation. It serves its path and everything below. */
 export type Page = {
@@ -16,5 +17,5 @@ export function page(
   icon: IconName,
   load: () => Promise<{ default: ComponentType }>,
 ): Page {
-  return { path, title, icon, Page: lazy(load) }
+  return { path, title, icon, Page: lazyComponent(load) }
 }

@@ -1,37 +1,48 @@
 import { Component, type ReactNode } from 'react'
+import { useLocation, useSearch } from 'wouter'
 import { Button } from '../ui/button.tsx'
-import { Empty } from '../ui/states.tsx'
-
-type Props = { children: ReactNode }
-type State = { error: Error | undefined }
+import { PageHeader } from '../ui/page-header.tsx'
+import { OutdatedPage } from './lazy-component.tsx'
 
 /**
- * Shows an error of a page in its place; the navigation goes on working. After an update of the service the chunk of a page
- * that was not visited before no longer exists: loading the page again gets the new version.
+ * Shows an error of a page in its place until the address changes; the navigation goes on working. After an update of the
+ * service the chunk of a page that was not visited before no longer exists: loading the page again gets the new version.
  */
-export class PageErrors extends Component<Props, State> {
+export function PageErrors({ children }: { children: ReactNode }) {
+  const [path] = useLocation()
+  const search = useSearch()
+  return <ErrorsAt address={`${path}?${search}`}>{children}</ErrorsAt>
+}
+
+type Props = { address: string; children: ReactNode }
+type State = { error: Error | undefined }
+
+class ErrorsAt extends Component<Props, State> {
   override state: State = { error: undefined }
 
   static getDerivedStateFromError(error: Error): State {
     return { error }
   }
 
+  override componentDidUpdate({ address }: Props) {
+    if (this.state.error && address !== this.props.address) this.setState({ error: undefined })
+  }
+
   override render() {
     const { error } = this.state
     if (!error) return this.props.children
-    const isUpdated = /dynamically imported module|module script/i.test(error.message)
+    const isOutdated = error instanceof OutdatedPage
     return (
-      <Empty
-        title={isUpdated ? 'The dashboard was updated' : 'This page has failed'}
-        icon={isUpdated ? 'refresh' : 'warning'}
-        action={
-          <Button look="primary" onPress={() => window.location.reload()}>
+      <PageHeader
+        title={isOutdated ? 'The dashboard was updated' : 'This page has failed'}
+        actions={
+          <Button look="primary" icon="refresh" onPress={() => window.location.reload()}>
             Load the page again
           </Button>
         }
       >
-        {isUpdated ? 'Load the page again to use the new version.' : error.message}
-      </Empty>
+        {isOutdated ? 'Load the page again to use the new version.' : error.message}
+      </PageHeader>
     )
   }
 }

@@ -6,9 +6,8 @@ import { Icon } from '../ui/icons.tsx'
 import { ErrorState, Loading } from '../ui/states.tsx'
 import { CurrentPage, Frame } from './frame.tsx'
 import { useMe } from './me.ts'
-import { searchDialog } from './search-button.tsx'
 
-const search = searchDialog(() => import('../search/search.tsx'))
+const search = () => import('../search/search.tsx')
 
 /** The dashboard of the member who is signed in. */
 export function Shell() {

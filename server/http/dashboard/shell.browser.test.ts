@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
+import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { dashboardBuild } from '../../dashboard/build.ts'
 import {
@@ -12,6 +13,9 @@ import {
 /** The first page, compressed. */
 const MAX_SCRIPT_BYTES = 230_000
 const MAX_STYLE_BYTES = 20_000
+
+const heading = (page: Page, name: string) =>
+  page.getByRole('heading', { level: 1, name }).waitFor()
 
 describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 }, () => {
   let app: BrowserApp
@@ -69,6 +73,59 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     await banner.waitFor()
     await page.context().setOffline(false)
     await banner.waitFor({ state: 'detached' })
+  })
+
+  it('a page that was opened without a connection appears when the service is back, and the others work meanwhile', async () => {
+    const page = await app.open('/dashboard', {
+      member: await app.member(),
+      expects: /ERR_INTERNET_DISCONNECTED/,
+    })
+    await heading(page, 'Overview')
+    await page.context().setOffline(true)
+    const banner = page.getByText('The connection to the service is lost.')
+    await banner.waitFor()
+    await page.getByRole('link', { name: 'Payouts' }).click()
+    await page.getByText('Loading…').filter({ visible: true }).waitFor()
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await heading(page, 'Overview')
+    await page.getByRole('link', { name: 'Keys' }).click()
+    await page.context().setOffline(false)
+    await heading(page, 'Keys')
+    await page.getByRole('link', { name: 'Payouts' }).click()
+    await heading(page, 'Payouts')
+  })
+
+  it('a page whose code an update has removed says so, and the others work', async () => {
+    const page = await app.open('/dashboard', {
+      member: await app.member(),
+      expects: /404|OutdatedPage/,
+    })
+    await heading(page, 'Overview')
+    await page.route('**/dashboard/assets/*', (route) => route.fulfill({ status: 404 }))
+    await page.getByRole('link', { name: 'Payouts' }).click()
+    await page.getByText('The dashboard was updated').waitFor()
+    await expectAccessible(page)
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await heading(page, 'Overview')
+    await page.getByRole('link', { name: 'Payouts' }).click()
+    await page.unrouteAll()
+    await page.getByRole('button', { name: 'Load the page again' }).click()
+    await heading(page, 'Payouts')
+  })
+
+  it('the search that could not be loaded says so, and opens when the service is back', async () => {
+    const page = await app.open('/dashboard', {
+      member: await app.member(),
+      expects: /ERR_INTERNET_DISCONNECTED/,
+    })
+    await heading(page, 'Overview')
+    await page.context().setOffline(true)
+    await page.keyboard.press('Control+K')
+    await page.getByText('The search could not be loaded.').waitFor()
+    await page.context().setOffline(false)
+    await page.getByText('The connection to the service is lost.').waitFor({ state: 'detached' })
+    await page.keyboard.press('Control+K')
+    await page.getByRole('dialog', { name: 'Search' }).waitFor()
   })
 
   it('the first page stays within its budget of script and style', async () => {
