@@ -11,11 +11,15 @@ import { notify } from '../ui/toast.tsx'
 import { bulkEdit, type Search, untilAnswered } from './api.ts'
 
 type Action = Pick<BulkEditBody, 'action' | 'percent' | 'status'>
+type Target = Pick<BulkEditBody, 'ids' | 'search'>
+
+/** A bulk edit whose dialog is open. It stays as it was when the dialog opened. */
+type Asked = { action: keyof typeof TEXTS; count: number; target: Target }
 
 /** Progress of a bulk edit. */
 type Progress = { changed: number; failed: Map<string, number>; waitingS: number }
 
-/** Changes the selected listings, or all that the search finds, in calls of a thousand. */
+/** Changes the selected listings, or all that the search finds, in calls of a thousand. It has the search as its key. */
 export function BulkBar({
   selected,
   search,
@@ -25,50 +29,53 @@ export function BulkBar({
 }: {
   selected: ReadonlySet<number>
   search: Search
-  total: number
+  /** Number of listings that the search finds; undefined until the service has said it. */
+  total: number | undefined
   onDone: () => Promise<unknown>
   onClear: () => void
 }) {
-  const [isAll, setIsAll] = useState(false)
-  const [asked, setAsked] = useState<'price' | 'delete' | 'hide' | 'show'>()
-  useEffect(() => {
-    if (selected.size === 0) setIsAll(false)
-  }, [selected])
-  if (selected.size === 0) return null
-  const count = isAll ? total : selected.size
+  /** Number of all listings that match, once they are selected. */
+  const [all, setAll] = useState<number>()
+  const [asked, setAsked] = useState<Asked>()
+  // A row that is unticked afterwards must not be changed.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each change of the selection ends it
+  useEffect(() => setAll(undefined), [selected])
+  const count = all ?? selected.size
+  const ask = (action: Asked['action']) =>
+    setAsked({
+      action,
+      count,
+      target: all === undefined ? { ids: [...selected] } : searchBody(search),
+    })
   return (
-    <section className="bulk-bar" aria-label="Selected listings">
-      <strong>{plural(count, 'listing')} selected</strong>
-      {!isAll && total > selected.size && (
-        <Button size="small" look="quiet" onPress={() => setIsAll(true)}>
-          Select all {formatNumber(total)} that match
-        </Button>
+    <>
+      {selected.size > 0 && (
+        <section className="bulk-bar" aria-label="Selected listings">
+          <strong>{plural(count, 'listing')} selected</strong>
+          {all === undefined && total !== undefined && total > selected.size && (
+            <Button size="small" look="quiet" onPress={() => setAll(total)}>
+              Select all {formatNumber(total)} that match
+            </Button>
+          )}
+          <Button size="small" onPress={() => ask('price')}>
+            Change prices
+          </Button>
+          <Button size="small" onPress={() => ask('hide')}>
+            Hide
+          </Button>
+          <Button size="small" onPress={() => ask('show')}>
+            Put on sale
+          </Button>
+          <Button size="small" look="danger" onPress={() => ask('delete')}>
+            Delete
+          </Button>
+          <Button size="small" look="quiet" onPress={onClear}>
+            Clear selection
+          </Button>
+        </section>
       )}
-      <Button size="small" onPress={() => setAsked('price')}>
-        Change prices
-      </Button>
-      <Button size="small" onPress={() => setAsked('hide')}>
-        Hide
-      </Button>
-      <Button size="small" onPress={() => setAsked('show')}>
-        Put on sale
-      </Button>
-      <Button size="small" look="danger" onPress={() => setAsked('delete')}>
-        Delete
-      </Button>
-      <Button size="small" look="quiet" onPress={onClear}>
-        Clear selection
-      </Button>
-      {asked && (
-        <BulkDialog
-          asked={asked}
-          count={count}
-          target={isAll ? searchBody(search) : { ids: [...selected] }}
-          onClose={() => setAsked(undefined)}
-          onDone={onDone}
-        />
-      )}
-    </section>
+      {asked && <BulkDialog {...asked} onClose={() => setAsked(undefined)} onDone={onDone} />}
+    </>
   )
 }
 
@@ -87,34 +94,28 @@ const TEXTS = {
 }
 
 function BulkDialog({
-  asked,
+  action,
   count,
   target,
   onClose,
   onDone,
-}: {
-  asked: keyof typeof TEXTS
-  count: number
-  target: Pick<BulkEditBody, 'ids' | 'search'>
-  onClose: () => void
-  onDone: () => Promise<unknown>
-}) {
+}: Asked & { onClose: () => void; onDone: () => Promise<unknown> }) {
   const [percent, setPercent] = useState(-5)
   const [progress, setProgress] = useState<Progress>()
   const run = useRef(new AbortController())
   useEffect(() => () => run.current.abort(), [])
-  const { title, confirm } = TEXTS[asked]
+  const { title, confirm } = TEXTS[action]
   const failed = [...(progress?.failed.values() ?? [])].reduce((sum, n) => sum + n, 0)
 
   async function start() {
-    const action: Action =
-      asked === 'price'
+    const change: Action =
+      action === 'price'
         ? { action: 'price', percent }
-        : asked === 'delete'
+        : action === 'delete'
           ? { action: 'delete' }
-          : { action: 'status', status: asked === 'hide' ? 'hidden' : 'active' }
+          : { action: 'status', status: action === 'hide' ? 'hidden' : 'active' }
     run.current = new AbortController()
-    const { changed, failed } = await editAll(target, action, run.current.signal, setProgress)
+    const { changed, failed } = await editAll(target, change, run.current.signal, setProgress)
     await onDone()
     if (failed.size > 0) return
     notify(`${plural(changed, 'listing')} changed.`)
@@ -135,7 +136,7 @@ function BulkDialog({
             <>
               <Button
                 type="submit"
-                look={asked === 'delete' ? 'danger' : 'primary'}
+                look={action === 'delete' ? 'danger' : 'primary'}
                 isPending={isSaving}
               >
                 {confirm}
@@ -147,11 +148,11 @@ function BulkDialog({
       >
         <p>
           This concerns <strong>{plural(count, 'listing')}</strong>.
-          {asked === 'delete' &&
+          {action === 'delete' &&
             ' They disappear permanently, with the reservations of buyers’ carts. Those with an open order stay.'}
-          {asked === 'show' && ' Listings without stock stay sold out.'}
+          {action === 'show' && ' Listings without stock stay sold out.'}
         </p>
-        {asked === 'price' && (
+        {action === 'price' && (
           <NumberField
             label="Change in percent"
             value={percent}
@@ -183,7 +184,7 @@ function BulkDialog({
 
 /** One call after the other, each under a key of its own, so that a repeated one changes nothing twice. */
 async function editAll(
-  { ids, search }: Pick<BulkEditBody, 'ids' | 'search'>,
+  { ids, search }: Target,
   action: Action,
   signal: AbortSignal,
   report: (progress: Progress) => void,

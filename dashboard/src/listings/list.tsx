@@ -1,5 +1,4 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
 import { useSearchParams } from 'wouter'
 import type { Paginated } from '../api.ts'
 import { apiUrl } from '../client.ts'
@@ -13,7 +12,7 @@ import { plural } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
-import { type Column, Pagination, Table } from '../ui/table.tsx'
+import { type Column, Pagination, Table, useSelection } from '../ui/table.tsx'
 import { changeListing, type Listing, nameOf, useListing, useListings } from './api.ts'
 import { BulkBar } from './bulk.tsx'
 import { EditListing } from './edit.tsx'
@@ -37,7 +36,8 @@ export function ListingsList() {
   })
   const { q, status, page } = filters
   const query = useListings({ q, status }, page)
-  const [selected, setSelected] = useState<Set<number>>(new Set())
+  const selection = useSelection(query.data?.data.map(({ id }) => id) ?? [])
+  const clearSelection = () => selection.onChange(new Set())
   const { opened, open, close } = useOpened()
 
   /** Shows the saved values at once, on every page that was read before. */
@@ -172,14 +172,15 @@ export function ListingsList() {
           ) : (
             <>
               <BulkBar
-                selected={selected}
+                key={`${status} ${q}`}
+                selected={selection.keys}
                 search={{ q, status }}
-                total={meta.total}
+                total={query.isPlaceholderData ? undefined : meta.total}
                 onDone={() => {
-                  setSelected(new Set())
+                  clearSelection()
                   return refresh()
                 }}
-                onClear={() => setSelected(new Set())}
+                onClear={clearSelection}
               />
               <Table
                 label="Listings"
@@ -187,7 +188,7 @@ export function ListingsList() {
                 rows={data}
                 keyOf={({ id }) => id}
                 nameOf={nameOf}
-                selection={{ keys: selected, onChange: setSelected }}
+                selection={selection}
               />
               <Pagination meta={meta} noun="listings" />
             </>

@@ -1,5 +1,5 @@
 import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import { Link } from 'wouter'
 import { ORDER_STATUSES } from '../../../server/enums.ts'
 import { Badge } from '../ui/badge.tsx'
@@ -8,7 +8,7 @@ import { DateField, Select } from '../ui/fields.tsx'
 import { Filters, SearchFilter, useAddressWith, useFilters } from '../ui/filters.tsx'
 import { plural } from '../ui/format.ts'
 import { Empty, Loaded } from '../ui/states.tsx'
-import { type Column, Table } from '../ui/table.tsx'
+import { type Column, Table, useSelection } from '../ui/table.tsx'
 import { notifyFailure } from '../ui/toast.tsx'
 import { DateTime, Money } from '../ui/values.tsx'
 import { buyLabels, type LabelResult, listSlices, type SliceLine, type SliceList } from './api.ts'
@@ -137,16 +137,11 @@ export function OrderList() {
 }
 
 function Slices({ list: { data, meta } }: { list: SliceList }) {
-  const [selected, setSelected] = useState<ReadonlySet<number>>(new Set())
+  const selection = useSelection(data.map(({ order_id }) => order_id))
   const [results, setResults] = useState<LabelResult[]>()
   const [isBuying, setIsBuying] = useState(false)
   const queryClient = useQueryClient()
-  // Rows that are no longer shown must not be part of a bulk action.
-  useEffect(() => {
-    const shown = new Set(data.map(({ order_id }) => order_id))
-    setSelected((keys) => new Set([...keys].filter((key) => shown.has(key))))
-  }, [data])
-  const orders = data.map(({ order_id }) => order_id).filter((id) => selected.has(id))
+  const orders = data.map(({ order_id }) => order_id).filter((id) => selection.keys.has(id))
 
   async function buy() {
     setIsBuying(true)
@@ -175,7 +170,7 @@ function Slices({ list: { data, meta } }: { list: SliceList }) {
               Get labels
             </Button>
             <PrintMenu label="Print" orders={orders} />
-            <Button look="quiet" onPress={() => setSelected(new Set())}>
+            <Button look="quiet" onPress={() => selection.onChange(new Set())}>
               Clear selection
             </Button>
           </div>
@@ -187,7 +182,7 @@ function Slices({ list: { data, meta } }: { list: SliceList }) {
         rows={data}
         keyOf={({ order_id }) => order_id}
         nameOf={({ order_id, buyer }) => `order ${order_id} of ${buyer.name ?? 'an erased buyer'}`}
-        selection={{ keys: selected, onChange: setSelected }}
+        selection={selection}
       />
       <Positions meta={meta} />
       {results && <LabelResults results={results} onClose={() => setResults(undefined)} />}

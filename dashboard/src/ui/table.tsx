@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react'
+import { type ReactNode, useState } from 'react'
 import { Link } from 'wouter'
 import type { Paginated } from '../api.ts'
 import { classes } from './classes.ts'
@@ -23,6 +23,14 @@ export type Column<Row> = {
 
 /** The rows that bulk actions are about, by their keys. */
 export type Selection = { keys: ReadonlySet<number>; onChange: (keys: Set<number>) => void }
+
+/** The selection of a table. Rows that are no longer shown leave it: they must not be part of a bulk action. */
+export function useSelection(shown: readonly number[]): Selection {
+  const [keys, setKeys] = useState<ReadonlySet<number>>(new Set())
+  const kept = shown.filter((key) => keys.has(key))
+  if (kept.length < keys.size) setKeys(new Set(kept))
+  return { keys, onChange: setKeys }
+}
 
 /**
  * A table. The server sorts and paginates; see Pagination. It is the browser's own table, because fields and buttons inside

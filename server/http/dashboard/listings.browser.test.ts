@@ -8,6 +8,7 @@ import {
   startBrowserApp,
 } from '../../test/browser.ts'
 import { cardItem, items, list, productItem } from '../../test/fixtures/listings.ts'
+import { buy, openShop as openOrderShop } from '../../test/fixtures/orders.ts'
 
 /** A person's steps with checks of accessibility between them, on a busy machine. */
 const TIMEOUT_MS = 180_000
@@ -106,6 +107,65 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     await page.getByText('1–30 of 35 listings').waitFor()
     await page.goBack()
     await page.getByText('31–35 of 35 listings').waitFor()
+  })
+
+  it('a bulk edit changes no row that was unticked after all matches were selected', async () => {
+    const { seller, member } = await openShop()
+    await list(seller, ...items(35))
+    const page = await app.open('/dashboard/listings', { member })
+    const rows = page.getByRole('checkbox', { name: 'Select all rows of this page' })
+    await rows.check({ force: true })
+    await page.getByRole('button', { name: 'Select all 35 that match' }).click()
+    await page.getByText('35 listings selected').waitFor()
+    await page
+      .getByRole('checkbox', { name: 'Select Charizard ex' })
+      .first()
+      .uncheck({ force: true })
+    await page.getByText('29 listings selected').waitFor()
+    await page.getByRole('button', { name: 'Hide' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Hide' }).click()
+    await page.getByText('29 listings changed.').waitFor()
+    const { body } = await seller.get('/v1/listings?status=hidden')
+    expect(body.meta.total).toBe(29)
+  })
+
+  it('a change of the search ends the selection of all matches and of the rows that it hides', async () => {
+    const { seller, member } = await openShop()
+    await list(seller, ...items(35), ...Array.from({ length: 31 }, () => productItem()))
+    const page = await app.open('/dashboard/listings?q=charizard', { member })
+    const search = page.getByRole('searchbox', { name: 'Card, product or reference' })
+    const rows = page.getByRole('checkbox', { name: 'Select all rows of this page' })
+    await rows.check({ force: true })
+    await page.getByRole('button', { name: 'Select all 35 that match' }).click()
+    await search.fill('')
+    await page.getByText('1–30 of 66 listings').waitFor()
+    expect(await page.getByRole('region', { name: 'Selected listings' }).count()).toBe(0)
+
+    await page.getByRole('link', { name: 'Next' }).click()
+    await page.getByText('31–60 of 66 listings').waitFor()
+    await rows.check({ force: true })
+    await page.getByText('30 listings selected').waitFor()
+    await search.fill('booster box')
+    await page.getByText('1–30 of 31 listings').waitFor()
+    expect(await page.getByRole('region', { name: 'Selected listings' }).count()).toBe(0)
+  })
+
+  it('the listings that a bulk edit could not change are counted by reason', async () => {
+    const seller = await openOrderShop(app)
+    const member = await app.member(seller.accountId)
+    const [sold] = await list(seller, cardItem(), productItem())
+    await buy(app, [[sold!, 1]])
+    const page = await app.open('/dashboard/listings', { member })
+    await page
+      .getByRole('checkbox', { name: 'Select all rows of this page' })
+      .check({ force: true })
+    await page.getByRole('button', { name: 'Delete' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Delete' }).click()
+    await dialog.getByText(/^1 listing: .*open order/).waitFor()
+    await expectAccessible(page)
+    await dialog.getByRole('button', { name: 'Close' }).last().click()
+    await page.getByText('1–1 of 1 listings').waitFor()
   })
 
   it('a card is found in the catalog with its picture and listed', async () => {
