@@ -115,8 +115,13 @@ function BulkDialog({
           ? { action: 'delete' }
           : { action: 'status', status: action === 'hide' ? 'hidden' : 'active' }
     run.current = new AbortController()
-    const { changed, failed } = await editAll(target, change, run.current.signal, setProgress)
-    await onDone()
+    // Also after "Stop", and after an error: the calls before it have changed listings.
+    const { changed, failed } = await editAll(
+      target,
+      change,
+      run.current.signal,
+      setProgress,
+    ).finally(onDone)
     if (failed.size > 0) return
     notify(`${plural(changed, 'listing')} changed.`)
     onClose()

@@ -168,6 +168,30 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     await page.getByText('1–1 of 1 listings').waitFor()
   })
 
+  it('a bulk edit that was stopped shows the changes that it has made', async () => {
+    const { seller, member } = await openShop()
+    await list(seller, cardItem({ price: 10 }))
+    const page = await app.open('/dashboard/listings', { member })
+    await page
+      .getByRole('checkbox', { name: 'Select all rows of this page' })
+      .check({ force: true })
+    const stopped = Promise.withResolvers<void>()
+    await page.route('**/dashboard/api/listings/bulk', async (route) => {
+      const response = await route.fetch()
+      await stopped.promise
+      await route.fulfill({ response })
+    })
+    await page.getByRole('button', { name: 'Change prices' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Change prices' }).click()
+    await dialog.getByRole('button', { name: 'Stop' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    stopped.resolve()
+    await expect
+      .poll(() => page.getByRole('textbox', { name: /^Price of/ }).inputValue())
+      .toBe('9.50')
+  })
+
   it('a card is found in the catalog with its picture and listed', async () => {
     const { seller, member } = await openShop()
     const page = await app.open('/dashboard/listings/new', { member })
