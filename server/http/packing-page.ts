@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import type { PackedRow, Packing, PackingSlip, PickLine } from '../orders/packing.ts'
 import type { Address } from '../text/address.ts'
-import { formatLongDateIn } from '../text/formats.ts'
+import { formatLongDateIn, groupDigits } from '../text/formats.ts'
 import { type Html, html } from './html.ts'
 import { sendPage } from './page.ts'
 import { OneOf } from './schema.ts'
@@ -22,6 +22,10 @@ export const packingParameters = {
 }
 
 type Print = {
+  /** Number of parcels before those of the page. */
+  offset: number
+  /** Number of all parcels. */
+  total: number
   paper?: (typeof PAPERS)[number] | undefined
   document?: (typeof DOCUMENTS)[number] | undefined
 }
@@ -43,7 +47,7 @@ const HASHES = PAPERS.map((paper) => `'sha256-${hash('sha256', stylesOf(paper), 
 export const sendPackingPage = (
   reply: FastifyReply,
   packing: Packing,
-  { paper = 'a4', document = 'all' }: Print,
+  { paper = 'a4', document = 'all', offset, total }: Print,
 ) =>
   sendPage(
     reply.header('vary', 'Accept'),
@@ -58,7 +62,7 @@ export const sendPackingPage = (
   </head>
   <body>
     <main>
-${content(packing, document).text}
+${content(packing, document, partOf(packing.slips.length, offset, total)).text}
     </main>
   </body>
 </html>
@@ -66,16 +70,29 @@ ${content(packing, document).text}
     { 'style-src': HASHES.join(' ') },
   )
 
-function content(packing: Packing, document: (typeof DOCUMENTS)[number]): Html {
+/** The part of the parcels that the page has, unless it has all. */
+function partOf(parcels: number, offset: number, total: number): string | undefined {
+  if (parcels === total) return undefined
+  const all = groupDigits(total)
+  return offset === 0
+    ? `The first ${groupDigits(parcels)} of ${all} parcels, oldest first`
+    : `Parcels ${groupDigits(offset + 1)}–${groupDigits(offset + parcels)} of ${all}, oldest first`
+}
+
+function content(
+  packing: Packing,
+  document: (typeof DOCUMENTS)[number],
+  part: string | undefined,
+): Html {
   const { shopName, timeZone, slips } = packing
   if (slips.length === 0) return html`<p>There is nothing to pack.</p>`
   const dateOf = formatLongDateIn(timeZone)
-  return html`${document !== 'slips' && pickList(packing)}${document !== 'pick_list' && slips.map((slip) => packingSlip(slip, shopName, dateOf))}`
+  return html`${part && document === 'slips' && html`<p class="note">${part}</p>`}${document !== 'slips' && pickList(packing, part)}${document !== 'pick_list' && slips.map((slip) => packingSlip(slip, shopName, dateOf))}`
 }
 
-const pickList = ({ pickList, slips }: Packing) => html`<section>
+const pickList = ({ pickList, slips }: Packing, part: string | undefined) => html`<section>
 <h1>Pick list</h1>
-<p>${slips.length} ${slips.length === 1 ? 'parcel' : 'parcels'}, ${unitsOf(pickList)} items</p>
+<p>${part ?? `${slips.length} ${slips.length === 1 ? 'parcel' : 'parcels'}`}, ${unitsOf(pickList)} items</p>
 <table>
 <thead><tr><td></td><th class="number">Units</th><th>Item</th><th>Reference</th><th>Orders</th></tr></thead>
 <tbody>

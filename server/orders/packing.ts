@@ -37,6 +37,9 @@ export type PackedRow = {
 export const PACKED_STATUSES = ['pending', 'shipped'] as const
 export type PackedStatus = (typeof PACKED_STATUSES)[number]
 
+/** Parcels that are printed at once. The page of so many slips has about a megabyte. */
+export const MAX_PRINTED = 1_000
+
 /** A page of the slices with rows in this status, oldest first, as documents for packing. */
 export function readPacking(
   { begin }: Context,

@@ -46,7 +46,7 @@ export const packingUrl = (
   document: 'pick_list' | 'slips',
   paper: 'a4' | 'a6',
   orders?: number[],
-) => apiUrl('orders/packing', { document, paper, orders: orders?.join(), per_page: 100 })
+) => apiUrl('orders/packing', { document, paper, orders: orders?.join() })
 
 /** One PDF of the labels that are ready. */
 export const labelsUrl = (orders: number[]) =>

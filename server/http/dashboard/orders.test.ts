@@ -7,6 +7,7 @@ import {
   act,
   buy,
   cancel,
+  insertSlice,
   LABEL,
   LETTER,
   openShop,
@@ -398,6 +399,15 @@ describe('several orders at once', () => {
       const page = await me.get(`${ORDERS}/packing`, { headers: { accept: 'text/html' } })
       expect(page.text, zone).toContain(`<small>${day}</small>`)
     }
+  })
+
+  it('everything that waits to be shipped is packed at once', async () => {
+    const { shop, me } = await signedIn(PARCEL)
+    for (let parcel = 0; parcel < 106; parcel++) await insertSlice(app.ctx.db, shop.accountId)
+    const { text } = await me.get(`${ORDERS}/packing?document=pick_list`, {
+      headers: { accept: 'text/html' },
+    })
+    expect(text).toContain('<p>106 parcels, 106 items</p>')
   })
 
   it('a browser gets packing slips as a page without scripts, with every name escaped', async () => {

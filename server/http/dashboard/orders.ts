@@ -6,7 +6,13 @@ import { ORDER_STATUSES } from '../../enums.ts'
 import { DISPUTE_STATES } from '../../orders/dispute.ts'
 import { answerDispute, disputesOfSlice, listDisputes } from '../../orders/disputes.ts'
 import { sliceIdOf } from '../../orders/orders.ts'
-import { PACKED_STATUSES, readPacking, readPackingOf } from '../../orders/packing.ts'
+import {
+  MAX_PRINTED,
+  PACKED_STATUSES,
+  type Packing,
+  readPacking,
+  readPackingOf,
+} from '../../orders/packing.ts'
 import { shipOrder } from '../../orders/ship-order.ts'
 import { listSlices } from '../../orders/slice-list.ts'
 import { cancelAsSeller } from '../../orders/transitions.ts'
@@ -138,26 +144,28 @@ export const ordersApi =
             orders: Type.Optional(OrderIds()),
             status: Type.Optional(OneOf(PACKED_STATUSES, { default: 'pending' })),
             ...packingParameters,
-            ...pageParameters,
           }),
           response: { 200: Data(PackingSchema, 'Pick list and packing slips') },
         },
       },
       async (request, reply) => {
         const { member, query } = request
-        const packing =
-          query.orders === undefined
-            ? (
-                await readPacking(
-                  ctx,
-                  member.accountId,
-                  query.status ?? 'pending',
-                  pageOf(query as Query),
-                )
-              ).packing
-            : await readPackingOf(ctx, member.accountId, idList('orders', query.orders, MAX_LABELS))
-        if (wantsPage(request)) return sendPackingPage(reply, packing, query)
-        return { data: packingJson(packing) }
+        const print = (packing: Packing, total: number) =>
+          wantsPage(request)
+            ? sendPackingPage(reply, packing, { ...query, offset: 0, total })
+            : { data: packingJson(packing) }
+        if (query.orders !== undefined) {
+          const orders = idList('orders', query.orders, MAX_LABELS)
+          const packing = await readPackingOf(ctx, member.accountId, orders)
+          return print(packing, packing.slips.length)
+        }
+        const { packing, total } = await readPacking(
+          ctx,
+          member.accountId,
+          query.status ?? 'pending',
+          { page: 1, perPage: MAX_PRINTED, offset: 0 },
+        )
+        return print(packing, total)
       },
     )
 

@@ -108,4 +108,17 @@ describe('GET /tools/v1/orders/packing', () => {
     expect(headers['content-type']).toMatch('text/html')
     for (const id of sold) expect(text).toContain(`Order ${id}`)
   })
+
+  it('a print page with a part of the parcels says which part', async () => {
+    const shop = await openShop(app, PARCEL)
+    for (let i = 0; i < 3; i++) await sellEach(app, shop, cardItem())
+    const print = async (query: string) => {
+      const headers = { accept: 'text/html' }
+      return (await shop.get(`/tools/v1/orders/packing?${query}`, { headers })).text
+    }
+    expect(await print('per_page=2&document=pick_list')).toContain('The first 2 of 3 parcels')
+    expect(await print('per_page=2&document=slips')).toContain('The first 2 of 3 parcels')
+    expect(await print('per_page=2&page=2&document=slips')).toContain('Parcels 3–3 of 3')
+    expect(await print('document=slips')).not.toMatch(/parcels/i)
+  })
 })

@@ -99,7 +99,8 @@ export const ownOrderRoutes =
           query.status ?? 'pending',
           page,
         )
-        if (wantsPage(request)) return sendPackingPage(reply, packing, query)
+        if (wantsPage(request))
+          return sendPackingPage(reply, packing, { ...query, offset: page.offset, total })
         const address = `${publicUrl}/tools/v1/orders/packing`
         return {
           data: packingJson(packing),
