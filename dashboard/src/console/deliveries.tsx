@@ -1,8 +1,8 @@
 import { Select } from '../ui/fields.tsx'
 import { Filters, useFilters } from '../ui/filters.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
-import { Empty, Loaded } from '../ui/states.tsx'
-import { Pagination } from '../ui/table.tsx'
+import { Empty } from '../ui/states.tsx'
+import { LoadedPage, Pagination } from '../ui/table.tsx'
 import { type Delivery, useList } from './api.ts'
 import { DeliveryTable } from './delivery-table.tsx'
 import { AccountFilter, NumberFilter } from './filters.tsx'
@@ -38,7 +38,7 @@ export default function DeliveriesPage() {
           onChange={(endpoint_id) => setFilters({ endpoint_id }, { replace: true })}
         />
       </Filters>
-      <Loaded query={query}>
+      <LoadedPage query={query}>
         {({ data, meta }) =>
           data.length === 0 ? (
             <Empty title={isFiltered ? 'No delivery matches these filters' : 'No deliveries yet'} />
@@ -49,7 +49,7 @@ export default function DeliveriesPage() {
             </>
           )
         }
-      </Loaded>
+      </LoadedPage>
     </>
   )
 }

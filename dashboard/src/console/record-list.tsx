@@ -1,7 +1,7 @@
 import type { UseQueryResult } from '@tanstack/react-query'
 import type { Paginated } from '../api.ts'
-import { Empty, Loaded } from '../ui/states.tsx'
-import { type Column, Pagination, Table } from '../ui/table.tsx'
+import { Empty } from '../ui/states.tsx'
+import { type Column, LoadedPage, Pagination, Table } from '../ui/table.tsx'
 
 /** A page of records in a table, with the ways to the other pages. */
 export const RecordList = <Row,>({
@@ -21,7 +21,7 @@ export const RecordList = <Row,>({
   keyOf: (row: Row) => number
   isFiltered: boolean
 }) => (
-  <Loaded query={query}>
+  <LoadedPage query={query}>
     {({ data, meta }) =>
       data.length === 0 ? (
         <Empty title={isFiltered ? `No ${noun} match these filters` : `No ${noun} yet`} />
@@ -32,5 +32,5 @@ export const RecordList = <Row,>({
         </>
       )
     }
-  </Loaded>
+  </LoadedPage>
 )

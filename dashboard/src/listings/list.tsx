@@ -12,7 +12,7 @@ import { plural } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
-import { type Column, Pagination, Table, useSelection } from '../ui/table.tsx'
+import { type Column, LoadedPage, Pagination, Table, useSelection } from '../ui/table.tsx'
 import { changeListing, type Listing, nameOf, useListing, useListings } from './api.ts'
 import { BulkBar } from './bulk.tsx'
 import { EditListing } from './edit.tsx'
@@ -165,7 +165,7 @@ export function ListingsList() {
           onChange={(status) => setFilters({ status })}
         />
       </Filters>
-      <Loaded query={query}>
+      <LoadedPage query={query}>
         {({ data, meta }) =>
           data.length === 0 ? (
             <NoListings isFiltered={isFiltered} />
@@ -194,7 +194,7 @@ export function ListingsList() {
             </>
           )
         }
-      </Loaded>
+      </LoadedPage>
       {opened !== undefined && (
         <OpenListing
           key={opened}

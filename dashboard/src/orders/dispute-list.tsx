@@ -3,8 +3,8 @@ import { Link } from 'wouter'
 import { Badge } from '../ui/badge.tsx'
 import { Select } from '../ui/fields.tsx'
 import { Filters, useFilters } from '../ui/filters.tsx'
-import { Empty, Loaded } from '../ui/states.tsx'
-import { type Column, Pagination, Table } from '../ui/table.tsx'
+import { Empty } from '../ui/states.tsx'
+import { type Column, LoadedPage, Pagination, Table } from '../ui/table.tsx'
 import { DateTime, Money } from '../ui/values.tsx'
 import { type Dispute, listDisputes } from './api.ts'
 import { outcomeOf } from './disputes.tsx'
@@ -33,7 +33,7 @@ export function DisputeList() {
           onChange={(state) => setFilters({ state })}
         />
       </Filters>
-      <Loaded query={query}>
+      <LoadedPage query={query}>
         {({ data, meta }) =>
           data.length === 0 ? (
             <Empty title={isFiltered ? 'No such disputes' : 'No disputes'} icon="orders">
@@ -48,7 +48,7 @@ export function DisputeList() {
             </>
           )
         }
-      </Loaded>
+      </LoadedPage>
     </>
   )
 }

@@ -4,8 +4,8 @@ import { Badge, type Tone } from '../ui/badge.tsx'
 import { ButtonLink } from '../ui/button.tsx'
 import { Select } from '../ui/fields.tsx'
 import { Filters, useFilters } from '../ui/filters.tsx'
-import { Empty, Loaded } from '../ui/states.tsx'
-import { type Column, Pagination, Table } from '../ui/table.tsx'
+import { Empty } from '../ui/states.tsx'
+import { type Column, LoadedPage, Pagination, Table } from '../ui/table.tsx'
 import { DateTime, Money } from '../ui/values.tsx'
 import { listPayouts, type PayoutRecord, readSetup } from './api.ts'
 
@@ -98,7 +98,7 @@ export function PayoutsTab() {
           ]}
         />
       </Filters>
-      <Loaded query={query}>
+      <LoadedPage query={query}>
         {({ data, meta }) =>
           data.length === 0 ? (
             <Empty
@@ -115,7 +115,7 @@ export function PayoutsTab() {
             </>
           )
         }
-      </Loaded>
+      </LoadedPage>
     </>
   )
 }

@@ -1,8 +1,8 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useFilters } from '../ui/filters.tsx'
 import { Section } from '../ui/section.tsx'
-import { Empty, Loaded } from '../ui/states.tsx'
-import { Pagination } from '../ui/table.tsx'
+import { Empty } from '../ui/states.tsx'
+import { LoadedPage, Pagination } from '../ui/table.tsx'
 import { listReviews } from './api.ts'
 import { ReviewEntry, summaryOf } from './review.tsx'
 
@@ -15,7 +15,7 @@ export function ReviewsOfShop() {
     placeholderData: keepPreviousData,
   })
   return (
-    <Loaded query={query}>
+    <LoadedPage query={query}>
       {({ data, meta, rating, reviews }) =>
         data.length === 0 ? (
           <Empty title="No reviews yet" icon="star">
@@ -34,6 +34,6 @@ export function ReviewsOfShop() {
           </>
         )
       }
-    </Loaded>
+    </LoadedPage>
   )
 }

@@ -1,11 +1,13 @@
+import type { UseQueryResult } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
-import { Link } from 'wouter'
+import { Link, Redirect } from 'wouter'
 import type { Paginated } from '../api.ts'
 import { classes } from './classes.ts'
 import { Checkbox } from './fields.tsx'
 import { useAddressWith } from './filters.tsx'
 import { formatNumber } from './format.ts'
 import { Icon } from './icons.tsx'
+import { Loaded, Loading } from './states.tsx'
 
 export type Column<Row> = {
   /** Also the value of `sort`. */
@@ -152,11 +154,43 @@ function Header<Row>({
   )
 }
 
+const useAddressOfPage = () => {
+  const addressWith = useAddressWith()
+  return (number: number) => addressWith({ page: number === 1 ? null : String(number) })
+}
+
+/**
+ * The page of a list in each of its states. A page after the last one, such as the last one after the deletion of its
+ * rows, leads to the last one.
+ */
+export function LoadedPage<List extends Paginated<unknown>>({
+  query,
+  children,
+}: {
+  query: Pick<UseQueryResult<List>, 'data' | 'error' | 'refetch'>
+  children: (list: List) => ReactNode
+}) {
+  const addressOf = useAddressOfPage()
+  return (
+    <Loaded query={query}>
+      {(list) => {
+        const { current_page: page, last_page: last } = list.meta
+        if (page <= last) return children(list)
+        return (
+          <>
+            <Redirect key={last} to={addressOf(last)} replace />
+            <Loading />
+          </>
+        )
+      }}
+    </Loaded>
+  )
+}
+
 /** The page of a list in the address (`page`), and the ways to the others. */
 export function Pagination({ meta, noun }: { meta: Paginated<unknown>['meta']; noun: string }) {
-  const addressWith = useAddressWith()
+  const to = useAddressOfPage()
   const { current_page: page, last_page: last, per_page: size, total } = meta
-  const to = (number: number) => addressWith({ page: number === 1 ? null : String(number) })
   const first = (page - 1) * size + 1
   return (
     <nav className="pagination" aria-label="Pages">

@@ -4,8 +4,8 @@ import { Badge, type Tone } from '../ui/badge.tsx'
 import { DateField, Select } from '../ui/fields.tsx'
 import { Filters, useFilters } from '../ui/filters.tsx'
 import { plural } from '../ui/format.ts'
-import { Empty, Loaded } from '../ui/states.tsx'
-import { Pagination, Table } from '../ui/table.tsx'
+import { Empty } from '../ui/states.tsx'
+import { LoadedPage, Pagination, Table } from '../ui/table.tsx'
 import { DateTime } from '../ui/values.tsx'
 import { type DeliveryRecord, useDeliveries, useEndpoints } from './api.ts'
 
@@ -69,7 +69,7 @@ export function DeliveriesTab() {
         />
         <DateField label="To" value={filters.to} onChange={(value) => setFilters({ to: value })} />
       </Filters>
-      <Loaded query={deliveries}>
+      <LoadedPage query={deliveries}>
         {({ data, meta }) =>
           data.length === 0 ? (
             <Empty title={isFiltered ? 'No such deliveries' : 'No deliveries yet'} icon="webhooks">
@@ -118,7 +118,7 @@ export function DeliveriesTab() {
             </>
           )
         }
-      </Loaded>
+      </LoadedPage>
     </>
   )
 }

@@ -208,7 +208,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     expect((await app.withKey(secret).get('/v1/me')).status).toBe(401)
   })
 
-  it('Next and Previous lead through the orders of a seller', async () => {
+  it('Next and Previous lead through the orders of a seller, whose list ends with its last page', async () => {
     const shop = await openShop(app, PARCEL)
     await insertSlice(app.ctx.db, shop.accountId, { rows: 35 })
     const page = await app.open(`/console/orders?account_id=${shop.accountId}`)
@@ -219,6 +219,8 @@ describe.skipIf(!chromiumPath)('the console', () => {
     expect(new URL(page.url()).pathname).toBe('/console/orders')
     await page.getByRole('link', { name: 'Previous' }).click()
     await page.getByText('1–30 of 35 order rows').waitFor()
+    await page.goto(`${app.address}/console/orders?account_id=${shop.accountId}&page=9`)
+    await page.getByText('31–35 of 35 order rows').waitFor()
   })
 
   it('a role sees only its pages and actions', async () => {

@@ -109,6 +109,21 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     await page.getByText('31–35 of 35 listings').waitFor()
   })
 
+  it('a page after the last one leads to the last one, also after its rows were deleted', async () => {
+    const { seller, member } = await openShop()
+    await list(seller, ...items(35))
+    const page = await app.open('/dashboard/listings?page=99', { member })
+    await page.getByText('31–35 of 35 listings').waitFor()
+    expect(new URL(page.url()).search).toBe('?page=2')
+    await page
+      .getByRole('checkbox', { name: 'Select all rows of this page' })
+      .check({ force: true })
+    await page.getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('1–30 of 30 listings').waitFor()
+    expect(new URL(page.url()).search).toBe('')
+  })
+
   it('a bulk edit changes no row that was unticked after all matches were selected', async () => {
     const { seller, member } = await openShop()
     await list(seller, ...items(35))
