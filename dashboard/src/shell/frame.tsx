@@ -2,7 +2,7 @@ import { type ReactNode, Suspense, useEffect } from 'react'
 import { Route, Switch } from 'wouter'
 import { useIsConnected } from '../connection.ts'
 import { Icon } from '../ui/icons.tsx'
-import { PageHeader } from '../ui/page-header.tsx'
+import { NoSuchPage } from '../ui/page-header.tsx'
 import { Loading } from '../ui/states.tsx'
 import { Toasts } from '../ui/toast.tsx'
 import { keepFocus } from './keep-focus.ts'
@@ -50,7 +50,7 @@ export const CurrentPage = ({ pages }: { pages: readonly Page[] }) => (
           </Route>
         ))}
         <Route>
-          <PageHeader title="There is no such page">The address may be old or mistyped.</PageHeader>
+          <NoSuchPage />
         </Route>
       </Switch>
     </Suspense>

@@ -4,6 +4,11 @@ import { Icon } from './icons.tsx'
 
 let isFirstPage = true
 
+/** The page at an address that leads to nothing. */
+export const NoSuchPage = () => (
+  <PageHeader title="There is no such page">The address may be old or mistyped.</PageHeader>
+)
+
 /**
  * The heading of a page with its actions. Sets the document's title. After a navigation the heading gets the focus, so
  * that a screen reader says where it is.

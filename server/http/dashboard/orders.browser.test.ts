@@ -230,5 +230,8 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await page.getByText('No reviews yet').waitFor()
     await page.goto(`${app.address}/dashboard/orders/${orders[0]}`)
     await page.getByText('This doesn’t exist').waitFor()
+    await page.goto(`${app.address}/dashboard/orders/abc`)
+    await page.getByRole('heading', { level: 1, name: 'There is no such page' }).waitFor()
+    await expectAccessible(page)
   })
 })
