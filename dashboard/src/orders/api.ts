@@ -7,11 +7,21 @@ import type {
   SliceList,
 } from '../../../server/http/dashboard/orders.ts'
 import type { Data, Paginated } from '../api.ts'
-import { apiUrl, get, post } from '../client.ts'
+import { ApiError, apiUrl, get, post } from '../client.ts'
+import { queryClient } from '../query-client.ts'
 
 export type { Dispute, LabelOutcome, LabelResult, OwnSlice, SliceList }
 export type SliceLine = SliceList['data'][number]
 export type OrderRow = OwnSlice['orders'][number]
+
+export const isConflict = (error: unknown) => error instanceof ApiError && error.status === 409
+
+/** Sends a write. If the state of the order forbids it, another tab or member has changed the order: reads it again. */
+const write = <T>(path: string, body?: object): Promise<T> =>
+  post<T>(`orders/${path}`, body).catch(async (error) => {
+    if (isConflict(error)) await queryClient.invalidateQueries({ queryKey: ['orders'] })
+    throw error
+  })
 
 export const listSlices = (filters: Record<string, string>) =>
   get<SliceList>('orders', { query: filters })
@@ -19,16 +29,16 @@ export const listSlices = (filters: Record<string, string>) =>
 export const getSlice = async (order: number) => (await get<Data<OwnSlice>>(`orders/${order}`)).data
 
 export const buyLabel = async (order: number) =>
-  (await post<Data<LabelOutcome>>(`orders/${order}/label`)).data
+  (await write<Data<LabelOutcome>>(`${order}/label`)).data
 
 export const buyLabels = async (orders: number[]) =>
   (await post<Data<LabelResult[]>>('orders/labels', { orders })).data
 
 export const ship = async (order: number, trackingCode: string | null) =>
-  (await post<Data<OwnSlice>>(`orders/${order}/ship`, { tracking_code: trackingCode })).data
+  (await write<Data<OwnSlice>>(`${order}/ship`, { tracking_code: trackingCode })).data
 
 export const cancel = async (order: number, input: { reason: CancelReason; restock: boolean }) =>
-  (await post<Data<OwnSlice>>(`orders/${order}/cancel`, input)).data
+  (await write<Data<OwnSlice>>(`${order}/cancel`, input)).data
 
 export const disputesOf = async (order: number) =>
   (await get<Data<Dispute[]>>(`orders/${order}/disputes`)).data
@@ -39,7 +49,7 @@ export const listDisputes = (filters: Record<string, string>) =>
 export const answerDispute = async (
   order: number,
   answer: { message: string; photo_urls: string[] },
-) => (await post<Data<Dispute>>(`orders/${order}/dispute/answer`, answer)).data
+) => (await write<Data<Dispute>>(`${order}/dispute/answer`, answer)).data
 
 /** The page to print. Without orders, everything that waits to be shipped. */
 export const packingUrl = (

@@ -6,8 +6,8 @@ import { Form, FormErrors } from '../ui/form.tsx'
 import { plural } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { Section } from '../ui/section.tsx'
-import { notify } from '../ui/toast.tsx'
-import { buyLabel, type OwnSlice, ship } from './api.ts'
+import { notify, notifyFailure } from '../ui/toast.tsx'
+import { buyLabel, isConflict, type OwnSlice, ship } from './api.ts'
 
 type Props = { slice: OwnSlice; order: number; onChange: (after: OwnSlice) => void }
 
@@ -148,8 +148,14 @@ function ShipForm({ slice, order, onChange }: Props) {
       label="Ship"
       onSubmit={async (data) => {
         const code = needsCode ? String(data.get('tracking_code') ?? '') : null
-        onChange(await ship(order, code))
-        notify(`Marked as shipped: ${plural(pending, 'item')}. The buyer gets an e-mail.`)
+        try {
+          onChange(await ship(order, code))
+          notify(`Marked as shipped: ${plural(pending, 'item')}. The buyer gets an e-mail.`)
+        } catch (error) {
+          // The form may be gone, with its message.
+          if (!isConflict(error)) throw error
+          notifyFailure(error)
+        }
       }}
       actions={(isSaving) => (
         <Button

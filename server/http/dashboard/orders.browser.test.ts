@@ -70,6 +70,29 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await page.getByRole('row', { name: /Misty/ }).getByText('Shipped').waitFor()
   })
 
+  it('an order that was changed elsewhere is shown as it is now, after its shipping or cancellation was refused', async () => {
+    const { shop, orders, member } = await shopWith(PARCEL, 'Misty', 'Brock')
+    const [one, two] = orders as [number, number]
+    const page = await app.open(`/dashboard/orders/${one}`, { member, expects: /status of 409/ })
+    const send = page.getByRole('button', { name: 'Mark as shipped' })
+    await page.getByLabel('Tracking code').fill('CODE')
+    await ship(shop, one, { tracking_code: 'OTHER' })
+    await send.click()
+    await page.getByText('This order has nothing left to ship.').waitFor()
+    await page.getByText('OTHER').waitFor()
+    expect(await send.count()).toBe(0)
+
+    await page.goto(`${app.address}/dashboard/orders/${two}`)
+    const cancels = page.getByRole('button', { name: /^Cancel order/ })
+    await cancels.first().click()
+    await ship(shop, two, { tracking_code: 'OTHER' })
+    await page.getByRole('button', { name: 'Cancel the order' }).click()
+    await page.getByRole('dialog').getByRole('alert').getByText(/./).waitFor()
+    await page.getByRole('button', { name: 'Keep it' }).click()
+    await page.getByText('OTHER').waitFor()
+    expect(await cancels.count()).toBe(0)
+  })
+
   it('Older and Newer lead through the orders of a filter', async () => {
     const { shop, member } = await shopWith(PARCEL)
     for (let order = 0; order <= PAGE_SIZE; order++) await insertSlice(app.ctx.db, shop.accountId)
