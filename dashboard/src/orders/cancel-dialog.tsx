@@ -4,7 +4,7 @@ import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Checkbox, RadioGroup } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
-import { formatMoney } from '../ui/format.ts'
+import { formatMoney, plural } from '../ui/format.ts'
 import { notify } from '../ui/toast.tsx'
 import { cancel, type OrderRow, type OwnSlice } from './api.ts'
 import { REASONS } from './words.ts'
@@ -21,12 +21,15 @@ export function CancelDialog({
 }) {
   const [reason, setReason] = useState<CancelReason>('out_of_stock')
   const [restock, setRestock] = useState<boolean>()
+  const { refunded_amount: refunded } = row.financial
   const isRestocked = restock ?? reason !== 'out_of_stock'
   return (
     <Dialog title={`Cancel order ${row.id}`} onClose={onClose}>
       <p>
-        {row.buyer.name} is refunded {formatMoney(row.price)} for each of {row.quantity} units of{' '}
-        {row.item.name ?? 'this item'}, and gets an e-mail with the reason. A cancellation is final.
+        {row.buyer.name} is refunded {formatMoney(row.price)} for {row.quantity > 1 && 'each of '}
+        {plural(row.quantity, 'unit')} of {row.item.name ?? 'this item'}
+        {refunded > 0 && `, less the ${formatMoney(refunded)} refunded before`}, and gets an e-mail
+        with the reason. A cancellation is final.
       </p>
       <Form
         label="Cancel the order"

@@ -93,6 +93,17 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     expect(await cancels.count()).toBe(0)
   })
 
+  it('the dialog of a cancellation names the part that was refunded before', async () => {
+    const { orders, member } = await shopWith(PARCEL, 'Misty')
+    const [order] = orders as [number]
+    const payload = { amount: 1, reason: 'A bent corner' }
+    await app.operator.post(`/operator/v1/orders/${order}/refund`, { payload })
+    const page = await app.open(`/dashboard/orders/${order}`, { member })
+    await page.getByRole('button', { name: `Cancel order ${order}` }).click()
+    await page.getByText('refunded €4.50 for 1 unit of Charizard ex, less the €1.00').waitFor()
+    await expectAccessible(page)
+  })
+
   it('Older and Newer lead through the orders of a filter', async () => {
     const { shop, member } = await shopWith(PARCEL)
     for (let order = 0; order <= PAGE_SIZE; order++) await insertSlice(app.ctx.db, shop.accountId)
