@@ -8,7 +8,6 @@ import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import { conflict, validationError } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
-import { withdrawNotice } from '../notices/notices.ts'
 import { parseIban } from '../text/iban.ts'
 import { confirmSetupEmail, setupChangedEmail, setupRejectedEmail } from './emails.ts'
 
@@ -268,7 +267,6 @@ const decide = (ctx: Context, accountId: number, decision: (tx: Context) => Prom
 
 async function setVerified(tx: Context, accountId: number, isVerified: boolean): Promise<void> {
   await tx.db`update accounts set payout_verified = ${isVerified} where id = ${accountId}`
-  if (isVerified) await withdrawNotice(tx, accountId, 'payout_setup_missing', 0)
   await tx.signal('keys')
 }
 

@@ -1,7 +1,6 @@
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { sendMails } from '../mail/outbox.ts'
-import { addNotice } from '../notices/notices.ts'
 import { labelUnusedEmail, setupMissingEmail } from './emails.ts'
 
 const DAYS_MS = 24 * 60 * 60 * 1000
@@ -50,7 +49,6 @@ const remindOfSetup = (ctx: Context): Promise<number> =>
           where account_id = a.id and status = 'pending'
         ) as slices
     `
-    for (const { id } of accounts) await addNotice(tx, id, 'payout_setup_missing', 0, {})
     if (accounts.length > 0) {
       await sendMails(
         tx,

@@ -59,12 +59,5 @@ function NoticeText({ notice }: { notice: NoticeRecord }) {
           listing {notice.data.listing_id}: {notice.data.reason}
         </>
       )
-    case 'payout_setup_missing':
-      return (
-        <>
-          <strong>Your payout setup is missing:</strong> you can’t be paid yet.{' '}
-          <Link href="/payouts">Complete it</Link>
-        </>
-      )
   }
 }

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
+import { PayoutSetupNotice } from '../payouts/setup-notice.tsx'
 import { LatestReviews } from '../reviews/latest.tsx'
 import { HolidayNotice } from '../shell/holiday-notice.tsx'
 import {
@@ -25,6 +26,7 @@ export default function OverviewPage() {
     <>
       <PageHeader title="Overview" />
       <HolidayNotice />
+      <PayoutSetupNotice />
       <Notices />
       <Loaded query={overview} lines={8}>
         {(data) => <Figures overview={data} />}

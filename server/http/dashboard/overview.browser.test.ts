@@ -18,7 +18,23 @@ describe.skipIf(!chromiumPath)('the page Overview', { timeout: 120_000 }, () => 
     const page = await app.open('/dashboard', { member: await app.member() })
     await page.getByText('Everything is shipped.').waitFor()
     expect(await page.getByRole('region', { name: 'Notices' }).count()).toBe(0)
+    expect(await page.getByText(/payout setup/).count()).toBe(0)
     await expectAccessible(page)
+  })
+
+  it('a payout setup is shown as missing until it is verified, also without an order', async () => {
+    const { accountId } = await app.seller({ account: { payoutVerified: false } })
+    const page = await app.open('/dashboard', { member: await app.member(accountId) })
+    const missing = page.getByText('Your payout setup is missing')
+    await missing.waitFor()
+    await expectAccessible(page)
+    await page.getByRole('link', { name: 'Enter the bank account' }).click()
+    await page.getByLabel('IBAN').waitFor()
+    const payload = { payout_verified: true }
+    await app.operator.patch(`/operator/v1/accounts/${accountId}`, { payload })
+    await page.goto(`${app.address}/dashboard`)
+    await page.getByText('Everything is shipped.').waitFor()
+    expect(await missing.count()).toBe(0)
   })
 
   it('a seller sees the orders to ship and the sales of each day, and dismisses a notice', async () => {

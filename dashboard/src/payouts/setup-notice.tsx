@@ -1,0 +1,37 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from 'wouter'
+import { Icon } from '../ui/icons.tsx'
+import { readSetup } from './api.ts'
+
+const TEXTS = {
+  missing: {
+    title: 'Your payout setup is missing:',
+    text: 'you can’t list, ship or be paid.',
+    link: 'Enter the bank account',
+  },
+  submitted: {
+    title: 'Your bank account is being checked:',
+    text: 'until it is verified, you can’t list, ship or be paid.',
+    link: 'Payout setup',
+  },
+  rejected: {
+    title: 'Your bank account was rejected:',
+    text: 'you can’t list, ship or be paid.',
+    link: 'Change the bank account',
+  },
+}
+
+/** Says that the seller can't be paid, until the payout setup is verified. */
+export function PayoutSetupNotice() {
+  const setup = useQuery({ queryKey: ['payouts', 'setup'], queryFn: readSetup }).data?.data
+  if (!setup || setup.state === 'verified') return null
+  const { title, text, link } = TEXTS[setup.state]
+  return (
+    <div className="notice warn">
+      <Icon name="warning" />
+      <div>
+        <strong>{title}</strong> {text} <Link href="/payouts/setup">{link}</Link>
+      </div>
+    </div>
+  )
+}
