@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { changesIn } from '../changes.ts'
 import { randomName } from '../client.ts'
 import { Button } from '../ui/button.tsx'
 import { ConfirmDialog, Dialog } from '../ui/dialog.tsx'
@@ -20,6 +21,8 @@ export function EditListing({
   onDeleted: () => Promise<unknown>
 }) {
   const [isDeleting, setIsDeleting] = useState(false)
+  // The values that the fields began with: the listing may be read again while the form is open.
+  const [shown] = useState(() => fieldsOf(listing))
   const name = nameOf(listing)
   if (isDeleting) {
     return (
@@ -44,13 +47,14 @@ export function EditListing({
         label="Listing"
         onSubmit={async (data) => {
           const text = (field: string) => String(data.get(field) ?? '').trim()
-          await save({
+          const changes = changesIn(shown, {
             price: Number(text('price')),
             quantity: Number(text('quantity')),
             status: text('status'),
-            description: text('description') || null,
-            reference: text('reference') || null,
+            description: textIn(text('description')),
+            reference: textIn(text('reference')),
           })
+          if (Object.keys(changes).length > 0) await save(changes)
           notify(`${name} was saved.`)
           onClose()
         }}
@@ -66,11 +70,11 @@ export function EditListing({
           </>
         )}
       >
-        <MoneyField label="Price" name="price" defaultValue={listing.price} isRequired />
+        <MoneyField label="Price" name="price" defaultValue={shown.price} isRequired />
         <NumberField
           label="Stock"
           name="quantity"
-          defaultValue={listing.quantity}
+          defaultValue={shown.quantity}
           minValue={0}
           maxValue={999}
           isRequired
@@ -78,7 +82,7 @@ export function EditListing({
         <Select
           label="Status"
           name="status"
-          defaultValue={listing.status === 'hidden' ? 'hidden' : 'active'}
+          defaultValue={shown.status}
           options={[
             { value: 'active', label: 'On sale while there is stock' },
             { value: 'hidden', label: 'Hidden' },
@@ -87,16 +91,28 @@ export function EditListing({
         <TextField
           label="Reference"
           name="reference"
-          defaultValue={listing.reference ?? ''}
+          defaultValue={shown.reference ?? ''}
           help="Your own name for it, such as a shelf or SKU. Buyers never see it."
         />
         <TextArea
           label="Description"
           name="description"
-          defaultValue={listing.description ?? ''}
+          defaultValue={shown.description ?? ''}
           help="Buyers see it next to the offer."
         />
       </Form>
     </Dialog>
   )
 }
+
+/** The values that the form shows. A listing that is sold out is on sale as soon as it has stock. */
+const fieldsOf = ({ price, quantity, status, description, reference }: Listing) => ({
+  price,
+  quantity,
+  status: status === 'hidden' ? 'hidden' : 'active',
+  description: textIn(description),
+  reference: textIn(reference),
+})
+
+/** A text as its field returns it, so that a field nobody touched has no change. */
+const textIn = (text: string | null) => text?.replaceAll(/\r\n?/g, '\n').trim() || null

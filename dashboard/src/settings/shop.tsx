@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import type { Me } from '../../../server/http/dashboard/me.ts'
+import { changesIn } from '../changes.ts'
 import { Button, ExternalLink } from '../ui/button.tsx'
 import { Select, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
@@ -8,16 +9,21 @@ import { notify, notifyFailure } from '../ui/toast.tsx'
 import { changeShop, setHoliday } from './api.ts'
 
 export function ShopTab({ me: { account, shop_url: shopUrl } }: { me: Me }) {
+  const { shop_name, time_zone } = account
+  // The values that the fields began with, or were saved with: the account may be read again while the form is open.
+  const [shown, setShown] = useState({ shop_name, time_zone })
   return (
     <>
       <Section title="Your shop">
         <Form
           label="Your shop"
           onSubmit={async (data) => {
-            await changeShop({
+            const entered = {
               shop_name: String(data.get('shop_name')).trim(),
               time_zone: String(data.get('time_zone')),
-            })
+            }
+            await changeShop(changesIn(shown, entered))
+            setShown(entered)
             notify('The shop was saved.')
           }}
           actions={(isSaving) => (

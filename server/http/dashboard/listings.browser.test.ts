@@ -82,6 +82,21 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     TIMEOUT_MS,
   )
 
+  it('the form of a listing saves only the fields that were changed in it', async () => {
+    const { seller, member } = await openShop()
+    const [id] = await list(seller, cardItem({ price: 10, quantity: 5 }))
+    const page = await app.open(`/dashboard/listings?listing=${id}`, { member })
+    await page.getByRole('textbox', { name: 'Description' }).fill('From my binder')
+    const meanwhile = { price: 20, quantity: 2, status: 'hidden' }
+    await seller.patch(`/v1/listings/${id}`, { payload: meanwhile })
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('was saved.').waitFor()
+    expect((await member.get(`/dashboard/api/listings/${id}`)).body.data).toMatchObject({
+      ...meanwhile,
+      description: 'From my binder',
+    })
+  })
+
   it(
     'the listings fit on a phone, and are accessible there',
     async () => {

@@ -46,6 +46,25 @@ describe.skipIf(!chromiumPath)('the settings in a browser', { timeout: 120_000 }
     }
   })
 
+  it('the form of the shop saves only the fields that were changed in it', async () => {
+    const member = await app.member()
+    const page = await app.open('/dashboard/settings', { member })
+    const save = async (name: string) => {
+      const saved = page.waitForResponse((response) => response.request().method() === 'PATCH')
+      await page.getByLabel('Name').fill(name)
+      await page.getByRole('button', { name: 'Save shop' }).click()
+      expect((await saved).status()).toBe(204)
+      await page.getByText('The shop was saved.').first().waitFor()
+    }
+    const change = (payload: object) => member.patch('/dashboard/api/settings/shop', { payload })
+    await page.getByLabel('Time zone').selectOption('Asia/Tokyo')
+    await save('Misty’s Cards')
+    await change({ time_zone: 'Europe/Paris' })
+    await save('Misty’s Best Cards')
+    const { shop_name, time_zone } = (await member.get('/dashboard/api/me')).body.data.account
+    expect([shop_name, time_zone]).toEqual(['Misty’s Best Cards', 'Europe/Paris'])
+  })
+
   it('a seller adds a shipping option; a mistake stays in the form with its message', async () => {
     const member = await app.member()
     const page = await app.open('/dashboard/settings/shipping', {
