@@ -1,3 +1,4 @@
+import { pageAccount } from './account.ts'
 import { DASHBOARD, SERVICE } from './base.ts'
 import { connection } from './connection.ts'
 
@@ -78,8 +79,11 @@ export const randomName = () =>
     byte.toString(16).padStart(2, '0'),
   ).join('')
 
-/** The address of an API call, for links to files. */
-export function apiUrl(path: string, query: Query = {}): string {
+/** The address of an API call, for links to files. A link sends no headers, so it names the page's account itself. */
+export const apiUrl = (path: string, query: Query = {}): string =>
+  addressOf(path, { ...query, account: pageAccount.id() })
+
+function addressOf(path: string, query: Query = {}): string {
   const parameters = Object.entries(query).flatMap(([name, value]) =>
     value === undefined || value === null || value === '' ? [] : [[name, String(value)]],
   )
@@ -102,11 +106,13 @@ async function request(
   { query, body, signal, idempotencyKey }: Options = {},
 ): Promise<Response> {
   const token = api.token?.()
-  const response = await fetch(apiUrl(path, query), {
+  const account = pageAccount.id()
+  const response = await fetch(addressOf(path, query), {
     method,
     credentials: 'same-origin',
     headers: {
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(account !== undefined && { 'x-account': String(account) }),
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
     },
@@ -123,6 +129,7 @@ async function request(
     throw connectionLost()
   }
   connection.found()
+  pageAccount.refused(response.headers.has('x-account'))
   if (response.status === 401) {
     api.onUnauthorized()
     throw await errorOf(response)

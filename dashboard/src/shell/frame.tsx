@@ -1,6 +1,8 @@
 import { type ReactNode, Suspense, useEffect } from 'react'
 import { Route, Switch } from 'wouter'
+import { useIsOtherShop } from '../account.ts'
 import { useIsConnected } from '../connection.ts'
+import { Button } from '../ui/button.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { NoSuchPage } from '../ui/page-header.tsx'
 import { Loading } from '../ui/states.tsx'
@@ -59,6 +61,7 @@ export const CurrentPage = ({ pages }: { pages: readonly Page[] }) => (
 
 function Banners({ isSandbox }: { isSandbox: boolean }) {
   const isConnected = useIsConnected()
+  const isOtherShop = useIsOtherShop()
   return (
     <section aria-label="Messages of the service">
       {isSandbox && (
@@ -72,6 +75,15 @@ function Banners({ isSandbox }: { isSandbox: boolean }) {
           <Banner tone="warn">
             <strong>The connection to the service is lost.</strong> Trying again. Nothing that you
             have typed is lost.
+          </Banner>
+        )}
+        {isOtherShop && (
+          <Banner tone="warn">
+            <strong>You have signed in to another shop in another tab.</strong> This page shows the
+            former one and can’t change anything.{' '}
+            <Button size="small" onPress={() => window.location.reload()}>
+              Reload the page
+            </Button>
           </Banner>
         )}
       </div>

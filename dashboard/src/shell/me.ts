@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import type { Me } from '../../../server/http/dashboard/me.ts'
+import { pageAccount } from '../account.ts'
 import type { Data } from '../api.ts'
 import { get } from '../client.ts'
 
@@ -7,7 +8,11 @@ import { get } from '../client.ts'
 export const useMe = () =>
   useQuery({
     queryKey: ['me'],
-    queryFn: () => get<Data<Me>>('me'),
+    queryFn: async () => {
+      const me = await get<Data<Me>>('me')
+      pageAccount.load(me.data.account.id)
+      return me
+    },
     select: ({ data }) => data,
     staleTime: 60_000,
   })

@@ -142,6 +142,24 @@ describe('the guard of the dashboard’s API', () => {
     }
   })
 
+  it('every operation of the dashboard’s API that names another account than the session’s is 409 and changes nothing', async () => {
+    const { accountId, get, patch } = await app.member()
+    const headers = { 'x-account': String(accountId) }
+    for (const { id, method, path } of await dashboardOperations()) {
+      const send = method.toLowerCase() as 'get' | 'post' | 'put' | 'patch' | 'delete'
+      const url = path.replace(/\{\w+\}/, '1')
+      const { status, body } = await member[send](url, { headers })
+      expect([id, status, body.error.type]).toEqual([id, 409, 'conflict'])
+    }
+    const link = `/dashboard/api/listings/export?account=${accountId}`
+    expect((await member.get(link)).status).toBe(409)
+    expect((await get(link)).status).toBe(200)
+    const payload = { shop_name: 'Misty’s Cards' }
+    const url = '/dashboard/api/settings/shop'
+    expect((await patch(url, { payload, headers })).status).toBe(204)
+    expect((await get(ME, { headers })).body.data.account.shop_name).toBe('Misty’s Cards')
+  })
+
   it('an unknown path below the API is 404 in the envelope, signed in or not', async () => {
     for (const client of [member, app.anyone]) {
       const { status, body } = await client.get('/dashboard/api/nothing')

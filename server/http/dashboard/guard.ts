@@ -14,8 +14,8 @@ declare module 'fastify' {
 }
 
 /**
- * An onRequest hook for every route of the dashboard's API: the origin of a write (403), the session (401) and the
- * member's limit (429), in this order.
+ * An onRequest hook for every route of the dashboard's API: the origin of a write (403), the session (401), the member's
+ * limit (429) and the account that the page was loaded for (409), in this order.
  */
 export const guardDashboard =
   (ctx: Service) =>
@@ -29,8 +29,26 @@ export const guardDashboard =
     const limit = await ctx.limiter.count(`${kind}:member:${member.id}`, ctx.config.rateLimit[kind])
     showLimit(reply, limit)
     if (limit.exceeded) throw tooMany(ctx, kind, limit)
+    const account = pageAccount(request)
+    if (account !== undefined && account !== String(member.accountId)) throw otherShop(member)
     request.member = member
   }
+
+/**
+ * The account that the page of a request was loaded for, if the request names it: in a header, or in a parameter of a
+ * link to a file. The tabs of a browser share one session, so a tab can outlive its own.
+ */
+function pageAccount({ headers, query }: FastifyRequest): unknown {
+  return headers['x-account'] ?? (query as { account?: string }).account
+}
+
+/** The header distinguishes it from other conflicts. */
+const otherShop = ({ accountId }: SignedInMember) =>
+  new ApiError(
+    'conflict',
+    'You have signed in to another shop in another tab. Reload this page to continue there.',
+    { headers: { 'x-account': String(accountId) } },
+  )
 
 const signInFirst = () =>
   new ApiError('authentication_error', 'Sign in to continue.', {

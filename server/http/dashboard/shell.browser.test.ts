@@ -128,6 +128,29 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     await page.getByRole('dialog', { name: 'Search' }).waitFor()
   })
 
+  it('a page of the former shop says so after a sign-in to another one, and changes nothing there', async () => {
+    const page = await app.open('/dashboard/settings', {
+      member: await app.member(),
+      expects: /status of 409/,
+    })
+    await page.getByLabel('Name').fill('Misty’s Cards')
+    const other = await app.member()
+    const before = (await other.get('/dashboard/api/me')).body.data.account
+    const [name, value] = other.cookie.split('=') as [string, string]
+    await page.context().addCookies([{ name, value, url: app.address }])
+    await page.getByRole('button', { name: 'Save shop' }).click()
+    await page.getByRole('form').getByText('You have signed in to another shop').waitFor()
+    expect(await page.getByLabel('Name').inputValue()).toBe('Misty’s Cards')
+    expect((await other.get('/dashboard/api/me')).body.data.account).toEqual(before)
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Reload the page' }).click()
+    await page
+      .getByLabel('Name')
+      .and(page.locator(`[value="${before.shop_name}"]`))
+      .waitFor()
+    expect(await page.getByText('You have signed in to another shop').count()).toBe(0)
+  })
+
   it('the first page stays within its budget of script and style', async () => {
     const { directory } = dashboardBuild()
     const page = await app.open('/dashboard', { member: await app.member() })
