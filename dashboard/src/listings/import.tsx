@@ -156,7 +156,7 @@ function Preview({
   onStart: (items: { position: number; item: Item }[], refused: Failure[]) => Promise<void>
 }) {
   const [mapping, setMapping] = useState(() => guessMapping(csv.columns))
-  /** Cards that the seller has chosen for ambiguous identifiers. */
+  /** Cards that the seller has chosen, by what makes a row ambiguous. */
   const [choices, setChoices] = useState<ReadonlyMap<string, string>>(new Map())
   const [rows, setRows] = useState<Row[]>()
   const [done, setDone] = useState(0)
@@ -217,7 +217,7 @@ function Preview({
             <RowList
               label="Rows with mistakes"
               rows={bad}
-              onChoose={(identifier, card) => setChoices(new Map([...choices, [identifier, card]]))}
+              onChoose={(item, card) => setChoices(new Map([...choices, [wantedBy(item), card]]))}
             />
           )}
           {warned.length > 0 && <RowList label="Rows with warnings" rows={warned} />}
@@ -257,6 +257,9 @@ function Preview({
   )
 }
 
+/** The fields that the service finds a card by: rows that share them are ambiguous in the same way. */
+const wantedBy = ({ card, language_hint: hint }: Item) => JSON.stringify([card, hint])
+
 /** Reads all rows, and checks them with the service. */
 async function checkAll(
   { rows }: CsvFile,
@@ -269,7 +272,7 @@ async function checkAll(
   let done = 0
   const read = rows.map((row) => readRow(row, mapping))
   for (const { item } of read) {
-    const chosen = choices.get(String(item.card))
+    const chosen = choices.get(wantedBy(item))
     if (chosen !== undefined) item.card = chosen
   }
   const chunks = chunksOf([...read.entries()], CHECKED_AT_ONCE)
@@ -312,7 +315,7 @@ function RowList({
 }: {
   label: string
   rows: Row[]
-  onChoose?: (identifier: string, card: string) => void
+  onChoose?: (item: Item, card: string) => void
 }) {
   return (
     <details open={onChoose !== undefined}>
@@ -333,11 +336,7 @@ function RowList({
               {onChoose && row.candidates.length > 0 && (
                 <span className="candidates">
                   {row.candidates.map(({ id, name, number, set, language }) => (
-                    <Button
-                      key={id}
-                      size="small"
-                      onPress={() => onChoose(String(row.item.card), id)}
-                    >
+                    <Button key={id} size="small" onPress={() => onChoose(row.item, id)}>
                       {`Use ${name} ${number}, ${set} (${language})`}
                     </Button>
                   ))}

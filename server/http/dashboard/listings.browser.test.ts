@@ -239,6 +239,30 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     ])
   })
 
+  it('the choice of a card for an ambiguous row applies to rows with the same identifier and hint', async () => {
+    const { seller, member } = await openShop()
+    const page = await app.open('/dashboard/listings/import', { member })
+    await page.getByRole('button', { name: 'Choose a file' }).waitFor()
+    const hints = ['', 'DE', 'EN', '']
+    const rows = hints.map((hint, i) => `brs_1,${hint},NM,EN,1,1,row ${i + 2}`)
+    const header = 'card,language_hint,condition,language,price,quantity,description'
+    await chooseFile(page, [header, ...rows].join('\n'))
+    await page.getByText('2 rows can be listed').waitFor()
+    await page.getByRole('button', { name: 'Use Owei' }).first().click()
+    await page.getByRole('button', { name: 'List 4 rows' }).click()
+    await page.getByRole('heading', { name: 'The import is complete' }).waitFor()
+    const listed = await app.ctx.db<{ description: string; card_id: string }[]>`
+      select description, card_id from listings where account_id = ${seller.accountId}
+      order by description
+    `
+    expect(listed.map(({ card_id: card }) => card)).toEqual([
+      'swsh9-de-1',
+      'swsh9-de-1',
+      'swsh9-1',
+      'swsh9-de-1',
+    ])
+  })
+
   it(
     'an import waits for the write limit, survives a lost response and a reload, lists each row once, and offers the failed rows',
     async () => {
