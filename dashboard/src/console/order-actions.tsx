@@ -7,6 +7,7 @@ import { Checkbox, MoneyField, RadioGroup, Select, TextArea } from '../ui/fields
 import { Form } from '../ui/form.tsx'
 import { formatMoney } from '../ui/format.ts'
 import { Menu } from '../ui/menu.tsx'
+import { readNumber } from '../ui/numbers.ts'
 import { notify } from '../ui/toast.tsx'
 import { type Order, send, useMay } from './api.ts'
 
@@ -58,7 +59,7 @@ const ACTIONS = {
       </>
     ),
     body: (data) => ({
-      amount: Number(data.get('amount')),
+      amount: readNumber('amount', textOf(data, 'amount')),
       reason: textOf(data, 'reason'),
       borne_by: data.get('borne_by'),
     }),
@@ -135,8 +136,10 @@ const ACTIONS = {
       </>
     ),
     body: (data) => {
-      const refund = Number(data.get('refund'))
-      return refund > 0 ? { refund } : { in_favour_of: data.get('in_favour_of') }
+      const refund = textOf(data, 'refund')
+      return refund
+        ? { refund: readNumber('refund', refund) }
+        : { in_favour_of: data.get('in_favour_of') }
     },
   },
 } satisfies Record<string, Definition>

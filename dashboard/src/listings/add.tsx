@@ -10,9 +10,10 @@ import {
 } from '../../../server/enums.ts'
 import { ApiError, randomName } from '../client.ts'
 import { Button } from '../ui/button.tsx'
-import { MoneyField, NumberField, Select, TextArea, TextField } from '../ui/fields.tsx'
+import { CountField, MoneyField, Select, TextArea, TextField } from '../ui/fields.tsx'
 import { SearchFilter, useFilters } from '../ui/filters.tsx'
 import { Form } from '../ui/form.tsx'
+import { readCount, readNumber } from '../ui/numbers.ts'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
@@ -97,8 +98,8 @@ function NewListing({ item, onBack }: { item: CatalogItem; onBack: () => void })
       printing: text('printing'),
       grading_company: text('grading_company'),
       grading_grade: text('grading_grade'),
-      price: Number(text('price')),
-      quantity: Number(text('quantity')),
+      price: readNumber('price', text('price')),
+      quantity: readCount('quantity', text('quantity')),
       reference: text('reference'),
       description: text('description'),
     }
@@ -173,7 +174,7 @@ function NewListing({ item, onBack }: { item: CatalogItem; onBack: () => void })
           options={options(LANGUAGES)}
         />
         <MoneyField label="Price" name="price" isRequired />
-        <NumberField
+        <CountField
           label="Stock"
           name="quantity"
           defaultValue={1}

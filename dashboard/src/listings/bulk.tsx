@@ -4,9 +4,10 @@ import type { BulkEditBody } from '../../../server/http/dashboard/listings.ts'
 import { randomName } from '../client.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { NumberField } from '../ui/fields.tsx'
+import { DecimalField } from '../ui/fields.tsx'
 import { Form, FormErrors } from '../ui/form.tsx'
 import { formatNumber, plural } from '../ui/format.ts'
+import { readNumber } from '../ui/numbers.ts'
 import { notify } from '../ui/toast.tsx'
 import { bulkEdit, type Search, untilAnswered } from './api.ts'
 
@@ -100,17 +101,16 @@ function BulkDialog({
   onClose,
   onDone,
 }: Asked & { onClose: () => void; onDone: () => Promise<unknown> }) {
-  const [percent, setPercent] = useState(-5)
   const [progress, setProgress] = useState<Progress>()
   const run = useRef(new AbortController())
   useEffect(() => () => run.current.abort(), [])
   const { title, confirm } = TEXTS[action]
   const failed = [...(progress?.failed.values() ?? [])].reduce((sum, n) => sum + n, 0)
 
-  async function start() {
+  async function start(data: FormData) {
     const change: Action =
       action === 'price'
-        ? { action: 'price', percent }
+        ? { action: 'price', percent: readNumber('percent', String(data.get('percent'))) }
         : action === 'delete'
           ? { action: 'delete' }
           : { action: 'status', status: action === 'hide' ? 'hidden' : 'active' }
@@ -158,12 +158,11 @@ function BulkDialog({
           {action === 'show' && ' Listings without stock stay sold out.'}
         </p>
         {action === 'price' && (
-          <NumberField
+          <DecimalField
             label="Change in percent"
-            value={percent}
-            onChange={setPercent}
-            minValue={-90}
-            maxValue={500}
+            name="percent"
+            defaultValue="-5"
+            isRequired
             help="−10 makes everything a tenth cheaper. Prices are rounded to a cent."
           />
         )}

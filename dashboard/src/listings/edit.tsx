@@ -3,8 +3,9 @@ import { changesIn } from '../changes.ts'
 import { randomName } from '../client.ts'
 import { Button } from '../ui/button.tsx'
 import { ConfirmDialog, Dialog } from '../ui/dialog.tsx'
-import { MoneyField, NumberField, Select, TextArea, TextField } from '../ui/fields.tsx'
+import { CountField, MoneyField, Select, TextArea, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
+import { readCount, readNumber } from '../ui/numbers.ts'
 import { notify } from '../ui/toast.tsx'
 import { bulkEdit, type Listing, nameOf } from './api.ts'
 
@@ -48,8 +49,8 @@ export function EditListing({
         onSubmit={async (data) => {
           const text = (field: string) => String(data.get(field) ?? '').trim()
           const changes = changesIn(shown, {
-            price: Number(text('price')),
-            quantity: Number(text('quantity')),
+            price: readNumber('price', text('price')),
+            quantity: readCount('quantity', text('quantity')),
             status: text('status'),
             description: textIn(text('description')),
             reference: textIn(text('reference')),
@@ -71,7 +72,7 @@ export function EditListing({
         )}
       >
         <MoneyField label="Price" name="price" defaultValue={shown.price} isRequired />
-        <NumberField
+        <CountField
           label="Stock"
           name="quantity"
           defaultValue={shown.quantity}

@@ -10,6 +10,7 @@ import { Select } from '../ui/fields.tsx'
 import { Filters, SearchFilter, useFilters } from '../ui/filters.tsx'
 import { plural } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
+import { readCount, readNumber } from '../ui/numbers.ts'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { type Column, LoadedPage, Pagination, Table, useSelection } from '../ui/table.tsx'
@@ -80,7 +81,7 @@ export function ListingsList() {
           label={`Price of ${nameOf(listing)}`}
           value={listing.price.toFixed(2)}
           inputMode="decimal"
-          onSave={(text) => save(listing.id, { price: numberIn(text) })}
+          onSave={async (text) => save(listing.id, { price: readNumber('price', text) })}
         />
       ),
     },
@@ -93,7 +94,7 @@ export function ListingsList() {
           label={`Stock of ${nameOf(listing)}`}
           value={String(listing.quantity)}
           inputMode="numeric"
-          onSave={(text) => save(listing.id, { quantity: numberIn(text) })}
+          onSave={async (text) => save(listing.id, { quantity: readCount('quantity', text) })}
         />
       ),
     },
@@ -271,9 +272,3 @@ const traitsOf = ({ condition, graded, language, printing }: Listing) => [
   language,
   printing === 'standard' ? undefined : printing.replaceAll('_', ' '),
 ]
-
-/** The number that a person has typed; otherwise the text, which the service refuses with a message. */
-export const numberIn = (text: string): number | string => {
-  const plain = text.trim().replace(',', '.')
-  return /^-?\d+(\.\d+)?$/.test(plain) ? Number(plain) : text
-}

@@ -5,6 +5,7 @@ import { ConfirmDialog, Dialog } from '../ui/dialog.tsx'
 import { Checkbox, MoneyField, RadioGroup, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { Menu } from '../ui/menu.tsx'
+import { readNumber } from '../ui/numbers.ts'
 import { Section } from '../ui/section.tsx'
 import { Empty } from '../ui/states.tsx'
 import { Table } from '../ui/table.tsx'
@@ -165,14 +166,14 @@ function OptionDialog({
             name: text('name'),
             fulfilment: text('fulfilment') as ShippingOptionRecord['fulfilment'],
             tracked: data.has(field('tracked')),
-            price: Number(text('price')),
+            price: readNumber(field('price'), text('price')),
             enabled: data.has(field('enabled')),
             countries: text('countries')
               ? text('countries')
                   .toUpperCase()
                   .split(/[\s,;]+/)
               : null,
-            max_value: text('max_value') ? Number(text('max_value')) : null,
+            max_value: text('max_value') ? readNumber(field('max_value'), text('max_value')) : null,
           })
           onClose()
         }}

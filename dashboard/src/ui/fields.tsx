@@ -3,7 +3,6 @@ import {
   Button as AriaButton,
   Checkbox as AriaCheckbox,
   CheckboxGroup as AriaCheckboxGroup,
-  NumberField as AriaNumberField,
   Radio as AriaRadio,
   RadioGroup as AriaRadioGroup,
   Switch as AriaSwitch,
@@ -15,7 +14,6 @@ import {
   Group,
   Input,
   Label,
-  type NumberFieldProps,
   type SwitchProps,
   Text,
   type TextFieldProps,
@@ -81,46 +79,97 @@ export const TextArea = ({
   )
 }
 
-type NumberProps = Labelled & Omit<NumberFieldProps, 'children' | 'className'>
-
-/** A number with buttons for one more and one less. */
-export const NumberField = ({ label, help, isLabelHidden, ...field }: NumberProps) => {
-  const { messages, validated } = useMessages(field)
+/** A whole number with buttons for one more and one less. `readCount` reads its text. */
+export const CountField = ({
+  label,
+  help,
+  isLabelHidden,
+  defaultValue,
+  minValue = 0,
+  maxValue,
+  ...field
+}: Omit<TextProps, 'defaultValue'> & {
+  defaultValue: number
+  minValue?: number
+  maxValue: number
+}) => {
+  const [text, setText] = useState(String(defaultValue))
+  const { messages, validated } = useMessages({ ...field, onChange: setText })
+  const step = (by: 1 | -1) => {
+    const count = /^\d+$/.test(text.trim()) ? Number(text) + by : defaultValue
+    validated.onChange(String(Math.min(Math.max(count, minValue), maxValue)))
+  }
   return (
-    <AriaNumberField {...validated} className="field">
+    <AriaTextField
+      {...validated}
+      className="field"
+      inputMode="numeric"
+      autoComplete="off"
+      value={text}
+      onKeyDown={(event) => {
+        if (event.key === 'ArrowUp') step(1)
+        else if (event.key === 'ArrowDown') step(-1)
+        else event.continuePropagation()
+      }}
+    >
       <FieldLabel label={label} isLabelHidden={isLabelHidden} />
       <Group className="number">
         <Input className="input" />
-        <AriaButton slot="decrement" className="step">
+        <AriaButton
+          className="step"
+          aria-label={`Decrease ${label}`}
+          excludeFromTabOrder
+          onPress={() => step(-1)}
+        >
           <Icon name="minus" />
         </AriaButton>
-        <AriaButton slot="increment" className="step">
+        <AriaButton
+          className="step"
+          aria-label={`Increase ${label}`}
+          excludeFromTabOrder
+          onPress={() => step(1)}
+        >
           <Icon name="plus" />
         </AriaButton>
       </Group>
       <Help help={help} />
       <Messages messages={messages} />
-    </AriaNumberField>
+    </AriaTextField>
+  )
+}
+
+/**
+ * A number with decimals. `readNumber` reads its text. It isn't React Aria's field of numbers, which drops
+ * the commas of any text: 12,50 becomes 1250.
+ */
+export const DecimalField = ({
+  label,
+  help,
+  isLabelHidden,
+  unit,
+  ...field
+}: TextProps & { unit?: '€' }) => {
+  const { messages, validated } = useMessages(field)
+  return (
+    <AriaTextField {...validated} className="field" inputMode="decimal" autoComplete="off">
+      <FieldLabel label={label} isLabelHidden={isLabelHidden} />
+      <Group className="decimal">
+        {unit}
+        <Input className="input amount" />
+      </Group>
+      <Help help={help} />
+      <Messages messages={messages} />
+    </AriaTextField>
   )
 }
 
 /** Decimal euros, as the API has them. */
-export const MoneyField = ({ label, help, isLabelHidden, ...field }: NumberProps) => {
-  const { messages, validated } = useMessages(field)
-  return (
-    <AriaNumberField
-      minValue={0}
-      formatOptions={{ style: 'currency', currency: 'EUR' }}
-      {...validated}
-      className="field"
-    >
-      <FieldLabel label={label} isLabelHidden={isLabelHidden} />
-      <Input className="input amount" />
-      <Help help={help} />
-      <Messages messages={messages} />
-    </AriaNumberField>
-  )
-}
+export const MoneyField = ({
+  defaultValue,
+  ...field
+}: Omit<TextProps, 'defaultValue'> & { defaultValue?: number }) => (
+  <DecimalField {...field} unit="€" defaultValue={defaultValue?.toFixed(2)} />
+)
 
 export type Option = { value: string; label: string }
 

@@ -98,6 +98,62 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
   })
 
   it(
+    'the table and the form of a listing read a price alike, and refuse a text that can mean two and a stock that is no whole number',
+    async () => {
+      const { seller, member } = await openShop()
+      const [id] = await list(seller, cardItem({ price: 10, quantity: 5 }))
+      const page = await app.open('/dashboard/listings', { member })
+      const edit = page.getByRole('button', { name: 'Edit Charizard ex' })
+      const inTable = (name: string) => ({
+        enter: async (text: string) => {
+          const field = page.getByRole('textbox', { name: `${name} of Charizard ex` })
+          await field.fill(text)
+          await field.press('Enter')
+        },
+        close: () => page.reload(),
+      })
+      const inForm = (name: string) => ({
+        enter: async (text: string) => {
+          if ((await page.getByRole('dialog').count()) === 0) await edit.click()
+          await page.getByRole('dialog').getByRole('textbox', { name }).fill(text)
+          await page.getByRole('button', { name: 'Save' }).click()
+        },
+        close: () => page.getByRole('button', { name: 'Cancel' }).click(),
+      })
+      for (const place of [inTable, inForm]) {
+        await edit.waitFor()
+        const [price, stock] = [place('Price'), place('Stock')]
+        await price.enter('1,234')
+        await page.getByText('“1,234” can mean two numbers. Write 1234.00 or 1.23.').waitFor()
+        await price.enter('1.234')
+        await page.getByText('“1.234” can mean two numbers. Write 1234.00 or 1.23.').waitFor()
+        await price.enter('twelve')
+        await page.getByText('Write a number such as 12.50.').waitFor()
+        await price.close()
+        for (const text of ['1,000', '1.5', '12,50']) {
+          await stock.enter(text)
+          await page.getByText('Write a whole number without separators, such as 12.').waitFor()
+        }
+        await stock.close()
+        for (const [text, value] of [
+          ['12,50', 12.5],
+          ['€ 1.234,50', 1234.5],
+          ['1,234.5', 1234.5],
+          ['1 234', 1234],
+        ] as const) {
+          await member.patch(`/dashboard/api/listings/${id}`, { payload: { price: 10 } })
+          await page.goto(`${app.address}/dashboard/listings`)
+          await edit.waitFor()
+          const saved = page.waitForResponse((response) => response.request().method() === 'PATCH')
+          await price.enter(text)
+          expect((await (await saved).json()).data).toMatchObject({ price: value, quantity: 5 })
+        }
+      }
+    },
+    TIMEOUT_MS,
+  )
+
+  it(
     'the listings fit on a phone, and are accessible there',
     async () => {
       const { seller, member } = await openShop()
