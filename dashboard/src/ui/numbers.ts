@@ -13,6 +13,7 @@ const NUMBER = /^([-−]?)(\d+|[1-9]\d{0,2}(?:([., ’'])\d{3})(?:\3\d{3})*)(?:(
  */
 export function readNumber(name: string, text: string): number {
   const bare = text.replaceAll(/€|EUR/gi, '').replaceAll(/\s+/g, ' ').trim()
+  if (!bare) throw required(name)
   const [, sign, whole = '', separator, point, decimals = ''] = NUMBER.exec(bare) ?? []
   if (!whole || (separator && separator === point)) {
     throw refused(name, 'Write a number such as 12.50.')
@@ -30,9 +31,12 @@ export function readNumber(name: string, text: string): number {
 /** Reads a number of things. @throws ApiError */
 export function readCount(name: string, text: string): number {
   const bare = text.trim()
+  if (!bare) throw required(name)
   if (/^\d+$/.test(bare)) return Number(bare)
   throw refused(name, 'Write a whole number without separators, such as 12.')
 }
+
+const required = (name: string) => refused(name, `The ${name.split('.').at(-1)} field is required.`)
 
 const refused = (name: string, message: string) =>
   new ApiError(422, 'validation_error', message, { [name]: [message] })

@@ -98,7 +98,7 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
   })
 
   it(
-    'the table and the form of a listing read a price alike, and refuse a text that can mean two and a stock that is no whole number',
+    'the table and the form of a listing read a price alike, and refuse an empty one, one that can mean two, and a stock that is no whole number',
     async () => {
       const { seller, member } = await openShop()
       const [id] = await list(seller, cardItem({ price: 10, quantity: 5 }))
@@ -129,7 +129,11 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
         await page.getByText('“1.234” can mean two numbers. Write 1234.00 or 1.23.').waitFor()
         await price.enter('twelve')
         await page.getByText('Write a number such as 12.50.').waitFor()
+        await price.enter('')
+        await page.getByText('The price field is required.').waitFor()
         await price.close()
+        await stock.enter(' ')
+        await page.getByText('The quantity field is required.').waitFor()
         for (const text of ['1,000', '1.5', '12,50']) {
           await stock.enter(text)
           await page.getByText('Write a whole number without separators, such as 12.').waitFor()
