@@ -1,5 +1,7 @@
+import type { Me } from '../../../server/http/dashboard/me.ts'
 import type { ShippingOptionsRecord, ShopChanges } from '../../../server/http/dashboard/settings.ts'
-import { patch, put } from '../client.ts'
+import type { Data } from '../api.ts'
+import { get, patch, put } from '../client.ts'
 import { queryClient } from '../query-client.ts'
 
 export type { ShippingOptionsRecord }
@@ -12,9 +14,16 @@ export async function changeShop(changes: ShopChanges) {
   await readMe()
 }
 
-export async function changeShippingOptions(options: ShippingOptionsRecord) {
-  await put('settings/shipping-options', { shipping_options: options })
-  await readMe()
+/** Changes the current options: other members may have changed them since the page read them. */
+export async function changeShippingOptions(
+  change: (current: ShippingOptionsRecord) => ShippingOptionsRecord,
+) {
+  try {
+    const { account } = (await get<Data<Me>>('me')).data
+    await put('settings/shipping-options', { shipping_options: change(account.shipping_options) })
+  } finally {
+    await readMe()
+  }
 }
 
 export async function setHoliday(on: boolean) {

@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { ApiError } from '../client.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { ConfirmDialog, Dialog } from '../ui/dialog.tsx'
@@ -13,23 +14,19 @@ import { notify, notifyFailure } from '../ui/toast.tsx'
 import { Money } from '../ui/values.tsx'
 import { changeShippingOptions, type ShippingOptionRecord } from './api.ts'
 
-/** The option that is edited: its position, or the end of the list for a new one. */
-type Edited = { index: number; option?: ShippingOptionRecord }
-
 export function ShippingTab({ options }: { options: ShippingOptionRecord[] }) {
-  const [edited, setEdited] = useState<Edited>()
-  const [removed, setRemoved] = useState<number>()
+  const [edited, setEdited] = useState<{ option?: ShippingOptionRecord }>()
+  const [removed, setRemoved] = useState<ShippingOptionRecord>()
   const add = (
-    <Button icon="plus" onPress={() => setEdited({ index: options.length })}>
+    <Button icon="plus" onPress={() => setEdited({})}>
       Add an option
     </Button>
   )
-  const save = (changed: ShippingOptionRecord[]) =>
-    changeShippingOptions(changed).then(() => notify('The shipping options were saved.'))
-  const move = (from: number, to: number) => {
-    const changed = options.toSpliced(from, 1).toSpliced(to, 0, options[from]!)
-    save(changed).catch(notifyFailure)
-  }
+  const move = (option: ShippingOptionRecord, by: 1 | -1) =>
+    save((current) => {
+      const from = positionOf(current, option)
+      return current.toSpliced(from, 1).toSpliced(Math.max(from + by, 0), 0, option)
+    }).catch(notifyFailure)
   return (
     <Section
       title="Shipping options"
@@ -97,24 +94,24 @@ export function ShippingTab({ options }: { options: ShippingOptionRecord[] }) {
                 <Menu
                   label={`Actions for ${option.name}`}
                   entries={[
-                    { label: 'Edit', icon: 'edit', onAction: () => setEdited({ index, option }) },
+                    { label: 'Edit', icon: 'edit', onAction: () => setEdited({ option }) },
                     {
                       label: 'Move up',
                       icon: 'up',
                       isDisabled: index === 0,
-                      onAction: () => move(index, index - 1),
+                      onAction: () => move(option, -1),
                     },
                     {
                       label: 'Move down',
                       icon: 'down',
                       isDisabled: index === options.length - 1,
-                      onAction: () => move(index, index + 1),
+                      onAction: () => move(option, 1),
                     },
                     {
                       label: 'Delete',
                       icon: 'trash',
                       isDangerous: true,
-                      onAction: () => setRemoved(index),
+                      onAction: () => setRemoved(option),
                     },
                   ]}
                 />
@@ -123,18 +120,12 @@ export function ShippingTab({ options }: { options: ShippingOptionRecord[] }) {
           ]}
         />
       )}
-      {edited && (
-        <OptionDialog
-          edited={edited}
-          onSave={(option) => save(options.toSpliced(edited.index, 1, option))}
-          onClose={() => setEdited(undefined)}
-        />
-      )}
-      {removed !== undefined && (
+      {edited && <OptionDialog option={edited.option} onClose={() => setEdited(undefined)} />}
+      {removed && (
         <ConfirmDialog
-          title={`Delete ${options[removed]?.name}?`}
+          title={`Delete ${removed.name}?`}
           confirm="Delete option"
-          onConfirm={() => save(options.toSpliced(removed, 1))}
+          onConfirm={() => save((current) => current.toSpliced(positionOf(current, removed), 1))}
           onClose={() => setRemoved(undefined)}
         >
           <p>New orders can’t use it. Orders that were placed with it stay as they are.</p>
@@ -144,36 +135,71 @@ export function ShippingTab({ options }: { options: ShippingOptionRecord[] }) {
   )
 }
 
+const save = async (change: Parameters<typeof changeShippingOptions>[0]) => {
+  await changeShippingOptions(change)
+  notify('The shipping options were saved.')
+}
+
+/** Finds an option in the current list. @throws Error if another member has deleted or changed it */
+function positionOf(current: ShippingOptionRecord[], option: ShippingOptionRecord): number {
+  const position = current.findIndex(({ code }) => code === option.code)
+  if (position < 0) throw new Error('This option was deleted meanwhile.')
+  if (JSON.stringify(current[position]) !== JSON.stringify(option)) {
+    throw new Error('This option was changed meanwhile. Close this window and open it again.')
+  }
+  return position
+}
+
+/** Saves a new option, or another version of one that the list has. */
+async function saveOption(before: ShippingOptionRecord | undefined, entered: ShippingOptionRecord) {
+  let position = 0
+  try {
+    await save((current) => {
+      position = before ? positionOf(current, before) : current.length
+      return current.toSpliced(position, 1, entered)
+    })
+  } catch (error) {
+    throw error instanceof ApiError ? withFieldNames(error, position) : error
+  }
+}
+
+/** Renames the fields of the service, which names them by the option's position in the list. */
+function withFieldNames(error: ApiError, position: number): ApiError {
+  const prefix = `shipping_options.${position}.`
+  const plain = (text: string) => text.replace(prefix, '')
+  const fields = Object.entries(error.fields).map(([name, messages]) => [
+    plain(name),
+    messages.map(plain),
+  ])
+  return new ApiError(error.status, error.type, plain(error.message), Object.fromEntries(fields))
+}
+
 function OptionDialog({
-  edited: { index, option },
-  onSave,
+  option,
   onClose,
 }: {
-  edited: Edited
-  onSave: (option: ShippingOptionRecord) => Promise<unknown>
+  option: ShippingOptionRecord | undefined
   onClose: () => void
 }) {
-  // The service names fields by their position in the whole list.
-  const field = (name: string) => `shipping_options.${index}.${name}`
   return (
     <Dialog title={option ? 'Edit the option' : 'Add an option'} isModalStrict onClose={onClose}>
       <Form
         label="Shipping option"
         onSubmit={async (data) => {
-          const text = (name: string) => String(data.get(field(name)) ?? '').trim()
-          await onSave({
+          const text = (name: string) => String(data.get(name) ?? '').trim()
+          await saveOption(option, {
             code: text('code'),
             name: text('name'),
             fulfilment: text('fulfilment') as ShippingOptionRecord['fulfilment'],
-            tracked: data.has(field('tracked')),
-            price: readNumber(field('price'), text('price')),
-            enabled: data.has(field('enabled')),
+            tracked: data.has('tracked'),
+            price: readNumber('price', text('price')),
+            enabled: data.has('enabled'),
             countries: text('countries')
               ? text('countries')
                   .toUpperCase()
                   .split(/[\s,;]+/)
               : null,
-            max_value: text('max_value') ? readNumber(field('max_value'), text('max_value')) : null,
+            max_value: text('max_value') ? readNumber('max_value', text('max_value')) : null,
           })
           onClose()
         }}
@@ -188,7 +214,7 @@ function OptionDialog({
       >
         <TextField
           label="Name"
-          name={field('name')}
+          name="name"
           defaultValue={option?.name}
           maxLength={100}
           help="Buyers see it."
@@ -196,27 +222,27 @@ function OptionDialog({
         />
         <TextField
           label="Code"
-          name={field('code')}
+          name="code"
           defaultValue={option?.code}
           maxLength={50}
           help="Programs name the option by it, such as letter."
         />
-        <MoneyField label="Price" name={field('price')} defaultValue={option?.price ?? 0} />
+        <MoneyField label="Price" name="price" defaultValue={option?.price ?? 0} />
         <TextField
           label="Countries"
-          name={field('countries')}
+          name="countries"
           defaultValue={option?.countries?.join(' ')}
           help="Codes of the countries that it delivers to, such as NL BE. All countries if empty."
         />
         <MoneyField
           label="Highest value of the goods"
-          name={field('max_value')}
+          name="max_value"
           defaultValue={option?.max_value ?? undefined}
           help="Buyers can’t choose it for more. Any value if empty."
         />
         <RadioGroup
           label="Label"
-          name={field('fulfilment')}
+          name="fulfilment"
           defaultValue={option?.fulfilment ?? 'self_ship'}
           options={[
             { value: 'self_ship', label: 'Your own', help: 'You pay the carrier yourself.' },
@@ -227,10 +253,10 @@ function OptionDialog({
             },
           ]}
         />
-        <Checkbox name={field('tracked')} value="yes" defaultSelected={option?.tracked}>
+        <Checkbox name="tracked" value="yes" defaultSelected={option?.tracked}>
           Tracked
         </Checkbox>
-        <Checkbox name={field('enabled')} value="yes" defaultSelected={option?.enabled ?? true}>
+        <Checkbox name="enabled" value="yes" defaultSelected={option?.enabled ?? true}>
           Enabled
         </Checkbox>
       </Form>

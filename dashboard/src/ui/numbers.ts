@@ -36,7 +36,7 @@ export function readCount(name: string, text: string): number {
   throw refused(name, 'Write a whole number without separators, such as 12.')
 }
 
-const required = (name: string) => refused(name, `The ${name.split('.').at(-1)} field is required.`)
+const required = (name: string) => refused(name, `The ${name} field must not be empty.`)
 
 const refused = (name: string, message: string) =>
   new ApiError(422, 'validation_error', message, { [name]: [message] })

@@ -130,10 +130,10 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
         await price.enter('twelve')
         await page.getByText('Write a number such as 12.50.').waitFor()
         await price.enter('')
-        await page.getByText('The price field is required.').waitFor()
+        await page.getByText('The price field must not be empty.').waitFor()
         await price.close()
         await stock.enter(' ')
-        await page.getByText('The quantity field is required.').waitFor()
+        await page.getByText('The quantity field must not be empty.').waitFor()
         for (const text of ['1,000', '1.5', '12,50']) {
           await stock.enter(text)
           await page.getByText('Write a whole number without separators, such as 12.').waitFor()

@@ -82,7 +82,7 @@ describe.skipIf(!chromiumPath)('the settings in a browser', { timeout: 120_000 }
     await page.getByLabel('Code').fill('letter')
     await page.getByLabel('Price').fill('')
     await page.getByRole('button', { name: 'Save option' }).click()
-    await page.getByText('The price field is required.').waitFor()
+    await page.getByText('The price field must not be empty.').waitFor()
     await page.getByLabel('Price').fill('1.50')
     await expectAccessible(page)
     await page.getByRole('button', { name: 'Save option' }).click()
@@ -99,6 +99,64 @@ describe.skipIf(!chromiumPath)('the settings in a browser', { timeout: 120_000 }
       },
     ])
     await expectAccessible(page)
+  })
+
+  it('a shipping option is saved into the current list, and refused if it was changed or deleted meanwhile', async () => {
+    const member = await app.member()
+    const option = {
+      name: 'Letter',
+      fulfilment: 'self_ship',
+      tracked: false,
+      price: 1,
+      enabled: true,
+    }
+    const [letter, parcel, express] = ['letter', 'parcel', 'express'].map((code) => ({
+      ...option,
+      code,
+      name: `By ${code}`,
+    })) as [object, object, object]
+    const put = (...shipping_options: object[]) =>
+      member.put('/dashboard/api/settings/shipping-options', { payload: { shipping_options } })
+    const stored = async () =>
+      (await member.get('/dashboard/api/me')).body.data.account.shipping_options
+    await put(letter, parcel)
+    const page = await app.open('/dashboard/settings/shipping', { member, expects: /422/ })
+    const act = async (name: string, action: string) => {
+      await page.getByRole('button', { name: `Actions for ${name}` }).click()
+      await page.getByRole('menuitem', { name: action }).click()
+    }
+    const save = page.getByRole('button', { name: 'Save option' })
+
+    await act('By parcel', 'Edit')
+    await put(express, letter, { ...parcel, countries: null })
+    await page.getByLabel('Name').fill('')
+    await save.click()
+    await page.getByText('The name field must not be empty.').waitFor()
+    await page.getByLabel('Name').fill('With tracking')
+    await save.click()
+    await page.getByText('The shipping options were saved.').waitFor()
+    expect(await stored()).toEqual([express, letter, { ...parcel, name: 'With tracking' }])
+
+    await act('By letter', 'Edit')
+    await put({ ...letter, price: 2 }, express)
+    await page.getByLabel('Name').fill('Postcard')
+    await save.click()
+    await page.getByText('This option was changed meanwhile').waitFor()
+    expect(await page.getByLabel('Name').inputValue()).toBe('Postcard')
+    await put(express)
+    await save.click()
+    await page.getByText('This option was deleted meanwhile').waitFor()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('row', { name: /By letter/ }).waitFor({ state: 'detached' })
+
+    await put(letter, parcel, express)
+    await act('By express', 'Delete')
+    await page.getByRole('button', { name: 'Delete option' }).click()
+    await page.getByRole('row', { name: /By express/ }).waitFor({ state: 'detached' })
+    await put(express, letter, parcel)
+    await act('By parcel', 'Move up')
+    await page.getByRole('row', { name: /By express/ }).waitFor()
+    expect(await stored()).toEqual([express, parcel, letter])
   })
 
   it('a wrong password is shown at its field', async () => {
