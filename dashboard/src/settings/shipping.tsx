@@ -159,19 +159,35 @@ async function saveOption(before: ShippingOptionRecord | undefined, entered: Shi
       return current.toSpliced(position, 1, entered)
     })
   } catch (error) {
-    throw error instanceof ApiError ? withFieldNames(error, position) : error
+    throw error instanceof ApiError ? withFieldNames(error, position, entered) : error
   }
 }
 
-/** Renames the fields of the service, which names them by the option's position in the list. */
-function withFieldNames(error: ApiError, position: number): ApiError {
+/** The error with the form's names of fields. The service names them by their positions in the lists. */
+function withFieldNames(
+  error: ApiError,
+  position: number,
+  { countries }: ShippingOptionRecord,
+): ApiError {
   const prefix = `shipping_options.${position}.`
   const plain = (text: string) => text.replace(prefix, '')
-  const fields = Object.entries(error.fields).map(([name, messages]) => [
-    plain(name),
-    messages.map(plain),
-  ])
-  return new ApiError(error.status, error.type, plain(error.message), Object.fromEntries(fields))
+  const fields: ApiError['fields'] = {}
+  for (const [name, messages] of Object.entries(error.fields)) {
+    const [part = '', index] = plain(name).split('.')
+    const field = name.startsWith(prefix) ? part : name
+    const country = part === 'countries' && index && countries?.[Number(index)]
+    fields[field] ??= []
+    fields[field].push(
+      ...(country ? [`“${country}” is not a country code, such as NL.`] : messages.map(plain)),
+    )
+  }
+  return new ApiError(error.status, error.type, plain(error.message), fields)
+}
+
+/** Codes of countries, in any case and with any separators; null for all countries. */
+function countriesIn(text: string): string[] | null {
+  const codes = text.toUpperCase().match(/[^\s,;]+/g)
+  return codes && [...new Set(codes)]
 }
 
 function OptionDialog({
@@ -194,11 +210,7 @@ function OptionDialog({
             tracked: data.has('tracked'),
             price: readNumber('price', text('price')),
             enabled: data.has('enabled'),
-            countries: text('countries')
-              ? text('countries')
-                  .toUpperCase()
-                  .split(/[\s,;]+/)
-              : null,
+            countries: countriesIn(text('countries')),
             max_value: text('max_value') ? readNumber('max_value', text('max_value')) : null,
           })
           onClose()

@@ -80,6 +80,12 @@ describe.skipIf(!chromiumPath)('the settings in a browser', { timeout: 120_000 }
     await page.getByText('code').filter({ hasText: 'field' }).waitFor()
     expect(await page.getByLabel('Name').inputValue()).toBe('Letter')
     await page.getByLabel('Code').fill('letter')
+    const countries = page.getByLabel('Countries')
+    await countries.fill('nl, be, belgium')
+    await page.getByRole('button', { name: 'Save option' }).click()
+    await page.getByText('“BELGIUM” is not a country code, such as NL.').waitFor()
+    expect(await countries.getAttribute('aria-invalid')).toBe('true')
+    await countries.fill(' nl, be, ')
     await page.getByLabel('Price').fill('')
     await page.getByRole('button', { name: 'Save option' }).click()
     await page.getByText('The price field must not be empty.').waitFor()
@@ -96,6 +102,7 @@ describe.skipIf(!chromiumPath)('the settings in a browser', { timeout: 120_000 }
         tracked: false,
         price: 1.5,
         enabled: true,
+        countries: ['NL', 'BE'],
       },
     ])
     await expectAccessible(page)
