@@ -1,4 +1,4 @@
-import { useEffect, useId, useState } from 'react'
+import { useId, useRef, useState } from 'react'
 import { ApiError } from '../client.ts'
 import { classes } from '../ui/classes.ts'
 
@@ -19,7 +19,7 @@ function useSave() {
       return false
     }
   }
-  return { ...state, run, forget: () => setState({ isSaving: false }) }
+  return { ...state, run, forget: () => setState(({ isSaving }) => ({ isSaving })) }
 }
 
 /** A value in a table that is changed in place: Enter or leaving the field saves, Escape restores. */
@@ -35,11 +35,26 @@ export function InlineInput({
   onSave: (text: string) => Promise<unknown>
 }) {
   const id = useId()
-  const [text, setText] = useState(value)
+  const [draft, setDraft] = useState<string>()
+  /** The draft while a save is under way. */
+  const typed = useRef(draft)
+  const isAskedAgain = useRef(false)
   const { isSaving, message, run, forget } = useSave()
-  useEffect(() => setText(value), [value])
-  const save = () => {
-    if (!isSaving && text.trim() !== value) void run(() => onSave(text))
+  const change = (text: string | undefined) => {
+    typed.current = text
+    setDraft(text)
+    forget()
+  }
+  const save = async () => {
+    isAskedAgain.current = isSaving
+    if (isSaving) return
+    if (draft?.trim() === value) return change(undefined)
+    do {
+      isAskedAgain.current = false
+      const text = typed.current
+      if (text === undefined || !(await run(() => onSave(text)))) return
+      if (typed.current === text) change(undefined)
+    } while (isAskedAgain.current)
   }
   return (
     <span className="inline-field">
@@ -50,17 +65,12 @@ export function InlineInput({
         aria-describedby={message ? id : undefined}
         inputMode={inputMode}
         autoComplete="off"
-        value={text}
-        onChange={({ target }) => {
-          setText(target.value)
-          forget()
-        }}
-        onBlur={save}
+        value={draft ?? value}
+        onChange={({ target }) => change(target.value)}
+        onBlur={() => void save()}
         onKeyDown={({ key }) => {
-          if (key === 'Enter') save()
-          if (key !== 'Escape') return
-          setText(value)
-          forget()
+          if (key === 'Enter') void save()
+          if (key === 'Escape') change(undefined)
         }}
       />
       {message && (

@@ -157,6 +157,28 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     TIMEOUT_MS,
   )
 
+  it('a price that is typed while the former one is saved stays in its field and is saved next', async () => {
+    const { seller, member } = await openShop()
+    const [id] = await list(seller, cardItem({ price: 10 }))
+    const page = await app.open('/dashboard/listings', { member })
+    let release = () => {}
+    const released = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    await page.route(`**/dashboard/api/listings/${id}`, async (route) => {
+      await released
+      await route.continue()
+    })
+    const price = page.getByRole('textbox', { name: 'Price of Charizard ex' })
+    await price.fill('12')
+    await Promise.all([page.waitForRequest('**/api/listings/*'), price.press('Enter')])
+    await price.fill('13')
+    await page.getByRole('textbox', { name: 'Stock of Charizard ex' }).focus()
+    release()
+    await price.and(page.locator('[value="13.00"]')).waitFor()
+    expect((await member.get(`/dashboard/api/listings/${id}`)).body.data.price).toBe(13)
+  })
+
   it(
     'the listings fit on a phone, and are accessible there',
     async () => {
