@@ -1,6 +1,6 @@
-import { pageAccount } from './account.ts'
 import { DASHBOARD, SERVICE } from './base.ts'
 import { connection } from './connection.ts'
+import { session } from './session.ts'
 
 /** The error of a response, with the envelope's content. */
 export class ApiError extends Error {
@@ -42,14 +42,16 @@ type Options = {
   signal?: AbortSignal
   /** Makes it safe to send the same request again: the service acts once and repeats its response. */
   idempotencyKey?: string
+  /** A read that belongs to a save: it keeps the page and its input if the session has ended. */
+  isSave?: boolean
 }
 
 type Api = {
   /** The address that paths are relative to, with a trailing slash. */
   address: string
   token?: () => string | undefined
-  /** Called for each 401. */
-  onUnauthorized: () => void
+  /** Called for each 401. May throw another error. */
+  onUnauthorized: (isSave: boolean) => void
 }
 
 let api: Api = { address: `${DASHBOARD}api/`, onUnauthorized: signIn }
@@ -81,7 +83,7 @@ export const randomName = () =>
 
 /** The address of an API call, for links to files. A link sends no headers, so it names the page's account itself. */
 export const apiUrl = (path: string, query: Query = {}): string =>
-  addressOf(path, { ...query, account: pageAccount.id() })
+  addressOf(path, { ...query, account: session.account() })
 
 function addressOf(path: string, query: Query = {}): string {
   const parameters = Object.entries(query).flatMap(([name, value]) =>
@@ -103,10 +105,10 @@ async function call<T>(method: string, path: string, options?: Options): Promise
 async function request(
   method: string,
   path: string,
-  { query, body, signal, idempotencyKey }: Options = {},
+  { query, body, signal, idempotencyKey, isSave = method !== 'GET' }: Options = {},
 ): Promise<Response> {
   const token = api.token?.()
-  const account = pageAccount.id()
+  const account = session.account()
   const response = await fetch(addressOf(path, query), {
     method,
     credentials: 'same-origin',
@@ -129,11 +131,11 @@ async function request(
     throw connectionLost()
   }
   connection.found()
-  pageAccount.refused(response.headers.has('x-account'))
   if (response.status === 401) {
-    api.onUnauthorized()
+    api.onUnauthorized(isSave)
     throw await errorOf(response)
   }
+  session.is(response.headers.has('x-account') ? 'of another shop' : 'valid')
   if (!response.ok) throw await errorOf(response)
   return response
 }
@@ -165,8 +167,16 @@ const fieldsOf = (fields: unknown): Record<string, string[]> =>
     ),
   )
 
-/** Leaves for the sign-in page, which returns here. */
-function signIn(): void {
+/** The message of a save that was refused because the session has ended. */
+export const SESSION_ENDED = 'Your session has ended. Sign in in another tab, then save again.'
+
+/** Leaves for the sign-in page, which returns here. A save stays with its input, and so does all that follows it. */
+function signIn(isSave: boolean): void {
+  if (isSave) {
+    session.is('ended')
+    throw new ApiError(401, 'authentication_error', SESSION_ENDED, {})
+  }
+  if (session.state() === 'ended') return
   const { pathname, search } = window.location
   const next = encodeURIComponent(pathname + search)
   window.location.assign(`${SERVICE}signin?next=${next}`)

@@ -19,7 +19,7 @@ export async function changeShippingOptions(
   change: (current: ShippingOptionsRecord) => ShippingOptionsRecord,
 ) {
   try {
-    const { account } = (await get<Data<Me>>('me')).data
+    const { account } = (await get<Data<Me>>('me', { isSave: true })).data
     await put('settings/shipping-options', { shipping_options: change(account.shipping_options) })
   } finally {
     await readMe()

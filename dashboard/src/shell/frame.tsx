@@ -1,8 +1,8 @@
 import { type ReactNode, Suspense, useEffect } from 'react'
 import { Route, Switch } from 'wouter'
-import { useIsOtherShop } from '../account.ts'
 import { useIsConnected } from '../connection.ts'
-import { Button } from '../ui/button.tsx'
+import { useSession } from '../session.ts'
+import { Button, SignInLink } from '../ui/button.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { NoSuchPage } from '../ui/page-header.tsx'
 import { Loading } from '../ui/states.tsx'
@@ -61,7 +61,7 @@ export const CurrentPage = ({ pages }: { pages: readonly Page[] }) => (
 
 function Banners({ isSandbox }: { isSandbox: boolean }) {
   const isConnected = useIsConnected()
-  const isOtherShop = useIsOtherShop()
+  const session = useSession()
   return (
     <section aria-label="Messages of the service">
       {isSandbox && (
@@ -77,7 +77,13 @@ function Banners({ isSandbox }: { isSandbox: boolean }) {
             have typed is lost.
           </Banner>
         )}
-        {isOtherShop && (
+        {session === 'ended' && (
+          <Banner tone="warn">
+            <strong>Your session has ended.</strong> Nothing that you have typed is lost.{' '}
+            <SignInLink />
+          </Banner>
+        )}
+        {session === 'of another shop' && (
           <Banner tone="warn">
             <strong>You have signed in to another shop in another tab.</strong> This page shows the
             former one and can’t change anything.{' '}

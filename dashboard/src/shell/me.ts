@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import type { Me } from '../../../server/http/dashboard/me.ts'
-import { pageAccount } from '../account.ts'
 import type { Data } from '../api.ts'
 import { get } from '../client.ts'
+import { session } from '../session.ts'
 
 /** Read once, and again after a change of the settings: queryClient.invalidateQueries({ queryKey: ['me'] }). */
 export const useMe = () =>
@@ -10,7 +10,7 @@ export const useMe = () =>
     queryKey: ['me'],
     queryFn: async () => {
       const me = await get<Data<Me>>('me')
-      pageAccount.load(me.data.account.id)
+      session.load(me.data.account.id)
       return me
     },
     select: ({ data }) => data,

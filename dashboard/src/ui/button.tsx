@@ -4,6 +4,7 @@ import {
   type ButtonProps as AriaButtonProps,
 } from 'react-aria-components/Button'
 import { Link } from 'wouter'
+import { SERVICE } from '../base.ts'
 import { classes } from './classes.ts'
 import { Icon, type IconName } from './icons.tsx'
 
@@ -81,3 +82,6 @@ export const ExternalLink = ({ href, children }: { href: string; children: React
     <span className="visually-hidden"> (opens a new tab)</span>
   </a>
 )
+
+/** For a session that has ended while there is unsaved input. */
+export const SignInLink = () => <ExternalLink href={`${SERVICE}signin`}>Sign in</ExternalLink>

@@ -1,6 +1,7 @@
 import { type FormEvent, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { Form as AriaForm } from 'react-aria-components/Form'
-import { ApiError } from '../client.ts'
+import { ApiError, SESSION_ENDED } from '../client.ts'
+import { SignInLink } from './button.tsx'
 import { Icon } from './icons.tsx'
 
 type FormProps = {
@@ -80,7 +81,9 @@ export const FormErrors = ({ messages }: { messages: string[] }) => (
         <Icon name="warning" />
         <div>
           {messages.map((message) => (
-            <p key={message}>{message}</p>
+            <p key={message}>
+              {message} {message === SESSION_ENDED && <SignInLink />}
+            </p>
           ))}
         </div>
       </div>

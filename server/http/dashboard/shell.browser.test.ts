@@ -3,6 +3,8 @@ import { gzipSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { dashboardBuild } from '../../dashboard/build.ts'
+import { endSession } from '../../members/sessions.ts'
+import type { SignedInClient } from '../../test/app.ts'
 import {
   type BrowserApp,
   chromiumPath,
@@ -149,6 +151,48 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
       .and(page.locator(`[value="${before.shop_name}"]`))
       .waitFor()
     expect(await page.getByText('You have signed in to another shop').count()).toBe(0)
+  })
+
+  it('a save whose session has ended keeps its input, and succeeds after a sign-in to the same shop in another tab', async () => {
+    const member = await app.member()
+    const page = await app.open('/dashboard/settings', { member, expects: /status of 40[19]/ })
+    await page.getByLabel('Name').fill('Misty’s Cards')
+    await endSession(app.ctx, member.cookie.slice(member.cookie.indexOf('=') + 1))
+    const form = page.getByRole('form')
+    const save = form.getByRole('button', { name: 'Save shop' })
+    await save.click()
+    await form.getByText('Your session has ended.').waitFor()
+    await expectAccessible(page)
+    const link = form.getByRole('link', { name: 'Sign in' })
+    expect(await link.getAttribute('target')).toBe('_blank')
+    const tab = page.context().waitForEvent('page')
+    await link.click()
+    await (await tab).getByLabel('Password').waitFor()
+
+    const signIn = ({ cookie }: SignedInClient) => {
+      const [name, value] = cookie.split('=') as [string, string]
+      return page.context().addCookies([{ name, value, url: app.address }])
+    }
+    await signIn(await app.member())
+    await save.click()
+    await form.getByText('You have signed in to another shop').waitFor()
+    const again = await app.member(member.accountId)
+    await signIn(again)
+    await save.click()
+    await page.getByText('The shop was saved.').waitFor()
+    await page.getByText('Your session has ended.').first().waitFor({ state: 'detached' })
+    expect((await again.get('/dashboard/api/me')).body.data.account.shop_name).toBe('Misty’s Cards')
+  })
+
+  it('a shipping option whose session has ended keeps its input', async () => {
+    const member = await app.member()
+    const page = await app.open('/dashboard/settings/shipping', { member, expects: /401/ })
+    await page.getByRole('button', { name: 'Add an option' }).click()
+    await page.getByLabel('Name').fill('Letter')
+    await endSession(app.ctx, member.cookie.slice(member.cookie.indexOf('=') + 1))
+    await page.getByRole('button', { name: 'Save option' }).click()
+    await page.getByRole('dialog').getByText('Your session has ended.').waitFor()
+    expect(await page.getByLabel('Name').inputValue()).toBe('Letter')
   })
 
   it('the first page stays within its budget of script and style', async () => {
