@@ -17,7 +17,7 @@ import { readCount, readNumber } from '../ui/numbers.ts'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
-import { type CatalogItem, createListings, useCatalog } from './api.ts'
+import { type CatalogItem, createListings, detailsOf, keyOf, useCatalog } from './api.ts'
 import { Picture } from './picture.tsx'
 
 /** Finds a card or product in the catalog, and lists it. */
@@ -25,14 +25,19 @@ export default function AddListing() {
   const { filters, setFilters } = useFilters({ q: '', item: '' })
   const { q } = filters
   const query = useCatalog(q)
-  const item = query.data?.data.find((found) => keyOf(found) === filters.item)
+  const items = query.data?.data ?? []
+  const item = items.find((found) => keyOf(found) === filters.item)
   return (
     <>
       <PageHeader title="Add listing" back={{ href: '/listings', label: 'Listings' }}>
         Search the catalog for the card or sealed product that you want to sell.
       </PageHeader>
       {item ? (
-        <NewListing item={item} onBack={() => setFilters({ item: '' })} />
+        <NewListing
+          item={item}
+          details={detailsOf(item, items)}
+          onBack={() => setFilters({ item: '' })}
+        />
       ) : (
         <>
           <search className="filters">
@@ -57,7 +62,7 @@ export default function AddListing() {
                           <Picture src={found.image} name={found.name} />
                           <span>
                             <strong>{found.name}</strong>
-                            <span className="help">{found.details}</span>
+                            <span className="help">{detailsOf(found, data)}</span>
                           </span>
                         </button>
                       </li>
@@ -73,12 +78,18 @@ export default function AddListing() {
   )
 }
 
-const keyOf = ({ card, product }: CatalogItem) => (card ?? product)!
-
 const options = (values: readonly string[]) =>
   values.map((value) => ({ value, label: value.replaceAll('_', ' ') }))
 
-function NewListing({ item, onBack }: { item: CatalogItem; onBack: () => void }) {
+function NewListing({
+  item,
+  details,
+  onBack,
+}: {
+  item: CatalogItem
+  details: string
+  onBack: () => void
+}) {
   const client = useQueryClient()
   const [, navigate] = useLocation()
   const [condition, setCondition] = useState('NM')
@@ -125,7 +136,7 @@ function NewListing({ item, onBack }: { item: CatalogItem; onBack: () => void })
           <h2 ref={heading} tabIndex={-1}>
             {item.name}
           </h2>
-          <p className="help">{item.details}</p>
+          <p className="help">{details}</p>
           <Button size="small" look="quiet" icon="left" onPress={onBack}>
             Choose another
           </Button>

@@ -16,6 +16,18 @@ export const nameOf = ({ item, id }: Listing) => item?.name ?? `Listing ${id}`
 export type CatalogItem = CatalogItemRecord
 export type Checked = CheckedItemRecord
 
+/** The canonical id of a card, or the slug of a product. */
+export const keyOf = ({ card, product }: CatalogItem) => (card ?? product)!
+
+/** The details of an item, with its language or its key if another item has the same name and details. */
+export function detailsOf(item: CatalogItem, all: CatalogItem[]): string {
+  const { name, details, language } = item
+  const alike = all.filter((other) => other.name === name && other.details === details)
+  if (alike.length < 2) return details
+  const isOnly = alike.filter((other) => other.language === language).length === 1
+  return `${details} · ${isOnly && language !== null ? language : keyOf(item)}`
+}
+
 /** The seller's search. Both are empty for everything. */
 export type Search = { q: string; status: string }
 

@@ -3,7 +3,7 @@ import { useState } from 'react'
 import type { Found } from '../../../server/http/dashboard/search.ts'
 import type { Data } from '../api.ts'
 import { get } from '../client.ts'
-import { nameOf } from '../listings/api.ts'
+import { detailsOf, keyOf, nameOf } from '../listings/api.ts'
 import { buyerName } from '../orders/words.ts'
 import { formatDateTime, formatMoney } from '../ui/format.ts'
 import { type EntryGroup, matching, Palette } from '../ui/palette.tsx'
@@ -66,11 +66,11 @@ const recordsOf = ({ orders, listings, items }: Found): EntryGroup[] => [
   },
   {
     title: 'Sell a card or product',
-    entries: items.map(({ name, details, card, product }) => ({
-      label: name,
-      detail: details,
+    entries: items.map((item) => ({
+      label: item.name,
+      detail: detailsOf(item, items),
       icon: 'plus',
-      href: `/listings/new?${new URLSearchParams({ q: `${name} ${details}`, item: (card ?? product)! })}`,
+      href: `/listings/new?${new URLSearchParams({ q: `${item.name} ${item.details}`, item: keyOf(item) })}`,
     })),
   },
 ]

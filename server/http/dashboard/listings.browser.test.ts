@@ -345,6 +345,31 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     ])
   })
 
+  it('items of the catalog that would look the same show their language, or their id', async () => {
+    const { member } = await openShop()
+    const page = await app.open('/dashboard/listings/new?q=pikachu+nintendo', { member })
+    const detailsOf = async () => {
+      await page.locator('.catalog-items').waitFor()
+      return (await page.locator('.catalog-items .help').allTextContents()).sort()
+    }
+    const promos = 'Nintendo Black Star Promos'
+    expect(await detailsOf()).toEqual([`${promos} 10`, `${promos} 2 · EN`, `${promos} 2 · FR`])
+    await page.getByRole('button', { name: `${promos} 2 · FR` }).click()
+    await page.getByText(`${promos} 2 · FR`).waitFor()
+    await page.goto(`${app.address}/dashboard/listings/new?q=celebrations+mini+tin`)
+    expect(await detailsOf()).toEqual([
+      'Celebrations · celebrations-mini-tin-1',
+      'Celebrations · celebrations-mini-tin-2',
+    ])
+    await page.keyboard.press('Control+K')
+    const search = page.getByRole('dialog', { name: 'Search' })
+    await search.getByRole('menuitem', { name: 'Payouts' }).waitFor()
+    await page.keyboard.type('pikachu nintendo')
+    await search.getByRole('menuitem').filter({ hasText: `${promos} 2 · FR` }).click()
+    await page.getByRole('button', { name: 'List it' }).waitFor()
+    await page.getByText(`${promos} 2 · FR`).waitFor()
+  })
+
   it(
     'an import waits for the write limit, survives a lost response and a reload, lists each row once, and offers the failed rows',
     async () => {
