@@ -44,6 +44,7 @@ export function ListingsList() {
   /** Shows the saved values at once, on every page that was read before. */
   const save = async (id: number, changes: object) => {
     const { data } = await changeListing(id, changes)
+    client.setQueryData(['listing', id], { data })
     client.setQueriesData<Paginated<Listing>>(
       { queryKey: ['listings'] },
       (list) => list && { ...list, data: list.data.map((row) => (row.id === id ? data : row)) },

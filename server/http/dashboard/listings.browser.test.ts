@@ -179,6 +179,19 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     expect((await member.get(`/dashboard/api/listings/${id}`)).body.data.price).toBe(13)
   })
 
+  it('the form of a listing that the list doesn’t show opens again with the saved values', async () => {
+    const { seller, member } = await openShop()
+    const [id] = await list(seller, cardItem({ price: 10 }))
+    const address = `/dashboard/listings?q=nothing&listing=${id}`
+    const page = await app.open(address, { member })
+    const price = page.getByRole('dialog').getByRole('textbox', { name: 'Price' })
+    await price.fill('20')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.evaluate(`history.pushState(null, '', '${address}')`)
+    expect(await price.inputValue()).toBe('20.00')
+  })
+
   it(
     'the listings fit on a phone, and are accessible there',
     async () => {
@@ -365,7 +378,10 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     const search = page.getByRole('dialog', { name: 'Search' })
     await search.getByRole('menuitem', { name: 'Payouts' }).waitFor()
     await page.keyboard.type('pikachu nintendo')
-    await search.getByRole('menuitem').filter({ hasText: `${promos} 2 · FR` }).click()
+    await search
+      .getByRole('menuitem')
+      .filter({ hasText: `${promos} 2 · FR` })
+      .click()
     await page.getByRole('button', { name: 'List it' }).waitFor()
     await page.getByText(`${promos} 2 · FR`).waitFor()
   })
