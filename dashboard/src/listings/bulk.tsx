@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'react'
 import { ProgressBar } from 'react-aria-components'
 import type { BulkEditBody } from '../../../server/http/dashboard/listings.ts'
-import { randomName } from '../client.ts'
+import { ApiError, randomName } from '../client.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { DecimalField } from '../ui/fields.tsx'
@@ -19,6 +19,22 @@ type Asked = { action: keyof typeof TEXTS; count: number; target: Target }
 
 /** Progress of a bulk edit. */
 type Progress = { changed: number; failed: Map<string, number>; waitingS: number }
+
+/**
+ * A bulk edit that has begun. After an error or a stop it continues with the call that has no answer yet, under the key
+ * of that call, so that nothing is changed twice.
+ */
+type Run = {
+  change: Action
+  /** The beginning of the keys of its calls. */
+  name: string
+  /** Number of calls that were answered. */
+  calls: number
+  /** The listing before which the next call of a search begins. */
+  before: number | null
+  progress: Progress
+  isDone: boolean
+}
 
 /** Changes the selected listings, or all that the search finds, in calls of a thousand. It has the search as its key. */
 export function BulkBar({
@@ -102,38 +118,66 @@ function BulkDialog({
   onDone,
 }: Asked & { onClose: () => void; onDone: () => Promise<unknown> }) {
   const [progress, setProgress] = useState<Progress>()
-  const run = useRef(new AbortController())
-  useEffect(() => () => run.current.abort(), [])
+  const [isRunning, setIsRunning] = useState(false)
+  const run = useRef<Run>(undefined)
+  const stop = useRef(new AbortController())
+  const isOpen = useRef(true)
+  useEffect(() => {
+    isOpen.current = true
+    return () => {
+      isOpen.current = false
+      stop.current.abort()
+    }
+  }, [])
   const { title, confirm } = TEXTS[action]
   const failed = [...(progress?.failed.values() ?? [])].reduce((sum, n) => sum + n, 0)
+  const isDone = run.current?.isDone ?? false
+  const isInterrupted = run.current !== undefined && !isRunning && !isDone
 
   async function start(data: FormData) {
-    const change: Action =
-      action === 'price'
-        ? { action: 'price', percent: readNumber('percent', String(data.get('percent'))) }
-        : action === 'delete'
-          ? { action: 'delete' }
-          : { action: 'status', status: action === 'hide' ? 'hidden' : 'active' }
-    run.current = new AbortController()
-    // Also after "Stop", and after an error: the calls before it have changed listings.
-    const { changed, failed } = await editAll(
-      target,
-      change,
-      run.current.signal,
-      setProgress,
-    ).finally(onDone)
-    if (failed.size > 0) return
-    notify(`${plural(changed, 'listing')} changed.`)
+    run.current ??= {
+      change: changeOf(action, data),
+      name: randomName(),
+      calls: 0,
+      before: null,
+      progress: { changed: 0, failed: new Map(), waitingS: 0 },
+      isDone: false,
+    }
+    stop.current = new AbortController()
+    setIsRunning(true)
+    try {
+      await editAll(target, run.current, stop.current.signal, setProgress)
+    } catch (error) {
+      // The service has refused the input, so it can be corrected.
+      if (run.current.calls === 0 && error instanceof ApiError && error.status < 500) {
+        run.current = undefined
+      }
+      if (!stop.current.signal.aborted) throw error
+    } finally {
+      setIsRunning(false)
+      if (!isOpen.current) void onDone()
+    }
+    if (!run.current?.isDone) return
+    await onDone()
+    if (run.current.progress.failed.size > 0) return
+    notify(`${plural(run.current.progress.changed, 'listing')} changed.`)
     onClose()
   }
 
+  /** The selection is dropped after an interrupted edit, so that another one doesn't change its first part again. */
+  function close() {
+    if (isRunning) return stop.current.abort()
+    onClose()
+    if (isInterrupted) void onDone()
+  }
+
   return (
-    <Dialog title={title} onClose={onClose} isModalStrict>
+    <Dialog title={title} onClose={close} isModalStrict>
       <Form
         label={title}
         onSubmit={start}
         actions={(isSaving) =>
-          failed > 0 && !isSaving ? (
+          isDone && !isSaving ? (
             <Button look="primary" onPress={onClose}>
               Close
             </Button>
@@ -144,9 +188,11 @@ function BulkDialog({
                 look={action === 'delete' ? 'danger' : 'primary'}
                 isPending={isSaving}
               >
-                {confirm}
+                {isInterrupted ? 'Continue' : confirm}
               </Button>
-              <Button onPress={onClose}>{isSaving ? 'Stop' : 'Cancel'}</Button>
+              <Button onPress={close}>
+                {isSaving ? 'Stop' : isInterrupted ? 'Close' : 'Cancel'}
+              </Button>
             </>
           )
         }
@@ -163,16 +209,24 @@ function BulkDialog({
             name="percent"
             defaultValue="-5"
             isRequired
+            isReadOnly={run.current !== undefined}
             help="−10 makes everything a tenth cheaper. Prices are rounded to a cent."
           />
         )}
         {progress && (
           <>
             <Bar label="Progress" done={progress.changed + failed} total={count} />
-            {progress.waitingS > 0 && (
+            {isRunning && progress.waitingS > 0 && (
               <p role="status">Waiting {progress.waitingS} s for the service.</p>
             )}
           </>
+        )}
+        {isInterrupted && (
+          <p role="status">
+            {formatNumber((progress?.changed ?? 0) + failed)} of {plural(count, 'listing')} are
+            done. Continue with the rest: no listing is changed twice. If you close this instead,
+            the changes stay, and the selection is cleared.
+          </p>
         )}
         {progress && failed > 0 && (
           <FormErrors
@@ -186,21 +240,31 @@ function BulkDialog({
   )
 }
 
+function changeOf(action: Asked['action'], data: FormData): Action {
+  if (action === 'price') {
+    return { action, percent: readNumber('percent', String(data.get('percent'))) }
+  }
+  if (action === 'delete') return { action }
+  return { action: 'status', status: action === 'hide' ? 'hidden' : 'active' }
+}
+
 /** One call after the other, each under a key of its own, so that a repeated one changes nothing twice. */
 async function editAll(
   { ids, search }: Target,
-  action: Action,
+  run: Run,
   signal: AbortSignal,
   report: (progress: Progress) => void,
-): Promise<Progress> {
-  const name = randomName()
-  const progress: Progress = { changed: 0, failed: new Map(), waitingS: 0 }
+): Promise<void> {
+  const { change, name, progress } = run
   const calls = ids ? chunksOf(ids, 1_000).map((ids) => ({ ids })) : undefined
-  let before: number | null = null
-  for (let call = 0; ; call++) {
-    const body: BulkEditBody = { ...action, ...(calls ? calls[call] : { search, before }) }
+  while (!run.isDone) {
+    signal.throwIfAborted()
+    const body: BulkEditBody = {
+      ...change,
+      ...(calls ? calls[run.calls] : { search, before: run.before }),
+    }
     const { data } = await untilAnswered(
-      () => bulkEdit(body, `bulk-${name}-${call}`),
+      () => bulkEdit(body, `bulk-${name}-${run.calls}`),
       signal,
       (waitingS) => report({ ...progress, waitingS }),
     )
@@ -208,10 +272,10 @@ async function editAll(
     for (const { message, count } of data.reasons) {
       progress.failed.set(message, (progress.failed.get(message) ?? 0) + count)
     }
+    run.calls++
+    run.before = data.next
+    run.isDone = calls ? run.calls === calls.length : data.next === null
     report({ ...progress })
-    before = data.next
-    signal.throwIfAborted()
-    if (calls ? call + 1 === calls.length : before === null) return progress
   }
 }
 

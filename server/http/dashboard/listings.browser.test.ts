@@ -293,28 +293,76 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     await page.getByText('1–1 of 1 listings').waitFor()
   })
 
-  it('a bulk edit that was stopped shows the changes that it has made', async () => {
+  /** Opens the dialog that changes the prices of 1,001 listings, which takes two calls. */
+  const openBulkEdit = async () => {
     const { seller, member } = await openShop()
-    await list(seller, cardItem({ price: 10 }))
-    const page = await app.open('/dashboard/listings', { member })
+    const [listing] = await list(seller, productItem({ price: 100 }))
+    const now = app.ctx.now()
+    await app.ctx.db`
+      insert into listings (account_id, product_slug, price_cents, quantity, language, created_at, updated_at)
+      select account_id, product_slug, 10000, 1, 'EN', ${now}, ${now}
+      from listings
+      cross join generate_series(1, 1000)
+      where id = ${listing!}
+    `
+    const page = await app.open('/dashboard/listings', { member, expects: /status of 500/ })
     await page
       .getByRole('checkbox', { name: 'Select all rows of this page' })
       .check({ force: true })
-    const stopped = Promise.withResolvers<void>()
-    await page.route('**/dashboard/api/listings/bulk', async (route) => {
-      const response = await route.fetch()
-      await stopped.promise
-      await route.fulfill({ response })
-    })
+    await page.getByRole('button', { name: 'Select all 1,001 that match' }).click()
     await page.getByRole('button', { name: 'Change prices' }).click()
     const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Change in percent').fill('100')
+    const prices = async () => {
+      const rows = await app.ctx.db<{ euros: number; count: number }[]>`
+        select price_cents / 100 as euros, count(*)::int as count
+        from listings
+        where account_id = ${seller.accountId}
+        group by 1
+        order by 1
+      `
+      return rows.map(({ euros, count }) => [euros, count])
+    }
+    return { page, dialog, prices }
+  }
+
+  it('a bulk edit that has failed in the middle continues there, and changes nothing twice', async () => {
+    const { page, dialog, prices } = await openBulkEdit()
+    let calls = 0
+    await page.route('**/dashboard/api/listings/bulk', (route) =>
+      ++calls === 2 ? route.fulfill({ status: 500, json: {} }) : route.continue(),
+    )
     await dialog.getByRole('button', { name: 'Change prices' }).click()
-    await dialog.getByRole('button', { name: 'Stop' }).click()
-    await dialog.waitFor({ state: 'detached' })
-    stopped.resolve()
-    await expect
-      .poll(() => page.getByRole('textbox', { name: /^Price of/ }).inputValue())
-      .toBe('9.50')
+    await dialog.getByText('1,000 of 1,001 listings are done.').waitFor()
+    await expectAccessible(page)
+    expect(await dialog.getByLabel('Change in percent').isEditable()).toBe(false)
+    await dialog.getByRole('button', { name: 'Continue' }).click()
+    await page.getByText('1,001 listings changed.').waitFor()
+    expect(await prices()).toEqual([[200, 1_001]])
+    await page.getByRole('region', { name: 'Selected listings' }).waitFor({ state: 'detached' })
+  })
+
+  it('a bulk edit that was stopped continues, or leaves nothing selected', async () => {
+    for (const choice of ['Continue', 'Close']) {
+      const { page, dialog, prices } = await openBulkEdit()
+      const stopped = Promise.withResolvers<void>()
+      await page.route('**/dashboard/api/listings/bulk', async (route) => {
+        const response = await route.fetch()
+        await stopped.promise
+        await route.fulfill({ response })
+      })
+      await dialog.getByRole('button', { name: 'Change prices' }).click()
+      await dialog.getByRole('button', { name: 'Stop' }).click()
+      stopped.resolve()
+      await dialog.getByText('1,000 of 1,001 listings are done.').waitFor()
+      await dialog.getByRole('button', { name: choice }).last().click()
+      await dialog.waitFor({ state: 'detached' })
+      await page.getByRole('region', { name: 'Selected listings' }).waitFor({ state: 'detached' })
+      const price = page.getByRole('textbox', { name: /^Price of/ }).first()
+      await expect.poll(() => price.inputValue()).toBe('200.00')
+      const doubled = [200, choice === 'Continue' ? 1_001 : 1_000]
+      expect(await prices()).toEqual(choice === 'Continue' ? [doubled] : [[100, 1], doubled])
+    }
   })
 
   it('a card is found in the catalog with its picture and listed', async () => {
