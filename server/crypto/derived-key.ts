@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import type { Config } from '../config.ts'
 
 /** Secrets that are stored encrypted (sealed.ts). */
-export type SealedPurpose = 'webhook secrets' | 'bank accounts'
+export type SealedPurpose = 'webhook secrets' | 'bank accounts' | 'stored responses'
 
 /**
  * Derives the 32-byte key for one purpose from SECRET_KEY. A leaked key reveals nothing about the others.

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Context } from '../context.ts'
+import { sealText, unsealText } from '../crypto/sealed.ts'
 import { inTransaction } from '../database/in-transaction.ts'
-import type { Db } from '../database/sql.ts'
 import { validationError } from '../errors.ts'
 import { noteRepeated } from './request-transaction.ts'
 
@@ -14,6 +14,11 @@ export type Repeatable = {
   keyName?: string
   /** SHA-256 of the body's bytes, in hex; undefined without a body. */
   bodyHash: string | undefined
+  /**
+   * Set for a response with a secret, such as a new API key: the response is encrypted and bound to this account, or to
+   * 0 without one. Otherwise the secret of a key, of which only the hash is kept, could be read in the database for a day.
+   */
+  sealedFor?: number
 }
 
 /** The first response to a request. */
@@ -39,9 +44,9 @@ export async function once<C extends Context>(
   const keyed = { ...request, key }
   const requestHash = request.bodyHash ?? NO_BODY
   return inTransaction(ctx, async (tx) => {
-    if (!(await claim(tx, keyed, requestHash))) return storedResponse(tx.db, keyed, requestHash)
+    if (!(await claim(tx, keyed, requestHash))) return storedResponse(tx, keyed, requestHash)
     const response = firstResponse(await work(tx))
-    await store(tx.db, keyed, response)
+    await store(tx, keyed, response)
     return response
   })
 }
@@ -72,16 +77,25 @@ async function claim(ctx: Context, request: Keyed, requestHash: string): Promise
   return claimed !== undefined
 }
 
-async function store(db: Db, request: Keyed, response: StoredResponse): Promise<void> {
+async function store(
+  { db, config }: Context,
+  request: Keyed,
+  { status, body }: StoredResponse,
+): Promise<void> {
+  const { sealedFor } = request
+  const answer =
+    sealedFor === undefined
+      ? body
+      : sealText(config, 'stored responses', sealedFor, body).toString('base64')
   await db`
     update idempotency_keys
-    set status = ${response.status}, answer = ${response.body}
+    set status = ${status}, answer = ${answer}
     where caller = ${request.caller} and operation = ${request.operation} and key = ${request.key}
   `
 }
 
 async function storedResponse(
-  db: Db,
+  { db, config }: Context,
   request: Keyed,
   requestHash: string,
 ): Promise<StoredResponse> {
@@ -95,7 +109,13 @@ async function storedResponse(
     throw validationError({ [keyName]: [`This ${keyName} was used for another request.`] })
   }
   noteRepeated()
-  return { status: stored.status, body: stored.answer, repeated: true }
+  const { sealedFor } = request
+  const { status, answer } = stored
+  const body =
+    sealedFor === undefined
+      ? answer
+      : unsealText(config, 'stored responses', sealedFor, Buffer.from(answer, 'base64'))
+  return { status, body, repeated: true }
 }
 
 /** Deletes expired responses. */

@@ -81,7 +81,7 @@ export const SETTINGS = {
     parse: secret,
     fallback: 'sandbox: generated once, kept in `DATA_DIR`; else required',
     description:
-      'Signs label links, and encrypts webhook secrets and sellers’ bank accounts in the database. Keep it with the backups',
+      'Signs label links, and encrypts webhook secrets, sellers’ bank accounts, and stored responses that have a secret in the database. Keep it with the backups',
   },
   RATE_LIMIT_READ: {
     parse: integer(1, MAX_RATE),

@@ -109,6 +109,17 @@ async function openPage(
   return page
 }
 
+/** Loses the response of the next request to an address: the service acts, and the page gets an error of the network. */
+export const loseResponse = (page: Page, address: string) =>
+  page.route(
+    address,
+    async (route) => {
+      await route.fetch()
+      await route.abort()
+    },
+    { times: 1 },
+  )
+
 /** At most as many controls as a page has before the wanted one. */
 const MAX_TABS = 60
 

@@ -1,6 +1,5 @@
-import { type ReactNode, useRef } from 'react'
+import type { ReactNode } from 'react'
 import { CANCELLERS, DISPUTE_REASONS, type OrderStatus } from '../../../server/enums.ts'
-import { randomName } from '../client.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Checkbox, MoneyField, RadioGroup, Select, TextArea } from '../ui/fields.tsx'
@@ -9,6 +8,7 @@ import { formatMoney } from '../ui/format.ts'
 import { Menu } from '../ui/menu.tsx'
 import { readNumber } from '../ui/numbers.ts'
 import { notify } from '../ui/toast.tsx'
+import { useAttempt } from '../ui/use-attempt.ts'
 import { type Order, send, useMay } from './api.ts'
 
 type Definition = {
@@ -185,15 +185,12 @@ export function OrderActionDialog({
   onClose: () => void
 }) {
   const { label, path, isDangerous, effect, fields, body }: Definition = ACTIONS[action]
-  // One key per input: a repeated attempt after a lost connection refunds once.
-  const attempt = useRef({ input: '', key: '' })
+  const attempt = useAttempt()
 
   async function submit(data: FormData) {
     const input = body?.(data)
-    const text = JSON.stringify(input ?? null)
-    if (attempt.current.input !== text) attempt.current = { input: text, key: randomName() }
-    const isRepeatable = action === 'refundOrder'
-    await send(`orders/${order.id}/${path}`, input, isRepeatable ? attempt.current.key : undefined)
+    const key = action === 'refundOrder' ? attempt(input) : undefined
+    await send(`orders/${order.id}/${path}`, input, key)
     notify(`${label}: order ${order.id} was changed.`)
     onClose()
   }

@@ -8,6 +8,7 @@ import { Secret } from '../ui/secret.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { notify } from '../ui/toast.tsx'
+import { useAttempt } from '../ui/use-attempt.ts'
 import { DateTime } from '../ui/values.tsx'
 import { type Staff, send, sendDelete, useMay, useRecord } from './api.ts'
 import { StatusBadge } from './statuses.tsx'
@@ -76,36 +77,39 @@ export default function StaffPage() {
   )
 }
 
-const AddDialog = ({
+function AddDialog({
   onAdded,
   onClose,
 }: {
   onAdded: (token: string) => void
   onClose: () => void
-}) => (
-  <Dialog title="Add a person" isModalStrict onClose={onClose}>
-    <Form
-      label="Add a person"
-      onSubmit={async (data) => {
-        const body = { name: String(data.get('name')).trim(), role: data.get('role') }
-        const { token } = await send<{ token: string }>('staff', body)
-        onAdded(token)
-        onClose()
-      }}
-      actions={(isSaving) => (
-        <>
-          <Button type="submit" look="primary" isPending={isSaving}>
-            Add
-          </Button>
-          <Button onPress={onClose}>Cancel</Button>
-        </>
-      )}
-    >
-      <TextField name="name" label="Name" maxLength={100} autoFocus isRequired />
-      <RadioGroup name="role" label="Role" defaultValue="support" options={ROLES} />
-    </Form>
-  </Dialog>
-)
+}) {
+  const attempt = useAttempt()
+  return (
+    <Dialog title="Add a person" isModalStrict onClose={onClose}>
+      <Form
+        label="Add a person"
+        onSubmit={async (data) => {
+          const body = { name: String(data.get('name')).trim(), role: data.get('role') }
+          const { token } = await send<{ token: string }>('staff', body, attempt(body))
+          onAdded(token)
+          onClose()
+        }}
+        actions={(isSaving) => (
+          <>
+            <Button type="submit" look="primary" isPending={isSaving}>
+              Add
+            </Button>
+            <Button onPress={onClose}>Cancel</Button>
+          </>
+        )}
+      >
+        <TextField name="name" label="Name" maxLength={100} autoFocus isRequired />
+        <RadioGroup name="role" label="Role" defaultValue="support" options={ROLES} />
+      </Form>
+    </Dialog>
+  )
+}
 
 const COLUMNS: Column<Staff>[] = [
   {

@@ -23,17 +23,16 @@ export const useKeys = () =>
     select: ({ data }) => data,
   })
 
-export async function createKey(key: { name: string | null; scopes: string[] }) {
-  const created = await post<NewKeyRecord>('keys', key)
-  await readKeys()
-  return created
-}
+export type KeyInput = { name: string | null; scopes: string[] }
 
-export async function rotateKey({ id }: KeyRecord) {
-  const rotated = await post<NewKeyRecord>(`keys/${id}/rotate`)
-  await readKeys()
-  return rotated
-}
+// Both read the keys again after an error too: if only the response was lost, the list shows it.
+export const createKey = (key: KeyInput, idempotencyKey: string) =>
+  post<NewKeyRecord>('keys', key, { idempotencyKey }).finally(() => void readKeys())
+
+export const rotateKey = ({ id }: KeyRecord, idempotencyKey: string) =>
+  post<NewKeyRecord>(`keys/${id}/rotate`, undefined, { idempotencyKey }).finally(
+    () => void readKeys(),
+  )
 
 export async function revokeKey({ id }: KeyRecord) {
   await remove(`keys/${id}`)

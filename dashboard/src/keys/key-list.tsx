@@ -54,7 +54,9 @@ export function KeyList() {
           title={`Rotate ${nameOf(asked.key)}?`}
           confirm="Rotate key"
           isDangerous={false}
-          onConfirm={async () => setRotated(await rotateKey(asked.key))}
+          onConfirm={async (idempotencyKey) =>
+            setRotated(await rotateKey(asked.key, idempotencyKey))
+          }
           onClose={close}
         >
           <p>

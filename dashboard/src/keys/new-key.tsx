@@ -4,12 +4,14 @@ import { Dialog } from '../ui/dialog.tsx'
 import { CheckboxGroup, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { Secret } from '../ui/secret.tsx'
+import { useAttempt } from '../ui/use-attempt.ts'
 import { createKey } from './api.ts'
 import { SCOPES } from './scopes.ts'
 
 /** Creates a key, and then shows its secret. */
 export function NewKeyDialog({ onClose }: { onClose: () => void }) {
   const [secret, setSecret] = useState<string>()
+  const attempt = useAttempt()
   if (secret !== undefined) {
     return (
       <Dialog title="The key is created" isModalStrict onClose={onClose}>
@@ -23,7 +25,8 @@ export function NewKeyDialog({ onClose }: { onClose: () => void }) {
         label="Create a key"
         onSubmit={async (data) => {
           const name = String(data.get('name') ?? '').trim() || null
-          const { key } = await createKey({ name, scopes: data.getAll('scopes').map(String) })
+          const input = { name, scopes: data.getAll('scopes').map(String) }
+          const { key } = await createKey(input, attempt(input))
           setSecret(key)
         }}
         actions={(isSaving) => (

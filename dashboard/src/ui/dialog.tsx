@@ -2,6 +2,7 @@ import { type ReactNode, useState } from 'react'
 import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
 import { Button, IconButton } from './button.tsx'
 import { FormErrors } from './form.tsx'
+import { useAttempt } from './use-attempt.ts'
 
 type DialogProps = {
   title: string
@@ -46,16 +47,18 @@ export function ConfirmDialog({
   confirm: string
   isDangerous?: boolean
   children: ReactNode
-  onConfirm: () => Promise<unknown>
+  /** Gets the idempotency key of this dialog, for a write that must not happen twice. */
+  onConfirm: (idempotencyKey: string) => Promise<unknown>
   onClose: () => void
 }) {
   const [isPending, setIsPending] = useState(false)
   const [messages, setMessages] = useState<string[]>([])
+  const attempt = useAttempt()
 
   async function run() {
     setIsPending(true)
     try {
-      await onConfirm()
+      await onConfirm(attempt())
       onClose()
     } catch (error) {
       setMessages([(error as Error).message])

@@ -47,22 +47,23 @@ const changed = () =>
     queryClient.invalidateQueries({ queryKey: ['notices'] }),
   ])
 
-export async function addEndpoint(url: string, events: string[]): Promise<string> {
-  const { secret } = await post<{ secret: string }>('webhooks', { url, events })
-  await changed()
-  return secret
-}
+export type EndpointInput = { url: string; events: string[] }
+
+/** Returns the secret. Reads the endpoints again after an error too: if only the response was lost, the list shows it. */
+export const addEndpoint = (endpoint: EndpointInput, idempotencyKey: string): Promise<string> =>
+  post<{ secret: string }>('webhooks', endpoint, { idempotencyKey })
+    .then(({ secret }) => secret)
+    .finally(() => void changed())
 
 export const deleteEndpoint = (id: number) => remove(`webhooks/${id}`).then(changed)
 
 export const enableEndpoint = (id: number) => post(`webhooks/${id}/enable`).then(changed)
 
 /** Returns the new secret. */
-export async function rotateSecret(id: number): Promise<string> {
-  const { secret } = await post<{ secret: string }>(`webhooks/${id}/rotate-secret`)
-  await changed()
-  return secret
-}
+export const rotateSecret = (id: number, idempotencyKey: string): Promise<string> =>
+  post<{ secret: string }>(`webhooks/${id}/rotate-secret`, undefined, { idempotencyKey })
+    .then(({ secret }) => secret)
+    .finally(() => void changed())
 
 export async function sendTest(id: number, event: string): Promise<DeliveryRecord> {
   const { data } = await post<Data<DeliveryRecord>>(`webhooks/${id}/test`, { event })

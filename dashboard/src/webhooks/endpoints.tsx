@@ -12,6 +12,7 @@ import { Menu } from '../ui/menu.tsx'
 import { Secret } from '../ui/secret.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { notify, notifyFailure } from '../ui/toast.tsx'
+import { useAttempt } from '../ui/use-attempt.ts'
 import { DateTime } from '../ui/values.tsx'
 import {
   addEndpoint,
@@ -66,7 +67,9 @@ export function EndpointsTab() {
               </ul>
             </>
           )}
-          {isAdding && <AddDialog onClose={() => setIsAdding(false)} onAdded={setSecret} />}
+          {isAdding && (
+            <AddDialog endpoints={rows} onClose={() => setIsAdding(false)} onAdded={setSecret} />
+          )}
           {secret && (
             <Dialog title="Signing secret" isModalStrict onClose={() => setSecret(undefined)}>
               <Secret secret={secret} onDone={() => setSecret(undefined)}>
@@ -81,7 +84,9 @@ export function EndpointsTab() {
               title="Rotate the signing secret?"
               confirm="Rotate secret"
               isDangerous={false}
-              onConfirm={async () => setSecret(await rotateSecret(asked.endpoint.id))}
+              onConfirm={async (idempotencyKey) =>
+                setSecret(await rotateSecret(asked.endpoint.id, idempotencyKey))
+              }
               onClose={close}
             >
               <p>
@@ -225,17 +230,28 @@ const Trouble = ({ tone, children }: { tone: 'warn' | 'bad'; children: ReactNode
 )
 
 function AddDialog({
+  endpoints,
   onClose,
   onAdded,
 }: {
+  endpoints: EndpointRecord[]
   onClose: () => void
   onAdded: (secret: string) => void
 }) {
+  const attempt = useAttempt()
+  const [url, setUrl] = useState('')
+  // From before this dialog: one that its own attempt has added is not a second one.
+  const [known] = useState(endpoints)
+  const isKnown = known.some((endpoint) => endpoint.url === url.trim())
   return (
     <Dialog title="Add endpoint" onClose={onClose} isModalStrict>
       <Form
         onSubmit={async (data) => {
-          onAdded(await addEndpoint(String(data.get('url')), data.getAll('events').map(String)))
+          const input = {
+            url: String(data.get('url')),
+            events: data.getAll('events').map(String),
+          }
+          onAdded(await addEndpoint(input, attempt(input)))
           onClose()
         }}
         actions={(isSaving) => (
@@ -256,8 +272,15 @@ function AddDialog({
           isRequired
           isMonospaced
           placeholder="https://shop.example/hooks/cards"
+          value={url}
+          onChange={setUrl}
           help="A public http or https address of your software."
         />
+        {isKnown && (
+          <p role="status">
+            There is an endpoint with this URL already. With a second one, it gets each event twice.
+          </p>
+        )}
         <CheckboxGroup
           label="Events"
           name="events"

@@ -4,6 +4,7 @@ import {
   type BrowserApp,
   chromiumPath,
   expectAccessible,
+  loseResponse,
   startBrowserApp,
 } from '../../test/browser.ts'
 import { cardItem, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
@@ -90,6 +91,43 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await entry.locator('summary').click()
     await entry.locator('ins', { hasText: '1.5' }).first().waitFor()
     await expectAccessible(page)
+  })
+
+  it('another attempt after a lost response creates no second key and adds no second person', async () => {
+    const { accountId } = await app.seller()
+    const page = await app.open(`/console/sellers/${accountId}`, {
+      expects: /status of 401|ERR_FAILED/,
+    })
+    await signIn(page, 'admin')
+    const dialog = page.getByRole('dialog')
+    const twice = async (button: string, address: string) => {
+      await loseResponse(page, address)
+      await dialog.getByRole('button', { name: button }).click()
+      await dialog.getByText('The connection to the service was lost.').waitFor()
+      await dialog.getByRole('button', { name: button }).click()
+      const secret = (await page.locator('.secret code').textContent())!
+      await page.getByRole('button', { name: 'Done' }).click()
+      return secret
+    }
+    await page.getByRole('button', { name: 'Create a key' }).click()
+    await dialog.getByRole('textbox', { name: 'Name' }).fill('Till')
+    await dialog.getByText('Read the catalog').click()
+    const first = await twice('Create key', '**/keys')
+    const keys = (await app.operator.get(`/operator/v1/accounts/${accountId}/keys`)).body.data
+    expect(keys.filter(({ name }: { name: string }) => name === 'Till')).toHaveLength(1)
+    await page.getByRole('button', { name: 'Actions for Till' }).click()
+    await page.getByRole('menuitem', { name: 'Rotate' }).click()
+    const second = await twice('Rotate key', '**/rotate')
+    for (const key of [first, second]) {
+      expect((await app.withKey(key).get('/v1/me')).status).toBe(200)
+    }
+
+    await page.getByRole('link', { name: 'Staff' }).click()
+    await page.getByRole('button', { name: 'Add a person' }).click()
+    await dialog.getByRole('textbox', { name: 'Name' }).fill('Once')
+    await twice('Add', '**/operator/v1/staff')
+    const staff = (await app.operator.get('/operator/v1/staff')).body.data
+    expect(staff.filter(({ name }: { name: string }) => name === 'Once')).toHaveLength(1)
   })
 
   it('an admin finds a seller, takes a listing down and resends a delivery', async () => {

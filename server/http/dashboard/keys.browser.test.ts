@@ -3,6 +3,7 @@ import {
   type BrowserApp,
   chromiumPath,
   expectAccessible,
+  loseResponse,
   startBrowserApp,
 } from '../../test/browser.ts'
 import { mailsTo, PASSWORD } from '../../test/fixtures/members.ts'
@@ -66,6 +67,34 @@ describe.skipIf(!chromiumPath)(
       await page.getByText('The key was revoked.').waitFor()
       expect(await status()).toBe(401)
       await expectAccessible(page)
+    })
+
+    it('another attempt after a lost response creates no second key, and a rotation leaves the key in use valid', async () => {
+      const member = await app.member()
+      const page = await app.open('/dashboard/keys/new', { member, expects: /ERR_FAILED/ })
+      const dialog = page.getByRole('dialog')
+      const secret = page.locator('.secret code')
+      await dialog.getByRole('textbox', { name: 'Name' }).fill('Till')
+      await dialog.getByText('Read the catalog').click()
+      await loseResponse(page, '**/dashboard/api/keys')
+      await dialog.getByRole('button', { name: 'Create key' }).click()
+      await dialog.getByText('The connection to the service was lost.').waitFor()
+      await dialog.getByRole('button', { name: 'Create key' }).click()
+      const first = (await secret.textContent())!
+      await page.getByRole('button', { name: 'Done' }).click()
+      const keys = (await member.get('/dashboard/api/keys')).body.data as { name: string }[]
+      expect(keys.filter(({ name }) => name === 'Till')).toHaveLength(1)
+
+      await page.getByRole('button', { name: 'Actions for Till' }).click()
+      await page.getByRole('menuitem', { name: 'Rotate' }).click()
+      await loseResponse(page, '**/rotate')
+      await dialog.getByRole('button', { name: 'Rotate key' }).click()
+      await dialog.getByText('The connection to the service was lost.').waitFor()
+      await dialog.getByRole('button', { name: 'Rotate key' }).click()
+      const second = (await secret.textContent())!
+      for (const key of [first, second]) {
+        expect((await app.withKey(key).get('/v1/me')).status).toBe(200)
+      }
     })
 
     it('an invited person chooses a password, forgets it, and signs in with another', async () => {

@@ -52,6 +52,45 @@ describe('the keys of the member’s shop', () => {
     }
   })
 
+  it('a repeated rotation has the response of the first, so the key in use keeps its 24 hours', async () => {
+    const member = await newMember()
+    const payload = { name: 'Till', scopes: ['catalog:read'] }
+    const headers = { 'idempotency-key': 'one dialog' }
+    const created = await member.post(KEYS, { payload, headers })
+    expect(await member.post(KEYS, { payload, headers })).toMatchObject({
+      status: 201,
+      body: created.body,
+    })
+    const mine = async () => (await member.get(KEYS)).body.data as { name: string }[]
+    expect((await mine()).filter(({ name }) => name === 'Till')).toHaveLength(1)
+
+    const rotation = `${KEYS}/${created.body.data.id}/rotate`
+    const rotated = await member.post(rotation, { headers })
+    expect((await member.post(rotation, { headers })).body).toEqual(rotated.body)
+    for (const { key } of [created.body, rotated.body]) {
+      expect((await app.withKey(key).get('/v1/me')).status).toBe(200)
+    }
+    expect(await mailsTo(app, member.shopEmail)).toHaveLength(2)
+  })
+
+  it('a stored response with a secret is encrypted, and no other member gets it', async () => {
+    const member = await newMember()
+    const payload = { name: null, scopes: ['catalog:read'] }
+    const headers = { 'idempotency-key': 'kept in secret' }
+    const { body } = await member.post(KEYS, { payload, headers })
+    const stored = await app.ctx.db<{ answer: string }[]>`
+      select answer from idempotency_keys where key = 'kept in secret'
+    `
+    expect(stored).toHaveLength(1)
+    const { answer } = stored[0]!
+    for (const text of [answer, Buffer.from(answer, 'base64').toString('latin1')]) {
+      expect(text).not.toContain(body.key.slice(0, 13))
+    }
+    const colleague = await app.member(member.accountId)
+    const other = await colleague.post(KEYS, { payload, headers })
+    expect(other.body.data.id).not.toBe(body.data.id)
+  })
+
   it('another shop’s key is 404, and stays', async () => {
     const other = await app.seller()
     const member = await app.member()

@@ -3,8 +3,12 @@ import Type, { type Static } from 'typebox'
 import { type ApiKey, createKey, listKeys, revokeKey, rotateKey } from '../../keys/keys.ts'
 import type { Service } from '../../service.ts'
 import { timestampOrNull } from '../../time/timestamp.ts'
+import { once } from '../idempotency.ts'
+import { idempotencyKeyHeader } from '../idempotency-key.ts'
+import { sendJson } from '../json.ts'
 import { Data, Nullable, PathId, Timestamp } from '../schema.ts'
 import { KeyInput, KeySchema, keyJson } from '../shapes/api-key.ts'
+import { repeatableSecret } from './repeatable-secret.ts'
 
 const KeyRecordSchema = Type.Intersect([
   KeySchema,
@@ -41,19 +45,31 @@ export const keysApi =
 
     app.post(
       '/keys',
-      { schema: { body: KeyInput, response: { 201: NewKeySchema } } },
-      async ({ member, body }, reply) => {
-        const { key, secret } = await createKey(ctx, member.accountId, body)
-        return reply.code(201).send({ data: recordOf(key, ctx.now()), key: secret })
+      {
+        schema: { headers: idempotencyKeyHeader, body: KeyInput, response: { 201: NewKeySchema } },
+      },
+      async (request, reply) => {
+        const { member, body } = request
+        const identity = repeatableSecret(request, 'dashboard createKey')
+        const response = await once(ctx, identity, async (tx) => {
+          const { key, secret } = await createKey(tx, member.accountId, body)
+          return { status: 201, body: { data: recordOf(key, tx.now()), key: secret } }
+        })
+        return sendJson(reply.code(response.status as 201), response.body)
       },
     )
 
     app.post(
       '/keys/:key/rotate',
-      { schema: { params, response: { 200: NewKeySchema } } },
-      async ({ member, params }) => {
-        const { key, secret } = await rotateKey(ctx, member.accountId, params.key)
-        return { data: recordOf(key, ctx.now()), key: secret }
+      { schema: { params, headers: idempotencyKeyHeader, response: { 200: NewKeySchema } } },
+      async (request, reply) => {
+        const { member, params } = request
+        const identity = repeatableSecret(request, `dashboard rotateKey ${params.key}`)
+        const response = await once(ctx, identity, async (tx) => {
+          const { key, secret } = await rotateKey(tx, member.accountId, params.key)
+          return { status: 200, body: { data: recordOf(key, tx.now()), key: secret } }
+        })
+        return sendJson(reply, response.body)
       },
     )
 

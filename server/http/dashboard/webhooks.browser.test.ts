@@ -4,6 +4,7 @@ import {
   type BrowserApp,
   chromiumPath,
   expectAccessible,
+  loseResponse,
   startBrowserApp,
   tabTo,
 } from '../../test/browser.ts'
@@ -57,6 +58,35 @@ describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => 
     await expectAccessible(page)
     await page.getByRole('link', { name: 'Deliveries' }).click()
     await page.getByRole('row', { name: /order\.created.*Delivered/ }).waitFor()
+  })
+
+  it('another attempt after a lost response adds no second endpoint, and a second one with its URL is announced', async () => {
+    const seller = await app.member()
+    const receiver = await startReceiver()
+    const page = await app.open('/dashboard/webhooks', { member: seller, expects: /ERR_FAILED/ })
+    const dialog = page.getByRole('dialog')
+    const warning = dialog.getByText('There is an endpoint with this URL already.')
+    const add = async () => {
+      await page.getByRole('button', { name: 'Add endpoint' }).click()
+      await dialog.getByLabel('URL').fill(receiver.url)
+    }
+    await add()
+    await loseResponse(page, '**/dashboard/api/webhooks')
+    await dialog.getByRole('button', { name: 'Add endpoint' }).click()
+    await dialog.getByText('The connection to the service was lost.').waitFor()
+    expect(await warning.count()).toBe(0)
+    await dialog.getByRole('button', { name: 'Add endpoint' }).click()
+    await page.getByRole('dialog', { name: 'Signing secret' }).waitFor()
+    await page.getByRole('button', { name: 'Done' }).click()
+    const endpoints = async () => (await seller.get('/dashboard/api/webhooks')).body.data
+    expect(await endpoints()).toHaveLength(1)
+
+    await add()
+    await warning.waitFor()
+    await expectAccessible(page)
+    await dialog.getByRole('button', { name: 'Add endpoint' }).click()
+    await page.getByRole('dialog', { name: 'Signing secret' }).waitFor()
+    expect(await endpoints()).toHaveLength(2)
   })
 
   it('a seller learns why an endpoint was disabled, enables it, and resends what it has missed, by keyboard alone', async () => {

@@ -43,6 +43,20 @@ const noticesOf = async (member: SignedInClient) =>
   (await member.get('/dashboard/api/notices')).body.data
 
 describe('webhooks in the dashboard', () => {
+  it('a repeated registration and rotation have their first secrets', async () => {
+    const member = await app.member()
+    const { url } = await startReceiver()
+    const headers = { 'idempotency-key': 'one dialog' }
+    const payload = { url, events: ['order.created'] }
+    const added = await member.post(PATH, { payload, headers })
+    expect((await member.post(PATH, { payload, headers })).body).toEqual(added.body)
+    expect((await member.get(PATH)).body.data).toHaveLength(1)
+    const rotation = `${PATH}/${added.body.data.id}/rotate-secret`
+    const rotated = await member.post(rotation, { headers })
+    expect(rotated.body.secret).not.toBe(added.body.secret)
+    expect((await member.post(rotation, { headers })).body).toEqual(rotated.body)
+  })
+
   it('a test event reaches the endpoint that was chosen and no other, signed, about an order that does not exist', async () => {
     const member = await app.member()
     const chosen = await addEndpoint(member)

@@ -20,12 +20,16 @@ import {
   requireEndpoint,
   rotateSecret,
 } from '../../webhooks/endpoints.ts'
+import { once } from '../idempotency.ts'
+import { idempotencyKeyHeader } from '../idempotency-key.ts'
+import { sendJson } from '../json.ts'
 import { paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { Data, Nullable, OneOf, Paginated, PathId, Timestamp } from '../schema.ts'
 import { DeliveryQuery, DeliverySchema, deliveryFilters, deliveryJson } from '../shapes/delivery.ts'
 import { periodOf, ResendInput, Resent } from '../shapes/resend.ts'
 import { EndpointInput, endpointJson } from '../shapes/webhook-endpoint.ts'
+import { repeatableSecret } from './repeatable-secret.ts'
 import { shopPeriod } from './shop-period.ts'
 
 const EndpointSchema = Type.Object({
@@ -70,13 +74,19 @@ export const webhooksApi =
       '/webhooks',
       {
         schema: {
+          headers: idempotencyKeyHeader,
           body: EndpointInput,
           response: { 201: Type.Object({ data: EndpointSchema, secret: Type.String() }) },
         },
       },
-      async ({ member, body }, reply) => {
-        const { endpoint, secret } = await createEndpoint(ctx, member.accountId, body)
-        return reply.code(201).send({ data: endpointRecord(endpoint), secret })
+      async (request, reply) => {
+        const { member, body } = request
+        const identity = repeatableSecret(request, 'dashboard createEndpoint')
+        const response = await once(ctx, identity, async (tx) => {
+          const { endpoint, secret } = await createEndpoint(tx, member.accountId, body)
+          return { status: 201, body: { data: endpointRecord(endpoint), secret } }
+        })
+        return sendJson(reply.code(response.status as 201), response.body)
       },
     )
 
@@ -110,12 +120,18 @@ export const webhooksApi =
       {
         schema: {
           ...endpoint,
+          headers: idempotencyKeyHeader,
           response: { 200: Type.Object({ data: EndpointSchema, secret: Type.String() }) },
         },
       },
-      async ({ member, params }) => {
-        const { endpoint, secret } = await rotateSecret(ctx, member.accountId, params.id)
-        return { data: endpointRecord(endpoint), secret }
+      async (request, reply) => {
+        const { member, params } = request
+        const identity = repeatableSecret(request, `dashboard rotateSecret ${params.id}`)
+        const response = await once(ctx, identity, async (tx) => {
+          const { endpoint, secret } = await rotateSecret(tx, member.accountId, params.id)
+          return { status: 200, body: { data: endpointRecord(endpoint), secret } }
+        })
+        return sendJson(reply, response.body)
       },
     )
 

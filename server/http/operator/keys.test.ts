@@ -52,6 +52,17 @@ describe('POST /operator/v1/accounts/{id}/keys', () => {
   })
 })
 
+it('a repeated creation and rotation of a key have their first responses', async () => {
+  const headers = { 'idempotency-key': 'one dialog of the console' }
+  const payload = { scopes: ['catalog:read'], name: 'Once' }
+  const created = await app.operator.post(keys, { payload, headers })
+  expect((await app.operator.post(keys, { payload, headers })).body).toEqual(created.body)
+  const rotation = `${keys}/${created.body.data.id}/rotate`
+  const rotated = await app.operator.post(rotation, { headers })
+  expect((await app.operator.post(rotation, { headers })).body).toEqual(rotated.body)
+  expect((await app.withKey(created.body.key).get('/v1/me')).status).toBe(200)
+})
+
 describe('GET /operator/v1/accounts/{id}/keys', () => {
   it('GET /operator/v1/accounts/{id}/keys lists all keys, oldest first, including revoked ones', async () => {
     const { body } = await create({ scopes: ['catalog:read'] })

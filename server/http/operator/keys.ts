@@ -2,9 +2,16 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import Type from 'typebox'
 import { createKey, listKeys, revokeKey, rotateKey } from '../../keys/keys.ts'
 import type { Service } from '../../service.ts'
+import { once } from '../idempotency.ts'
+import { idempotencyKeyHeader } from '../idempotency-key.ts'
+import { sendJson } from '../json.ts'
 import { Data, PathId } from '../schema.ts'
 import { KeyInput, KeySchema, keyJson, NewKey } from '../shapes/api-key.ts'
 import { accountExists } from './must-exist.ts'
+import { repeatableSecret } from './repeatable-secret.ts'
+
+const REPEATABLE =
+  'With an `Idempotency-Key` you can safely repeat the request for 24 hours: the service keeps the response encrypted for this time.'
 
 const account = { id: PathId('The account') }
 const accountAndKey = Type.Object({ ...account, key: PathId('The key’s id') })
@@ -19,17 +26,23 @@ export const keyRoutes =
         schema: {
           operationId: 'createKey',
           summary: 'Create an API key',
-          description: 'Only this response contains the key’s secret; the service stores its hash.',
+          description: `Only this response contains the key’s secret; the service stores its hash. ${REPEATABLE}`,
           tags: ['Keys'],
           params: Type.Object(account),
+          headers: idempotencyKeyHeader,
           body: KeyInput,
           response: { 201: NewKey('The new key') },
           'x-errors': ['validation_error'],
         },
       },
-      async ({ params, body }, reply) => {
-        const { key, secret } = await createKey(ctx, params.id, body)
-        return reply.code(201).send({ data: keyJson(key), key: secret })
+      async (request, reply) => {
+        const { params, body } = request
+        const identity = repeatableSecret(request, `createKey ${params.id}`, params.id)
+        const response = await once(ctx, identity, async (tx) => {
+          const { key, secret } = await createKey(tx, params.id, body)
+          return { status: 201, body: { data: keyJson(key), key: secret } }
+        })
+        return sendJson(reply.code(response.status as 201), response.body)
       },
     )
 
@@ -55,17 +68,22 @@ export const keyRoutes =
         schema: {
           operationId: 'rotateKey',
           summary: 'Rotate an API key',
-          description:
-            'Gives the key a new secret. The previous secret stays valid for 24 more hours; an older secret that is still in its grace period expires at once. Scopes, name and rate limits stay the same.',
+          description: `Gives the key a new secret. The previous secret stays valid for 24 more hours; an older secret that is still in its grace period expires at once. Scopes, name and rate limits stay the same. ${REPEATABLE}`,
           tags: ['Keys'],
           params: accountAndKey,
+          headers: idempotencyKeyHeader,
           response: { 200: NewKey('The key with its new secret') },
-          'x-errors': ['conflict'],
+          'x-errors': ['conflict', 'validation_error'],
         },
       },
-      async ({ params }) => {
-        const { key, secret } = await rotateKey(ctx, params.id, params.key)
-        return { data: keyJson(key), key: secret }
+      async (request, reply) => {
+        const { id, key: keyId } = request.params
+        const identity = repeatableSecret(request, `rotateKey ${id} ${keyId}`, id)
+        const response = await once(ctx, identity, async (tx) => {
+          const { key, secret } = await rotateKey(tx, id, keyId)
+          return { status: 200, body: { data: keyJson(key), key: secret } }
+        })
+        return sendJson(reply.code(response.status as 200), response.body)
       },
     )
 

@@ -83,6 +83,15 @@ it('an operation that the table of roles leaves out fails the start', () => {
   )
 })
 
+it('a repeated addition of a staff member has the first token', async () => {
+  const payload = { name: 'Once', role: 'support' }
+  const headers = { 'idempotency-key': 'one person' }
+  const { body } = await app.operator.post('/operator/v1/staff', { payload, headers })
+  expect((await app.operator.post('/operator/v1/staff', { payload, headers })).body).toEqual(body)
+  const listed = (await app.operator.get('/operator/v1/staff')).body.data as { name: string }[]
+  expect(listed.filter(({ name }) => name === 'Once')).toHaveLength(1)
+})
+
 it('a staff token is shown once, and works in no process after its revocation', async () => {
   const other = await startTestApp({ databaseUrl: app.databaseUrl })
   const { id, token, ...anna } = await hire('support')

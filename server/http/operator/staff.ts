@@ -2,9 +2,13 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import Type from 'typebox'
 import type { Service } from '../../service.ts'
 import { addStaff, listStaff, revokeStaff } from '../../staff/staff.ts'
+import { once } from '../idempotency.ts'
+import { idempotencyKeyHeader } from '../idempotency-key.ts'
+import { sendJson } from '../json.ts'
 import { Data, PathId } from '../schema.ts'
 import { CallerSchema, NewStaff, StaffInput, StaffSchema, staffJson } from '../shapes/staff.ts'
 import { operationsOf } from './permissions.ts'
+import { repeatableSecret } from './repeatable-secret.ts'
 
 export const staffRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
@@ -16,16 +20,20 @@ export const staffRoutes =
           operationId: 'addStaff',
           summary: 'Add a staff member',
           description:
-            'Creates a token for one person or program, with a role. Only this response contains the token; the service stores its hash.',
+            'Creates a token for one person or program, with a role. Only this response contains the token; the service stores its hash. With an `Idempotency-Key` you can safely repeat the request for 24 hours: the service keeps the response encrypted for this time.',
           tags: ['Staff'],
+          headers: idempotencyKeyHeader,
           body: StaffInput,
           response: { 201: NewStaff },
           'x-errors': ['validation_error'],
         },
       },
-      async ({ body }, reply) => {
-        const { member, token } = await addStaff(ctx, body)
-        return reply.code(201).send({ data: staffJson(member), token })
+      async (request, reply) => {
+        const response = await once(ctx, repeatableSecret(request, 'addStaff', 0), async (tx) => {
+          const { member, token } = await addStaff(tx, request.body)
+          return { status: 201, body: { data: staffJson(member), token } }
+        })
+        return sendJson(reply.code(response.status as 201), response.body)
       },
     )
 

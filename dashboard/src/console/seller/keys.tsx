@@ -10,6 +10,7 @@ import { Section } from '../../ui/section.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { notify } from '../../ui/toast.tsx'
+import { useAttempt } from '../../ui/use-attempt.ts'
 import { DateTime } from '../../ui/values.tsx'
 import { type Key, send, sendDelete, useMay, useRecord } from '../api.ts'
 import { StatusBadge } from '../statuses.tsx'
@@ -60,8 +61,9 @@ export function Keys({ accountId }: { accountId: number }) {
           title={`Rotate ${nameOf(asked.key)}`}
           confirm="Rotate key"
           isDangerous={false}
-          onConfirm={async () => {
-            const { key } = await send<NewKey>(`${path}/${asked.key.id}/rotate`)
+          onConfirm={async (idempotencyKey) => {
+            const rotation = `${path}/${asked.key.id}/rotate`
+            const { key } = await send<NewKey>(rotation, undefined, idempotencyKey)
             setSecret(key)
           }}
           onClose={close}
@@ -97,7 +99,7 @@ export function Keys({ accountId }: { accountId: number }) {
   )
 }
 
-const CreateDialog = ({
+function CreateDialog({
   path,
   onCreated,
   onClose,
@@ -105,30 +107,34 @@ const CreateDialog = ({
   path: string
   onCreated: (secret: string) => void
   onClose: () => void
-}) => (
-  <Dialog title="Create a key" isModalStrict onClose={onClose}>
-    <Form
-      label="Create a key"
-      onSubmit={async (data) => {
-        const name = String(data.get('name') ?? '').trim() || null
-        const { key } = await send<NewKey>(path, { name, scopes: data.getAll('scopes') })
-        onCreated(key)
-        onClose()
-      }}
-      actions={(isSaving) => (
-        <>
-          <Button type="submit" look="primary" isPending={isSaving}>
-            Create key
-          </Button>
-          <Button onPress={onClose}>Cancel</Button>
-        </>
-      )}
-    >
-      <TextField name="name" label="Name" maxLength={100} autoFocus />
-      <CheckboxGroup name="scopes" label="The key may" options={SCOPES} />
-    </Form>
-  </Dialog>
-)
+}) {
+  const attempt = useAttempt()
+  return (
+    <Dialog title="Create a key" isModalStrict onClose={onClose}>
+      <Form
+        label="Create a key"
+        onSubmit={async (data) => {
+          const name = String(data.get('name') ?? '').trim() || null
+          const input = { name, scopes: data.getAll('scopes') }
+          const { key } = await send<NewKey>(path, input, attempt(input))
+          onCreated(key)
+          onClose()
+        }}
+        actions={(isSaving) => (
+          <>
+            <Button type="submit" look="primary" isPending={isSaving}>
+              Create key
+            </Button>
+            <Button onPress={onClose}>Cancel</Button>
+          </>
+        )}
+      >
+        <TextField name="name" label="Name" maxLength={100} autoFocus />
+        <CheckboxGroup name="scopes" label="The key may" options={SCOPES} />
+      </Form>
+    </Dialog>
+  )
+}
 
 const COLUMNS: Column<Key>[] = [
   {
