@@ -1,40 +1,39 @@
-import { useState } from 'react'
 import { Button } from '../ui/button.tsx'
-import { Dialog } from '../ui/dialog.tsx'
+import { Dialog, useHold } from '../ui/dialog.tsx'
 import { CheckboxGroup, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
-import { Secret } from '../ui/secret.tsx'
 import { useAttempt } from '../ui/use-attempt.ts'
 import { createKey } from './api.ts'
 import { SCOPES } from './scopes.ts'
 
-/** Creates a key, and then shows its secret. */
-export function NewKeyDialog({ onClose }: { onClose: () => void }) {
-  const [secret, setSecret] = useState<string>()
+/** Creates a key. The page shows its secret, also if the Back button has closed the dialog meanwhile. */
+export function NewKeyDialog({
+  onCreated,
+  onClose,
+}: {
+  onCreated: (secret: string) => void
+  onClose: () => void
+}) {
   const attempt = useAttempt()
-  if (secret !== undefined) {
-    return (
-      <Dialog title="The key is created" isModalStrict onClose={onClose}>
-        <Secret secret={secret} onDone={onClose} />
-      </Dialog>
-    )
-  }
+  const [isHeld, hold] = useHold()
   return (
-    <Dialog title="Create a key" isModalStrict onClose={onClose}>
+    <Dialog title="Create a key" isModalStrict isHeld={isHeld} onClose={onClose}>
       <Form
         label="Create a key"
         onSubmit={async (data) => {
           const name = String(data.get('name') ?? '').trim() || null
           const input = { name, scopes: data.getAll('scopes').map(String) }
-          const { key } = await createKey(input, attempt(input))
-          setSecret(key)
+          const { key } = await hold(createKey(input, attempt(input)))
+          onCreated(key)
         }}
         actions={(isSaving) => (
           <>
             <Button type="submit" look="primary" isPending={isSaving}>
               Create key
             </Button>
-            <Button onPress={onClose}>Cancel</Button>
+            <Button isDisabled={isSaving} onPress={onClose}>
+              Cancel
+            </Button>
           </>
         )}
       >

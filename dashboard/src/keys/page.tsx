@@ -1,7 +1,10 @@
+import { useState } from 'react'
 import { Route, Switch, useLocation } from 'wouter'
 import { useMe } from '../shell/me.ts'
 import { ButtonLink } from '../ui/button.tsx'
+import { Dialog } from '../ui/dialog.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
+import { Secret } from '../ui/secret.tsx'
 import { Tabs } from '../ui/tabs.tsx'
 import { KeyList } from './key-list.tsx'
 import { NewKeyDialog } from './new-key.tsx'
@@ -11,6 +14,7 @@ import './keys.css'
 
 export default function KeysPage() {
   const [, navigate] = useLocation()
+  const [secret, setSecret] = useState<string>()
   return (
     <>
       <PageHeader
@@ -38,8 +42,19 @@ export default function KeysPage() {
         <Route component={KeyList} />
       </Switch>
       <Route path="/keys/new">
-        <NewKeyDialog onClose={() => navigate('/keys')} />
+        <NewKeyDialog
+          onCreated={(created) => {
+            setSecret(created)
+            navigate('/keys', { replace: true })
+          }}
+          onClose={() => navigate('/keys')}
+        />
       </Route>
+      {secret !== undefined && (
+        <Dialog title="The key is created" isModalStrict onClose={() => setSecret(undefined)}>
+          <Secret secret={secret} onDone={() => setSecret(undefined)} />
+        </Dialog>
+      )}
     </>
   )
 }

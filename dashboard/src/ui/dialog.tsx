@@ -7,6 +7,8 @@ import { useAttempt } from './use-attempt.ts'
 type DialogProps = {
   title: string
   onClose: () => void
+  /** Keeps the dialog open while a request runs that closing doesn't cancel, and whose result would be lost. */
+  isHeld?: boolean
   children: ReactNode
   size?: 'wide'
   /** Protects input from a click next to the dialog. Escape and the close button still close it. */
@@ -14,10 +16,11 @@ type DialogProps = {
 }
 
 /** A dialog, shown as long as it's rendered: `{isOpen && <Dialog …>}`. Closing returns the focus. */
-export const Dialog = ({ title, onClose, children, size, isModalStrict }: DialogProps) => (
+export const Dialog = ({ title, onClose, isHeld, children, size, isModalStrict }: DialogProps) => (
   <ModalOverlay
     isOpen
-    isDismissable={!isModalStrict}
+    isDismissable={!isModalStrict && !isHeld}
+    isKeyboardDismissDisabled={isHeld}
     className="overlay"
     onOpenChange={(isOpen) => !isOpen && onClose()}
   >
@@ -25,13 +28,23 @@ export const Dialog = ({ title, onClose, children, size, isModalStrict }: Dialog
       <AriaDialog className="dialog">
         <header className="dialog-header">
           <Heading slot="title">{title}</Heading>
-          <IconButton label="Close" icon="close" onPress={onClose} />
+          <IconButton label="Close" icon="close" isDisabled={isHeld} onPress={onClose} />
         </header>
         {children}
       </AriaDialog>
     </Modal>
   </ModalOverlay>
 )
+
+/** Holds a dialog open (`isHeld`) while a request runs whose response has a secret, which is shown only once. */
+export function useHold(): [boolean, <T>(request: Promise<T>) => Promise<T>] {
+  const [isHeld, setIsHeld] = useState(false)
+  const hold = <T,>(request: Promise<T>) => {
+    setIsHeld(true)
+    return request.finally(() => setIsHeld(false))
+  }
+  return [isHeld, hold]
+}
 
 /** Asks before something is lost. Stays open with the message if it fails. */
 export function ConfirmDialog({
@@ -67,14 +80,14 @@ export function ConfirmDialog({
   }
 
   return (
-    <Dialog title={title} onClose={onClose}>
+    <Dialog title={title} onClose={onClose} isHeld={isPending}>
       <FormErrors messages={messages} />
       <div className="prose">{children}</div>
       <div className="form-actions">
         <Button look={isDangerous ? 'danger' : 'primary'} isPending={isPending} onPress={run}>
           {confirm}
         </Button>
-        <Button autoFocus onPress={onClose}>
+        <Button autoFocus isDisabled={isPending} onPress={onClose}>
           Cancel
         </Button>
       </div>

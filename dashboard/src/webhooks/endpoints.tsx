@@ -3,7 +3,7 @@ import { Link, useLocation } from 'wouter'
 import { WEBHOOK_EVENTS } from '../../../server/enums.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
-import { ConfirmDialog, Dialog } from '../ui/dialog.tsx'
+import { ConfirmDialog, Dialog, useHold } from '../ui/dialog.tsx'
 import { CheckboxGroup, DateField, Select, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { calendarDate, plural, serviceNow } from '../ui/format.ts'
@@ -239,19 +239,20 @@ function AddDialog({
   onAdded: (secret: string) => void
 }) {
   const attempt = useAttempt()
+  const [isHeld, hold] = useHold()
   const [url, setUrl] = useState('')
   // From before this dialog: one that its own attempt has added is not a second one.
   const [known] = useState(endpoints)
   const isKnown = known.some((endpoint) => endpoint.url === url.trim())
   return (
-    <Dialog title="Add endpoint" onClose={onClose} isModalStrict>
+    <Dialog title="Add endpoint" isModalStrict isHeld={isHeld} onClose={onClose}>
       <Form
         onSubmit={async (data) => {
           const input = {
             url: String(data.get('url')),
             events: data.getAll('events').map(String),
           }
-          onAdded(await addEndpoint(input, attempt(input)))
+          onAdded(await hold(addEndpoint(input, attempt(input))))
           onClose()
         }}
         actions={(isSaving) => (
@@ -259,7 +260,9 @@ function AddDialog({
             <Button type="submit" look="primary" isPending={isSaving}>
               Add endpoint
             </Button>
-            <Button onPress={onClose}>Cancel</Button>
+            <Button isDisabled={isSaving} onPress={onClose}>
+              Cancel
+            </Button>
           </>
         )}
       >

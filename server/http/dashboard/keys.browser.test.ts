@@ -97,6 +97,32 @@ describe.skipIf(!chromiumPath)(
       }
     })
 
+    it('the dialog of a new key stays open while the key is created, and Back doesn’t lose its secret', async () => {
+      const member = await app.member()
+      const page = await app.open('/dashboard/keys', { member })
+      await page.getByRole('link', { name: 'Create a key' }).first().click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByText('Read the catalog').click()
+      const answer = Promise.withResolvers<void>()
+      await page.route('**/dashboard/api/keys', async (route) => {
+        const response = await route.fetch()
+        if (route.request().method() === 'POST') await answer.promise
+        await route.fulfill({ response })
+      })
+      await dialog.getByRole('button', { name: 'Create key' }).click()
+      for (const name of ['Cancel', 'Close']) {
+        await dialog.getByRole('button', { name, disabled: true }).waitFor()
+      }
+      await expectAccessible(page)
+      await page.keyboard.press('Escape')
+      expect(await dialog.count()).toBe(1)
+      await page.goBack()
+      await dialog.waitFor({ state: 'detached' })
+      answer.resolve()
+      const secret = (await page.locator('.secret code').textContent())!
+      expect((await app.withKey(secret).get('/v1/me')).status).toBe(200)
+    })
+
     it('an invited person chooses a password, forgets it, and signs in with another', async () => {
       const { accountId } = await app.seller()
       const email = 'erika@celadon.example'

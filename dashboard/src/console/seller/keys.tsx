@@ -1,7 +1,7 @@
 import { useState } from 'react'
 import { SCOPES } from '../../keys/scopes.ts'
 import { Button } from '../../ui/button.tsx'
-import { ConfirmDialog, Dialog } from '../../ui/dialog.tsx'
+import { ConfirmDialog, Dialog, useHold } from '../../ui/dialog.tsx'
 import { CheckboxGroup, TextField } from '../../ui/fields.tsx'
 import { Form } from '../../ui/form.tsx'
 import { Menu } from '../../ui/menu.tsx'
@@ -109,14 +109,15 @@ function CreateDialog({
   onClose: () => void
 }) {
   const attempt = useAttempt()
+  const [isHeld, hold] = useHold()
   return (
-    <Dialog title="Create a key" isModalStrict onClose={onClose}>
+    <Dialog title="Create a key" isModalStrict isHeld={isHeld} onClose={onClose}>
       <Form
         label="Create a key"
         onSubmit={async (data) => {
           const name = String(data.get('name') ?? '').trim() || null
           const input = { name, scopes: data.getAll('scopes') }
-          const { key } = await send<NewKey>(path, input, attempt(input))
+          const { key } = await hold(send<NewKey>(path, input, attempt(input)))
           onCreated(key)
           onClose()
         }}
@@ -125,7 +126,9 @@ function CreateDialog({
             <Button type="submit" look="primary" isPending={isSaving}>
               Create key
             </Button>
-            <Button onPress={onClose}>Cancel</Button>
+            <Button isDisabled={isSaving} onPress={onClose}>
+              Cancel
+            </Button>
           </>
         )}
       >
