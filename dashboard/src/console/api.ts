@@ -73,6 +73,16 @@ export const useRecord = <T>(path: string) =>
     select: ({ data }) => data,
   })
 
+/** A record as it is now. Shows nothing that was read before: an amount that has changed meanwhile must not mislead. */
+export const useCurrentRecord = <T>(path: string) =>
+  useQuery({
+    queryKey: [path, 'current'],
+    queryFn: ({ signal }) => get<Data<T>>(path, { signal }),
+    select: ({ data }) => data,
+    staleTime: 0,
+    gcTime: 0,
+  })
+
 export type OrderFilters = Record<'q' | 'account_id' | 'status' | 'page', string>
 
 /** Order rows by the buyer's e-mail address, the number of a row, or the slice key, whichever `q` looks like. */

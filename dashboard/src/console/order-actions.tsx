@@ -7,9 +7,10 @@ import { Form } from '../ui/form.tsx'
 import { formatMoney } from '../ui/format.ts'
 import { Menu } from '../ui/menu.tsx'
 import { readNumber } from '../ui/numbers.ts'
+import { Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
 import { useAttempt } from '../ui/use-attempt.ts'
-import { type Order, send, useMay } from './api.ts'
+import { type Order, send, useCurrentRecord, useMay } from './api.ts'
 
 type Definition = {
   /** The verb on the buttons. */
@@ -174,8 +175,30 @@ export function OrderMenu({
   )
 }
 
-/** Asks for what the action needs, and names its effect before it happens. */
+/**
+ * Asks for what the action needs, and names its effect before it happens. Reads the order first: its row in a list may be
+ * older than a refund whose response was lost.
+ */
 export function OrderActionDialog({
+  action,
+  order: { id },
+  onClose,
+}: {
+  action: OrderAction
+  order: Order
+  onClose: () => void
+}) {
+  const query = useCurrentRecord<Order>(`orders/${id}`)
+  return (
+    <Dialog title={`${ACTIONS[action].label}: order ${id}`} onClose={onClose}>
+      <Loaded query={query} lines={3}>
+        {(order) => <OrderActionForm action={action} order={order} onClose={onClose} />}
+      </Loaded>
+    </Dialog>
+  )
+}
+
+function OrderActionForm({
   action,
   order,
   onClose,
@@ -196,7 +219,7 @@ export function OrderActionDialog({
   }
 
   return (
-    <Dialog title={`${label}: order ${order.id}`} onClose={onClose}>
+    <>
       <p>
         <strong>{order.item.name ?? 'Item'}</strong>, sold to{' '}
         {order.buyer.name ?? 'an erased buyer'}. {effect(order)}
@@ -215,6 +238,6 @@ export function OrderActionDialog({
       >
         {fields?.()}
       </Form>
-    </Dialog>
+    </>
   )
 }

@@ -270,4 +270,41 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await page.getByText(/^[1-9].* listings$/).waitFor()
     expect(await page.getByRole('button', { name: /Take listing/ }).count()).toBe(0)
   })
+
+  it('the dialog of a refund shows the amount that is refunded now, also after its response was lost', async () => {
+    const shop = await openShop(app, PARCEL)
+    const [card] = (await list(shop, cardItem())) as [number]
+    const order = (await buy(app, [[card, 1]])).orderIds[0]!
+    const page = await app.open(`/console/orders?q=${order}`, {
+      expects: /status of 401|ERR_FAILED/,
+    })
+    await signIn(page, 'support')
+    const dialog = page.getByRole('dialog')
+    const open = async () => {
+      await page.getByRole('button', { name: `Actions for order ${order}` }).click()
+      await page.getByRole('menuitem', { name: 'Refund' }).click()
+    }
+    await page
+      .getByRole('row', { name: new RegExp(String(order)) })
+      .getByRole('link')
+      .first()
+      .click()
+    await open()
+    await dialog.getByText('€0.00 of').waitFor()
+    await dialog.getByRole('button', { name: 'Back' }).click()
+    const payload = { amount: 1, reason: 'A scratch' }
+    await app.operator.post(`/operator/v1/orders/${order}/refund`, { payload })
+
+    await open()
+    await dialog.getByText('€1.00 of').waitFor()
+    await dialog.getByLabel('Amount').fill('1.50')
+    await dialog.getByLabel('Reason').fill('A bent corner')
+    await loseResponse(page, '**/refund')
+    await dialog.getByRole('button', { name: 'Refund' }).click()
+    await dialog.getByText('The connection to the service was lost.').waitFor()
+    await dialog.getByRole('button', { name: 'Back' }).click()
+    await open()
+    await dialog.getByText('€2.50 of').waitFor()
+    await expectAccessible(page)
+  })
 })
