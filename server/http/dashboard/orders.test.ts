@@ -420,7 +420,7 @@ describe('several orders at once', () => {
     expect(page.headers['content-type']).toMatch('text/html')
     expect(page.text).not.toContain('<script')
     expect(page.text).toContain('&lt;script&gt;')
-    expect(page.text).toContain('size:A6')
+    expect(page.text).toContain('size:105mm 148mm')
     expect(page.headers['content-security-policy']).toMatch(/style-src 'sha256-/)
   })
 })
