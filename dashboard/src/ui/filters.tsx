@@ -1,9 +1,12 @@
-import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { useLocation, useSearchParams } from 'wouter'
 import { Button } from './button.tsx'
 import { Icon } from './icons.tsx'
 
 const TYPING_MS = 300
+
+/** Tells the search texts that the filters are being cleared, also those that have not taken effect yet. */
+const clearing = new EventTarget()
 
 /** Parameters that say which part of a list is shown. A position belongs to its filters. */
 const POSITIONS = ['page', 'after', 'before']
@@ -38,8 +41,10 @@ export function useFilters<T extends Record<string, string>>(defaults: T) {
   const isFiltered = Object.entries(defaults).some(
     ([name, value]) => name !== 'sort' && !POSITIONS.includes(name) && filters[name] !== value,
   )
-  const clearFilters = () =>
+  const clearFilters = () => {
+    clearing.dispatchEvent(new Event('clear'))
     setFilters(Object.fromEntries(Object.keys(defaults).map((name) => [name, ''])) as T)
+  }
   return { filters, setFilters, isFiltered, clearFilters }
 }
 
@@ -94,7 +99,19 @@ export function SearchFilter({
   const timer = useRef<number>(undefined)
   // Back, or "Clear filters".
   useEffect(() => setText(value), [value])
-  useEffect(() => () => clearTimeout(timer.current), [])
+  // A layout effect ends before the code of the next page is loaded. Other effects end afterwards, and the text would
+  // take effect meanwhile: the address would lead back to this page.
+  useLayoutEffect(() => {
+    const forget = () => {
+      clearTimeout(timer.current)
+      setText('')
+    }
+    clearing.addEventListener('clear', forget)
+    return () => {
+      clearTimeout(timer.current)
+      clearing.removeEventListener('clear', forget)
+    }
+  }, [])
   return (
     <label className="search">
       <Icon name="search" />

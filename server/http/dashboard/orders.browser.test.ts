@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { PDFDocument } from '@pdfme/pdf-lib'
 import { beforeAll, describe, expect, it } from 'vitest'
 import {
@@ -20,6 +21,9 @@ import {
 
 /** The pictures of cards are on a host that a test can't reach. */
 const NO_PICTURES = /NAME_NOT_RESOLVED/
+
+/** Longer than a filter waits for the next key. */
+const TYPING_MS = 500
 
 /** Orders on a page of the list. */
 const PAGE_SIZE = 30
@@ -146,6 +150,30 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await clear.last().click()
     await page.waitForURL('**/dashboard/orders')
     await page.getByRole('link', { name: 'Older' }).waitFor()
+  })
+
+  it('a text that was just typed in a filter neither leads back from the page of a link nor survives Clear filters', async () => {
+    const { member } = await shopWith(PARCEL)
+    const page = await app.open('/dashboard/orders?status=pending', { member })
+    const buyer = page.getByLabel('Buyer’s name')
+    const clear = page.getByRole('search').getByRole('button', { name: 'Clear filters' })
+    await clear.waitFor()
+    await buyer.fill('misty')
+    await clear.click()
+    await setTimeout(TYPING_MS)
+    expect(new URL(page.url()).search).toBe('')
+    expect(await buyer.inputValue()).toBe('')
+
+    // The page of before stays, hidden, while the code of the next one is loaded.
+    await page.route('**/assets/*', async (route) => {
+      await setTimeout(TYPING_MS)
+      await route.continue()
+    })
+    await buyer.fill('misty')
+    await page.getByRole('link', { name: 'Listings' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Listings' }).waitFor()
+    await setTimeout(TYPING_MS)
+    expect(new URL(page.url()).pathname + new URL(page.url()).search).toBe('/dashboard/listings')
   })
 
   it('several labels are bought at once, and each outcome is shown', async () => {
