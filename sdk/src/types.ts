@@ -1345,6 +1345,10 @@ export interface Delivery {
   id: number
   account_id: number
   endpoint_id: number
+  /**
+   * A delivery to a deleted endpoint can’t be sent again
+   */
+  endpoint_deleted: boolean
   event: 'order.created' | 'order.cancelled' | 'order.label_ready' | 'listing.sold'
   /**
    * `pending`: waits for its first or next attempt. `failed`: all attempts failed. `skipped`: the endpoint was disabled or deleted before the delivery succeeded.

@@ -331,6 +331,7 @@ async function readDeliveries(db: Db, ids: number[]): Promise<Delivery[]> {
       deliveries.id,
       e.account_id as "accountId",
       deliveries.endpoint_id as "endpointId",
+      w.deleted_at is not null as "isEndpointDeleted",
       e.event,
       e.data,
       deliveries.status,
@@ -341,6 +342,7 @@ async function readDeliveries(db: Db, ids: number[]): Promise<Delivery[]> {
     from unnest(${ids}::bigint[]) as wanted (id)
     join deliveries on deliveries.id = wanted.id
     join events e on e.id = deliveries.event_id
+    join webhook_endpoints w on w.id = deliveries.endpoint_id
     left join delivery_queue q on q.delivery_id = deliveries.id
     where ${isKept(db)}
     order by deliveries.id desc

@@ -28,6 +28,7 @@ export type Delivery = {
   id: number
   accountId: number
   endpointId: number
+  isEndpointDeleted: boolean
   event: WebhookEvent
   /** The event's data in JSON, as it is sent. */
   data: string

@@ -39,7 +39,16 @@ const COLUMNS: Column<Delivery>[] = [
     header: 'Seller',
     cell: ({ account_id }) => <SellerLink id={account_id} />,
   },
-  { key: 'endpoint', header: 'Endpoint', cell: ({ endpoint_id }) => endpoint_id },
+  {
+    key: 'endpoint',
+    header: 'Endpoint',
+    cell: ({ endpoint_id, endpoint_deleted }) => (
+      <div>
+        {endpoint_id}
+        {endpoint_deleted && <p className="help">deleted</p>}
+      </div>
+    ),
+  },
   {
     key: 'attempts',
     header: 'Attempts',
@@ -62,7 +71,7 @@ const RESEND: Column<Delivery> = {
   header: 'Actions',
   isHeaderHidden: true,
   align: 'end',
-  cell: ({ id }) => <ResendButton id={id} />,
+  cell: ({ id, endpoint_deleted }) => !endpoint_deleted && <ResendButton id={id} />,
 }
 
 function ResendButton({ id }: { id: number }) {

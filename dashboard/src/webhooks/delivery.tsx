@@ -6,7 +6,7 @@ import { PageHeader } from '../ui/page-header.tsx'
 import { Facts, Section } from '../ui/section.tsx'
 import { Loaded } from '../ui/states.tsx'
 import { notify, notifyFailure } from '../ui/toast.tsx'
-import { DateTime } from '../ui/values.tsx'
+import { DateTime, Missing } from '../ui/values.tsx'
 import { type DeliveryRecord, resend, useDelivery, useEndpoints } from './api.ts'
 import { StatusBadge } from './deliveries.tsx'
 
@@ -18,7 +18,9 @@ export function DeliveryPage({ id }: { id: string }) {
       <PageHeader
         title={delivery.data ? `${delivery.data.event} #${id}` : `Delivery #${id}`}
         back={{ href: '/webhooks/deliveries', label: 'Deliveries' }}
-        actions={delivery.data && <Resend delivery={delivery.data} />}
+        actions={
+          delivery.data && !delivery.data.endpoint_deleted && <Resend delivery={delivery.data} />
+        }
       />
       <Loaded query={delivery}>{(data) => <Delivery delivery={data} />}</Loaded>
     </>
@@ -35,7 +37,10 @@ function Delivery({ delivery }: { delivery: DeliveryRecord }) {
           { label: 'Status', value: <StatusBadge status={delivery.status} /> },
           { label: 'Time of the event', value: <DateTime at={delivery.created_at} /> },
           { label: 'Next attempt', value: <DateTime at={delivery.next_attempt_at} /> },
-          { label: 'Endpoint', value: endpoint?.url ?? 'Deleted endpoint' },
+          {
+            label: 'Endpoint',
+            value: delivery.endpoint_deleted ? 'Deleted endpoint' : (endpoint?.url ?? <Missing />),
+          },
         ]}
       />
       <Section title="Attempts">

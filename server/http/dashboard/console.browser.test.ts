@@ -134,7 +134,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     const shop = await openShop(app, PARCEL)
     const [card] = (await list(shop, cardItem())) as [number]
     const endpoint = { url: 'https://hooks.example/orders', events: ['order.created'] }
-    await shop.post('/v1/webhooks', { payload: endpoint })
+    const { data: added } = (await shop.post('/v1/webhooks', { payload: endpoint })).body
     await buy(app, [[card, 1]], {})
     const page = await app.open('/console/sellers', { expects: /status of 409/ })
     await signIn(page, 'admin')
@@ -163,6 +163,10 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await expectAccessible(page)
     await page.getByRole('button', { name: /^Resend delivery/ }).click()
     await page.getByText(/is being sent again/).waitFor()
+    await shop.delete(`/v1/webhooks/${added.id}`)
+    await page.reload()
+    await page.getByRole('cell', { name: `${added.id} deleted` }).waitFor()
+    expect(await page.getByRole('button', { name: /^Resend delivery/ }).count()).toBe(0)
   })
 
   it('staff decide about a bank account, run the payouts, remove a review, give access to a shop and close it', async () => {

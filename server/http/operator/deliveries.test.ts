@@ -107,6 +107,7 @@ describe('GET /operator/v1/deliveries', () => {
       ['id', id],
       ['account_id', seller.accountId],
       ['endpoint_id', endpoint.id],
+      ['endpoint_deleted', false],
       ['event', 'order.cancelled'],
       ['status', 'delivered'],
       [
@@ -504,6 +505,7 @@ describe('POST /operator/v1/deliveries/{id}/resend', () => {
       expect(hook.arrived).toHaveLength(length)
       expect(await deliveryOf(id)).toEqual({
         ...before,
+        endpoint_deleted: true,
         status: status === 'pending' ? 'skipped' : status,
         next_attempt_at: null,
       })

@@ -28,6 +28,9 @@ export const DeliverySchema = component(
       id: Type.Integer({ description: 'Equals `delivery_id` in the payload' }),
       account_id: Type.Integer(),
       endpoint_id: Type.Integer(),
+      endpoint_deleted: Type.Boolean({
+        description: 'A delivery to a deleted endpoint can’t be sent again',
+      }),
       event: OneOf(WEBHOOK_EVENTS),
       status: OneOf(DELIVERY_STATUSES, {
         description:
@@ -49,6 +52,7 @@ export const deliveryJson = (delivery: Delivery): Static<typeof DeliverySchema> 
   id: delivery.id,
   account_id: delivery.accountId,
   endpoint_id: delivery.endpointId,
+  endpoint_deleted: delivery.isEndpointDeleted,
   event: delivery.event,
   status: delivery.status,
   attempts: delivery.attempts.map(({ at, statusCode, error, durationMs, response }) => ({
@@ -67,6 +71,7 @@ export const exampleDelivery = {
   id: 88,
   account_id: 1,
   endpoint_id: 3,
+  endpoint_deleted: false,
   event: 'order.cancelled',
   status: 'pending',
   attempts: [
