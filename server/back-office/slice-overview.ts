@@ -4,6 +4,8 @@ import type { Mail } from '../mail/mail.ts'
 import { listMails } from '../mail/outbox.ts'
 import { listEntries } from '../money/ledger.ts'
 import type { Entry } from '../money/posting.ts'
+import type { Dispute } from '../orders/dispute.ts'
+import { disputesInSlice } from '../orders/disputes.ts'
 import { readSlice, type Slice } from '../orders/slice.ts'
 import { type AnyShipment, shipmentOf } from '../shipping/all-shipments.ts'
 import { deliveriesOfSlice } from '../webhooks/deliveries.ts'
@@ -12,6 +14,7 @@ import type { Delivery } from '../webhooks/delivery.ts'
 /** Everything about a slice. */
 export type SliceOverview = {
   slice: Slice
+  disputes: Dispute[]
   shipment: AnyShipment | undefined
   mails: Mail[]
   ledger: Entry[]
@@ -30,12 +33,13 @@ export async function getSliceOverview(ctx: Context, sliceKey: string): Promise<
     select id from slices where slice_key = ${sliceKey}
   `
   if (!found) throw notFound('There is no such slice.')
-  const [slice, shipment, mails, ledger, deliveries] = await Promise.all([
+  const [slice, disputes, shipment, mails, ledger, deliveries] = await Promise.all([
     readSlice(ctx, found.id),
+    disputesInSlice(ctx, found.id),
     shipmentOf(ctx, found.id),
     listMails(ctx, { sliceKey }, ALL),
     listEntries(ctx, { sliceKey }, ALL),
     deliveriesOfSlice(ctx, found.id),
   ])
-  return { slice, shipment, mails: mails.rows, ledger: ledger.rows, deliveries }
+  return { slice, disputes, shipment, mails: mails.rows, ledger: ledger.rows, deliveries }
 }

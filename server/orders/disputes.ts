@@ -189,15 +189,19 @@ export async function disputesOfSlice(
   accountId: number,
   orderId: number,
 ): Promise<Dispute[]> {
-  const sliceId = await sliceIdOf(ctx, accountId, orderId)
-  const rows = await ctx.db<{ id: number }[]>`
+  return disputesInSlice(ctx, await sliceIdOf(ctx, accountId, orderId))
+}
+
+/** All disputes about the rows of a slice, newest first. */
+export async function disputesInSlice({ db }: Context, sliceId: number): Promise<Dispute[]> {
+  const rows = await db<{ id: number }[]>`
     select id
     from disputes
     where order_id = any(array(select id from orders where slice_id = ${sliceId}))
     order by id desc
   `
   return readDisputes(
-    ctx.db,
+    db,
     rows.map(({ id }) => id),
   )
 }

@@ -37,7 +37,7 @@ export function Disputes() {
         query={query}
         noun="disputes"
         label="Disputes"
-        columns={COLUMNS}
+        columns={[...DISPUTE_COLUMNS, SELLER]}
         keyOf={({ id }) => id}
         isFiltered={isFiltered}
       />
@@ -45,7 +45,8 @@ export function Disputes() {
   )
 }
 
-const COLUMNS: Column<Dispute>[] = [
+/** Both sides of a dispute, its state and its times. */
+export const DISPUTE_COLUMNS: Column<Dispute>[] = [
   {
     key: 'order',
     header: 'Order row',
@@ -100,9 +101,10 @@ const COLUMNS: Column<Dispute>[] = [
   },
   { key: 'opened', header: 'Opened', cell: ({ opened_at }) => <DateTime at={opened_at} /> },
   { key: 'answer', header: 'Answer by', cell: ({ answer_by }) => <DateTime at={answer_by} /> },
-  {
-    key: 'seller',
-    header: 'Seller',
-    cell: ({ account_id }) => <SellerLink id={account_id} />,
-  },
 ]
+
+const SELLER: Column<Dispute> = {
+  key: 'seller',
+  header: 'Seller',
+  cell: ({ account_id }) => <SellerLink id={account_id} />,
+}

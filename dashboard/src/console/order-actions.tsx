@@ -190,7 +190,7 @@ export function OrderActionDialog({
 }) {
   const query = useCurrentRecord<Order>(`orders/${id}`)
   return (
-    <Dialog title={`${ACTIONS[action].label}: order ${id}`} onClose={onClose}>
+    <Dialog title={`${ACTIONS[action].label}: order ${id}`} isModalStrict onClose={onClose}>
       <Loaded query={query} lines={3}>
         {(order) => <OrderActionForm action={action} order={order} onClose={onClose} />}
       </Loaded>

@@ -19,7 +19,7 @@ export const ReasonDialog = ({
   onConfirm: (reason: string) => Promise<void>
   onClose: () => void
 }) => (
-  <Dialog title={title} onClose={onClose}>
+  <Dialog title={title} isModalStrict onClose={onClose}>
     <p>{children}</p>
     <Form
       label={title}

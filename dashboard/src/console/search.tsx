@@ -10,12 +10,13 @@ export default function Search({ onClose }: { onClose: () => void }) {
   const pages = PAGES.filter(({ operation }) => caller?.operations.includes(operation))
   const wanted = text.trim()
   const finders: Entry[] = pages.flatMap(({ title, icon, path }) => {
-    const name = FINDERS[path]
-    if (wanted === '' || name === undefined) return []
+    const finder = FINDERS[path]
+    const value = finder?.valueFor(wanted)
+    if (!finder || !value) return []
     return {
-      label: `${title}: ${wanted}`,
+      label: `${title}: ${value}`,
       icon,
-      href: `${path}?${new URLSearchParams({ [name]: wanted })}`,
+      href: `${path}?${new URLSearchParams({ [finder.filter]: value })}`,
     }
   })
   const entries = pages.map(({ title, icon, path }) => ({ label: title, icon, href: path }))
@@ -34,5 +35,22 @@ export default function Search({ onClose }: { onClose: () => void }) {
   )
 }
 
-/** The lists that are searched by a text, with the name of the filter in the address. */
-const FINDERS: Record<string, string> = { '/orders': 'q', '/sellers': 'q', '/audit': 'record' }
+type Finder = {
+  /** Its name in the address. */
+  filter: string
+  /** The value of the filter for a text, or nothing if the text can't be found in this list. */
+  valueFor: (text: string) => string | undefined
+}
+
+const byText: Finder = { filter: 'q', valueFor: (text) => text }
+
+/** The lists that are searched by a text. The audit log names its records as `order:501`. */
+const FINDERS: Record<string, Finder> = {
+  '/orders': byText,
+  '/sellers': byText,
+  '/audit': {
+    filter: 'record',
+    valueFor: (text) =>
+      /^\d+$/.test(text) ? `order:${text}` : text.includes(':') ? text : undefined,
+  },
+}

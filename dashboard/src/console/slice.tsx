@@ -6,6 +6,7 @@ import { type Column, Table } from '../ui/table.tsx'
 import { DateTime, Missing, Money } from '../ui/values.tsx'
 import { type LedgerEntry, type Mail, type Order, type Slice, useRecord } from './api.ts'
 import { DeliveryTable } from './delivery-table.tsx'
+import { DISPUTE_COLUMNS } from './disputes.tsx'
 import { type OrderAction, OrderActionDialog, OrderMenu } from './order-actions.tsx'
 import { LedgerAccount, SellerLink } from './seller-link.tsx'
 import { StatusBadge } from './statuses.tsx'
@@ -31,7 +32,8 @@ export function SlicePage({ sliceKey }: { sliceKey: string }) {
 
 function SliceSections({ slice }: { slice: Slice }) {
   const [open, setOpen] = useState<{ action: OrderAction; order: Order }>()
-  const { buyer, shipping, shipment, mails, ledger, deliveries } = slice
+  const address = slice.address as Address | null
+  const { buyer, disputes, shipping, shipment, mails, ledger, deliveries } = slice
   return (
     <>
       <Section title="Rows">
@@ -42,6 +44,16 @@ function SliceSections({ slice }: { slice: Slice }) {
           keyOf={({ id }) => id}
         />
       </Section>
+      {disputes.length > 0 && (
+        <Section title="Disputes">
+          <Table
+            label="Disputes"
+            columns={DISPUTE_COLUMNS}
+            rows={disputes}
+            keyOf={({ id }) => id}
+          />
+        </Section>
+      )}
       <Section title="Sale">
         <Facts
           facts={[
@@ -53,7 +65,8 @@ function SliceSections({ slice }: { slice: Slice }) {
             { label: 'Checkout', value: slice.checkout_id },
             { label: 'Buyer', value: buyer.name || <Missing /> },
             { label: 'E-mail', value: buyer.email || <Missing /> },
-            { label: 'Address', value: <Address address={slice.address as Address | null} /> },
+            { label: 'Address', value: <Address address={address} /> },
+            { label: 'Telephone', value: address?.phone ?? <Missing /> },
             { label: 'Shipping', value: shipping.method },
             { label: 'Shipping price', value: <Money amount={shipping.price} /> },
             { label: 'Fulfilment', value: shipping.fulfilment },
@@ -188,7 +201,7 @@ const MAILS: Column<Mail>[] = [
 type Address = Record<
   'full_name' | 'street' | 'house_number' | 'zip' | 'city' | 'country',
   string
-> & { house_number_suffix: string | null }
+> & { house_number_suffix: string | null; phone: string | null }
 
 const Address = ({ address }: { address: Address | null }) =>
   address === null ? (

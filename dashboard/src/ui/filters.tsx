@@ -90,10 +90,13 @@ export function SearchFilter({
   label,
   value,
   onChange,
+  isNumber,
 }: {
   label: string
   value: string
   onChange: (value: string) => void
+  /** Takes digits alone. */
+  isNumber?: boolean
 }) {
   const [text, setText] = useState(value)
   const timer = useRef<number>(undefined)
@@ -119,12 +122,14 @@ export function SearchFilter({
       <input
         type="search"
         className="input"
+        inputMode={isNumber ? 'numeric' : undefined}
         placeholder={label}
         value={text}
         onChange={({ target }) => {
-          setText(target.value)
+          const typed = isNumber ? target.value.replace(/\D/g, '') : target.value
+          setText(typed)
           clearTimeout(timer.current)
-          timer.current = window.setTimeout(onChange, TYPING_MS, target.value)
+          timer.current = window.setTimeout(onChange, TYPING_MS, typed)
         }}
       />
     </label>

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
 import {
@@ -8,7 +9,18 @@ import {
   startBrowserApp,
 } from '../../test/browser.ts'
 import { cardItem, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
-import { act, buy, insertSlice, openShop, PARCEL, ship } from '../../test/fixtures/orders.ts'
+import {
+  ADDRESS,
+  act,
+  buy,
+  insertSlice,
+  openShop,
+  PARCEL,
+  ship,
+} from '../../test/fixtures/orders.ts'
+
+/** Longer than a dialog takes to close. */
+const SETTLED_MS = 500
 
 describe.skipIf(!chromiumPath)('the console', () => {
   let app: BrowserApp
@@ -248,6 +260,52 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await dialog.getByRole('button', { name: 'Close account' }).click()
     await main.getByText('disabled', { exact: true }).waitFor()
     expect((await app.withKey(secret).get('/v1/me')).status).toBe(401)
+  })
+
+  it('a filter by number takes digits alone, and the palette finds the audit log of an order by its number', async () => {
+    const page = await app.open('/console/deliveries')
+    await signIn(page, 'support')
+    const seller = page.getByLabel('Seller’s number')
+    await seller.pressSequentially('a12b')
+    expect(await seller.inputValue()).toBe('12')
+    await page.waitForURL('**/deliveries?account_id=12')
+
+    await page.keyboard.press('Control+k')
+    const search = page.getByRole('dialog').getByRole('textbox')
+    await search.fill('misty@buyers.example')
+    await page.getByRole('menuitem', { name: 'Orders: misty@buyers.example' }).waitFor()
+    expect(await page.getByRole('menuitem', { name: /^Audit log/ }).count()).toBe(0)
+    await search.fill('48')
+    await page.getByRole('menuitem', { name: 'Audit log: order:48' }).click()
+    await page.waitForURL('**/console/audit?record=order%3A48')
+  })
+
+  it('the page of a slice shows the buyer’s telephone number and both sides of a dispute, and a click beside its dialog keeps the input', async () => {
+    const shop = await openShop(app, PARCEL)
+    const [card] = (await list(shop, cardItem())) as [number]
+    const sale = await buy(app, [[card, 1]])
+    const order = sale.orderIds[0]!
+    await ship(shop, order, { tracking_code: 'CODE' })
+    await act(app, order, 'dispute', { reason: 'damaged', message: 'A corner is bent.' })
+    const member = await app.member(shop.accountId)
+    const answer = { message: 'It was straight.', photo_urls: ['https://photos.example/a.jpg'] }
+    await member.post(`/dashboard/api/orders/${order}/dispute/answer`, { payload: answer })
+
+    const page = await app.open(`/console/orders/${sale.sliceKey}`)
+    await signIn(page, 'support')
+    await page.getByText(ADDRESS.phone!).waitFor()
+    const disputes = page.getByRole('table', { name: 'Disputes' })
+    await disputes.getByText('A corner is bent.').waitFor()
+    await disputes.getByText('It was straight.').waitFor()
+    await disputes.getByRole('link', { name: answer.photo_urls[0]! }).waitFor()
+    await expectAccessible(page)
+    await page.getByRole('button', { name: `Actions for order ${order}` }).click()
+    await page.getByRole('menuitem', { name: 'Refund' }).click()
+    const reason = page.getByRole('dialog').getByLabel('Reason')
+    await reason.fill('A bent corner')
+    await page.mouse.click(5, 5)
+    await setTimeout(SETTLED_MS)
+    expect(await reason.inputValue()).toBe('A bent corner')
   })
 
   it('Next and Previous lead through the orders of a seller, whose list ends with its last page', async () => {

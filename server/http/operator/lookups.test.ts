@@ -50,7 +50,7 @@ it('each filter of the operator’s orders selects the rows that match it', asyn
   expect((await get('orders/999999')).error.type).toBe('not_found')
 })
 
-it('a slice is shown with rows, address, shipment, e-mails, ledger and deliveries', async () => {
+it('a slice is shown with rows, address, disputes, shipment, e-mails, ledger and deliveries', async () => {
   const seller = await openShop(app, LABEL)
   const hook = await startReceiver()
   await subscribe(seller, hook.url)
@@ -59,6 +59,7 @@ it('a slice is shown with rows, address, shipment, e-mails, ledger and deliverie
   const [order] = sale.orderIds as [number]
   await seller.post(`/v1/orders/${order}/label`)
   await ship(seller, order)
+  await act(app, order, 'dispute', { reason: 'damaged', message: 'A corner is bent.' })
   await buy(app, [[id, 1]])
   const { data } = await get(`slices/${sale.sliceKey}`)
   expect(data).toMatchObject({
@@ -67,7 +68,8 @@ it('a slice is shown with rows, address, shipment, e-mails, ledger and deliverie
     checkout_id: sale.id,
     buyer: BUYER,
     address: { city: expect.any(String) },
-    rows: [{ id: order, status: 'shipped', buyer: BUYER }],
+    rows: [{ id: order, status: 'disputed', buyer: BUYER }],
+    disputes: [{ order_id: order, state: 'open', message: 'A corner is bent.', answer: null }],
     shipment: { slice_key: sale.sliceKey, order_id: order, state: 'bought', lines: 1 },
   })
   expect(data.mails.map(({ to }: { to: string }) => to)).toContain(BUYER.email)

@@ -8,6 +8,7 @@ import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
 import { amount, component, Nullable, OneOf, Timestamp } from '../schema.ts'
 import { AddressSchema, addressJson } from './address.ts'
 import { DeliverySchema, deliveryJson } from './delivery.ts'
+import { DisputeSchema, disputeJson } from './dispute.ts'
 import { exampleEntry, LedgerEntrySchema, ledgerEntryJson } from './ledger.ts'
 import { exampleOperatorMail, OperatorMailSchema, operatorMailJson } from './mail.ts'
 import { exampleOperatorOrder, OperatorOrderSchema, operatorOrderJson } from './operator-order.ts'
@@ -82,6 +83,7 @@ export const SliceOverviewSchema = component(
         tracked: Type.Boolean(),
       }),
       rows: Type.Array(OperatorOrderSchema, { description: 'Order rows, oldest first' }),
+      disputes: Type.Array(DisputeSchema, { description: 'About the rows, newest first' }),
       shipment: Type.Unsafe<object | null>({ anyOf: [ShipmentSchema, { type: 'null' }] }),
       mails: Type.Array(OperatorMailSchema, { description: 'Newest first' }),
       ledger: Type.Array(LedgerEntrySchema, { description: 'Newest first' }),
@@ -96,6 +98,7 @@ export const SliceOverviewSchema = component(
 
 export const sliceOverviewJson = ({
   slice,
+  disputes,
   shipment,
   mails,
   ledger,
@@ -114,6 +117,7 @@ export const sliceOverviewJson = ({
     tracked: slice.shipping.tracked,
   },
   rows: slice.orders.map(operatorOrderJson),
+  disputes: disputes.map(disputeJson),
   shipment: shipment ? shipmentJson(shipment) : null,
   mails: mails.map(operatorMailJson),
   ledger: ledger.map(ledgerEntryJson),
@@ -129,6 +133,7 @@ export const exampleSliceOverview = {
   address: SAMPLE_ADDRESS,
   shipping: { method: 'Tracked parcel', price: 6.95, fulfilment: 'self_ship', tracked: true },
   rows: [exampleOperatorOrder],
+  disputes: [],
   shipment: null,
   mails: [exampleOperatorMail],
   ledger: [exampleEntry],
