@@ -297,8 +297,12 @@ describe.skipIf(!chromiumPath)('the console', () => {
     const disputes = page.getByRole('table', { name: 'Disputes' })
     await disputes.getByText('A corner is bent.').waitFor()
     await disputes.getByText('It was straight.').waitFor()
-    await disputes.getByRole('link', { name: answer.photo_urls[0]! }).waitFor()
+    const photo = disputes.getByRole('link', { name: answer.photo_urls[0]! })
+    await photo.waitFor()
     await expectAccessible(page)
+    await page.setViewportSize({ width: 320, height: 900 })
+    const [link, table] = [await photo.boundingBox(), await disputes.boundingBox()]
+    expect(link!.x + link!.width).toBeLessThanOrEqual(table!.x + table!.width)
     await page.getByRole('button', { name: `Actions for order ${order}` }).click()
     await page.getByRole('menuitem', { name: 'Refund' }).click()
     const reason = page.getByRole('dialog').getByLabel('Reason')
