@@ -4,6 +4,7 @@ import { PageHeader } from '../ui/page-header.tsx'
 import type { Column } from '../ui/table.tsx'
 import { DateTime, Missing } from '../ui/values.tsx'
 import { type AuditEntry, useList } from './api.ts'
+import { timesOf } from './days.ts'
 import { RecordList } from './record-list.tsx'
 import { optionsOf } from './statuses.tsx'
 
@@ -19,11 +20,7 @@ export default function AuditPage() {
     to: '',
     page: '',
   })
-  // The API takes a date as its first moment.
-  const query = useList<AuditEntry>('audit', {
-    ...filters,
-    to: filters.to && `${filters.to}T23:59:59Z`,
-  })
+  const query = useList<AuditEntry>('audit', { ...filters, ...timesOf(filters) })
   const text = (name: 'actor' | 'action' | 'record', label: string) => (
     <SearchFilter
       label={label}

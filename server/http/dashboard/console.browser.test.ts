@@ -312,6 +312,29 @@ describe.skipIf(!chromiumPath)('the console', () => {
     expect(await reason.inputValue()).toBe('A bent corner')
   })
 
+  it('the days of the audit log and of the ledger are those of the time zone in which their times are shown', async () => {
+    // The next day in Berlin.
+    const entry = { actor: 'staff:3', role: 'support', action: 'refundOrder' }
+    await app.ctx.db`
+      insert into audit_entries ${app.ctx.db({ ...entry, created_at: '2026-02-28T23:30:00Z' })}
+    `
+    const page = await app.open('/console/audit?from=2026-03-01&to=2026-03-01')
+    await signIn(page, 'support')
+    await page.getByRole('cell', { name: '1 Mar 2026, 00:30' }).waitFor()
+    for (const label of ['From', 'To']) {
+      await page.getByLabel(label, { exact: true }).fill('2026-02-28')
+    }
+    await page.getByText('No entries match these filters').waitFor()
+
+    const asked = page.waitForRequest(/v1\/ledger\?/)
+    await page.goto(`${app.address}/console/payouts/ledger?from=2026-07-01&to=2026-07-01`)
+    const { searchParams } = new URL((await asked).url())
+    expect(['from', 'to'].map((name) => new Date(searchParams.get(name)!).toISOString())).toEqual([
+      '2026-06-30T22:00:00.000Z',
+      '2026-07-01T21:59:59.000Z',
+    ])
+  })
+
   it('Next and Previous lead through the orders of a seller, whose list ends with its last page', async () => {
     const shop = await openShop(app, PARCEL)
     await insertSlice(app.ctx.db, shop.accountId, { rows: 35 })

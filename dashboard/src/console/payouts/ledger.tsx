@@ -4,6 +4,7 @@ import { Filters, SearchFilter, useFilters } from '../../ui/filters.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { DateTime, Missing, Money } from '../../ui/values.tsx'
 import { type LedgerEntry, useList } from '../api.ts'
+import { timesOf } from '../days.ts'
 import { AccountFilter } from '../filters.tsx'
 import { RecordList } from '../record-list.tsx'
 import { LedgerAccount } from '../seller-link.tsx'
@@ -30,11 +31,7 @@ export function Ledger() {
     to: '',
     page: '',
   })
-  const query = useList<LedgerEntry>('ledger', {
-    ...filters,
-    // The API takes a date as its first moment.
-    to: filters.to && `${filters.to}T23:59:59Z`,
-  })
+  const query = useList<LedgerEntry>('ledger', { ...filters, ...timesOf(filters) })
   return (
     <>
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
