@@ -19,6 +19,9 @@ import {
   ship,
 } from '../../test/fixtures/orders.ts'
 
+/** A press with the mouse. */
+const PRESS_MS = 80
+
 /** Longer than a dialog takes to close. */
 const SETTLED_MS = 500
 
@@ -310,6 +313,30 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await page.mouse.click(5, 5)
     await setTimeout(SETTLED_MS)
     expect(await reason.inputValue()).toBe('A bent corner')
+  })
+
+  it('the first press on the button after a refused amount was corrected refunds the order', async () => {
+    const shop = await openShop(app, PARCEL)
+    const [card] = (await list(shop, cardItem())) as [number]
+    const sale = await buy(app, [[card, 1]])
+    const page = await app.open(`/console/orders/${sale.sliceKey}`, { expects: /status of 422/ })
+    await signIn(page, 'support')
+    await page.getByRole('button', { name: /^Actions for order/ }).click()
+    await page.getByRole('menuitem', { name: 'Refund' }).click()
+    const dialog = page.getByRole('dialog')
+    const amount = dialog.getByLabel('Amount')
+    const refund = dialog.getByRole('button', { name: 'Refund' })
+    await dialog.getByLabel('Reason').fill('A bent corner')
+    await amount.fill('999')
+    await refund.click()
+    await dialog.locator('.error').waitFor()
+    await amount.fill('2')
+    const { x, y, width, height } = (await refund.boundingBox())!
+    await page.mouse.move(x + width / 2, y + height / 2)
+    await page.mouse.down()
+    await setTimeout(PRESS_MS)
+    await page.mouse.up()
+    await dialog.waitFor({ state: 'detached' })
   })
 
   it('the days of the audit log and of the ledger are those of the time zone in which their times are shown', async () => {
