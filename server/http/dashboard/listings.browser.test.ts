@@ -179,6 +179,23 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     expect((await member.get(`/dashboard/api/listings/${id}`)).body.data.price).toBe(13)
   })
 
+  it('a stock that is being typed in the table stays when the list is read again', async () => {
+    const { seller, member } = await openShop()
+    const [id] = await list(seller, cardItem({ price: 10, quantity: 5 }))
+    const page = await app.open('/dashboard/listings', { member })
+    const stock = page.getByRole('textbox', { name: 'Stock of Charizard ex' })
+    await stock.fill('77')
+    await seller.patch(`/v1/listings/${id}`, { payload: { price: 20, quantity: 3 } })
+    // The list is out of date, and the window is shown again.
+    await page.clock.setFixedTime(Date.now() + 60_000)
+    await page.evaluate(`window.dispatchEvent(new Event('visibilitychange'))`)
+    await page
+      .getByRole('textbox', { name: 'Price of Charizard ex' })
+      .and(page.locator('[value="20.00"]'))
+      .waitFor()
+    expect(await stock.inputValue()).toBe('77')
+  })
+
   it('the form of a listing that the list doesn’t show opens again with the saved values', async () => {
     const { seller, member } = await openShop()
     const [id] = await list(seller, cardItem({ price: 10 }))
