@@ -25,6 +25,8 @@ const PRESS_MS = 80
 /** Longer than a dialog takes to close. */
 const SETTLED_MS = 500
 
+const BANK_ACCOUNT = { holder: 'Kanto Cards', iban: 'NL02ABNA0123456789' }
+
 describe.skipIf(!chromiumPath)('the console', () => {
   let app: BrowserApp
   beforeAll(async () => {
@@ -189,7 +191,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     const [card] = (await list(shop, cardItem())) as [number]
     const member = await app.member(shop.accountId)
     await member.put('/dashboard/api/payouts/setup', {
-      payload: { holder: 'Kanto Cards', iban: 'NL02ABNA0123456789' },
+      payload: BANK_ACCOUNT,
     })
     const order = (await buy(app, [[card, 1]], {})).orderIds[0]!
     await ship(shop, order, { tracking_code: 'CODE' })
@@ -361,6 +363,60 @@ describe.skipIf(!chromiumPath)('the console', () => {
       '2026-07-01T21:59:59.000Z',
     ])
   })
+
+  /** A payout of a shop with a bank account, and a way to change it as a colleague does. */
+  async function duePayout() {
+    const shop = await openShop(app, PARCEL)
+    const [card] = (await list(shop, cardItem())) as [number]
+    const member = await app.member(shop.accountId)
+    await member.put('/dashboard/api/payouts/setup', { payload: BANK_ACCOUNT })
+    const order = (await buy(app, [[card, 1]], {})).orderIds[0]!
+    await ship(shop, order, { tracking_code: 'CODE' })
+    await act(app, order, 'receive')
+    const address = `/operator/v1/payouts?account_id=${shop.accountId}`
+    const read = async () => (await app.operator.get(address)).body.data[0]
+    const { id } = await read()
+    const report = (result: string, payload?: object) =>
+      app.operator.post(`/operator/v1/payouts/${id}/${result}`, { payload })
+    const verify = () =>
+      app.operator.post(`/operator/v1/accounts/${shop.accountId}/payout-setup/verify`)
+    return {
+      id,
+      shop,
+      read,
+      report,
+      verify,
+      address: `/console/payouts?account_id=${shop.accountId}`,
+    }
+  }
+
+  it.each(['failed', 'paid'])(
+    'a dialog that was opened before a payout’s next transfer can’t mark that transfer as %s',
+    async (result) => {
+      const { id, read, report, verify, address } = await duePayout()
+      const run = () => app.operator.post('/operator/v1/payout-runs')
+      await run()
+      const { reference } = await read()
+      const page = await app.open(address, { expects: /status of 409/ })
+      await signIn(page, 'finance')
+      await page.getByRole('button', { name: `Actions for payout ${id}` }).click()
+      await page.getByRole('menuitem', { name: `Mark as ${result}` }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByText(reference).waitFor()
+      if (result === 'failed') await dialog.getByLabel('Reason').fill('The account is closed.')
+      await report('failed', { reason: 'The account is closed.' })
+      await verify()
+      await run()
+      expect((await read()).state).toBe('sent')
+
+      const press = () => dialog.getByRole('button', { name: `Mark as ${result}` }).click()
+      await press()
+      await dialog.getByText(/current transfer has the reference/).waitFor()
+      await press()
+      await dialog.getByText(/current transfer has the reference/).waitFor()
+      expect((await read()).state).toBe('sent')
+    },
+  )
 
   it('Next and Previous lead through the orders of a seller, whose list ends with its last page', async () => {
     const shop = await openShop(app, PARCEL)

@@ -64,7 +64,8 @@ export function Payouts() {
           confirm="Mark as paid"
           isDangerous={false}
           onConfirm={async () => {
-            await send(`payouts/${asked.payout.id}/paid`)
+            const { reference } = asked.payout
+            await send(`payouts/${asked.payout.id}/paid`, { reference })
             notify(`Payout ${asked.payout.id} is paid.`)
           }}
           onClose={close}
@@ -81,13 +82,15 @@ export function Payouts() {
           title={`Mark payout ${asked.payout.id} as failed`}
           confirm="Mark as failed"
           onConfirm={async (reason) => {
-            await send(`payouts/${asked.payout.id}/failed`, { reason })
+            const { reference } = asked.payout
+            await send(`payouts/${asked.payout.id}/failed`, { reason, reference })
             notify(`Payout ${asked.payout.id} has failed.`)
           }}
           onClose={close}
         >
-          The bank has returned {formatMoney(asked.payout.amount)}. The seller gets an e-mail with
-          the reason, and the payout is due again when the seller has changed the bank account.
+          The bank has returned {formatMoney(asked.payout.amount)}, with the reference{' '}
+          {asked.payout.reference}. The seller gets an e-mail with the reason, and the payout is due
+          again when the seller has changed the bank account.
         </ReasonDialog>
       )}
     </>
