@@ -127,6 +127,34 @@ describe('a payout setup in the sandbox', () => {
     expect(await ids('rejected')).not.toContain(seller.accountId)
   })
 
+  it('a decision that names a submission is refused with 409 once the seller has submitted another bank account', async () => {
+    const { seller, member, path } = await newSeller()
+    const read = async () =>
+      (await app.operator.get('/operator/v1/payout-setups?per_page=100')).body.data.find(
+        ({ account_id }: { account_id: number }) => account_id === seller.accountId,
+      )
+    const decide = (decision: string, payload: object) =>
+      app.operator.post(`${path}/${decision}`, { payload })
+    await submit(member)
+    const { submission: seen } = await read()
+    const reason = 'Another holder'
+    const rejected = await decide('reject', { reason, submission: seen })
+    expect(rejected.body.data).toMatchObject({ state: 'rejected', submission: seen })
+    await submit(member, { password: PASSWORD })
+    await decide('reject', { reason: 'Not this one either' })
+
+    for (const decision of ['verify', 'reject']) {
+      const { status, body } = await decide(decision, { reason, submission: seen })
+      expect([status, body.error.type]).toEqual([409, 'conflict'])
+      expect(body.error.message).toContain('submitted another')
+    }
+    const current = await read()
+    expect(current).toMatchObject({ state: 'rejected', reason: 'Not this one either' })
+    expect(current.submission).not.toBe(seen)
+    const verified = await decide('verify', { submission: current.submission })
+    expect(verified.body.data.state).toBe('verified')
+  })
+
   it('the operator’s payout_verified verifies and revokes a setup', async () => {
     const { seller, member } = await newSeller()
     const patch = (payout_verified: boolean) =>

@@ -24,6 +24,8 @@ export type PayoutSetup = {
   holder: string | null
   ibanLast4: string | null
   country: string | null
+  /** Differs for each submission, also of the same bank account. */
+  submission: string | null
   /** Payouts are held until this time. */
   holdUntil: Date | null
   submittedAt: Date | null
@@ -91,10 +93,14 @@ const columns = (db: Db, now: Date) => db`
   s.holder,
   s.iban_last4 as "ibanLast4",
   s.country,
+  ${submissionOf(db)} as submission,
   case when s.hold_until > ${now} then s.hold_until end as "holdUntil",
   s.submitted_at as "submittedAt",
   case when c.expires_at > ${now} then c.expires_at end as "unconfirmedUntil"
 `
+
+// Each encryption has a nonce of its own, so the hash tells nothing about the IBAN. Times have whole seconds.
+const submissionOf = (db: Db) => db`left(encode(sha256(s.iban), 'hex'), 32)`
 
 type BankAccount = { holder: string; iban: string }
 
@@ -224,9 +230,17 @@ async function applyChange(tx: Context, accountId: number): Promise<void> {
   if (config.sandbox) await setVerified(tx, accountId, true)
 }
 
-/** Verifies a submitted setup. @throws conflict if there is none */
-export const verifySetup = (ctx: Context, accountId: number): Promise<PayoutSetup> =>
-  decide(ctx, accountId, (tx) => verify(tx, accountId))
+/**
+ * Verifies a submitted setup.
+ *
+ * @param submission that the decision is about: a late decision can't verify a bank account that nobody has seen
+ * @throws conflict if there is no setup, or if the seller has submitted another one
+ */
+export const verifySetup = (
+  ctx: Context,
+  accountId: number,
+  submission?: string,
+): Promise<PayoutSetup> => decide(ctx, accountId, submission, (tx) => verify(tx, accountId))
 
 /** Verifies or revokes a seller's setup, submitted or not. Runs in the caller's transaction. */
 export const setPayoutVerified = (
@@ -241,13 +255,18 @@ async function verify(tx: Context, accountId: number): Promise<void> {
   await repeatFailedPayouts(tx, accountId)
 }
 
-/** Rejects a setup, and e-mails the reason to the seller. @throws conflict if there is none */
+/**
+ * Rejects a setup, and e-mails the reason to the seller.
+ *
+ * @param submission that the decision is about
+ * @throws conflict if there is no setup, or if the seller has submitted another one
+ */
 export const rejectSetup = (
   ctx: Context,
   accountId: number,
-  reason: string,
+  { reason, submission }: { reason: string; submission?: string | undefined },
 ): Promise<PayoutSetup> =>
-  decide(ctx, accountId, async (tx) => {
+  decide(ctx, accountId, submission, async (tx) => {
     await tx.db`
       update payout_setups set rejected_because = ${reason} where account_id = ${accountId}
     `
@@ -255,12 +274,23 @@ export const rejectSetup = (
     await sendMail(tx, setupRejectedEmail(tx, await sellerOf(tx, accountId), reason))
   })
 
-const decide = (ctx: Context, accountId: number, decision: (tx: Context) => Promise<void>) =>
+const decide = (
+  ctx: Context,
+  accountId: number,
+  submission: string | undefined,
+  decision: (tx: Context) => Promise<void>,
+) =>
   inTransaction(ctx, async (tx) => {
-    const [setup] = await tx.db`
-      select from payout_setups where account_id = ${accountId} for no key update
+    const [setup] = await tx.db<{ submission: string }[]>`
+      select ${submissionOf(tx.db)} as submission
+      from payout_setups s
+      where s.account_id = ${accountId}
+      for no key update
     `
     if (!setup) throw conflict('The seller has not submitted a payout setup.')
+    if (submission !== undefined && submission !== setup.submission) {
+      throw conflict('The seller has submitted another bank account meanwhile. Check that one.')
+    }
     await decision(tx)
     return getSetup(tx, accountId)
   })

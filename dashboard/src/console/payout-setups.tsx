@@ -107,7 +107,7 @@ const decisions = (onDecide: (decision: Decision) => void): Column<PayoutSetup> 
 
 function DecisionDialog({
   verb,
-  setup: { account_id: id, holder, iban_last4: last },
+  setup: { account_id: id, holder, iban_last4: last, submission },
   onClose,
 }: Decision & { onClose: () => void }) {
   const path = `accounts/${id}/payout-setup/${verb}`
@@ -118,7 +118,7 @@ function DecisionDialog({
       confirm="Verify"
       isDangerous={false}
       onConfirm={async () => {
-        await send(path)
+        await send(path, { submission })
         notify(`The payout setup of seller ${id} is verified.`)
       }}
       onClose={onClose}
@@ -130,13 +130,13 @@ function DecisionDialog({
       title={`Reject the payout setup of seller ${id}`}
       confirm="Reject"
       onConfirm={async (reason) => {
-        await send(path, { reason })
+        await send(path, { reason, submission })
         notify(`The payout setup of seller ${id} is rejected.`)
       }}
       onClose={onClose}
     >
-      The seller gets an e-mail with the reason, and can neither list nor ship until another setup
-      is verified.
+      This rejects {bank}. The seller gets an e-mail with the reason, and can neither list nor ship
+      until another setup is verified.
     </ReasonDialog>
   )
 }

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { getSetup, submitSetup } from '../../money/payout-setup.ts'
 import {
   type BrowserApp,
   chromiumPath,
@@ -415,6 +416,41 @@ describe.skipIf(!chromiumPath)('the console', () => {
       await press()
       await dialog.getByText(/current transfer has the reference/).waitFor()
       expect((await read()).state).toBe('sent')
+    },
+  )
+
+  it.each(['Verify', 'Reject'])(
+    'the console’s %s dialog decides on no bank account that the seller submitted after it was opened',
+    async (verb) => {
+      const { accountId } = await openShop(app, PARCEL)
+      const path = `/operator/v1/accounts/${accountId}/payout-setup`
+      const submit = (holder: string) =>
+        submitSetup(
+          app.ctx,
+          accountId,
+          { ...BANK_ACCOUNT, holder, password: undefined },
+          async () => {},
+        )
+      await submit('Honest Holder')
+      if (verb === 'Verify') {
+        await app.operator.post(`${path}/reject`, { payload: { reason: 'Unreadable' } })
+      }
+      const page = await app.open('/console/sellers/payout-setups', { expects: /status of 409/ })
+      await signIn(page, 'finance')
+      await page
+        .getByRole('button', { name: `${verb} the payout setup of seller ${accountId}` })
+        .click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByText(/6789 of Honest Holder/).waitFor()
+      if (verb === 'Reject') await dialog.getByLabel('Reason').fill('The holder is unknown.')
+      await submit('Other Holder')
+      if (verb === 'Verify') {
+        await app.operator.post(`${path}/reject`, { payload: { reason: 'Unreadable' } })
+      }
+      await dialog.getByRole('button', { name: verb, exact: true }).click()
+      await dialog.getByText(/submitted another bank account/).waitFor()
+      const { state } = await getSetup(app.ctx, accountId)
+      expect(state).toBe(verb === 'Verify' ? 'rejected' : 'verified')
     },
   )
 

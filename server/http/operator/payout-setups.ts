@@ -4,7 +4,7 @@ import { listSetups, rejectSetup, SETUP_STATES, verifySetup } from '../../money/
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
-import { Data, OneOf, Paginated, PathId, Words } from '../schema.ts'
+import { Data, FilledText, OneOf, Paginated, PathId, Words } from '../schema.ts'
 import { examplePayoutSetup, PayoutSetupSchema, payoutSetupJson } from '../shapes/payout-setup.ts'
 import { accountExists } from './must-exist.ts'
 
@@ -40,6 +40,14 @@ export const payoutSetupList =
     done()
   }
 
+const submission = Type.Optional(
+  FilledText({
+    maxLength: 64,
+    description:
+      'The `submission` of the setup that you checked. With it, the decision can’t be about a bank account that the seller has submitted since: that is 409',
+  }),
+)
+
 const decision = {
   tags: ['Money'],
   params: Type.Object({ id: PathId('The account') }),
@@ -58,12 +66,20 @@ export const payoutSetupRoutes =
           operationId: 'verifyPayoutSetup',
           summary: 'Verify a payout setup',
           description:
-            'From now on the seller can list and ship, and payouts are made. Failed payouts become due again. Responds with 409 if the seller has not submitted a setup.',
-          'x-errors': ['conflict'],
+            'From now on the seller can list and ship, and payouts are made. Failed payouts become due again. Responds with 409 if the seller has not submitted a setup, or another one than `submission` names.',
+          body: Type.Optional(
+            Type.Object(
+              { submission },
+              { examples: [{}, { submission: examplePayoutSetup.submission }] },
+            ),
+          ),
+          'x-errors': ['conflict', 'validation_error'],
           'x-example': { data: { ...examplePayoutSetup, state: 'verified' } },
         },
       },
-      async ({ params }) => ({ data: payoutSetupJson(await verifySetup(ctx, params.id)) }),
+      async ({ params, body }) => ({
+        data: payoutSetupJson(await verifySetup(ctx, params.id, body?.submission)),
+      }),
     )
 
     app.post(
@@ -75,10 +91,18 @@ export const payoutSetupRoutes =
           operationId: 'rejectPayoutSetup',
           summary: 'Reject a payout setup',
           description:
-            'The seller gets an e-mail with the reason, and can neither list nor ship until another setup is verified. Responds with 409 if the seller has not submitted a setup.',
+            'The seller gets an e-mail with the reason, and can neither list nor ship until another setup is verified. Responds with 409 if the seller has not submitted a setup, or another one than `submission` names.',
           body: Type.Object(
-            { reason: Words({ maxLength: 500 }) },
-            { examples: [{ reason: 'The holder is not the shop’s owner.' }] },
+            { reason: Words({ maxLength: 500 }), submission },
+            {
+              examples: [
+                { reason: 'The holder is not the shop’s owner.' },
+                {
+                  reason: 'The holder is not the shop’s owner.',
+                  submission: examplePayoutSetup.submission,
+                },
+              ],
+            },
           ),
           'x-errors': ['conflict', 'validation_error'],
           'x-example': {
@@ -91,7 +115,7 @@ export const payoutSetupRoutes =
         },
       },
       async ({ params, body }) => ({
-        data: payoutSetupJson(await rejectSetup(ctx, params.id, body.reason)),
+        data: payoutSetupJson(await rejectSetup(ctx, params.id, body)),
       }),
     )
     done()

@@ -13,6 +13,9 @@ export const PayoutSetupSchema = component(
       holder: Nullable(Type.String()),
       iban_last4: Nullable(Type.String(), { description: 'The IBAN itself is never shown' }),
       country: Nullable(Type.String()),
+      submission: Nullable(Type.String(), {
+        description: 'Differs for each submission, also of the same bank account',
+      }),
       hold_until: Nullable(Timestamp(), {
         description: 'Payouts are held until then, because the bank account was changed',
       }),
@@ -32,6 +35,7 @@ export const payoutSetupJson = (setup: PayoutSetup): Static<typeof PayoutSetupSc
   holder: setup.holder,
   iban_last4: setup.ibanLast4,
   country: setup.country,
+  submission: setup.submission,
   hold_until: timestampOrNull(setup.holdUntil),
   submitted_at: timestampOrNull(setup.submittedAt),
   unconfirmed_until: timestampOrNull(setup.unconfirmedUntil),
@@ -44,6 +48,7 @@ export const examplePayoutSetup: Static<typeof PayoutSetupSchema> = {
   holder: 'Kanto Cards',
   iban_last4: '6789',
   country: 'NL',
+  submission: '9f2c4b7d1e6a8035c7d94e1b2a6f8c03',
   hold_until: null,
   submitted_at: '2026-03-01T09:30:00Z',
   unconfirmed_until: null,
