@@ -11,6 +11,8 @@ export type Payout = {
   state: PayoutState
   /** Why it is held or failed. */
   reason: string | null
+  /** Held until the operator releases it or marks it as paid. */
+  isToCheck: boolean
   /** Appears on the bank statement. */
   reference: string
   createdAt: Date

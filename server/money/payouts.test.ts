@@ -231,9 +231,13 @@ describe('the result of a transfer', () => {
     // As the migration does with payouts of orders that were completed before it.
     await app.ctx.db`update payouts set reason = 'Check this' where id = ${id}`
     await app.operator.post('/operator/v1/payout-runs')
-    expect(await payoutOf(sliceKey)).toMatchObject({ state: 'held', reason: 'Check this' })
+    const held = { state: 'held', reason: 'Check this', to_check: true }
+    expect(await payoutOf(sliceKey)).toMatchObject(held)
     const released = await release()
-    expect([released.status, released.body.data.state]).toEqual([200, 'due'])
+    expect([released.status, released.body.data]).toMatchObject([
+      200,
+      { state: 'due', to_check: false },
+    ])
     await app.operator.post('/operator/v1/payout-runs')
     expect((await payoutOf(sliceKey)).state).toBe('sent')
     expect((await reportOf(999_999, 'release')).status).toBe(404)

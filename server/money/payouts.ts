@@ -123,6 +123,7 @@ async function readPayouts(ctx: Context, ids: number[]): Promise<Payout[]> {
         case when p.state = 'failed' then s.owed_cents else 0 end as "owedCents",
         case when held.reason is null then p.state else 'held' end as state,
         coalesce(held.reason, p.reason) as reason,
+        p.state = 'due' and p.reason is not null as "isToCheck",
         p.reference,
         p.created_at as "createdAt",
         p.sent_at as "sentAt",
@@ -218,11 +219,11 @@ export const heldBecause = (db: Db, { now, config }: Pick<Context, 'now' | 'conf
 `
 
 /**
- * Records that the bank has executed a payout. A held payout that the operator transferred outside of the service can
- * be marked as well.
+ * Records that the bank has executed a payout. One that the operator had to check, and transferred outside of the
+ * service, can be marked as well.
  *
  * @param reference of the transfer that was executed; a payout that failed is transferred again under another one
- * @throws not_found, conflict unless the payout is sent or held, or if its reference has changed
+ * @throws not_found, conflict unless the payout is sent or waits for the operator, or if its reference has changed
  */
 export const markPaid = (ctx: Context, id: number, reference?: string): Promise<Payout> =>
   inTransaction(ctx, async (tx) => {

@@ -11,7 +11,7 @@ import type { OperatorMailSchema } from '../../../server/http/shapes/mail.ts'
 import type { MemberSchema } from '../../../server/http/shapes/member.ts'
 import type { OperatorListingSchema } from '../../../server/http/shapes/operator-listing.ts'
 import type { OperatorOrderSchema } from '../../../server/http/shapes/operator-order.ts'
-import type { PayoutSchema } from '../../../server/http/shapes/payout.ts'
+import type { OperatorPayoutSchema } from '../../../server/http/shapes/operator-payout.ts'
 import type { PayoutSetupSchema } from '../../../server/http/shapes/payout-setup.ts'
 import type { ReviewSchema } from '../../../server/http/shapes/review.ts'
 import type {
@@ -36,7 +36,7 @@ export type Listing = Static<typeof OperatorListingSchema>
 export type Mail = Static<typeof OperatorMailSchema>
 export type Member = Static<typeof MemberSchema>
 export type Order = Static<typeof OperatorOrderSchema>
-export type Payout = Static<typeof PayoutSchema>
+export type Payout = Static<typeof OperatorPayoutSchema>
 export type PayoutSetup = Static<typeof PayoutSetupSchema>
 export type Review = Static<typeof ReviewSchema>
 export type { PastRun }

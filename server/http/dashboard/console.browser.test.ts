@@ -419,6 +419,38 @@ describe.skipIf(!chromiumPath)('the console', () => {
     },
   )
 
+  it('the console offers only the actions that a payout accepts: a held one must be checked by the operator to be released or marked as paid', async () => {
+    const { id, shop, read, verify, address } = await duePayout()
+    await app.operator.patch(`/operator/v1/accounts/${shop.accountId}`, {
+      payload: { payout_verified: false },
+    })
+    expect(await read()).toMatchObject({ state: 'held', to_check: false })
+    const page = await app.open(address)
+    await signIn(page, 'finance')
+    await page.getByText('The payout setup is not verified.').waitFor()
+    const menu = page.getByRole('button', { name: `Actions for payout ${id}` })
+    expect(await menu.count()).toBe(0)
+
+    await verify()
+    // As the migration does with payouts of orders that were completed before it.
+    await app.ctx.db`update payouts set reason = 'Check this' where id = ${id}`
+    await page.reload()
+    await page.getByText('Check this').waitFor()
+    await menu.click()
+    const entries = page.getByRole('menuitem')
+    expect(await entries.allTextContents()).toEqual(['Release', 'Mark as paid'])
+    await entries.filter({ hasText: 'Release' }).click()
+    await expectAccessible(page)
+    await page.getByRole('dialog').getByRole('button', { name: 'Release' }).click()
+    await page.getByRole('cell', { name: 'due', exact: true }).waitFor()
+    expect(await menu.count()).toBe(0)
+
+    await app.operator.post('/operator/v1/payout-runs')
+    await page.reload()
+    await menu.click()
+    expect(await entries.allTextContents()).toEqual(['Mark as paid', 'Mark as failed'])
+  })
+
   it.each(['Verify', 'Reject'])(
     'the console’s %s dialog decides on no bank account that the seller submitted after it was opened',
     async (verb) => {

@@ -13,7 +13,11 @@ import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import { integerIn, type Query } from '../query.ts'
 import { Data, FilledText, Id, OneOf, Paginated, PathId, Words } from '../schema.ts'
-import { examplePayout, PayoutSchema, payoutJson } from '../shapes/payout.ts'
+import {
+  exampleOperatorPayout,
+  OperatorPayoutSchema,
+  operatorPayoutJson,
+} from '../shapes/operator-payout.ts'
 import { mustExist } from './must-exist.ts'
 
 const params = Type.Object({ id: PathId('The payout') })
@@ -44,9 +48,9 @@ export const payoutRoutes =
             state: Type.Optional(OneOf(PAYOUT_STATES)),
             ...pageParameters,
           }),
-          response: { 200: Paginated(PayoutSchema, 'A page of payouts') },
+          response: { 200: Paginated(OperatorPayoutSchema, 'A page of payouts') },
           'x-errors': ['validation_error'],
-          'x-example': pageExample('/operator/v1/payouts', [examplePayout]),
+          'x-example': pageExample('/operator/v1/payouts', [exampleOperatorPayout]),
         },
       },
       async (request) => {
@@ -59,7 +63,7 @@ export const payoutRoutes =
           `${ctx.config.publicUrl}/operator/v1/payouts`,
           query,
           (page) => listPayouts(ctx, filters, page),
-          payoutJson,
+          operatorPayoutJson,
         )
       },
     )
@@ -72,11 +76,11 @@ export const payoutRoutes =
           summary: 'Read a payout',
           tags: ['Money'],
           params,
-          response: { 200: Data(PayoutSchema, 'The payout') },
-          'x-example': { data: examplePayout },
+          response: { 200: Data(OperatorPayoutSchema, 'The payout') },
+          'x-example': { data: exampleOperatorPayout },
         },
       },
-      async ({ params }) => ({ data: payoutJson(await getPayout(ctx, params.id)) }),
+      async ({ params }) => ({ data: operatorPayoutJson(await getPayout(ctx, params.id)) }),
     )
 
     app.post(
@@ -89,12 +93,12 @@ export const payoutRoutes =
             'Payouts of orders that were completed before the service kept payouts are held, because they may have been paid already. If one was not, release it, and the next run takes it. Responds with 409 for a payout that is held for another reason: it is released when that reason ends.',
           tags: ['Money'],
           params,
-          response: { 200: Data(PayoutSchema, 'The payout after the change') },
+          response: { 200: Data(OperatorPayoutSchema, 'The payout after the change') },
           'x-errors': ['conflict'],
-          'x-example': { data: examplePayout },
+          'x-example': { data: exampleOperatorPayout },
         },
       },
-      async ({ params }) => ({ data: payoutJson(await releasePayout(ctx, params.id)) }),
+      async ({ params }) => ({ data: operatorPayoutJson(await releasePayout(ctx, params.id)) }),
     )
 
     app.post(
@@ -109,15 +113,18 @@ export const payoutRoutes =
           tags: ['Money'],
           params,
           body: Type.Optional(
-            Type.Object({ reference }, { examples: [{}, { reference: examplePayout.reference }] }),
+            Type.Object(
+              { reference },
+              { examples: [{}, { reference: exampleOperatorPayout.reference }] },
+            ),
           ),
-          response: { 200: Data(PayoutSchema, 'The payout after the change') },
+          response: { 200: Data(OperatorPayoutSchema, 'The payout after the change') },
           'x-errors': ['conflict', 'validation_error'],
-          'x-example': { data: { ...examplePayout, state: 'paid' } },
+          'x-example': { data: { ...exampleOperatorPayout, state: 'paid' } },
         },
       },
       async ({ params, body }) => ({
-        data: payoutJson(await markPaid(ctx, params.id, body?.reference)),
+        data: operatorPayoutJson(await markPaid(ctx, params.id, body?.reference)),
       }),
     )
 
@@ -137,19 +144,19 @@ export const payoutRoutes =
             {
               examples: [
                 { reason: 'The account is closed.' },
-                { reason: 'The account is closed.', reference: examplePayout.reference },
+                { reason: 'The account is closed.', reference: exampleOperatorPayout.reference },
               ],
             },
           ),
-          response: { 200: Data(PayoutSchema, 'The payout after the change') },
+          response: { 200: Data(OperatorPayoutSchema, 'The payout after the change') },
           'x-errors': ['conflict', 'validation_error'],
           'x-example': {
-            data: { ...examplePayout, state: 'failed', reason: 'The account is closed.' },
+            data: { ...exampleOperatorPayout, state: 'failed', reason: 'The account is closed.' },
           },
         },
       },
       async ({ params, body }) => ({
-        data: payoutJson(await markFailed(ctx, params.id, body)),
+        data: operatorPayoutJson(await markFailed(ctx, params.id, body)),
       }),
     )
     done()

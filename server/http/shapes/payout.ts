@@ -22,27 +22,26 @@ const PayoutLineSchema = component(
   ),
 )
 
+export const payoutFields = {
+  id: Type.Integer(),
+  account_id: Type.Integer(),
+  slice_key: Type.String(),
+  amount: amount('gross − commission − refunds + shipping of all lines'),
+  state: OneOf(PAYOUT_STATES),
+  reason: Nullable(Type.String(), { description: 'Why the payout is held or failed' }),
+  reference: Type.String({
+    description:
+      'Reference of the current or next transfer, which the bank statement shows. Unique',
+  }),
+  created_at: Timestamp(),
+  sent_at: Nullable(Timestamp()),
+  paid_at: Nullable(Timestamp()),
+  lines: Type.Array(PayoutLineSchema),
+}
+
 export const PayoutSchema = component(
   'Payout',
-  Type.Object(
-    {
-      id: Type.Integer(),
-      account_id: Type.Integer(),
-      slice_key: Type.String(),
-      amount: amount('gross − commission − refunds + shipping of all lines'),
-      state: OneOf(PAYOUT_STATES),
-      reason: Nullable(Type.String(), { description: 'Why the payout is held or failed' }),
-      reference: Type.String({
-        description:
-          'Reference of the current or next transfer, which the bank statement shows. Unique',
-      }),
-      created_at: Timestamp(),
-      sent_at: Nullable(Timestamp()),
-      paid_at: Nullable(Timestamp()),
-      lines: Type.Array(PayoutLineSchema),
-    },
-    { description: 'The money that a seller gets for one slice.' },
-  ),
+  Type.Object(payoutFields, { description: 'The money that a seller gets for one slice.' }),
 )
 
 export const payoutJson = (payout: Payout): Static<typeof PayoutSchema> => ({

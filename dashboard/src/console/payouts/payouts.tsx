@@ -17,13 +17,33 @@ import { optionsOf, StatusBadge } from '../statuses.tsx'
 
 const STATES: Payout['state'][] = ['due', 'held', 'sent', 'paid', 'failed']
 
-type Result = 'paid' | 'failed'
-
-/** The states in which the service accepts a result of the bank. */
-const ACCEPTED: Record<Result, Payout['state'][]> = {
-  paid: ['sent', 'held'],
-  failed: ['sent', 'paid'],
+type Action = {
+  operation: 'releasePayout' | 'markPayoutPaid' | 'markPayoutFailed'
+  label: string
+  /** Whether the service accepts it. */
+  isPossible: (payout: Payout) => boolean
 }
+
+const ACTIONS: Action[] = [
+  {
+    operation: 'releasePayout',
+    label: 'Release',
+    isPossible: ({ to_check }) => to_check,
+  },
+  {
+    operation: 'markPayoutPaid',
+    label: 'Mark as paid',
+    isPossible: ({ state, to_check }) => state === 'sent' || to_check,
+  },
+  {
+    operation: 'markPayoutFailed',
+    label: 'Mark as failed',
+    // Without an amount there was no transfer.
+    isPossible: ({ state, amount }) => (state === 'sent' || state === 'paid') && amount > 0,
+  },
+]
+
+type Asked = { operation: Action['operation']; payout: Payout }
 
 /** The payouts to all sellers, and what the bank has done with them. */
 export function Payouts() {
@@ -32,10 +52,10 @@ export function Payouts() {
     account_id: '',
     page: '',
   })
-  const [asked, setAsked] = useState<{ result: Result; payout: Payout }>()
-  const isAllowed = useMay()('markPayoutPaid')
+  const [asked, setAsked] = useState<Asked>()
+  const may = useMay()
+  const allowed = ACTIONS.filter(({ operation }) => may(operation))
   const query = useList<Payout>('payouts', filters)
-  const close = () => setAsked(undefined)
   return (
     <>
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
@@ -54,46 +74,74 @@ export function Payouts() {
         query={query}
         noun="payouts"
         label="Payouts"
-        columns={isAllowed ? [...COLUMNS, actions(setAsked)] : COLUMNS}
+        columns={allowed.length > 0 ? [...COLUMNS, actions(allowed, setAsked)] : COLUMNS}
         keyOf={({ id }) => id}
         isFiltered={isFiltered}
       />
-      {asked?.result === 'paid' && (
-        <ConfirmDialog
-          title={`Mark payout ${asked.payout.id} as paid`}
-          confirm="Mark as paid"
-          isDangerous={false}
-          onConfirm={async () => {
-            const { reference } = asked.payout
-            await send(`payouts/${asked.payout.id}/paid`, { reference })
-            notify(`Payout ${asked.payout.id} is paid.`)
-          }}
-          onClose={close}
-        >
-          <p>
-            The bank has transferred {formatMoney(asked.payout.amount)} to{' '}
-            <SellerName id={asked.payout.account_id} />, with the reference {asked.payout.reference}
-            .
-          </p>
-        </ConfirmDialog>
-      )}
-      {asked?.result === 'failed' && (
-        <ReasonDialog
-          title={`Mark payout ${asked.payout.id} as failed`}
-          confirm="Mark as failed"
-          onConfirm={async (reason) => {
-            const { reference } = asked.payout
-            await send(`payouts/${asked.payout.id}/failed`, { reason, reference })
-            notify(`Payout ${asked.payout.id} has failed.`)
-          }}
-          onClose={close}
-        >
-          The bank has returned {formatMoney(asked.payout.amount)}, with the reference{' '}
-          {asked.payout.reference}. The seller gets an e-mail with the reason, and the payout is due
-          again when the seller has changed the bank account.
-        </ReasonDialog>
-      )}
+      {asked && <ActionDialog {...asked} onClose={() => setAsked(undefined)} />}
     </>
+  )
+}
+
+/** Keeps the payout as it was when the dialog opened: its reference names the transfer that staff decide about. */
+function ActionDialog({
+  operation,
+  payout: { id, account_id, amount, reference, to_check },
+  onClose,
+}: Asked & { onClose: () => void }) {
+  if (operation === 'markPayoutFailed') {
+    return (
+      <ReasonDialog
+        title={`Mark payout ${id} as failed`}
+        confirm="Mark as failed"
+        onConfirm={async (reason) => {
+          await send(`payouts/${id}/failed`, { reason, reference })
+          notify(`Payout ${id} has failed.`)
+        }}
+        onClose={onClose}
+      >
+        The bank has returned {formatMoney(amount)}, with the reference {reference}. The seller gets
+        an e-mail with the reason, and the payout is due again when the seller has changed the bank
+        account.
+      </ReasonDialog>
+    )
+  }
+  if (operation === 'releasePayout') {
+    return (
+      <ConfirmDialog
+        title={`Release payout ${id}`}
+        confirm="Release"
+        isDangerous={false}
+        onConfirm={async () => {
+          await send(`payouts/${id}/release`)
+          notify(`Payout ${id} is released.`)
+        }}
+        onClose={onClose}
+      >
+        <p>
+          A payout run transfers {formatMoney(amount)} to <SellerName id={account_id} />. Release
+          the payout only if the seller was not paid for this order before.
+        </p>
+      </ConfirmDialog>
+    )
+  }
+  return (
+    <ConfirmDialog
+      title={`Mark payout ${id} as paid`}
+      confirm="Mark as paid"
+      isDangerous={false}
+      onConfirm={async () => {
+        await send(`payouts/${id}/paid`, { reference })
+        notify(`Payout ${id} is paid.`)
+      }}
+      onClose={onClose}
+    >
+      <p>
+        {to_check ? 'You have' : 'The bank has'} transferred {formatMoney(amount)} to{' '}
+        <SellerName id={account_id} />
+        {to_check ? ' outside of the service.' : `, with the reference ${reference}.`}
+      </p>
+    </ConfirmDialog>
   )
 }
 
@@ -135,23 +183,21 @@ const COLUMNS: Column<Payout>[] = [
   },
 ]
 
-const actions = (onAsk: (asked: { result: Result; payout: Payout }) => void): Column<Payout> => ({
+const actions = (allowed: Action[], onAsk: (asked: Asked) => void): Column<Payout> => ({
   key: 'actions',
   header: 'Actions',
   isHeaderHidden: true,
   align: 'end',
   cell: (payout) => {
-    const possible = (['paid', 'failed'] as const).filter((result) =>
-      ACCEPTED[result].includes(payout.state),
-    )
+    const possible = allowed.filter(({ isPossible }) => isPossible(payout))
     if (possible.length === 0) return null
     return (
       <Menu
         label={`Actions for payout ${payout.id}`}
-        entries={possible.map((result) => ({
-          label: `Mark as ${result}`,
-          isDangerous: result === 'failed',
-          onAction: () => onAsk({ result, payout }),
+        entries={possible.map(({ operation, label }) => ({
+          label,
+          isDangerous: operation === 'markPayoutFailed',
+          onAction: () => onAsk({ operation, payout }),
         }))}
       />
     )
