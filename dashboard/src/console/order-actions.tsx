@@ -10,7 +10,7 @@ import { readNumber } from '../ui/numbers.ts'
 import { Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
 import { useAttempt } from '../ui/use-attempt.ts'
-import { type Order, send, useCurrentRecord, useMay } from './api.ts'
+import { type Order, type Slice, send, useCurrentRecord, useMay } from './api.ts'
 
 type Definition = {
   /** The verb on the buttons. */
@@ -23,7 +23,7 @@ type Definition = {
   isPossible?: (order: Order) => boolean
   isDangerous?: boolean
   /** The sentence above the fields: the effect, and the sum of money. */
-  effect: (order: Order) => ReactNode
+  effect: (order: Order, slice: Slice) => ReactNode
   fields?: () => ReactNode
   body?: (data: FormData) => object
 }
@@ -36,14 +36,28 @@ const REFUND_PARTS = {
   platform: 'The marketplace’s commission',
 }
 
+/** The part of a row's price that was not refunded yet, in whole cents, as the service computes it. */
+const restOf = ({ price, quantity, financial }: Order) =>
+  Math.round(100 * price) * quantity - Math.round(100 * financial.refunded_amount)
+
+/** The sum that the buyer gets when the row is cancelled. With its last row, a slice refunds its shipping. */
+function refundOf(order: Order, { rows, shipping }: Slice): string {
+  const rest = restOf(order)
+  const isLast = rows.every(({ id, status }) => id === order.id || status === 'cancelled')
+  const parts = [
+    ...(rest > 0 ? [formatMoney(rest / 100)] : []),
+    ...(isLast && shipping.price > 0 ? [`the shipping of ${formatMoney(shipping.price)}`] : []),
+  ]
+  return parts.join(' and ') || 'nothing more'
+}
+
 /** The actions about an order row, by the `operationId` of their operation. */
 const ACTIONS = {
   refundOrder: {
     label: 'Refund',
     path: 'refund',
     statuses: ['pending', 'shipped', 'received', 'disputed'],
-    isPossible: ({ price, quantity, financial }) =>
-      Math.round(100 * financial.refunded_amount) < Math.round(100 * price) * quantity,
+    isPossible: (order) => restOf(order) > 0,
     isDangerous: true,
     effect: ({ price, quantity, financial }) =>
       `The buyer gets an e-mail, and the row keeps its status. ${formatMoney(financial.refunded_amount)} of ${quantity} × ${formatMoney(price)} has been refunded so far.`,
@@ -70,8 +84,8 @@ const ACTIONS = {
     path: 'cancel',
     statuses: ['pending', 'shipped', 'disputed'],
     isDangerous: true,
-    effect: ({ price, quantity }) =>
-      `Refunds ${quantity} × ${formatMoney(price)} to the buyer. A cancellation is final.`,
+    effect: (order, slice) =>
+      `Refunds ${refundOf(order, slice)} to the buyer. A cancellation is final.`,
     fields: () => (
       <>
         <Select
@@ -119,8 +133,8 @@ const ACTIONS = {
     path: 'resolve',
     statuses: ['disputed'],
     isDangerous: true,
-    effect: ({ price, quantity }) =>
-      `In favour of the buyer, the row is cancelled and ${quantity} × ${formatMoney(price)} is refunded. In favour of the seller, the row becomes received.`,
+    effect: (order, slice) =>
+      `In favour of the buyer, the row is cancelled and the buyer gets ${refundOf(order, slice)} back. In favour of the seller, the row becomes received.`,
     fields: () => (
       <>
         <RadioGroup
@@ -176,23 +190,30 @@ export function OrderMenu({
 }
 
 /**
- * Asks for what the action needs, and names its effect before it happens. Reads the order first: its row in a list may be
- * older than a refund whose response was lost.
+ * Asks for what the action needs, and names its effect before it happens. Reads the order's slice first: its row in a
+ * list may be older than a refund whose response was lost.
  */
 export function OrderActionDialog({
   action,
-  order: { id },
+  order: { id, slice_key },
   onClose,
 }: {
   action: OrderAction
   order: Order
   onClose: () => void
 }) {
-  const query = useCurrentRecord<Order>(`orders/${id}`)
+  const query = useCurrentRecord<Slice>(`slices/${encodeURIComponent(slice_key)}`)
   return (
     <Dialog title={`${ACTIONS[action].label}: order ${id}`} isModalStrict onClose={onClose}>
       <Loaded query={query} lines={3}>
-        {(order) => <OrderActionForm action={action} order={order} onClose={onClose} />}
+        {(slice) => (
+          <OrderActionForm
+            action={action}
+            order={slice.rows.find((row) => row.id === id)!}
+            slice={slice}
+            onClose={onClose}
+          />
+        )}
       </Loaded>
     </Dialog>
   )
@@ -201,10 +222,12 @@ export function OrderActionDialog({
 function OrderActionForm({
   action,
   order,
+  slice,
   onClose,
 }: {
   action: OrderAction
   order: Order
+  slice: Slice
   onClose: () => void
 }) {
   const { label, path, isDangerous, effect, fields, body }: Definition = ACTIONS[action]
@@ -222,7 +245,7 @@ function OrderActionForm({
     <>
       <p>
         <strong>{order.item.name ?? 'Item'}</strong>, sold to{' '}
-        {order.buyer.name ?? 'an erased buyer'}. {effect(order)}
+        {order.buyer.name ?? 'an erased buyer'}. {effect(order, slice)}
       </p>
       <Form
         label={label}

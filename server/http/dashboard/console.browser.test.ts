@@ -486,6 +486,58 @@ describe.skipIf(!chromiumPath)('the console', () => {
     },
   )
 
+  /** Opens the page of an order's slice, and an action of a row. */
+  async function openAction(page: Page, order: number, action: string) {
+    await page.getByRole('button', { name: `Actions for order ${order}` }).click()
+    await page.getByRole('menuitem', { name: action, exact: true }).click()
+    return page.getByRole('dialog')
+  }
+
+  const refund = (order: number, amount: number) =>
+    app.operator.post(`/operator/v1/orders/${order}/refund`, {
+      payload: { amount, reason: 'A bent corner' },
+    })
+
+  it('the dialogs of a cancellation and a resolution name the sum that the buyer gets, without earlier refunds and with the shipping of the last row', async () => {
+    const shop = await openShop(app, PARCEL)
+    const [first, second] = (await list(
+      shop,
+      cardItem({ price: 10, quantity: 2 }),
+      cardItem({ price: 3, quantity: 1 }),
+    )) as [number, number]
+    const sale = await buy(app, [
+      [first, 2],
+      [second, 1],
+    ])
+    const [row, other] = sale.orderIds as [number, number]
+    await refund(row, 15)
+    await ship(shop, row, { tracking_code: 'CODE' })
+    const page = await app.open(`/console/orders/${sale.sliceKey}`)
+    await signIn(page, 'support')
+    const expectSum = async (action: string, order: number, text: string) => {
+      const dialog = await openAction(page, order, action)
+      await dialog.getByText(text).waitFor()
+      await page.keyboard.press('Escape')
+      await dialog.waitFor({ state: 'detached' })
+    }
+    await expectSum('Cancel', row, 'Refunds €5.00 to the buyer.')
+    await refund(row, 5)
+    await page.reload()
+    await expectSum('Cancel', row, 'Refunds nothing more to the buyer.')
+    await act(app, row, 'cancel', { cancelled_by: 'buyer' })
+    await act(app, other, 'dispute')
+    await page.reload()
+    const sum = '€3.00 and the shipping of €6.95'
+    await expectSum('Cancel', other, `Refunds ${sum} to the buyer.`)
+    await expectSum('Resolve the dispute', other, `the buyer gets ${sum} back.`)
+    await act(app, other, 'resolve', { in_favour_of: 'buyer' })
+    const ledger = await app.operator.get(`/operator/v1/ledger?slice_key=${sale.sliceKey}`)
+    const refunds = ledger.body.data.flatMap((entry: { account: string; amount: number }) =>
+      entry.account === 'refunds' ? [entry.amount] : [],
+    )
+    expect(refunds).toEqual(expect.arrayContaining([3, 6.95]))
+  })
+
   it('Next and Previous lead through the orders of a seller, whose list ends with its last page', async () => {
     const shop = await openShop(app, PARCEL)
     await insertSlice(app.ctx.db, shop.accountId, { rows: 35 })
