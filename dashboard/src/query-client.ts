@@ -1,4 +1,4 @@
-import { QueryClient } from '@tanstack/react-query'
+import { QueryClient, type QueryKey } from '@tanstack/react-query'
 import { ApiError, ConnectionError } from './client.ts'
 
 const MAX_RETRIES = 2
@@ -21,3 +21,18 @@ export const queryClient = new QueryClient({
     },
   },
 })
+
+/**
+ * Waits for a write, then reads again what is shown. After an error it reads as well: a refusal often means that another
+ * person has changed the record, and a write whose response was lost may have happened.
+ */
+export async function readAfter<T>(write: Promise<T>, queryKey: QueryKey = []): Promise<T> {
+  const read = () => queryClient.invalidateQueries({ queryKey })
+  const result = await write.catch((error) => {
+    // The message must not wait for a connection that is lost.
+    void read()
+    throw error
+  })
+  await read()
+  return result
+}

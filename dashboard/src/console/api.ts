@@ -22,7 +22,7 @@ import type { CallerSchema, StaffSchema } from '../../../server/http/shapes/staf
 import type { EndpointSchema } from '../../../server/http/shapes/webhook-endpoint.ts'
 import type { Data, Paginated } from '../api.ts'
 import { ApiError, get, post, remove } from '../client.ts'
-import { queryClient } from '../query-client.ts'
+import { readAfter } from '../query-client.ts'
 
 export type Account = Static<typeof AccountSchema>
 export type AuditEntry = Static<typeof AuditEntrySchema>
@@ -112,18 +112,9 @@ function listOfOne<T>(found: Data<T> | undefined): Paginated<T> {
 }
 
 /** Sends a write, and reads again what is shown. */
-export async function send<T = void>(
-  path: string,
-  body?: unknown,
-  idempotencyKey?: string,
-): Promise<T> {
-  const result = await post<T>(path, body, idempotencyKey === undefined ? {} : { idempotencyKey })
-  await queryClient.invalidateQueries()
-  return result
-}
+export const send = <T = void>(path: string, body?: unknown, idempotencyKey?: string): Promise<T> =>
+  readAfter(post<T>(path, body, idempotencyKey === undefined ? {} : { idempotencyKey }))
 
 /** Deletes a record, and reads again what is shown. */
-export async function sendDelete(path: string, body?: unknown): Promise<void> {
-  await remove(path, body)
-  await queryClient.invalidateQueries()
-}
+export const sendDelete = (path: string, body?: unknown): Promise<void> =>
+  readAfter(remove(path, body))

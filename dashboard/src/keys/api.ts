@@ -4,7 +4,7 @@ import type { ProgramRecord } from '../../../server/http/dashboard/programs.ts'
 import type { SessionRecord } from '../../../server/http/dashboard/sessions.ts'
 import type { Data } from '../api.ts'
 import { get, post, remove } from '../client.ts'
-import { queryClient } from '../query-client.ts'
+import { queryClient, readAfter } from '../query-client.ts'
 import { notifyFailure } from '../ui/toast.tsx'
 
 export type { KeyRecord, NewKeyRecord, ProgramRecord, SessionRecord }
@@ -34,10 +34,7 @@ export const rotateKey = ({ id }: KeyRecord, idempotencyKey: string) =>
     () => void readKeys(),
   )
 
-export async function revokeKey({ id }: KeyRecord) {
-  await remove(`keys/${id}`)
-  await readKeys()
-}
+export const revokeKey = ({ id }: KeyRecord) => readAfter(remove(`keys/${id}`), KEYS)
 
 export const usePrograms = () =>
   useQuery({
@@ -49,14 +46,11 @@ export const usePrograms = () =>
 export const useEndProgram = () =>
   useMutation({
     mutationFn: ({ id }: ProgramRecord) => remove(`programs/${id}`),
-    onSuccess: readPrograms,
+    onSettled: readPrograms,
     onError: notifyFailure,
   })
 
-export async function endPrograms() {
-  await remove('programs')
-  await readPrograms()
-}
+export const endPrograms = () => readAfter(remove('programs'), PROGRAMS)
 
 export const useSessions = () =>
   useQuery({
@@ -68,11 +62,8 @@ export const useSessions = () =>
 export const useEndSession = () =>
   useMutation({
     mutationFn: ({ id }: SessionRecord) => remove(`sessions/${id}`),
-    onSuccess: readSessions,
+    onSettled: readSessions,
     onError: notifyFailure,
   })
 
-export async function endOtherSessions() {
-  await remove('sessions')
-  await readSessions()
-}
+export const endOtherSessions = () => readAfter(remove('sessions'), SESSIONS)

@@ -538,6 +538,65 @@ describe.skipIf(!chromiumPath)('the console', () => {
     expect(refunds).toEqual(expect.arrayContaining([3, 6.95]))
   })
 
+  it('after a refused action or a lost response, the console shows the record as it is now', async () => {
+    const shop = await openShop(app, PARCEL)
+    const [card] = (await list(shop, cardItem({ price: 10, quantity: 9 }))) as [number]
+    const sell = async () => {
+      const { sliceKey, orderIds } = await buy(app, [[card, 1]])
+      await ship(shop, orderIds[0]!, { tracking_code: 'CODE' })
+      return { sliceKey, order: orderIds[0]! }
+    }
+    const [one, two] = [await sell(), await sell()]
+    const page = await app.open(`/console/orders/${one.sliceKey}`, {
+      expects: /status of 4\d\d|ERR_FAILED/,
+    })
+    await signIn(page, 'admin')
+    const main = page.getByRole('main')
+
+    const refunding = await openAction(page, one.order, 'Refund')
+    await refunding.getByText('€0.00 of 1 × €10.00').waitFor()
+    await refund(one.order, 9)
+    await refunding.getByLabel('Amount').fill('5')
+    await refunding.getByLabel('Reason').fill('A bent corner')
+    await refunding.getByRole('button', { name: 'Refund' }).click()
+    await refunding.getByText('€9.00 of 1 × €10.00').waitFor()
+    await page.keyboard.press('Escape')
+
+    const receiving = await openAction(page, one.order, 'Mark as received')
+    await act(app, one.order, 'cancel', { cancelled_by: 'buyer' })
+    await receiving.getByRole('button', { name: 'Mark as received' }).click()
+    await receiving
+      .getByRole('alert')
+      .getByText(/cancelled/)
+      .waitFor()
+    await page.keyboard.press('Escape')
+    await main.getByText('by buyer').waitFor()
+
+    await page.goto(`${app.address}/console/orders/${two.sliceKey}`)
+    await page.route('**/receive', async (route) => {
+      await route.fetch()
+      await route.abort()
+    })
+    const lost = await openAction(page, two.order, 'Mark as received')
+    await lost.getByRole('button', { name: 'Mark as received' }).click()
+    await lost.getByText(/connection to the service was lost/).waitFor()
+    await page.keyboard.press('Escape')
+    await main.getByText('received', { exact: true }).waitFor()
+
+    await act(app, two.order, 'review', { stars: 1, text: 'Call me at 555 123' })
+    await page.goto(`${app.address}/console/reviews?order_id=${two.order}`)
+    await page.getByRole('button', { name: /^Remove review/ }).click()
+    const removing = page.getByRole('dialog')
+    await removing.getByLabel('Reason').fill('It contains a telephone number.')
+    await app.operator.delete(`/operator/v1/orders/${two.order}/review`, {
+      payload: { reason: 'Removed by a colleague' },
+    })
+    await removing.getByRole('button', { name: 'Remove review' }).click()
+    await removing.getByRole('alert').getByText(/./).waitFor()
+    await page.keyboard.press('Escape')
+    await main.getByText('Removed by a colleague').waitFor()
+  })
+
   it('Next and Previous lead through the orders of a seller, whose list ends with its last page', async () => {
     const shop = await openShop(app, PARCEL)
     await insertSlice(app.ctx.db, shop.accountId, { rows: 35 })

@@ -18,6 +18,24 @@ describe.skipIf(!chromiumPath)(
       app = await startBrowserApp()
     })
 
+    it('a key that was revoked elsewhere is shown as revoked after its rotation was refused', async () => {
+      const seller = await app.seller()
+      const member = await app.member(seller.accountId)
+      const key = { name: 'Till', scopes: ['catalog:read'] }
+      const { body } = await member.post('/dashboard/api/keys', { payload: key })
+      const page = await app.open('/dashboard/keys', { member, expects: /status of 409/ })
+      await page.getByRole('button', { name: 'Actions for Till' }).click()
+      await page.getByRole('menuitem', { name: 'Rotate' }).click()
+      await member.delete(`/dashboard/api/keys/${body.data.id}`)
+      await page.getByRole('button', { name: 'Rotate key' }).click()
+      await page.getByText('A revoked key cannot be rotated.').waitFor()
+      await page.keyboard.press('Escape')
+      await page
+        .getByRole('row', { name: /Till/ })
+        .getByText(/revoked/i)
+        .waitFor()
+    })
+
     it('a seller signs in, creates a key that works, rotates and revokes it', async () => {
       const { accountId } = await app.seller()
       const account = `/operator/v1/accounts/${accountId}`
