@@ -85,7 +85,10 @@ export const useCurrentRecord = <T>(path: string) =>
 
 export type OrderFilters = Record<'q' | 'account_id' | 'status' | 'page', string>
 
-/** Order rows by the buyer's e-mail address, the number of a row, or the slice key, whichever `q` looks like. */
+/**
+ * Order rows by the buyer's e-mail address, the number of a row, or the slice key, whichever `q` looks like, and by the
+ * other filters.
+ */
 export const useOrders = (filters: OrderFilters) =>
   useQuery({
     queryKey: ['orders', filters],
@@ -94,11 +97,20 @@ export const useOrders = (filters: OrderFilters) =>
   })
 
 async function findOrders({ q, ...query }: OrderFilters, signal: AbortSignal) {
-  if (/^\d+$/.test(q))
-    return listOfOne(await orNothing(get<Data<Order>>(`orders/${q}`, { signal })))
+  if (/^\d+$/.test(q)) {
+    const found = await orNothing(get<Data<Order>>(`orders/${q}`, { signal }))
+    return listOfOne(found && matches(found.data, query) ? found : undefined)
+  }
   const found = q.includes('@') ? { buyer_email: q } : { slice_key: q }
   return get<Paginated<Order>>('orders', { query: { ...query, ...found }, signal })
 }
+
+const matches = (
+  order: Order,
+  { account_id, status }: Pick<OrderFilters, 'account_id' | 'status'>,
+): boolean =>
+  (account_id === '' || Number(account_id) === order.account_id) &&
+  (status === '' || status === order.status)
 
 const orNothing = <T>(read: Promise<Data<T>>): Promise<Data<T> | undefined> =>
   read.catch((error) => {

@@ -597,6 +597,24 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await main.getByText('Removed by a colleague').waitFor()
   })
 
+  it('the order search applies the seller and the status to the number of an order as well', async () => {
+    const shop = await openShop(app, PARCEL)
+    const { orderIds } = await insertSlice(app.ctx.db, shop.accountId)
+    const [order] = orderIds as [number]
+    const page = await app.open(`/console/orders?q=${order}&status=cancelled`)
+    await signIn(page, 'support')
+    const rows = page.getByRole('row', { name: new RegExp(`\\b${order}\\b`) })
+    const none = page.getByText('No order rows match these filters')
+    const expectRows = async (query: string, isFound: boolean) => {
+      await page.goto(`${app.address}/console/orders?q=${order}&${query}`)
+      await (isFound ? rows : none).first().waitFor()
+    }
+    await none.waitFor()
+    await expectRows('status=pending', true)
+    await expectRows(`account_id=${shop.accountId}`, true)
+    await expectRows(`account_id=${shop.accountId + 1}`, false)
+  })
+
   it('Next and Previous lead through the orders of a seller, whose list ends with its last page', async () => {
     const shop = await openShop(app, PARCEL)
     await insertSlice(app.ctx.db, shop.accountId, { rows: 35 })
