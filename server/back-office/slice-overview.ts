@@ -16,9 +16,10 @@ export type SliceOverview = {
   slice: Slice
   disputes: Dispute[]
   shipment: AnyShipment | undefined
-  mails: Mail[]
+  /** Undefined if they were not wanted, as are the deliveries. */
+  mails: Mail[] | undefined
   ledger: Entry[]
-  deliveries: Delivery[]
+  deliveries: Delivery[] | undefined
 }
 
 /**
@@ -27,8 +28,12 @@ export type SliceOverview = {
  */
 const ALL = { page: 1, perPage: Number.MAX_SAFE_INTEGER, offset: 0 }
 
-/** Reads everything about a slice. @throws not_found */
-export async function getSliceOverview(ctx: Context, sliceKey: string): Promise<SliceOverview> {
+/** Reads everything about a slice that is wanted. @throws not_found */
+export async function getSliceOverview(
+  ctx: Context,
+  sliceKey: string,
+  wanted: { mails: boolean; deliveries: boolean },
+): Promise<SliceOverview> {
   const [found] = await ctx.db<{ id: number }[]>`
     select id from slices where slice_key = ${sliceKey}
   `
@@ -37,9 +42,9 @@ export async function getSliceOverview(ctx: Context, sliceKey: string): Promise<
     readSlice(ctx, found.id),
     disputesInSlice(ctx, found.id),
     shipmentOf(ctx, found.id),
-    listMails(ctx, { sliceKey }, ALL),
+    wanted.mails ? listMails(ctx, { sliceKey }, ALL) : undefined,
     listEntries(ctx, { sliceKey }, ALL),
-    deliveriesOfSlice(ctx, found.id),
+    wanted.deliveries ? deliveriesOfSlice(ctx, found.id) : undefined,
   ])
-  return { slice, disputes, shipment, mails: mails.rows, ledger: ledger.rows, deliveries }
+  return { slice, disputes, shipment, mails: mails?.rows, ledger: ledger.rows, deliveries }
 }

@@ -94,20 +94,24 @@ function SliceSections({ slice }: { slice: Slice }) {
           <Table label="Ledger" columns={LEDGER} rows={ledger} keyOf={({ id }) => id} />
         )}
       </Section>
-      <Section title="E-mails" help="They are kept for 30 days.">
-        {mails.length === 0 ? (
-          <p className="help">None.</p>
-        ) : (
-          <Table label="E-mails" columns={MAILS} rows={mails} keyOf={({ id }) => id} />
-        )}
-      </Section>
-      <Section title="Deliveries">
-        {deliveries.length === 0 ? (
-          <p className="help">None.</p>
-        ) : (
-          <DeliveryTable deliveries={deliveries} />
-        )}
-      </Section>
+      {mails && (
+        <Section title="E-mails" help="They are kept for 30 days.">
+          {mails.length === 0 ? (
+            <p className="help">None.</p>
+          ) : (
+            <Table label="E-mails" columns={MAILS} rows={mails} keyOf={({ id }) => id} />
+          )}
+        </Section>
+      )}
+      {deliveries && (
+        <Section title="Deliveries">
+          {deliveries.length === 0 ? (
+            <p className="help">None.</p>
+          ) : (
+            <DeliveryTable deliveries={deliveries} />
+          )}
+        </Section>
+      )}
       {open && <OrderActionDialog {...open} onClose={() => setOpen(undefined)} />}
     </>
   )

@@ -50,7 +50,7 @@ it('each filter of the operator’s orders selects the rows that match it', asyn
   expect((await get('orders/999999')).error.type).toBe('not_found')
 })
 
-it('a slice is shown with rows, address, disputes, shipment, e-mails, ledger and deliveries', async () => {
+it('a slice is shown with rows, address, disputes, shipment, ledger, and the e-mails and deliveries that the role may read', async () => {
   const seller = await openShop(app, LABEL)
   const hook = await startReceiver()
   await subscribe(seller, hook.url)
@@ -87,6 +87,17 @@ it('a slice is shown with rows, address, disputes, shipment, e-mails, ledger and
   const shipments = await get(`shipments?account_id=${seller.accountId}`)
   expect(shipments.data).toEqual([data.shipment])
   expect((await get('slices/slc_none')).error.type).toBe('not_found')
+
+  const readAs = async (role: string) => {
+    const { body } = await app.operator.post('/operator/v1/staff', {
+      payload: { name: `The ${role}`, role },
+    })
+    const read = await app.withKey(body.token).get(`/operator/v1/slices/${sale.sliceKey}`)
+    return read.body.data
+  }
+  // May read neither GET /mails nor GET /deliveries.
+  expect(await readAs('finance')).toEqual({ ...data, mails: null, deliveries: null })
+  expect(await readAs('support')).toEqual(data)
 })
 
 it('a listing that is taken down leaves the shop, and its open order goes on', async () => {

@@ -98,6 +98,10 @@ const PERMISSIONS: Record<string, Role[]> = {
   sendSampleEvent: [],
 }
 
+/** Whether a role may call an operation, by its `operationId`. */
+export const mayCall = (role: StaffRole, operation: string): boolean =>
+  operationsOf(role).includes(operation)
+
 /** The operations that a role may call, by `operationId`, including those that only a sandbox has. */
 export const operationsOf = (role: StaffRole): string[] =>
   Object.entries(PERMISSIONS)

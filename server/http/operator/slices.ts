@@ -8,6 +8,7 @@ import {
   SliceOverviewSchema,
   sliceOverviewJson,
 } from '../shapes/slice-overview.ts'
+import { mayCall } from './permissions.ts'
 
 /** `/slices`: everything about a parcel. */
 export const sliceRoutes =
@@ -20,15 +21,20 @@ export const sliceRoutes =
           operationId: 'getSlice',
           summary: 'Read everything about a slice',
           description:
-            'Returns the order rows of one seller in one checkout with address, shipment, e-mails, ledger entries and webhook deliveries.',
+            'Returns the order rows of one seller in one checkout with address, shipment, e-mails, ledger entries and webhook deliveries. A role that may not read all e-mails or deliveries gets null instead of those of the slice.',
           tags: ['Orders'],
           params: Type.Object({ slice_key: Text() }),
           response: { 200: Data(SliceOverviewSchema, 'The slice') },
           'x-example': { data: exampleSliceOverview },
         },
       },
-      async ({ params }) => ({
-        data: sliceOverviewJson(await getSliceOverview(ctx, params.slice_key)),
+      async ({ params, operator: { role } }) => ({
+        data: sliceOverviewJson(
+          await getSliceOverview(ctx, params.slice_key, {
+            mails: mayCall(role, 'listMails'),
+            deliveries: mayCall(role, 'listDeliveries'),
+          }),
+        ),
       }),
     )
     done()

@@ -85,9 +85,13 @@ export const SliceOverviewSchema = component(
       rows: Type.Array(OperatorOrderSchema, { description: 'Order rows, oldest first' }),
       disputes: Type.Array(DisputeSchema, { description: 'About the rows, newest first' }),
       shipment: Type.Unsafe<object | null>({ anyOf: [ShipmentSchema, { type: 'null' }] }),
-      mails: Type.Array(OperatorMailSchema, { description: 'Newest first' }),
+      mails: Nullable(Type.Array(OperatorMailSchema), {
+        description: 'Newest first; null for a role that may not read e-mails',
+      }),
       ledger: Type.Array(LedgerEntrySchema, { description: 'Newest first' }),
-      deliveries: Type.Array(DeliverySchema, { description: 'Newest first' }),
+      deliveries: Nullable(Type.Array(DeliverySchema), {
+        description: 'Newest first; null for a role that may not read deliveries',
+      }),
     },
     {
       description:
@@ -119,9 +123,9 @@ export const sliceOverviewJson = ({
   rows: slice.orders.map(operatorOrderJson),
   disputes: disputes.map(disputeJson),
   shipment: shipment ? shipmentJson(shipment) : null,
-  mails: mails.map(operatorMailJson),
+  mails: mails?.map(operatorMailJson) ?? null,
   ledger: ledger.map(ledgerEntryJson),
-  deliveries: deliveries.map(deliveryJson),
+  deliveries: deliveries?.map(deliveryJson) ?? null,
 })
 
 export const exampleSliceOverview = {
