@@ -49,6 +49,8 @@ export type Account = {
   onHoliday: boolean
   shippingOptions: ShippingOption[]
   createdAt: Date
+  /** Set from its closing until it opens again. */
+  closedAt: Date | null
 }
 
 /** Whether a shipping option is enabled; otherwise nothing can be ordered. */
@@ -57,7 +59,10 @@ export const ships = ({ shippingOptions }: Pick<Account, 'shippingOptions'>): bo
 
 /** Fields of an account that a request may set. `password` is its first member's and is never returned. */
 export type AccountChanges = Partial<
-  Omit<Account, 'id' | 'createdAt' | 'onHoliday' | 'sellerRating' | 'sellerReviews'> & {
+  Omit<
+    Account,
+    'id' | 'createdAt' | 'closedAt' | 'onHoliday' | 'sellerRating' | 'sellerReviews'
+  > & {
     password: string | null
   }
 >

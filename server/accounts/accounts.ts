@@ -228,6 +228,7 @@ const accountColumns = (db: Db) => db`
   a.time_zone as "timeZone",
   a.on_holiday as "onHoliday",
   a.created_at as "createdAt",
+  a.closed_at as "closedAt",
   ${shippingOptionsOf(db)} as "shippingOptions"
 `
 

@@ -111,12 +111,18 @@ it('no listing of a closed account is on sale, however many requests of two serv
 
 it('a closed account lists cards again after the operator has enabled its API access or given it a member', async () => {
   const seller = await app.seller()
-  await close(app, seller.accountId)
+  const closedAt = async () =>
+    (await app.operator.get(`/operator/v1/accounts/${seller.accountId}`)).body.data.closed_at
+  expect(await closedAt()).toBeNull()
+  const { closed_at } = (await close(app, seller.accountId)).body.data
+  expect(closed_at).toMatch(/^20/)
+  expect(await closedAt()).toBe(closed_at)
   await changeAccount(app, seller.accountId, { api_access: 'enabled' })
   const { body } = await app.operator.post(`/operator/v1/accounts/${seller.accountId}/keys`, {
     payload: { scopes: ['listings:read', 'listings:write'] },
   })
   expect(await list(app.withKey(body.key), cardItem())).toHaveLength(1)
+  expect(await closedAt()).toBeNull()
 
   for (const give of [
     () => changeAccount(app, seller.accountId, { password: 'correct horse battery' }),

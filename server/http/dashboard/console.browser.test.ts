@@ -260,12 +260,21 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await expectAccessible(page)
     const next = (await buy(app, [[card, 1]], {})).orderIds[0]!
     await press('Close account')
+    await dialog.getByText(/opens again when its API access is enabled/).waitFor()
     await dialog.getByRole('button', { name: 'Close account' }).click()
     await dialog.getByText('The account has open orders.').waitFor()
     await act(app, next, 'cancel', { cancelled_by: 'buyer' })
     await dialog.getByRole('button', { name: 'Close account' }).click()
     await main.getByText('disabled', { exact: true }).waitFor()
+    await dialog.waitFor({ state: 'detached' })
+    await main.getByText('Closed', { exact: true }).waitFor()
+    const closing = page.getByRole('button', { name: 'Close account' })
+    expect(await closing.count()).toBe(0)
     expect((await app.withKey(secret).get('/v1/me')).status).toBe(401)
+    await press('Invite a member')
+    await dialog.getByLabel('E-mail').fill('misty@shops.example')
+    await press('Send invitation')
+    await closing.waitFor()
   })
 
   it('a filter by number takes digits alone, and the palette finds the audit log of an order by its number', async () => {

@@ -37,6 +37,7 @@ describe('POST /operator/v1/accounts', () => {
         reviews: 0,
         shipping_options: [],
         created_at: expect.stringMatching(/Z$/),
+        closed_at: null,
       },
     })
   })

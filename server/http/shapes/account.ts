@@ -5,7 +5,7 @@ import { API_ACCESS, FULFILMENTS, SELLER_TIERS } from '../../enums.ts'
 import { validationError } from '../../errors.ts'
 import { isCountry } from '../../text/countries.ts'
 import { ADDRESS_PATTERN } from '../../text/mailbox.ts'
-import { timestamp } from '../../time/timestamp.ts'
+import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
 import { component, Euros, FilledText, Nullable, OneOf, Text, Timestamp } from '../schema.ts'
 
 const MAX_SHIPPING_OPTIONS = 50
@@ -182,6 +182,9 @@ export const AccountSchema = component(
       reviews: Type.Integer({ description: 'Number of imported reviews, as entered' }),
       shipping_options: Type.Array(ShippingOptionSchema),
       created_at: Timestamp(),
+      closed_at: Nullable(Timestamp(), {
+        description: 'null while the account is open, also after it was opened again',
+      }),
     },
     { description: 'A shop on the marketplace.' },
   ),
@@ -277,4 +280,5 @@ export const accountJson = (account: Account): Static<typeof AccountSchema> => (
     ...(option.maxValueCents != null ? { max_value: eurosFromCents(option.maxValueCents) } : {}),
   })),
   created_at: timestamp(account.createdAt),
+  closed_at: timestampOrNull(account.closedAt),
 })

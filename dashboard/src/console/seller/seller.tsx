@@ -61,7 +61,8 @@ function AccountSection({ account }: { account: Account }) {
     <Section
       title="Account"
       actions={
-        isAllowed && (
+        isAllowed &&
+        account.closed_at === null && (
           <Button look="danger" size="small" onPress={() => setIsClosing(true)}>
             Close account
           </Button>
@@ -81,6 +82,9 @@ function AccountSection({ account }: { account: Account }) {
             value: account.shipping_options.map(({ name }) => name).join(', ') || 'none',
           },
           { label: 'Since', value: <DateTime at={account.created_at} /> },
+          ...(account.closed_at
+            ? [{ label: 'Closed', value: <DateTime at={account.closed_at} /> }]
+            : []),
         ]}
       />
       {isClosing && (
@@ -95,8 +99,9 @@ function AccountSection({ account }: { account: Account }) {
         >
           <p>
             All listings are removed, all keys revoked and all webhook endpoints deleted, and no
-            member can sign in. Orders, payouts and the ledger stay. This can’t be undone; it is
-            refused while orders are open or money is due.
+            member can sign in. Orders, payouts and the ledger stay. The account opens again when
+            its API access is enabled or a member is invited, but without all that was removed. It
+            can’t be closed while orders are open or money is due.
           </p>
         </ConfirmDialog>
       )}
