@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
@@ -14,7 +15,11 @@ const MAX_IDLE_UTILIZATION = 0.03
  * V8 compiles its own and our modules again if they were compiled with other options, and loading the catalog would end in
  * many collections that find little garbage.
  */
-export const keepHeapSmall = () => setFlagsFromString('--heap-growing-percent=60')
+export function keepHeapSmall(): void {
+  // The code of the start is written with the options that the next start has.
+  flushCompileCache()
+  setFlagsFromString('--heap-growing-percent=60')
+}
 
 /**
  * Returns unused memory to the operating system after the catalog has been loaded: loading it leaves tens of megabytes
