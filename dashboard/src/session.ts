@@ -17,7 +17,7 @@ export const session = {
 
   state: (): State => state,
 
-  /** What the last response has said about the session. */
+  /** Takes the state of the session from a response. */
   is(next: State): void {
     if (next === state) return
     state = next
