@@ -97,6 +97,7 @@ describe('the first start on an empty DATA_DIR', () => {
       '.': '700',
       'demo-key': '600',
       'demo-password': '600',
+      'demo-password-proof': '600',
       'operator-token': '600',
       'secret-key': '600',
     })

@@ -5,12 +5,13 @@ import { lockExclusive } from '../files/lock.ts'
 import { makeDirectory } from '../files/make-directory.ts'
 import { StartError } from '../start-error.ts'
 
-/** Secrets that the sandbox generates, each in a file of DATA_DIR that only its owner can read. */
+/** Secrets of the sandbox, each in a file of DATA_DIR that only its owner can read. */
 export const SECRET_NAMES = [
   'operator-token',
   'secret-key',
   'demo-key',
   'demo-password',
+  'demo-password-proof',
   'listen-secret',
 ] as const
 export type SecretName = (typeof SECRET_NAMES)[number]
