@@ -88,7 +88,8 @@ async function startOn(
 ): Promise<void> {
   const ctx = await openService(config, databaseUrl, log, closers, { primary })
   await requireSecretKey(ctx)
-  const app = await buildApp(ctx)
+  // While PostgreSQL prepares the next sets, the routes are built.
+  const [app] = await Promise.all([buildApp(ctx), ctx.catalog.refresh()])
   closers.push(() => closeGracefully(app, log))
   await listen(app, config)
 

@@ -1,7 +1,7 @@
 import type { Carrier } from './carriers/carrier.ts'
 import { sendcloudCarrier } from './carriers/sendcloud.ts'
 import { simulatedCarrier } from './carriers/simulated.ts'
-import { type CatalogReader, readCatalog } from './catalog/reader.ts'
+import { type CatalogReader, openCatalog } from './catalog/reader.ts'
 import type { Config } from './config.ts'
 import type { Context } from './context.ts'
 import { circuitFor, connect } from './database/connect.ts'
@@ -40,6 +40,7 @@ export type Service = Context & {
   databaseUrl: string
   signals: Signals
   clock: Clock
+  /** Empty until it is refreshed. */
   catalog: CatalogReader
   keys: KeyCache
   accessTokens: SecretLookups
@@ -82,7 +83,7 @@ export async function openService(
   closers.push(() => signals.close())
   const { signal } = signals
   const clock = await startClock({ db: sql, begin, signal }, signals, log)
-  const catalog = await readCatalog({
+  const catalog = await openCatalog({
     begin,
     signals,
     marketplaceUrl: config.marketplaceUrl,

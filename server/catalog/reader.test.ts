@@ -17,7 +17,7 @@ import { until } from '../test/until.ts'
 import { browseCards, browseProducts, browseSets } from './browse.ts'
 import type { Catalog } from './catalog.ts'
 import { findCard, findProduct, findSet } from './identifiers.ts'
-import { type CatalogReader, readCatalog } from './reader.ts'
+import { type CatalogReader, openCatalog } from './reader.ts'
 
 const setOf = (id: string, more = {}) => ({ ...SETS.find((set) => set.id === id)!, ...more })
 const cardOf = (id: string, more = {}) => ({ ...CARDS.find((card) => card.id === id)!, ...more })
@@ -245,12 +245,13 @@ describe('CatalogReader.refresh', () => {
     `
     const log = { warn: (...words: unknown[]) => warnings.push(words) } as never
     const signals = await openSignals(database.url, database.db, log)
-    reader = await readCatalog({
+    reader = await openCatalog({
       begin: database.begin,
       signals,
       marketplaceUrl: 'https://x.example',
       log,
     })
+    await reader.refresh()
     return async () => {
       reader.close()
       await signals.close()

@@ -30,16 +30,17 @@ const RETRY_MS = 1_000
 const SETS_PER_QUERY = 15
 
 /**
- * Loads the catalog into memory. At each signal of an import it reads the changed sets and replaces the snapshot.
+ * Keeps the catalog in memory. Its snapshot is empty until the first `refresh`. At each signal of an import it reads the
+ * changed sets and replaces the snapshot.
  */
-export async function readCatalog(options: {
+export async function openCatalog(options: {
   begin: Begin
   signals: Pick<Signals, 'on'>
   marketplaceUrl: string
   log: Log
 }): Promise<CatalogReader> {
   const { begin, signals, marketplaceUrl, log } = options
-  let current = await nextCatalog(begin, undefined, marketplaceUrl)
+  let current = await assembleCatalog(NOTHING, timeSlices())
   let running: Promise<void> | undefined
   let queued: Promise<void> | undefined
   let timer: NodeJS.Timeout | undefined
@@ -91,25 +92,27 @@ export async function readCatalog(options: {
   }
 }
 
+/** Older than every version. */
+const NOTHING = { version: -1, series: [], sets: [], looseProducts: [] }
+
 /** The snapshot after `former`. Reads only the sets with a newer version. */
 async function nextCatalog(
   begin: Begin,
-  former: Catalog | undefined,
+  former: Catalog,
   marketplaceUrl: string,
 ): Promise<Catalog> {
   const yieldToEventLoop = timeSlices()
-  const since = former?.version ?? -1
   const changed = await begin(
-    (db) => changesSince(db, since, yieldToEventLoop, marketplaceUrl),
+    (db) => changesSince(db, former.version, yieldToEventLoop, marketplaceUrl),
     'snapshot',
   )
-  if (former && changed.version === former.version) return former
+  if (changed.version === former.version) return former
 
-  const sets = new Map(former?.setsById)
-  for (const set of former?.hidden.sets ?? []) sets.set(set.id, set)
+  const sets = new Map(former.setsById)
+  for (const set of former.hidden.sets) sets.set(set.id, set)
   for (const set of changed.sets) sets.set(set.id, set)
   const owned = changed.sets.flatMap((set) => [...set.products, ...set.hiddenProducts])
-  const loose = new Map(former?.looseProducts.map((product) => [product.slug, product]))
+  const loose = new Map(former.looseProducts.map((product) => [product.slug, product]))
   for (const { slug } of owned) loose.delete(slug)
   for (const product of changed.looseProducts) loose.set(product.slug, product)
 

@@ -114,7 +114,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   ctx.readiness.ready = true
   const { rateLimitTime } = options
   if (rateLimitTime) ctx.limiter = rateLimiter(memoryCounters(), rateLimitTime)
-  const app = await buildApp(ctx)
+  const [app] = await Promise.all([buildApp(ctx), ctx.catalog.refresh()])
   closers.push(() => closeServer(app))
 
   const { publicUrl, sandbox, operatorToken } = config
