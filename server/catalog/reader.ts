@@ -158,29 +158,7 @@ async function changesSince(
   ])
   const sets: SetEntry[] = []
   const texts = sharedTexts()
-  for (let from = 0; from < setRows.length; from += SETS_PER_QUERY) {
-    const batch = setRows.slice(from, from + SETS_PER_QUERY)
-    const ids = batch.map((set) => set.id)
-    const [cards, products] = await Promise.all([
-      // One value for each set: PostgreSQL makes the objects meanwhile, and they are read in half of the time. In one
-      // order, because the digest of a set is the same in every process.
-      db<{ set_id: string; cards: CardRow[] }[]>`
-        select set_id, json_agg(card order by id) as cards
-        from (
-          select
-            id, set_id, name, number, rarity, supertype, hp, types, image_small, image_large,
-            visible
-          from cards
-          where set_id = any(${ids}::text[])
-        ) card
-        group by set_id
-      `,
-      db<ProductRow[]>`
-        select slug, name, category, set_id, image_url, release_date, visible
-        from products
-        where set_id = any(${ids}::text[])
-      `,
-    ])
+  for await (const { batch, cards, products } of contents(db, setRows)) {
     const cardsOf = new Map(cards.map((set) => [set.set_id, set.cards]))
     const productsOf = Map.groupBy(products, (product) => product.set_id)
     for (const set of batch) {
@@ -195,4 +173,48 @@ async function changesSince(
     sets,
     looseProducts: looseRows.map((row) => productEntry(row, null, marketplaceUrl)),
   }
+}
+
+/** Reads the cards and products of some sets at a time. PostgreSQL prepares the next ones while the caller uses these. */
+async function* contents(db: Db, sets: SetRow[]) {
+  const batches: SetRow[][] = []
+  for (let from = 0; from < sets.length; from += SETS_PER_QUERY) {
+    batches.push(sets.slice(from, from + SETS_PER_QUERY))
+  }
+  const [first, ...following] = batches
+  if (!first) return
+  let next = readContent(db, first)
+  for (const batch of following) {
+    const present = next
+    next = readContent(db, batch)
+    // If the present one fails, nobody waits for it.
+    next.catch(() => {})
+    yield await present
+  }
+  yield await next
+}
+
+async function readContent(db: Db, batch: SetRow[]) {
+  const ids = batch.map((set) => set.id)
+  const [cards, products] = await Promise.all([
+    // One value for each set: PostgreSQL makes the objects meanwhile, and they are read in half of the time. In one
+    // order, because the digest of a set is the same in every process.
+    db<{ set_id: string; cards: CardRow[] }[]>`
+      select set_id, json_agg(card order by id) as cards
+      from (
+        select
+          id, set_id, name, number, rarity, supertype, hp, types, image_small, image_large,
+          visible
+        from cards
+        where set_id = any(${ids}::text[])
+      ) card
+      group by set_id
+    `,
+    db<ProductRow[]>`
+      select slug, name, category, set_id, image_url, release_date, visible
+      from products
+      where set_id = any(${ids}::text[])
+    `,
+  ])
+  return { batch, cards, products }
 }
