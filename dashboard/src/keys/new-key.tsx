@@ -3,14 +3,16 @@ import { Dialog, useHold } from '../ui/dialog.tsx'
 import { CheckboxGroup, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { useAttempt } from '../ui/use-attempt.ts'
-import { createKey } from './api.ts'
+import type { KeyInput } from './api.ts'
 import { SCOPES } from './scopes.ts'
 
 /** Creates a key. The page shows its secret, also if the Back button has closed the dialog meanwhile. */
 export function NewKeyDialog({
+  create,
   onCreated,
   onClose,
 }: {
+  create: (key: KeyInput, idempotencyKey: string) => Promise<{ key: string }>
   onCreated: (secret: string) => void
   onClose: () => void
 }) {
@@ -23,7 +25,7 @@ export function NewKeyDialog({
         onSubmit={async (data) => {
           const name = String(data.get('name') ?? '').trim() || null
           const input = { name, scopes: data.getAll('scopes').map(String) }
-          const { key } = await hold(createKey(input, attempt(input)))
+          const { key } = await hold(create(input, attempt(input)))
           onCreated(key)
         }}
         actions={(isSaving) => (
@@ -40,7 +42,7 @@ export function NewKeyDialog({
         <TextField
           label="Name"
           name="name"
-          help="Tells your keys apart: the program or the computer that uses it."
+          help="Tells keys apart: the program or the computer that uses it."
           maxLength={100}
           autoFocus
         />

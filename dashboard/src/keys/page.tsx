@@ -6,6 +6,7 @@ import { Dialog } from '../ui/dialog.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Secret } from '../ui/secret.tsx'
 import { Tabs } from '../ui/tabs.tsx'
+import { createKey } from './api.ts'
 import { KeyList } from './key-list.tsx'
 import { NewKeyDialog } from './new-key.tsx'
 import { ProgramList } from './program-list.tsx'
@@ -43,6 +44,7 @@ export default function KeysPage() {
       </Switch>
       <Route path="/keys/new">
         <NewKeyDialog
+          create={createKey}
           onCreated={(created) => {
             setSecret(created)
             navigate('/keys', { replace: true })

@@ -1,16 +1,13 @@
 import { useState } from 'react'
-import { SCOPES } from '../../keys/scopes.ts'
+import { NewKeyDialog } from '../../keys/new-key.tsx'
 import { Button } from '../../ui/button.tsx'
-import { ConfirmDialog, Dialog, useHold } from '../../ui/dialog.tsx'
-import { CheckboxGroup, TextField } from '../../ui/fields.tsx'
-import { Form } from '../../ui/form.tsx'
+import { ConfirmDialog, Dialog } from '../../ui/dialog.tsx'
 import { Menu } from '../../ui/menu.tsx'
 import { Secret } from '../../ui/secret.tsx'
 import { Section } from '../../ui/section.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { notify } from '../../ui/toast.tsx'
-import { useAttempt } from '../../ui/use-attempt.ts'
 import { DateTime } from '../../ui/values.tsx'
 import { type Key, send, sendDelete, useMay, useRecord } from '../api.ts'
 import { StatusBadge } from '../statuses.tsx'
@@ -54,7 +51,14 @@ export function Keys({ accountId }: { accountId: number }) {
         }
       </Loaded>
       {asked?.action === 'create' && (
-        <CreateDialog path={path} onCreated={setSecret} onClose={close} />
+        <NewKeyDialog
+          create={(input, idempotencyKey) => send<NewKey>(path, input, idempotencyKey)}
+          onCreated={(created) => {
+            setSecret(created)
+            close()
+          }}
+          onClose={close}
+        />
       )}
       {asked?.action === 'rotate' && (
         <ConfirmDialog
@@ -96,46 +100,6 @@ export function Keys({ accountId }: { accountId: number }) {
         </Dialog>
       )}
     </Section>
-  )
-}
-
-function CreateDialog({
-  path,
-  onCreated,
-  onClose,
-}: {
-  path: string
-  onCreated: (secret: string) => void
-  onClose: () => void
-}) {
-  const attempt = useAttempt()
-  const [isHeld, hold] = useHold()
-  return (
-    <Dialog title="Create a key" isModalStrict isHeld={isHeld} onClose={onClose}>
-      <Form
-        label="Create a key"
-        onSubmit={async (data) => {
-          const name = String(data.get('name') ?? '').trim() || null
-          const input = { name, scopes: data.getAll('scopes') }
-          const { key } = await hold(send<NewKey>(path, input, attempt(input)))
-          onCreated(key)
-          onClose()
-        }}
-        actions={(isSaving) => (
-          <>
-            <Button type="submit" look="primary" isPending={isSaving}>
-              Create key
-            </Button>
-            <Button isDisabled={isSaving} onPress={onClose}>
-              Cancel
-            </Button>
-          </>
-        )}
-      >
-        <TextField name="name" label="Name" maxLength={100} autoFocus />
-        <CheckboxGroup name="scopes" label="The key may" options={SCOPES} />
-      </Form>
-    </Dialog>
   )
 }
 
