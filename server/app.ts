@@ -158,20 +158,25 @@ function logResponses(app: FastifyInstance, ctx: Service): void {
   })
 }
 
-/** Collects the methods of each path, to distinguish a wrong method (405) from an unknown path (404). */
+/**
+ * Collects the methods of each path, to distinguish a wrong method (405) from an unknown path (404). The paths are indexed
+ * at the first request that needs them, not at the start.
+ */
 function allowedMethods(app: FastifyInstance): (url: string) => string[] | undefined {
   const methods = new Map<string, Set<string>>()
-  const paths = findMyWay({ ignoreTrailingSlash: true, maxParamLength: MAX_PARAM_LENGTH })
   app.addHook('onRoute', ({ url, method }) => {
-    let known = methods.get(url)
-    if (!known) {
-      known = new Set()
-      methods.set(url, known)
-      paths.on('GET', url, () => {}, known)
-    }
+    const known = methods.get(url) ?? new Set()
+    methods.set(url, known)
     for (const name of [method].flat()) known.add(name)
   })
+  const index = () => {
+    const router = findMyWay({ ignoreTrailingSlash: true, maxParamLength: MAX_PARAM_LENGTH })
+    for (const [url, known] of methods) router.on('GET', url, () => {}, known)
+    return router
+  }
+  let paths: ReturnType<typeof index> | undefined
   return (url) => {
+    paths ??= index()
     const found = paths.find('GET', url.split(/[?#]/, 1)[0] ?? '')
     return found ? [...(found.store as Set<string>)].sort() : undefined
   }
