@@ -57,7 +57,7 @@ export const NewEndpoint = Type.Object(
       description: 'Secret that signs the deliveries. It is shown only in this response',
     }),
   },
-  { description: 'The new endpoint' },
+  { description: 'The endpoint, with its secret' },
 )
 
 export const endpointJson = (endpoint: Endpoint): Static<typeof EndpointSchema> => ({

@@ -81,10 +81,15 @@ export const ownOrderRoutes =
             ...pageParameters,
           }),
           response: {
-            200: Type.Object(
-              { data: PackingSchema, links: PageLinks, meta: PageMeta },
-              { description: 'Pick list and packing slips' },
-            ),
+            200: {
+              description: 'Pick list and packing slips',
+              content: {
+                'application/json': {
+                  schema: Type.Object({ data: PackingSchema, links: PageLinks, meta: PageMeta }),
+                },
+                'text/html': { schema: Type.Unsafe<string>({ type: 'string' }) },
+              },
+            },
           },
           'x-errors': ['validation_error'],
           'x-example': { ...pageExample('/tools/v1/orders/packing', [{}]), data: examplePacking },
@@ -159,7 +164,22 @@ export const ownLabelRoutes =
           tags: ['Orders'],
           body: LabelsInput,
           response: {
-            200: Data(Type.Array(LabelResultSchema), 'A result for each order, in order'),
+            200: {
+              description: 'A result for each order, in order; with `merge`, one PDF',
+              headers: {
+                'X-Missing-Labels': Type.String({
+                  description: 'With `merge`: the orders without a label. Absent if each has one.',
+                }),
+              },
+              content: {
+                'application/json': {
+                  schema: Type.Object({ data: Type.Array(LabelResultSchema) }),
+                },
+                'application/pdf': {
+                  schema: Type.Unsafe<Buffer>({ type: 'string', format: 'binary' }),
+                },
+              },
+            },
           },
           'x-errors': ['conflict', 'validation_error'],
           'x-example': { data: exampleLabelResults },
@@ -179,8 +199,7 @@ export const ownLabelRoutes =
         )
         if (failed.length > 0) reply.header('x-missing-labels', failed.join(', '))
         reply.header('content-disposition', 'inline; filename="labels.pdf"')
-        // The type of the response describes the JSON alone.
-        return reply.type('application/pdf').send(Buffer.from(pdf) as never)
+        return reply.type('application/pdf').send(Buffer.from(pdf))
       },
     )
     done()

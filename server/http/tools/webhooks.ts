@@ -142,7 +142,7 @@ export const ownEndpointRoutes =
           operationId: 'testWebhook',
           summary: 'Send a test event to an endpoint',
           description:
-            'Sends the event to this endpoint alone, whether or not it is subscribed. It is about an order and a listing with the id 0, which do not exist. It is logged, retried and counted like a real event. Responds with 409 if the endpoint is disabled.',
+            'Sends the event to this endpoint, whether or not it is subscribed, and to the account’s streams of events, but to no other endpoint. It is about an order and a listing with the id 0, which do not exist. It is logged, retried and counted like a real event. Responds with 409 if the endpoint is disabled.',
           body: EventInput,
           response: { 202: Data(DeliverySchema, 'The test is queued') },
           'x-errors': ['conflict', 'validation_error'],
