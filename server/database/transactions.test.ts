@@ -88,6 +88,18 @@ describe('a transaction', () => {
     for (const text of texts) expect(await isThere(text)).toBe(true)
   })
 
+  it('a snapshot plans a statement for the parameters of each execution', async () => {
+    const plans = await transactions.begin(async (tx) => {
+      for (let i = 0; i < 7; i++) await tx`select count(*) from notes where text > ${String(i)}`
+      return tx<{ custom: number; generic: number }[]>`
+        select custom_plans as custom, generic_plans as generic
+        from pg_prepared_statements
+        where statement like 'select count(%'
+      `
+    }, 'snapshot')
+    expect(plans).toEqual([{ custom: 7, generic: 0 }])
+  })
+
   it('a snapshot transaction cannot write', async () => {
     const work = transactions.begin((tx) => write(tx, randomUUID()), 'snapshot')
     await expect(work).rejects.toThrow('read-only transaction')

@@ -9,13 +9,17 @@ import { DatabaseUnavailable } from './unavailable.ts'
 /** Runs `work` in a transaction and returns its result. If it throws, the transaction is rolled back. */
 export type Begin = <T>(work: (db: Db) => Promise<T>, mode?: TransactionMode) => Promise<T>
 
-/** `unboundedWrite` has no time limit: see `inUnboundedTransaction`. */
+/**
+ * `unboundedWrite` has no time limit: see `inUnboundedTransaction`. A `snapshot` plans each statement for its parameters,
+ * because a filter of a list can match one row or nearly all of them: a plan for any parameters took minutes.
+ */
 export type TransactionMode = 'write' | 'unboundedWrite' | 'snapshot'
 
 const MODES: Record<TransactionMode, string> = {
   write: 'begin isolation level read committed read write',
   unboundedWrite: 'begin isolation level read committed read write',
-  snapshot: 'begin isolation level repeatable read read only',
+  snapshot:
+    'begin isolation level repeatable read read only; set local plan_cache_mode = force_custom_plan',
 }
 
 export type Transactions = { begin: Begin; end(): Promise<void> }
