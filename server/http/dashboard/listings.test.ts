@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../test/app.ts'
+import { importRecords } from '../../test/catalog-fixture.ts'
 import {
   cardItem,
   gradedItem,
@@ -86,6 +87,22 @@ describe('GET /dashboard/api/listings', () => {
     }
     expect((await other.get(`${LISTINGS}/export`)).text.trim().split('\n')).toHaveLength(1)
     expect((await seller.get('/v1/listings')).body.meta.total).toBe(2)
+  })
+
+  it('the search finds the only listing of a card that a thousand others are named like', async () => {
+    const { seller, member } = await openShop()
+    const cards = Array.from({ length: 1_100 }, (_, i) => ({
+      type: 'card',
+      id: `sv3-ditto${i}`,
+      set_id: 'sv3',
+      number: `D${i}`,
+      name: 'Ditto',
+    }))
+    await importRecords(app.operator, cards)
+    const found = (await seller.get('/v1/cards?q=ditto&per_page=100&page=11')).body.data
+    expect(found).toHaveLength(100)
+    const ids = await list(seller, cardItem({ card: found.at(-1).id }))
+    expect(idsIn(await member.get(`${LISTINGS}?q=ditto`))).toEqual(ids)
   })
 })
 

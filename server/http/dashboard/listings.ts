@@ -36,9 +36,6 @@ export type { CheckedItemRecord } from '../shapes/checked-item.ts'
 /** A hundred items of maximum size take about 2.4 MiB. */
 const BULK_LIMIT_BYTES = 4 * 1024 * 1024
 
-/** Items of the catalog that a search considers. */
-const MAX_ITEMS = 1_000
-
 /** Listings that one call of a bulk edit handles. */
 const MAX_EDITED = 1_000
 
@@ -271,13 +268,11 @@ export function searchOf(
   { q, status }: { q?: string; status?: ListingSearch['status'] },
 ): ListingSearch {
   if (q === undefined) return { status }
-  const cardIds = browseCards(catalog, { q }).slice(0, MAX_ITEMS)
-  const productSlugs = browseProducts(catalog, { q }).slice(0, MAX_ITEMS)
   return {
     status,
     wanted: {
-      cardIds: cardIds.map(({ id }) => id),
-      productSlugs: productSlugs.map(({ slug }) => slug),
+      cardIds: browseCards(catalog, { q }).map(({ id }) => id),
+      productSlugs: browseProducts(catalog, { q }).map(({ slug }) => slug),
       reference: q,
     },
   }
