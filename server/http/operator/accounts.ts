@@ -143,8 +143,8 @@ export const accountRoutes =
     app.post(
       '/accounts/:id/close',
       {
-        // A large shop's listings are removed in several transactions.
-        config: { audit: 'begun and ended' },
+        // A large shop's listings are removed in many transactions.
+        config: { audit: 'begun and ended', isLong: true },
         schema: {
           operationId: 'closeAccount',
           summary: 'Close an account',
