@@ -39,7 +39,7 @@ const ALLOWED: [RegExp, string][] = [
     'a total that only the operator requests, in a list without an owner',
   ],
   [
-    /^ *select coalesce\( sum\( num_nonnulls\(.* from postings p\b/,
+    /^ *select coalesce\(sum\( num_nonnulls\(.* from postings p\b/,
     'the total of the ledger, likewise',
   ],
 ]

@@ -101,6 +101,26 @@ it('the ledger sums to zero, and a list is filtered by seller, kind and time', a
   expect((await ledger('from=2020-01-01')).meta.total).toBeGreaterThan(meta.total)
 })
 
+it.each(['', 'kind=sale&', 'account'])(
+  'pages of each size walk through the same entries of the ledger: %s',
+  async (filter) => {
+    await sell([1, 2])
+    const filters = filter === 'account' ? `account_id=${seller.accountId}&` : filter
+    const read = async (perPage: number, page: number) =>
+      (await app.operator.get(`/operator/v1/ledger?${filters}per_page=${perPage}&page=${page}`))
+        .body
+    const { data: all, meta } = await read(100, 1)
+    expect(meta.total).toBe(all.length)
+    for (const perPage of [1, 2, 3, 7]) {
+      const walked: Entry[] = []
+      for (let page = 1; page <= Math.ceil(meta.total / perPage); page++) {
+        walked.push(...(await read(perPage, page)).data)
+      }
+      expect(walked).toEqual(all)
+    }
+  },
+)
+
 it('the total of the ledger counts each entry, and nothing that is zero', async () => {
   const { db } = app.ctx
   const { sliceKey } = await sell([1])

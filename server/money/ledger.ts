@@ -156,20 +156,7 @@ export async function listEntries(
     return {
       // With each entry as a row, a million postings would take seven seconds.
       total: db<{ total: number }[]>`
-        select
-          coalesce(
-            sum(
-              num_nonnulls(
-                nullif(p.buyers_cents, 0),
-                nullif(p.seller_cents, 0),
-                nullif(p.commission_cents, 0),
-                nullif(p.shipping_cents, 0),
-                nullif(p.refunds_cents, 0),
-                nullif(p.payouts_cents, 0)
-              )
-            ),
-            0
-          ) as total
+        select coalesce(sum(${entryCount(db)}), 0) as total
         from postings p
         where ${isMatch}
       `,
@@ -182,6 +169,24 @@ export async function listEntries(
               ? db`p.created_at, p.id`
               : db`p.created_at desc, p.id desc`
         return db<Entry[]>`
+          -- The postings of the page, found by the number of entries through each.
+          with page as materialized (
+            select *
+            from (
+              select p.*, sum(p.entries) over (order by ${order}) as through
+              -- Every posting has an entry, so this many postings fill the page.
+              from (
+                select p.*, ${entryCount(db)} as entries
+                from postings p
+                where ${isMatch}
+                order by ${order}
+                limit ${skipped + size}
+              ) p
+            ) p
+            where p.through > ${skipped}
+            order by ${order}
+            limit ${size}
+          )
           select
             p.id * ${MAX_ENTRIES}::int + entry.position as id,
             p.kind,
@@ -190,15 +195,12 @@ export async function listEntries(
             entry.account,
             entry.cents as "amountCents",
             p.created_at as "createdAt"
-          -- Every posting has an entry, so this many postings fill the page.
-          from (
-            select * from postings p where ${isMatch} order by ${order} limit ${skipped + size}
-          ) p
+          from page p
           ${entriesOf(db)}
           join slices s on s.id = p.slice_id
           order by ${order}, entry.position ${fromEnd ? db`desc` : db``}
           limit ${size}
-          offset ${skipped}
+          offset ${skipped}::bigint - (select min(through - entries) from page)
         `
       },
     }
@@ -206,6 +208,18 @@ export async function listEntries(
 }
 
 const MAX_ENTRIES = 8
+
+/** SQL for the number of entries of a posting `p`. */
+const entryCount = (db: Db) => db`
+  num_nonnulls(
+    nullif(p.buyers_cents, 0),
+    nullif(p.seller_cents, 0),
+    nullif(p.commission_cents, 0),
+    nullif(p.shipping_cents, 0),
+    nullif(p.refunds_cents, 0),
+    nullif(p.payouts_cents, 0)
+  )
+`
 
 /** SQL that joins the entries of a posting `p`, as rows. */
 const entriesOf = (db: Db) => db`
