@@ -102,10 +102,11 @@ export const listings = (send: Transport) => ({
     }
     return {
       [Symbol.asyncIterator]: read,
-      next: () =>
-        new Date(
-          newest === undefined ? new Date(since) : Date.parse(newest) - OVERLAP_MS,
-        ).toISOString(),
+      next() {
+        if (newest !== undefined) return new Date(Date.parse(newest) - OVERLAP_MS).toISOString()
+        // A text stays as it is: without an offset it is UTC for the API, and local time for `Date`.
+        return typeof since === 'string' ? since : since.toISOString()
+      },
     }
   },
 })

@@ -218,9 +218,19 @@ describe('the client', () => {
     const next = Date.parse(changes.next())
     expect(next).toBeLessThan(Date.now())
     expect(next).toBeGreaterThan(Date.now() - 10 * 60_000)
-    const nothing = own.listings.changes('2999-01-01')
-    for await (const listing of nothing) expect(listing).toBeUndefined()
-    expect(nothing.next()).toBe('2999-01-01T00:00:00.000Z')
+  })
+
+  it('changes without any returns the same bookmark, which the API reads as UTC if it has no offset', async () => {
+    const bookmark = async (since: string | Date) => {
+      const changes = client.listings.changes(since)
+      for await (const listing of changes) expect(listing).toBeUndefined()
+      return changes.next()
+    }
+    for (const since of ['2999-01-01', '2999-01-01T00:00:00', '2999-01-01T02:00:00+02:00']) {
+      expect(await bookmark(since)).toBe(since)
+    }
+    const date = new Date('2999-01-01T00:00:00Z')
+    expect(await bookmark(date)).toBe(date.toISOString())
   })
 
   it('follow yields changes as they happen, and its cursor misses none', async () => {
