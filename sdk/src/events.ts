@@ -52,7 +52,7 @@ export function followEvents(
           !(error instanceof CardstallError) ||
           isPassing(error) ||
           (wasOpen && error.status === 409)
-        if (!isLost || position === undefined) throw error
+        if (!isLost) throw error
       }
       if (isOpen) onConnection?.('lost')
       isOpen = false

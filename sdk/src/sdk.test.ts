@@ -7,6 +7,7 @@ import { cardItem, NO_LIMITS, productItem } from '../../server/test/fixtures/lis
 import { allowDevice } from '../../server/test/fixtures/oauth.ts'
 import { buy, LABEL, openShop, PARCEL } from '../../server/test/fixtures/orders.ts'
 import { freePort } from '../../server/test/free-port.ts'
+import { until } from '../../server/test/until.ts'
 import {
   AmbiguousIdentifierError,
   AuthenticationError,
@@ -306,6 +307,36 @@ describe('the client', () => {
       break
     }
     stop.abort()
+  })
+
+  it('feeds without a cursor begin when the service can be reached again', async () => {
+    const stop = new AbortController()
+    const { signal } = stop
+    const outage = () => scripted([lostConnection(), refusal(503)], { maxRetries: 0 })
+    const changes = outage()
+    const feed = changes.client.tools.follow(undefined, { signal })
+    const change = feed[Symbol.asyncIterator]().next()
+    await until('the feed waits for changes', () => changes.sent.length > 3)
+    const [id] = await listed()
+    expect((await change).value).toMatchObject({ kind: 'listing', id })
+
+    const events = outage()
+    const states: string[] = []
+    const onConnection = (state: string) => states.push(state)
+    const stream = events.client.tools.events.follow(undefined, { signal, onConnection })
+    const event = stream[Symbol.asyncIterator]().next()
+    await until('the stream is open', () => states.length > 0)
+    await client.tools.events.send('order.created')
+    expect((await event).value).toMatchObject({ event: 'order.created' })
+    expect([states, events.sent.length]).toEqual([['open'], 3])
+    stop.abort()
+  })
+
+  it('feeds without a cursor end with an error that another attempt does not overcome', async () => {
+    const unknown = new Cardstall({ key: `svc_live_${'x'.repeat(40)}`, baseUrl })
+    for (const feed of [unknown.tools.follow(), unknown.tools.events.follow()]) {
+      await expect(feed[Symbol.asyncIterator]().next()).rejects.toThrow(AuthenticationError)
+    }
   })
 
   it('slices yields each slice once, and waitForLabel returns its label', async () => {

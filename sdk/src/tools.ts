@@ -301,7 +301,7 @@ export function tools(send: Transport) {
             position = next
           } catch (error) {
             if (signal?.aborted) return
-            if (!isPassing(error) || position === undefined) throw error
+            if (!isPassing(error)) throw error
             await sleep(RETRY_MS, signal).catch(() => {})
           }
         }
