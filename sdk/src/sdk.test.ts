@@ -442,6 +442,8 @@ describe('errors', () => {
       const page = scripted([new Response('<html>', { headers })])
       await expect(page.client.me()).rejects.toThrow(/not JSON: check `baseUrl`/)
     }
+    const empty = scripted([new Response(null)])
+    await expect(empty.client.me()).rejects.toThrow(/not JSON: check `baseUrl`/)
     const lost = scripted([lostConnection()], { maxRetries: 0 })
     await expect(lost.client.me()).rejects.toThrow(
       'The request failed: reset by a peer, ECONNRESET.',
@@ -630,6 +632,25 @@ describe('retries', () => {
     const call = silent.me({ signal: abort.signal })
     abort.abort(reason)
     await expect(call).rejects.toBe(reason)
+  })
+
+  it('onRequest is called for every attempt, whatever its end', async () => {
+    const page = new Response('<html>', { headers: { 'x-request-id': 'req_page' } })
+    const { client: flaky, events } = scripted([lostConnection(), refusal(503), page])
+    await expect(flaky.me()).rejects.toThrow(/not JSON/)
+    await flaky.me()
+    const abort = new AbortController()
+    const call = flaky.me({ signal: abort.signal })
+    abort.abort()
+    await expect(call).rejects.toThrow(DOMException)
+    expect(events).toMatchObject([
+      { attempt: 1, error: expect.any(ConnectionError) },
+      { attempt: 2, status: 503, error: expect.any(ServerError) },
+      { attempt: 3, status: 200, requestId: 'req_page', error: expect.any(CardstallError) },
+      { attempt: 1, status: 200, requestId: expect.stringMatching(/^req_/) },
+      { attempt: 1, error: expect.any(DOMException) },
+    ])
+    expect(events[3]).not.toHaveProperty('error')
   })
 })
 

@@ -1,6 +1,6 @@
 import { CardstallError, ConnectionError, errorOf, TimeoutError } from './errors.ts'
 
-/** One attempt of a request, for logs and metrics. */
+/** One attempt of a request, for logs and metrics. `error` is absent if it succeeded. */
 export type RequestEvent = {
   method: string
   path: string
@@ -115,8 +115,11 @@ export function openTransport(options: ClientOptions): Transport {
   ): Promise<Received<T>> {
     const startedAt = performance.now()
     const event = { method, path, attempt }
-    const report = (more: Partial<RequestEvent>) =>
-      options.onRequest?.({ ...event, ms: Math.round(performance.now() - startedAt), ...more })
+    let received: { status?: number; requestId?: string } = {}
+    const report = (more: { error?: unknown } = {}) => {
+      const ms = Math.round(performance.now() - startedAt)
+      options.onRequest?.({ ...event, ms, ...received, ...more })
+    }
     const limit = new AbortController()
     const timer = setTimeout(() => limit.abort(), timeoutMs ?? options.timeoutMs ?? 30_000)
     const cancel = () => limit.abort()
@@ -140,33 +143,35 @@ export function openTransport(options: ClientOptions): Transport {
       })
       const { status, headers } = response
       const requestId = headers.get('x-request-id') ?? undefined
+      received = { status, ...(requestId && { requestId }) }
       isStream = response.ok && accept === 'text/event-stream'
       const content = isStream
         ? response.body
         : contentOf(new Uint8Array(await response.arrayBuffer()), headers)
-      if (!response.ok) {
-        const error = refusalOf(status, response.type, content, headers, requestId)
-        report({ status, ...(requestId && { requestId }), error })
-        throw error
-      }
+      if (!response.ok) throw refusalOf(status, response.type, content, headers, requestId)
+      const isEmpty = content === undefined && status !== 204 && method !== 'HEAD'
       const isOther = typeof content === 'string' || content instanceof Uint8Array
-      if (accept === undefined && isOther) {
-        throw new CardstallError('The response is not JSON: check `baseUrl`.', { status })
+      if (accept === undefined && (isEmpty || isOther)) {
+        throw new CardstallError('The response is not JSON: check `baseUrl`.', received)
       }
-      report({ status, ...(requestId && { requestId }) })
+      report()
       return { body: content as T, headers }
     } catch (error) {
-      if (error instanceof CardstallError) throw error
-      if (signal?.aborted) throw signal.reason
-      const failure = limit.signal.aborted
-        ? new TimeoutError('The service did not respond in time.', { cause: error })
-        : new ConnectionError(`The request failed: ${reasonOf(error)}.`, { cause: error })
+      const failure = failureOf(error)
       report({ error: failure })
       throw failure
     } finally {
       clearTimeout(timer)
       // The signal also ends a stream.
       if (!isStream) signal?.removeEventListener('abort', cancel)
+    }
+
+    function failureOf(error: unknown): unknown {
+      if (error instanceof CardstallError) return error
+      if (signal?.aborted) return signal.reason
+      return limit.signal.aborted
+        ? new TimeoutError('The service did not respond in time.', { cause: error })
+        : new ConnectionError(`The request failed: ${reasonOf(error)}.`, { cause: error })
     }
   }
 }
