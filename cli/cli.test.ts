@@ -405,7 +405,11 @@ describe('listings', () => {
       expect((await seller.get(`/tools/v1/listings/${id}`)).status).toBe(404)
     }
     const { code, stderr } = await run(`listings delete ${first} ${second} --yes`)
-    expect([code, stderr]).toEqual([1, expect.stringMatching(/2 of 2 failed/)])
+    const each = (id?: number) => `${id}: [^\\n]+ \\(request req_\\w+\\)\\n`
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(new RegExp(`^${each(first)}${each(second)}2 of 2 failed\\.\\n$`)),
+    ])
   })
 })
 

@@ -16,7 +16,7 @@ import { syncCommand } from './commands/sync.ts'
 import { webhookCommands } from './commands/webhooks.ts'
 import { handleInterruptions } from './interruption.ts'
 import { referenceCommand } from './reference.ts'
-import { CommandError, EXIT } from './session.ts'
+import { CommandError, EXIT, requestOf } from './session.ts'
 
 /** By hand, because it must fit on a screen of 24 lines. A test compares it with the commands. */
 const HELP = `Sell Pokemon cards and sealed products on a Cardstall marketplace.
@@ -95,9 +95,7 @@ function report(error: unknown): number {
   if (error instanceof CommanderError && /^commander\.(help|version)/.test(error.code)) {
     return error.exitCode === 0 ? 0 : EXIT.usage
   }
-  const { requestId } = error as CardstallError
-  const request = requestId === undefined ? '' : ` (request ${requestId})`
-  process.stderr.write(`${sentenceOf(error as Error)}${request}\n`)
+  process.stderr.write(`${sentenceOf(error as Error)}${requestOf(error)}\n`)
   if (error instanceof CommanderError) return EXIT.usage
   if (error instanceof CommandError) return error.exitCode
   if (error instanceof AuthenticationError) return EXIT.notSignedIn

@@ -16,6 +16,12 @@ export class CommandError extends Error {
   }
 }
 
+/** The id of the request that was refused, which the operator finds in the log. */
+export function requestOf(error: unknown): string {
+  const { requestId } = error as { requestId?: string }
+  return requestId === undefined ? '' : ` (request ${requestId})`
+}
+
 type GlobalOptions = OutputOptions & { url?: string; key?: string; profile?: string }
 
 export type Session = { client: Cardstall; out: Output; profile: Profile }

@@ -12,7 +12,7 @@ import { type Command, Option } from 'commander'
 import { makeDirectory } from '../files.ts'
 import { type Column, euros } from '../output.ts'
 import { agree } from '../questions.ts'
-import { CommandError, EXIT, openSession, type Session } from '../session.ts'
+import { CommandError, EXIT, openSession, requestOf, type Session } from '../session.ts'
 import { count, counts } from './catalog.ts'
 
 const STATUSES = ['pending', 'shipped', 'received', 'cancelled', 'disputed'] as const
@@ -253,7 +253,7 @@ export async function each(
       if (ids.length === 1 || isGeneral(error)) throw error
       failed++
       out.endProgress()
-      process.stderr.write(`${id}: ${(error as Error).message}\n`)
+      process.stderr.write(`${id}: ${(error as Error).message}${requestOf(error)}\n`)
     }
   }
   if (failed > 0) throw new CommandError(`${failed} of ${ids.length} failed.`)
