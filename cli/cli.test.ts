@@ -71,8 +71,8 @@ function start(args: string[], { input = '', env = {} }: { input?: string; env?:
   return { child, ended }
 }
 
-const run = (args: string, options: Parameters<typeof start>[1] = {}) =>
-  start(args.split(' '), options).ended
+const run = (args: string | string[], options: Parameters<typeof start>[1] = {}) =>
+  start(typeof args === 'string' ? args.split(' ') : args, options).ended
 
 /** Runs a command that succeeds, and returns its output. */
 async function succeed(args: string, options: Parameters<typeof start>[1] = {}): Promise<string> {
@@ -149,6 +149,10 @@ describe('accounts and profiles', () => {
     ['listings set 1', /--price, --quantity/],
     ['listings set 1 --price free', /amount in euros/],
     ['listings set x --price 1', /number from 1/],
+    ['listings show 0x1', /number from 1/],
+    ['cards search x --limit 1e2', /number from 1/],
+    ['listings set 1 --price 1,234', /can mean two amounts: write 1234 or 1.23/],
+    ['shipping set letter --price 1,234', /can mean two amounts/],
     ['orders list --status lost', /Allowed choices are pending/],
     ['listings import missing.csv', /There is no file/],
     ['whoami --url ftp://x', /address/],
@@ -158,6 +162,22 @@ describe('accounts and profiles', () => {
     expect(stderr).toMatch(message)
     expect(stderr).toMatch(/^[^\n]+\n$/)
   })
+
+  it.each(['', ' ', '0x10', '1e2', '+5', '1.5', '-1'])(
+    'a quantity consists of digits: "%s" is a usage error, and changes nothing',
+    async (value) => {
+      const { code, stderr } = await run(['listings', 'set', '1', '--quantity', value])
+      expect([code, stderr]).toEqual([2, expect.stringContaining('It must be a number from 0')])
+    },
+  )
+
+  it.each(['', ' ', '0x10', '1e2', '+5', '-1', '0'])(
+    'a price is written in digits: "%s" is a usage error, and changes nothing',
+    async (value) => {
+      const { code, stderr } = await run(['listings', 'set', '1', '--price', value])
+      expect([code, stderr]).toEqual([2, expect.stringContaining('It must be an amount in euros')])
+    },
+  )
 
   it('help fits on a screen of 24 lines and 80 columns, and names every command', async () => {
     const help = await succeed('--help')
@@ -567,6 +587,7 @@ describe('the shop', () => {
   })
 
   it.skipIf(!isThere('fish'))('fish completes commands, options and their values', async () => {
+    expect(await succeed('shipping set letter --price 0')).toContain('\t0.00\t')
     await writeFile(file('completion.fish'), await succeed('completion fish'))
     const complete = async (line: string) => {
       const script = `source completion.fish; complete -C '${line}'`

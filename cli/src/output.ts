@@ -115,3 +115,6 @@ const oneLine = (value: string | number | null | undefined) =>
   String(value ?? '').replace(/[\p{Cc}\p{Cf}]+/gu, ' ')
 
 export const euros = (amount: number) => amount.toFixed(2)
+export const plural = (count: number, one: string, many = `${one}s`) =>
+  `${count} ${count === 1 ? one : many}`
+

@@ -98,11 +98,30 @@ describe('reading CSV', () => {
     ['-1', undefined, false],
     ['1e5', undefined, false],
     ['1,23,4.5', undefined, false],
+    ['1.234', 1.234, false],
+    ['€ 1.234', 1.234, true],
+    ['1,2345', 1.2345, true],
+    ['1,234,567', 1234567, true],
+    ['1.234.567', 1234567, true],
+    ['1.234,567.89', undefined, false],
     ['four', undefined, false],
   ])('the price %s is read as %s, with a warning: %s', (text, price, warns) => {
     const [row] = read(`price;card\n${text};x`)
     expect(row!.item.price).toBe(price)
     expect(Object.keys(row!.errors)).toEqual(price === undefined ? ['price'] : [])
     expect(row!.warnings.length > 0).toBe(warns)
+  })
+
+  it.each([
+    ['1,234', '1234 or 1.23'],
+    ['€ 12,500', '12500 or 12.5'],
+    ['0,999 EUR', '999 or 0.99'],
+  ])('the price %s is refused, because its comma can separate thousands or cents', (text, both) => {
+    const [row] = read(`price;card\n${text};x`)
+    expect(row!.item.price).toBeUndefined()
+    expect(row!.errors).toEqual({
+      price: [`The price field can mean two numbers: “${text}”. Write ${both}.`],
+    })
+    expect(row!.warnings).toEqual([])
   })
 })

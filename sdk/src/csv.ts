@@ -142,10 +142,10 @@ export function readRow(row: string[], mapping: Mapping): ReadRow {
     const text = position === null ? '' : (row[position] ?? '').trim()
     if (text === '') continue
     if (field === 'price' || field === 'quantity') {
-      const { value, isAdapted } = readNumber(text)
-      if (value === undefined) errors[field] = [`The ${field} field must be a number: “${text}”.`]
-      else item[field] = value
-      if (isAdapted) warnings.push(`${field} “${text}” was read as ${value}.`)
+      const { value, error, warning } = readNumberField(field, text)
+      if (value !== undefined) item[field] = value
+      if (error !== undefined) errors[field] = [error]
+      if (warning !== undefined) warnings.push(warning)
     } else {
       item[field] = READERS[field]?.(text) ?? text
     }
@@ -169,18 +169,39 @@ const READERS: Partial<Record<Field, (text: string) => string | string[]>> = {
   photo_urls: (text) => text.split(/\s+/),
 }
 
+/** Reads a number in a column, with the message about a value that is none or the warning about one that was adapted. */
+export function readNumberField(
+  field: string,
+  text: string,
+): { value?: number; error?: string; warning?: string } {
+  const { value, isAdapted, meanings } = readNumber(text)
+  if (value === undefined) {
+    const problem = meanings
+      ? `can mean two numbers: “${text}”. Write ${meanings.join(' or ')}.`
+      : `must be a number: “${text}”.`
+    return { error: `The ${field} field ${problem}` }
+  }
+  return isAdapted ? { value, warning: `${field} “${text}” was read as ${value}.` } : { value }
+}
+
+type NumberRead = { value?: number; isAdapted?: boolean; meanings?: [number, number] }
+
 /**
- * Reads a number with a decimal point. A decimal comma, separators of thousands and a euro sign are accepted with a
- * warning. A comma or point alone is decimal: 1,234 is read as 1.234, and the warning shows it.
+ * Reads a number with a decimal point, as the API does: 1.234 is less than two. A decimal comma, separators of thousands
+ * and a euro sign are accepted. A comma before three digits can separate thousands or decimals: there is no value then,
+ * only both meanings.
  */
-function readNumber(text: string): { value: number | undefined; isAdapted: boolean } {
-  if (/^\d+(\.\d+)?$/.test(text)) return { value: Number(text), isAdapted: false }
+export function readNumber(text: string): NumberRead {
+  if (/^\d+(\.\d+)?$/.test(text)) return { value: Number(text) }
   const bare = text.replaceAll(/[€\s]|EUR/gi, '')
-  const decimal = Math.max(bare.lastIndexOf(','), bare.lastIndexOf('.'))
-  const whole = decimal < 0 ? bare : bare.slice(0, decimal)
-  const fraction = decimal < 0 ? '' : bare.slice(decimal + 1)
-  if (!/^(\d+|\d{1,3}([.,]\d{3})+)$/.test(whole) || !/^\d*$/.test(fraction)) {
-    return { value: undefined, isAdapted: false }
+  const last = Math.max(bare.lastIndexOf(','), bare.lastIndexOf('.'))
+  // A separator that occurs twice is that of thousands.
+  const isDecimal = last >= 0 && bare.indexOf(bare[last]!) === last
+  const whole = isDecimal ? bare.slice(0, last) : bare
+  const fraction = isDecimal ? bare.slice(last + 1) : ''
+  if (!/^(\d+|\d{1,3}([.,])\d{3}(\2\d{3})*)$/.test(whole) || !/^\d*$/.test(fraction)) return {}
+  if (bare[last] === ',' && fraction.length === 3 && /^\d+$/.test(whole)) {
+    return { meanings: [Number(whole + fraction), Number(`${whole}.${fraction.slice(0, 2)}`)] }
   }
   return { value: Number(`${whole.replaceAll(/[.,]/g, '')}.${fraction || 0}`), isAdapted: true }
 }

@@ -4,13 +4,13 @@ import { pipeline } from 'node:stream/promises'
 import type { OwnListing } from '@cardstall/sdk'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import Papa from 'papaparse'
-import { FIELDS } from '../../../sdk/src/csv.ts'
+import { FIELDS, readNumber } from '../../../sdk/src/csv.ts'
 import { importCommand } from '../import.ts'
-import { type Column, euros } from '../output.ts'
+import { type Column, euros, plural } from '../output.ts'
 import { agree } from '../questions.ts'
 import { repriceCommand } from '../reprice.ts'
 import { CommandError, EXIT, openSession } from '../session.ts'
-import { count, counts } from './catalog.ts'
+import { count, counts, digits } from './catalog.ts'
 import { each } from './orders.ts'
 
 const STATUSES = ['active', 'sold', 'hidden'] as const
@@ -40,7 +40,7 @@ export function listingCommands(program: Command): void {
   const listings = program.command('listings').description('list, change, import and export stock')
   listings
     .command('list')
-    .description('list your listings, newest first')
+    .description('list your listings, newest first; with --since, the oldest change first')
     .addOption(new Option('--status <status>', 'only this status').choices(STATUSES))
     .option('--card <id>', 'only listings of this card')
     .option('--since <time>', 'only listings changed since this date or time')
@@ -121,7 +121,7 @@ export function listingCommands(program: Command): void {
       }
       if (file !== undefined) {
         await pipeline(lines, createWriteStream(file))
-        return out.note(`Wrote ${exported} listings to ${file}.`)
+        return out.note(`Wrote ${plural(exported, 'listing')} to ${file}.`)
       }
       for await (const text of lines()) {
         if (!process.stdout.write(text)) await once(process.stdout, 'drain')
@@ -148,16 +148,25 @@ function rowOf(listing: OwnListing): unknown[] {
   return [listing.id, ...EXPORTED.map((field) => values[field] ?? ''), listing.status]
 }
 
-export function price(text: string): number {
-  const number = Number(text.replace(',', '.'))
-  if (!(number > 0) || number === Infinity)
+/** Parses an amount of euros from 0. */
+export function amount(text: string): number {
+  const { value, meanings } = readNumber(text)
+  if (meanings) {
+    throw new InvalidArgumentError(`It can mean two amounts: write ${meanings.join(' or ')}.`)
+  }
+  if (value === undefined || value === Infinity)
     throw new InvalidArgumentError('It must be an amount in euros.')
+  return value
+}
+
+function price(text: string): number {
+  const number = amount(text)
+  if (number === 0) throw new InvalidArgumentError('It must be an amount in euros above 0.')
   return number
 }
 
-export function quantity(text: string): number {
-  const number = Number(text)
-  if (!Number.isSafeInteger(number) || number < 0)
-    throw new InvalidArgumentError('It must be a number from 0.')
+function quantity(text: string): number {
+  const number = digits(text)
+  if (!Number.isSafeInteger(number)) throw new InvalidArgumentError('It must be a number from 0.')
   return number
 }

@@ -10,7 +10,7 @@ import {
 } from '@cardstall/sdk'
 import { type Command, Option } from 'commander'
 import { makeDirectory } from '../files.ts'
-import { type Column, euros } from '../output.ts'
+import { type Column, euros, plural } from '../output.ts'
 import { agree } from '../questions.ts'
 import { CommandError, EXIT, openSession, requestOf, type Session } from '../session.ts'
 import { count, counts } from './catalog.ts'
@@ -103,7 +103,10 @@ export function orderCommands(program: Command): void {
       const { data, meta } = await client.tools.orders.packing(query)
       out.records(data.pick_list, pickColumns)
       const left = meta.total - data.slips.length
-      if (left > 0) out.note(`${left} more parcels follow when these are shipped.`)
+      if (left > 0)
+        out.note(
+          `${plural(left, 'more parcel follows', 'more parcels follow')} when these are shipped.`,
+        )
     })
   orders
     .command('ship')
@@ -179,7 +182,9 @@ export function orderCommands(program: Command): void {
       bought.throwIfFailed()
       const left = labels.filter(({ status }) => status === 'processing').length
       if (left > 0) {
-        throw new CommandError(`${left} labels are not ready yet: run the same command later.`)
+        throw new CommandError(
+          `${plural(left, 'label is', 'labels are')} not ready yet: run the same command later.`,
+        )
       }
     })
 }

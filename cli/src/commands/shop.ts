@@ -9,7 +9,7 @@ import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import { type Column, euros } from '../output.ts'
 import { CommandError, EXIT, openSession } from '../session.ts'
 import { count } from './catalog.ts'
-import { price } from './listings.ts'
+import { amount } from './listings.ts'
 
 const PAYOUT_STATES = ['due', 'sent', 'paid', 'failed', 'held'] as const
 const YES_NO = ['yes', 'no'] as const
@@ -152,7 +152,7 @@ export function shopCommands(program: Command): void {
     .command('set')
     .argument('<code>', 'code of the option')
     .description('change a shipping option')
-    .option('--price <euros>', 'price for the buyer', price)
+    .option('--price <euros>', 'price for the buyer', amount)
     .addOption(new Option('--enabled <state>', 'whether buyers can choose it').choices(YES_NO))
     .action(
       async (
