@@ -451,6 +451,41 @@ describe('orders', () => {
     expect((await run(`orders ship ${id} --tracking CODE`)).code).toBe(1)
   })
 
+  it('reprice refuses a price that can mean two, sends the other rows, and shows decimal commas', async () => {
+    const [id, other] = await list(seller, cardItem(), cardItem())
+    const rows = [`${id},"1,234",`, `${other},"12,50",`, `${id},2,+5`, `${id},2,`]
+    await writeFile(file('commas.csv'), ['id,price,quantity', ...rows].join('\n'))
+    const { code, stdout, stderr } = await run('listings reprice commas.csv --yes')
+    expect([code, stdout]).toEqual([1, '2\t2\n'])
+    expect(stderr).toContain('row 3: price “12,50” was read as 12.5.\n')
+    expect(stderr).toContain(
+      'row 2: The price field can mean two numbers: “1,234”. Write 1234 or 1.23.\nrow 4: The quantity field must be a number from 0: “+5”.\n',
+    )
+    expect((await seller.get(`/tools/v1/listings/${id}`)).body.data.price).toBe(2)
+    expect((await seller.get(`/tools/v1/listings/${other}`)).body.data.price).toBe(12.5)
+    await writeFile(file('none.csv'), `id,price\n${id},free\n`)
+    const none = await run('listings reprice none.csv --yes')
+    expect([none.code, none.stdout]).toEqual([1, '0\t1\n'])
+  })
+
+  it('reprice refuses a file without a column to change, and names the columns that it ignores', async () => {
+    const [id] = await list(seller, cardItem())
+    await writeFile(file('misspelt.csv'), `id,prise\n${id},5\n`)
+    const { code, stderr } = await run('listings reprice misspelt.csv --yes')
+    expect([code, stderr]).toEqual([2, expect.stringContaining('the columns are id, prise.')])
+    await writeFile(file('further.csv'), `id,card,name,price,shelf\n${id},x,y,5,B\n`)
+    const further = await run('listings reprice further.csv --yes')
+    expect([further.code, further.stderr]).toEqual([0, 'Ignored columns: shelf.\n'])
+  })
+
+  it('a question names one row or listing in the singular', async () => {
+    const [id] = await list(seller, cardItem())
+    await writeFile(file('one.csv'), csvOf(1))
+    expect((await run('listings import one.csv')).stderr).toContain('List 1 row:')
+    await writeFile(file('one-price.csv'), `id,price\n${id},5\n`)
+    expect((await run('listings reprice one-price.csv')).stderr).toContain('Change 1 listing:')
+  })
+
   it('an order is cancelled with a reason, a dispute is answered, and a review gets a reply', async () => {
     const id = await sold()
     await succeed(`orders cancel ${id} --reason buyer_asked --yes`)

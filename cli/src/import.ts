@@ -26,6 +26,7 @@ import {
   readJournal,
   sendBatches,
 } from './batches.ts'
+import { type Output, plural } from './output.ts'
 import { agree } from './questions.ts'
 import { CommandError, EXIT, openSession, type Session } from './session.ts'
 
@@ -74,7 +75,7 @@ export function importCommand(listings: Command): void {
         if (options.dryRun) return finishDryRun(session, file, rows, failed, options)
         const valid = without(failed, rows).map(({ index }) => index)
         if (valid.length === 0) return finish(session, file, rows, failed, options)
-        if (!options.yes) await agree(`List ${valid.length} rows?`)
+        if (!options.yes) await agree(`List ${counted(valid.length)}?`)
         journal = newJournal(of, valid, failed)
       }
       const failed = await list(session, journalFile, journal, rows)
@@ -132,7 +133,7 @@ const failuresJson = (rows: Row[], failed: Failure[]) =>
     messages,
   }))
 
-export const counted = (rows: number) => `${rows} ${rows === 1 ? 'row' : 'rows'}`
+export const counted = (rows: number) => plural(rows, 'row')
 
 type Row = ReadRow & { index: number; row: string[] }
 
@@ -223,19 +224,22 @@ function preview({ out }: Session, rows: Row[], failed: Failure[]): void {
   out.note(
     `${counted(rows.length)}: ${rows.length - failed.length} can be listed, ${failed.length} cannot.`,
   )
-  const show = (lines: Failure[], kind: string) => {
-    for (const [row, messages] of lines.slice(0, MAX_SHOWN)) {
-      out.note(`  row ${row + 2}: ${messages.join(' ')}`)
-    }
-    if (lines.length > MAX_SHOWN) out.note(`  and ${lines.length - MAX_SHOWN} more ${kind}`)
-  }
-  show(failed, 'of them; --failed FILE.csv collects all')
-  show(
+  showRows(out, failed, 'of them; --failed FILE.csv collects all')
+  showRows(
+    out,
     without(failed, rows).flatMap(({ index, warnings }): Failure[] =>
       warnings.length > 0 ? [[index, warnings]] : [],
     ),
     'adapted rows',
   )
+}
+
+/** Shows the first rows with their messages. */
+export function showRows(out: Output, lines: Failure[], kind: string): void {
+  for (const [row, messages] of lines.slice(0, MAX_SHOWN)) {
+    out.note(`  row ${row + 2}: ${messages.join(' ')}`)
+  }
+  if (lines.length > MAX_SHOWN) out.note(`  and ${lines.length - MAX_SHOWN} more ${kind}`)
 }
 
 /** Lists the rows of the journal, and returns all that failed. */

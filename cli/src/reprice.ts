@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { type ListingChange, NotFoundError, type OwnListing } from '@cardstall/sdk'
 import type { Command } from 'commander'
-import { messagesOf } from '../../sdk/src/csv.ts'
+import { FIELDS, messagesOf, readNumberField } from '../../sdk/src/csv.ts'
 import { type Failure, fingerprint, newJournal, readJournal, sendBatches } from './batches.ts'
-import { counted, csvOf } from './import.ts'
+import { counted, csvOf, showRows } from './import.ts'
+import { plural } from './output.ts'
 import { agree } from './questions.ts'
 import { CommandError, EXIT, openSession, type Session } from './session.ts'
 
@@ -11,15 +12,24 @@ const BATCH_SIZE = 1_000
 
 const UNKNOWN = 'It may be changed already: check it before you change it again.'
 
+type Read = { value?: unknown; error?: string; warning?: string }
+
 /** Columns of the file, and how their values are read. */
-const READERS: Record<string, (text: string) => unknown> = {
-  id: whole,
-  reference: (text) => text,
-  price: (text) => decimal(text),
-  quantity: whole,
-  quantity_delta: whole,
-  status: (text) => text.toLowerCase(),
+const READERS: Record<string, (text: string, column: string) => Read> = {
+  id: wholeNumber(/^\d+$/, 'a number'),
+  reference: (text) => ({ value: text }),
+  price: (text, column) => readNumberField(column, text),
+  quantity: wholeNumber(/^\d+$/, 'a number from 0'),
+  quantity_delta: wholeNumber(/^[+-]?\d+$/, 'a whole number'),
+  status: (text) => ({ value: text.toLowerCase() }),
 }
+
+const CHANGED = ['price', 'quantity', 'quantity_delta', 'status']
+
+/** Columns of an export that change nothing. */
+const KNOWN = new Set<string>([...FIELDS, 'name'])
+
+type Row = { row: number; change: ListingChange; messages: string[]; warnings: string[] }
 
 /** `listings reprice`. */
 export function repriceCommand(listings: Command): void {
@@ -36,7 +46,8 @@ export function repriceCommand(listings: Command): void {
       const bytes = await readFile(path).catch((error: Error) => {
         throw new CommandError(`${path} cannot be read: ${error.message}`, EXIT.usage)
       })
-      const changes = readChanges(bytes)
+      const { rows: all, ignored } = readChanges(bytes)
+      if (ignored.length > 0) out.note(`Ignored columns: ${ignored.join(', ')}.`)
       const { id } = await client.me()
       const file = `${path}.reprice`
       const of = fingerprint(bytes, JSON.stringify([profile.url, id]))
@@ -44,17 +55,25 @@ export function repriceCommand(listings: Command): void {
       if (journal) {
         out.note(`Continuing after ${journal.done} of ${journal.rows.length} rows.`)
       } else {
-        const rows = await rowsThatChange(session, changes)
-        const same = changes.length - rows.length
+        const readable = all.filter(({ messages }) => messages.length === 0)
+        const unreadable = all.filter(({ messages }) => messages.length > 0)
+        const rows = await rowsThatChange(session, readable)
+        const same = readable.length - rows.length
         if (same > 0) out.note(`${counted(same)} would change nothing.`)
-        if (rows.length > 0 && !yes) await agree(`Change ${rows.length} listings?`)
-        journal = newJournal(of, rows)
+        const adapted = rows.flatMap((row): Failure[] => {
+          const { warnings } = all[row]!
+          return warnings.length > 0 ? [[row, warnings]] : []
+        })
+        showRows(out, adapted, 'adapted rows')
+        if (rows.length > 0 && !yes) await agree(`Change ${plural(rows.length, 'listing')}?`)
+        const failed = unreadable.map(({ row, messages }): Failure => [row, messages])
+        journal = newJournal(of, rows, failed)
       }
-      const { length } = journal.rows
+      const sent = new Set(journal.rows)
       const failed = await sendBatches(file, journal, {
         size: BATCH_SIZE,
         send: async (rows, idempotencyKey) => {
-          const batch = rows.map((row) => changes[row]!)
+          const batch = rows.map((row) => all[row]!.change)
           const { results } = await client.tools.listings.changeMany(batch, { idempotencyKey })
           return results.flatMap((result): Failure[] =>
             result.status === 'failed' ? [[rows[result.index]!, messagesOf(result.errors)]] : [],
@@ -62,14 +81,15 @@ export function repriceCommand(listings: Command): void {
         },
         unknown: UNKNOWN,
         waiting: (seconds) => out.progress(`Waiting ${seconds} s for the write limit`),
-        progress: (done) => out.progress(`Changed ${done} of ${length} listings`),
+        progress: (done) => out.progress(`Changed ${done} of ${sent.size} listings`),
       })
       out.endProgress()
+      const refused = failed.filter(([row]) => sent.has(row))
       for (const [row, messages] of failed) {
         process.stderr.write(`row ${row + 2}: ${messages.join(' ')}\n`)
       }
       out.records(
-        [{ changed: length - failed.length, failed: failed.length }],
+        [{ changed: sent.size - refused.length, failed: failed.length }],
         [
           ['CHANGED', ({ changed }) => changed],
           ['FAILED', ({ failed }) => failed],
@@ -83,10 +103,7 @@ export function repriceCommand(listings: Command): void {
  * The rows whose listings differ from them, by their positions. It reads the listings of the rows one by one, or all pages
  * of the shop if these are fewer requests. Rows without a listing are sent: the service says what is wrong with them.
  */
-async function rowsThatChange(
-  { client, out }: Session,
-  changes: ListingChange[],
-): Promise<number[]> {
+async function rowsThatChange({ client, out }: Session, changes: Row[]): Promise<number[]> {
   const { listings } = client.tools
   const options = { maxRetries: 5 }
   const found = new Map<string, OwnListing>()
@@ -96,7 +113,8 @@ async function rowsThatChange(
   }
   const { meta } = await listings.list({ per_page: 1 }, options)
   if (changes.length < meta.total / 100) {
-    for (const { id, reference } of changes) {
+    for (const { change } of changes) {
+      const { id, reference } = change
       const query = { reference: reference ?? '' }
       if (id === undefined) (await listings.list(query, options)).data.forEach(keep)
       else await listings.get(id, options).then(keep, ignoreMissing)
@@ -111,7 +129,7 @@ async function rowsThatChange(
     out.endProgress()
   }
   const sent = new Set<OwnListing>()
-  return changes.flatMap((change, row) => {
+  return changes.flatMap(({ row, change }) => {
     const { id, reference } = change
     const listing = found.get(id === undefined ? `reference ${reference}` : `id ${id}`)
     // An earlier row may have changed what a later one restores.
@@ -129,33 +147,43 @@ function ignoreMissing(error: unknown): void {
   if (!(error instanceof NotFoundError)) throw error
 }
 
-/** @throws CommandError for a file with unknown columns or values that are no numbers */
-function readChanges(bytes: Uint8Array): ListingChange[] {
+/** @throws CommandError for a file that lacks a column which names the listings, or one to change */
+function readChanges(bytes: Uint8Array): { rows: Row[]; ignored: string[] } {
   const { columns, rows } = csvOf(bytes)
   const names = columns.map((column) => column.trim().toLowerCase())
   if (!names.includes('id') && !names.includes('reference')) {
     throw new CommandError('The file needs a column "id" or "reference".', EXIT.usage)
   }
-  return rows.map((row, index) => {
-    const change: Record<string, unknown> = {}
-    names.forEach((name, i) => {
-      const text = row[i]!.trim()
-      const read = READERS[name]
-      if (text === '' || !read) return
-      const value = read(text)
-      if (Number.isNaN(value)) {
-        throw new CommandError(`Row ${index + 2}: ${name} must be a number: "${text}".`, EXIT.usage)
-      }
-      change[name] = value
-    })
-    return change as unknown as ListingChange
-  })
+  if (!names.some((name) => CHANGED.includes(name))) {
+    throw new CommandError(
+      `The file needs a column to change, ${CHANGED.join(', ')}: the columns are ${columns.join(', ')}.`,
+      EXIT.usage,
+    )
+  }
+  return {
+    rows: rows.map((values, row) => readChange(names, values, row)),
+    ignored: columns.filter((_, i) => !READERS[names[i]!] && !KNOWN.has(names[i]!)),
+  }
 }
 
-function whole(text: string): number {
-  return /^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN
+/** Reads one row. Empty values count as absent. */
+function readChange(names: string[], values: string[], row: number): Row {
+  const change: Record<string, unknown> = {}
+  const messages: string[] = []
+  const warnings: string[] = []
+  for (const [i, name] of names.entries()) {
+    const text = values[i]!.trim()
+    const read = text === '' ? undefined : READERS[name]?.(text, name)
+    if (read?.error !== undefined) messages.push(read.error)
+    else if (read) change[name] = read.value
+    if (read?.warning !== undefined) warnings.push(read.warning)
+  }
+  return { row, change: change as unknown as ListingChange, messages, warnings }
 }
 
-function decimal(text: string): number {
-  return /^\d+([.,]\d+)?$/.test(text) ? Number(text.replace(',', '.')) : Number.NaN
+function wholeNumber(pattern: RegExp, kind: string) {
+  return (text: string, column: string): Read =>
+    pattern.test(text)
+      ? { value: Number(text) }
+      : { error: `The ${column} field must be ${kind}: “${text}”.` }
 }
